@@ -1,0 +1,63 @@
+# The one door to this repository: `make help` lists what it does.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+# Which Python the environment is made with, and what else pytest is told: `make test ARGS=-x`.
+PYTHON ?= python3
+ARGS ?=
+
+BIN := .venv/bin
+READY := .venv/.ready
+UV := .uv/bin/uv
+UV_VERSION := 0.13.8
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: $(READY) ## make .venv, with workron and every tool in it; needs Python 3.11+ only
+
+.PHONY: demo
+demo: $(READY) ## run a small ETL workflow to its end, in memory
+	$(BIN)/workron run examples/etl.yaml
+
+.PHONY: test
+test: $(READY) ## run the tests, on a PostgreSQL of their own or on the one of WORKRON_TEST_DSN
+	$(BIN)/pytest $(ARGS)
+
+.PHONY: lint
+lint: $(READY) ## check style, types, import contracts and spelling
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/codespell
+
+.PHONY: generate
+generate: $(READY) ## write the parts of docs/ that come from the code
+	$(BIN)/python docs/generate.py
+
+# What is generated is committed, so a copy that generating would change is out of date.
+.PHONY: drift
+drift: $(READY)
+	$(BIN)/python docs/generate.py --check
+
+.PHONY: check
+check: lint drift test ## all that continuous integration runs
+
+# uv lives in an environment of its own: syncing .venv would remove it from there.
+$(UV): Makefile
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "$(PYTHON) is too old or missing: workron needs Python 3.11 or newer." >&2; \
+	  echo "Name one: make setup PYTHON=python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv --clear .uv
+	.uv/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@touch $@
+
+$(READY): $(UV) pyproject.toml uv.lock
+	$(UV) sync --locked --quiet --python $(PYTHON)
+	@touch $@

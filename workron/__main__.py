@@ -1,0 +1,6 @@
+"""What `python -m workron` runs: the same as the `workron` program."""
+
+from workron import cli
+
+if __name__ == "__main__":
+    cli.main()
