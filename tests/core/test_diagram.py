@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from workron.core import diagram, states
+from workron.core.states import Event, State
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def generate(docs: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(docs / "generate.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    shutil.copy(DOCS / "generate.py", tmp_path)
+    return tmp_path
+
+
+def arrows(drawn: str) -> Iterator[tuple[State, Event, State]]:
+    for one, two, events in re.findall(r"(\w+) --> (\w+): ([a-z, ]+)", drawn):
+        for event in events.split(", "):
+            yield State(one), Event(event), State(two)
+
+
+def test_mermaid_draws_every_transition_once_and_no_other() -> None:
+    drawn = list(arrows(diagram.mermaid().replace("[*] --> Waiting: submit", "")))
+
+    assert sorted(drawn) == sorted((*way, after) for way, after in states.TABLE.items())
+
+
+def test_mermaid_draws_every_end_as_an_end() -> None:
+    ends = re.findall(r"(\w+) --> \[\*\]", diagram.mermaid())
+
+    assert sorted(ends) == sorted(states.ENDS)
+
+
+def test_transitions_have_a_row_for_every_event() -> None:
+    rows = diagram.transitions(dict.fromkeys(Event, "text")).splitlines()[2:]
+
+    assert [row.split("`")[1] for row in rows] == list(Event)
+    assert rows[1] == "| `hold` | text | - | Waiting | Waiting |"
+
+
+def test_conditions_are_the_table_of_the_design() -> None:
+    assert diagram.conditions().splitlines()[2:] == [
+        "| Succeeded | go | Skipped, NotNeeded | go |",
+        "| Failed | Skipped, UpstreamFailed | go | go |",
+        "| Cancelled | Skipped, UpstreamCancelled | Skipped, NotNeeded | go |",
+        "| Skipped | Skipped, the same reason | Skipped, the same reason | go |",
+    ]
+
+
+def test_every_state_and_event_says_what_it_is(docs: Path) -> None:
+    generate(docs)
+
+    page = (docs / "reference" / "states.md").read_text()
+    assert all(f"| {state} | " in page for state in State)
+    assert all(f"| `{event}` | " in page for event in Event)
+    assert "|  |" not in page
+
+
+def test_the_pages_of_the_reference_are_what_the_code_says() -> None:
+    checked = generate(DOCS, "--check")
+
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_check_names_the_page_when_it_is_not_what_the_code_says(docs: Path) -> None:
+    generate(docs)
+    page = docs / "reference" / "states.md"
+    page.write_text(page.read_text().replace("Running", "Walking"))
+
+    checked = generate(docs, "--check")
+
+    assert checked.returncode == 1
+    assert checked.stderr == f"{page} is not what the code says; run `make generate`\n"
+    assert "Walking" in page.read_text()
+
+
+def test_generate_is_quiet_when_nothing_changed(docs: Path) -> None:
+    assert generate(docs).stdout == f"wrote {docs / 'reference' / 'states.md'}\n"
+    assert generate(docs).stdout == ""

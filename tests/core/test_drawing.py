@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workron.core import drawing
+from workron.core.drawing import Box
+from workron.core.verdict import Condition
+
+NEEDS = Condition.SUCCEEDED
+DIAMOND = [
+    Box("extract"),
+    Box("clean", [("extract", NEEDS)], 10),
+    Box("check", [("extract", NEEDS)]),
+    Box("load", [("clean", NEEDS), ("check", NEEDS)]),
+    Box("alarm", [("load", Condition.FAILED)]),
+]
+
+
+def chain(length: int) -> list[Box]:
+    return [Box(f"t{at}", [(f"t{at - 1}", NEEDS)] if at else []) for at in range(length)]
+
+
+@st.composite
+def dags(draw: st.DrawFn) -> list[Box]:
+    boxes: list[Box] = []
+    for at in range(draw(st.integers(1, 12))):
+        earlier = st.sampled_from([box.name for box in boxes]) if boxes else st.nothing()
+        upstreams = draw(st.lists(earlier, unique=True))
+        boxes.append(Box(f"t{at}", [(name, NEEDS) for name in upstreams]))
+    return boxes
+
+
+def test_tree_draws_downstreams_under_upstreams_and_marks_what_was_shown() -> None:
+    assert drawing.tree(DIAMOND).splitlines() == [
+        "extract",
+        "├── clean[0..9]",
+        "│   └── load",
+        "│       └── alarm (when Failed)",
+        "└── check",
+        "    └── load (shown above)",
+    ]
+
+
+def test_tree_draws_an_upstream_that_is_elsewhere_as_outside() -> None:
+    boxes = [Box("report", [("nightly", Condition.FINISHED), ("load", NEEDS)]), Box("load")]
+
+    assert drawing.tree(boxes).splitlines() == [
+        "nightly (outside)",
+        "└── report (when Finished)",
+        "load",
+        "└── report (shown above)",
+    ]
+
+
+def test_tree_numbers_an_array_of_one() -> None:
+    assert drawing.tree([Box("only", (), 1)]) == "only[0]"
+
+
+def test_tree_is_empty_when_there_is_no_task() -> None:
+    assert drawing.tree([]) == ""
+
+
+def test_tree_says_how_much_it_left_out_when_it_is_long() -> None:
+    lines = drawing.tree(chain(100_000), lines=3).splitlines()
+
+    assert lines == [
+        "t0",
+        "└── t1",
+        "    └── t2",
+        "(cut off after 3 lines; 99,997 tasks are not shown)",
+    ]
+
+
+@given(dags())
+def test_tree_has_a_line_for_every_edge_and_every_top(boxes: list[Box]) -> None:
+    lines = drawing.tree(boxes).splitlines()
+
+    assert len(lines) == sum(max(len(box.upstreams), 1) for box in boxes)
+    assert sum("shown above" not in line for line in lines) == len(boxes)
+
+
+@given(dags(), st.integers(1, 20))
+def test_tree_keeps_to_its_bound(boxes: list[Box], bound: int) -> None:
+    assert len(drawing.tree(boxes, lines=bound).splitlines()) <= bound + 1
+
+
+def test_mermaid_draws_every_task_and_every_edge_with_its_condition() -> None:
+    assert drawing.mermaid(DIAMOND).splitlines() == [
+        "flowchart LR",
+        '    t0["extract"]',
+        '    t1["clean[0..9]"]',
+        '    t2["check"]',
+        '    t3["load"]',
+        '    t4["alarm"]',
+        "    t0 --> t1",
+        "    t0 --> t2",
+        "    t1 --> t3",
+        "    t2 --> t3",
+        "    t3 -->|Failed| t4",
+    ]
+
+
+def test_mermaid_never_uses_a_name_as_an_id() -> None:
+    drawn = drawing.mermaid([Box("end"), Box("graph", [("end", NEEDS), ("class", NEEDS)])])
+
+    assert re.sub(r'"[^"]*"', "", drawn).split() == [
+        *["flowchart", "LR", "t0[]", "t1[]", "t2[]"],
+        *["t1", "-->", "t2", "t0", "-->", "t2"],
+    ]

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workron.core import ids
+
+MOMENTS = st.datetimes(datetime(2025, 1, 1), datetime(2090, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+
+
+@given(MOMENTS, st.timedeltas(timedelta(milliseconds=1), timedelta(days=1)), st.integers())
+def test_mint_base_rises_with_time_whatever_chance_says(
+    moment: datetime, later: timedelta, seed: int
+) -> None:
+    rng = random.Random(seed)
+    first = ids.mint_base(moment, rng)
+    second = ids.mint_base(moment + later, rng)
+
+    assert 0 <= first < second < 2**63
+
+
+@given(st.integers())
+def test_mint_uuid_draws_random_uuids_that_differ(seed: int) -> None:
+    rng = random.Random(seed)
+    one, two = ids.mint_uuid(rng), ids.mint_uuid(rng)
+
+    assert one != two
+    assert one.version == 4

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from workron.core import states, verdict
+from workron.core.states import Reason, State
+from workron.core.verdict import Condition, Verdict
+
+ENDS = [
+    (State.SUCCEEDED, None),
+    *((State.FAILED, reason) for reason in sorted(states.REASONS[State.FAILED])),
+    (State.CANCELLED, None),
+    *((State.SKIPPED, reason) for reason in sorted(states.REASONS[State.SKIPPED])),
+]
+SKIPPED = State.SKIPPED
+
+
+@pytest.mark.parametrize(("condition", "end"), [*itertools.product(Condition, ENDS)])
+def test_weigh_judges_every_end_under_every_condition(
+    condition: Condition, end: tuple[State, Reason | None]
+) -> None:
+    assert verdict.weigh(condition, *end) in Verdict
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "when_succeeded", "when_failed"),
+    [
+        (State.SUCCEEDED, None, Verdict.GO, Verdict.NOT_NEEDED),
+        (State.FAILED, Reason.EXIT_CODE, Verdict.UPSTREAM_FAILED, Verdict.GO),
+        (State.CANCELLED, None, Verdict.UPSTREAM_CANCELLED, Verdict.NOT_NEEDED),
+        (SKIPPED, Reason.UPSTREAM_FAILED, Verdict.UPSTREAM_FAILED, Verdict.UPSTREAM_FAILED),
+        (SKIPPED, Reason.UPSTREAM_CANCELLED, *[Verdict.UPSTREAM_CANCELLED] * 2),
+        (SKIPPED, Reason.NOT_NEEDED, Verdict.NOT_NEEDED, Verdict.NOT_NEEDED),
+    ],
+)
+def test_weigh_follows_the_table_of_the_design(
+    state: State, reason: Reason | None, when_succeeded: Verdict, when_failed: Verdict
+) -> None:
+    assert verdict.weigh(Condition.SUCCEEDED, state, reason) is when_succeeded
+    assert verdict.weigh(Condition.FAILED, state, reason) is when_failed
+    assert verdict.weigh(Condition.FINISHED, state, reason) is Verdict.GO
+
+
+@pytest.mark.parametrize(
+    ("condition", "state", "reason", "expected"),
+    [
+        (Condition.MEMBER, State.FAILED, Reason.TIMEOUT, Verdict.FAILED),
+        (Condition.MEMBER, State.CANCELLED, None, Verdict.CANCELLED),
+        (Condition.MEMBER, SKIPPED, Reason.NOT_NEEDED, Verdict.NOT_NEEDED),
+        (Condition.TASK, State.FAILED, Reason.MEMBER_FAILED, Verdict.FAILED),
+        (Condition.TASK, State.CANCELLED, None, Verdict.CANCELLED),
+        (Condition.TASK, SKIPPED, Reason.UPSTREAM_FAILED, Verdict.GO),
+        (Condition.HANDLED_TASK, State.FAILED, Reason.EXIT_CODE, Verdict.GO),
+        (Condition.HANDLED_TASK, State.CANCELLED, None, Verdict.CANCELLED),
+    ],
+)
+def test_weigh_lets_members_bear_on_their_whole(
+    condition: Condition, state: State, reason: Reason | None, expected: Verdict
+) -> None:
+    assert verdict.weigh(condition, state, reason) is expected
+
+
+@pytest.mark.parametrize("condition", Condition)
+def test_weigh_lets_a_success_pass_unless_a_failure_is_asked_for(condition: Condition) -> None:
+    expected = Verdict.NOT_NEEDED if condition is Condition.FAILED else Verdict.GO
+
+    assert verdict.weigh(condition, State.SUCCEEDED, None) is expected
+
+
+@pytest.mark.parametrize("gravest", Verdict)
+def test_every_verdict_has_an_outcome_that_the_table_of_states_knows(gravest: Verdict) -> None:
+    state, reason = verdict.OUTCOMES[gravest]
+
+    assert state in states.ENDS
+    assert reason is None or reason in states.REASONS[state]

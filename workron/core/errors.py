@@ -1,0 +1,92 @@
+"""Every error that Workron raises, as one tree.
+
+    WorkronError
+    ├── InputError            what a person wrote is wrong: exit code 2
+    │   ├── ManifestError     a document: carries every problem, each with its place
+    │   ├── GraphError        a workflow whose tasks do not form a DAG
+    │   └── NameTakenError    an unfinished run of that name has other content
+    ├── NotFoundError         no job or workflow of that name
+    ├── StateError            a transition that the table in `states` does not have
+    └── StoreError            the database: which one, what was tried
+        ├── StoreUnreachableError   it does not answer
+        ├── StoreBusyError          another process holds it
+        ├── StoreFullError          no space, or read-only
+        ├── StoreDataError          it refused a value
+        ├── SchemaError             its schema is not one this program knows
+        └── SessionError            the worker behind a session key is gone or was never there
+
+The message is for a person: what was wrong, where, and what would be right.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class WorkronError(Exception):
+    """The root: catch this to catch all that Workron raises on purpose."""
+
+
+class InputError(WorkronError):
+    """What a person wrote is wrong; nothing was done."""
+
+
+class ManifestError(InputError):
+    """One or more documents are wrong; `problems` holds a line for each."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+
+
+class GraphError(InputError):
+    """The tasks of a workflow do not form a DAG."""
+
+
+class NameTakenError(InputError):
+    """An unfinished run of that name exists, with other content."""
+
+    def __init__(self, kind: str, namespace: str, name: str) -> None:
+        super().__init__(
+            f"{kind} {namespace}/{name} is unfinished and has other content; "
+            f"cancel it or let it end first, or give this one another name"
+        )
+
+
+class NotFoundError(WorkronError):
+    """No job or workflow of that name is in the store."""
+
+
+class StateError(WorkronError):
+    """A transition that the table of states does not have."""
+
+
+class StoreError(WorkronError):
+    """The database could not do what was asked."""
+
+
+class StoreUnreachableError(StoreError):
+    """The database does not answer."""
+
+
+class StoreBusyError(StoreError):
+    """Another process holds the database."""
+
+
+class StoreFullError(StoreError):
+    """The disk is full, or the file is read-only."""
+
+
+class StoreDataError(StoreError):
+    """The database refused a value; the same call will be refused again."""
+
+
+class SchemaError(StoreError):
+    """The schema is not one that this program knows."""
+
+
+class SessionError(StoreError):
+    """The worker behind this session key was taken back, or never was."""

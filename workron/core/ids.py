@@ -1,0 +1,38 @@
+"""The identities that pass between rooms, and how a job gets its own.
+
+The jobs of one submission have consecutive ids: the root first, then its members. So a whole
+workflow is a range of ids, and ids sort by the time of submission.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, NewType
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from workron.core.ports import Rng
+
+JobId = NewType("JobId", int)
+WorkerId = NewType("WorkerId", int)
+ClaimId = NewType("ClaimId", UUID)
+SessionKey = NewType("SessionKey", UUID)
+Fence = NewType("Fence", int)
+
+_EPOCH: Final = datetime(2025, 1, 1, tzinfo=UTC)
+_RANDOM_BITS: Final = 22
+
+
+def mint_base(now: datetime, rng: Rng) -> JobId:
+    """Draw the first id of a submission: 41 bits of milliseconds, then chance.
+
+    Two submissions of one millisecond may overlap; the primary key finds it, and the later one
+    draws again.
+    """
+    milliseconds = int((now - _EPOCH).total_seconds() * 1000)
+    return JobId(milliseconds << _RANDOM_BITS | rng.getrandbits(_RANDOM_BITS))
+
+
+def mint_uuid(rng: Rng) -> UUID:
+    """Draw a random UUID: a claim, a boot, a session."""
+    return UUID(int=rng.getrandbits(128), version=4)

@@ -1,0 +1,111 @@
+"""What is submitted: the jobs, edges and waits of one root, flat and ready to be stored.
+
+Made by `core.expand` from a Job or a Workflow, taken by the store's `submit`. Jobs are known by
+their offset from the root, which is offset 0; the store adds the base id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from workron.core.verdict import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+WIDE: Final = 64
+"""With more upstreams than this, arrivals are appended and summed, lest one row be a convoy."""
+
+
+class Kind(StrEnum):
+    """What a row of `job` is; all but JOB are groups, decided by their members."""
+
+    JOB = "Job"
+    ARRAY = "Array"
+    WORKFLOW = "Workflow"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a root is: the object's name for people, its uid for machines."""
+
+    namespace: str
+    kind: Kind
+    name: str
+    uid: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One job: a command, or a group. `spec` is an index into the plan's specs."""
+
+    kind: Kind
+    name: str
+    spec: int
+    index: int | None = None
+    member_of: int | None = None
+    bearing: Condition | None = None
+    upstreams: int = 0
+    """How many ends it waits for: edges, outside upstreams, and for a group its members."""
+    feeds_inputs: bool = False
+    """Whether it has upstreams whose results it is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """`downstream` waits for the end of `upstream`; both are offsets."""
+
+    upstream: int
+    downstream: int
+    condition: Condition = Condition.SUCCEEDED
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """`downstream` waits for the end of another root, which may not exist yet."""
+
+    downstream: int
+    kind: Kind
+    name: str
+    condition: Condition = Condition.SUCCEEDED
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The part of a spec that the store itself acts on; all else only the worker reads."""
+
+    pool: str = "default"
+    max_losses: int = 5
+    start_after: datetime | None = None
+    deadline_seconds: float | None = None
+    needs_proof: bool = False
+    """`overlap: Forbid`: a lost claim waits for proof of its worker's death."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """One spec, stored once however many jobs share it; `body` is the manifest's own spec."""
+
+    body: Mapping[str, Any]
+    terms: Terms = field(default_factory=Terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One root, whole."""
+
+    identity: Identity
+    digest: str
+    """Of the content: tells a repeated submission from another one of the same name."""
+    nodes: Sequence[Node]
+    specs: Sequence[Spec]
+    edges: Sequence[Edge] = ()
+    outside: Sequence[Outside] = ()
+    priority: int = 0
+    is_suspended: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """Labels and annotations, given back as they came."""

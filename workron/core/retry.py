@@ -1,0 +1,93 @@
+"""What follows when a command has failed: another try after a wait, or the end.
+
+Called by the worker, which knows a job by its stored spec alone. The wait before the next try is
+drawn evenly from the upper half of
+
+    min(max, initial * factor ** failures)
+
+where `failures` are those before this one: by default from the half to the whole of 1 s, 2 s, 4 s
+and so on up to 5 min. A lost or released claim is no failure and does not lengthen the wait.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from workron.core.model.command import Backoff, CommandSpec
+from workron.core.states import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workron.core.ports import Rng
+
+_HOPELESS: Final = frozenset(
+    {
+        Reason.COMMAND_NOT_FOUND,
+        Reason.INPUTS_TOO_LARGE,
+        Reason.RESULT_REFUSED,
+        Reason.DEADLINE_EXCEEDED,
+    }
+)
+"""Nothing about these would be different the next time."""
+
+_DEFAULTS: Final = CommandSpec.model_construct()
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The part of a spec that says how often, when and after what a command is tried again."""
+
+    max_attempts: int
+    backoff: Backoff
+    retry_on: frozenset[int]
+    fail_on: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether there is another try, and if so how long to wait for it."""
+
+    is_retry: bool
+    delay: timedelta = timedelta(0)
+
+
+_END: Final = Decision(is_retry=False)
+
+
+def policy_of(body: Mapping[str, Any]) -> Policy:
+    """Read the policy out of a spec as the store keeps it: the manifest's own shape."""
+    return Policy(
+        max_attempts=body.get("maxAttempts", _DEFAULTS.max_attempts),
+        backoff=Backoff.parse(body.get("backoff", {})),
+        retry_on=frozenset(body.get("retryOn", _DEFAULTS.retry_on)),
+        fail_on=frozenset(body.get("failOn", _DEFAULTS.fail_on)),
+    )
+
+
+def decide(
+    policy: Policy, *, failures: int, exit_code: int | None, reason: Reason | None, rng: Rng
+) -> Decision:
+    """Judge one more failure of a command that had failed `failures` times before.
+
+    An attempt that ran out of time was ended from outside: the exit code that this left is not
+    the command's word, so it counts as one that is in no list.
+    """
+    code = None if reason is Reason.TIMEOUT else exit_code
+    is_wanted = code not in policy.fail_on and (not policy.retry_on or code in policy.retry_on)
+    if reason in _HOPELESS or not is_wanted or failures + 1 >= policy.max_attempts:
+        return _END
+    return Decision(is_retry=True, delay=_longest(policy.backoff, failures) * _jitter(rng))
+
+
+def _longest(backoff: Backoff, failures: int) -> timedelta:
+    try:
+        return min(backoff.max, backoff.initial * backoff.factor**failures)
+    except OverflowError:
+        return backoff.max
+
+
+def _jitter(rng: Rng) -> float:
+    return (1 + rng.random()) / 2

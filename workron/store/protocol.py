@@ -1,0 +1,392 @@
+"""What every store does, said once: a small protocol for each kind of caller, and their rows.
+
+Each method is one verb, one SQL file of the same name in each dialect, and one transaction. A
+verb may be repeated when its answer was lost: the second call finds what the first did. Times are
+the store's own. Raised errors are those under `errors.StoreError`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from workron.core.ids import ClaimId, Fence, JobId, SessionKey, WorkerId
+    from workron.core.plan import Kind, Plan
+    from workron.core.states import Reason, State
+
+
+class Mark(StrEnum):
+    """What somebody asked of a running job; every verb that ends its claim obeys."""
+
+    CANCEL = "Cancel"
+    EXPIRE = "Expire"
+    HOLD = "Hold"
+
+
+class Answer(StrEnum):
+    """What became of a report on a claim."""
+
+    ACCEPTED = "accepted"
+    ALREADY = "already"
+    """An earlier call with the same claim was accepted; this one changed nothing."""
+    STALE = "stale"
+    """The claim was taken back; nothing of it was stored."""
+
+
+class Outcome(StrEnum):
+    """How an attempt ended, as the worker judged it by the job's retry rules."""
+
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    RETRY = "Retry"
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """Who asks to work. `boot` is new with every process, so a reused name is seen through."""
+
+    token: str
+    name: str
+    boot: UUID
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A worker's row, and the secret key that its other verbs need."""
+
+    worker: WorkerId
+    key: SessionKey
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """One claim: everything that a worker needs to run one attempt."""
+
+    job: JobId
+    claim: ClaimId
+    attempt: int
+    failures: int
+    losses: int
+    fence: Fence
+    namespace: str
+    root: str
+    """Name of the Job or Workflow that it belongs to."""
+    name: str
+    index: int | None
+    spec: Mapping[str, Any]
+    inputs: Mapping[str, Any] | None = None
+    """Results of its upstreams by name; an array's is a list by index. None: it has none."""
+    inputs_too_large: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A claim that the store counts as this worker's."""
+
+    job: JobId
+    claim: ClaimId
+    mark: Mark | None
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The answer to a beat. What a worker runs and `held` lacks, it must kill."""
+
+    held: Sequence[Held]
+    is_draining: bool
+    database: str
+    """Identity of the database: another one means another history."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A worker's report on one claim."""
+
+    job: JobId
+    claim: ClaimId
+    outcome: Outcome
+    reason: Reason | None = None
+    message: str | None = None
+    exit_code: int | None = None
+    delay_seconds: float = 0.0
+    """With RETRY: how long to wait."""
+    result: Any = None
+    """What the job wrote as its result, any JSON value; None: nothing."""
+    output: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """Answers in the order of the ends, and the new claims."""
+
+    answers: Sequence[Answer]
+    claimed: Sequence[Claimed] = ()
+
+
+class WorkerDoor(Protocol):
+    """All that a worker can do."""
+
+    async def register(self, registration: Registration) -> Session:
+        """Enter a worker. An older boot of the same name is dead: its claims are reaped."""
+
+    async def beat(self, key: SessionKey) -> Beat:
+        """Prove life, and learn what is still held. SessionError when the worker was reaped."""
+
+    async def claim(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[Claimed]:
+        """Take at most one ready job for each claim id, by priority, then by age.
+
+        A repeated call returns what the first one took. A job that went down together with
+        others is given alone, and only to a worker that holds nothing else.
+        """
+
+    async def complete(
+        self, key: SessionKey, ends: Sequence[End], claims: Sequence[ClaimId] = ()
+    ) -> Completed:
+        """Report ends and claim anew in one round trip; downstreams are decremented with it.
+
+        One bad end never fails the others: it ends Failed, and the rest is accepted.
+        """
+
+    async def release(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[Answer]:
+        """Hand claims back; no counter moves."""
+
+    async def append_output(
+        self, key: SessionKey, claim: ClaimId, chunk: int, data: bytes
+    ) -> Answer:
+        """Store a piece of a running job's output. The same chunk again is ALREADY."""
+
+    async def leave(self, key: SessionKey) -> None:
+        """Forget a worker that holds nothing; what it still holds is released."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A root that is in the store now; `is_new` is False when it already was."""
+
+    root: JobId
+    is_new: bool
+
+
+class SubmitDoor(Protocol):
+    """What people and the operator ask for."""
+
+    async def submit(
+        self, plans: Sequence[Plan], *, supersedes: bool = False
+    ) -> Sequence[Submitted]:
+        """Store all plans, or none.
+
+        A uid that is known already, or an unfinished root of the same name and digest, is
+        acknowledged as it is. An unfinished one with another digest is a NameTakenError, unless
+        `supersedes`: then the name passes to the newer root and the older one goes on unnamed.
+        A cycle over roots is a GraphError that prints it.
+        """
+
+    async def cancel(self, root: JobId) -> bool:
+        """End all of a root that is not running, mark what runs; False if it had ended.
+
+        After the answer nothing of it starts any more.
+        """
+
+    async def hold(self, root: JobId) -> bool:
+        """Suspend all of a root that is not running, and what comes back from running."""
+
+    async def resume(self, root: JobId) -> bool:
+        """Undo `hold`, or a submission as suspended."""
+
+    async def ensure_pool(self, namespace: str, name: str) -> str:
+        """Make the pool if it is new, set a fresh token, and answer the token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A worker as the maintainer sees it at one look."""
+
+    worker: WorkerId
+    beats: int
+    lease_seconds: float
+    name: str
+    boot: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Reaped:
+    """What a reap did: nothing (`was_reaped` False) if the worker had beaten meanwhile."""
+
+    was_reaped: bool
+    requeued: Sequence[JobId] = ()
+    failed: Sequence[JobId] = ()
+
+
+class MaintainerDoor(Protocol):
+    """What the one elected maintainer does; two at once are harmless.
+
+    Verbs with a `limit` do one bounded step and answer how many rows they moved; the caller
+    repeats while that is not 0.
+    """
+
+    async def elect(self, holder: UUID, lease_seconds: float) -> bool:
+        """Become or stay the maintainer; False while another one's lease runs."""
+
+    async def resign(self, holder: UUID) -> None:
+        """Give the lease up at once."""
+
+    async def look(self) -> Sequence[Sighting]:
+        """See every worker and its counter."""
+
+    async def reap(self, worker: WorkerId, *, beats: int | None) -> Reaped:
+        """Take a worker's claims back and forget it, if its counter still is `beats`.
+
+        `beats=None`: its death is proven; nothing guards, and `overlap: Forbid` need not wait.
+        A claim that fell alone costs a loss; several that fell together cost none, but each is
+        tried alone next.
+        """
+
+    async def reap_orphans(self, limit: int) -> int:
+        """Take back claims whose worker's row is missing."""
+
+    async def promote(self, limit: int) -> int:
+        """Queue deferred jobs that are due."""
+
+    async def settle(self, limit: int) -> int:
+        """Pass ends on that are not passed on yet: arrivals of groups, skips, cancelled rests."""
+
+    async def expire(self, limit: int) -> int:
+        """End jobs whose deadline has passed; mark those that run."""
+
+    async def audit(self, limit: int) -> int:
+        """Count jobs that wait though all their upstreams have ended; it must be 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class RootRow:
+    """A root as it was submitted."""
+
+    root: JobId
+    last: JobId
+    namespace: str
+    kind: Kind
+    name: str
+    uid: UUID
+    digest: str
+    submitted_at: datetime
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A job as it stands, whichever table it is in.
+
+    A group shows the state Running while any of its members has run and not all have ended.
+    """
+
+    job: JobId
+    root: JobId
+    kind: Kind
+    name: str
+    index: int | None
+    member_of: JobId | None
+    state: State
+    reason: Reason | None
+    message: str | None
+    priority: int
+    pool: str
+    attempts: int
+    failures: int
+    losses: int
+    exit_code: int | None
+    worker: str | None
+    due: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """One thing that a waiting job waits for: a job of this store, or a name not seen yet."""
+
+    job: JobId | None
+    kind: Kind
+    name: str
+    index: int | None
+    condition: str
+    state: State | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One execution that is over."""
+
+    job: JobId
+    attempt: int
+    outcome: str
+    reason: Reason | None
+    exit_code: int | None
+    worker: str | None
+    started_at: datetime
+    finished_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Commands of a root by state, groups not counted."""
+
+    counts: Mapping[State, int] = field(default_factory=dict)
+
+
+class ReaderDoor(Protocol):
+    """What can be asked; nothing here changes anything or waits for a lock."""
+
+    async def find(self, namespace: str, kind: Kind, name: str) -> RootRow | None:
+        """Find the newest root of a name."""
+
+    async def roots(self, namespace: str | None = None) -> Sequence[RootRow]:
+        """List roots, newest first."""
+
+    async def jobs(self, root: JobId) -> Sequence[JobRow]:
+        """List a root and all its members in order of id."""
+
+    async def specs(self, root: JobId) -> Mapping[JobId, Mapping[str, Any]]:
+        """Give each job's spec; jobs of one array share one object."""
+
+    async def edges(self, root: JobId) -> Sequence[tuple[JobId, JobId, str]]:
+        """List edges into jobs of this root: upstream, downstream, condition."""
+
+    async def blockers(self, job: JobId) -> Sequence[Blocker]:
+        """Say what a job waits for, unfinished upstreams first."""
+
+    async def attempts(self, root: JobId) -> Sequence[Attempt]:
+        """List the ended attempts of a root's jobs."""
+
+    async def output(self, job: JobId) -> bytes:
+        """Give the stored output of the newest attempt that has any."""
+
+    async def result(self, job: JobId) -> Any:
+        """Give a job's result, or None."""
+
+    async def progress(self, root: JobId) -> Progress:
+        """Count a root's commands by state."""
+
+    async def queue(self) -> Mapping[tuple[str, str], int]:
+        """Count ready jobs by namespace and pool."""
+
+
+class Store(WorkerDoor, SubmitDoor, MaintainerDoor, ReaderDoor, Protocol):
+    """All doors of one database. The worker's room is handed only the first."""
+
+    url: str
+
+    async def wait_for_work(self, timeout_seconds: float) -> None:
+        """Return soon after something became ready or ended, or after the timeout.
+
+        A hint, not a proof: callers look for themselves.
+        """
+
+    async def close(self) -> None:
+        """Give all connections back."""
