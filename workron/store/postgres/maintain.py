@@ -1,0 +1,84 @@
+"""The maintainer's door: each verb one bounded step, harmless when two take it at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workron.core.ids import JobId, WorkerId
+from workron.store import protocol
+from workron.store.postgres import statements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from uuid import UUID
+
+    from workron.store.postgres.database import Database
+
+
+class MaintainerVerbs:
+    """What the one elected maintainer does."""
+
+    def __init__(self, database: Database, ring: Callable[[], None]) -> None:
+        self._database = database
+        self._ring = ring
+
+    async def elect(self, holder: UUID, lease_seconds: float) -> bool:
+        """Become or stay the maintainer; False while another one's lease runs."""
+        rows = await self._database.fetch(statements.query("elect"), holder, lease_seconds)
+        return bool(rows)
+
+    async def resign(self, holder: UUID) -> None:
+        """Give the lease up at once."""
+        await self._database.fetch(statements.query("resign"), holder)
+
+    async def look(self) -> Sequence[protocol.Sighting]:
+        """See every worker and its counter."""
+        rows = await self._database.fetch(statements.query("look"))
+        return [
+            protocol.Sighting(
+                WorkerId(row["worker"]),
+                row["beats"],
+                row["lease_seconds"],
+                row["name"],
+                row["boot"],
+            )
+            for row in rows
+        ]
+
+    async def reap(self, worker: WorkerId, *, beats: int | None) -> protocol.Reaped:
+        """Take a worker's claims back and forget it, if its counter still is `beats`."""
+        rows = await self._database.fetch("SELECT * FROM workron.reap($1, $2)", worker, beats)
+        if rows:
+            self._ring()
+        places = [(JobId(row["job"]), row["place"]) for row in rows if row["job"] is not None]
+        return protocol.Reaped(
+            was_reaped=bool(rows),
+            requeued=[job for job, place in places if place in ("ready", "waiting")],
+            failed=[job for job, place in places if place not in ("ready", "waiting")],
+        )
+
+    async def reap_orphans(self, limit: int) -> int:
+        """Take back claims whose worker's row is missing."""
+        return await self._step("SELECT workron.reap_orphans($1)", limit)
+
+    async def promote(self, limit: int) -> int:
+        """Queue deferred jobs that are due."""
+        return await self._step(statements.query("promote"), limit)
+
+    async def settle(self, limit: int) -> int:
+        """Pass ends on that are not passed on yet."""
+        return await self._step("SELECT workron.settle($1)", limit)
+
+    async def expire(self, limit: int) -> int:
+        """End jobs whose deadline has passed; mark those that run."""
+        return await self._step("SELECT workron.expire($1)", limit)
+
+    async def audit(self, limit: int) -> int:
+        """Count jobs that wait though all their upstreams have ended; it must be 0."""
+        return int(await self._database.fetch_value(statements.query("audit"), limit))
+
+    async def _step(self, statement: str, limit: int) -> int:
+        moved = int(await self._database.fetch_value(statement, limit))
+        if moved:
+            self._ring()
+        return moved

@@ -1,0 +1,246 @@
+-- compatible: yes
+-- The split tables. A job is in exactly one place: waiting, ready, deferred, running or done; the row
+-- that moves carries what changes. Everything else about a job is written once.
+
+CREATE TABLE pool (
+    id            integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    namespace     text NOT NULL,
+    name          text NOT NULL,
+    token_hash    bytea,
+    -- The database role that may register in it; null: any role that can execute the verbs.
+    role          text,
+    lease_seconds double precision NOT NULL DEFAULT 10 CHECK (lease_seconds > 0),
+    UNIQUE (namespace, name)
+);
+
+-- What was submitted under a name. Its jobs are id..last; the root is itself a job.
+CREATE TABLE root (
+    id           bigint PRIMARY KEY,
+    last         bigint NOT NULL CHECK (last >= id),
+    uid          uuid NOT NULL UNIQUE,
+    namespace    text NOT NULL,
+    kind         text NOT NULL CHECK (kind IN ('Job', 'Workflow')),
+    name         text NOT NULL,
+    digest       text NOT NULL,
+    submitted_at timestamptz NOT NULL,
+    metadata     jsonb NOT NULL,
+    cancelled    boolean NOT NULL DEFAULT false,
+    held         boolean NOT NULL DEFAULT false
+);
+CREATE INDEX root_listed ON root (namespace, id);
+
+-- The newest root of a name, or null while somebody waits for the name. Locked by both sides.
+CREATE TABLE name (
+    namespace text NOT NULL,
+    kind      text NOT NULL,
+    name      text NOT NULL,
+    root      bigint,
+    PRIMARY KEY (namespace, kind, name)
+);
+
+CREATE TABLE spec (
+    id   bigint PRIMARY KEY,
+    body jsonb NOT NULL
+);
+
+CREATE TABLE job (
+    id           bigint PRIMARY KEY,
+    root         bigint NOT NULL,
+    kind         text NOT NULL CHECK (kind IN ('Job', 'Array', 'Workflow')),
+    spec         bigint NOT NULL,
+    name         text NOT NULL,
+    index        integer,
+    member_of    bigint,
+    bearing      text CHECK (bearing IN ('Member', 'Task', 'HandledTask')),
+    pool         integer NOT NULL,
+    priority     integer NOT NULL,
+    feeds_inputs boolean NOT NULL,
+    max_losses   integer NOT NULL,
+    start_after  timestamptz,
+    needs_proof  boolean NOT NULL,
+    CHECK ((member_of IS NULL) = (bearing IS NULL))
+);
+-- The elements of an array, whose results are gathered by index.
+CREATE INDEX job_element ON job (member_of, index) WHERE bearing = 'Member';
+
+CREATE TABLE edge (
+    parent    bigint NOT NULL,
+    child     bigint NOT NULL,
+    condition text NOT NULL CHECK (condition IN ('Succeeded', 'Failed', 'Finished')),
+    PRIMARY KEY (parent, child)
+);
+CREATE INDEX edge_child ON edge (child);
+
+-- Upstreams by name that do not exist yet.
+CREATE TABLE unbound (
+    child     bigint NOT NULL,
+    namespace text NOT NULL,
+    kind      text NOT NULL,
+    name      text NOT NULL,
+    condition text NOT NULL CHECK (condition IN ('Succeeded', 'Failed', 'Finished')),
+    PRIMARY KEY (namespace, kind, name, child)
+);
+CREATE INDEX unbound_child ON unbound (child);
+
+-- A change of a whole root that goes in bounded steps; the maintainer goes on where a caller stopped.
+CREATE TABLE sweep (
+    root bigint PRIMARY KEY,
+    verb text NOT NULL CHECK (verb IN ('cancel', 'hold', 'resume'))
+);
+
+-- One row, locked by a submit that both awaits others and is awaited: only such can close a cycle.
+CREATE TABLE binding (single boolean PRIMARY KEY CHECK (single));
+INSERT INTO binding VALUES (true);
+
+-- `remaining` is in no index, and pages keep room, so that a decrement stays in its page.
+CREATE TABLE waiting (
+    job       bigint PRIMARY KEY,
+    remaining integer NOT NULL CHECK (remaining >= 0),
+    verdict   smallint NOT NULL DEFAULT 0,
+    held      boolean NOT NULL DEFAULT false,
+    unproven  boolean NOT NULL DEFAULT false,
+    wide      boolean NOT NULL,
+    priority  integer NOT NULL,
+    attempts  integer NOT NULL DEFAULT 0,
+    failures  integer NOT NULL DEFAULT 0,
+    losses    integer NOT NULL DEFAULT 0,
+    fence     bigint NOT NULL DEFAULT 0,
+    alone     boolean NOT NULL DEFAULT false
+) WITH (fillfactor = 60);
+
+CREATE TABLE ready (
+    job      bigint PRIMARY KEY,
+    pool     integer NOT NULL,
+    priority integer NOT NULL,
+    attempts integer NOT NULL DEFAULT 0,
+    failures integer NOT NULL DEFAULT 0,
+    losses   integer NOT NULL DEFAULT 0,
+    fence    bigint NOT NULL DEFAULT 0,
+    alone    boolean NOT NULL DEFAULT false
+);
+-- The claim's walk. Jobs to be run alone are few and apart, so that they never stand in its way.
+CREATE INDEX ready_walk ON ready (pool, priority DESC, job) WHERE NOT alone;
+CREATE INDEX ready_alone ON ready (pool, priority DESC, job) WHERE alone;
+
+CREATE TABLE deferred (
+    job      bigint PRIMARY KEY,
+    due      timestamptz NOT NULL,
+    reason   text NOT NULL CHECK (reason IN ('Backoff', 'Scheduled')),
+    pool     integer NOT NULL,
+    priority integer NOT NULL,
+    attempts integer NOT NULL DEFAULT 0,
+    failures integer NOT NULL DEFAULT 0,
+    losses   integer NOT NULL DEFAULT 0,
+    fence    bigint NOT NULL DEFAULT 0,
+    alone    boolean NOT NULL DEFAULT false
+);
+CREATE INDEX deferred_due ON deferred (due);
+
+CREATE TABLE running (
+    job        bigint PRIMARY KEY,
+    worker     bigint NOT NULL,
+    claim      uuid NOT NULL UNIQUE,
+    pool       integer NOT NULL,
+    priority   integer NOT NULL,
+    attempt    integer NOT NULL,
+    failures   integer NOT NULL,
+    losses     integer NOT NULL,
+    fence      bigint NOT NULL,
+    alone      boolean NOT NULL,
+    mark       text CHECK (mark IN ('Cancel', 'Expire', 'Hold')),
+    claimed_at timestamptz NOT NULL
+);
+CREATE INDEX running_worker ON running (worker);
+
+CREATE TABLE deadline (
+    job bigint PRIMARY KEY,
+    due timestamptz NOT NULL
+);
+CREATE INDEX deadline_due ON deadline (due);
+
+-- Ends that a wide row has not been told yet: appended without a lock, summed by whoever can.
+CREATE TABLE arrival (
+    id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    job     bigint NOT NULL,
+    count   integer NOT NULL,
+    verdict smallint NOT NULL
+);
+CREATE INDEX arrival_job ON arrival (job);
+
+-- Ends whose downstreams have not been told yet.
+CREATE TABLE unsettled (job bigint PRIMARY KEY);
+
+CREATE TABLE done (
+    job         bigint PRIMARY KEY,
+    state       text NOT NULL CHECK (state IN ('Succeeded', 'Failed', 'Cancelled', 'Skipped')),
+    reason      text,
+    message     text,
+    exit_code   integer,
+    finished_at timestamptz NOT NULL,
+    attempts    integer NOT NULL,
+    failures    integer NOT NULL,
+    losses      integer NOT NULL,
+    worker      text,
+    CHECK ((reason IS NULL) = (state IN ('Succeeded', 'Cancelled')))
+);
+
+CREATE TABLE attempt (
+    job         bigint NOT NULL,
+    attempt     integer NOT NULL,
+    claim       uuid NOT NULL,
+    outcome     text NOT NULL
+        CHECK (outcome IN ('Succeeded', 'Failed', 'Retried', 'Released', 'Lost', 'Cancelled')),
+    reason      text,
+    exit_code   integer,
+    worker      text,
+    started_at  timestamptz NOT NULL,
+    finished_at timestamptz NOT NULL,
+    PRIMARY KEY (job, attempt)
+);
+
+CREATE TABLE result (
+    job  bigint PRIMARY KEY,
+    body jsonb NOT NULL
+);
+
+-- Chunk -1 is what the end of an attempt brought; 0 and up came while it ran.
+CREATE TABLE output (
+    job     bigint NOT NULL,
+    attempt integer NOT NULL,
+    chunk   integer NOT NULL,
+    data    bytea NOT NULL,
+    PRIMARY KEY (job, attempt, chunk)
+);
+
+-- One row a process; a beat raises `beats` in place and touches no index.
+CREATE TABLE worker (
+    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    session       uuid NOT NULL UNIQUE,
+    pool          integer NOT NULL,
+    name          text NOT NULL,
+    boot          uuid NOT NULL,
+    slots         integer NOT NULL,
+    beats         bigint NOT NULL DEFAULT 0,
+    draining      boolean NOT NULL DEFAULT false,
+    registered_at timestamptz NOT NULL,
+    UNIQUE (pool, name, boot)
+) WITH (fillfactor = 50);
+
+-- Workers whose death is not proven while a job of theirs waits for that proof.
+CREATE TABLE missing (
+    job    bigint PRIMARY KEY,
+    pool   integer NOT NULL,
+    worker text NOT NULL
+);
+
+CREATE TABLE leader (
+    single  boolean PRIMARY KEY CHECK (single),
+    holder  uuid NOT NULL,
+    expires timestamptz NOT NULL
+);
+
+CREATE TABLE meta (
+    key   text PRIMARY KEY,
+    value text NOT NULL
+);
+INSERT INTO meta VALUES ('database', gen_random_uuid()::text);

@@ -1,0 +1,19 @@
+-- append_output: store a piece of what a running job writes, while its claim stands.
+CREATE OR REPLACE FUNCTION workron.append_output(_key uuid, _claim uuid, _chunk integer, _data bytea)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
+AS $$
+DECLARE
+    _worker workron.worker := workron.session(_key);
+    _held workron.running;
+BEGIN
+    SELECT * INTO _held FROM workron.running
+    WHERE claim = _claim AND worker = _worker.id FOR KEY SHARE; -- guard: output
+    IF NOT FOUND THEN
+        RETURN 'stale';
+    END IF;
+    INSERT INTO workron.output (job, attempt, chunk, data)
+    VALUES (_held.job, _held.attempt, _chunk, _data) ON CONFLICT DO NOTHING;
+    RETURN CASE WHEN FOUND THEN 'accepted' ELSE 'already' END;
+END
+$$;

@@ -1,0 +1,20 @@
+-- beat: prove that a worker lives, and tell it what it still holds.
+CREATE OR REPLACE FUNCTION workron.beat(_key uuid)
+RETURNS TABLE (draining boolean, database text, job bigint, claim uuid, mark text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    _worker workron.worker;
+BEGIN
+    UPDATE workron.worker SET beats = beats + 1 WHERE session = _key RETURNING * INTO _worker;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'no worker has this session key: it was taken back, or never registered'
+            USING ERRCODE = 'WK001';
+    END IF;
+    RETURN QUERY
+    SELECT _worker.draining, m.value, r.job, r.claim, r.mark
+    FROM workron.meta m LEFT JOIN workron.running r ON r.worker = _worker.id
+    WHERE m.key = 'database';
+END
+$$;

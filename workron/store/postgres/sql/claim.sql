@@ -1,0 +1,17 @@
+-- claim: take at most one ready job for each claim id, by priority, then by age.
+-- Queued -> Running (claim)
+-- The walk over `ready_walk` must stay a walk whatever the statistics say, so its plan is pinned here.
+CREATE OR REPLACE FUNCTION workron.claim(_key uuid, _claims uuid[])
+RETURNS TABLE (
+    job bigint, claim uuid, attempt integer, failures integer, losses integer, fence bigint,
+    namespace text, root text, name text, index integer, spec jsonb, inputs jsonb
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT * FROM workron.take(workron.session(_key), _claims);
+END
+$$;

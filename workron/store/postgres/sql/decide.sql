@@ -1,0 +1,47 @@
+-- decide: move on those of the given waiting jobs that wait for nothing any more.
+-- Waiting -> Queued (ready)
+-- Waiting -> Skipped (skip)
+-- Waiting -> Cancelled (cancel)
+-- Waiting -> Succeeded (succeed)
+-- Waiting -> Failed (fail)
+-- A group ends here, and so does a job that is skipped; both are left in `unsettled`, because telling
+-- their downstreams now would take a second round of locks, and two rounds can deadlock.
+CREATE OR REPLACE FUNCTION workron.decide(_jobs bigint[]) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    _now timestamptz := workron.now();
+BEGIN
+    WITH zero AS (
+        DELETE FROM workron.waiting w
+        USING workron.job j, workron.root r
+        WHERE w.job = ANY (_jobs) AND w.remaining = 0 AND j.id = w.job AND r.id = j.root
+        RETURNING w.job, w.priority, w.attempts, w.failures, w.losses, w.fence, w.alone,
+                  j.pool, j.kind, j.start_after,
+                  CASE WHEN r.cancelled THEN 4 ELSE w.verdict END AS verdict
+    ), goes AS (
+        SELECT *, coalesce(start_after > _now, false) AS is_early
+        FROM zero WHERE kind = 'Job' AND verdict = 0
+    ), queued AS (
+        INSERT INTO workron.ready (job, pool, priority, attempts, failures, losses, fence, alone)
+        SELECT job, pool, priority, attempts, failures, losses, fence, alone
+        FROM goes WHERE NOT is_early
+    ), scheduled AS (
+        INSERT INTO workron.deferred
+            (job, due, reason, pool, priority, attempts, failures, losses, fence, alone)
+        SELECT job, start_after, 'Scheduled', pool, priority, attempts, failures, losses, fence, alone
+        FROM goes WHERE is_early
+    ), ended AS (
+        INSERT INTO workron.done
+            (job, state, reason, finished_at, attempts, failures, losses)
+        SELECT job,
+               (ARRAY['Succeeded', 'Skipped', 'Skipped', 'Skipped', 'Cancelled', 'Failed'])[verdict + 1],
+               (ARRAY[NULL, 'NotNeeded', 'UpstreamCancelled', 'UpstreamFailed', NULL,
+                      'MemberFailed'])[verdict + 1],
+               _now, attempts, failures, losses
+        FROM zero WHERE kind <> 'Job' OR verdict > 0
+        RETURNING job
+    )
+    INSERT INTO workron.unsettled (job) SELECT job FROM ended;
+END
+$$;

@@ -1,0 +1,20 @@
+-- prove_dead: let go the jobs that waited for proof of the death of a worker.
+CREATE OR REPLACE FUNCTION workron.prove_dead(_pool integer, _worker text) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    _jobs bigint[];
+BEGIN
+    WITH proven AS (
+        DELETE FROM workron.missing WHERE pool = _pool AND worker = _worker RETURNING job
+    )
+    SELECT array_agg(job) INTO _jobs FROM proven;
+    IF _jobs IS NULL THEN
+        RETURN;
+    END IF;
+    PERFORM 1 FROM workron.waiting WHERE job = ANY (_jobs) ORDER BY job FOR UPDATE;
+    UPDATE workron.waiting SET unproven = false, remaining = remaining - 1
+    WHERE job = ANY (_jobs) AND unproven;
+    PERFORM workron.decide(_jobs);
+END
+$$;

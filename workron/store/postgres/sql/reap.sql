@@ -1,0 +1,34 @@
+-- reap: take a worker's claims back and forget it, if its counter still is what the maintainer saw.
+-- Running -> Queued (reap)
+-- Running -> Waiting (hold)
+-- Running -> Failed (fail)
+-- A null counter says that its death is proven. The worker's row is locked first: a claim holds it
+-- shared, so no claim of this worker can commit after its reap.
+CREATE OR REPLACE FUNCTION workron.reap(_worker bigint, _beats bigint)
+RETURNS TABLE (was_reaped boolean, job bigint, place text)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+DECLARE
+    _row workron.worker;
+    _jobs bigint[];
+    _fell integer;
+BEGIN
+    SELECT * INTO _row FROM workron.worker
+    WHERE id = _worker AND (_beats IS NULL OR beats = _beats) FOR UPDATE; -- guard: reap
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    SELECT array_agg(job) INTO _jobs FROM (
+        SELECT job FROM workron.running WHERE worker = _worker ORDER BY job FOR UPDATE
+    ) fallen;
+    _fell := coalesce(cardinality(_jobs), 0);
+    RETURN QUERY SELECT true, NULL::bigint, NULL::text;
+    RETURN QUERY SELECT true, g.job, g.place
+        FROM workron.give_back(_jobs, 'Lost', (_fell = 1)::integer, _fell > 1, _beats IS NULL) g;
+    IF _beats IS NULL THEN
+        PERFORM workron.prove_dead(_row.pool, _row.name);
+    END IF;
+    DELETE FROM workron.worker WHERE id = _worker;
+END
+$$;

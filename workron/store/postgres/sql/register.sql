@@ -1,0 +1,30 @@
+-- register: enter a worker under its pool's token, and give it the key that its other verbs need.
+-- An older boot of the same name is dead, which needs no lease to pass: its claims are reaped.
+CREATE OR REPLACE FUNCTION workron.register(_token text, _name text, _boot uuid, _slots integer)
+RETURNS TABLE (worker bigint, session uuid)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    _pool integer;
+    _older bigint;
+BEGIN
+    SELECT id INTO _pool FROM workron.pool
+    WHERE token_hash = sha256(convert_to(_token, 'UTF8')) AND (role IS NULL OR role = session_user);
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'no pool has this token' USING ERRCODE = 'WK002';
+    END IF;
+    INSERT INTO workron.worker (session, pool, name, boot, slots, registered_at)
+    VALUES (gen_random_uuid(), _pool, _name, _boot, _slots, workron.now())
+    ON CONFLICT (pool, name, boot) DO NOTHING;
+    FOR _older IN
+        SELECT w.id FROM workron.worker w
+        WHERE w.pool = _pool AND w.name = _name AND w.boot <> _boot ORDER BY w.id
+    LOOP
+        PERFORM workron.reap(_older, NULL);
+    END LOOP;
+    PERFORM workron.prove_dead(_pool, _name);
+    RETURN QUERY SELECT w.id, w.session FROM workron.worker w
+        WHERE w.pool = _pool AND w.name = _name AND w.boot = _boot;
+END
+$$;

@@ -1,0 +1,25 @@
+-- release: hand claims back that this worker will not end; nothing is counted.
+-- Running -> Queued (release)
+CREATE OR REPLACE FUNCTION workron.release(_key uuid, _claims uuid[])
+RETURNS TABLE (answer text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+    _worker workron.worker := workron.session(_key);
+    _jobs bigint[];
+    _held uuid[];
+BEGIN
+    SELECT array_agg(job), array_agg(claim) INTO _jobs, _held FROM (
+        SELECT job, claim FROM workron.running
+        WHERE claim = ANY (_claims) AND worker = _worker.id ORDER BY job FOR UPDATE
+    ) mine;
+    PERFORM workron.give_back(_jobs, 'Released', 0, false, true);
+    RETURN QUERY
+    SELECT CASE WHEN c.claim = ANY (_held) THEN 'accepted'
+                WHEN EXISTS (SELECT 1 FROM workron.attempt a JOIN workron.worker w ON w.name = a.worker
+                             WHERE a.claim = c.claim AND a.outcome = 'Released') THEN 'already'
+                ELSE 'stale' END
+    FROM unnest(_claims) WITH ORDINALITY AS c(claim, number) ORDER BY c.number;
+END
+$$;

@@ -1,0 +1,2 @@
+-- result: what a job wrote as its result.
+SELECT body FROM workron.result WHERE job = $1;

@@ -1,0 +1,49 @@
+-- submit_bind: give the new roots their names, tie them to the upstreams and downstreams that stand
+-- there now, and queue what waits for nothing; the last step of a submission, right before its commit.
+CREATE OR REPLACE FUNCTION workron.submit_bind(_roots bigint[], _idle bigint[]) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    _bond record;
+    _upstream workron.done;
+    _ended bigint[] := '{}';
+BEGIN
+    UPDATE workron.name n SET root = r.id
+    FROM workron.root r
+    WHERE r.id = ANY (_roots) AND (n.namespace, n.kind, n.name) = (r.namespace, r.kind, r.name);
+
+    -- Only a submission that both awaits and is awaited can close a cycle; two of them at once could
+    -- each close half of one.
+    IF EXISTS (SELECT 1 FROM workron.unbound u JOIN workron.root r
+               ON (u.namespace, u.kind, u.name) = (r.namespace, r.kind, r.name)
+               WHERE r.id = ANY (_roots) AND u.child <> ALL (_roots))
+       AND EXISTS (SELECT 1 FROM workron.unbound WHERE child = ANY (_roots)) THEN
+        PERFORM 1 FROM workron.binding FOR UPDATE;
+    END IF;
+
+    FOR _bond IN
+        WITH bound AS (
+            DELETE FROM workron.unbound u USING workron.name n
+            WHERE (n.namespace, n.kind, n.name) = (u.namespace, u.kind, u.name) AND n.root IS NOT NULL
+              AND (n.root = ANY (_roots) OR u.child = ANY (_roots))
+            RETURNING n.root AS parent, u.child, u.condition
+        )
+        SELECT * FROM bound ORDER BY parent, child
+    LOOP
+        IF _bond.parent <> ALL (_roots) AND NOT workron.hold_still(_bond.parent) THEN
+            SELECT * INTO STRICT _upstream FROM workron.done WHERE job = _bond.parent;
+            UPDATE workron.waiting
+            SET remaining = remaining - 1,
+                verdict = greatest(verdict, workron.weigh(_bond.condition, _upstream.state,
+                                                          _upstream.reason))
+            WHERE job = _bond.child;
+            _ended := _ended || _bond.child;
+        END IF;
+        -- An ended upstream keeps its edge too: its result is an input, and people ask for it.
+        INSERT INTO workron.edge (parent, child, condition)
+        VALUES (_bond.parent, _bond.child, _bond.condition);
+    END LOOP;
+    PERFORM workron.refuse_cycle(_roots);
+    PERFORM workron.decide(_ended || _idle);
+END
+$$;

@@ -1,0 +1,32 @@
+-- submit_reserve: lock every name that a submission has or awaits, and say what stands there now.
+-- Both sides of an upstream that does not exist yet lock its name, so neither can miss the other.
+CREATE OR REPLACE FUNCTION workron.submit_reserve(_roots jsonb, _awaited jsonb)
+RETURNS TABLE (number bigint, uid_root bigint, name_root bigint, digest text, is_over boolean,
+               now timestamptz)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO workron.name (namespace, kind, name)
+    SELECT DISTINCT n.namespace, n.kind, n.name
+    FROM jsonb_to_recordset(_roots || _awaited) AS n(namespace text, kind text, name text)
+    ORDER BY 1, 2, 3
+    ON CONFLICT DO NOTHING;
+    PERFORM 1 FROM workron.name
+    WHERE (namespace, kind, name) IN (
+        SELECT n.namespace, n.kind, n.name
+        FROM jsonb_to_recordset(_roots || _awaited) AS n(namespace text, kind text, name text))
+    ORDER BY namespace, kind, name
+    FOR UPDATE; -- guard: name
+
+    RETURN QUERY
+    SELECT s.number, known.id, n.root, named.digest,
+           EXISTS (SELECT 1 FROM workron.done d WHERE d.job = n.root), workron.now()
+    FROM ROWS FROM (jsonb_to_recordset(_roots) AS (namespace text, kind text, name text, uid uuid))
+         WITH ORDINALITY AS s(namespace, kind, name, uid, number)
+    JOIN workron.name n USING (namespace, kind, name)
+    LEFT JOIN workron.root known ON known.uid = s.uid
+    LEFT JOIN workron.root named ON named.id = n.root
+    ORDER BY s.number;
+END
+$$;

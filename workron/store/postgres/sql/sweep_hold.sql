@@ -1,0 +1,39 @@
+-- sweep_hold: hold a bounded number of a root's jobs that do not run, mark those that do.
+-- Queued -> Waiting (hold)
+CREATE OR REPLACE FUNCTION workron.sweep_hold(_root bigint, _last bigint, _limit integer) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    PERFORM 1 FROM workron.running WHERE job BETWEEN _root AND _last AND mark IS NULL
+    ORDER BY job FOR UPDATE;
+    UPDATE workron.running SET mark = 'Hold' WHERE job BETWEEN _root AND _last AND mark IS NULL;
+
+    WITH queued AS MATERIALIZED (
+        SELECT job FROM workron.ready WHERE job BETWEEN _root AND _last
+        ORDER BY job LIMIT _limit FOR UPDATE
+    ), later AS MATERIALIZED (
+        SELECT job FROM workron.deferred WHERE job BETWEEN _root AND _last
+        ORDER BY job LIMIT _limit FOR UPDATE
+    ), from_ready AS (
+        DELETE FROM workron.ready r USING queued q WHERE r.job = q.job
+        RETURNING r.job, r.priority, r.attempts, r.failures, r.losses, r.fence, r.alone
+    ), from_deferred AS (
+        DELETE FROM workron.deferred d USING later q WHERE d.job = q.job
+        RETURNING d.job, d.priority, d.attempts, d.failures, d.losses, d.fence, d.alone
+    )
+    INSERT INTO workron.waiting
+        (job, remaining, held, wide, priority, attempts, failures, losses, fence, alone)
+    SELECT job, 1, true, false, priority, attempts, failures, losses, fence, alone
+    FROM (SELECT * FROM from_ready UNION ALL SELECT * FROM from_deferred) taken;
+
+    PERFORM 1 FROM workron.waiting w JOIN workron.job j ON j.id = w.job
+    WHERE w.job BETWEEN _root AND _last AND j.kind = 'Job' AND NOT w.held
+    ORDER BY w.job LIMIT _limit FOR UPDATE OF w;
+    UPDATE workron.waiting w SET held = true, remaining = remaining + 1
+    WHERE w.job IN (
+        SELECT b.job FROM workron.waiting b JOIN workron.job j ON j.id = b.job
+        WHERE b.job BETWEEN _root AND _last AND j.kind = 'Job' AND NOT b.held
+        ORDER BY b.job LIMIT _limit
+    );
+END
+$$;

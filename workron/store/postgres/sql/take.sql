@@ -1,0 +1,53 @@
+-- take: move ready jobs to a worker; the body of `claim`, and the second half of `complete`.
+-- Queued -> Running (claim)
+CREATE OR REPLACE FUNCTION workron.take(_worker workron.worker, _claims uuid[])
+RETURNS TABLE (
+    job bigint, claim uuid, attempt integer, failures integer, losses integer, fence bigint,
+    namespace text, root text, name text, index integer, spec jsonb, inputs jsonb
+)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+DECLARE
+    _now timestamptz := workron.now();
+    _picked bigint[];
+BEGIN
+    -- A repeated call, its answer lost, gets what the first one took.
+    IF EXISTS (SELECT 1 FROM workron.running WHERE claim = ANY (_claims)) THEN
+        RETURN QUERY SELECT * FROM workron.claimed(_claims);
+        RETURN;
+    END IF;
+    IF cardinality(_claims) = 0 OR _worker.draining
+        OR EXISTS (SELECT 1 FROM workron.running r WHERE r.worker = _worker.id AND r.alone) THEN
+        RETURN;
+    END IF;
+    -- Who holds something leaves a job that must be alone, and takes no more, so as to become empty.
+    IF EXISTS (SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND r.alone) THEN
+        IF EXISTS (SELECT 1 FROM workron.running r WHERE r.worker = _worker.id) THEN
+            RETURN;
+        END IF;
+        SELECT array_agg(job) INTO _picked FROM (
+            SELECT job FROM workron.ready WHERE pool = _worker.pool AND alone
+            ORDER BY priority DESC, job LIMIT 1 FOR UPDATE SKIP LOCKED
+        ) p;
+    ELSE
+        SELECT array_agg(job) INTO _picked FROM (
+            SELECT job FROM workron.ready WHERE pool = _worker.pool AND NOT alone
+            ORDER BY priority DESC, job LIMIT cardinality(_claims) FOR UPDATE SKIP LOCKED -- guard: claim
+        ) p;
+    END IF;
+
+    WITH taken AS (
+        DELETE FROM workron.ready r WHERE r.job = ANY (_picked) RETURNING r.*
+    ), numbered AS (
+        SELECT *, row_number() OVER (ORDER BY priority DESC, job) AS number FROM taken
+    )
+    INSERT INTO workron.running
+        (job, worker, claim, pool, priority, attempt, failures, losses, fence, alone, claimed_at)
+    SELECT job, _worker.id, _claims[number], pool, priority, attempts + 1, failures, losses,
+           -- Microseconds rise even across commits that a failover lost.
+           greatest(fence + 1, (extract(epoch FROM _now) * 1000000)::bigint), alone, _now
+    FROM numbered;
+    RETURN QUERY SELECT * FROM workron.claimed(_claims);
+END
+$$;

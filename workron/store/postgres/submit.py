@@ -1,0 +1,177 @@
+"""The door for what people and the operator ask: submit, cancel, hold, resume."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import TYPE_CHECKING, Any, Final
+
+import asyncpg
+
+from workron.core import errors, ids
+from workron.core.ids import JobId
+from workron.store import protocol
+from workron.store.postgres import rows, statements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from asyncpg import Record
+    from asyncpg.pool import PoolConnectionProxy
+
+    from workron.core.plan import Plan
+    from workron.core.ports import Rng
+    from workron.store.postgres.database import Database
+
+_STEP: Final = 1000
+_COPY_SECONDS: Final = 600.0
+
+
+class SubmitVerbs:
+    """Submissions, and changes of a whole root."""
+
+    def __init__(self, database: Database, rng: Rng, ring: Callable[[], None]) -> None:
+        self._database = database
+        self._rng = rng
+        self._ring = ring
+
+    async def submit(
+        self, plans: Sequence[Plan], *, supersedes: bool = False
+    ) -> Sequence[protocol.Submitted]:
+        """Store all plans, or none."""
+
+        async def work(connection: PoolConnectionProxy) -> list[protocol.Submitted]:
+            async with connection.transaction():
+                return await self._submit(connection, plans, supersedes=supersedes)
+
+        while True:
+            try:
+                submitted = await self._database.run(work)
+            except errors.StoreDataError as refusal:
+                # Another submission of the same millisecond drew overlapping ids, or brought this
+                # very one; both show when it is tried again.
+                if not isinstance(refusal.__cause__, asyncpg.UniqueViolationError):
+                    raise
+            else:
+                self._ring()
+                return submitted
+
+    async def _submit(
+        self, connection: PoolConnectionProxy, plans: Sequence[Plan], *, supersedes: bool
+    ) -> list[protocol.Submitted]:
+        reserved = await self._reserve(connection, plans)
+        standing = [
+            _standing(plan, row, supersedes=supersedes)
+            for plan, row in zip(plans, reserved, strict=True)
+        ]
+        fresh = [plan for plan, root in zip(plans, standing, strict=True) if root is None]
+        bases = iter(await self._store(connection, fresh, reserved))
+        return [
+            protocol.Submitted(next(bases) if root is None else root, is_new=root is None)
+            for root in standing
+        ]
+
+    async def _reserve(
+        self, connection: PoolConnectionProxy, plans: Sequence[Plan]
+    ) -> Sequence[Record]:
+        reserved: Sequence[Record] = await connection.fetch(
+            "SELECT * FROM workron.submit_reserve($1, $2)",
+            json.dumps([_names(plan) for plan in plans]),
+            json.dumps([name for plan in plans for name in _awaited(plan)]),
+        )
+        return reserved
+
+    async def _store(
+        self, connection: PoolConnectionProxy, plans: Sequence[Plan], reserved: Sequence[Record]
+    ) -> list[JobId]:
+        if not plans:
+            return []
+        now = reserved[0]["now"]
+        pools = await self._pools(connection, plans)
+        base = ids.mint_base(now, self._rng)
+        placed: list[tuple[JobId, Plan]] = []
+        for one in plans:
+            placed.append((base, one))
+            base = JobId(base + len(one.nodes))
+        for table, columns, records in rows.tables(placed, pools, now):
+            await connection.copy_records_to_table(
+                table,
+                schema_name="workron",
+                columns=columns,
+                records=records,
+                timeout=_COPY_SECONDS,
+            )
+        bases = [first for first, _ in placed]
+        await connection.execute(
+            "SELECT workron.submit_bind($1, $2)", bases, list(rows.idle(placed))
+        )
+        return bases
+
+    async def _pools(
+        self, connection: PoolConnectionProxy, plans: Sequence[Plan]
+    ) -> dict[tuple[str, str], int]:
+        wanted = {(one.identity.namespace, spec.terms.pool) for one in plans for spec in one.specs}
+        found = await connection.fetch(
+            "SELECT * FROM workron.pools($1, $2)",
+            [namespace for namespace, _ in wanted],
+            [name for _, name in wanted],
+        )
+        return {(row["namespace"], row["name"]): row["id"] for row in found}
+
+    async def cancel(self, root: JobId) -> bool:
+        """End all of a root that is not running, mark what runs."""
+        return await self._sweep("cancel", root)
+
+    async def hold(self, root: JobId) -> bool:
+        """Suspend all of a root that is not running."""
+        return await self._sweep("hold", root)
+
+    async def resume(self, root: JobId) -> bool:
+        """Undo `hold`, or a submission as suspended."""
+        return await self._sweep("resume", root)
+
+    async def _sweep(self, verb: str, root: JobId) -> bool:
+        if not await self._database.fetch_value(statements.query(verb), root):
+            return False
+        while not await self._database.fetch_value(
+            "SELECT workron.sweep_step($1, $2)", root, _STEP
+        ):
+            pass
+        self._ring()
+        return True
+
+    async def ensure_pool(self, namespace: str, name: str) -> str:
+        """Make the pool if it is new, set a fresh token, and answer the token."""
+        token = secrets.token_urlsafe()
+        await self._database.fetch(statements.query("ensure_pool"), namespace, name, token)
+        return token
+
+
+def _standing(plan: Plan, row: Record, *, supersedes: bool) -> JobId | None:
+    """Give the root that already stands for this plan, or None when it is to be stored."""
+    if row["uid_root"] is not None:
+        return JobId(row["uid_root"])
+    if row["name_root"] is None or row["is_over"]:
+        return None
+    if row["digest"] == plan.digest:
+        return JobId(row["name_root"])
+    if supersedes:
+        return None
+    raise errors.NameTakenError(plan.identity.kind, plan.identity.namespace, plan.identity.name)
+
+
+def _names(one: Plan) -> dict[str, Any]:
+    identity = one.identity
+    return {
+        "namespace": identity.namespace,
+        "kind": identity.kind,
+        "name": identity.name,
+        "uid": str(identity.uid),
+    }
+
+
+def _awaited(one: Plan) -> Iterable[dict[str, Any]]:
+    return (
+        {"namespace": one.identity.namespace, "kind": outside.kind, "name": outside.name}
+        for outside in one.outside
+    )

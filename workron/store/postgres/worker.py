@@ -1,0 +1,153 @@
+"""The worker's door. Every verb is one call of one function; nothing else can be asked here."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from workron.core import errors, inputs
+from workron.core.ids import ClaimId, Fence, JobId, SessionKey, WorkerId
+from workron.core.states import Reason
+from workron.store import protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from asyncpg import Record
+
+    from workron.store.postgres.database import Database
+
+
+class WorkerVerbs:
+    """What a worker can do, with a role that can execute these functions and nothing else."""
+
+    def __init__(self, database: Database, beats: Database, ring: Callable[[], None]) -> None:
+        self._database = database
+        # Beats have a connection of their own: a pool that is all in use must not cost a lease.
+        self._beats = beats
+        self._ring = ring
+
+    async def register(self, registration: protocol.Registration) -> protocol.Session:
+        """Enter a worker under its pool's token."""
+        who = registration
+        [row] = await self._database.fetch(
+            "SELECT * FROM workron.register($1, $2, $3, $4)",
+            who.token,
+            who.name,
+            who.boot,
+            who.slots,
+        )
+        self._ring()
+        return protocol.Session(WorkerId(row["worker"]), SessionKey(row["session"]))
+
+    async def beat(self, key: SessionKey) -> protocol.Beat:
+        """Prove life, and learn what is still held."""
+        rows = await self._beats.fetch("SELECT * FROM workron.beat($1)", key)
+        held = [_held(row) for row in rows if row["job"] is not None]
+        return protocol.Beat(held, rows[0]["draining"], rows[0]["database"])
+
+    async def claim(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[protocol.Claimed]:
+        """Take at most one ready job for each claim id."""
+        rows = await self._database.fetch("SELECT * FROM workron.claim($1, $2)", key, claims)
+        return [_claimed(row) for row in rows]
+
+    async def complete(
+        self, key: SessionKey, ends: Sequence[protocol.End], claims: Sequence[ClaimId] = ()
+    ) -> protocol.Completed:
+        """Report ends and claim anew; one that the database refuses is found by halving."""
+        try:
+            return await self._complete(key, ends, claims)
+        except errors.StoreDataError as refusal:
+            if len(ends) > 1:
+                middle = len(ends) // 2
+                first = await self.complete(key, ends[:middle])
+                rest = await self.complete(key, ends[middle:], claims)
+                return protocol.Completed([*first.answers, *rest.answers], rest.claimed)
+            return await self._complete(key, [_refused(ends[0], refusal)], claims)
+
+    async def _complete(
+        self, key: SessionKey, ends: Sequence[protocol.End], claims: Sequence[ClaimId]
+    ) -> protocol.Completed:
+        rows = await self._database.fetch(
+            "SELECT * FROM workron.complete($1, $2, $3, $4)",
+            key,
+            json.dumps([_report(end) for end in ends]),
+            [end.output for end in ends],
+            claims,
+        )
+        if ends:
+            self._ring()
+        count = len(ends)
+        answers = [protocol.Answer(row["answer"]) for row in rows[:count]]
+        return protocol.Completed(answers, [_claimed(row) for row in rows[count:]])
+
+    async def release(
+        self, key: SessionKey, claims: Sequence[ClaimId]
+    ) -> Sequence[protocol.Answer]:
+        """Hand claims back; no counter moves."""
+        rows = await self._database.fetch("SELECT * FROM workron.release($1, $2)", key, claims)
+        self._ring()
+        return [protocol.Answer(row["answer"]) for row in rows]
+
+    async def append_output(
+        self, key: SessionKey, claim: ClaimId, chunk: int, data: bytes
+    ) -> protocol.Answer:
+        """Store a piece of a running job's output."""
+        answer = await self._database.fetch_value(
+            "SELECT workron.append_output($1, $2, $3, $4)", key, claim, chunk, data
+        )
+        return protocol.Answer(answer)
+
+    async def leave(self, key: SessionKey) -> None:
+        """Forget a worker; what it still holds is released."""
+        await self._database.fetch("SELECT workron.leave($1)", key)
+        self._ring()
+
+
+def _held(row: Record) -> protocol.Held:
+    mark = protocol.Mark(row["mark"]) if row["mark"] else None
+    return protocol.Held(JobId(row["job"]), ClaimId(row["claim"]), mark)
+
+
+def _claimed(row: Record) -> protocol.Claimed:
+    given, is_too_large = inputs.fit(row["inputs"])
+    return protocol.Claimed(
+        job=JobId(row["job"]),
+        claim=ClaimId(row["claim"]),
+        attempt=row["attempt"],
+        failures=row["failures"],
+        losses=row["losses"],
+        fence=Fence(row["fence"]),
+        namespace=row["namespace"],
+        root=row["root"],
+        name=row["name"],
+        index=row["index"],
+        spec=json.loads(row["spec"]),
+        inputs=given,
+        inputs_too_large=is_too_large,
+    )
+
+
+def _report(end: protocol.End) -> dict[str, Any]:
+    return {
+        "job": end.job,
+        "claim": str(end.claim),
+        "outcome": end.outcome,
+        "reason": end.reason,
+        "message": end.message,
+        "exit_code": end.exit_code,
+        "delay": end.delay_seconds,
+        "result": end.result,
+    }
+
+
+def _refused(end: protocol.End, refusal: errors.StoreDataError) -> protocol.End:
+    return protocol.End(
+        end.job,
+        end.claim,
+        protocol.Outcome.FAILED,
+        Reason.RESULT_REFUSED,
+        message=f"the store refused what this job reported: {refusal}",
+        exit_code=end.exit_code,
+        output=end.output,
+    )
