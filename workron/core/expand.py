@@ -9,6 +9,7 @@ grow with the elements of the waiting side only, and with `each` one by one.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import json
@@ -22,7 +23,7 @@ from workron.core.plan import Edge, Identity, Kind, Node, Outside, Plan, Spec, T
 from workron.core.verdict import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
 
     from workron.core.model.command import CommandSpec
@@ -34,7 +35,7 @@ MAX_EDGES: Final = 2_000_000
 """Of one workflow. Elements each waiting for many tasks would otherwise multiply without end."""
 
 _EDITABLE: Final = {"suspend", "cancel", "priority", "ttl_seconds_after_finished"}
-_ELSEWHERE: Final = frozenset({"name", "dependsOn"})
+_ELSEWHERE: Final = frozenset({"name", "dependsOn", "items"})
 """Fields of a task that are kept as rows, and so need not travel with every claim."""
 
 
@@ -61,7 +62,8 @@ def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
         edges = _edges(places)
     except errors.GraphError as error:
         raise errors.GraphError(f"Workflow {name!r}: {error}") from None
-    handled = {up.name for task in tasks for up in task.depends_on if _handles(up)}
+    links = itertools.chain.from_iterable(task.depends_on for task in tasks)
+    handled = {up.name for up in links if up.when is not Condition.SUCCEEDED}
     nodes = [Node(Kind.WORKFLOW, name, 0, upstreams=len(tasks))]
     for place in places.values():
         nodes += _nodes(place, is_handled=place.task.name in handled)
@@ -132,25 +134,24 @@ def _sources(task: Task, upstream: _Place, up: TaskDependency) -> Iterable[int]:
 
 
 def _extent(task: Task) -> str:
-    return f"{task.name!r} " + (f"has {task.size:,} elements" if task.is_array else "is no array")
+    if not task.is_array:
+        return f"{task.name!r} is no array"
+    return f"{task.name!r} has {task.size:,} element{'s' if task.size > 1 else ''}"
 
 
-def _nodes(place: _Place, *, is_handled: bool) -> Iterator[Node]:
+def _nodes(place: _Place, *, is_handled: bool) -> list[Node]:
     task = place.task
     bearing = Condition.HANDLED_TASK if is_handled else Condition.TASK
-    waits, feeds = len(task.depends_on), bool(task.depends_on)
+    node = functools.partial(Node, name=task.name, spec=place.spec)
+    command = functools.partial(
+        node, Kind.JOB, upstreams=len(task.depends_on), feeds_inputs=bool(task.depends_on)
+    )
     if not task.is_array:
-        yield Node(Kind.JOB, task.name, place.spec, None, 0, bearing, waits, feeds)
-        return
-    yield Node(Kind.ARRAY, task.name, place.spec, None, 0, bearing, task.size)
-    for index in range(task.size):
-        yield Node(
-            Kind.JOB, task.name, place.spec, index, place.offset, Condition.MEMBER, waits, feeds
-        )
-
-
-def _handles(up: TaskDependency) -> bool:
-    return up.when is not Condition.SUCCEEDED
+        return [command(member_of=0, bearing=bearing)]
+    group = node(Kind.ARRAY, member_of=0, bearing=bearing, upstreams=task.size)
+    element = functools.partial(command, member_of=place.offset, bearing=Condition.MEMBER)
+    items = task.items or itertools.repeat(None, task.size)
+    return [group, *(element(index=index, item=item) for index, item in enumerate(items))]
 
 
 def _root(resource: Job | Workflow, uid: UUID) -> Plan:

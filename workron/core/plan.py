@@ -47,6 +47,8 @@ class Node:
     name: str
     spec: int
     index: int | None = None
+    item: Any = None
+    """What `items` of its array has at `index`: all else of a spec the elements share."""
     member_of: int | None = None
     bearing: Condition | None = None
     upstreams: int = 0

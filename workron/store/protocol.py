@@ -63,6 +63,7 @@ class Session:
 
     worker: WorkerId
     key: SessionKey
+    lease_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,8 @@ class Claimed:
     name: str
     index: int | None
     spec: Mapping[str, Any]
+    item: Any = None
+    """The array's item at `index`, if it has items."""
     inputs: Mapping[str, Any] | None = None
     """Results of its upstreams by name; an array's is a list by index. None: it has none."""
     inputs_too_large: bool = False
@@ -201,7 +204,7 @@ class SubmitDoor(Protocol):
         """Undo `hold`, or a submission as suspended."""
 
     async def ensure_pool(self, namespace: str, name: str) -> str:
-        """Make the pool if it is new, set a fresh token, and answer the token."""
+        """Make the pool if it is new, and answer a token that admits workers to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +250,9 @@ class MaintainerDoor(Protocol):
         A claim that fell alone costs a loss; several that fell together cost none, but each is
         tried alone next.
         """
+
+    async def drain(self, worker: WorkerId) -> bool:
+        """Let a worker end what it has and claim no more; False if it is not there."""
 
     async def reap_orphans(self, limit: int) -> int:
         """Take back claims whose worker's row is missing."""

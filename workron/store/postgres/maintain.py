@@ -57,6 +57,10 @@ class MaintainerVerbs:
             failed=[job for job, place in places if place not in ("ready", "waiting")],
         )
 
+    async def drain(self, worker: WorkerId) -> bool:
+        """Let a worker end what it has and claim no more; False if it is not there."""
+        return bool(await self._database.fetch_value(statements.query("drain"), worker))
+
     async def reap_orphans(self, limit: int) -> int:
         """Take back claims whose worker's row is missing."""
         return await self._step("SELECT workron.reap_orphans($1)", limit)

@@ -42,7 +42,7 @@ def tables(placed: Placed, pools: Pools, now: datetime) -> Iterator[Table]:
     yield (
         "job",
         (
-            *("id", "root", "kind", "spec", "name", "index", "member_of", "bearing"),
+            *("id", "root", "kind", "spec", "name", "index", "item", "member_of", "bearing"),
             *("pool", "priority", "feeds_inputs", "max_losses", "start_after", "needs_proof"),
         ),
         (row for base, plan in placed for row in _jobs(base, plan, pools)),
@@ -105,10 +105,11 @@ def _jobs(base: JobId, plan: Plan, pools: Pools) -> Iterator[tuple[Any, ...]]:
     by_spec = [(spec.terms, pools[namespace, spec.terms.pool]) for spec in plan.specs]
     for offset, node in enumerate(plan.nodes):
         terms, pool = by_spec[node.spec]
+        item = None if node.item is None else json.dumps(node.item)
         member_of = None if node.member_of is None else base + node.member_of
         yield (
             *(base + offset, base, node.kind, base + node.spec, node.name, node.index),
-            *(member_of, node.bearing, pool, plan.priority, node.feeds_inputs),
+            *(item, member_of, node.bearing, pool, plan.priority, node.feeds_inputs),
             *(terms.max_losses, terms.start_after, terms.needs_proof),
         )
 

@@ -141,9 +141,9 @@ class SubmitVerbs:
         return True
 
     async def ensure_pool(self, namespace: str, name: str) -> str:
-        """Make the pool if it is new, set a fresh token, and answer the token."""
+        """Make the pool if it is new, and answer a token that admits workers to it."""
         token = secrets.token_urlsafe()
-        await self._database.fetch(statements.query("ensure_pool"), namespace, name, token)
+        await self._database.fetch("SELECT workron.ensure_pool($1, $2, $3)", namespace, name, token)
         return token
 
 

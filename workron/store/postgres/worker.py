@@ -38,7 +38,9 @@ class WorkerVerbs:
             who.slots,
         )
         self._ring()
-        return protocol.Session(WorkerId(row["worker"]), SessionKey(row["session"]))
+        return protocol.Session(
+            WorkerId(row["worker"]), SessionKey(row["session"]), row["lease_seconds"]
+        )
 
     async def beat(self, key: SessionKey) -> protocol.Beat:
         """Prove life, and learn what is still held."""
@@ -122,6 +124,7 @@ def _claimed(row: Record) -> protocol.Claimed:
         root=row["root"],
         name=row["name"],
         index=row["index"],
+        item=None if row["item"] is None else json.loads(row["item"]),
         spec=json.loads(row["spec"]),
         inputs=given,
         inputs_too_large=is_too_large,

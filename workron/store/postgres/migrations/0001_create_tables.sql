@@ -6,11 +6,17 @@ CREATE TABLE pool (
     id            integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     namespace     text NOT NULL,
     name          text NOT NULL,
-    token_hash    bytea,
     -- The database role that may register in it; null: any role that can execute the verbs.
     role          text,
     lease_seconds double precision NOT NULL DEFAULT 10 CHECK (lease_seconds > 0),
     UNIQUE (namespace, name)
+);
+
+-- What a worker registers with. Several may be valid: a new one never locks out who has an older one.
+CREATE TABLE token (
+    hash    bytea PRIMARY KEY,
+    pool    integer NOT NULL,
+    expires timestamptz NOT NULL
 );
 
 -- What was submitted under a name. Its jobs are id..last; the root is itself a job.
@@ -50,6 +56,7 @@ CREATE TABLE job (
     spec         bigint NOT NULL,
     name         text NOT NULL,
     index        integer,
+    item         jsonb,
     member_of    bigint,
     bearing      text CHECK (bearing IN ('Member', 'Task', 'HandledTask')),
     pool         integer NOT NULL,
@@ -229,8 +236,9 @@ CREATE TABLE worker (
 -- Workers whose death is not proven while a job of theirs waits for that proof.
 CREATE TABLE missing (
     job    bigint PRIMARY KEY,
+    worker bigint NOT NULL,
     pool   integer NOT NULL,
-    worker text NOT NULL
+    name   text NOT NULL
 );
 
 CREATE TABLE leader (

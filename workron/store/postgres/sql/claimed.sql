@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION workron.claimed(_claims uuid[])
 RETURNS TABLE (
     job bigint, claim uuid, attempt integer, failures integer, losses integer, fence bigint,
-    namespace text, root text, name text, index integer, spec jsonb, inputs jsonb
+    namespace text, root text, name text, index integer, item jsonb, spec jsonb, inputs jsonb
 )
 LANGUAGE plpgsql STABLE
 AS $$
@@ -10,7 +10,7 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT c.job, c.claim, c.attempt, c.failures, c.losses, c.fence,
-           r.namespace, r.name, j.name, j.index, s.body,
+           r.namespace, r.name, j.name, j.index, j.item, s.body,
            CASE WHEN j.feeds_inputs THEN workron.inputs_of(j.id) END
     FROM workron.running c
     JOIN workron.job j ON j.id = c.job

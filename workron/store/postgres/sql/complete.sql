@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION workron.complete(
     _key uuid, _ends jsonb, _outputs bytea[], _claims uuid[]
 ) RETURNS TABLE (
     answer text, job bigint, claim uuid, attempt integer, failures integer, losses integer,
-    fence bigint, namespace text, root text, name text, index integer, spec jsonb, inputs jsonb
+    fence bigint, namespace text, root text, name text, index integer, item jsonb, spec jsonb, inputs jsonb
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan
@@ -83,7 +83,7 @@ BEGIN
                              AND a.outcome NOT IN ('Lost', 'Released')) THEN 'already'
                 ELSE 'stale' END,
            t.job, NULL::uuid, NULL::integer, NULL::integer, NULL::integer, NULL::bigint, NULL::text,
-           NULL::text, NULL::text, NULL::integer, NULL::jsonb, NULL::jsonb
+           NULL::text, NULL::text, NULL::integer, NULL::jsonb, NULL::jsonb, NULL::jsonb
     FROM ROWS FROM (jsonb_to_recordset(_ends) AS (job bigint, claim uuid)) WITH ORDINALITY
          AS t(job, claim, number)
     ORDER BY t.number;

@@ -1,4 +1,13 @@
--- ensure_pool: make a pool if it is new, and set the token that its workers register with.
-INSERT INTO workron.pool (namespace, name, token_hash)
-VALUES ($1, $2, sha256(convert_to($3, 'UTF8')))
-ON CONFLICT (namespace, name) DO UPDATE SET token_hash = excluded.token_hash;
+-- ensure_pool: make a pool if it is new, and admit one more token for a year.
+CREATE OR REPLACE FUNCTION workron.ensure_pool(_namespace text, _name text, _token text) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    _pool integer;
+BEGIN
+    SELECT id INTO STRICT _pool FROM workron.pools(ARRAY[_namespace], ARRAY[_name]);
+    DELETE FROM workron.token WHERE expires < workron.now();
+    INSERT INTO workron.token (hash, pool, expires)
+    VALUES (sha256(convert_to(_token, 'UTF8')), _pool, workron.now() + interval '1 year');
+END
+$$;

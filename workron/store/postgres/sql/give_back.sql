@@ -42,8 +42,8 @@ BEGIN
                fence, apart
         FROM judged WHERE place = 'waiting'
     ), unproven AS (
-        INSERT INTO workron.missing (job, pool, worker)
-        SELECT job, pool, coalesce(worker_name, '') FROM judged WHERE place = 'waiting' AND unproven
+        INSERT INTO workron.missing (job, worker, pool, name)
+        SELECT job, worker, pool, coalesce(worker_name, '') FROM judged WHERE place = 'waiting' AND unproven
     ), ended AS (
         INSERT INTO workron.done
             (job, state, reason, message, finished_at, attempts, failures, losses, worker)

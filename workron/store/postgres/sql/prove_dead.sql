@@ -1,12 +1,14 @@
--- prove_dead: let go the jobs that waited for proof of the death of a worker.
-CREATE OR REPLACE FUNCTION workron.prove_dead(_pool integer, _worker text) RETURNS void
+-- prove_dead: let go the jobs that waited for proof of a worker's death, known by its id or its name.
+-- Waiting -> Queued (ready)
+CREATE OR REPLACE FUNCTION workron.prove_dead(_worker bigint, _pool integer, _name text) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
     _jobs bigint[];
 BEGIN
     WITH proven AS (
-        DELETE FROM workron.missing WHERE pool = _pool AND worker = _worker RETURNING job
+        DELETE FROM workron.missing
+        WHERE worker = _worker OR (pool = _pool AND name = _name) RETURNING job
     )
     SELECT array_agg(job) INTO _jobs FROM proven;
     IF _jobs IS NULL THEN

@@ -17,6 +17,9 @@ BEGIN
     SELECT * INTO _row FROM workron.worker
     WHERE id = _worker AND (_beats IS NULL OR beats = _beats) FOR UPDATE; -- guard: reap
     IF NOT FOUND THEN
+        IF _beats IS NULL THEN
+            PERFORM workron.prove_dead(_worker, NULL, NULL);
+        END IF;
         RETURN;
     END IF;
     SELECT array_agg(job) INTO _jobs FROM (
@@ -27,7 +30,7 @@ BEGIN
     RETURN QUERY SELECT true, g.job, g.place
         FROM workron.give_back(_jobs, 'Lost', (_fell = 1)::integer, _fell > 1, _beats IS NULL) g;
     IF _beats IS NULL THEN
-        PERFORM workron.prove_dead(_row.pool, _row.name);
+        PERFORM workron.prove_dead(_worker, _row.pool, _row.name);
     END IF;
     DELETE FROM workron.worker WHERE id = _worker;
 END

@@ -1,7 +1,7 @@
 -- register: enter a worker under its pool's token, and give it the key that its other verbs need.
 -- An older boot of the same name is dead, which needs no lease to pass: its claims are reaped.
 CREATE OR REPLACE FUNCTION workron.register(_token text, _name text, _boot uuid, _slots integer)
-RETURNS TABLE (worker bigint, session uuid)
+RETURNS TABLE (worker bigint, session uuid, lease_seconds double precision)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
@@ -9,8 +9,9 @@ DECLARE
     _pool integer;
     _older bigint;
 BEGIN
-    SELECT id INTO _pool FROM workron.pool
-    WHERE token_hash = sha256(convert_to(_token, 'UTF8')) AND (role IS NULL OR role = session_user);
+    SELECT p.id INTO _pool FROM workron.token t JOIN workron.pool p ON p.id = t.pool
+    WHERE t.hash = sha256(convert_to(_token, 'UTF8')) AND t.expires > workron.now()
+      AND (p.role IS NULL OR p.role = session_user);
     IF NOT FOUND THEN
         RAISE EXCEPTION 'no pool has this token' USING ERRCODE = 'WK002';
     END IF;
@@ -23,8 +24,9 @@ BEGIN
     LOOP
         PERFORM workron.reap(_older, NULL);
     END LOOP;
-    PERFORM workron.prove_dead(_pool, _name);
-    RETURN QUERY SELECT w.id, w.session FROM workron.worker w
+    PERFORM workron.prove_dead(NULL, _pool, _name);
+    RETURN QUERY SELECT w.id, w.session, p.lease_seconds
+        FROM workron.worker w JOIN workron.pool p ON p.id = w.pool
         WHERE w.pool = _pool AND w.name = _name AND w.boot = _boot;
 END
 $$;

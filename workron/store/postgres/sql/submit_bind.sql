@@ -7,6 +7,7 @@ DECLARE
     _bond record;
     _upstream workron.done;
     _ended bigint[] := '{}';
+    _tied bigint[] := '{}';
 BEGIN
     UPDATE workron.name n SET root = r.id
     FROM workron.root r
@@ -16,17 +17,19 @@ BEGIN
     -- each close half of one.
     IF EXISTS (SELECT 1 FROM workron.unbound u JOIN workron.root r
                ON (u.namespace, u.kind, u.name) = (r.namespace, r.kind, r.name)
-               WHERE r.id = ANY (_roots) AND u.child <> ALL (_roots))
-       AND EXISTS (SELECT 1 FROM workron.unbound WHERE child = ANY (_roots)) THEN
+               JOIN workron.job j ON j.id = u.child
+               WHERE r.id = ANY (_roots) AND j.root <> ALL (_roots))
+       AND EXISTS (SELECT 1 FROM workron.unbound u JOIN workron.job j ON j.id = u.child
+                   WHERE j.root = ANY (_roots)) THEN
         PERFORM 1 FROM workron.binding FOR UPDATE;
     END IF;
 
     FOR _bond IN
         WITH bound AS (
-            DELETE FROM workron.unbound u USING workron.name n
+            DELETE FROM workron.unbound u USING workron.name n, workron.job j
             WHERE (n.namespace, n.kind, n.name) = (u.namespace, u.kind, u.name) AND n.root IS NOT NULL
-              AND (n.root = ANY (_roots) OR u.child = ANY (_roots))
-            RETURNING n.root AS parent, u.child, u.condition
+              AND j.id = u.child AND (n.root = ANY (_roots) OR j.root = ANY (_roots))
+            RETURNING n.root AS parent, u.child, u.condition, j.root
         )
         SELECT * FROM bound ORDER BY parent, child
     LOOP
@@ -42,8 +45,12 @@ BEGIN
         -- An ended upstream keeps its edge too: its result is an input, and people ask for it.
         INSERT INTO workron.edge (parent, child, condition)
         VALUES (_bond.parent, _bond.child, _bond.condition);
+        IF _bond.root = ANY (_roots) THEN
+            _tied := _tied || _bond.root;
+        END IF;
     END LOOP;
-    PERFORM workron.refuse_cycle(_roots);
+    -- A cycle goes through a new root that waits for another one.
+    PERFORM workron.refuse_cycle(_tied);
     PERFORM workron.decide(_ended || _idle);
 END
 $$;

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION workron.take(_worker workron.worker, _claims uuid[])
 RETURNS TABLE (
     job bigint, claim uuid, attempt integer, failures integer, losses integer, fence bigint,
-    namespace text, root text, name text, index integer, spec jsonb, inputs jsonb
+    namespace text, root text, name text, index integer, item jsonb, spec jsonb, inputs jsonb
 )
 LANGUAGE plpgsql
 AS $$

@@ -1,0 +1,178 @@
+"""Prints what `explanation/figures.md` shows: rates of the stores on this machine, and suite counts.
+
+Run by `make figures`. The rates are those of a loop over the store's own doors, without commands;
+they tell how far the rules and the SQL carry, and are no comparison with anything else.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+_ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(_ROOT))
+
+from tests import postgres_server  # noqa: E402
+from workron.core import graph, ids  # noqa: E402
+from workron.core.plan import Edge, Identity, Kind, Node, Plan, Spec  # noqa: E402
+from workron.core.verdict import Condition  # noqa: E402
+from workron.store import connect, protocol  # noqa: E402
+
+_BATCH = 100
+_RNG = random.Random(1)  # noqa: S311
+
+
+@dataclass(frozen=True)
+class _Shape:
+    title: str
+    upstreams: Sequence[Sequence[int]]
+
+
+class _SystemClock:
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+def _flat(jobs: int) -> _Shape:
+    return _Shape(f"{jobs:,} jobs, no edges", [[] for _ in range(jobs)])
+
+
+def _layered(jobs: int, edges: int) -> _Shape:
+    """Every job waits for some of the thousand before it."""
+    each = edges // jobs
+    upstreams = [_RNG.sample(range(max(0, job - 1000), job), min(each, job)) for job in range(jobs)]
+    return _Shape(f"{jobs:,} jobs, {sum(map(len, upstreams)):,} edges", upstreams)
+
+
+def _plan(shape: _Shape) -> Plan:
+    members = [
+        Node(Kind.JOB, f"t{job}", 1, None, None, 0, Condition.TASK, len(ups), bool(ups))
+        for job, ups in enumerate(shape.upstreams)
+    ]
+    whole = Node(Kind.WORKFLOW, "flow", 0, upstreams=len(members))
+    edges = [Edge(up + 1, job + 1) for job, ups in enumerate(shape.upstreams) for up in ups]
+    identity = Identity("default", Kind.WORKFLOW, "flow", uuid.uuid4())
+    return Plan(identity, "digest", [whole, *members], [Spec({}), Spec({"command": "true"})], edges)
+
+
+@contextlib.asynccontextmanager
+async def _opened(url: str) -> AsyncIterator[protocol.Store]:
+    clock = _SystemClock()
+    await connect.migrate(url, clock=clock, rng=_RNG)
+    store = await connect.connect(url, clock=clock, rng=_RNG)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def _measure(url: str, shape: _Shape) -> tuple[float, float]:
+    """Answer jobs a second, submitted and drained."""
+    plan = _plan(shape)
+    async with _opened(url) as store:
+        token = await store.ensure_pool("default", "default")
+        session = await store.register(
+            protocol.Registration(token, "figures", ids.mint_uuid(_RNG), _BATCH)
+        )
+        started = time.perf_counter()
+        [submitted] = await store.submit([plan])
+        between = time.perf_counter()
+        await _drain(store, session, submitted.root)
+        ended = time.perf_counter()
+    jobs = len(shape.upstreams)
+    return jobs / (between - started), jobs / (ended - between)
+
+
+async def _drain(store: protocol.Store, session: protocol.Session, root: ids.JobId) -> None:
+    ends: list[protocol.End] = []
+    claimed = await store.claim(session.key, _claim_ids())
+    while claimed:
+        ends = [protocol.End(one.job, one.claim, protocol.Outcome.SUCCEEDED) for one in claimed]
+        claimed = (await store.complete(session.key, ends, _claim_ids())).claimed
+        if not claimed:
+            await _settle(store)
+            claimed = await store.claim(session.key, _claim_ids())
+    await _settle(store)
+    [row, *_] = await store.jobs(root)
+    if row.state != "Succeeded":
+        raise RuntimeError(f"the workflow ended {row.state}")
+
+
+async def _settle(store: protocol.Store) -> None:
+    while await store.settle(1000):
+        pass
+
+
+def _claim_ids() -> list[ids.ClaimId]:
+    return [ids.ClaimId(ids.mint_uuid(_RNG)) for _ in range(_BATCH)]
+
+
+@contextlib.contextmanager
+def _urls() -> Iterator[dict[str, str]]:
+    with tempfile.TemporaryDirectory() as folder, postgres_server.running() as dsn:
+        yield {
+            "memory": "memory:",
+            "SQLite file": f"sqlite:///{folder}/{{}}.db",
+            "PostgreSQL": dsn,
+        }
+
+
+def _rates(shapes: Sequence[_Shape]) -> Iterator[str]:
+    yield "| store | DAG | submitted, jobs a second | drained, jobs a second |"
+    yield "|---|---|---:|---:|"
+    with _urls() as urls:
+        for name, url in urls.items():
+            for number, shape in enumerate(shapes):
+                submitted, drained = asyncio.run(_measure(url.format(number), shape))
+                yield f"| {name} | {shape.title} | {submitted:,.0f} | {drained:,.0f} |"
+
+
+def _checked(shape: _Shape) -> str:
+    names = [f"t{job}" for job in range(len(shape.upstreams))]
+    upstreams = [[names[up] for up in ups] for ups in shape.upstreams]
+    started = time.perf_counter()
+    graph.check(names, upstreams)
+    return f"Checking the graph of {shape.title}: {time.perf_counter() - started:.1f} s"
+
+
+def _suite_counts() -> Iterator[str]:
+    listing = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "tests/store"],
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    yield "| store | tests of the behaviour suite |"
+    yield "|---|---:|"
+    for store in ("memory", "sqlite", "postgresql"):
+        count = len(re.findall(rf"^tests/store/behaviour.*\[.*\b{store}\b", listing, re.MULTILINE))
+        yield f"| {store} | {count} |"
+
+
+def main() -> None:
+    """Print the figures; `--small` is a quick look that they can still be taken."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--small", action="store_true")
+    scale = 100 if parser.parse_args().small else 1
+    shapes = [_flat(100_000 // scale), _layered(100_000 // scale, 500_000 // scale)]
+    print(_checked(shapes[1]), end="\n\n")
+    for line in [*_rates(shapes), "", *_suite_counts()]:
+        print(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Write the pages of the reference that are made from code, or with `--check` only compare them.
+
+Called by `make generate`, and by `make check` with `--check`: exit code 1 says that a page is not
+what the code says.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from workron.core import diagram, states
+
+_DOCS: Final = Path(__file__).parent
+
+_STATES_PAGE: Final = """\
+# States
+
+<!-- Made by `make generate` from workron/core/states.py and verdict.py; edit those. -->
+
+A job is in exactly one of seven states. Four of them are ends: a job that has reached one never
+leaves it. The same words stand in the database, in a status, in a metric and on the command line.
+
+```mermaid
+{mermaid}
+```
+
+{meanings}
+
+## Events
+
+What can happen to a job, and the state that it is in after; a dash: it cannot happen then.
+
+{transitions}
+
+## What the end of an upstream means
+
+A job is decided when all its upstreams have ended. If nothing forbids it, it goes; otherwise it is
+skipped for the gravest reason among them, in the order `UpstreamFailed`, `UpstreamCancelled`,
+`NotNeeded`.
+
+{conditions}
+
+A workflow and an array wait for their members, and are Failed if one of them Failed; otherwise
+Cancelled if one was Cancelled. A task's failure is handled, and does not fail the workflow, if
+another task depends on it with `when: Failed` or `when: Finished`. A skipped task harms nobody; a
+skipped element has its array skipped too.
+"""
+
+
+def states_page() -> str:
+    """Render the page about states."""
+    return _STATES_PAGE.format(
+        mermaid=diagram.mermaid(),
+        meanings=diagram.meanings(_member_docs(states.State)),
+        transitions=diagram.transitions(_member_docs(states.Event)),
+        conditions=diagram.conditions(),
+    )
+
+
+def _member_docs(enum: type[StrEnum]) -> Mapping[str, str]:
+    # The line under a member is for readers of the code; at run time only the source has it.
+    docs: dict[str, str] = {}
+    member = ""
+    for statement in ast.walk(ast.parse(inspect.getsource(enum))):
+        match statement:
+            case ast.Assign(value=ast.Constant(value=str(value))):
+                member = value
+            case ast.Expr(value=ast.Constant(value=str(text))) if member:
+                docs[member] = text
+    return docs
+
+
+PAGES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
+    {"reference/states.md": states_page}
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write what differs, or with `--check` name it; 1 if a check found something."""
+    made = {_DOCS / name: page() for name, page in PAGES.items()}
+    stale = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
+    if "--check" in arguments:
+        for path in stale:
+            print(f"{path} is not what the code says; run `make generate`", file=sys.stderr)
+        return 1 if stale else 0
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(made[path])
+        print(f"wrote {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

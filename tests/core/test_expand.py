@@ -1,0 +1,373 @@
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workron.core import errors, expand
+from workron.core.model.job import Job
+from workron.core.model.workflow import Workflow
+from workron.core.plan import Edge, Identity, Kind, Node, Outside, Plan, Terms
+from workron.core.verdict import Condition
+
+UID = UUID("11111111-2222-4333-8444-55555555abcd")
+Json = dict[str, Any]
+
+
+def job(spec: Json, **metadata: object) -> Plan:
+    return expand.plan_job(
+        Job.parse(
+            {
+                "apiVersion": "workron.dev/v1alpha1",
+                "kind": "Job",
+                "metadata": {"name": "greet", **metadata},
+                "spec": {"command": "echo", **spec},
+            }
+        ),
+        UID,
+    )
+
+
+def workflow(*tasks: Json, **spec: object) -> Plan:
+    return expand.plan_workflow(
+        Workflow.parse(
+            {
+                "apiVersion": "workron.dev/v1alpha1",
+                "kind": "Workflow",
+                "metadata": {"name": "etl"},
+                "spec": {"tasks": [{"command": f"run {task['name']}", **task} for task in tasks]}
+                | spec,
+            }
+        ),
+        UID,
+    )
+
+
+def after(*names: str, **how: object) -> list[Json]:
+    return [{"name": name, **how} for name in names]
+
+
+@st.composite
+def tasks(draw: st.DrawFn) -> list[Json]:
+    """Tasks in any order, arrays among them, some paired element by element."""
+    made: list[Json] = []
+    for at in range(draw(st.integers(1, 8))):
+        task: Json = {"name": f"t{at}"} | draw(
+            st.sampled_from([{}, {"count": 1}, {"count": 3}, {"items": ["a", "b", "c"]}])
+        )
+        upstreams = (
+            draw(st.lists(st.sampled_from(made), unique_by=lambda t: t["name"])) if made else []
+        )
+        task["dependsOn"] = [draw(links(upstream, task)) for upstream in upstreams]
+        made.append(task)
+    return draw(st.permutations(made))
+
+
+@st.composite
+def links(draw: st.DrawFn, upstream: Json, task: Json) -> Json:
+    pairs = size(upstream) == size(task) != 0
+    return {
+        "name": upstream["name"],
+        "when": draw(st.sampled_from(["Succeeded", "Failed", "Finished"])),
+        "each": draw(st.booleans()) and pairs,
+    }
+
+
+def size(task: Json) -> int:
+    """Number of its elements; 0: it is no array."""
+    return int(task.get("count", len(task.get("items", []))))
+
+
+@given(tasks())
+def test_every_node_waits_for_its_edges_and_its_members_and_nothing_else(made: list[Json]) -> None:
+    plan = workflow(*made)
+
+    ends = Counter(edge.downstream for edge in plan.edges)
+    ends += Counter(node.member_of for node in plan.nodes if node.member_of is not None)
+    assert [node.upstreams for node in plan.nodes] == [ends[at] for at in range(len(plan.nodes))]
+
+
+@given(tasks())
+def test_edges_lead_from_lower_to_higher_offsets_and_never_into_groups(made: list[Json]) -> None:
+    plan = workflow(*made)
+
+    assert len({(edge.upstream, edge.downstream) for edge in plan.edges}) == len(plan.edges)
+    assert all(edge.upstream < edge.downstream for edge in plan.edges)
+    assert {plan.nodes[edge.downstream].kind for edge in plan.edges} <= {Kind.JOB}
+    assert 0 not in {edge.upstream for edge in plan.edges}
+
+
+@given(tasks())
+def test_every_task_becomes_one_job_or_a_group_with_its_elements(made: list[Json]) -> None:
+    plan = workflow(*made)
+
+    tops = {node.name: at for at, node in enumerate(plan.nodes) if node.member_of == 0}
+    assert sorted(tops) == sorted(task["name"] for task in made)
+    for task in made:
+        at = tops[task["name"]]
+        elements = [node for node in plan.nodes if node.member_of == at]
+        assert elements == list(plan.nodes[at + 1 : at + 1 + size(task)])
+        assert [node.index for node in elements] == list(range(size(task)))
+        assert plan.nodes[at].kind == (Kind.ARRAY if size(task) else Kind.JOB)
+
+
+@given(tasks())
+def test_every_node_has_the_spec_of_its_task(made: list[Json]) -> None:
+    plan = workflow(*made)
+
+    assert len(plan.specs) == len(made) + 1
+    for node in plan.nodes[1:]:
+        assert plan.specs[node.spec].body["command"] == f"run {node.name}"
+
+
+def test_a_workflow_is_laid_out_root_first_and_arrays_with_their_elements_behind() -> None:
+    plan = workflow(
+        {"name": "load", "dependsOn": after("clean")},
+        {"name": "extract"},
+        {"name": "clean", "count": 2, "dependsOn": after("extract")},
+    )
+
+    job = functools.partial(Node, Kind.JOB)
+    task: Json = {"member_of": 0, "bearing": Condition.TASK}
+    element: Json = {"member_of": 2, "bearing": Condition.MEMBER, "feeds_inputs": True}
+    assert plan.nodes == [
+        Node(Kind.WORKFLOW, "etl", 0, upstreams=3),
+        job("extract", 2, **task),
+        Node(Kind.ARRAY, "clean", 3, upstreams=2, **task),
+        job("clean", 3, index=0, upstreams=1, **element),
+        job("clean", 3, index=1, upstreams=1, **element),
+        job("load", 1, upstreams=1, feeds_inputs=True, **task),
+    ]
+    assert plan.edges == [Edge(1, 3), Edge(1, 4), Edge(2, 5)]
+    assert plan.identity == Identity("default", Kind.WORKFLOW, "etl", UID)
+
+
+def test_each_pairs_two_arrays_element_by_element() -> None:
+    plan = workflow(
+        {"name": "a", "count": 3},
+        {"name": "b", "items": ["x", "y", "z"], "dependsOn": after("a", each=True, when="Failed")},
+    )
+
+    when = Condition.FAILED
+    assert plan.edges == [Edge(2, 6, when), Edge(3, 7, when), Edge(4, 8, when)]
+
+
+@pytest.mark.parametrize("size", [100, 10_000])
+def test_an_array_after_an_array_has_an_edge_an_element(size: int) -> None:
+    plan = workflow(
+        {"name": "a", "count": size}, {"name": "b", "count": size, "dependsOn": after("a")}
+    )
+
+    assert len(plan.edges) == size
+    assert {edge.upstream for edge in plan.edges} == {1}
+
+
+@pytest.mark.parametrize(
+    ("when", "bearing"),
+    [
+        ("Succeeded", Condition.TASK),
+        ("Failed", Condition.HANDLED_TASK),
+        ("Finished", Condition.HANDLED_TASK),
+    ],
+)
+@pytest.mark.parametrize("array", [{}, {"count": 2}])
+def test_a_task_is_handled_when_another_takes_care_of_its_failure(
+    when: str, bearing: Condition, array: Json
+) -> None:
+    plan = workflow(
+        {"name": "risky", **array},
+        {"name": "plain", "dependsOn": after("risky")},
+        {"name": "watch", "dependsOn": after("risky", when=when)},
+    )
+
+    assert {n.name: n.bearing for n in plan.nodes if n.member_of == 0} == {
+        "risky": bearing,
+        "plain": Condition.TASK,
+        "watch": Condition.TASK,
+    }
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (
+            [
+                {"name": "a", "count": 3},
+                {"name": "b", "count": 4, "dependsOn": after("a", each=True)},
+            ],
+            (
+                "task 'b' depends on each of 'a', which pairs two arrays of one length; but 'b'"
+                " has 4 elements and 'a' has 3 elements"
+            ),
+        ),
+        (
+            [{"name": "a"}, {"name": "b", "count": 1, "dependsOn": after("a", each=True)}],
+            (
+                "task 'b' depends on each of 'a', which pairs two arrays of one length; but 'b'"
+                " has 1 element and 'a' is no array"
+            ),
+        ),
+        (
+            [{"name": "a", "dependsOn": after("b")}, {"name": "b", "dependsOn": after("a")}],
+            (
+                "these tasks wait for each other in a circle: a -> b -> a; take one of these"
+                " dependencies away"
+            ),
+        ),
+        (
+            [{"name": "a"}, {"name": "b", "dependsOn": [*after("a"), *after("a", when="Failed")]}],
+            "task 'b' (tasks[1]) names 'a' twice under dependsOn; name each upstream once",
+        ),
+        (
+            [{"name": "a"}, {"name": "a"}],
+            "two tasks are named 'a': tasks[0] and tasks[1]; give one of them another name",
+        ),
+    ],
+    ids=["lengths differ", "no array", "cycle", "named twice", "one name"],
+)
+def test_a_workflow_that_is_no_dag_is_refused_in_words(made: list[Json], message: str) -> None:
+    with pytest.raises(errors.GraphError) as caught:
+        workflow(*made)
+
+    assert str(caught.value) == f"Workflow 'etl': {message}"
+
+
+def test_a_workflow_whose_edges_would_multiply_without_end_is_refused() -> None:
+    singles = [{"name": f"s{at}"} for at in range(300)]
+    wide = {"name": "wide", "count": 10_000, "dependsOn": after(*(s["name"] for s in singles))}
+
+    with pytest.raises(errors.GraphError) as caught:
+        workflow(*singles, wide)
+
+    assert str(caught.value) == (
+        "Workflow 'etl': its dependencies come to 3,000,000 edges; at most 2,000,000 are allowed."
+        " The most, 10,000 x 300, are those of 'wide': let it wait for one task that waits for the"
+        " others"
+    )
+
+
+def test_a_job_is_one_node_that_waits_for_other_objects() -> None:
+    plan = job(
+        {
+            "dependsOn": [
+                {"name": "etl", "kind": "Workflow"},
+                {"name": "other", "when": "Finished"},
+            ],
+            "priority": 7,
+            "suspend": True,
+        },
+        namespace="team",
+    )
+
+    assert plan.identity == Identity("team", Kind.JOB, "greet", UID)
+    assert plan.nodes == [Node(Kind.JOB, "greet", 0, upstreams=2, feeds_inputs=True)]
+    assert plan.outside == [
+        Outside(0, Kind.WORKFLOW, "etl"),
+        Outside(0, Kind.JOB, "other", Condition.FINISHED),
+    ]
+    assert (plan.priority, plan.is_suspended, plan.edges) == (7, True, ())
+
+
+def test_a_job_that_waits_for_itself_is_refused() -> None:
+    with pytest.raises(errors.GraphError, match="Job 'greet' depends on itself"):
+        job({"dependsOn": after("greet")})
+
+
+def test_a_job_may_wait_for_a_workflow_of_its_own_name() -> None:
+    plan = job({"dependsOn": after("greet", kind="Workflow")})
+
+    assert plan.outside == [Outside(0, Kind.WORKFLOW, "greet")]
+
+
+def test_a_job_without_a_name_is_named_by_its_prefix_and_uid() -> None:
+    plan = job({}, name=None, generateName="greet-")
+
+    assert plan.nodes[0].name == plan.identity.name == "greet-5abcd"
+
+
+def test_terms_are_what_the_store_acts_on() -> None:
+    plan = job(
+        {
+            "pool": "gpu",
+            "maxLosses": 2,
+            "startAfter": "2030-01-02T03:04:05Z",
+            "deadline": "1h30m",
+            "overlap": "Forbid",
+        }
+    )
+
+    assert plan.specs[0].terms == Terms(
+        pool="gpu",
+        max_losses=2,
+        start_after=datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC),
+        deadline_seconds=timedelta(hours=1, minutes=30).total_seconds(),
+        needs_proof=True,
+    )
+
+
+def test_terms_of_a_plain_job_are_the_defaults() -> None:
+    assert job({}).specs[0].terms == Terms()
+
+
+def test_the_body_is_the_spec_as_it_was_written() -> None:
+    spec = {"env": [{"name": "A", "value": "1"}], "timeout": "1m30s", "retryOn": [75]}
+
+    assert job(spec).specs[0].body == {"command": "echo", **spec}
+
+
+def test_the_body_of_a_task_leaves_out_what_is_kept_as_rows() -> None:
+    plan = workflow(
+        {"name": "a"}, {"name": "b", "items": ["x", 2], "timeout": "5m", "dependsOn": after("a")}
+    )
+
+    assert plan.specs[0].body["tasks"][1]["dependsOn"] == [{"name": "a"}]
+    assert plan.specs[2].body == {"command": "run b", "timeout": "5m"}
+
+
+def test_the_elements_of_an_array_have_one_spec_and_each_its_own_item() -> None:
+    plan = workflow({"name": "a", "items": ["x", 2, False]}, {"name": "b", "count": 2})
+
+    elements = [(n.spec, n.index, n.item) for n in plan.nodes if n.bearing is Condition.MEMBER]
+    assert elements == [(1, 0, "x"), (1, 1, 2), (1, 2, False), (2, 0, None), (2, 1, None)]
+
+
+def test_metadata_is_given_back_as_it_came() -> None:
+    plan = job({}, labels={"team": "data"}, annotations={"note": "why"})
+
+    assert plan.metadata == {"labels": {"team": "data"}, "annotations": {"note": "why"}}
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        {"suspend": True},
+        {"cancel": True},
+        {"priority": 9},
+        {"ttlSecondsAfterFinished": 60},
+        {"pool": "default", "maxAttempts": 3, "backoff": {"factor": 2}},
+    ],
+    ids=["suspend", "cancel", "priority", "ttl", "defaults"],
+)
+def test_the_digest_stays_when_what_may_be_edited_is(edited: Json) -> None:
+    assert job(edited).digest == job({}).digest
+
+
+@pytest.mark.parametrize(
+    "changed", [{"command": "other"}, {"pool": "gpu"}, {"dependsOn": after("other")}]
+)
+def test_the_digest_differs_when_the_content_does(changed: Json) -> None:
+    assert job(changed).digest != job({}).digest
+
+
+def test_the_digest_of_a_workflow_follows_its_tasks_alone() -> None:
+    plain = workflow({"name": "a"})
+
+    assert plain.digest == workflow({"name": "a"}, suspend=True, priority=3).digest
+    assert plain.digest != workflow({"name": "b"}).digest
+    assert len(plain.digest) == 64

@@ -1,0 +1,157 @@
+"""From YAML's events to plain values, one event at a time and never deeper than allowed.
+
+PyYAML's own composer recurses, expands aliases without a bound and resolves scalars by other
+rules; so only its scanner and parser are used. Called by `text`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from workron.core.manifest import resolve
+from workron.core.manifest.document import Document, Problem, UnreadableError
+from workron.core.manifest.frame import MERGE, ListFrame, MappingFrame
+
+MAX_DEPTH: Final = 64
+MAX_NODES: Final = 1_000_000
+MAX_BYTES: Final = 1536 * 1024
+"""Of one document: what etcd, and so a cluster, takes as one object."""
+
+_FREE_NODES: Final = 1000
+_MAX_EXPANSION: Final = 100
+"""How many times a document may grow by its aliases, once it is of some size."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    value: Any
+    nodes: int = 1
+    height: int = 0
+
+
+class Builder:
+    """Takes the events of one stream and gives a document whenever one is complete."""
+
+    def __init__(self, text: str, first_line: int) -> None:
+        self._text = text
+        self._first_line = first_line
+        self._begin_document(0, first_line)
+
+    def feed(self, event: yaml.Event) -> Document | None:
+        """Take one event; raises UnreadableError where a limit is passed."""
+        start: Any = event.start_mark
+        line = start.line + self._first_line
+        if start.index - self._begins_at > MAX_BYTES:
+            raise _too_long(line)
+        match event:
+            case yaml.ScalarEvent():
+                self._scalar(event, line)
+            case yaml.CollectionStartEvent():
+                self._begin_collection(event, line)
+            case yaml.CollectionEndEvent():
+                self._end_collection(self._open.pop())
+            case yaml.AliasEvent():
+                self._alias(str(event.anchor), line)
+            case yaml.DocumentStartEvent():
+                self._begin_document(start.index, line)
+            case yaml.DocumentEndEvent():
+                return self._end_document(start.index)
+            case _:
+                pass
+        return None
+
+    def _begin_document(self, index: int, line: int) -> None:
+        self._document = Document(line=line)
+        self._begins_at = index
+        self._open: list[ListFrame | MappingFrame] = []
+        self._anchors: dict[str, _Anchored] = {}
+        self._nodes = self._aliased = 0
+
+    def _end_document(self, index: int) -> Document:
+        if len(self._text[self._begins_at : index].encode()) > MAX_BYTES:
+            raise _too_long(self._document.line)
+        return self._document
+
+    def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
+        is_plain = event.implicit[0]
+        value, problem = resolve.read(event.value, event.tag, is_plain=is_plain)
+        mapping = self._wanting_key()
+        if mapping is None:
+            self._report(problem, line)
+            value = None if problem else resolve.as_json(value)
+            self._place(_Anchored(value), event.anchor, line)
+        elif is_plain and event.value == MERGE:
+            self._report(mapping.begin_merge(line), line)
+        else:
+            self._place(_Anchored(value), event.anchor, line)
+            self._report(problem, line)
+
+    def _wanting_key(self) -> MappingFrame | None:
+        frame = self._open[-1] if self._open else None
+        return frame if isinstance(frame, MappingFrame) and frame.wants_key else None
+
+    def _begin_collection(self, event: yaml.CollectionStartEvent, line: int) -> None:
+        if len(self._open) >= MAX_DEPTH:
+            raise _too_deep(line)
+        if event.tag not in resolve.CONTAINERS:
+            self._report(resolve.NO_MEANING.format(event.tag), line)
+        kind = MappingFrame if isinstance(event, yaml.MappingStartEvent) else ListFrame
+        self._open.append(kind(line, event.anchor, self._nodes))
+
+    def _end_collection(self, frame: ListFrame | MappingFrame) -> None:
+        self._document.lines[id(frame.value)] = frame.lines
+        nodes = self._nodes - frame.nodes_before
+        self._place(_Anchored(frame.value, nodes + 1, frame.height), frame.anchor, frame.line)
+
+    def _alias(self, anchor: str, line: int) -> None:
+        target = self._anchors.get(anchor)
+        if target is None:
+            self._report(f"*{anchor} points to no anchor that is complete before it", line)
+            target = _Anchored(None)
+        if len(self._open) + target.height > MAX_DEPTH:
+            raise _too_deep(line)
+        self._aliased += target.nodes
+        self._count(target.nodes - 1, line)
+        self._place(target, None, line)
+
+    def _place(self, entry: _Anchored, anchor: str | None, line: int) -> None:
+        """Put a complete value into what is open around it."""
+        self._count(1, line)
+        if anchor is not None:
+            self._anchors[anchor] = entry
+        if not self._open:
+            self._document.value, self._document.line = entry.value, line
+            return
+        frame = self._open[-1]
+        frame.height = max(frame.height, entry.height + 1)
+        self._report(frame.add(entry.value, line), line)
+
+    def _count(self, nodes: int, line: int) -> None:
+        self._nodes += nodes
+        if self._nodes > MAX_NODES:
+            message = f"the document has more than {MAX_NODES:,} values, aliases expanded"
+            raise UnreadableError(Problem(line, message))
+        written = max(self._nodes - self._aliased, _FREE_NODES // _MAX_EXPANSION)
+        if self._nodes > written * _MAX_EXPANSION:
+            message = f"its aliases make the document more than {_MAX_EXPANSION} times as large"
+            raise UnreadableError(Problem(line, message))
+
+    def _report(self, message: str | None, line: int) -> None:
+        if message is not None:
+            self._document.report(tuple(frame.step for frame in self._open), message, line)
+
+
+def _too_long(line: int) -> UnreadableError:
+    message = (
+        f"the document is longer than {MAX_BYTES:,} bytes, more than a cluster takes as one "
+        "object; use count or items for what repeats, or split it"
+    )
+    return UnreadableError(Problem(line, message))
+
+
+def _too_deep(line: int) -> UnreadableError:
+    message = f"is nested more than {MAX_DEPTH} deep"
+    return UnreadableError(Problem(line, message))

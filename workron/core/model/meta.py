@@ -1,0 +1,81 @@
+"""The `metadata` of an object, and what is at the top of each of the three kinds.
+
+What the API server adds to an object is accepted and dropped, so that the output of
+`kubectl get -o yaml` can be read again.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from workron.core.model import record
+from workron.core.model.scalar import GenerateName, Label, LabelKey, Labels, ObjectName, Text
+
+API_VERSION: Final = "workron.dev/v1alpha1"
+_ANNOTATIONS_BYTES: Final = 256 * 1024
+_SERVER_FIELDS: Final = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "finalizers",
+        "generation",
+        "managedFields",
+        "ownerReferences",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
+
+
+def _within_budget(annotations: dict[str, str]) -> dict[str, str]:
+    size = sum(len(k.encode()) + len(v.encode()) for k, v in annotations.items())
+    if size > _ANNOTATIONS_BYTES:
+        raise record.refusal(
+            f"are {size:,} bytes in all; at most {_ANNOTATIONS_BYTES:,} are allowed"
+        )
+    return annotations
+
+
+class ObjectMeta(record.Record):
+    """Who the object is."""
+
+    name: ObjectName | None = Field(None, description="Name, unique in its namespace and kind.")
+    generate_name: GenerateName | None = Field(
+        None, description="Start of a name that is made unique; used only if name is absent."
+    )
+    namespace: Label = Field("default", description="Namespace of the object and of its pool.")
+    labels: Labels = Field({}, description="Labels, to select objects by.")
+    annotations: Annotated[dict[LabelKey, Text], AfterValidator(_within_budget)] = Field(
+        {}, description="Notes of people and tools, given back as they came."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_server_fields(cls, data: object) -> object:
+        if not isinstance(data, dict) or _SERVER_FIELDS.isdisjoint(data):
+            return data
+        return {k: v for k, v in data.items() if k not in _SERVER_FIELDS}
+
+    @model_validator(mode="after")
+    def _is_named(self) -> Self:
+        if self.name is None and self.generate_name is None:
+            raise record.refusal("needs a name, or a generateName")
+        return self
+
+
+class Resource(record.Record):
+    """What Job, Workflow and WorkerPool have in common."""
+
+    api_version: Literal["workron.dev/v1alpha1"] = Field(
+        API_VERSION, description="Version of this form; always workron.dev/v1alpha1."
+    )
+    metadata: ObjectMeta = Field(description="Name, namespace, labels, annotations.")
+
+    def as_manifest(self) -> dict[str, Any]:
+        """Give it back in its own shape; also where Python code left the kind to its default."""
+        kind = type(self).__name__
+        return {"apiVersion": API_VERSION, "kind": kind} | super().as_manifest()

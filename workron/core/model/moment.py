@@ -1,0 +1,51 @@
+"""Points in time as RFC 3339 writes them, with a zone, kept in UTC.
+
+Used for `startAfter` and for the times in a status.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Final
+
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+from workron.core.model import record, scalar
+
+_FORM: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
+    r"([Zz]|[-+][0-9]{2}:[0-9]{2})"
+)
+_EXAMPLE: Final = "write it like 2026-01-31T08:00:00Z"
+
+
+def parse(text: str) -> datetime:
+    """Read an RFC 3339 time with a zone; raises a refusal in words."""
+    if not _FORM.fullmatch(text):
+        raise record.refusal(f"{scalar.shown(text)} is not a time with date and zone; {_EXAMPLE}")
+    try:
+        return datetime.fromisoformat(text.upper()).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise record.refusal(f"{scalar.shown(text)} is not on the calendar; {_EXAMPLE}") from error
+
+
+def render(moment: datetime) -> str:
+    """Write a time in UTC so that `parse` reads the same."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _read(value: object) -> datetime:
+    if isinstance(value, str):
+        return parse(value)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC)
+    raise record.refusal(f"this is not a time with date and zone; {_EXAMPLE}")
+
+
+Moment = Annotated[
+    datetime,
+    BeforeValidator(_read),
+    PlainSerializer(render),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]

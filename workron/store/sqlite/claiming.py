@@ -1,0 +1,130 @@
+"""claim: moving ready jobs into claims, and putting together what their runs need.
+
+Called by `worker` and, as the second half of a complete, by `reporting`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import defaultdict
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from workron.core import errors, inputs
+from workron.core.ids import ClaimId, Fence, JobId
+from workron.store.protocol import Claimed
+from workron.store.sqlite.transaction import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from workron.core.ids import SessionKey
+    from workron.store.sqlite.transaction import Transaction
+
+_NOTHING: Final = (None, False)
+
+
+def worker_of(tx: Transaction, key: SessionKey) -> Any:
+    """Find the row behind a session key, or raise SessionError."""
+    worker = tx.row("session.worker", session=str(key))
+    if worker is None:
+        raise errors.SessionError(
+            "no worker has this session key: it was taken back, or never registered"
+        )
+    return worker
+
+
+def claim(tx: Transaction, key: SessionKey, claims: Sequence[ClaimId]) -> list[Claimed]:
+    """Take what the worker may have, and give all that it holds under these ids."""
+    tx.clear()
+    return take(tx, worker_of(tx, key), claims)
+
+
+def take(tx: Transaction, worker: Any, claims: Sequence[ClaimId]) -> list[Claimed]:
+    """Move ready jobs to a worker, unless this is the repetition of a call that did."""
+    wanted = listed(claims)
+    if not tx.row("claim.repeated", claims=wanted)["is_repeated"] and not worker["draining"]:
+        _take_new(tx, worker, wanted, len(claims))
+    rows = tx.rows("claim.claimed", claims=wanted, worker=worker["id"])
+    return _describe(tx, rows)
+
+
+def _take_new(tx: Transaction, worker: Any, wanted: str, count: int) -> None:
+    terms = tx.row("claim.terms", worker=worker["id"], pool=worker["pool"])
+    alone = bool(terms["is_alone_ready"])
+    if terms["holds_alone"] or (alone and terms["holds_any"]):
+        return
+    count = min(count, 1) if alone else count
+    if tx.run("claim.take", pool=worker["pool"], alone=alone, count=count):
+        tx.run("claim.leave_ready")
+        tx.run("claim.run", worker=worker["id"], claims=wanted)
+
+
+def _describe(tx: Transaction, rows: Sequence[Any]) -> list[Claimed]:
+    specs = _specs(tx, {row["spec"] for row in rows})
+    given = _inputs(tx, [row["job"] for row in rows if row["feeds_inputs"]])
+    return [
+        Claimed(
+            job=JobId(row["job"]),
+            claim=ClaimId(UUID(row["claim"])),
+            attempt=row["attempt"],
+            failures=row["failures"],
+            losses=row["losses"],
+            fence=Fence(row["fence"]),
+            namespace=row["namespace"],
+            root=row["root"],
+            name=row["name"],
+            index=row["index"],
+            item=None if row["item"] is None else json.loads(row["item"]),
+            spec=specs[row["spec"]],
+            inputs=given.get(row["job"], _NOTHING)[0],
+            inputs_too_large=given.get(row["job"], _NOTHING)[1],
+        )
+        for row in rows
+    ]
+
+
+def _specs(tx: Transaction, wanted: set[int]) -> dict[int, Any]:
+    return {
+        row["id"]: json.loads(row["body"]) for row in tx.rows("claim.specs", specs=listed(wanted))
+    }
+
+
+def _inputs(tx: Transaction, jobs: Sequence[int]) -> Mapping[int, tuple[Any, bool]]:
+    """Gather each job's inputs by upstream name, or say that they are too large."""
+    if not jobs:
+        return {}
+    upstreams: dict[int, list[Any]] = defaultdict(list)
+    for row in tx.rows("claim.upstreams", jobs=listed(jobs)):
+        upstreams[row["child"]].append(row)
+    parents = {row["parent"] for rows in upstreams.values() for row in rows}
+    sizes = tx.rows("claim.result_sizes", parents=listed(parents))
+    results = {row["parent"]: None for row in sizes if row["size"]}
+    results |= _results(tx, [row["parent"] for row in sizes if 0 < row["size"] <= inputs.MOST_BYTES])
+    return {job: _inputs_of_one(rows, results) for job, rows in upstreams.items()}
+
+
+def _inputs_of_one(
+    upstreams: Sequence[Any], results: Mapping[int, str | None]
+) -> tuple[Any, bool]:
+    given = [(row["name"], results[row["parent"]]) for row in upstreams if row["parent"] in results]
+    if any(body is None for _, body in given):
+        return None, True
+    members = [f"{json.dumps(name)}: {body}" for name, body in given]
+    return inputs.fit("{" + ", ".join(members) + "}" if members else None)
+
+
+def _results(tx: Transaction, parents: Sequence[int]) -> dict[int, str | None]:
+    """Read each upstream's result once, as JSON; an array's is a list."""
+    rows = tx.rows("claim.results", parents=listed(parents))
+    return {
+        parent: _one_result(list(found))
+        for parent, found in itertools.groupby(rows, itemgetter("parent"))
+    }
+
+
+def _one_result(rows: Sequence[Any]) -> str:
+    bodies = [row["body"] or "null" for row in rows]
+    return bodies[0] if rows[0]["index"] is None else f"[{', '.join(bodies)}]"

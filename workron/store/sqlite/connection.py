@@ -1,0 +1,110 @@
+"""Opening a connection: what it is asked to be, and the pure rules that its SQL may call.
+
+Called by `store`, on the thread that will own the connection.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Final
+
+from workron.core import errors, verdict
+from workron.core.states import Reason, State
+from workron.core.verdict import Condition, Verdict
+from workron.store.sqlite import statements
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BUSY_SECONDS: Final = 5.0
+"""How long to wait while another process writes."""
+APPLICATION_ID: Final = 0x574B524E
+"""`WKRN`, in the file's header: tells our files from those of other programs."""
+
+_OLDEST: Final = (3, 35)
+_CACHED_STATEMENTS: Final = 512
+
+
+def open_memory() -> sqlite3.Connection:
+    """Open a database that lives as long as its connection."""
+    connection = _open(":memory:")
+    _claim_file(connection, ":memory:")
+    return connection
+
+
+def open_writer(path: Path) -> sqlite3.Connection:
+    """Open a file, new or ours, so that a commit is on the disk when it answers."""
+    connection = _open(str(path))
+    try:
+        _claim_file(connection, str(path))
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    """Open a file once more, to read beside the writer."""
+    connection = _open(str(path))
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def add_scratch(connection: sqlite3.Connection) -> None:
+    """Make the sets that live between the statements of one verb."""
+    for statement in statements.of_file("scratch").values():
+        connection.execute(statement)
+
+
+def _open(name: str) -> sqlite3.Connection:
+    if sqlite3.sqlite_version_info < _OLDEST:
+        raise errors.StoreUnreachableError(
+            f"{name}: this Python has SQLite {sqlite3.sqlite_version}; it must have"
+            f" {'.'.join(map(str, _OLDEST))} or newer"
+        )
+    connection = sqlite3.connect(
+        name, timeout=BUSY_SECONDS, isolation_level=None, cached_statements=_CACHED_STATEMENTS
+    )
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    _add_rules(connection)
+    return connection
+
+
+def _claim_file(connection: sqlite3.Connection, name: str) -> None:
+    """Refuse a file of another program; sign an empty one."""
+    (signature,) = connection.execute("PRAGMA application_id").fetchone()
+    if signature == APPLICATION_ID:
+        return
+    (tables,) = connection.execute(statements.text("migrate.tables")).fetchone()
+    if signature or tables:
+        raise errors.SchemaError(
+            f"{name}: this SQLite database belongs to another application (its application id is"
+            f" {signature:#x}, it has {tables} tables); name another file, or a new one"
+        )
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+
+def _add_rules(connection: sqlite3.Connection) -> None:
+    for name, arguments, rule in [
+        ("weigh", 3, _weigh),
+        ("outcome_state", 1, _outcome_state),
+        ("outcome_reason", 1, _outcome_reason),
+    ]:
+        connection.create_function(name, arguments, rule, deterministic=True)
+
+
+def _weigh(condition: str, state: str, reason: str | None) -> int:
+    why = None if reason is None else Reason(reason)
+    return verdict.weigh(Condition(condition), State(state), why)
+
+
+def _outcome_state(gravest: int) -> str:
+    return verdict.OUTCOMES[Verdict(gravest)][0]
+
+
+def _outcome_reason(gravest: int) -> str | None:
+    return verdict.OUTCOMES[Verdict(gravest)][1]

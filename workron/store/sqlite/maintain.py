@@ -1,0 +1,121 @@
+"""The maintainer's door: elect, resign, look, reap, reap_orphans, promote, settle, expire, audit.
+
+One of the doors of `store`. Verbs with a limit do one bounded step.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from workron.core.ids import WorkerId
+from workron.store.protocol import Sighting
+from workron.store.sqlite import micros, reaping, settling, sweeping
+from workron.store.sqlite.room import Room
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workron.store.protocol import Reaped
+    from workron.store.sqlite.transaction import Transaction
+
+
+class MaintainerRoom(Room):
+    """What the elected maintainer does."""
+
+    async def elect(self, holder: UUID, lease_seconds: float) -> bool:
+        """Become or stay the maintainer."""
+        return await self._write(partial(_elect, holder=holder, lease_seconds=lease_seconds))
+
+    async def resign(self, holder: UUID) -> None:
+        """Give the lease up."""
+        await self._write(lambda tx: tx.run("resign.resign", holder=str(holder)))
+
+    async def look(self) -> Sequence[Sighting]:
+        """See every worker. It queues behind the beats, so that a stuck writer is no proof."""
+        return await self._write(_look)
+
+    async def reap(self, worker: WorkerId, *, beats: int | None) -> Reaped:
+        """Take a worker's claims back, if its counter still is `beats`."""
+        return await self._stir(partial(reaping.reap, worker=worker, beats=beats))
+
+    async def drain(self, worker: WorkerId) -> bool:
+        """Let a worker end what it has and claim no more."""
+        return await self._write(lambda tx: tx.run("drain.drain", worker=worker) > 0)
+
+    async def reap_orphans(self, limit: int) -> int:
+        """Take back claims whose worker's row is missing."""
+        return await self._stir(partial(_reap_orphans, limit=limit))
+
+    async def promote(self, limit: int) -> int:
+        """Queue deferred jobs that are due."""
+        return await self._stir(partial(_promote, limit=limit))
+
+    async def settle(self, limit: int) -> int:
+        """Pass ends on that are not passed on yet."""
+        return await self._stir(partial(_settle, limit=limit))
+
+    async def expire(self, limit: int) -> int:
+        """End jobs whose deadline has passed; mark those that run."""
+        return await self._stir(partial(_expire, limit=limit))
+
+    async def audit(self, limit: int) -> int:
+        """Count jobs that wait for nothing, among the `limit` oldest that wait."""
+        row = await self._read(lambda tx: tx.row("audit.missed", limit=limit))
+        missed: int = row["missed"]
+        return missed
+
+
+def _elect(tx: Transaction, holder: UUID, lease_seconds: float) -> bool:
+    expires = tx.now + micros.of_seconds(lease_seconds)
+    return tx.run("elect.elect", holder=str(holder), expires=expires) > 0
+
+
+def _look(tx: Transaction) -> list[Sighting]:
+    return [
+        Sighting(
+            WorkerId(row["id"]),
+            row["beats"],
+            row["lease_seconds"],
+            row["name"],
+            UUID(row["boot"]),
+        )
+        for row in tx.rows("look.look")
+    ]
+
+
+def _reap_orphans(tx: Transaction, limit: int) -> int:
+    tx.clear()
+    fell = tx.run("reap_orphans.pick", limit=limit)
+    reaping.give_back(tx, reaping.ORPHANED)
+    return fell
+
+
+def _promote(tx: Transaction, limit: int) -> int:
+    tx.clear()
+    moved = tx.run("promote.take", limit=limit)
+    tx.run("promote.leave_deferred")
+    settling.conclude(tx)
+    return moved
+
+
+def _settle(tx: Transaction, limit: int) -> int:
+    tx.clear()
+    moved = tx.run("settle.take", limit=limit)
+    tx.run("settle.leave")
+    settling.tell(tx)
+    settling.conclude(tx)
+    return moved + sweeping.go_on(tx)
+
+
+def _expire(tx: Transaction, limit: int) -> int:
+    tx.clear()
+    moved = tx.run("expire.pick", limit=limit)
+    tx.run("expire.mark")
+    for place in ("ready", "deferred", "waiting"):
+        tx.run(f"expire.take_{place}")
+    sweeping.leave_places(tx)
+    tx.run("expire.drop")
+    settling.finish(tx)
+    return moved

@@ -1,0 +1,32 @@
+-- cancel: end all of a root that does not run, mark what runs.
+-- Waiting -> Cancelled (cancel)
+-- Queued -> Cancelled (cancel)
+
+-- name: ask
+-- From here on nothing of it becomes ready.
+UPDATE root SET cancelled = 1
+WHERE id = :root AND NOT EXISTS (SELECT 1 FROM done WHERE done.job = :root)
+
+-- name: mark
+-- Every verb that ends a claim obeys.
+UPDATE running SET mark = 'Cancel' WHERE job BETWEEN :root AND :last
+
+-- name: take_ready
+-- A bounded number, as in the two that follow.
+INSERT INTO temp.ended (job, state, attempts, failures, losses)
+SELECT job, 'Cancelled', attempts, failures, losses
+FROM ready WHERE job BETWEEN :root AND :last ORDER BY job LIMIT :limit
+
+-- name: take_deferred
+-- Backoffs and starts to come.
+INSERT INTO temp.ended (job, state, attempts, failures, losses)
+SELECT job, 'Cancelled', attempts, failures, losses
+FROM deferred WHERE job BETWEEN :root AND :last ORDER BY job LIMIT :limit
+
+-- name: take_waiting
+-- Commands only: a group ends when its last running member has.
+INSERT INTO temp.ended (job, state, attempts, failures, losses)
+SELECT waiting.job, 'Cancelled', waiting.attempts, waiting.failures, waiting.losses
+FROM waiting CROSS JOIN job ON job.id = waiting.job
+WHERE waiting.job BETWEEN :root AND :last AND job.kind = 'Job'
+ORDER BY waiting.job LIMIT :limit

@@ -1,0 +1,82 @@
+-- claim: take at most one ready job for each claim id, by priority, then by age.
+-- Queued -> Running (claim)
+
+-- name: repeated
+-- Whether a call with one of these ids took something: then it gets that again, and no more.
+SELECT EXISTS (
+    SELECT 1 FROM running WHERE claim IN (SELECT value FROM json_each(:claims))
+) AS is_repeated
+
+-- name: terms
+-- A job that went down with others is tried alone: who holds one takes nothing, and who holds
+-- anything takes nothing while one is ready, so as to become empty.
+SELECT EXISTS (SELECT 1 FROM running WHERE worker = :worker) AS holds_any,
+       EXISTS (SELECT 1 FROM running WHERE worker = :worker AND alone) AS holds_alone,
+       EXISTS (SELECT 1 FROM ready WHERE pool = :pool AND alone = 1) AS is_alone_ready
+
+-- name: take
+-- An ordered walk over claimable rows only, down to the number of claims.
+INSERT INTO temp.taken (place, job, pool, priority, attempts, failures, losses, fence, alone)
+SELECT row_number() OVER (ORDER BY priority DESC, job) - 1,
+       job, pool, priority, attempts, failures, losses, fence, alone
+FROM (
+    SELECT * FROM ready
+    WHERE pool = :pool AND alone = :alone
+    ORDER BY priority DESC, job LIMIT :count
+)
+
+-- name: leave_ready
+-- What is taken is claimable no more.
+DELETE FROM ready WHERE job IN (SELECT job FROM temp.taken)
+
+-- name: run
+-- The fence rises with every claim, also across lost commits: the clock in microseconds sees to that.
+INSERT INTO running (job, worker, claim, pool, priority, attempt, failures, losses, fence, alone,
+                     claimed_at)
+SELECT taken.job, :worker, claim.value, taken.pool, taken.priority, taken.attempts + 1,
+       taken.failures, taken.losses, max(taken.fence + 1, :now), taken.alone, :now
+FROM json_each(:claims) AS claim CROSS JOIN temp.taken ON taken.place = claim.key
+
+-- name: claimed
+-- All that a worker needs to run what it holds under these ids.
+SELECT running.job, running.claim, running.attempt, running.failures, running.losses, running.fence,
+       root.namespace, root.name AS root, job.name, job."index", job.item, job.spec,
+       job.feeds_inputs
+FROM json_each(:claims) AS claim
+CROSS JOIN running ON running.claim = claim.value AND running.worker = :worker
+CROSS JOIN job ON job.id = running.job
+CROSS JOIN root ON root.id = job.root
+ORDER BY running.priority DESC, running.job
+
+-- name: specs
+-- Each body once, however many of the claimed jobs share it.
+SELECT spec.id, spec.body FROM json_each(:specs) AS wanted CROSS JOIN spec ON spec.id = wanted.value
+
+-- name: upstreams
+-- Whose results the claimed jobs are given.
+SELECT edge.child, edge.parent, parent.name
+FROM json_each(:jobs) AS wanted
+CROSS JOIN edge ON edge.child = wanted.value
+CROSS JOIN job AS parent ON parent.id = edge.parent
+ORDER BY edge.child, edge.parent
+
+-- name: result_sizes
+-- Bytes of each upstream's results, so that what is too large is never read.
+SELECT wanted.value AS parent,
+       coalesce((SELECT length(CAST(result.body AS BLOB)) FROM result WHERE result.job = wanted.value),
+                (SELECT sum(length(CAST(result.body AS BLOB)))
+                 FROM job AS element CROSS JOIN result ON result.job = element.id
+                 WHERE element.member_of = wanted.value AND element.bearing = 'Member'),
+                0) AS size
+FROM json_each(:parents) AS wanted
+
+-- name: results
+-- A job's own result has no index; an array's elements stand in order, with null where one has none.
+SELECT wanted.value AS parent, NULL AS "index", result.body
+FROM json_each(:parents) AS wanted CROSS JOIN result ON result.job = wanted.value
+UNION ALL
+SELECT wanted.value, element."index", result.body
+FROM json_each(:parents) AS wanted
+CROSS JOIN job AS element ON element.member_of = wanted.value AND element.bearing = 'Member'
+LEFT JOIN result ON result.job = element.id
+ORDER BY 1, 2

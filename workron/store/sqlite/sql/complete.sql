@@ -1,0 +1,63 @@
+-- complete: accept the ends of claims that still stand, tell their downstreams, and claim anew.
+-- Running -> Succeeded (succeed)
+-- Running -> Failed (fail)
+-- Running -> Waiting (retry)
+-- Running -> Waiting (hold)
+-- Running -> Cancelled (cancel)
+-- Running -> Failed (expire)
+
+-- name: report
+-- One row an end; a value that cannot be stored is refused here.
+INSERT INTO temp.report
+    (place, job, claim, outcome, reason, message, exit_code, delay, result, output)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: judge
+-- Only a claim that stands, of this worker, counts; its second report in a call is a repetition, and
+-- so is one that an earlier call recorded. All else was taken back.
+UPDATE temp.report SET answer = CASE
+    WHEN EXISTS (SELECT 1 FROM running
+                 WHERE running.job = report.job AND running.claim = report.claim
+                   AND running.worker = :worker)
+    THEN CASE WHEN EXISTS (SELECT 1 FROM temp.report AS earlier
+                           WHERE earlier.claim = report.claim AND earlier.place < report.place)
+              THEN 'already' ELSE 'accepted' END
+    WHEN EXISTS (SELECT 1 FROM attempt
+                 WHERE attempt.job = report.job AND attempt.claim = report.claim
+                   AND attempt.outcome NOT IN ('Lost', 'Released'))
+    THEN 'already'
+    ELSE 'stale' END
+
+-- name: take
+-- A retry goes on after its delay; every other end is final.
+INSERT INTO temp.fallen
+    (job, claim, worker, name, pool, priority, attempt, failures, losses, fence, alone, mark,
+     claimed_at, outcome, state, reason, message, exit_code, due)
+SELECT running.job, running.claim, running.worker, :name, running.pool, running.priority,
+       running.attempt, running.failures + (report.outcome <> 'Succeeded'), running.losses,
+       running.fence, running.alone, running.mark, running.claimed_at,
+       CASE report.outcome WHEN 'Retry' THEN 'Retried' ELSE report.outcome END,
+       nullif(report.outcome, 'Retry'),
+       CASE WHEN report.outcome <> 'Succeeded' THEN report.reason END,
+       report.message, report.exit_code,
+       CASE WHEN report.outcome = 'Retry' THEN :now + report.delay END
+FROM temp.report CROSS JOIN running ON running.job = report.job
+WHERE report.answer = 'accepted'
+
+-- name: keep_results
+-- Downstreams read them; an attempt that is tried again leaves none.
+INSERT INTO result (job, body)
+SELECT report.job, report.result
+FROM temp.report CROSS JOIN temp.fallen ON fallen.job = report.job
+WHERE report.answer = 'accepted' AND report.result IS NOT NULL AND fallen.state IS NOT NULL
+
+-- name: keep_outputs
+-- Under its attempt, whichever way that ended.
+INSERT INTO output (job, attempt, chunk, data)
+SELECT report.job, fallen.attempt, -1, report.output
+FROM temp.report CROSS JOIN temp.fallen ON fallen.job = report.job
+WHERE report.answer = 'accepted' AND length(report.output) > 0
+
+-- name: answers
+-- One for each end, in the order of the call.
+SELECT answer FROM temp.report ORDER BY place

@@ -1,0 +1,7 @@
+-- look: every worker, its counter, and how long its claims outlive its last beat.
+
+-- name: look
+-- Who stands still from look to look is reaped after a lease.
+SELECT worker.id, worker.beats, pool.lease_seconds, worker.name, worker.boot
+FROM worker JOIN pool ON pool.id = worker.pool
+ORDER BY worker.id

@@ -1,0 +1,19 @@
+-- prove_dead: let go the jobs that waited for proof of the death of a worker.
+-- Waiting -> Queued (ready)
+
+-- name: tell
+-- By its id, which lasts beyond its row, or by its name, under which a newer boot has come.
+INSERT INTO temp.told (child, ends, verdict)
+SELECT job, 1, 0 FROM missing WHERE worker = :worker OR (pool = :pool AND name = :name)
+
+-- name: prove
+-- So that none is told twice.
+UPDATE waiting SET unproven = 0 WHERE job IN (SELECT child FROM temp.told)
+
+-- name: forget
+-- The proof is given once.
+DELETE FROM missing WHERE job IN (SELECT child FROM temp.told)
+
+-- name: freed
+-- Whom the proof lets go.
+SELECT child AS job FROM temp.told ORDER BY child

@@ -1,0 +1,117 @@
+-- scratch: sets that live between the statements of one verb, private to the connection, and in memory.
+-- They are emptied before every verb. A verb fills them, and the shared files work them off:
+-- `fallen` by end_claims, `moving` by place, `ended` and `told` by settle_ends.
+
+-- name: report
+-- The ends as a worker worded them, one row each, so that a value which SQLite refuses is found with
+-- its row. The checks say what would be refused later, where neighbours would fail with it; a NUL is
+-- refused because PostgreSQL cannot keep it either.
+CREATE TEMP TABLE report (
+    place     INTEGER PRIMARY KEY,
+    job       INTEGER NOT NULL,
+    claim     TEXT NOT NULL,
+    outcome   TEXT NOT NULL,
+    reason    TEXT CHECK (outcome <> 'Failed' OR reason IS NOT NULL),
+    message   TEXT CHECK (message IS NULL OR instr(message, char(0)) = 0),
+    exit_code INTEGER,
+    delay     INTEGER NOT NULL,
+    result    TEXT CHECK (result IS NULL OR instr(replace(result, '\\', ''), '\u0000') = 0),
+    output    BLOB NOT NULL,
+    answer    TEXT
+)
+
+-- name: report_claim
+-- Finds the second report on one claim in the same call.
+CREATE INDEX temp.report_claim ON report (claim, place)
+
+-- name: picked
+-- The jobs that a bounded step works on.
+CREATE TEMP TABLE picked (
+    job INTEGER PRIMARY KEY
+)
+
+-- name: taken
+-- Ready jobs on their way into claims, numbered in the order of the claim.
+CREATE TEMP TABLE taken (
+    place    INTEGER PRIMARY KEY,
+    job      INTEGER NOT NULL,
+    pool     INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    losses   INTEGER NOT NULL,
+    fence    INTEGER NOT NULL,
+    alone    INTEGER NOT NULL
+)
+
+-- name: fallen
+-- Claims that are over. `state` is the end of the job, or null when it goes on.
+CREATE TEMP TABLE fallen (
+    job        INTEGER PRIMARY KEY,
+    claim      TEXT NOT NULL,
+    worker     INTEGER NOT NULL,
+    name       TEXT,
+    pool       INTEGER NOT NULL,
+    priority   INTEGER NOT NULL,
+    attempt    INTEGER NOT NULL,
+    failures   INTEGER NOT NULL,
+    losses     INTEGER NOT NULL,
+    fence      INTEGER NOT NULL,
+    alone      INTEGER NOT NULL,
+    mark       TEXT,
+    claimed_at INTEGER NOT NULL,
+    outcome    TEXT NOT NULL,
+    state      TEXT,
+    reason     TEXT,
+    message    TEXT,
+    exit_code  INTEGER,
+    due        INTEGER,
+    unproven   INTEGER NOT NULL DEFAULT 0
+)
+
+-- name: moving
+-- Jobs with nothing left to wait for, or with a time to wait for only; `place` is where they go.
+CREATE TEMP TABLE moving (
+    job      INTEGER PRIMARY KEY,
+    due      INTEGER,
+    reason   TEXT,
+    priority INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    losses   INTEGER NOT NULL,
+    fence    INTEGER NOT NULL,
+    alone    INTEGER NOT NULL,
+    unproven INTEGER NOT NULL DEFAULT 0,
+    pool     INTEGER,
+    place    TEXT
+)
+
+-- name: ended
+-- Jobs that end now.
+CREATE TEMP TABLE ended (
+    job       INTEGER PRIMARY KEY,
+    state     TEXT NOT NULL,
+    reason    TEXT,
+    message   TEXT,
+    exit_code INTEGER,
+    attempts  INTEGER NOT NULL,
+    failures  INTEGER NOT NULL,
+    losses    INTEGER NOT NULL,
+    worker    TEXT
+)
+
+-- name: told
+-- Waiting jobs, how much less they wait for, and the gravest verdict that they were told.
+CREATE TEMP TABLE told (
+    child   INTEGER PRIMARY KEY,
+    ends    INTEGER NOT NULL,
+    verdict INTEGER NOT NULL
+)
+
+-- name: bond
+-- Waits for other roots that are being tied to them.
+CREATE TEMP TABLE bond (
+    parent    INTEGER NOT NULL,
+    child     INTEGER NOT NULL,
+    condition TEXT NOT NULL
+)

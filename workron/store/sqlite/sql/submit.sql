@@ -1,0 +1,129 @@
+-- submit: store roots whole, tie them to what they wait for and to what waits for them.
+-- Waiting -> Queued (ready)
+-- Waiting -> Skipped (skip)
+-- Waiting -> Succeeded (succeed)
+
+-- name: known
+-- A uid that is here already is acknowledged as it is.
+SELECT id FROM root WHERE uid = :uid
+
+-- name: unfinished
+-- The newest root of the name, as long as it has not ended.
+SELECT root.id, root.digest
+FROM name JOIN root ON root.id = name.root
+WHERE name.namespace = :namespace AND name.kind = :kind AND name.name = :name
+  AND NOT EXISTS (SELECT 1 FROM done WHERE done.job = root.id)
+
+-- name: overlapping
+-- Two submissions of one millisecond may have drawn overlapping ids; the later one moves behind.
+SELECT last FROM (SELECT last FROM root WHERE id <= :last ORDER BY id DESC LIMIT 1)
+WHERE last >= :root
+
+-- name: add_pool
+-- Nobody can register in it until ensure_pool gives it a token.
+INSERT INTO pool (namespace, name) VALUES (:namespace, :name) ON CONFLICT DO NOTHING
+
+-- name: pool
+-- Its id, for the jobs.
+SELECT id FROM pool WHERE namespace = :namespace AND name = :name
+
+-- name: add_root
+-- The range of its jobs, and what it was asked as.
+INSERT INTO root (id, last, uid, namespace, kind, name, digest, submitted_at, metadata, held)
+VALUES (:root, :last, :uid, :namespace, :kind, :name, :digest, :now, :metadata, :held)
+
+-- name: take_name
+-- From here on the name means this root.
+INSERT INTO name (namespace, kind, name, root) VALUES (:namespace, :kind, :name, :root)
+ON CONFLICT (namespace, kind, name) DO UPDATE SET root = excluded.root
+
+-- name: add_specs
+-- One row a spec, however many jobs share it.
+INSERT INTO spec (id, body) VALUES (?, ?)
+
+-- name: add_jobs
+-- Written once, never changed.
+INSERT INTO job (id, root, kind, spec, name, "index", item, member_of, bearing, pool,
+                 priority, feeds_inputs, max_losses, start_after, needs_proof)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: add_edges
+-- In order of the key, so that the tree grows at its end.
+INSERT INTO edge (parent, child, condition) VALUES (?, ?, ?)
+
+-- name: add_deadlines
+-- Those jobs that have one.
+INSERT INTO deadline (job, due) VALUES (?, ?)
+
+-- name: add_waiting
+-- All groups, and each job that has an end or a hold to wait for.
+INSERT INTO waiting (job, remaining, held, priority) VALUES (?, ?, ?, ?)
+
+-- name: tell_empty_groups
+-- A group without members has nothing to wait for; being told of nothing decides it.
+INSERT INTO temp.told (child, ends, verdict)
+SELECT job, 0, 0 FROM waiting WHERE job BETWEEN :root AND :last AND remaining = 0
+
+-- name: free
+-- What has no row in `waiting` may go at once.
+INSERT INTO temp.moving (job, due, reason, priority, attempts, failures, losses, fence, alone)
+SELECT job.id, CASE WHEN job.start_after > :now THEN job.start_after END, 'Scheduled',
+       job.priority, 0, 0, 0, 0, 0
+FROM job
+WHERE job.id BETWEEN :root AND :last
+  AND NOT EXISTS (SELECT 1 FROM waiting WHERE waiting.job = job.id)
+
+-- name: add_unbound
+-- Upstreams by name; those that exist are bound right after.
+INSERT INTO unbound (child, namespace, kind, name, condition) VALUES (?, ?, ?, ?, ?)
+
+-- name: choose_upstreams
+-- Of the new root's jobs, those whose upstream exists now; of all others, those that wait for its name.
+INSERT INTO temp.bond (parent, child, condition)
+SELECT name.root, unbound.child, unbound.condition
+FROM unbound
+CROSS JOIN name ON name.namespace = unbound.namespace AND name.kind = unbound.kind
+               AND name.name = unbound.name
+WHERE unbound.child BETWEEN :root AND :last
+UNION
+SELECT :root, unbound.child, unbound.condition
+FROM unbound
+WHERE unbound.namespace = :namespace AND unbound.kind = :kind AND unbound.name = :name
+
+-- name: bind
+-- An upstream that has ended keeps its edge too: its result is an input, and people ask for it.
+INSERT INTO edge (parent, child, condition) SELECT parent, child, condition FROM temp.bond
+
+-- name: tell_bound
+-- An upstream that ended, and has told so, counts at once; one in `unsettled` will tell this edge too.
+INSERT INTO temp.told (child, ends, verdict)
+SELECT bond.child, count(*), max(weigh(bond.condition, done.state, done.reason))
+FROM temp.bond CROSS JOIN done ON done.job = bond.parent
+WHERE NOT EXISTS (SELECT 1 FROM unsettled WHERE unsettled.job = bond.parent)
+GROUP BY bond.child
+ON CONFLICT (child) DO UPDATE SET
+    ends = told.ends + excluded.ends, verdict = max(told.verdict, excluded.verdict)
+
+-- name: unname
+-- What is bound waits for a job, not for a name.
+DELETE FROM unbound
+WHERE (child BETWEEN :root AND :last
+       AND EXISTS (SELECT 1 FROM name WHERE name.namespace = unbound.namespace
+                   AND name.kind = unbound.kind AND name.name = unbound.name))
+   OR (namespace = :namespace AND kind = :kind AND name = :name)
+
+-- name: walk
+-- All that waits for a root, directly or not, root by root; only what still waits can close a cycle.
+WITH RECURSIVE walk (upstream, downstream) AS (
+    SELECT edge.parent, job.root
+    FROM edge CROSS JOIN waiting ON waiting.job = edge.child CROSS JOIN job ON job.id = edge.child
+    WHERE edge.parent = :root
+    UNION
+    SELECT edge.parent, job.root
+    FROM walk
+    CROSS JOIN edge ON edge.parent = walk.downstream
+    CROSS JOIN waiting ON waiting.job = edge.child
+    CROSS JOIN job ON job.id = edge.child
+)
+SELECT walk.upstream, walk.downstream, root.name
+FROM walk JOIN root ON root.id = walk.downstream

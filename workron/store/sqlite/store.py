@@ -1,0 +1,88 @@
+"""The store on SQLite: all doors in one class, and the opening of a file or of memory.
+
+Called by `workron.store.connect` and by tests.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workron.core import ids
+from workron.store.sqlite import connection, micros
+from workron.store.sqlite.lane import Lane
+from workron.store.sqlite.maintain import MaintainerRoom
+from workron.store.sqlite.migrate import migrate
+from workron.store.sqlite.read import ReaderRoom
+from workron.store.sqlite.submit import SubmitRoom
+from workron.store.sqlite.worker import WorkerRoom
+from workron.store.wakeup import Wakeup
+
+if TYPE_CHECKING:
+    import sqlite3
+    from uuid import UUID
+
+    from workron.core.ports import Clock, Rng
+
+_MEMORY = ":memory:"
+
+
+class SqliteStore(WorkerRoom, SubmitRoom, MaintainerRoom, ReaderRoom):
+    """One SQLite database; keeps `workron.store.protocol.Store`."""
+
+    url: str
+
+    async def wait_for_work(self, timeout_seconds: float) -> None:
+        """Return soon after a verb of this object made something ready or ended it.
+
+        What another process wrote to the file is found by looking.
+        """
+        await self._wakeup.wait(timeout_seconds)
+
+    async def close(self) -> None:
+        """Work off what was asked, then give the connections back."""
+        await self._reader.close()
+        await self._writer.close()
+
+
+async def open_sqlite(
+    path: str | os.PathLike[str] | None, *, clock: Clock, rng: Rng
+) -> SqliteStore:
+    """Open a file, made and migrated if need be; None: a database in memory."""
+    place = _MEMORY if path is None else os.fspath(path)
+    writer = Lane(
+        partial(_open_writer, place, now=micros.of_time(clock.now()), identity=ids.mint_uuid(rng)),
+        begin="BEGIN IMMEDIATE",
+        place=place,
+        clock=clock,
+    )
+    await writer.open()
+    reader = writer if path is None else await _open_reader(writer, place, clock)
+    store = SqliteStore(writer=writer, reader=reader, clock=clock, rng=rng, wakeup=Wakeup())
+    store.url = "memory:" if path is None else f"sqlite:///{place}"
+    return store
+
+
+async def _open_reader(writer: Lane, place: str, clock: Clock) -> Lane:
+    opener = partial(connection.open_reader, Path(place))
+    reader = Lane(opener, begin="BEGIN", place=place, clock=clock)
+    try:
+        await reader.open()
+    except BaseException:
+        await writer.close()
+        raise
+    return reader
+
+
+def _open_writer(place: str, now: int, identity: UUID) -> sqlite3.Connection:
+    is_memory = place == _MEMORY
+    opened = connection.open_memory() if is_memory else connection.open_writer(Path(place))
+    try:
+        migrate(opened, place=place, now=now, identity=identity)
+        connection.add_scratch(opened)
+    except BaseException:
+        opened.close()
+        raise
+    return opened

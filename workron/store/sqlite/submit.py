@@ -1,0 +1,105 @@
+"""The door for what people and the operator ask for: submit, cancel, hold, resume, ensure_pool.
+
+One of the doors of `store`; `planting` stores a plan's rows, `binding` ties roots to each other.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from workron.core import errors, ids
+from workron.core.ids import JobId
+from workron.store.protocol import Submitted
+from workron.store.sqlite import binding, planting, settling, sweeping, worker
+from workron.store.sqlite.room import Room
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workron.core.plan import Plan
+    from workron.store.sqlite.transaction import Transaction
+
+
+_TOKEN_LIFE: Final = timedelta(days=365)
+
+
+class SubmitRoom(Room):
+    """What is asked of the store from above."""
+
+    async def submit(
+        self, plans: Sequence[Plan], *, supersedes: bool = False
+    ) -> Sequence[Submitted]:
+        """Store all plans, or none."""
+        bases = [ids.mint_base(self._clock.now(), self._rng) for _ in plans]
+        return await self._stir(partial(_submit, plans=plans, bases=bases, supersedes=supersedes))
+
+    async def cancel(self, root: JobId) -> bool:
+        """End all of a root that does not run, and mark what runs."""
+        return await self._sweep(root, "cancel")
+
+    async def hold(self, root: JobId) -> bool:
+        """Suspend all of a root that does not run, and what comes back from running."""
+        return await self._sweep(root, "hold")
+
+    async def resume(self, root: JobId) -> bool:
+        """Undo `hold`, or a submission as suspended."""
+        return await self._sweep(root, "resume")
+
+    async def _sweep(self, root: JobId, verb: str) -> bool:
+        if not await self._stir(partial(sweeping.begin, root=root, verb=verb)):
+            return False
+        while not await self._stir(partial(sweeping.step, root=root)):
+            pass
+        return True
+
+    async def ensure_pool(self, namespace: str, name: str) -> str:
+        """Make the pool if it is new, set a fresh token, and answer the token."""
+        token = f"{self._rng.getrandbits(256):064x}"
+        await self._write(partial(_ensure_pool, namespace=namespace, name=name, token=token))
+        return token
+
+
+def _ensure_pool(tx: Transaction, namespace: str, name: str, token: str) -> None:
+    pool = {"namespace": namespace, "name": name}
+    tx.run("ensure_pool.make", **pool)
+    tx.run("ensure_pool.drop_expired")
+    expires = tx.now + _TOKEN_LIFE // timedelta(microseconds=1)
+    tx.run("ensure_pool.admit", hash=worker.digest_of(token), expires=expires, **pool)
+
+
+def _submit(
+    tx: Transaction, plans: Sequence[Plan], bases: Sequence[JobId], *, supersedes: bool
+) -> list[Submitted]:
+    tx.clear()
+    submitted = []
+    planted = []
+    for plan, base in zip(plans, bases, strict=True):
+        root = _acknowledge(tx, plan, supersedes=supersedes)
+        if root is None:
+            planted.append(planting.plant(tx, plan, base))
+        submitted.append(Submitted(planted[-1].root if root is None else root, root is None))
+    # Only now do all names of this submission stand.
+    for plot in planted:
+        binding.bind(tx, plot)
+    for plot in planted:
+        binding.refuse_cycle(tx, plot)
+    settling.conclude(tx)
+    return submitted
+
+
+def _acknowledge(tx: Transaction, plan: Plan, *, supersedes: bool) -> JobId | None:
+    """Find the root that this plan already is; None when it is new."""
+    known = tx.row("submit.known", uid=str(plan.identity.uid))
+    if known is not None:
+        return JobId(known["id"])
+    unfinished = tx.row("submit.unfinished", **planting.name_of(plan.identity))
+    if unfinished is None:
+        return None
+    if unfinished["digest"] == plan.digest:
+        return JobId(unfinished["id"])
+    if not supersedes:
+        who = plan.identity
+        raise errors.NameTakenError(who.kind, who.namespace, who.name)
+    return None

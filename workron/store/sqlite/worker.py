@@ -1,0 +1,136 @@
+"""The worker's door: register, beat, claim, complete, release, append_output, leave.
+
+One of the doors of `store`; claims and reports are worked out in `claiming` and `reporting`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from workron.core import errors, ids
+from workron.core.ids import ClaimId, JobId, SessionKey, WorkerId
+from workron.store.protocol import Answer, Beat, Held, Mark, Session
+from workron.store.sqlite import claiming, reaping, reporting
+from workron.store.sqlite.room import Room
+from workron.store.sqlite.transaction import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workron.store.protocol import Claimed, Completed, End, Registration
+    from workron.store.sqlite.transaction import Transaction
+
+
+class WorkerRoom(Room):
+    """All that a worker can do."""
+
+    async def register(self, registration: Registration) -> Session:
+        """Enter a worker; an older boot of its name is reaped."""
+        key = SessionKey(ids.mint_uuid(self._rng))
+        return await self._stir(partial(_register, registration=registration, key=key))
+
+    async def beat(self, key: SessionKey) -> Beat:
+        """Prove life, and learn what is still held."""
+        return await self._write(partial(_beat, key=key))
+
+    async def claim(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[Claimed]:
+        """Take ready jobs."""
+        return await self._write(partial(claiming.claim, key=key, claims=claims))
+
+    async def complete(
+        self, key: SessionKey, ends: Sequence[End], claims: Sequence[ClaimId] = ()
+    ) -> Completed:
+        """Report ends and claim anew."""
+        work = partial(reporting.complete, key=key, ends=ends, claims=claims)
+        return await (self._stir(work) if ends else self._write(work))
+
+    async def release(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[Answer]:
+        """Hand claims back."""
+        return await self._stir(partial(_release, key=key, claims=claims))
+
+    async def append_output(
+        self, key: SessionKey, claim: ClaimId, chunk: int, data: bytes
+    ) -> Answer:
+        """Store a piece of a running job's output."""
+        return await self._write(
+            partial(_append_output, key=key, claim=claim, chunk=chunk, data=data)
+        )
+
+    async def leave(self, key: SessionKey) -> None:
+        """Forget a worker; what it still holds is released."""
+        await self._stir(partial(_leave, key=key))
+
+
+def digest_of(token: str) -> str:
+    """Give what the database keeps of a pool's token."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _register(tx: Transaction, registration: Registration, key: SessionKey) -> Session:
+    pool = tx.row("register.pool", hash=digest_of(registration.token))
+    if pool is None:
+        raise errors.SessionError("no pool has this token, or it has expired; ask for a new one")
+    who = {"pool": pool["id"], "name": registration.name, "boot": str(registration.boot)}
+    if tx.row("register.known", **who) is None:
+        tx.run("register.enter", session=str(key), slots=registration.slots, **who)
+    for older in tx.rows("register.older", **who):
+        reaping.reap(tx, WorkerId(older["id"]), beats=None)
+    reaping.prove_dead(tx, pool=pool["id"], name=registration.name)
+    worker = tx.row("register.known", **who)
+    return Session(
+        WorkerId(worker["id"]), SessionKey(UUID(worker["session"])), pool["lease_seconds"]
+    )
+
+
+def _beat(tx: Transaction, key: SessionKey) -> Beat:
+    session = str(key)
+    if not tx.run("beat.count", session=session):
+        claiming.worker_of(tx, key)
+    answer = tx.row("beat.answer", session=session)
+    held = [
+        Held(JobId(row["job"]), ClaimId(UUID(row["claim"])), row["mark"] and Mark(row["mark"]))
+        for row in tx.rows("beat.held", session=session)
+    ]
+    return Beat(held, is_draining=bool(answer["draining"]), database=answer["database"])
+
+
+def _release(tx: Transaction, key: SessionKey, claims: Sequence[ClaimId]) -> list[Answer]:
+    tx.clear()
+    worker, wanted = claiming.worker_of(tx, key)["id"], listed(claims)
+    answers = [
+        Answer(row["answer"]) for row in tx.rows("release.answers", claims=wanted, worker=worker)
+    ]
+    tx.run("release.pick", claims=wanted, worker=worker)
+    reaping.give_back(tx, reaping.RELEASED)
+    return answers
+
+
+def _append_output(
+    tx: Transaction, key: SessionKey, claim: ClaimId, chunk: int, data: bytes
+) -> Answer:
+    worker = claiming.worker_of(tx, key)["id"]
+    attempt = tx.row("append_output.standing", claim=str(claim), worker=worker)
+    if attempt is None:
+        return Answer.STALE
+    is_new = tx.run(
+        "append_output.append",
+        job=attempt["job"],
+        attempt=attempt["attempt"],
+        chunk=chunk,
+        data=data,
+    )
+    return Answer.ACCEPTED if is_new else Answer.ALREADY
+
+
+def _leave(tx: Transaction, key: SessionKey) -> bool:
+    worker = tx.row("session.worker", session=str(key))
+    if worker is None:
+        return False
+    tx.clear()
+    tx.run("leave.pick", worker=worker["id"])
+    reaping.give_back(tx, reaping.RELEASED)
+    tx.run("leave.forget", worker=worker["id"])
+    return True
