@@ -13,6 +13,7 @@
         ├── StoreFullError          no space, or read-only
         ├── StoreDataError          it refused a value
         ├── SchemaError             its schema is not one this program knows
+        │   └── SchemaMissingError  it has none at all
         └── SessionError            the worker behind a session key is gone or was never there
 
 The message is for a person: what was wrong, where, and what would be right.
@@ -86,6 +87,10 @@ class StoreDataError(StoreError):
 
 class SchemaError(StoreError):
     """The schema is not one that this program knows."""
+
+
+class SchemaMissingError(SchemaError):
+    """The database has no schema of Workron's at all."""
 
 
 class SessionError(StoreError):

@@ -9,7 +9,7 @@ import difflib
 import re
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import pydantic
@@ -29,13 +29,14 @@ _KEY_MARK: Final = "[key]"
 
 def explain(
     error: pydantic.ValidationError, model: type[record.Record]
-) -> Iterator[tuple[Path, str]]:
-    """Give path and message of the first things that `model` refused."""
-    for details in error.errors(include_url=False)[:MAX_EXPLAINED]:
-        if _is_echo(details):
-            continue
+) -> tuple[list[tuple[Path, str]], int]:
+    """Give path and message of the first things that `model` refused, and how many more it did."""
+    refused = [details for details in error.errors(include_url=False) if not _is_echo(details)]
+    explained = []
+    for details in refused[:MAX_EXPLAINED]:
         path = tuple(step for step in details["loc"] if step != _KEY_MARK)
-        yield path, _message(details, model, path)
+        explained.append((path, _message(details, model, path)))
+    return explained, len(refused) - len(explained)
 
 
 def _is_echo(details: Any) -> bool:

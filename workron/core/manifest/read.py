@@ -112,9 +112,10 @@ def _check(document: Document, at: Path, value: Any) -> Job | Workflow | WorkerP
     try:
         return model.parse(value)
     except pydantic.ValidationError as error:
-        for path, message in explain.explain(error, model):
-            document.report(at + path, message)
-        document.unexplained += max(0, error.error_count() - explain.MAX_EXPLAINED)
+        explained, more = explain.explain(error, model)
+    for path, message in explained:
+        document.report(at + path, message)
+    document.unexplained += more
     return None
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Final
 
@@ -89,7 +90,6 @@ _TAGGED: Final[Mapping[str, tuple[type, ...]]] = MappingProxyType(
         f"{_TAG}null": (type(None),),
     }
 )
-NO_MEANING: Final = "the tag {} has no meaning here; leave it out"
 UNTAGGED: Final = frozenset({None, "!"})
 CONTAINERS: Final = UNTAGGED | {f"{_TAG}map", f"{_TAG}seq"}
 
@@ -101,12 +101,17 @@ def read(text: str, tag: str | None, *, is_plain: bool) -> tuple[Scalar, str | N
     elif types := _TAGGED.get(str(tag)):
         value = resolve(text)
         if type(value) not in types:
-            return None, f"{scalar.shown(text)} is not of the type that its tag says"
+            return text, f"{scalar.shown(text)} is not of the type that its tag says"
     elif tag == f"{_TAG}str":
         value = text
     else:
-        return None, NO_MEANING.format(tag)
-    return value, objection(value)
+        return text, no_meaning(tag)
+    return value, objection(as_json(value))
+
+
+def no_meaning(tag: str | None) -> str:
+    """Refuse a tag that is not one of YAML's own for JSON's types."""
+    return f"the tag {str(tag).replace(_TAG, '!!')} has no meaning here; leave it out"
 
 
 def objection(value: Scalar) -> str | None:
@@ -123,5 +128,6 @@ def objection(value: Scalar) -> str | None:
 def as_json(value: Scalar) -> Scalar:
     """Turn a whole float into the integer that it is once it has been through JSON."""
     if isinstance(value, float) and abs(value) < _WHOLE_BELOW and value.is_integer():
-        return int(value)
+        # JSON writes the shortest digits that mean the float, and zeros after them.
+        return int(Decimal(repr(value)))
     return value

@@ -22,7 +22,10 @@ _UNPRINTABLE: Final = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 )
 _HINTS: Final = (
-    ("mapping values are not allowed", "a text that has ': ' in it needs quotes"),
+    (
+        "mapping values are not allowed",
+        "a text that has ': ' in it needs quotes, or the line is indented too far",
+    ),
     ("cannot start any token", "indent with spaces, not tabs; a text that begins so needs quotes"),
     ("did not find expected key", "look for a line that is indented differently, or a quote"),
     ("unexpected end of stream", "a quote is not closed"),
@@ -68,8 +71,11 @@ def _decode(data: bytes) -> str:
 
 
 def _syntax_problem(error: yaml.YAMLError, first_line: int) -> Problem:
-    mark = getattr(error, "problem_mark", None)
+    mark, words = getattr(error, "problem_mark", None), getattr(error, "problem", None)
     line = (mark.line if mark else 0) + first_line
-    words = getattr(error, "problem", None) or str(error)
-    hint = next((f"; {hint}" for part, hint in _HINTS if part in words), "")
-    return Problem(line, f"is not YAML: {words}{hint}")
+    hint = next((f"; {hint}" for part, hint in _HINTS if part in (words or "")), "")
+    begun = getattr(error, "context_mark", None)
+    if begun and begun.line + first_line < line:
+        # Often the mistake is where the part began that the parser is still in.
+        words = f"{words}, {getattr(error, 'context', '')} from line {begun.line + first_line}"
+    return Problem(line, f"is not YAML: {words or error}{hint}")

@@ -44,8 +44,6 @@ class Builder:
         """Take one event; raises UnreadableError where a limit is passed."""
         start: Any = event.start_mark
         line = start.line + self._first_line
-        if start.index - self._begins_at > MAX_BYTES:
-            raise _too_long(line)
         match event:
             case yaml.ScalarEvent():
                 self._scalar(event, line)
@@ -61,6 +59,8 @@ class Builder:
                 return self._end_document(start.index)
             case _:
                 pass
+        if start.index - self._begins_at > MAX_BYTES:
+            raise _too_long(self._document.line)
         return None
 
     def _begin_document(self, index: int, line: int) -> None:
@@ -81,8 +81,7 @@ class Builder:
         mapping = self._wanting_key()
         if mapping is None:
             self._report(problem, line)
-            value = None if problem else resolve.as_json(value)
-            self._place(_Anchored(value), event.anchor, line)
+            self._place(_Anchored(resolve.as_json(value)), event.anchor, line)
         elif is_plain and event.value == MERGE:
             self._report(mapping.begin_merge(line), line)
         else:
@@ -97,7 +96,7 @@ class Builder:
         if len(self._open) >= MAX_DEPTH:
             raise _too_deep(line)
         if event.tag not in resolve.CONTAINERS:
-            self._report(resolve.NO_MEANING.format(event.tag), line)
+            self._report(resolve.no_meaning(event.tag), line)
         kind = MappingFrame if isinstance(event, yaml.MappingStartEvent) else ListFrame
         self._open.append(kind(line, event.anchor, self._nodes))
 

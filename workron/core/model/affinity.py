@@ -9,6 +9,7 @@ from pydantic import Field
 from workron.core.model import record
 from workron.core.model.scalar import Label, LabelKey, Labels, LabelValue
 
+_Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]  # codespell:ignore notin
 _FEW = Field(max_length=100)
 Values = Annotated[tuple[LabelValue, ...], record.LAX, _FEW]
 Weight = Annotated[int, Field(ge=1, le=100)]
@@ -18,9 +19,7 @@ class NodeRequirement(record.Record):
     """A demand on one label, or one field, of a node."""
 
     key: LabelKey = Field(description="Key of the label.")
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"] = Field(
-        description="How its value is compared."
-    )
+    operator: Literal[_Operator, "Gt", "Lt"] = Field(description="How its value is compared.")
     values: Values = Field((), description="What it is compared with.")
 
 
@@ -64,9 +63,7 @@ class LabelRequirement(record.Record):
     """A demand on one label of an object."""
 
     key: LabelKey = Field(description="Key of the label.")
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(
-        description="How its value is compared."
-    )
+    operator: _Operator = Field(description="How its value is compared.")
     values: Values = Field((), description="What it is compared with.")
 
 

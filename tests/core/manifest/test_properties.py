@@ -1,0 +1,122 @@
+"""Whatever the bytes, the reader answers; whatever the job, it is read as it was written."""
+
+import json
+from typing import Any
+
+import hypothesis
+import yaml
+from hypothesis import strategies
+
+from workron.core import errors
+from workron.core.manifest import read, resolve
+from workron.core.model.job import Job
+
+_ASCII = "abcdefghijklmnopqrstuvwxyz0123456789"
+_NAMES = strategies.text(_ASCII, min_size=1, max_size=20)
+_TEXTS = strategies.text(
+    strategies.characters(exclude_categories=["Cc", "Cs", "Cn"]), max_size=30
+) | strategies.sampled_from(
+    [*resolve.WORDS, "1e3", "0o17", "12:30", "a: b", "<<", "- a", "#", "\n"]
+)
+_COMMANDS = _TEXTS.filter(lambda text: bool(text.strip()))
+_DURATIONS = strategies.integers(1, 10_000).map("{}ms".format)
+_ENV = strategies.lists(
+    strategies.fixed_dictionaries({"name": _NAMES.map("V_{}".format), "value": _TEXTS}),
+    max_size=3,
+    unique_by=lambda variable: variable["name"],
+)
+_SPECS = strategies.fixed_dictionaries(
+    {},
+    optional={
+        "env": _ENV,
+        "pool": _NAMES,
+        "priority": strategies.integers(-1000, 1000),
+        "timeout": _DURATIONS,
+        "backoff": strategies.fixed_dictionaries({"max": _DURATIONS}),
+        "failOn": strategies.lists(strategies.integers(1, 255), max_size=3),
+        "suspend": strategies.booleans(),
+        "startAfter": strategies.datetimes().map(lambda when: f"{when.isoformat()[:19]}Z"),
+    },
+)
+_PROGRAMS = strategies.one_of(
+    strategies.fixed_dictionaries({"command": _COMMANDS}),
+    strategies.fixed_dictionaries({"argv": strategies.tuples(_COMMANDS, _TEXTS).map(list)}),
+)
+_JOBS = strategies.builds(
+    lambda name, program, rest: Job.parse({"metadata": {"name": name}, "spec": program | rest}),
+    _NAMES,
+    _PROGRAMS,
+    _SPECS,
+)
+
+_VOCABULARY = """
+apiVersion kind metadata spec tasks name command argv env items dependsOn timeout Job
+Workflow WorkerPool List v1 workron.dev/v1alpha1 &a *a <<: ? - : , [ ] { } ' " | > # --- ... ! !!str
+~ y 1e3 .inf 0x 5s \\ud83d \\0 %YAML null"""
+_TOKENS = strategies.sampled_from(
+    [*_VOCABULARY.split(), "\n", "\n  ", "\n- ", " ", ": ", "\t", "\x85", "é"]
+)
+_SOUP = strategies.lists(_TOKENS, max_size=40).map("".join)
+_HEADS = strategies.sampled_from(["", "apiVersion: workron.dev/v1alpha1\nkind: Job\n"])
+_TREES: strategies.SearchStrategy[Any] = strategies.recursive(
+    strategies.none() | strategies.booleans() | strategies.integers() | strategies.text(),
+    lambda inner: strategies.lists(inner) | strategies.dictionaries(_TOKENS, inner),
+    max_leaves=15,
+)
+
+
+class _Quoting(yaml.SafeDumper):
+    """Writes every text in quotes: PyYAML alone would leave bare what is no text elsewhere."""
+
+
+_Quoting.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+)
+
+
+def _answers(data: bytes) -> None:
+    try:
+        manifests: list[read.Manifest] = read.read([read.Source("f", data)])
+        problems: tuple[str, ...] = ()
+    except errors.ManifestError as refused:
+        manifests, problems = [], refused.problems
+    assert bool(manifests) != bool(problems)
+    assert all(problem.startswith("f:") for problem in problems)
+
+
+@hypothesis.given(strategies.binary(max_size=100))
+def test_reader_answers_whatever_the_bytes_are(data: bytes) -> None:
+    _answers(data)
+
+
+@hypothesis.given(_HEADS, _SOUP)
+def test_reader_answers_whatever_the_text_is(head: str, soup: str) -> None:
+    _answers((head + soup).encode())
+
+
+@hypothesis.given(
+    strategies.sampled_from(["Job", "Workflow", "WorkerPool"]), _TREES, _TREES, _TREES
+)
+def test_reader_answers_whatever_the_values_are(
+    kind: str, metadata: object, spec: object, task: object
+) -> None:
+    head = {"apiVersion": "workron.dev/v1alpha1", "kind": kind}
+    for part in (spec, {"tasks": [task]}, task):
+        _answers(json.dumps(head | {"metadata": metadata, "spec": part}).encode())
+
+
+@hypothesis.given(_JOBS)
+def test_job_that_is_written_as_yaml_is_read_as_the_same(job: Job) -> None:
+    written = yaml.dump(job.as_manifest(), Dumper=_Quoting, allow_unicode=True)
+    [manifest] = read.read([read.Source("f", written.encode())])
+    assert manifest.resource == job
+
+
+@hypothesis.given(_JOBS, strategies.booleans())
+def test_job_that_is_written_as_json_is_read_as_the_same(
+    job: Job,
+    is_ascii: bool,  # noqa: FBT001
+) -> None:
+    written = json.dumps(job.as_manifest(), ensure_ascii=is_ascii)
+    [manifest] = read.read([read.Source("f", written.encode())])
+    assert manifest.resource == job

@@ -1,0 +1,85 @@
+"""Durations: which are read, which refused, and that what is written is read again."""
+
+from datetime import timedelta
+
+import hypothesis
+import pydantic
+import pydantic_core
+import pytest
+from hypothesis import strategies
+
+from workron.core.model import duration
+
+_ANY = pydantic.TypeAdapter[timedelta](duration.Duration)
+_POSITIVE = pydantic.TypeAdapter[timedelta](duration.PositiveDuration)
+
+_READ = {
+    "90s": timedelta(seconds=90),
+    "5m": timedelta(minutes=5),
+    "1h30m": timedelta(minutes=90),
+    "500ms": timedelta(milliseconds=500),
+    "1.5h": timedelta(minutes=90),
+    "0.5s": timedelta(milliseconds=500),
+    "0s": timedelta(0),
+    "1h2m3s4ms": timedelta(hours=1, minutes=2, seconds=3, milliseconds=4),
+    "87600h": timedelta(days=3650),
+}
+_REFUSED = {
+    "-1s": "is negative",
+    "1e99h": "is not a duration",
+    "99999999999999h": "longer than ten years",
+    "87600h1ms": "longer than ten years",
+    "0.1ms": "finer than a millisecond",
+    "5": "is not a duration",
+    "": "is not a duration",
+    "5 m": "is not a duration",
+    "5M": "is not a duration",
+    "2d": "is not a duration",
+    "30s5m": "is not a duration",
+    "1m1m": "is not a duration",
+    "1h\n": "is not a duration",
+    "٣s": "is not a duration",
+    "0" * 60 + "1s": "is not a duration",
+}
+
+
+@pytest.mark.parametrize("text", _READ)
+def test_duration_is_read(text: str) -> None:
+    assert duration.parse(text) == _READ[text]
+
+
+@pytest.mark.parametrize("text", _REFUSED)
+def test_duration_is_refused_in_words(text: str) -> None:
+    with pytest.raises(pydantic_core.PydanticCustomError, match=_REFUSED[text]):
+        duration.parse(text)
+
+
+@hypothesis.given(strategies.timedeltas(timedelta(0), duration.LONGEST))
+def test_duration_that_is_written_is_read_as_the_same(value: timedelta) -> None:
+    whole = value - value % timedelta(milliseconds=1)
+    assert duration.parse(duration.render(whole)) == whole
+
+
+@pytest.mark.parametrize("value", [5, 1.5, True, None, [], {}])
+def test_duration_is_refused_when_it_is_no_text(value: object) -> None:
+    with pytest.raises(pydantic.ValidationError, match="write it like 90s"):
+        _ANY.validate_python(value)
+
+
+@pytest.mark.parametrize(
+    "value", [timedelta(seconds=-1), timedelta(days=9999), timedelta(microseconds=1)]
+)
+def test_timedelta_is_refused_when_it_could_not_be_written(value: timedelta) -> None:
+    with pytest.raises(pydantic.ValidationError, match="milliseconds"):
+        _ANY.validate_python(value)
+
+
+@pytest.mark.parametrize("value", [timedelta(0), duration.LONGEST])
+def test_timedelta_is_taken_as_it_is_when_it_can_be_written(value: timedelta) -> None:
+    assert _ANY.validate_python(value) is value
+
+
+def test_limit_is_refused_when_it_is_zero() -> None:
+    assert _ANY.validate_python("0s") == timedelta(0)
+    with pytest.raises(pydantic.ValidationError, match="longer than nothing"):
+        _POSITIVE.validate_python("0s")

@@ -1,0 +1,108 @@
+"""Job: defaults, bounds and the rules between its fields."""
+
+from datetime import timedelta
+
+import pydantic
+import pytest
+
+from workron.core.model.command import OnLeaseLost, Overlap
+from workron.core.model.job import Dependency, Job, JobSpec
+from workron.core.model.status import JobStatus
+from workron.core.plan import Kind
+from workron.core.states import State
+from workron.core.verdict import Condition
+
+_BOUNDS = {
+    "priority": (-1000, 1000),
+    "maxAttempts": (1, 100),
+    "maxLosses": (1, 100),
+    "outputTail": (0, 1048576),
+    "ttlSecondsAfterFinished": (0, 315360000),
+}
+
+
+def _spec(**fields: object) -> JobSpec:
+    return JobSpec.parse({"command": "true"} | fields)
+
+
+def test_job_has_the_documented_defaults() -> None:
+    spec = _spec()
+    assert (spec.pool, spec.priority, spec.max_attempts, spec.max_losses) == ("default", 0, 3, 5)
+    assert (spec.overlap, spec.on_lease_lost) == (Overlap.ALLOW, OnLeaseLost.KILL)
+    assert (spec.output_tail, spec.ttl_seconds_after_finished) == (65536, None)
+    assert (spec.backoff.initial, spec.backoff.factor) == (timedelta(seconds=1), 2)
+    assert spec.backoff.max == timedelta(minutes=5)
+    assert (spec.suspend, spec.cancel) == (False, False)
+    assert (spec.timeout, spec.deadline, spec.start_after) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({}, "needs exactly one of command and argv"),
+        ({"command": "true", "argv": ["true"]}, "needs exactly one of command and argv"),
+        ({"command": " "}, "is blank"),
+        ({"argv": []}, "argv"),
+        ({"argv": [""]}, "the program, is blank"),
+        ({"argv": ["a", None]}, "argv.1"),
+        ({"argv": "true"}, "tuple_type"),
+    ],
+)
+def test_job_is_refused_when_it_has_not_one_command(
+    fields: dict[str, object], message: str
+) -> None:
+    with pytest.raises(pydantic.ValidationError, match=message):
+        JobSpec.parse(fields)
+
+
+@pytest.mark.parametrize("field", _BOUNDS)
+def test_number_is_taken_up_to_its_bounds_and_no_further(field: str) -> None:
+    low, high = _BOUNDS[field]
+    assert _spec(**{field: low}) != _spec(**{field: high})
+    for beyond in (low - 1, high + 1):
+        with pytest.raises(pydantic.ValidationError, match=f"{field}\n.*equal"):
+            _spec(**{field: beyond})
+
+
+def test_exit_code_is_refused_when_it_is_to_be_retried_and_not() -> None:
+    assert _spec(retryOn=[75, 76], failOn=[2]).retry_on == (75, 76)
+    with pytest.raises(pydantic.ValidationError, match="exit code 75 is in retryOn and in failOn"):
+        _spec(retryOn=[1, 75], failOn=[75])
+
+
+@pytest.mark.parametrize("code", [0, 256, -1, "1", True])
+def test_exit_code_is_refused_when_no_failing_command_has_it(code: object) -> None:
+    with pytest.raises(pydantic.ValidationError, match=r"failOn\.0"):
+        _spec(failOn=[code])
+
+
+def test_variable_is_refused_when_it_is_given_twice() -> None:
+    env = [{"name": "A", "value": "1"}, {"name": "B"}, {"name": "A"}]
+    with pytest.raises(pydantic.ValidationError, match="'A' is given 2 times"):
+        _spec(env=env)
+
+
+def test_dependency_is_on_the_success_of_a_job_when_no_more_is_said() -> None:
+    assert _spec(dependsOn=[{"name": "a"}]).depends_on == (
+        Dependency(name="a", kind=Kind.JOB, when=Condition.SUCCEEDED),
+    )
+
+
+@pytest.mark.parametrize("wrong", [{"kind": "Array"}, {"when": "Member"}, {"when": "succeeded"}])
+def test_dependency_is_refused_when_its_words_are_others(wrong: dict[str, str]) -> None:
+    with pytest.raises(pydantic.ValidationError, match=next(iter(wrong))):
+        _spec(dependsOn=[{"name": "a"} | wrong])
+
+
+def test_dependency_is_refused_when_it_is_given_twice() -> None:
+    twice = [{"name": "a"}, {"name": "a", "kind": "Workflow"}, {"name": "a", "when": "Failed"}]
+    with pytest.raises(pydantic.ValidationError, match="dependsOn has Job 'a' twice"):
+        _spec(dependsOn=twice)
+
+
+def test_status_is_ignored_when_a_manifest_has_one_but_shown_when_the_system_tells_it() -> None:
+    written = {"metadata": {"name": "a"}, "spec": {"command": "true"}, "status": {"any": "thing"}}
+    job = Job.parse(written)
+    assert job.status is None
+    told = job.model_copy(update={"status": JobStatus(phase=State.FAILED, exit_code=2)})
+    assert told.as_manifest()["status"] == {"phase": "Failed", "exitCode": 2}

@@ -1,0 +1,60 @@
+"""What all models share: strictness, outside names, nulls, and giving back what was set."""
+
+import pydantic
+import pytest
+
+from workron.core.model import record
+from workron.core.model.command import EnvVar
+from workron.core.model.job import Job, JobSpec
+
+
+def test_record_is_built_by_attribute_name_in_python() -> None:
+    assert JobSpec(argv=("true",), max_attempts=1).max_attempts == 1
+
+
+def test_record_knows_only_outside_names_when_it_is_parsed() -> None:
+    with pytest.raises(pydantic.ValidationError, match="max_attempts"):
+        JobSpec.parse({"command": "true", "max_attempts": 1})
+
+
+@pytest.mark.parametrize("wrong", [{"maxAttempts": "1"}, {"suspend": 1}, {"pool": 5}])
+def test_record_converts_nothing(wrong: dict[str, object]) -> None:
+    with pytest.raises(pydantic.ValidationError):
+        JobSpec.parse({"command": "true"} | wrong)
+
+
+def test_record_is_frozen() -> None:
+    spec = JobSpec(command="true")
+    with pytest.raises(pydantic.ValidationError, match="frozen"):
+        spec.pool = "other"  # type: ignore[misc]
+
+
+def test_null_is_as_absent_when_the_field_is_known() -> None:
+    assert JobSpec.parse({"command": "true", "pool": None}).pool == "default"
+    with pytest.raises(pydantic.ValidationError, match="missing"):
+        EnvVar.parse({"name": None})
+
+
+def test_null_is_refused_when_the_field_is_unknown() -> None:
+    with pytest.raises(pydantic.ValidationError, match="extra_forbidden"):
+        JobSpec.parse({"command": "true", "pol": None})
+
+
+def test_manifest_holds_what_was_set_and_no_default() -> None:
+    spec = JobSpec.parse({"command": "true", "timeout": "90s", "pool": "default"})
+    assert spec.as_manifest() == {"command": "true", "timeout": "1m30s", "pool": "default"}
+
+
+def test_manifest_says_its_kind_when_python_left_it_out() -> None:
+    job = Job.parse({"metadata": {"name": "a"}, "spec": {"command": "true"}})
+    assert job.as_manifest() == {
+        "apiVersion": "workron.dev/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "a"},
+        "spec": {"command": "true"},
+    }
+
+
+def test_field_names_are_those_of_both_sides() -> None:
+    assert record.field_names(EnvVar) == {"name", "value"}
+    assert {"maxAttempts", "max_attempts"} <= record.field_names(JobSpec)
