@@ -27,7 +27,7 @@ demo: $(READY) ## run a small ETL workflow to its end, in memory
 
 .PHONY: test
 test: $(READY) ## run the tests, on a PostgreSQL of their own or on the one of WORKRON_TEST_DSN
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n auto $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## check style, types, import contracts and spelling
@@ -40,6 +40,11 @@ lint: $(READY) ## check style, types, import contracts and spelling
 .PHONY: generate
 generate: $(READY) ## write the parts of docs/ that come from the code
 	$(BIN)/python docs/generate.py
+
+.PHONY: docs
+docs: generate ## take the figures in docs/ anew on this machine; minutes
+	$(BIN)/python docs/figures.py >docs/explanation/figures.md.new
+	mv docs/explanation/figures.md.new docs/explanation/figures.md
 
 # What is generated is committed, so a copy that generating would change is out of date.
 .PHONY: drift

@@ -1,14 +1,17 @@
-"""Prints what `explanation/figures.md` shows: rates of the stores on this machine, and suite counts.
+"""Prints `explanation/figures.md`: rates of the stores, sizes of the suites, states searched.
 
-Run by `make figures`. The rates are those of a loop over the store's own doors, without commands;
-they tell how far the rules and the SQL carry, and are no comparison with anything else.
+Run by `make docs`. The rates are those of a loop over the store's own doors, without commands; they
+tell how far the rules and the SQL carry, and are no comparison with anything else.
 """
 
 import argparse
 import asyncio
 import contextlib
+import os
+import platform
 import random
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -163,15 +166,48 @@ def _suite_counts() -> Iterator[str]:
         yield f"| {store} | {count} |"
 
 
+_HEAD = """# Figures
+
+Printed by `make docs` (`docs/figures.py`) on {machine}.
+The rates are those of one process that claims and completes {batch} jobs a call over the store's
+own doors, with no commands run; the embedded PostgreSQL of the tests runs without fsync. They tell
+how the parts scale on one machine, and are no comparison with anything else.
+"""
+
+
+def _machine() -> str:
+    versions = f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    return f"{os.cpu_count()} cores, {versions}"
+
+
+def _searched() -> str:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.protocol"],
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def _page(scale: int) -> Iterator[str]:
+    shapes = [_flat(100_000 // scale), _layered(100_000 // scale, 500_000 // scale)]
+    yield _HEAD.format(machine=_machine(), batch=_BATCH)
+    yield "## Rates\n"
+    yield from _rates(shapes)
+    yield f"\n{_checked(shapes[1])}.\n"
+    yield "## Suites\n"
+    yield from _suite_counts()
+    if scale == 1:
+        yield f"\n## The model of leases and fences\n\n{_searched()}"
+
+
 def main() -> None:
-    """Print the figures; `--small` is a quick look that they can still be taken."""
+    """Print the page; `--small` is a quick look that the rates can still be taken."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--small", action="store_true")
-    scale = 100 if parser.parse_args().small else 1
-    shapes = [_flat(100_000 // scale), _layered(100_000 // scale, 500_000 // scale)]
-    print(_checked(shapes[1]), end="\n\n")
-    for line in [*_rates(shapes), "", *_suite_counts()]:
-        print(line)
+    for line in _page(100 if parser.parse_args().small else 1):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

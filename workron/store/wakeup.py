@@ -25,5 +25,7 @@ class Wakeup:
         assert task is not None, "only a task can wait"
         event = self._events.setdefault(task, asyncio.Event())
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(event.wait(), timeout_seconds)
+            # Not `wait_for`: before Python 3.12 it can swallow a cancellation.
+            async with asyncio.timeout(timeout_seconds):
+                await event.wait()
         event.clear()

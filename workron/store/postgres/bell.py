@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _CHANNEL: Final = "workron"
 _QUIET_SECONDS: Final = 0.005
+_AGAIN_SECONDS: Final = 1.0
+_LAST_RING_SECONDS: Final = 1.0
 
 
 class Bell:
@@ -31,13 +33,33 @@ class Bell:
         self._wakeup = wakeup
         self._ringer: asyncio.Task[None] | None = None
         self._is_wanted = False
-        self._listener: asyncpg.Connection | None = None
+        self._listener: asyncio.Task[None] | None = None
 
     async def listen(self) -> None:
-        """Hear others, on a connection of its own; without one, polling does."""
-        with contextlib.suppress(*faults.DRIVER):
-            self._listener = await asyncpg.connect(self._database.url, timeout=10)
-            await self._listener.add_listener(_CHANNEL, self._hear)
+        """Hear others, on a connection of its own; while there is none, polling does."""
+        has_tried = asyncio.Event()
+        self._listener = asyncio.create_task(self._keep_listening(has_tried))
+        await has_tried.wait()
+
+    async def _keep_listening(self, has_tried: asyncio.Event) -> None:
+        while True:
+            with contextlib.suppress(*faults.DRIVER):
+                await self._listen_until_lost(has_tried)
+            has_tried.set()
+            await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def _listen_until_lost(self, has_tried: asyncio.Event) -> None:
+        lost = asyncio.Event()
+        connection = await asyncpg.connect(self._database.url, timeout=10)
+        try:
+            connection.add_termination_listener(lambda _: lost.set())
+            await connection.add_listener(_CHANNEL, self._hear)
+            has_tried.set()
+            # What was rung while nobody listened is not rung again.
+            self._wakeup.wake()
+            await lost.wait()
+        finally:
+            connection.terminate()
 
     def _hear(self, *_: Any) -> None:
         self._wakeup.wake()
@@ -58,10 +80,11 @@ class Bell:
             await asyncio.sleep(_QUIET_SECONDS)
 
     async def close(self) -> None:
-        """Stop ringing and hearing."""
+        """Stop hearing, and ringing after what was asked for; a short-lived caller is heard too."""
         if self._ringer is not None:
-            self._ringer.cancel()
-            await asyncio.wait([self._ringer])
-        if self._listener is not None:
-            with contextlib.suppress(*faults.DRIVER):
-                await self._listener.close(timeout=5)
+            await asyncio.wait([self._ringer], timeout=_LAST_RING_SECONDS)
+        tasks = [task for task in (self._ringer, self._listener) if task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)

@@ -1,13 +1,12 @@
 """Connections, and calls that are repeated or translated when they fail.
 
-Every acquire and every statement has a timeout. A verb that lost a deadlock is repeated: each is
-one transaction and may be repeated. Called by the doors of this room.
+Every acquire and every statement has a timeout. A verb that gave way to another is tried again:
+each is one transaction and may be repeated. Called by the doors of this room.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import asyncpg
@@ -15,7 +14,7 @@ import asyncpg
 from workron.store.postgres import faults
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from asyncpg import Record
     from asyncpg.pool import PoolConnectionProxy
@@ -54,28 +53,22 @@ class Database:
         return rows[0][0] if rows else None
 
     async def run(self, work: Callable[[PoolConnectionProxy], Awaitable[_T]]) -> _T:
-        """Run `work` on a connection, again when it lost a deadlock."""
+        """Run `work` on a connection, again when it gave way to another transaction."""
         for tries_left in reversed(range(_TRIES)):
             try:
-                async with self._connection() as connection:
+                async with self._pool.acquire(timeout=_ACQUIRE_SECONDS) as connection:
                     return await work(connection)
-            except faults.RETRIED as lost:
-                if not tries_left:
-                    raise faults.translate(lost, self.url) from lost
-                await asyncio.sleep(_PAUSE_SECONDS * (1 + self._rng.random()))
             except faults.DRIVER as cause:
-                raise faults.translate(cause, self.url) from cause
+                if not (tries_left and faults.is_passing(cause)):
+                    raise faults.translate(cause, self.url) from cause
+            await asyncio.sleep(_PAUSE_SECONDS * (1 + self._rng.random()))
         raise AssertionError("the last try either returns or raises")
-
-    @contextlib.asynccontextmanager
-    async def _connection(self) -> AsyncIterator[PoolConnectionProxy]:
-        async with self._pool.acquire(timeout=_ACQUIRE_SECONDS) as connection:
-            yield connection
 
     async def close(self) -> None:
         """Give the connections back, whatever they are in the middle of."""
         try:
-            await asyncio.wait_for(self._pool.close(), _ACQUIRE_SECONDS)
+            async with asyncio.timeout(_ACQUIRE_SECONDS):
+                await self._pool.close()
         except (TimeoutError, *faults.DRIVER):
             self._pool.terminate()
 
@@ -91,5 +84,5 @@ async def open_database(url: str, *, rng: Rng, connections: int) -> Database:
             command_timeout=_STATEMENT_SECONDS,
         )
     except (*faults.DRIVER, ValueError) as cause:
-        raise faults.translate(cause, url) from cause
+        raise faults.translate(cause, url, tried="to connect") from cause
     return Database(pool, url=url, rng=rng)

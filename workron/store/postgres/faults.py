@@ -5,8 +5,8 @@ Called by `database`; nothing else in this room catches a driver's error.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
-from urllib import parse
 
 import asyncpg
 
@@ -14,9 +14,6 @@ from workron.core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-RETRIED: Final = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
-"""The database gave way to another transaction: the same call may go through now."""
 
 DRIVER: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 """All that a call on a connection can raise because of the database."""
@@ -44,8 +41,23 @@ _BY_CLASS: Final[Mapping[str, type[errors.WorkronError]]] = {
 }
 
 
-def translate(cause: BaseException, url: str) -> errors.WorkronError:
-    """Say in our terms what the database's answer, or its silence, means."""
+_IN_LOGIN: Final = re.compile(r"(?<=://)(?P<user>[^:/?#@]*):.*@")
+_IN_QUERY: Final = re.compile(r"(?<=[?&]password=)[^&]*")
+
+
+def is_passing(cause: BaseException) -> bool:
+    """Whether the same call may go through now: it gave way to another transaction.
+
+    A claim id that is taken was taken by this very call, repeated while its first try still ran;
+    the next try finds what that took.
+    """
+    if isinstance(cause, asyncpg.UniqueViolationError):
+        return bool(cause.constraint_name == "running_claim_key")
+    return isinstance(cause, asyncpg.DeadlockDetectedError | asyncpg.SerializationError)
+
+
+def translate(cause: BaseException, url: str, *, tried: str = "") -> errors.WorkronError:
+    """Say in our terms what the database's answer, or its silence, to what we tried means."""
     state = getattr(cause, "sqlstate", None) or ""
     kind = _BY_STATE.get(state) or _BY_CLASS.get(state[:2])
     if kind is None:
@@ -54,13 +66,11 @@ def translate(cause: BaseException, url: str) -> errors.WorkronError:
     if state.startswith("WK"):
         return kind(str(cause))
     what = str(cause) or type(cause).__name__
-    return kind(f"{shown(url)}: {what}")
+    if isinstance(cause, TimeoutError):
+        what = "no answer in time"
+    return kind(f"{shown(url)}: tried {tried}: {what}" if tried else f"{shown(url)}: {what}")
 
 
 def shown(url: str) -> str:
-    """Show a URL to a person, without its password."""
-    parts = parse.urlsplit(url)
-    if parts.password is None:
-        return url
-    hidden = parts.netloc.replace(f":{parts.password}@", ":***@")
-    return parts._replace(netloc=hidden).geturl()
+    """Show a URL to a person, without its password, also where it is not well-formed."""
+    return _IN_QUERY.sub("***", _IN_LOGIN.sub(r"\g<user>:***@", url))

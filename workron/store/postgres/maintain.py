@@ -70,8 +70,15 @@ class MaintainerVerbs:
         return await self._step(statements.query("promote"), limit)
 
     async def settle(self, limit: int) -> int:
-        """Pass ends on that are not passed on yet."""
-        return await self._step("SELECT workron.settle($1)", limit)
+        """Pass ends on that are not passed on yet, and go on with what is left of sweeps."""
+        moved = await self._step("SELECT workron.settle($1)", limit)
+        # Each in a transaction of its own: locks that are kept from one to the next can deadlock.
+        left = await self._database.fetch(statements.query("sweeps"))
+        for row in left:
+            await self._database.fetch("SELECT workron.sweep_step($1, $2)", row["root"], limit)
+        if left:
+            self._ring()
+        return moved + len(left)
 
     async def expire(self, limit: int) -> int:
         """End jobs whose deadline has passed; mark those that run."""

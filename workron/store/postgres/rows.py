@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from workron.core.plan import WIDE, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from workron.core.ids import JobId
@@ -20,66 +21,38 @@ if TYPE_CHECKING:
     Table = tuple[str, tuple[str, ...], Iterable[tuple[Any, ...]]]
 
 
+_COLUMNS: Final = {
+    "root": (
+        *("id", "last", "uid", "namespace", "kind", "name", "digest"),
+        *("submitted_at", "metadata", "held"),
+    ),
+    "spec": ("id", "body"),
+    "job": (
+        *("id", "root", "kind", "spec", "name", "index", "item", "member_of", "bearing"),
+        *("pool", "priority", "feeds_inputs", "max_losses", "start_after", "needs_proof"),
+    ),
+    "edge": ("parent", "child", "condition"),
+    "unbound": ("child", "namespace", "kind", "name", "condition"),
+    "waiting": ("job", "remaining", "held", "wide", "priority"),
+    "ready": ("job", "pool", "priority"),
+    "deadline": ("job", "due"),
+}
+
+
 def tables(placed: Placed, pools: Pools, now: datetime) -> Iterator[Table]:
     """Give each table its columns and its rows, in the order in which they are copied."""
-    yield (
-        "root",
-        (
-            *("id", "last", "uid", "namespace", "kind", "name", "digest"),
-            *("submitted_at", "metadata", "held"),
-        ),
-        (_root(base, plan, now) for base, plan in placed),
-    )
-    yield (
-        "spec",
-        ("id", "body"),
-        (
-            (base + number, json.dumps(spec.body))
-            for base, plan in placed
-            for number, spec in enumerate(plan.specs)
-        ),
-    )
-    yield (
-        "job",
-        (
-            *("id", "root", "kind", "spec", "name", "index", "item", "member_of", "bearing"),
-            *("pool", "priority", "feeds_inputs", "max_losses", "start_after", "needs_proof"),
-        ),
-        (row for base, plan in placed for row in _jobs(base, plan, pools)),
-    )
-    yield (
-        "edge",
-        ("parent", "child", "condition"),
-        (
-            (base + edge.upstream, base + edge.downstream, edge.condition)
-            for base, plan in placed
-            for edge in plan.edges
-        ),
-    )
-    yield (
-        "unbound",
-        ("child", "namespace", "kind", "name", "condition"),
-        (
-            (base + one.downstream, plan.identity.namespace, one.kind, one.name, one.condition)
-            for base, plan in placed
-            for one in plan.outside
-        ),
-    )
-    yield (
-        "waiting",
-        ("job", "remaining", "held", "wide", "priority"),
-        (row for base, plan in placed for row in _waiting(base, plan)),
-    )
-    yield (
-        "ready",
-        ("job", "pool", "priority"),
-        (row for base, plan in placed for row in _ready(base, plan, pools)),
-    )
-    yield (
-        "deadline",
-        ("job", "due"),
-        (row for base, plan in placed for row in _deadlines(base, plan, now)),
-    )
+    rows: Mapping[str, Callable[[JobId, Plan], Iterable[tuple[Any, ...]]]] = {
+        "root": lambda base, plan: [_root(base, plan, now)],
+        "spec": _specs,
+        "job": lambda base, plan: _jobs(base, plan, pools),
+        "edge": _edges,
+        "unbound": _unbound,
+        "waiting": _waiting,
+        "ready": lambda base, plan: _ready(base, plan, pools),
+        "deadline": lambda base, plan: _deadlines(base, plan, now),
+    }
+    for table, columns in _COLUMNS.items():
+        yield table, columns, itertools.chain.from_iterable(itertools.starmap(rows[table], placed))
 
 
 def idle(placed: Placed) -> Iterator[JobId]:
@@ -97,6 +70,22 @@ def _root(base: JobId, plan: Plan, now: datetime) -> tuple[Any, ...]:
     return (
         *(base, last, who.uid, who.namespace, who.kind, who.name, plan.digest),
         *(now, metadata, plan.is_suspended),
+    )
+
+
+def _specs(base: JobId, plan: Plan) -> Iterator[tuple[Any, ...]]:
+    return ((base + number, json.dumps(spec.body)) for number, spec in enumerate(plan.specs))
+
+
+def _edges(base: JobId, plan: Plan) -> Iterator[tuple[Any, ...]]:
+    return ((base + edge.upstream, base + edge.downstream, edge.condition) for edge in plan.edges)
+
+
+def _unbound(base: JobId, plan: Plan) -> Iterator[tuple[Any, ...]]:
+    namespace = plan.identity.namespace
+    return (
+        (base + one.downstream, namespace, one.kind, one.name, one.condition)
+        for one in plan.outside
     )
 
 

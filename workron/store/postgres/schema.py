@@ -52,7 +52,7 @@ async def migrate(url: str) -> list[str]:
     try:
         connection = await asyncpg.connect(url, timeout=10)
     except (*faults.DRIVER, ValueError) as cause:
-        raise faults.translate(cause, url) from cause
+        raise faults.translate(cause, url, tried="to connect") from cause
     try:
         return await _migrate(connection)
     except faults.DRIVER as cause:
@@ -115,7 +115,7 @@ async def check(database: Database) -> None:
     """Raise SchemaError unless the database has a schema that this program can work with."""
     where = faults.shown(database.url)
     if not await database.fetch_value("SELECT to_regclass('workron.migration') IS NOT NULL"):
-        raise errors.SchemaError(
+        raise errors.SchemaMissingError(
             f"{where} has no Workron schema; make it with `workron migrate --store {where}`"
         )
     rows = await database.fetch(_APPLIED)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from workron.store.postgres.database import Database
 
 _STEP: Final = 1000
+_TRIES: Final = 8
 _COPY_SECONDS: Final = 600.0
 
 
@@ -44,17 +45,18 @@ class SubmitVerbs:
             async with connection.transaction():
                 return await self._submit(connection, plans, supersedes=supersedes)
 
-        while True:
+        for tries_left in reversed(range(_TRIES)):
             try:
                 submitted = await self._database.run(work)
             except errors.StoreDataError as refusal:
                 # Another submission of the same millisecond drew overlapping ids, or brought this
                 # very one; both show when it is tried again.
-                if not isinstance(refusal.__cause__, asyncpg.UniqueViolationError):
+                if not (tries_left and isinstance(refusal.__cause__, asyncpg.UniqueViolationError)):
                     raise
             else:
                 self._ring()
                 return submitted
+        raise AssertionError("the last try either returns or raises")
 
     async def _submit(
         self, connection: PoolConnectionProxy, plans: Sequence[Plan], *, supersedes: bool

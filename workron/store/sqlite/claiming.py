@@ -15,7 +15,7 @@ from uuid import UUID
 from workron.core import errors, inputs
 from workron.core.ids import ClaimId, Fence, JobId
 from workron.store.protocol import Claimed
-from workron.store.sqlite.transaction import listed
+from workron.store.sqlite import transaction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ def claim(tx: Transaction, key: SessionKey, claims: Sequence[ClaimId]) -> list[C
 
 def take(tx: Transaction, worker: Any, claims: Sequence[ClaimId]) -> list[Claimed]:
     """Move ready jobs to a worker, unless this is the repetition of a call that did."""
-    wanted = listed(claims)
+    wanted = transaction.listed(claims)
     if not tx.row("claim.repeated", claims=wanted)["is_repeated"] and not worker["draining"]:
         _take_new(tx, worker, wanted, len(claims))
     rows = tx.rows("claim.claimed", claims=wanted, worker=worker["id"])
@@ -88,7 +88,8 @@ def _describe(tx: Transaction, rows: Sequence[Any]) -> list[Claimed]:
 
 def _specs(tx: Transaction, wanted: set[int]) -> dict[int, Any]:
     return {
-        row["id"]: json.loads(row["body"]) for row in tx.rows("claim.specs", specs=listed(wanted))
+        row["id"]: json.loads(row["body"])
+        for row in tx.rows("claim.specs", specs=transaction.listed(wanted))
     }
 
 
@@ -97,18 +98,17 @@ def _inputs(tx: Transaction, jobs: Sequence[int]) -> Mapping[int, tuple[Any, boo
     if not jobs:
         return {}
     upstreams: dict[int, list[Any]] = defaultdict(list)
-    for row in tx.rows("claim.upstreams", jobs=listed(jobs)):
+    for row in tx.rows("claim.upstreams", jobs=transaction.listed(jobs)):
         upstreams[row["child"]].append(row)
     parents = {row["parent"] for rows in upstreams.values() for row in rows}
-    sizes = tx.rows("claim.result_sizes", parents=listed(parents))
-    results = {row["parent"]: None for row in sizes if row["size"]}
-    results |= _results(tx, [row["parent"] for row in sizes if 0 < row["size"] <= inputs.MOST_BYTES])
+    sizes = tx.rows("claim.result_sizes", parents=transaction.listed(parents))
+    results = dict.fromkeys((row["parent"] for row in sizes if row["size"]), None)
+    fitting = [row["parent"] for row in sizes if 0 < row["size"] <= inputs.MOST_BYTES]
+    results |= _results(tx, fitting)
     return {job: _inputs_of_one(rows, results) for job, rows in upstreams.items()}
 
 
-def _inputs_of_one(
-    upstreams: Sequence[Any], results: Mapping[int, str | None]
-) -> tuple[Any, bool]:
+def _inputs_of_one(upstreams: Sequence[Any], results: Mapping[int, str | None]) -> tuple[Any, bool]:
     given = [(row["name"], results[row["parent"]]) for row in upstreams if row["parent"] in results]
     if any(body is None for _, body in given):
         return None, True
@@ -118,7 +118,7 @@ def _inputs_of_one(
 
 def _results(tx: Transaction, parents: Sequence[int]) -> dict[int, str | None]:
     """Read each upstream's result once, as JSON; an array's is a list."""
-    rows = tx.rows("claim.results", parents=listed(parents))
+    rows = tx.rows("claim.results", parents=transaction.listed(parents))
     return {
         parent: _one_result(list(found))
         for parent, found in itertools.groupby(rows, itemgetter("parent"))

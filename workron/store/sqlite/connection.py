@@ -5,6 +5,7 @@ Called by `store`, on the thread that will own the connection.
 
 from __future__ import annotations
 
+import functools
 import sqlite3
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +22,7 @@ BUSY_SECONDS: Final = 5.0
 APPLICATION_ID: Final = 0x574B524E
 """`WKRN`, in the file's header: tells our files from those of other programs."""
 
-_OLDEST: Final = (3, 35)
+_OLDEST: Final = (3, 34)
 _CACHED_STATEMENTS: Final = 512
 
 
@@ -76,10 +77,13 @@ def _open(name: str) -> sqlite3.Connection:
 
 def _claim_file(connection: sqlite3.Connection, name: str) -> None:
     """Refuse a file of another program; sign an empty one."""
+    # One view of both: a file that another process is making must not look like a stranger's.
+    connection.execute("BEGIN")
     (signature,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute(statements.text("migrate.tables")).fetchone()
+    connection.execute("COMMIT")
     if signature == APPLICATION_ID:
         return
-    (tables,) = connection.execute(statements.text("migrate.tables")).fetchone()
     if signature or tables:
         raise errors.SchemaError(
             f"{name}: this SQLite database belongs to another application (its application id is"
@@ -89,14 +93,13 @@ def _claim_file(connection: sqlite3.Connection, name: str) -> None:
 
 
 def _add_rules(connection: sqlite3.Connection) -> None:
-    for name, arguments, rule in [
-        ("weigh", 3, _weigh),
-        ("outcome_state", 1, _outcome_state),
-        ("outcome_reason", 1, _outcome_reason),
-    ]:
-        connection.create_function(name, arguments, rule, deterministic=True)
+    connection.create_function("weigh", 3, _weigh, deterministic=True)
+    connection.create_function("outcome_state", 1, _outcome_state, deterministic=True)
+    connection.create_function("outcome_reason", 1, _outcome_reason, deterministic=True)
 
 
+# Asked once for every edge that is told of an end, with few different arguments.
+@functools.cache
 def _weigh(condition: str, state: str, reason: str | None) -> int:
     why = None if reason is None else Reason(reason)
     return verdict.weigh(Condition(condition), State(state), why)

@@ -12,7 +12,7 @@ from uuid import UUID
 from workron.core.ids import WorkerId
 from workron.store.protocol import Sighting
 from workron.store.sqlite import micros, reaping, settling, sweeping
-from workron.store.sqlite.room import Room
+from workron.store.sqlite.verbs import Verbs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workron.store.sqlite.transaction import Transaction
 
 
-class MaintainerRoom(Room):
+class MaintainerVerbs(Verbs):
     """What the elected maintainer does."""
 
     async def elect(self, holder: UUID, lease_seconds: float) -> bool:

@@ -14,7 +14,12 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 def of_time(time: datetime) -> int:
     """Count from 1970 to an aware time; exact, as a float would not be."""
-    return (time - _EPOCH) // _MICROSECOND
+    return of_delta(time - _EPOCH)
+
+
+def of_delta(delta: timedelta) -> int:
+    """Count a duration."""
+    return delta // _MICROSECOND
 
 
 def of_seconds(seconds: float) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from workron.core.ids import JobId
@@ -132,8 +133,7 @@ def _worded(value: Any) -> str:
 
 def _edge_rows(plot: Plot) -> Iterator[tuple[int, int, str]]:
     root = plot.root
-    edges = sorted(plot.plan.edges, key=lambda edge: (edge.upstream, edge.downstream))
-    for edge in edges:
+    for edge in sorted(plot.plan.edges, key=attrgetter("upstream")):
         yield root + edge.upstream, root + edge.downstream, edge.condition
 
 
@@ -158,4 +158,3 @@ def _unbound_rows(plot: Plot) -> Iterator[tuple[Any, ...]]:
     for outside in plot.plan.outside:
         child = plot.root + outside.downstream
         yield child, namespace, outside.kind, outside.name, outside.condition
-

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from workron.core.ids import JobId
@@ -14,29 +15,31 @@ from workron.core.plan import Kind
 from workron.core.states import Reason, State
 from workron.store.protocol import Attempt, Blocker, JobRow, Progress, RootRow
 from workron.store.sqlite import micros
-from workron.store.sqlite.room import Room
+from workron.store.sqlite.verbs import Verbs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from workron.store.sqlite.transaction import Transaction
 
+_T = TypeVar("_T")
 
-class ReaderRoom(Room):
+
+class ReaderVerbs(Verbs):
     """What can be asked."""
 
     async def find(self, namespace: str, kind: Kind, name: str) -> RootRow | None:
         """Find the newest root of a name."""
-        row = await self._row("find.find", namespace=namespace, kind=kind, name=name)
-        return None if row is None else _root(row)
+        found = await self._list("find.find", _root, namespace=namespace, kind=kind, name=name)
+        return found[0] if found else None
 
     async def roots(self, namespace: str | None = None) -> Sequence[RootRow]:
         """List roots, newest first."""
-        return [_root(row) for row in await self._rows("roots.roots", namespace=namespace)]
+        return await self._list("roots.roots", _root, namespace=namespace)
 
     async def jobs(self, root: JobId) -> Sequence[JobRow]:
         """List a root and all its members."""
-        return [_job(row) for row in await self._rows("jobs.jobs", root=root)]
+        return await self._list("jobs.jobs", _job, root=root)
 
     async def specs(self, root: JobId) -> Mapping[JobId, Mapping[str, Any]]:
         """Give each job's spec, each body decoded once."""
@@ -44,41 +47,40 @@ class ReaderRoom(Room):
 
     async def edges(self, root: JobId) -> Sequence[tuple[JobId, JobId, str]]:
         """List edges into jobs of this root."""
-        rows = await self._rows("edges.edges", root=root)
-        return [(JobId(up), JobId(down), condition) for up, down, condition in rows]
+        return await self._list("edges.edges", tuple, root=root)
 
     async def blockers(self, job: JobId) -> Sequence[Blocker]:
         """Say what a job waits for."""
-        return [_blocker(row) for row in await self._rows("blockers.blockers", job=job)]
+        return await self._list("blockers.blockers", _blocker, job=job)
 
     async def attempts(self, root: JobId) -> Sequence[Attempt]:
         """List the ended attempts of a root's jobs."""
-        return [_attempt(row) for row in await self._rows("attempts.attempts", root=root)]
+        return await self._list("attempts.attempts", _attempt, root=root)
 
     async def output(self, job: JobId) -> bytes:
         """Give the stored output of the newest attempt that has any."""
-        return b"".join(row["data"] for row in await self._rows("output.output", job=job))
+        return b"".join(await self._list("output.output", itemgetter("data"), job=job))
 
     async def result(self, job: JobId) -> Any:
         """Give a job's result, or None."""
-        row = await self._row("result.result", job=job)
-        return None if row is None else json.loads(row["body"])
+        bodies = await self._list("result.result", itemgetter("body"), job=job)
+        return json.loads(bodies[0]) if bodies else None
 
     async def progress(self, root: JobId) -> Progress:
         """Count a root's commands by state."""
-        rows = await self._rows("progress.progress", root=root)
-        return Progress({State(row["state"]): row["jobs"] for row in rows})
+        rows = await self._list("progress.progress", tuple, root=root)
+        return Progress({State(state): count for state, count in rows})
 
     async def queue(self) -> Mapping[tuple[str, str], int]:
         """Count ready jobs by namespace and pool."""
-        rows = await self._rows("queue.queue")
-        return {(row["namespace"], row["name"]): row["jobs"] for row in rows}
+        rows = await self._list("queue.queue", tuple)
+        return {(namespace, name): count for namespace, name, count in rows}
 
-    async def _rows(self, statement: str, /, **values: Any) -> list[Any]:
-        return await self._read(lambda tx: tx.rows(statement, **values))
-
-    async def _row(self, statement: str, /, **values: Any) -> Any:
-        return await self._read(lambda tx: tx.row(statement, **values))
+    async def _list(
+        self, statement: str, convert: Callable[[Any], _T], /, **values: Any
+    ) -> list[_T]:
+        # Converted on the lane's thread: a hundred thousand rows must not stop the event loop.
+        return await self._read(lambda tx: [convert(row) for row in tx.rows(statement, **values)])
 
 
 def _specs(tx: Transaction, root: JobId) -> dict[JobId, Mapping[str, Any]]:
@@ -102,24 +104,36 @@ def _root(row: Any) -> RootRow:
 
 def _job(row: Any) -> JobRow:
     return JobRow(
-        **dict(row)
-        | {
-            "job": JobId(row["job"]),
-            "root": JobId(row["root"]),
-            "kind": Kind(row["kind"]),
-            "state": State(row["state"]),
-            "reason": _reason(row),
-            "due": micros.to_time(row["due"]),
-            "started_at": micros.to_time(row["started_at"]),
-            "finished_at": micros.to_time(row["finished_at"]),
-        }
+        job=JobId(row["job"]),
+        root=JobId(row["root"]),
+        kind=Kind(row["kind"]),
+        name=row["name"],
+        index=row["index"],
+        member_of=row["member_of"],
+        state=State(row["state"]),
+        reason=_reason(row),
+        message=row["message"],
+        priority=row["priority"],
+        pool=row["pool"],
+        attempts=row["attempts"],
+        failures=row["failures"],
+        losses=row["losses"],
+        exit_code=row["exit_code"],
+        worker=row["worker"],
+        due=micros.to_time(row["due"]),
+        started_at=micros.to_time(row["started_at"]),
+        finished_at=micros.to_time(row["finished_at"]),
     )
 
 
 def _blocker(row: Any) -> Blocker:
-    state = row["state"]
     return Blocker(
-        **dict(row) | {"kind": Kind(row["kind"]), "state": None if state is None else State(state)}
+        job=row["job"],
+        kind=Kind(row["kind"]),
+        name=row["name"],
+        index=row["index"],
+        condition=row["condition"],
+        state=None if row["state"] is None else State(row["state"]),
     )
 
 

@@ -53,7 +53,7 @@ def reap(tx: Transaction, worker: WorkerId, beats: int | None) -> Reaped:
     )
     tx.run("reap.forget", worker=worker)
     if beats is None:
-        prove_dead(tx, pool=row["pool"], name=row["name"])
+        prove_dead(tx, worker=worker, pool=row["pool"], name=row["name"])
     return Reaped(
         was_reaped=True,
         requeued=[JobId(fate["job"]) for fate in fates if fate["state"] is None],

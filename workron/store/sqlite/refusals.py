@@ -1,6 +1,6 @@
 """The one seam at which sqlite3's errors become ours, the cause kept.
 
-Called by `thread`, `connection` and `reporting`; nothing else in this room catches sqlite3's errors.
+Called by `lane` and `reporting`; nothing else in this room catches sqlite3's errors.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def translate(cause: Exception, place: str) -> Exception:
     """Say in our terms what SQLite's answer means; an error that is not SQLite's stays."""
     if isinstance(cause, sqlite3.Error):
         return _translate(cause, place)
-    if isinstance(cause, (OverflowError, UnicodeEncodeError)):
+    if isinstance(cause, (OverflowError, ValueError, RecursionError)):
         return errors.StoreDataError(f"{place}: a value cannot be stored: {cause}")
     return cause
 

@@ -24,8 +24,7 @@ def end_claims(tx: Transaction) -> None:
 
 
 def finish(tx: Transaction) -> None:
-    """Work off `moving` and `ended`, and tell the direct downstreams of the ends."""
-    place(tx)
+    """Work off `ended`, told to its direct downstreams, and `moving`."""
     record(tx)
     tell(tx)
     conclude(tx)
@@ -36,7 +35,6 @@ def place(tx: Transaction) -> None:
     if tx.run("place.judge"):
         for step in ("cancel", "hold", "defer", "queue"):
             tx.run(f"place.{step}")
-        tx.run("clear.moving")
 
 
 def record(tx: Transaction) -> None:
@@ -54,18 +52,16 @@ def tell(tx: Transaction) -> None:
 
 
 def conclude(tx: Transaction) -> None:
-    """Work off `told`, then what goes or ends by it; the new ends are left to the maintainer."""
+    """Work off `told` and `moving`; what ends by that is left to the maintainer."""
     if tx.run("settle_ends.hear"):
         tx.run("settle_ends.free")
         tx.run("settle_ends.decide")
         tx.run("settle_ends.leave_waiting")
-    tx.run("clear.told")
     place(tx)
     record(tx)
     postpone(tx)
 
 
 def postpone(tx: Transaction) -> None:
-    """Work off `ended` by leaving the telling to the maintainer."""
+    """Leave the telling of what stands in `ended` to the maintainer."""
     tx.run("settle_ends.postpone")
-    tx.run("clear.ended")

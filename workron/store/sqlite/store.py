@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workron.core import ids
-from workron.store.sqlite import connection, micros
+from workron.store.sqlite import connection, micros, migrate
 from workron.store.sqlite.lane import Lane
-from workron.store.sqlite.maintain import MaintainerRoom
-from workron.store.sqlite.migrate import migrate
-from workron.store.sqlite.read import ReaderRoom
-from workron.store.sqlite.submit import SubmitRoom
-from workron.store.sqlite.worker import WorkerRoom
-from workron.store.wakeup import Wakeup
+from workron.store.sqlite.maintain import MaintainerVerbs
+from workron.store.sqlite.read import ReaderVerbs
+from workron.store.sqlite.submit import SubmitVerbs
+from workron.store.sqlite.worker import WorkerVerbs
 
 if TYPE_CHECKING:
     import sqlite3
@@ -29,10 +27,8 @@ if TYPE_CHECKING:
 _MEMORY = ":memory:"
 
 
-class SqliteStore(WorkerRoom, SubmitRoom, MaintainerRoom, ReaderRoom):
+class SqliteStore(WorkerVerbs, SubmitVerbs, MaintainerVerbs, ReaderVerbs):
     """One SQLite database; keeps `workron.store.protocol.Store`."""
-
-    url: str
 
     async def wait_for_work(self, timeout_seconds: float) -> None:
         """Return soon after a verb of this object made something ready or ended it.
@@ -60,9 +56,8 @@ async def open_sqlite(
     )
     await writer.open()
     reader = writer if path is None else await _open_reader(writer, place, clock)
-    store = SqliteStore(writer=writer, reader=reader, clock=clock, rng=rng, wakeup=Wakeup())
-    store.url = "memory:" if path is None else f"sqlite:///{place}"
-    return store
+    url = "memory:" if path is None else f"sqlite:///{place}"
+    return SqliteStore(url, writer=writer, reader=reader, clock=clock, rng=rng)
 
 
 async def _open_reader(writer: Lane, place: str, clock: Clock) -> Lane:
@@ -80,7 +75,7 @@ def _open_writer(place: str, now: int, identity: UUID) -> sqlite3.Connection:
     is_memory = place == _MEMORY
     opened = connection.open_memory() if is_memory else connection.open_writer(Path(place))
     try:
-        migrate(opened, place=place, now=now, identity=identity)
+        migrate.migrate(opened, place=place, now=now, identity=identity)
         connection.add_scratch(opened)
     except BaseException:
         opened.close()

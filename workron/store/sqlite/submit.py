@@ -5,15 +5,14 @@ One of the doors of `store`; `planting` stores a plan's rows, `binding` ties roo
 
 from __future__ import annotations
 
-from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from workron.core import errors, ids
 from workron.core.ids import JobId
 from workron.store.protocol import Submitted
-from workron.store.sqlite import binding, planting, settling, sweeping, worker
-from workron.store.sqlite.room import Room
+from workron.store.sqlite import binding, micros, planting, settling, sweeping, tokens
+from workron.store.sqlite.verbs import Verbs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +21,7 @@ if TYPE_CHECKING:
     from workron.store.sqlite.transaction import Transaction
 
 
-_TOKEN_LIFE: Final = timedelta(days=365)
-
-
-class SubmitRoom(Room):
+class SubmitVerbs(Verbs):
     """What is asked of the store from above."""
 
     async def submit(
@@ -56,7 +52,7 @@ class SubmitRoom(Room):
 
     async def ensure_pool(self, namespace: str, name: str) -> str:
         """Make the pool if it is new, set a fresh token, and answer the token."""
-        token = f"{self._rng.getrandbits(256):064x}"
+        token = tokens.mint(self._rng)
         await self._write(partial(_ensure_pool, namespace=namespace, name=name, token=token))
         return token
 
@@ -65,8 +61,8 @@ def _ensure_pool(tx: Transaction, namespace: str, name: str, token: str) -> None
     pool = {"namespace": namespace, "name": name}
     tx.run("ensure_pool.make", **pool)
     tx.run("ensure_pool.drop_expired")
-    expires = tx.now + _TOKEN_LIFE // timedelta(microseconds=1)
-    tx.run("ensure_pool.admit", hash=worker.digest_of(token), expires=expires, **pool)
+    expires = tx.now + micros.of_delta(tokens.LIFE)
+    tx.run("ensure_pool.admit", hash=tokens.digest(token), expires=expires, **pool)
 
 
 def _submit(

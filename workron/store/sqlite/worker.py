@@ -5,7 +5,6 @@ One of the doors of `store`; claims and reports are worked out in `claiming` and
 
 from __future__ import annotations
 
-import hashlib
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -13,9 +12,8 @@ from uuid import UUID
 from workron.core import errors, ids
 from workron.core.ids import ClaimId, JobId, SessionKey, WorkerId
 from workron.store.protocol import Answer, Beat, Held, Mark, Session
-from workron.store.sqlite import claiming, reaping, reporting
-from workron.store.sqlite.room import Room
-from workron.store.sqlite.transaction import listed
+from workron.store.sqlite import claiming, reaping, reporting, tokens, transaction
+from workron.store.sqlite.verbs import Verbs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from workron.store.sqlite.transaction import Transaction
 
 
-class WorkerRoom(Room):
+class WorkerVerbs(Verbs):
     """All that a worker can do."""
 
     async def register(self, registration: Registration) -> Session:
@@ -64,13 +62,8 @@ class WorkerRoom(Room):
         await self._stir(partial(_leave, key=key))
 
 
-def digest_of(token: str) -> str:
-    """Give what the database keeps of a pool's token."""
-    return hashlib.sha256(token.encode()).hexdigest()
-
-
 def _register(tx: Transaction, registration: Registration, key: SessionKey) -> Session:
-    pool = tx.row("register.pool", hash=digest_of(registration.token))
+    pool = tx.row("register.pool", hash=tokens.digest(registration.token))
     if pool is None:
         raise errors.SessionError("no pool has this token, or it has expired; ask for a new one")
     who = {"pool": pool["id"], "name": registration.name, "boot": str(registration.boot)}
@@ -99,7 +92,7 @@ def _beat(tx: Transaction, key: SessionKey) -> Beat:
 
 def _release(tx: Transaction, key: SessionKey, claims: Sequence[ClaimId]) -> list[Answer]:
     tx.clear()
-    worker, wanted = claiming.worker_of(tx, key)["id"], listed(claims)
+    worker, wanted = claiming.worker_of(tx, key)["id"], transaction.listed(claims)
     answers = [
         Answer(row["answer"]) for row in tx.rows("release.answers", claims=wanted, worker=worker)
     ]

@@ -1,5 +1,5 @@
--- claimed: all that a worker needs to know of the claims that it holds under these ids.
-CREATE OR REPLACE FUNCTION workron.claimed(_claims uuid[])
+-- claimed: all that a worker needs to know of those claims under these ids that are its own.
+CREATE OR REPLACE FUNCTION workron.claimed(_worker bigint, _claims uuid[])
 RETURNS TABLE (
     job bigint, claim uuid, attempt integer, failures integer, losses integer, fence bigint,
     namespace text, root text, name text, index integer, item jsonb, spec jsonb, inputs jsonb
@@ -16,7 +16,7 @@ BEGIN
     JOIN workron.job j ON j.id = c.job
     JOIN workron.root r ON r.id = j.root
     JOIN workron.spec s ON s.id = j.spec
-    WHERE c.claim = ANY (_claims)
+    WHERE c.claim = ANY (_claims) AND c.worker = _worker
     ORDER BY c.priority DESC, c.job;
 END
 $$;

@@ -20,7 +20,6 @@ BEGIN
     PERFORM 1 FROM workron.running WHERE job = ANY (_due) ORDER BY job FOR UPDATE;
     UPDATE workron.running SET mark = 'Expire'
     WHERE job = ANY (_due) AND mark IS DISTINCT FROM 'Cancel';
-    PERFORM 1 FROM workron.waiting WHERE job = ANY (_due) ORDER BY job FOR UPDATE;
 
     WITH taken AS (
         SELECT * FROM workron.take_out(_due)

@@ -1,5 +1,5 @@
 -- grant_worker: let a role run jobs, and do nothing else.
-CREATE OR REPLACE FUNCTION workron.grant_worker(_role name) RETURNS void
+CREATE OR REPLACE FUNCTION workron.grant_worker(_role text) RETURNS void
 LANGUAGE plpgsql
 AS $$
 BEGIN
@@ -9,7 +9,9 @@ BEGIN
         'workron.claim(uuid, uuid[]), workron.complete(uuid, jsonb, bytea[], uuid[]), '
         'workron.release(uuid, uuid[]), workron.append_output(uuid, uuid, integer, bytea), '
         'workron.leave(uuid) TO %I', _role);
-    -- Everybody may make temporary tables by default: room to fill a disk from.
+    -- Everybody may make temporary tables and large objects by default: room to fill a disk from.
     EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
+    REVOKE EXECUTE ON FUNCTION pg_catalog.lo_create(oid), pg_catalog.lo_creat(integer),
+        pg_catalog.lo_from_bytea(oid, bytea) FROM PUBLIC;
 END
 $$;

@@ -1,12 +1,12 @@
--- settle: one bounded step of all that was left to do after an end: skips and groups passed on,
--- arrivals summed, sweeps over whole roots continued.
+-- settle: one bounded step of what was left to do after an end: skips and groups passed on, arrivals
+-- summed. Sweeps that were left over are not gone on with here: they lock other places after this has
+-- locked waiting jobs.
 CREATE OR REPLACE FUNCTION workron.settle(_limit integer) RETURNS integer
 LANGUAGE plpgsql
 AS $$
 DECLARE
     _ended bigint[];
     _wide bigint[];
-    _root bigint;
     _moved integer := 0;
 BEGIN
     WITH picked AS MATERIALIZED (
@@ -30,10 +30,6 @@ BEGIN
             AND EXISTS (SELECT 1 FROM workron.done d WHERE d.job = a.job);
     END IF;
 
-    FOR _root IN SELECT root FROM workron.sweep ORDER BY root LIMIT 10 LOOP
-        PERFORM workron.sweep_step(_root, _limit);
-        _moved := _moved + 1;
-    END LOOP;
     RETURN _moved;
 END
 $$;

@@ -21,7 +21,7 @@ BEGIN
                WHERE r.id = ANY (_roots) AND j.root <> ALL (_roots))
        AND EXISTS (SELECT 1 FROM workron.unbound u JOIN workron.job j ON j.id = u.child
                    WHERE j.root = ANY (_roots)) THEN
-        PERFORM 1 FROM workron.binding FOR UPDATE;
+        PERFORM 1 FROM workron.binding FOR UPDATE; -- guard: cycle
     END IF;
 
     FOR _bond IN

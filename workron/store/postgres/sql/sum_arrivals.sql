@@ -9,7 +9,7 @@ DECLARE
 BEGIN
     SELECT array_agg(job) INTO _locked FROM (
         SELECT job FROM workron.waiting WHERE job = ANY (_jobs) ORDER BY job
-        FOR UPDATE SKIP LOCKED
+        FOR UPDATE SKIP LOCKED -- guard: arrivals
     ) free;
     -- Only now, with the lock held, is what was appended before it seen whole.
     WITH taken AS (

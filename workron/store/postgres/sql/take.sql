@@ -13,8 +13,8 @@ DECLARE
     _picked bigint[];
 BEGIN
     -- A repeated call, its answer lost, gets what the first one took.
-    IF EXISTS (SELECT 1 FROM workron.running WHERE claim = ANY (_claims)) THEN
-        RETURN QUERY SELECT * FROM workron.claimed(_claims);
+    IF EXISTS (SELECT 1 FROM workron.running r WHERE r.claim = ANY (_claims)) THEN
+        RETURN QUERY SELECT * FROM workron.claimed(_worker.id, _claims);
         RETURN;
     END IF;
     IF cardinality(_claims) = 0 OR _worker.draining
@@ -48,6 +48,6 @@ BEGIN
            -- Microseconds rise even across commits that a failover lost.
            greatest(fence + 1, (extract(epoch FROM _now) * 1000000)::bigint), alone, _now
     FROM numbered;
-    RETURN QUERY SELECT * FROM workron.claimed(_claims);
+    RETURN QUERY SELECT * FROM workron.claimed(_worker.id, _claims);
 END
 $$;

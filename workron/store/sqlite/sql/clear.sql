@@ -17,15 +17,15 @@ DELETE FROM temp.taken
 DELETE FROM temp.fallen
 
 -- name: moving
--- Also emptied by place, which may run twice in a verb.
+-- Left by whatever queued, deferred or held something.
 DELETE FROM temp.moving
 
 -- name: ended
--- Also emptied once the ends were told.
+-- Also emptied between the ends that are told now and those that are left for later.
 DELETE FROM temp.ended
 
 -- name: told
--- Also emptied once the told jobs were decided.
+-- Left by whatever told waiting jobs of something.
 DELETE FROM temp.told
 
 -- name: bond

@@ -11,11 +11,15 @@ CREATE TEMP TABLE report (
     job       INTEGER NOT NULL,
     claim     TEXT NOT NULL,
     outcome   TEXT NOT NULL,
-    reason    TEXT CHECK (outcome <> 'Failed' OR reason IS NOT NULL),
-    message   TEXT CHECK (message IS NULL OR instr(message, char(0)) = 0),
+    reason    TEXT
+        CONSTRAINT "a failure has a reason" CHECK (outcome <> 'Failed' OR reason IS NOT NULL),
+    message   TEXT
+        CONSTRAINT "a message has no NUL" CHECK (message IS NULL OR instr(message, char(0)) = 0),
     exit_code INTEGER,
     delay     INTEGER NOT NULL,
-    result    TEXT CHECK (result IS NULL OR instr(replace(result, '\\', ''), '\u0000') = 0),
+    result    TEXT
+        CONSTRAINT "a result has no NUL"
+        CHECK (result IS NULL OR instr(replace(result, '\\', ''), '\u0000') = 0),
     output    BLOB NOT NULL,
     answer    TEXT
 )

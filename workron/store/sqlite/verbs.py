@@ -1,11 +1,13 @@
-"""What all doors of one SQLite store share: the lanes, the ports, the bell.
+"""What all doors of one SQLite store share: the lanes, the ports, the wake-up.
 
-Made by `store.open_sqlite`; each door is a class on top of it.
+Each door is a class on top of it, and `store.SqliteStore` is all of them.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
+
+from workron.store.wakeup import Wakeup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,22 +15,20 @@ if TYPE_CHECKING:
     from workron.core.ports import Clock, Rng
     from workron.store.sqlite.lane import Lane
     from workron.store.sqlite.transaction import Transaction
-    from workron.store.wakeup import Wakeup
 
 _T = TypeVar("_T")
 
 
-class Room:
+class Verbs:
     """One database; for one in memory, the lane that writes also reads."""
 
-    def __init__(
-        self, *, writer: Lane, reader: Lane, clock: Clock, rng: Rng, wakeup: Wakeup
-    ) -> None:
+    def __init__(self, url: str, *, writer: Lane, reader: Lane, clock: Clock, rng: Rng) -> None:
+        self.url = url
         self._writer = writer
         self._reader = reader
         self._clock = clock
         self._rng = rng
-        self._wakeup = wakeup
+        self._wakeup = Wakeup()
 
     async def _write(self, work: Callable[[Transaction], _T]) -> _T:
         return await self._writer.run(work)

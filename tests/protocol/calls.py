@@ -1,0 +1,164 @@
+"""An agent's calls about claims: claim, complete, release; each is repeated until it is answered.
+
+A request that arrives is carried out at once. The answer to a claim then travels by itself, so
+that time may pass and the worker may freeze before it is heard; for the others the moment of the
+answer makes no difference, so they are answered at once, or the answer is lost.
+"""
+
+from collections.abc import Iterator
+
+from tests.protocol import agent, store
+from tests.protocol.rules import Fault, Guard, Rules
+from tests.protocol.sometimes import Sometimes
+from tests.protocol.state import Answer, Call, Hand, Place, Shared, Stage, Verb, Worker
+from tests.protocol.step import Step, spent
+
+_VERBS = {
+    Stage.ASKING: Verb.CLAIM,
+    Stage.SUCCEEDED: Verb.COMPLETE,
+    Stage.FAILED: Verb.COMPLETE,
+    Stage.RELEASING: Verb.RELEASE,
+}
+
+
+def open_call(worker: Worker, rules: Rules) -> Call | None:
+    """The request that this agent now sends, and sends again until it is answered."""
+    hand = worker.hand
+    if hand.stage is Stage.STOPPING and not rules.keeps(Guard.KILL_FIRST):
+        return Call(Verb.RELEASE, worker.session, claim=hand.claim)
+    verb = _VERBS.get(hand.stage)
+    if verb is None or (verb is Verb.CLAIM and hand.claim is not None):
+        return None
+    is_success = hand.stage is Stage.SUCCEEDED
+    return Call(verb, worker.session, hand.id, hand.claim, is_success=is_success)
+
+
+def call(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
+    """The request arrives; its answer arrives too, or is lost."""
+    request = open_call(worker, rules)
+    if request is None or not _arrives(shared, worker):
+        return
+    if request.verb is Verb.CLAIM:
+        yield from _claim(shared, worker, request, rules)
+        return
+    effect = store.answer(shared, worker, request, rules)
+    step = _told(request.verb, effect)
+    yield step._replace(worker=_finished(effect))
+    after = spent(effect.shared, Fault.LOST_ANSWER, rules)
+    if after is not None and effect.reply is store.Reply.ACCEPTED:
+        action = f"{step.action}, but the answer is lost"
+        yield step._replace(action=action, shared=after, is_fault=True)
+
+
+def hear_grant(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
+    """The answer to a claim arrives: start the command, unless it is too late for that."""
+    claim, is_asking = worker.hand.claim, worker.hand.stage is Stage.ASKING
+    if not is_asking or claim is None or worker.agent is not agent.Agent.UP or worker.is_cut:
+        return
+    if agent.is_past_deadline(worker, rules) and rules.keeps(Guard.CHECK_AT_START):
+        mark = (Sometimes.NOT_STARTED,)
+        late = agent.releasing(worker)
+        yield Step("hears of its claim too late to start", shared, late, marks=mark)
+        return
+    hand = Hand(
+        Stage.RUNNING,
+        claim=claim,
+        is_fresh=isinstance(worker.beat, Answer),
+        is_orphaned=worker.hand.is_orphaned,
+    )
+    yield Step(
+        f"hears of its claim and starts job {claim.job + 1}", shared, worker._replace(hand=hand)
+    )
+    after = spent(shared, Fault.LOST_ANSWER, rules)
+    if after is not None:
+        asking = worker._replace(hand=Hand(Stage.ASKING, id=worker.hand.id))
+        yield Step("never hears of its claim", after, asking, is_fault=True)
+
+
+def copy(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
+    """A request was sent twice, or its sender gave it up: one copy stays in the network."""
+    request = open_call(worker, rules)
+    if request is None or worker.agent is not agent.Agent.UP:
+        return
+    after = spent(shared, Fault.LATE_COPY, rules)
+    if after is not None:
+        late = worker._replace(late=tuple(sorted((*worker.late, request), key=repr)))
+        yield Step(
+            f"leaves a copy of its {request.verb} in the network", after, late, is_fault=True
+        )
+
+
+def copy_arrives(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
+    """Whoever sent it no longer listens; the store carries it out all the same."""
+    if not shared.is_up:
+        return
+    for request in worker.late:
+        rest = list(worker.late)
+        rest.remove(request)
+        effect = store.answer(shared, worker._replace(late=tuple(rest)), request, rules)
+        step = _told(request.verb, effect)._replace(was_told_stale=False)
+        marks = (*step.marks, *_reuse(worker, request, effect))
+        yield step._replace(action=f"a late copy arrives: {step.action}", marks=marks)
+
+
+def _claim(shared: Shared, worker: Worker, request: Call, rules: Rules) -> Iterator[Step]:
+    if rules.keeps(Guard.WORKER_LOCK) and rules.keeps(Guard.JOB_LOCK):
+        yield _granted(request, store.answer(shared, worker, request, rules))
+    elif worker.hand.is_read:
+        yield _granted(request, _torn(shared, worker, request, rules))
+    elif not store.is_known(worker, request.session) or store.first_ready(shared) is None:
+        yield _granted(request, store.answer(shared, worker, request, rules))
+    else:
+        hand = worker.hand._replace(is_read=True)
+        yield Step("claims: the store looks for a job", shared, worker._replace(hand=hand))
+
+
+def _arrives(shared: Shared, worker: Worker) -> bool:
+    # The second half of a claim that was torn in two is the store's own affair.
+    return agent.can_call(shared, worker) or (shared.is_up and worker.hand.is_read)
+
+
+def _torn(shared: Shared, worker: Worker, request: Call, rules: Rules) -> store.Effect:
+    """The second half of a claim that locks nothing: it trusts what the first half read."""
+    has_worker = store.is_known(worker, request.session) or not rules.keeps(Guard.WORKER_LOCK)
+    has_job = shared.jobs[0].place is Place.READY or not rules.keeps(Guard.JOB_LOCK)
+    if not (has_worker and has_job):
+        return store.Effect(shared, worker, store.Reply.NOTHING)
+    return store.grant(shared, worker, 0, request.id, rules)
+
+
+def _granted(request: Call, effect: store.Effect) -> Step:
+    worker, claim = effect.worker, effect.claim
+    hand = Hand(Stage.ASKING, id=request.id, claim=claim) if claim is not None else Hand()
+    if effect.reply is store.Reply.UNKNOWN:
+        worker = worker._replace(session=0)
+    return _told(Verb.CLAIM, effect)._replace(worker=worker._replace(hand=hand))
+
+
+def _finished(effect: store.Effect) -> Worker:
+    """The agent was answered: its hand is free, whatever the answer was."""
+    worker = effect.worker
+    if effect.reply is store.Reply.UNKNOWN:
+        worker = worker._replace(session=0)
+    if worker.hand.stage is Stage.STOPPING:
+        return worker
+    return worker._replace(hand=Hand())
+
+
+def _told(verb: Verb, effect: store.Effect) -> Step:
+    claim = effect.claim or effect.wrote
+    about = f" (job {claim.job + 1}, id {claim.id}, fence {claim.fence})" if claim else ""
+    return Step(
+        f"{verb}s: {effect.reply}{about}",
+        effect.shared,
+        effect.worker,
+        marks=effect.marks,
+        granted=effect.claim if effect.is_new else None,
+        wrote=effect.wrote,
+        was_told_stale=effect.reply is store.Reply.STALE,
+    )
+
+
+def _reuse(worker: Worker, request: Call, effect: store.Effect) -> tuple[Sometimes, ...]:
+    is_awaited = worker.hand.stage is Stage.ASKING and worker.hand.id == request.id
+    return (Sometimes.REUSED_ID,) if effect.is_new and not is_awaited else ()

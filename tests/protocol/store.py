@@ -1,0 +1,154 @@
+"""The store's side of a worker's verbs: each is one transaction, and refuses what came too late."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from tests.protocol import jobs, watch
+from tests.protocol.rules import Guard, Rules
+from tests.protocol.sometimes import Sometimes
+from tests.protocol.state import Call, Claim, Place, Row, Shared, Stage, Verb, Worker, with_job
+
+
+class Reply(StrEnum):
+    BEATEN = "beaten"
+    GRANTED = "granted"
+    NOTHING = "nothing ready"
+    ACCEPTED = "accepted"
+    ALREADY = "already"
+    STALE = "stale"
+    UNKNOWN = "no such session"
+
+
+class Effect(NamedTuple):
+    """What a verb did, and what it answers."""
+
+    shared: Shared
+    worker: Worker
+    reply: Reply
+    marks: tuple[Sometimes, ...] = ()
+    claim: Claim | None = None
+    """The claim that was granted, now or when the call came first."""
+    is_new: bool = False
+    wrote: Claim | None = None
+
+
+def answer(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
+    """Carry one request out."""
+    match call.verb:
+        case Verb.BEAT:
+            return _beat(shared, worker, call, rules)
+        case Verb.CLAIM:
+            return _claim(shared, worker, call, rules)
+        case Verb.COMPLETE:
+            return _complete(shared, worker, call, rules)
+        case Verb.RELEASE:
+            return _release(shared, worker, call, rules)
+
+
+def is_known(worker: Worker, session: int) -> bool:
+    return worker.row.is_live and worker.row.session == session
+
+
+def first_ready(shared: Shared) -> int | None:
+    ready = (index for index, job in enumerate(shared.jobs) if job.place is Place.READY)
+    return next(ready, None)
+
+
+def grant(shared: Shared, worker: Worker, index: int, claim_id: int, rules: Rules) -> Effect:
+    """Move a job to this worker under a new fence."""
+    fence = jobs.next_fence(shared, index, rules)
+    claim = Claim(index, claim_id, fence)
+    marks = (Sometimes.FENCE_LEAPT,) if fence > shared.jobs[index].fence + 1 else ()
+    highest = list(shared.highest)
+    highest[index] = max(highest[index], fence)
+    shared = with_job(shared, index, jobs.granted(shared.jobs[index], fence))
+    row = worker.row._replace(claims=(*worker.row.claims, claim))
+    return Effect(
+        shared._replace(highest=tuple(highest)),
+        worker._replace(row=row),
+        Reply.GRANTED,
+        marks,
+        claim,
+        is_new=True,
+    )
+
+
+def take_back(shared: Shared, row: Row, *, is_proven: bool, rules: Rules) -> jobs.Swept:
+    """Move every claim of a lost worker."""
+    marks: tuple[Sometimes, ...] = ()
+    for claim in row.claims:
+        job, more = jobs.lost(shared.jobs[claim.job], is_proven=is_proven, rules=rules)
+        shared, marks = with_job(shared, claim.job, job), marks + more
+    return shared, marks
+
+
+def _beat(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
+    if not is_known(worker, call.session):
+        return Effect(shared, worker, Reply.UNKNOWN, (Sometimes.LATE_BEAT_REFUSED,))
+    is_revived = worker.is_ripe and not worker.row.has_risen
+    marks = (Sometimes.LATE_BEAT_REVIVED,) if is_revived else ()
+    risen = watch.moved(worker._replace(row=worker.row._replace(has_risen=True)), rules)
+    return Effect(shared, risen, Reply.BEATEN, marks)
+
+
+def _claim(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
+    if not is_known(worker, call.session) and rules.keeps(Guard.LIVE_ROW):
+        return Effect(shared, worker, Reply.UNKNOWN, (Sometimes.LATE_CLAIM_REFUSED,))
+    same = next((claim for claim in worker.row.claims if claim.id == call.id), None)
+    if same is not None and rules.keeps(Guard.SAME_ANSWER):
+        return Effect(shared, worker, Reply.GRANTED, (Sometimes.REPEATED_CLAIM,), same)
+    index = first_ready(shared)
+    if index is None:
+        return Effect(shared, worker, Reply.NOTHING)
+    return grant(shared, worker, index, call.id, rules)
+
+
+def _complete(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
+    claim = _named(call)
+    if not is_known(worker, call.session):
+        return Effect(shared, worker, Reply.UNKNOWN, (Sometimes.STALE_COMPLETE,))
+    if _stands(shared, worker.row, claim, Guard.CLAIM_ID, rules):
+        job, marks = jobs.completed(shared.jobs[claim.job], is_success=call.is_success, rules=rules)
+        worker = _reported(_without(worker, claim), claim)
+        shared = with_job(shared, claim.job, job)
+        return Effect(shared, worker, Reply.ACCEPTED, marks, wrote=claim)
+    was_accepted = worker.hand.is_reported and worker.hand.claim == claim
+    if was_accepted and rules.keeps(Guard.ALREADY):
+        return Effect(shared, worker, Reply.ALREADY, (Sometimes.REPEATED_COMPLETE,))
+    return Effect(shared, worker, Reply.STALE, (Sometimes.STALE_COMPLETE,))
+
+
+def _release(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
+    claim = _named(call)
+    if not is_known(worker, call.session):
+        return Effect(shared, worker, Reply.UNKNOWN, (Sometimes.STALE_RELEASE,))
+    if not _stands(shared, worker.row, claim, Guard.CLAIM_ID_AT_RELEASE, rules):
+        return Effect(shared, worker, Reply.STALE, (Sometimes.STALE_RELEASE,))
+    job, marks = jobs.released(shared.jobs[claim.job], rules)
+    shared = with_job(shared, claim.job, job)
+    return Effect(shared, _without(worker, claim), Reply.ACCEPTED, marks, wrote=claim)
+
+
+def _stands(shared: Shared, row: Row, claim: Claim, guard: Guard, rules: Rules) -> bool:
+    if not rules.keeps(guard):
+        return shared.jobs[claim.job].place is Place.RUNNING
+    if not rules.keeps(Guard.FENCE_WITH_ID):
+        return any(held[:2] == claim[:2] for held in row.claims)
+    return claim in row.claims
+
+
+def _without(worker: Worker, claim: Claim) -> Worker:
+    claims = tuple(held for held in worker.row.claims if held.job != claim.job)
+    return worker._replace(row=worker.row._replace(claims=claims))
+
+
+def _reported(worker: Worker, claim: Claim) -> Worker:
+    hand = worker.hand
+    if hand.claim != claim or hand.stage not in {Stage.SUCCEEDED, Stage.FAILED}:
+        return worker
+    return worker._replace(hand=hand._replace(is_reported=True))
+
+
+def _named(call: Call) -> Claim:
+    assert call.claim is not None, f"{call.verb} names the claim that it is about"
+    return call.claim

@@ -1,0 +1,163 @@
+"""Steps that touch every worker alike, or none: time, the maintainer's look, the database's fate."""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from tests.protocol import agent, jobs, watch
+from tests.protocol.rules import Fault, Guard, Rules
+from tests.protocol.sometimes import Sometimes
+from tests.protocol.state import Agent, Answer, Place, Pulse, Shared, Worker, with_job
+from tests.protocol.step import Sweep, spent
+
+
+def steps(shared: Shared, rules: Rules) -> Iterator[Sweep]:
+    """All of them that are possible now, time apart from whether somebody has to act first."""
+    yield from _time(shared, rules)
+    yield from _look(shared, rules)
+    yield from _outage(shared, rules)
+    yield from _standby(shared, rules)
+    yield from _clock(shared, rules)
+    yield from _cancel(shared, rules)
+
+
+def may_wait(shared: Shared, worker: Worker, rules: Rules) -> bool:
+    """Whether a tick may pass for this worker: nothing that is faster than a tick is left to do.
+
+    These are the model's assumptions about speed: killing, and a beat with its answer over a
+    connection that works, take less than a tick. The maintainer may be as slow as it likes.
+    """
+    if worker.agent is Agent.THAWED or agent.must_kill(worker, rules):
+        return False
+    can_beat = agent.can_call(shared, worker) and worker.session > 0
+    return worker.beat is Pulse.DONE or not can_beat
+
+
+def _time(shared: Shared, rules: Rules) -> Iterator[Sweep]:
+    gap = min(shared.gap + 1, rules.look_gap + 1)
+    change = "tick" if gap <= rules.look_gap else "tick unwatched"
+    yield Sweep("a tick passes", shared._replace(gap=gap), change, takes_time=True)
+
+
+def _look(shared: Shared, rules: Rules) -> Iterator[Sweep]:
+    """The maintainer reads all counters at once."""
+    after = shared._replace(gap=0)
+    if not shared.is_up:
+        if not rules.keeps(Guard.FAILED_LOOK):
+            yield Sweep("the maintainer looks in vain", after)
+        return
+    if shared.gap > rules.look_gap and rules.keeps(Guard.LOOK_GAP):
+        mark = (Sometimes.AMNESTY,)
+        yield Sweep("the maintainer looks after a gap", after, "look after a gap", marks=mark)
+    else:
+        yield Sweep("the maintainer looks", after, "look")
+
+
+def _outage(shared: Shared, rules: Rules) -> Iterator[Sweep]:
+    if not shared.is_up:
+        yield Sweep("the database is back", shared._replace(is_up=True))
+        return
+    after = spent(shared, Fault.OUTAGE, rules)
+    if after is not None:
+        yield Sweep("the database goes away", after._replace(is_up=False), is_fault=True)
+
+
+def _standby(shared: Shared, rules: Rules) -> Iterator[Sweep]:
+    """A failover takes the jobs and rows as the standby has them; what came after is lost."""
+    if shared.standby is None:
+        after = spent(shared, Fault.LAG, rules)
+        if after is not None and _is_sound(Fault.CLOCK_BACK, shared, rules):
+            lagging = after._replace(standby=shared.jobs)
+            yield Sweep("a standby falls behind", lagging, "fall behind", is_fault=True)
+        return
+    settled = shared._replace(standby=None)
+    yield Sweep("the standby catches up", settled, "catch up")
+    mark = (Sometimes.COMMITS_LOST,)
+    lost = settled._replace(jobs=shared.standby)
+    yield Sweep("failover: the standby is the database now", lost, "fail over", True, mark)
+
+
+def _clock(shared: Shared, rules: Rules) -> Iterator[Sweep]:
+    after = spent(shared, Fault.CLOCK_BACK, rules)
+    if after is not None and _is_sound(Fault.LAG, shared, rules):
+        behind = after._replace(is_clock_behind=True)
+        yield Sweep("the database's clock goes back", behind, is_fault=True)
+    after = spent(shared, Fault.CLOCK_FORWARD, rules)
+    if after is not None:
+        change = None if rules.keeps(Guard.OWN_CLOCK) else "age every watch"
+        yield Sweep("the database's clock leaps ahead", after, change, is_fault=True)
+
+
+def _cancel(shared: Shared, rules: Rules) -> Iterator[Sweep]:
+    after = spent(shared, Fault.CANCEL, rules)
+    for index, job in enumerate(shared.jobs):
+        if after is not None and shared.is_up and not job.is_cancelled:
+            ended, marks = jobs.cancelled(job, rules)
+            action = f"job {index + 1} is cancelled"
+            yield Sweep(action, with_job(after, index, ended), None, True, marks)
+
+
+def _is_sound(other: Fault, shared: Shared, rules: Rules) -> bool:
+    """The promise about fences needs a clock that does not go back across a failover."""
+    return other not in shared.used or rules.clock_may_fail_with_standby
+
+
+def _tick(worker: Worker, rules: Rules) -> Worker:
+    worker = watch.ticked(worker, rules)
+    if worker.agent is Agent.DEAD and not agent.is_executing(worker):
+        return worker._replace(age=0)
+    if worker.agent is Agent.FROZEN and not rules.keeps(Guard.SUSPENSION):
+        return worker
+    beat = worker.beat
+    if isinstance(beat, Answer):
+        beat = beat._replace(age=min(beat.age + 1, rules.deadline))
+    elif worker.session > 0:
+        beat = Pulse.DUE
+    return worker._replace(age=min(worker.age + 1, rules.deadline), beat=beat)
+
+
+def _tick_unwatched(worker: Worker, rules: Rules) -> Worker:
+    return watch.unwatched(_tick(worker, rules), rules)
+
+
+def _fallen_behind(worker: Worker, _rules: Rules) -> Worker:
+    return worker._replace(standby=worker.row)
+
+
+def _caught_up(worker: Worker, _rules: Rules) -> Worker:
+    return worker._replace(standby=None)
+
+
+def _failed_over(worker: Worker, rules: Rules) -> Worker:
+    row, hand = worker.standby, worker.hand
+    assert row is not None, "a failover needs a standby"
+    if rules.keeps(Guard.NEW_RUN):
+        worker = watch.forgotten(worker)
+        row = row._replace(has_risen=True)
+    if hand.claim is not None:
+        is_back = hand.claim in row.claims
+        may_run = agent.is_executing(worker) or hand.stage.name == "ASKING"
+        hand = hand._replace(
+            is_orphaned=hand.is_orphaned or (may_run and not is_back),
+            is_reported=hand.is_reported and not is_back,
+        )
+    return worker._replace(row=row, standby=None, hand=hand)
+
+
+def _aged(worker: Worker, rules: Rules) -> Worker:
+    return worker._replace(still=rules.lease)
+
+
+CHANGES: Final[Mapping[str, Callable[[Worker, Rules], Worker]]] = MappingProxyType(
+    {
+        "tick": _tick,
+        "tick unwatched": _tick_unwatched,
+        "look": watch.looked,
+        "look after a gap": watch.started_anew,
+        "fall behind": _fallen_behind,
+        "catch up": _caught_up,
+        "fail over": _failed_over,
+        "age every watch": _aged,
+    }
+)
+"""How each sweep changes a worker."""

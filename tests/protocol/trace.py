@@ -1,0 +1,42 @@
+"""A path through the graph as a person reads it: who did what, step by step.
+
+Snapshots are stored without the workers' names, so the path is walked once more with real ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tests.protocol import actions, sweeps
+from tests.protocol.rules import Rules
+from tests.protocol.state import Shared, State, Worker
+
+
+def lines(path: Sequence[State], rules: Rules) -> Iterator[str]:
+    """Tell the path, one line a step."""
+    now = path[0]
+    for number, following in enumerate(path[1:], start=1):
+        wanted = _nameless(following)
+        words, now = next(
+            (words, after) for words, after in _steps(now, rules) if _nameless(after) == wanted
+        )
+        yield f"{number:>3}. {words}"
+
+
+def _steps(state: State, rules: Rules) -> Iterator[tuple[str, State]]:
+    for index, worker in enumerate(state.workers):
+        for step in actions.steps(state.shared, worker, rules):
+            yield f"W{index + 1} {step.action}", State(step.shared, _with(state, index, step.worker))
+    for sweep in sweeps.steps(state.shared, rules):
+        workers = state.workers
+        if sweep.change is not None:
+            workers = tuple(sweeps.CHANGES[sweep.change](worker, rules) for worker in workers)
+        yield sweep.action, State(sweep.shared, workers)
+
+
+def _with(state: State, index: int, worker: Worker) -> tuple[Worker, ...]:
+    return (*state.workers[:index], worker, *state.workers[index + 1 :])
+
+
+def _nameless(state: State) -> tuple[Shared, list[str]]:
+    return state.shared, sorted(repr(worker) for worker in state.workers)

@@ -1,0 +1,174 @@
+"""A store with a hand on its clock, and the questions that tests ask of it again and again.
+
+Given to every test of the behaviour suite by the fixture `harness`, which also has it checked for
+what must hold after any scenario.
+"""
+
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.grounds import Ground
+from tests.store.behaviour.worker import MANY, Worker, mint_boot
+from workron.core.ids import JobId
+from workron.core.plan import Kind, Plan
+from workron.core.states import ENDS, REASONS, State
+from workron.store import protocol
+from workron.store.protocol import JobRow
+
+
+def label(row: JobRow) -> str:
+    """Name a job for people: `name`, or `name[index]`."""
+    return row.name if row.index is None else f"{row.name}[{row.index}]"
+
+
+def stand(row: JobRow) -> str:
+    """Put state and reason into one word."""
+    return row.state if row.reason is None else f"{row.state}/{row.reason}"
+
+
+class Harness:
+    """One store under test, and others on the same database."""
+
+    def __init__(self, ground: Ground, store: protocol.Store) -> None:
+        self.ground = ground
+        self.store = store
+        self._opened = [store]
+        self._tokens: dict[tuple[str, str], str] = {}
+        self._ended: dict[JobId, JobRow] = {}
+
+    async def advance(self, by: timedelta) -> None:
+        await self.ground.turn(by)
+
+    async def another(self) -> protocol.Store:
+        """Open another store on the same database; where there can be none, give the same."""
+        if not self.ground.is_lasting:
+            return self.store
+        self._opened.append(await self.ground.open())
+        return self._opened[-1]
+
+    async def reopen(self) -> None:
+        """Close all stores and go on with a new one."""
+        await self.close()
+        self.store = await self.ground.open()
+        self._opened = [self.store]
+
+    async def close(self) -> None:
+        for store in self._opened:
+            await store.close()
+
+    async def submit(self, *wanted: Plan, **options: Any) -> JobId:
+        """Submit, later than all before; answer the first root."""
+        await self.advance(timedelta(milliseconds=1))
+        return (await self.store.submit(wanted, **options))[0].root
+
+    async def worker(
+        self,
+        name: str = "worker",
+        *,
+        pool: str = "default",
+        namespace: str = plans.NAMESPACE,
+        boot: UUID | None = None,
+        store: protocol.Store | None = None,
+    ) -> Worker:
+        store = store or self.store
+        registration = protocol.Registration(
+            await self.token(pool, namespace), name, boot or mint_boot(), slots=MANY
+        )
+        return Worker(store, await store.register(registration))
+
+    async def token(self, pool: str = "default", namespace: str = plans.NAMESPACE) -> str:
+        key = namespace, pool
+        if key not in self._tokens:
+            self._tokens[key] = await self.store.ensure_pool(namespace, pool)
+        return self._tokens[key]
+
+    async def settle(self) -> None:
+        while await self.store.settle(MANY):
+            pass
+
+    async def promote(self) -> None:
+        while await self.store.promote(MANY):
+            pass
+
+    async def expire(self) -> None:
+        while await self.store.expire(MANY):
+            pass
+
+    async def beats_of(self, worker: Worker) -> int:
+        sightings = {sighting.worker: sighting for sighting in await self.store.look()}
+        return sightings[worker.session.worker].beats
+
+    async def reap(self, worker: Worker) -> protocol.Reaped:
+        """Take back the claims of a worker that stands still."""
+        beats = await self.beats_of(worker)
+        return await self.store.reap(worker.session.worker, beats=beats)
+
+    async def rows(self, root: JobId) -> dict[str, JobRow]:
+        rows = await self.store.jobs(root)
+        self._hold_ends_against_earlier_ones(rows)
+        return {label(row): row for row in rows}
+
+    async def row(self, root: JobId, name: str | None = None) -> JobRow:
+        """Give the row of a name; by default the root's own."""
+        rows = await self.rows(root)
+        return next(iter(rows.values())) if name is None else rows[name]
+
+    async def stands(self, root: JobId) -> dict[str, str]:
+        """Say of each job how it stands, such as `Skipped/NotNeeded`."""
+        return {name: stand(row) for name, row in (await self.rows(root)).items()}
+
+    async def stand(self, root: JobId, name: str | None = None) -> str:
+        return stand(await self.row(root, name))
+
+    async def counts(self, root: JobId) -> Counter[str]:
+        """Count a large root's commands by how they stand."""
+        rows = await self.rows(root)
+        return Counter(stand(row) for row in rows.values() if row.kind is Kind.JOB)
+
+    async def check(self) -> None:
+        """Hold what must be true after any scenario, once ends are passed on."""
+        await self.settle()
+        assert await self.store.audit(MANY) == 0, "a job waits though its upstreams have ended"
+        queued: Counter[tuple[str, str]] = Counter()
+        for root in await self.store.roots():
+            rows = await self.store.jobs(root.root)
+            self._hold_ends_against_earlier_ones(rows)
+            _check_rows(root, rows)
+            await self._check_progress(root.root, rows)
+            queued.update(
+                (root.namespace, row.pool)
+                for row in rows
+                if row.state is State.QUEUED and row.kind is Kind.JOB
+            )
+        shown = {key: count for key, count in (await self.store.queue()).items() if count}
+        assert shown == queued
+
+    async def _check_progress(self, root: JobId, rows: list[JobRow]) -> None:
+        progress = await self.store.progress(root)
+        shown = {state: count for state, count in progress.counts.items() if count}
+        assert shown == Counter(row.state for row in rows if row.kind is Kind.JOB)
+
+    def _hold_ends_against_earlier_ones(self, rows: list[JobRow]) -> None:
+        for row in rows:
+            if row.state in ENDS:
+                assert self._ended.setdefault(row.job, row) == row, "an end has changed"
+            else:
+                assert row.job not in self._ended, "an end was taken back"
+
+
+def _check_rows(root: protocol.RootRow, rows: list[JobRow]) -> None:
+    assert [row.job for row in rows] == list(range(root.root, root.last + 1))
+    for row in rows:
+        assert row.root == root.root
+        assert (row.state in ENDS) == (row.finished_at is not None)
+        if row.state in REASONS:
+            assert row.reason in REASONS[row.state] | {None}
+            assert row.reason is not None or row.kind is not Kind.JOB
+        else:
+            assert row.reason is None
+        if row.state is State.RUNNING and row.kind is Kind.JOB:
+            assert row.started_at is not None
+            assert row.worker is not None

@@ -1,0 +1,172 @@
+"""Plans written by hand, for the tests of the stores; `core.expand` is tested elsewhere.
+
+A workflow is a call with a keyword for each task: `dag(a=task(), b=task("a"))`.
+"""
+
+import dataclasses
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from workron.core.plan import Edge, Identity, Kind, Node, Outside, Plan, Spec, Terms
+from workron.core.verdict import Condition
+
+NAMESPACE = "space"
+HOUR = timedelta(hours=1)
+
+_uids = itertools.count(1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """A task of a workflow to be; with a `count` it is an array."""
+
+    needs: Mapping[str, Condition]
+    count: int | None = None
+    items: Sequence[Any] = ()
+    each: bool = False
+    """Whether its elements pair with those of the arrays that it needs."""
+    outside: Sequence[Outside] = ()
+    terms: Terms = dataclasses.field(default_factory=Terms)
+
+
+def job(name: str = "job", *, outside: Sequence[Outside] = (), **about: Any) -> Plan:
+    """Plan one job. `about` are fields of Terms, of Identity, or of the Plan itself."""
+    terms, identity, rest = _sort(about)
+    node = Node(Kind.JOB, name, spec=0, upstreams=len(outside), feeds_inputs=bool(outside))
+    return Plan(
+        identity=Identity(**{"namespace": NAMESPACE, "kind": Kind.JOB, "name": name} | identity),
+        nodes=[node],
+        specs=[Spec({"command": f"run {name}"}, Terms(**terms))],
+        outside=outside,
+        **{"digest": "first"} | rest,
+    )
+
+
+def task(*names: str, count: int | None = None, each: bool = False, **about: Any) -> Task:
+    """Describe a task that needs the success of `names`; `when` gives other conditions.
+
+    `items` makes it an array, `outside` has it wait for other roots; the rest is of Terms.
+    """
+    needs = dict.fromkeys(names, Condition.SUCCEEDED) | about.pop("when", {})
+    items = about.pop("items", ())
+    outside = about.pop("outside", ())
+    return Task(needs, len(items) or count, items, each, outside, Terms(**about))
+
+
+def dag(name: str = "flow", about: Mapping[str, Any] | None = None, **tasks: Task) -> Plan:
+    """Plan a workflow. `about` is as for `job`."""
+    terms, identity, rest = _sort(about or {})
+    layout = _Layout(name, tasks, Terms(**terms))
+    return Plan(
+        identity=Identity(
+            **{"namespace": NAMESPACE, "kind": Kind.WORKFLOW, "name": name} | identity
+        ),
+        nodes=layout.nodes(),
+        specs=layout.specs,
+        edges=layout.edges,
+        outside=layout.outside,
+        **{"digest": "first"} | rest,
+    )
+
+
+def array(count: int, name: str = "flow", **about: Any) -> Plan:
+    """Plan a workflow of one array, `work`."""
+    return dag(name, work=task(count=count, **about))
+
+
+def outside(name: str, when: Condition = Condition.SUCCEEDED, *, kind: Kind = Kind.JOB) -> Outside:
+    """Wait for another root; `dag` puts the right downstream in."""
+    return Outside(0, kind, name, when)
+
+
+def again(plan: Plan, **changes: Any) -> Plan:
+    """Plan the same under a new uid."""
+    identity = dataclasses.replace(plan.identity, uid=_new_uid())
+    return dataclasses.replace(plan, **{"identity": identity} | changes)
+
+
+def _new_uid() -> UUID:
+    return UUID(int=next(_uids))
+
+
+def _sort(about: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Part the fields of Terms, those of Identity, and those of Plan."""
+    terms = {f.name for f in dataclasses.fields(Terms)}
+    identity = {f.name for f in dataclasses.fields(Identity)}
+    return (
+        {key: value for key, value in about.items() if key in terms},
+        {"uid": _new_uid()} | {key: value for key, value in about.items() if key in identity},
+        {key: value for key, value in about.items() if key not in terms | identity},
+    )
+
+
+class _Layout:
+    """The offsets of a workflow's jobs, and what follows from them."""
+
+    def __init__(self, name: str, tasks: Mapping[str, Task], terms: Terms) -> None:
+        self.name = name
+        self.tasks = tasks
+        self.specs = [Spec({"tasks": len(tasks)}, terms)]
+        self.specs += [Spec({"command": f"run {key}"}, value.terms) for key, value in tasks.items()]
+        sizes = [1 + (value.count or 0) for value in tasks.values()]
+        starts = itertools.accumulate(sizes, initial=1)
+        self.offsets = dict(zip(tasks, starts, strict=False))
+        self.handled = {
+            need
+            for value in tasks.values()
+            for need, when in value.needs.items()
+            if when is not Condition.SUCCEEDED
+        }
+        self.edges = [edge for key in tasks for edge in self._edges_into(key)]
+        self.outside = [
+            dataclasses.replace(other, downstream=offset)
+            for key, value in tasks.items()
+            for other in value.outside
+            for offset in self._commands(key)
+        ]
+
+    def nodes(self) -> list[Node]:
+        """List the group, then each task, an array's elements right behind it."""
+        incoming = [edge.downstream for edge in self.edges]
+        incoming += [other.downstream for other in self.outside]
+        counts = Counter(incoming)
+        fed = {edge.downstream for edge in self.edges}
+        group = Node(Kind.WORKFLOW, self.name, spec=0, upstreams=len(self.tasks))
+        bare = [group]
+        for spec, key in enumerate(self.tasks, start=1):
+            bare += self._nodes_of(key, spec)
+        return [
+            dataclasses.replace(
+                node,
+                upstreams=node.upstreams + counts[offset],
+                feeds_inputs=offset in fed,
+            )
+            for offset, node in enumerate(bare)
+        ]
+
+    def _nodes_of(self, key: str, spec: int) -> list[Node]:
+        bearing = Condition.HANDLED_TASK if key in self.handled else Condition.TASK
+        count = self.tasks[key].count
+        if count is None:
+            return [Node(Kind.JOB, key, spec, member_of=0, bearing=bearing)]
+        whole = Node(Kind.ARRAY, key, spec, member_of=0, bearing=bearing, upstreams=count)
+        element = Node(Kind.JOB, key, spec, member_of=self.offsets[key], bearing=Condition.MEMBER)
+        items = self.tasks[key].items or [None] * count
+        pairs = enumerate(items)
+        return [whole, *(dataclasses.replace(element, index=i, item=item) for i, item in pairs)]
+
+    def _commands(self, key: str) -> list[int]:
+        offset, count = self.offsets[key], self.tasks[key].count
+        return [offset] if count is None else [offset + 1 + i for i in range(count)]
+
+    def _edges_into(self, key: str) -> list[Edge]:
+        value = self.tasks[key]
+        return [
+            Edge(self.offsets[need] + (1 + i if value.each else 0), offset, when)
+            for need, when in value.needs.items()
+            for i, offset in enumerate(self._commands(key))
+        ]

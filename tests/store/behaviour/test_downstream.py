@@ -1,0 +1,230 @@
+"""What an end means downstream: the table of `when`, and that order never matters."""
+
+import itertools
+
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.harness import Harness
+from tests.store.behaviour.plans import task
+from tests.store.behaviour.worker import Worker
+from workron.core.ids import JobId
+from workron.core.verdict import Condition
+from workron.store.protocol import Outcome
+
+SUCCEEDED, FAILED, FINISHED = Condition.SUCCEEDED, Condition.FAILED, Condition.FINISHED
+
+GO = "Queued"
+FATES = {
+    "Succeeded": {SUCCEEDED: GO, FAILED: "Skipped/NotNeeded", FINISHED: GO},
+    "Failed/ExitCode": {SUCCEEDED: "Skipped/UpstreamFailed", FAILED: GO, FINISHED: GO},
+    "Cancelled": {
+        SUCCEEDED: "Skipped/UpstreamCancelled",
+        FAILED: "Skipped/NotNeeded",
+        FINISHED: GO,
+    },
+    "Skipped/UpstreamFailed": {
+        SUCCEEDED: "Skipped/UpstreamFailed",
+        FAILED: "Skipped/UpstreamFailed",
+        FINISHED: GO,
+    },
+    "Skipped/UpstreamCancelled": {
+        SUCCEEDED: "Skipped/UpstreamCancelled",
+        FAILED: "Skipped/UpstreamCancelled",
+        FINISHED: GO,
+    },
+    "Skipped/NotNeeded": {
+        SUCCEEDED: "Skipped/NotNeeded",
+        FAILED: "Skipped/NotNeeded",
+        FINISHED: GO,
+    },
+}
+CELLS = [(end, when, fate) for end, row in FATES.items() for when, fate in row.items()]
+HAPPENED = {
+    end: plans.outside(source, when)
+    for end, source, when in [
+        ("Skipped/UpstreamFailed", "bad", SUCCEEDED),
+        ("Skipped/UpstreamCancelled", "cancelled", SUCCEEDED),
+        ("Skipped/NotNeeded", "good", FAILED),
+    ]
+}
+"""How a job comes to be skipped, given roots that ended in each way."""
+
+
+async def _make_roots(
+    harness: Harness, worker: Worker, fate_of_others: Outcome = Outcome.SUCCEEDED
+) -> dict[str, str]:
+    """End a root of its own in every way; give the name of each."""
+    await harness.submit(plans.job("good"))
+    await harness.submit(plans.job("bad"))
+    await worker.run_all({"bad": Outcome.FAILED, "up": fate_of_others})
+    await harness.store.cancel(await harness.submit(plans.job("cancelled")))
+    for end, cause in HAPPENED.items():
+        await harness.submit(plans.job(end.replace("/", "-").lower(), outside=[cause]))
+    await harness.settle()
+    names = {end: end.replace("/", "-").lower() for end in HAPPENED}
+    return names | {"Succeeded": "good", "Failed/ExitCode": "bad", "Cancelled": "cancelled"}
+
+
+@pytest.mark.parametrize(("end", "when", "fate"), CELLS)
+async def test_job_is_decided_by_a_root_that_has_ended(
+    harness: Harness, worker: Worker, end: str, when: Condition, fate: str
+) -> None:
+    names = await _make_roots(harness, worker)
+    root = await harness.submit(plans.job("down", outside=[plans.outside(names[end], when)]))
+    await harness.settle()
+    assert await harness.stand(root) == fate
+
+
+@pytest.mark.parametrize(("end", "when", "fate"), CELLS)
+async def test_job_is_decided_by_a_root_that_ends_later(
+    harness: Harness, worker: Worker, end: str, when: Condition, fate: str
+) -> None:
+    root = await harness.submit(plans.job("down", outside=[plans.outside("up", when)]))
+    cause = [HAPPENED[end]] if end in HAPPENED else []
+    up = await harness.submit(plans.job("up", outside=cause))
+    assert await harness.stand(root) == "Waiting/Upstream"
+    if end == "Cancelled":
+        await harness.store.cancel(up)
+    failed = end.startswith("Failed")
+    await _make_roots(harness, worker, Outcome.FAILED if failed else Outcome.SUCCEEDED)
+    await worker.run_all()
+    assert await harness.stand(up) == end
+    assert await harness.stand(root) == ("Succeeded" if fate == GO else fate)
+
+
+def _ending(end: str, when: Condition) -> plans.Plan:
+    """Plan a chain `first -> up -> down`, in which `up` ends so when `first` succeeds."""
+    cause = {"Skipped/NotNeeded": FAILED}.get(end, SUCCEEDED)
+    return plans.dag(first=task(), up=task(when={"first": cause}), down=task(when={"up": when}))
+
+
+@pytest.mark.parametrize("when", [SUCCEEDED, FAILED, FINISHED])
+@pytest.mark.parametrize(
+    ("end", "fates"),
+    [
+        ("Succeeded", {}),
+        ("Failed/ExitCode", {"up": Outcome.FAILED}),
+        ("Skipped/UpstreamFailed", {"first": Outcome.FAILED}),
+        ("Skipped/NotNeeded", {}),
+    ],
+)
+async def test_task_is_decided_by_another_of_its_workflow(
+    harness: Harness, worker: Worker, end: str, fates: dict[str, Outcome], when: Condition
+) -> None:
+    root = await harness.submit(_ending(end, when))
+    await worker.run_all(fates)
+    fate = FATES[end][when]
+    stands = await harness.stands(root)
+    assert (stands["up"], stands["down"]) == (end, "Succeeded" if fate == GO else fate)
+
+
+async def test_direct_downstreams_are_decided_with_the_end(
+    harness: Harness, worker: Worker
+) -> None:
+    plan = plans.dag(
+        a=task(), go=task("a"), no=task(when={"a": FAILED}), any=task(when={"a": FINISHED})
+    )
+    root = await harness.submit(plan)
+    await worker.end(await worker.claim_one())
+    stands = await harness.stands(root)
+    assert (stands["go"], stands["no"], stands["any"]) == (GO, "Skipped/NotNeeded", GO)
+
+
+async def test_job_waits_while_one_upstream_has_not_ended(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.dag(a=task(), b=task(), c=task("a", "b")))
+    claimed = await worker.claim_by_name()
+    await worker.fail(claimed["a"])
+    await harness.settle()
+    assert await harness.stand(root, "c") == "Waiting/Upstream"
+    await worker.end(claimed["b"])
+    assert await harness.stand(root, "c") == "Skipped/UpstreamFailed"
+
+
+WHENS = list(itertools.product([SUCCEEDED, FAILED, FINISHED], repeat=2))
+OUTCOMES = list(itertools.product([Outcome.SUCCEEDED, Outcome.FAILED], repeat=2))
+
+
+@pytest.mark.parametrize("whens", WHENS, ids=lambda whens: "-".join(whens))
+async def test_order_of_the_ends_does_not_matter(
+    harness: Harness, worker: Worker, whens: tuple[Condition, Condition]
+) -> None:
+    needs = dict(zip("ab", whens, strict=True))
+    for number, outcomes in enumerate(OUTCOMES):
+        seen = set()
+        for order in ("ab", "ba"):
+            plan = plans.dag(f"flow{number}{order}", a=task(), b=task(), c=task(when=needs))
+            root = await harness.submit(plan)
+            claimed = await worker.claim_by_name()
+            for name in order:
+                await worker.end(claimed[name], outcomes["ab".index(name)])
+            seen.add(await harness.stand(root, "c"))
+            await worker.run_all()
+        assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("needs", "fate"),
+    [
+        (["Skipped/NotNeeded", "Skipped/UpstreamFailed"], "Skipped/UpstreamFailed"),
+        (["Skipped/NotNeeded", "Cancelled"], "Skipped/UpstreamCancelled"),
+        (["Cancelled", "Failed/ExitCode"], "Skipped/UpstreamFailed"),
+        (["Succeeded", "Skipped/NotNeeded"], "Skipped/NotNeeded"),
+        (["Succeeded", "Succeeded"], GO),
+    ],
+)
+async def test_gravest_end_decides(
+    harness: Harness, worker: Worker, needs: list[str], fate: str
+) -> None:
+    names = await _make_roots(harness, worker)
+    wanted = sorted({names[end] for end in needs})
+    for number, order in enumerate(itertools.permutations(wanted)):
+        outside = [plans.outside(name) for name in order]
+        root = await harness.submit(plans.job(f"down{number}", outside=outside))
+        assert await harness.stand(root) == fate
+
+
+async def test_failed_branch_is_skipped_to_its_end(harness: Harness, worker: Worker) -> None:
+    chain = {f"t{i}": task(f"t{i - 1}") for i in range(1, 20)}
+    root = await harness.submit(plans.dag(t0=task(), **chain))
+    await worker.fail(await worker.claim_one())
+    await harness.settle()
+    stands = await harness.stands(root)
+    assert {stands[name] for name in chain} == {"Skipped/UpstreamFailed"}
+    assert stands["flow"] == "Failed/MemberFailed"
+
+
+async def test_nothing_of_a_failed_branch_is_claimed_before_it_is_settled(
+    harness: Harness, worker: Worker
+) -> None:
+    plan = plans.dag(a=task(), b=task("a"), c=task("b"), d=task(when={"c": FINISHED}))
+    root = await harness.submit(plan)
+    await worker.fail(await worker.claim_one())
+    assert not await worker.claim()
+    assert await _steps(harness) >= 2
+    assert await harness.stand(root, "d") == GO
+
+
+async def _steps(harness: Harness) -> int:
+    """Settle in the smallest steps; count those that moved something."""
+    steps = 0
+    while await harness.store.settle(1):
+        steps += 1
+    return steps
+
+
+async def test_both_arms_of_a_diamond_are_waited_for(harness: Harness, worker: Worker) -> None:
+    plan = plans.dag(top=task(), left=task("top"), right=task("top"), end=task("left", "right"))
+    root = await harness.submit(plan)
+    await worker.end(await worker.claim_one())
+    arms = await worker.claim_by_name()
+    await worker.end(arms["right"])
+    assert not await worker.claim()
+    await worker.end(arms["left"])
+    assert (await worker.claim_one()).name == "end"
+    assert await _ended(harness, root) == {"top", "left", "right"}
+
+
+async def _ended(harness: Harness, root: JobId) -> set[str]:
+    rows = await harness.rows(root)
+    return {name for name, row in rows.items() if row.finished_at is not None}

@@ -1,0 +1,202 @@
+"""Upstreams that are other roots: bound by name, once, to the newest."""
+
+import re
+
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.harness import Harness
+from tests.store.behaviour.plans import task
+from tests.store.behaviour.worker import Worker
+from workron.core import errors
+from workron.core.plan import Kind
+from workron.core.verdict import Condition
+from workron.store.protocol import Outcome
+
+
+def _down(*names: str, name: str = "down") -> plans.Plan:
+    return plans.job(name, outside=[plans.outside(up) for up in names])
+
+
+async def test_job_waits_for_a_root_that_exists(harness: Harness, worker: Worker) -> None:
+    await harness.submit(plans.job("up"))
+    root = await harness.submit(_down("up"))
+    assert await harness.stand(root) == "Waiting/Upstream"
+    await worker.end(await worker.claim_one())
+    assert await harness.stand(root) == "Queued"
+
+
+async def test_job_waits_for_a_root_that_comes_later(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(_down("up"))
+    assert await harness.stand(root) == "Waiting/Upstream"
+    await harness.submit(plans.job("up"))
+    assert await harness.stand(root) == "Waiting/Upstream"
+    await worker.end(await worker.claim_one())
+    assert await harness.stand(root) == "Queued"
+
+
+async def test_job_is_queued_when_its_upstream_root_has_ended(
+    harness: Harness, worker: Worker
+) -> None:
+    await harness.submit(plans.job("up"))
+    await worker.run_all()
+    root = await harness.submit(_down("up"))
+    assert await harness.stand(root) == "Queued"
+
+
+async def test_job_waits_for_the_whole_of_a_workflow(harness: Harness, worker: Worker) -> None:
+    await harness.submit(plans.dag("up", a=task(), b=task("a")))
+    root = await harness.submit(
+        plans.job("down", outside=[plans.outside("up", kind=Kind.WORKFLOW)])
+    )
+    await worker.end(await worker.claim_one())
+    await harness.settle()
+    assert await harness.stand(root) == "Waiting/Upstream"
+    await worker.end(await worker.claim_one())
+    await harness.settle()
+    assert await harness.stand(root) == "Queued"
+
+
+async def test_tasks_wait_for_a_root_of_their_own(harness: Harness, worker: Worker) -> None:
+    plan = plans.dag(a=task(outside=[plans.outside("up")], count=2), b=task())
+    root = await harness.submit(plan)
+    assert [one.name for one in await worker.claim(5)] == ["b"]
+    await harness.submit(plans.job("up"))
+    await worker.end(await worker.claim_one())
+    assert await harness.stand(root, "a[1]") == "Queued"
+
+
+async def test_all_of_several_roots_are_waited_for(harness: Harness, worker: Worker) -> None:
+    await harness.submit(plans.job("one"))
+    await worker.run_all()
+    await harness.submit(plans.job("two"))
+    root = await harness.submit(_down("one", "two", "three"))
+    await worker.run_all()
+    assert await harness.stand(root) == "Waiting/Upstream"
+    await harness.submit(plans.job("three"))
+    await worker.run_all()
+    assert await harness.stand(root) == "Succeeded"
+
+
+@pytest.mark.parametrize("is_upstream_first", [True, False])
+async def test_roots_of_one_call_bind_to_each_other(
+    harness: Harness, worker: Worker, is_upstream_first: bool
+) -> None:
+    wanted = [plans.job("up"), _down("up")]
+    if not is_upstream_first:
+        wanted.reverse()
+    await harness.store.submit(wanted)
+    assert (await worker.claim_one()).name == "up"
+    assert not await worker.claim()
+    await worker.run_all()
+
+
+async def test_other_kinds_and_namespaces_of_the_name_do_not_count(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(_down("up"))
+    await harness.submit(plans.dag("up", a=task()))
+    await harness.submit(plans.job("up", namespace="elsewhere"))
+    await worker.run_all()
+    await (await harness.worker(namespace="elsewhere")).run_all()
+    assert await harness.stand(root) == "Waiting/Upstream"
+
+
+async def test_newest_root_of_the_name_counts(harness: Harness, worker: Worker) -> None:
+    await harness.submit(plans.job("up"))
+    await worker.run_all({"up": Outcome.FAILED})
+    await harness.submit(plans.job("up"))
+    root = await harness.submit(_down("up"))
+    assert await harness.stand(root) == "Waiting/Upstream"
+    await worker.run_all()
+    assert await harness.stand(root) == "Succeeded"
+
+
+async def test_later_roots_of_the_name_do_not_count(harness: Harness, worker: Worker) -> None:
+    await harness.submit(plans.job("up"))
+    held = await worker.claim_one()
+    root = await harness.submit(_down("up"))
+    await harness.submit(plans.job("up", digest="other"), supersedes=True)
+    await worker.end(await worker.claim_one(), Outcome.FAILED)
+    await harness.settle()
+    assert await harness.stand(root) == "Waiting/Upstream"
+    await worker.end(held)
+    assert await harness.stand(root) == "Queued"
+
+
+async def test_many_wait_for_one_name(harness: Harness, worker: Worker) -> None:
+    roots = [await harness.submit(_down("up", name=f"down{i}")) for i in range(100)]
+    await harness.submit(plans.job("up"))
+    await worker.end(await worker.claim_one())
+    assert {await harness.stand(root) for root in roots} == {"Queued"}
+
+
+async def test_job_that_waits_for_itself_is_refused(harness: Harness) -> None:
+    with pytest.raises(errors.GraphError, match="down"):
+        await harness.store.submit([_down("down")])
+    assert not await harness.store.roots()
+
+
+async def test_cycle_is_refused_and_printed(harness: Harness) -> None:
+    await harness.submit(_down("b", name="a"))
+    await harness.submit(_down("c", name="b"))
+    with pytest.raises(errors.GraphError) as refusal:
+        await harness.store.submit([_down("a", name="c")])
+    ring = re.search(r"\b[abc] -> [abc] -> [abc] -> [abc]\b", str(refusal.value))
+    assert ring is not None
+    assert ring[0].startswith(ring[0][-1])
+    assert len(await harness.store.roots()) == 2
+
+
+async def test_cycle_in_one_call_is_refused_whole(harness: Harness) -> None:
+    with pytest.raises(errors.GraphError):
+        await harness.store.submit([plans.job("fine"), _down("b", name="a"), _down("a", name="b")])
+    assert not await harness.store.roots()
+
+
+async def test_cycle_through_a_workflow_is_refused(harness: Harness) -> None:
+    outside = [plans.outside("job")]
+    await harness.submit(plans.dag("flow", a=task(), b=task("a", outside=outside)))
+    back = plans.job("job", outside=[plans.outside("flow", kind=Kind.WORKFLOW)])
+    with pytest.raises(errors.GraphError):
+        await harness.store.submit([back])
+
+
+async def test_everything_else_goes_on_when_a_cycle_was_refused(
+    harness: Harness, worker: Worker
+) -> None:
+    waiting = await harness.submit(_down("b", name="a"))
+    with pytest.raises(errors.GraphError):
+        await harness.store.submit([_down("a", name="b")])
+    await harness.submit(plans.job("b", digest="other"))
+    await worker.run_all()
+    assert await harness.stand(waiting) == "Succeeded"
+
+
+async def test_no_cycle_is_seen_where_an_older_root_of_the_name_ended(
+    harness: Harness, worker: Worker
+) -> None:
+    await harness.submit(plans.job("a"))
+    await worker.run_all()
+    await harness.submit(_down("a", name="b"))
+    root = await harness.submit(_down("b", name="a"))
+    await worker.run_all()
+    assert await harness.stand(root) == "Succeeded"
+
+
+async def test_result_of_a_root_is_an_input(harness: Harness, worker: Worker) -> None:
+    await harness.submit(plans.job("up"))
+    await harness.submit(_down("up"))
+    await worker.end(await worker.claim_one(), result={"n": 1})
+    assert (await worker.claim_one()).inputs == {"up": {"n": 1}}
+
+
+async def test_job_is_skipped_when_its_cancelled_upstream_was_never_run(
+    harness: Harness,
+) -> None:
+    up = await harness.submit(plans.job("up"))
+    down = plans.job("down", outside=[plans.outside("up", Condition.SUCCEEDED)])
+    root = await harness.submit(down)
+    await harness.store.cancel(up)
+    await harness.settle()
+    assert await harness.stand(root) == "Skipped/UpstreamCancelled"

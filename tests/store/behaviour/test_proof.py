@@ -1,0 +1,104 @@
+"""`overlap: Forbid`: a lost claim waits until its worker's death is proven."""
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.harness import Harness
+from tests.store.behaviour.plans import task
+from tests.store.behaviour.worker import Worker
+from workron.core.ids import JobId
+
+
+async def _lose(harness: Harness, worker: Worker) -> JobId:
+    root = await harness.submit(plans.job(needs_proof=True))
+    await worker.claim_one()
+    await harness.reap(worker)
+    return root
+
+
+async def test_lost_job_waits_when_the_death_is_not_proven(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await _lose(harness, worker)
+    assert await harness.stand(root) == "Waiting/AwaitingProof"
+    assert not await (await harness.worker("other")).claim()
+
+
+async def test_lost_job_is_queued_at_once_when_the_death_is_proven(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job(needs_proof=True))
+    await worker.claim_one()
+    reaped = await harness.store.reap(worker.session.worker, beats=None)
+    assert list(reaped.requeued) == [root]
+    assert await harness.stand(root) == "Queued"
+
+
+async def test_lost_job_is_queued_when_a_newer_boot_registers(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await _lose(harness, worker)
+    again = await harness.worker()
+    claimed = await again.claim_one()
+    assert claimed.job == root
+    assert (claimed.attempt, claimed.losses) == (2, 1)
+
+
+async def test_lost_job_is_queued_when_the_proof_comes_later(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await _lose(harness, worker)
+    await harness.store.reap(worker.session.worker, beats=None)
+    assert await harness.stand(root) == "Queued"
+
+
+async def test_lost_job_waits_on_when_another_worker_registers(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await _lose(harness, worker)
+    await harness.worker("other")
+    await harness.worker("worker", pool="large")
+    assert await harness.stand(root) == "Waiting/AwaitingProof"
+
+
+async def test_only_jobs_that_need_proof_wait_for_it(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.dag(a=task(needs_proof=True), b=task()))
+    await worker.claim(2)
+    await harness.reap(worker)
+    stands = await harness.stands(root)
+    assert (stands["a"], stands["b"]) == ("Waiting/AwaitingProof", "Queued")
+
+
+async def test_released_job_needs_no_proof(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.job(needs_proof=True))
+    await worker.release(await worker.claim_one())
+    assert await harness.stand(root) == "Queued"
+
+
+async def test_job_without_proof_ends_when_cancelled(harness: Harness, worker: Worker) -> None:
+    root = await _lose(harness, worker)
+    await harness.store.cancel(root)
+    assert await harness.stand(root) == "Cancelled"
+    await harness.worker()
+    assert await harness.stand(root) == "Cancelled"
+
+
+async def test_job_waits_for_both_when_it_is_held_and_unproven(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await _lose(harness, worker)
+    await harness.store.hold(root)
+    await harness.store.resume(root)
+    assert await harness.stand(root) == "Waiting/AwaitingProof"
+    await harness.store.hold(root)
+    again = await harness.worker()
+    assert not await again.claim()
+    await harness.store.resume(root)
+    assert (await again.claim_one()).job == root
+
+
+async def test_job_fails_without_proof_when_it_was_lost_too_often(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job(needs_proof=True, max_losses=0))
+    await worker.claim_one()
+    await harness.reap(worker)
+    assert await harness.stand(root) == "Failed/WorkerLost"

@@ -1,0 +1,207 @@
+"""What can be asked of a store."""
+
+from datetime import timedelta
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.harness import Harness
+from tests.store.behaviour.plans import task
+from tests.store.behaviour.worker import Worker
+from workron.core.ids import JobId
+from workron.core.plan import Kind
+from workron.core.states import Reason, State
+from workron.core.verdict import Condition
+from workron.store.protocol import Outcome
+
+NOBODY = JobId(1)
+
+
+async def test_found_root_is_as_it_was_submitted(harness: Harness) -> None:
+    metadata = {"labels": {"team": "red"}, "annotations": {"n": "ü"}}
+    plan = plans.dag("flow", {"digest": "abc", "metadata": metadata}, a=task(count=3))
+    root = await harness.submit(plan)
+    row = await harness.store.find(plans.NAMESPACE, Kind.WORKFLOW, "flow")
+    assert row is not None
+    assert (row.root, row.last, row.uid) == (root, root + 4, plan.identity.uid)
+    assert (row.namespace, row.kind, row.name) == (plans.NAMESPACE, Kind.WORKFLOW, "flow")
+    assert (row.digest, row.metadata) == ("abc", metadata)
+    assert row.submitted_at == harness.ground.clock.now()
+
+
+async def test_ended_root_is_found(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.job())
+    await worker.run_all()
+    row = await harness.store.find(plans.NAMESPACE, Kind.JOB, "job")
+    assert row is not None
+    assert row.root == root
+
+
+async def test_nothing_is_found_when_a_name_is_only_waited_for(harness: Harness) -> None:
+    await harness.submit(plans.job("down", outside=[plans.outside("up")]))
+    assert await harness.store.find(plans.NAMESPACE, Kind.JOB, "up") is None
+    assert await harness.store.find(plans.NAMESPACE, Kind.WORKFLOW, "down") is None
+    assert await harness.store.find("elsewhere", Kind.JOB, "down") is None
+
+
+async def test_roots_are_listed_newest_first(harness: Harness) -> None:
+    submitted = [await harness.submit(plans.job(name)) for name in "abc"]
+    assert [row.root for row in await harness.store.roots()] == submitted[::-1]
+
+
+async def test_roots_of_one_namespace_are_listed_alone(harness: Harness) -> None:
+    await harness.submit(plans.job("a"))
+    other = await harness.submit(plans.job("a", namespace="elsewhere"))
+    assert [row.root for row in await harness.store.roots("elsewhere")] == [other]
+    assert not await harness.store.roots("nowhere")
+
+
+async def test_nothing_is_shown_of_a_root_that_is_not_there(harness: Harness) -> None:
+    assert not await harness.store.jobs(NOBODY)
+    assert not await harness.store.specs(NOBODY)
+    assert not await harness.store.edges(NOBODY)
+    assert not await harness.store.attempts(NOBODY)
+    assert not await harness.store.blockers(NOBODY)
+    assert not (await harness.store.progress(NOBODY)).counts
+    assert await harness.store.result(NOBODY) is None
+    assert await harness.store.output(NOBODY) == b""
+
+
+async def test_answer_is_no_when_the_root_is_not_there(harness: Harness) -> None:
+    assert not await harness.store.cancel(NOBODY)
+    assert not await harness.store.hold(NOBODY)
+    assert not await harness.store.resume(NOBODY)
+
+
+async def test_jobs_show_where_they_belong(harness: Harness) -> None:
+    plan = plans.dag("flow", {"priority": 4}, a=task(pool="large"))
+    root = await harness.submit(plan)
+    flow, row = await harness.store.jobs(root)
+    assert (flow.kind, flow.name, flow.member_of) == (Kind.WORKFLOW, "flow", None)
+    assert (row.kind, row.name, row.member_of) == (Kind.JOB, "a", root)
+    assert (row.pool, row.priority, row.root) == ("large", 4, root)
+    assert (row.due, row.started_at, row.finished_at) == (None, None, None)
+    assert (row.worker, row.exit_code, row.message) == (None, None, None)
+
+
+async def test_ended_job_shows_when_it_started_and_finished(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job())
+    started = harness.ground.clock.now()
+    claimed = await worker.claim_one()
+    await harness.advance(timedelta(seconds=3))
+    await worker.end(claimed)
+    row = await harness.row(root)
+    assert (row.started_at, row.finished_at) == (started, started + timedelta(seconds=3))
+
+
+async def test_specs_are_given_back(harness: Harness) -> None:
+    root = await harness.submit(plans.dag(a=task(count=2), b=task()))
+    specs = await harness.store.specs(root)
+    run_a, run_b = {"command": "run a"}, {"command": "run b"}
+    assert list(specs.values()) == [{"tasks": 2}, run_a, run_a, run_a, run_b]
+    assert list(specs) == [root + offset for offset in range(5)]
+    assert specs[JobId(root + 2)] is specs[JobId(root + 3)]
+
+
+async def test_edges_are_given_back(harness: Harness) -> None:
+    up = await harness.submit(plans.job("up"))
+    plan = plans.dag(
+        a=task(outside=[plans.outside("up", Condition.FINISHED)]),
+        b=task(when={"a": Condition.FAILED}),
+    )
+    root = await harness.submit(plan)
+    assert set(await harness.store.edges(root)) == {
+        (up, root + 1, "Finished"),
+        (root + 1, root + 2, "Failed"),
+    }
+
+
+async def test_edge_to_a_later_root_is_given_when_it_is_there(harness: Harness) -> None:
+    root = await harness.submit(plans.job("down", outside=[plans.outside("up")]))
+    assert not await harness.store.edges(root)
+    up = await harness.submit(plans.job("up"))
+    assert list(await harness.store.edges(root)) == [(up, root, "Succeeded")]
+
+
+async def test_blockers_are_listed_unfinished_first(harness: Harness, worker: Worker) -> None:
+    plan = plans.dag(a=task(), b=task(), c=task("a", when={"b": Condition.FINISHED}))
+    root = await harness.submit(plan)
+    claimed = await worker.claim_by_name()
+    await worker.end(claimed["a"])
+    blockers = await harness.store.blockers(JobId(root + 3))
+    assert [(one.name, one.job, one.condition, one.state) for one in blockers] == [
+        ("b", root + 2, "Finished", State.RUNNING),
+        ("a", root + 1, "Succeeded", State.SUCCEEDED),
+    ]
+
+
+async def test_name_that_is_not_there_yet_is_a_blocker(harness: Harness) -> None:
+    root = await harness.submit(plans.job("down", outside=[plans.outside("up")]))
+    (blocker,) = await harness.store.blockers(root)
+    assert (blocker.job, blocker.kind, blocker.name) == (None, Kind.JOB, "up")
+    assert (blocker.condition, blocker.state) == ("Succeeded", None)
+
+
+async def test_nothing_blocks_a_job_without_upstreams(harness: Harness) -> None:
+    assert not await harness.store.blockers(await harness.submit(plans.job()))
+
+
+async def test_attempts_are_listed_with_their_ends(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.job())
+    await worker.release(await worker.claim_one())
+    await worker.retry(await worker.claim_one(), delay_seconds=0)
+    await harness.promote()
+    claimed = await worker.claim_one()
+    await harness.advance(timedelta(seconds=2))
+    await worker.end(claimed, Outcome.FAILED, reason=Reason.SIGNAL, exit_code=137)
+    attempts = sorted(await harness.store.attempts(root), key=lambda one: one.attempt)
+    assert [one.outcome for one in attempts] == ["Released", "Retried", "Failed"]
+    last = attempts[-1]
+    assert (last.job, last.attempt, last.worker) == (root, 3, "worker")
+    assert (last.reason, last.exit_code) == (Reason.SIGNAL, 137)
+    assert last.finished_at - last.started_at == timedelta(seconds=2)
+
+
+async def test_running_attempt_is_not_listed(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.job())
+    await worker.claim_one()
+    assert not await harness.store.attempts(root)
+
+
+async def test_attempt_of_a_cancelled_job_is_listed(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.job())
+    claimed = await worker.claim_one()
+    await harness.store.cancel(root)
+    await worker.end(claimed)
+    assert [one.outcome for one in await harness.store.attempts(root)] == ["Cancelled"]
+
+
+async def test_progress_counts_commands_by_state(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.dag(a=task(count=4), b=task("a")))
+    one, two, *_ = await worker.claim(3)
+    await worker.end(one)
+    await worker.fail(two)
+    progress = await harness.store.progress(root)
+    assert {state: count for state, count in progress.counts.items() if count} == {
+        State.QUEUED: 1,
+        State.RUNNING: 1,
+        State.SUCCEEDED: 1,
+        State.FAILED: 1,
+        State.WAITING: 1,
+    }
+
+
+async def test_queue_counts_ready_jobs_by_pool(harness: Harness) -> None:
+    await harness.submit(plans.array(3))
+    await harness.submit(plans.dag("two", a=task(pool="large"), b=task("a")))
+    await harness.submit(plans.job("far", namespace="elsewhere"))
+    queue = {key: count for key, count in (await harness.store.queue()).items() if count}
+    assert queue == {
+        (plans.NAMESPACE, "default"): 3,
+        (plans.NAMESPACE, "large"): 1,
+        ("elsewhere", "default"): 1,
+    }
+
+
+async def test_wait_for_work_returns_when_there_is_none(harness: Harness) -> None:
+    await harness.store.wait_for_work(0.01)

@@ -1,0 +1,244 @@
+"""reap: a dead worker's claims come back, a live worker's never."""
+
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.harness import Harness
+from tests.store.behaviour.plans import task
+from tests.store.behaviour.worker import MANY, Worker
+from workron.core import errors
+from workron.core.states import Reason
+
+
+async def test_look_shows_each_worker_and_its_counter(harness: Harness, worker: Worker) -> None:
+    other = await harness.worker("other", pool="large")
+    before = await harness.beats_of(worker)
+    await worker.beat()
+    await worker.beat()
+    assert await harness.beats_of(worker) == before + 2
+    seen = {sighting.worker for sighting in await harness.store.look()}
+    assert seen == {worker.session.worker, other.session.worker}
+    assert {sighting.lease_seconds for sighting in await harness.store.look()} == {10}
+
+
+async def test_claim_comes_back_when_its_worker_stands_still(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job())
+    await worker.claim_one()
+    reaped = await harness.reap(worker)
+    assert reaped.was_reaped
+    assert (list(reaped.requeued), list(reaped.failed)) == ([root], [])
+    row = await harness.row(root)
+    assert (row.state, row.attempts, row.failures, row.losses) == ("Queued", 1, 0, 1)
+
+
+async def test_nothing_comes_back_when_the_worker_has_beaten(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job())
+    claimed = await worker.claim_one()
+    seen = await harness.beats_of(worker)
+    await worker.beat()
+    reaped = await harness.store.reap(worker.session.worker, beats=seen)
+    assert not reaped.was_reaped
+    assert not reaped.requeued
+    assert await harness.stand(root) == "Running"
+    await worker.end(claimed)
+    assert await harness.stand(root) == "Succeeded"
+
+
+async def test_reaped_worker_is_forgotten(harness: Harness, worker: Worker) -> None:
+    await harness.reap(worker)
+    assert not await harness.store.look()
+    with pytest.raises(errors.SessionError):
+        await worker.beat()
+    with pytest.raises(errors.SessionError):
+        await worker.claim()
+
+
+async def test_second_reap_finds_nothing(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.job())
+    await worker.claim_one()
+    beats = await harness.beats_of(worker)
+    await harness.store.reap(worker.session.worker, beats=beats)
+    again = await harness.store.reap(worker.session.worker, beats=beats)
+    assert not again.was_reaped
+    assert not again.requeued
+    assert (await harness.row(root)).losses == 1
+
+
+async def test_proven_death_is_not_guarded(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.job())
+    await worker.claim_one()
+    await worker.beat()
+    reaped = await harness.store.reap(worker.session.worker, beats=None)
+    assert reaped.was_reaped
+    assert list(reaped.requeued) == [root]
+
+
+async def test_other_workers_keep_their_claims(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.array(2))
+    lost = await worker.claim_one()
+    other = await harness.worker("other")
+    kept = await other.claim_one()
+    reaped = await harness.reap(worker)
+    assert list(reaped.requeued) == [lost.job]
+    assert [held.claim for held in (await other.beat()).held] == [kept.claim]
+    assert await harness.counts(root) == {"Queued": 1, "Running": 1}
+
+
+async def test_job_fails_when_it_was_lost_too_often(harness: Harness) -> None:
+    root = await harness.submit(plans.job(max_losses=2))
+    for number in range(3):
+        worker = await harness.worker(f"w{number}")
+        await worker.claim_one()
+        reaped = await harness.reap(worker)
+    assert (list(reaped.requeued), list(reaped.failed)) == ([], [root])
+    row = await harness.row(root)
+    assert (row.state, row.reason, row.losses) == ("Failed", Reason.WORKER_LOST, 3)
+
+
+async def test_downstream_is_skipped_when_the_worker_was_lost_too_often(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.dag(a=task(max_losses=0), b=task("a")))
+    await worker.claim_one()
+    await harness.reap(worker)
+    await harness.settle()
+    stands = await harness.stands(root)
+    assert stands["a"] == "Failed/WorkerLost"
+    assert stands["b"] == "Skipped/UpstreamFailed"
+
+
+async def test_no_loss_is_counted_when_several_fell_together(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.dag(a=task(count=3, max_losses=0)))
+    await worker.claim(3)
+    reaped = await harness.reap(worker)
+    assert len(reaped.requeued) == 3
+    rows = [row for row in await harness.store.jobs(root) if row.index is not None]
+    assert {(row.state, row.losses) for row in rows} == {("Queued", 0)}
+
+
+async def test_jobs_that_fell_together_are_tried_alone(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.array(3))
+    await worker.claim(3)
+    await harness.reap(worker)
+    heir = await harness.worker("heir")
+    for _ in range(3):
+        (claimed,) = await heir.claim(MANY)
+        assert not await heir.claim(MANY)
+        await heir.end(claimed)
+    await harness.settle()
+    assert await harness.stand(root) == "Succeeded"
+
+
+async def test_job_to_be_tried_alone_is_taken_before_others(
+    harness: Harness, worker: Worker
+) -> None:
+    fallen = await harness.submit(plans.array(2))
+    await worker.claim(2)
+    await harness.reap(worker)
+    await harness.submit(plans.job("urgent", priority=9))
+    heir = await harness.worker("heir")
+    (claimed,) = await heir.claim(MANY)
+    assert claimed.job > fallen
+    assert claimed.name == "work"
+
+
+async def test_busy_worker_gets_nothing_while_a_job_is_to_be_tried_alone(
+    harness: Harness, worker: Worker
+) -> None:
+    await harness.submit(plans.job("busy"))
+    busy = await harness.worker("busy")
+    held = await busy.claim_one()
+    await harness.submit(plans.array(2))
+    await worker.claim(2)
+    await harness.reap(worker)
+    await harness.submit(plans.job("other"))
+    assert not await busy.claim(MANY)
+    await busy.end(held)
+    assert [one.name for one in await busy.claim(MANY)] == ["work"]
+
+
+async def test_others_are_claimed_again_when_nothing_is_to_be_tried_alone(
+    harness: Harness, worker: Worker
+) -> None:
+    await harness.submit(plans.array(2))
+    await worker.claim(2)
+    await harness.reap(worker)
+    await harness.submit(plans.array(4, "next"))
+    one, two = await harness.worker("one"), await harness.worker("two")
+    assert len(await one.claim(MANY)) == 1
+    assert len(await two.claim(MANY)) == 1
+    three = await harness.worker("three")
+    assert len(await three.claim(MANY)) == 4
+
+
+async def test_loss_is_counted_when_a_job_tried_alone_falls(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.dag(a=task(count=2, max_losses=0)))
+    await worker.claim(2)
+    await harness.reap(worker)
+    heir = await harness.worker("heir")
+    poison = await heir.claim_one()
+    reaped = await harness.reap(heir)
+    assert list(reaped.failed) == [poison.job]
+    other = await harness.worker("other")
+    await other.end(await other.claim_one())
+    counts = await harness.counts(root)
+    assert counts == {"Failed/WorkerLost": 1, "Succeeded": 1}
+
+
+async def test_job_that_fell_alone_is_not_tried_alone(harness: Harness, worker: Worker) -> None:
+    await harness.submit(plans.job("one"))
+    await worker.claim_one()
+    await harness.reap(worker)
+    await harness.submit(plans.job("two"))
+    heir = await harness.worker("heir")
+    assert {one.name for one in await heir.claim(2)} == {"one", "two"}
+
+
+async def test_released_job_is_still_tried_alone(harness: Harness, worker: Worker) -> None:
+    await harness.submit(plans.array(2))
+    await worker.claim(2)
+    await harness.reap(worker)
+    heir = await harness.worker("heir")
+    await heir.release(await heir.claim_one())
+    assert len(await heir.claim(MANY)) == 1
+    assert not await heir.claim(MANY)
+
+
+async def test_lost_attempt_is_listed(harness: Harness) -> None:
+    root = await harness.submit(plans.job())
+    worker = await harness.worker("anna")
+    await worker.claim_one()
+    await harness.reap(worker)
+    (attempt,) = await harness.store.attempts(root)
+    assert (attempt.attempt, attempt.outcome, attempt.worker) == (1, "Lost", "anna")
+
+
+async def test_claims_come_back_when_the_row_of_their_worker_is_missing(
+    harness: Harness, worker: Worker
+) -> None:
+    if not harness.ground.is_lasting:
+        pytest.skip("memory has no back door to lose a row through")
+    root = await harness.submit(plans.array(3))
+    await worker.claim(3)
+    await harness.ground.meddle("DELETE FROM worker")
+    assert 0 < await harness.store.reap_orphans(2) <= 2
+    while await harness.store.reap_orphans(2):
+        pass
+    assert await harness.counts(root) == {"Queued": 3}
+
+
+async def test_no_claim_is_an_orphan_while_its_worker_is_there(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job())
+    await worker.claim_one()
+    assert await harness.store.reap_orphans(10) == 0
+    assert await harness.stand(root) == "Running"

@@ -1,0 +1,238 @@
+"""submit: what is acknowledged is stored, whole, once."""
+
+import asyncio
+import dataclasses
+from datetime import timedelta
+
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.harness import Harness
+from tests.store.behaviour.plans import task
+from tests.store.behaviour.worker import Worker
+from workron.core import errors
+from workron.core.plan import Kind
+from workron.core.states import State
+
+
+async def test_job_is_queued_when_it_has_no_upstreams(harness: Harness) -> None:
+    root = await harness.submit(plans.job("one"))
+    assert await harness.stands(root) == {"one": "Queued"}
+
+
+async def test_tasks_wait_when_they_have_upstreams(harness: Harness) -> None:
+    root = await harness.submit(plans.dag(a=task(), b=task("a")))
+    assert await harness.stands(root) == {
+        "flow": "Waiting/Upstream",
+        "a": "Queued",
+        "b": "Waiting/Upstream",
+    }
+
+
+async def test_answer_says_new_when_the_root_is(harness: Harness) -> None:
+    (submitted,) = await harness.store.submit([plans.job()])
+    assert submitted.is_new
+
+
+async def test_nothing_is_answered_when_nothing_is_submitted(harness: Harness) -> None:
+    assert not await harness.store.submit([])
+    assert not await harness.store.roots()
+
+
+async def test_jobs_have_the_ids_behind_their_root(harness: Harness) -> None:
+    root = await harness.submit(plans.dag(a=task(), b=task(count=2), c=task("b")))
+    rows = await harness.store.jobs(root)
+    assert [row.job - root for row in rows] == [0, 1, 2, 3, 4, 5]
+    assert [row.member_of and row.member_of - root for row in rows] == [None, 0, 0, 2, 2, 0]
+    assert [row.index for row in rows] == [None, None, None, 0, 1, None]
+
+
+async def test_later_roots_have_greater_ids(harness: Harness) -> None:
+    first = await harness.submit(plans.job("one"))
+    second = await harness.submit(plans.job("two"))
+    assert second > first
+
+
+async def test_plans_are_stored_in_order_when_several_are_given(harness: Harness) -> None:
+    wanted = [plans.job("one"), plans.dag(a=task()), plans.job("two")]
+    submitted = await harness.store.submit(wanted)
+    kinds = [(await harness.row(one.root)).kind for one in submitted]
+    names = [(await harness.row(one.root)).name for one in submitted]
+    assert kinds == [Kind.JOB, Kind.WORKFLOW, Kind.JOB]
+    assert names == ["one", "flow", "two"]
+
+
+async def test_nothing_is_stored_when_one_plan_is_refused(harness: Harness) -> None:
+    await harness.submit(plans.job("taken"))
+    good, bad = plans.job("good"), plans.job("taken", digest="other")
+    with pytest.raises(errors.NameTakenError, match="taken"):
+        await harness.store.submit([good, bad])
+    assert await harness.store.find(plans.NAMESPACE, Kind.JOB, "good") is None
+    assert len(await harness.store.roots()) == 1
+
+
+async def test_known_uid_is_acknowledged_as_it_is(harness: Harness) -> None:
+    plan = plans.job()
+    root = await harness.submit(plan)
+    (repeated,) = await harness.store.submit([dataclasses.replace(plan, digest="other")])
+    assert (repeated.root, repeated.is_new) == (root, False)
+    assert len(await harness.store.roots()) == 1
+
+
+async def test_known_uid_is_acknowledged_when_its_root_has_ended(
+    harness: Harness, worker: Worker
+) -> None:
+    plan = plans.job()
+    root = await harness.submit(plan)
+    await worker.run_all()
+    (repeated,) = await harness.store.submit([plan])
+    assert (repeated.root, repeated.is_new) == (root, False)
+
+
+async def test_known_uid_is_acknowledged_when_its_name_has_passed_on(harness: Harness) -> None:
+    plan = plans.job()
+    root = await harness.submit(plan)
+    await harness.submit(plans.again(plan, digest="other"), supersedes=True)
+    (repeated,) = await harness.store.submit([plan])
+    assert (repeated.root, repeated.is_new) == (root, False)
+
+
+async def test_batch_is_answered_in_order_when_a_part_is_known(harness: Harness) -> None:
+    known = plans.job("known")
+    root = await harness.submit(known)
+    answers = await harness.store.submit([plans.job("one"), known, plans.job("two")])
+    assert [answer.is_new for answer in answers] == [True, False, True]
+    assert answers[1].root == root
+
+
+async def test_unfinished_root_is_acknowledged_when_name_and_digest_are_equal(
+    harness: Harness,
+) -> None:
+    plan = plans.dag(a=task())
+    root = await harness.submit(plan)
+    (repeated,) = await harness.store.submit([plans.again(plan)])
+    assert (repeated.root, repeated.is_new) == (root, False)
+    assert len(await harness.store.roots()) == 1
+
+
+async def test_name_is_refused_when_its_unfinished_root_has_another_digest(
+    harness: Harness,
+) -> None:
+    await harness.submit(plans.job("mine"))
+    with pytest.raises(errors.NameTakenError, match="mine"):
+        await harness.store.submit([plans.job("mine", digest="other")])
+
+
+async def test_name_passes_on_when_the_newer_root_supersedes(
+    harness: Harness, worker: Worker
+) -> None:
+    older = await harness.submit(plans.job("mine"))
+    newer = await harness.submit(plans.job("mine", digest="other"), supersedes=True)
+    found = await harness.store.find(plans.NAMESPACE, Kind.JOB, "mine")
+    assert found is not None
+    assert found.root == newer
+    await worker.run_all()
+    assert await harness.stand(older) == await harness.stand(newer) == "Succeeded"
+
+
+async def test_superseding_submission_is_acknowledged_when_nothing_differs(
+    harness: Harness,
+) -> None:
+    plan = plans.job()
+    root = await harness.submit(plan)
+    (repeated,) = await harness.store.submit([plans.again(plan)], supersedes=True)
+    assert (repeated.root, repeated.is_new) == (root, False)
+
+
+@pytest.mark.parametrize("digest", ["first", "other"])
+async def test_name_is_free_when_its_root_has_ended(
+    harness: Harness, worker: Worker, digest: str
+) -> None:
+    plan = plans.job()
+    older = await harness.submit(plan)
+    await worker.run_all()
+    newer = await harness.submit(plans.again(plan, digest=digest))
+    assert newer != older
+    assert await harness.stand(newer) == "Queued"
+
+
+async def test_equal_names_are_apart_when_kind_or_namespace_differ(harness: Harness) -> None:
+    await harness.submit(plans.job("same"))
+    await harness.submit(plans.job("same", digest="b", namespace="elsewhere"))
+    await harness.submit(plans.dag("same", {"digest": "c"}, a=task()))
+    assert len(await harness.store.roots()) == 3
+
+
+async def test_jobs_wait_when_submitted_as_suspended(harness: Harness, worker: Worker) -> None:
+    plan = plans.dag("flow", {"is_suspended": True}, a=task(), b=task("a"))
+    root = await harness.submit(plan)
+    assert await harness.stand(root, "a") == "Waiting/Suspended"
+    assert await harness.stand(root, "b") == "Waiting/Suspended"
+    assert not await worker.claim()
+
+
+async def test_job_is_scheduled_when_its_start_lies_ahead(harness: Harness, worker: Worker) -> None:
+    start = harness.ground.clock.now() + timedelta(hours=1)
+    root = await harness.submit(plans.job(start_after=start))
+    row = await harness.row(root)
+    assert (row.state, row.reason, row.due) == (State.WAITING, "Scheduled", start)
+    assert not await worker.claim()
+
+
+async def test_job_is_queued_when_its_start_has_passed(harness: Harness) -> None:
+    start = harness.ground.clock.now() - timedelta(hours=1)
+    root = await harness.submit(plans.job(start_after=start))
+    assert await harness.stand(root) == "Queued"
+
+
+async def test_pool_is_made_when_it_is_missing(harness: Harness) -> None:
+    await harness.submit(plans.job(pool="large"))
+    assert (await harness.store.queue())[plans.NAMESPACE, "large"] == 1
+    worker = await harness.worker(pool="large")
+    assert (await worker.claim_one()).name == "job"
+
+
+async def test_one_root_is_stored_when_many_submit_the_same_at_once(harness: Harness) -> None:
+    plan = plans.dag(a=task(), b=task("a"))
+    stores = [await harness.another() for _ in range(5)]
+    answers = await asyncio.gather(
+        *(store.submit([plan if i % 2 else plans.again(plan)]) for i, store in enumerate(stores))
+    )
+    assert len({answer.root for (answer,) in answers}) == 1
+    assert sum(answer.is_new for (answer,) in answers) == 1
+
+
+async def test_one_root_is_stored_when_many_submit_different_content_at_once(
+    harness: Harness,
+) -> None:
+    stores = [await harness.another() for _ in range(5)]
+    answers = await asyncio.gather(
+        *(store.submit([plans.job(digest=str(i))]) for i, store in enumerate(stores)),
+        return_exceptions=True,
+    )
+    refused = [one for one in answers if isinstance(one, errors.NameTakenError)]
+    assert len(refused) == 4
+    assert len(await harness.store.roots()) == 1
+
+
+async def test_batches_pass_each_other_when_their_names_cross(harness: Harness) -> None:
+    one, two = await harness.another(), await harness.another()
+    for round_number in range(10):
+        names = [f"{letter}{round_number}" for letter in "abcd"]
+        await asyncio.gather(
+            one.submit([plans.job(name) for name in names]),
+            two.submit([plans.job(name) for name in reversed(names)]),
+        )
+    assert len(await harness.store.roots()) == 40
+
+
+@pytest.mark.parametrize("text", ["\0", "\ud800", "\U0001f9ea", "'; --", "\x7f\x1b[31m"])
+async def test_odd_text_is_given_back_or_refused_whole(harness: Harness, text: str) -> None:
+    plan = plans.job("odd", metadata={"labels": {"text": text}})
+    try:
+        root = await harness.submit(plan)
+    except errors.StoreDataError:
+        assert not await harness.store.roots()
+        return
+    (row,) = await harness.store.roots()
+    assert (row.root, row.metadata) == (root, {"labels": {"text": text}})

@@ -1,0 +1,148 @@
+"""Large graphs: wide in, wide out, long."""
+
+import dataclasses
+
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.harness import Harness
+from tests.store.behaviour.plans import task
+from tests.store.behaviour.worker import MANY, Worker, end_of, mint
+from workron.core.plan import WIDE
+from workron.store.protocol import Outcome
+
+WIDTH = 10_000
+
+
+async def test_fan_out_is_queued_with_the_end_of_its_upstream(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.dag(a=task(), b=task("a", count=WIDTH)))
+    assert (await harness.counts(root))["Waiting/Upstream"] == WIDTH
+    await worker.end(await worker.claim_one())
+    assert (await harness.counts(root))["Queued"] == WIDTH
+
+
+async def test_fan_in_goes_when_the_last_of_its_upstreams_ends(
+    harness: Harness, worker: Worker
+) -> None:
+    needs = [f"t{i}" for i in range(WIDTH)]
+    plan = plans.dag(**{name: task() for name in needs}, end=task(*needs))
+    root = await harness.submit(_without_inputs(plan))
+    last = await worker.claim_one()
+    await _finish(worker)
+    await harness.settle()
+    assert await harness.stand(root, "end") == "Waiting/Upstream"
+    await worker.end(last)
+    await harness.settle()
+    assert await harness.stand(root, "end") == "Queued"
+
+
+async def test_array_ends_when_the_last_of_its_elements_does(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.dag(a=task(count=WIDTH), b=task("a")))
+    last = await worker.claim_one()
+    await _finish(worker)
+    await harness.settle()
+    assert await harness.stand(root, "a") == "Running"
+    await worker.end(last)
+    await harness.settle()
+    stands = await harness.stands(root)
+    assert (stands["a"], stands["b"]) == ("Succeeded", "Queued")
+
+
+async def test_fan_out_is_skipped_in_bounded_steps(harness: Harness, worker: Worker) -> None:
+    plan = plans.dag(a=task(), b=task("a"), c=task("b", count=WIDTH), d=task("c"))
+    root = await harness.submit(plan)
+    await worker.fail(await worker.claim_one())
+    await harness.settle()
+    stands = await harness.stands(root)
+    assert (stands["c"], stands["d"]) == ("Skipped/UpstreamFailed",) * 2
+    assert (await harness.counts(root))["Skipped/UpstreamFailed"] == WIDTH + 2
+
+
+@pytest.mark.parametrize("width", [WIDE - 1, WIDE, WIDE + 1])
+async def test_fan_in_goes_on_either_side_of_the_width_that_is_summed(
+    harness: Harness, worker: Worker, width: int
+) -> None:
+    needs = [f"t{i}" for i in range(width)]
+    plan = plans.dag(**{name: task() for name in needs}, end=task(*needs))
+    root = await harness.submit(plan)
+    await worker.run_all()
+    assert await harness.stand(root) == "Succeeded"
+    assert await harness.stand(root, "end") == "Succeeded"
+
+
+async def test_wide_fan_in_is_skipped_when_one_of_many_fails(
+    harness: Harness, worker: Worker
+) -> None:
+    needs = [f"t{i}" for i in range(3 * WIDE)]
+    plan = plans.dag(**{name: task() for name in needs}, end=task(*needs))
+    root = await harness.submit(plan)
+    await worker.run_all({"t77": Outcome.FAILED})
+    assert await harness.stand(root, "end") == "Skipped/UpstreamFailed"
+
+
+async def test_pairs_of_arrays_are_one_edge_each(harness: Harness, worker: Worker) -> None:
+    plan = plans.dag(a=task(count=2000), b=task("a", count=2000, each=True))
+    root = await harness.submit(plan)
+    assert len(await harness.store.edges(root)) == 2000
+    for _ in range(4):
+        await _step(worker)
+    assert await harness.stand(root, "b") == "Succeeded"
+
+
+async def test_chain_of_a_thousand_is_run_one_by_one(harness: Harness, worker: Worker) -> None:
+    length = 1000
+    chain = {f"t{i}": task(f"t{i - 1}") for i in range(1, length)}
+    root = await harness.submit(plans.dag(t0=task(), **chain))
+    (claimed,) = await worker.claim()
+    for i in range(1, length):
+        completed = await worker.store.complete(worker.session.key, [end_of(claimed)], mint())
+        (claimed,) = completed.claimed
+        assert claimed.name == f"t{i}"
+    await worker.end(claimed)
+    await harness.settle()
+    assert await harness.stand(root) == "Succeeded"
+
+
+async def test_chain_of_a_thousand_is_skipped_to_its_end(harness: Harness, worker: Worker) -> None:
+    length = 1000
+    chain = {f"t{i}": task(f"t{i - 1}") for i in range(1, length)}
+    root = await harness.submit(plans.dag(t0=task(), **chain))
+    await worker.fail(await worker.claim_one())
+    await harness.settle()
+    assert (await harness.counts(root))["Skipped/UpstreamFailed"] == length - 1
+
+
+async def test_wide_workflow_is_cancelled_in_bounded_steps(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.dag(a=task(count=WIDTH), b=task("a")))
+    claimed = await worker.claim_one()
+    assert await harness.store.cancel(root)
+    assert not await worker.claim()
+    await worker.end(claimed)
+    await harness.settle()
+    assert await harness.counts(root) == {"Cancelled": WIDTH + 1}
+    assert await harness.stand(root) == "Cancelled"
+
+
+def _without_inputs(plan: plans.Plan) -> plans.Plan:
+    nodes = [dataclasses.replace(node, feeds_inputs=False) for node in plan.nodes]
+    return dataclasses.replace(plan, nodes=nodes)
+
+
+async def _finish(worker: Worker) -> None:
+    """Run all that is ready, in few round trips."""
+    while await _step(worker):
+        pass
+
+
+async def _step(worker: Worker) -> int:
+    claimed = await worker.claim(MANY)
+    await worker.store.complete(worker.session.key, [end_of(one) for one in claimed])
+    while await worker.store.settle(MANY):
+        pass
+    return len(claimed)

@@ -1,0 +1,75 @@
+"""Whether a row of the store says what the oracle says; called by `machine` after each step."""
+
+from typing import Any
+
+from tests.store.machine.oracle import Job, Oracle
+from workron.core.plan import Kind
+from workron.core.states import Reason, State
+from workron.store.protocol import JobRow
+
+
+def compare(oracle: Oracle, rows: list[JobRow], *, is_settled: bool) -> None:
+    """Compare one root. What has not been settled may still wait for its upstreams."""
+    for row in rows:
+        job = oracle.jobs[row.job]
+        compare_row = _compare_command if row.kind is Kind.JOB else _compare_group
+        compare_row(oracle, job, row, is_settled=is_settled)
+
+
+def _compare_command(oracle: Oracle, job: Job, row: JobRow, *, is_settled: bool) -> None:
+    shown, expected = _shown(row), _expected(job)
+    if shown == expected:
+        return
+    is_late = row.state is State.WAITING and row.reason is Reason.UPSTREAM and job.claim is None
+    assert is_late and not is_settled, f"{row.name}: {shown} is not {expected}"
+    assert (row.attempts, row.failures, row.losses) == (job.attempts, job.failures, job.losses)
+
+
+def _compare_group(oracle: Oracle, job: Job, row: JobRow, *, is_settled: bool) -> None:
+    if job.is_over and (is_settled or row.finished_at is not None):
+        assert (row.state, row.reason) == (job.state, job.reason), f"{row.name}: {row}"
+        return
+    assert row.state in {State.WAITING, State.RUNNING}, f"{row.name} is {row.state}"
+    members = [one for one in oracle.jobs.values() if _is_in(oracle, one, job)]
+    if any(one.state is State.RUNNING for one in members):
+        assert row.state is State.RUNNING
+    if all(one.state is State.QUEUED and not one.attempts for one in members):
+        assert row.state is State.WAITING
+
+
+def _is_in(oracle: Oracle, job: Job, group: Job) -> bool:
+    if job.root is not group.root or job.node.kind is not Kind.JOB:
+        return False
+    return group.node.kind is Kind.WORKFLOW or job.node.member_of == group.id - group.root.id
+
+
+def _expected(job: Job) -> dict[str, Any]:
+    reason = job.reason
+    if job.state is State.WAITING and not job.due:
+        reason = Reason.AWAITING_PROOF if job.lost_by else Reason.UPSTREAM
+        reason = Reason.SUSPENDED if job.is_held else reason
+    return {
+        "state": job.state,
+        "reason": reason,
+        "due": job.due,
+        "attempts": job.attempts,
+        "failures": job.failures,
+        "losses": job.losses,
+        "worker": job.crew.name if job.crew else None,
+        "pool": job.terms.pool,
+        "priority": job.root.plan.priority,
+    }
+
+
+def _shown(row: JobRow) -> dict[str, Any]:
+    return {
+        "state": row.state,
+        "reason": row.reason,
+        "due": row.due,
+        "attempts": row.attempts,
+        "failures": row.failures,
+        "losses": row.losses,
+        "worker": row.worker if row.state is State.RUNNING else None,
+        "pool": row.pool,
+        "priority": row.priority,
+    }

@@ -1,0 +1,338 @@
+"""What a store must do, in plain Python: no tables, no steps, every end passed on at once.
+
+Written from the words of the protocol and the design, not from the SQL, so that the two cannot
+share a mistake. Called by `machine`, which compares.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from workron.core.ids import ClaimId, Fence, JobId
+from workron.core.plan import Kind, Node, Plan, Terms
+from workron.core.states import Reason, State
+from workron.core.verdict import Condition
+from workron.store.protocol import Answer, Claimed, End, Mark, Outcome
+
+GRAVITY = [None, Reason.NOT_NEEDED, Reason.UPSTREAM_CANCELLED, Reason.UPSTREAM_FAILED]
+"""Reasons to skip, from harmless to grave."""
+
+
+@dataclass(eq=False)
+class Root:
+    """A submission."""
+
+    plan: Plan
+    id: JobId
+    is_held: bool = False
+    is_cancelled: bool = False
+
+
+@dataclass(eq=False)
+class Job:
+    """A command or a group, and all that has happened to it."""
+
+    id: JobId
+    root: Root
+    node: Node
+    terms: Terms
+    deadline: datetime | None
+    upstreams: list[tuple["Job", Condition]] = field(default_factory=list)
+    missing: list[tuple[Kind, str, Condition]] = field(default_factory=list)
+    state: State = State.WAITING
+    reason: Reason | None = Reason.UPSTREAM
+    due: datetime | None = None
+    is_alone: bool = False
+    is_held: bool = False
+    lost_by: "Crew | None" = None
+    attempts: int = 0
+    failures: int = 0
+    losses: int = 0
+    fence: Fence = Fence(0)
+    claim: ClaimId | None = None
+    crew: "Crew | None" = None
+    mark: Mark | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in {State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SKIPPED}
+
+    def end(self, state: State, reason: Reason | None = None) -> None:
+        self.state, self.reason, self.due = state, reason, None
+        self.claim = self.crew = self.mark = self.lost_by = None
+        self.is_held = False
+
+
+@dataclass(eq=False)
+class Crew:
+    """A worker's process."""
+
+    pool: str
+    name: str
+    is_draining: bool = False
+
+
+class Oracle:
+    """All jobs, and what each verb does to them."""
+
+    def __init__(self) -> None:
+        self.now = datetime.min
+        self.jobs: dict[JobId, Job] = {}
+        self.roots: list[Root] = []
+        self.names: dict[tuple[Kind, str], Root] = {}
+        self.fates: dict[ClaimId, Answer] = {}
+        """Of claims that are over: what a report on them is answered."""
+
+    # Submitting.
+
+    def standing(self, plan: Plan) -> Root | None:
+        """Find the root that a submission of this plan is acknowledged with."""
+        for root in self.roots:
+            if root.plan.identity.uid == plan.identity.uid:
+                return root
+        newest = self.unfinished(plan)
+        return newest if newest and newest.plan.digest == plan.digest else None
+
+    def unfinished(self, plan: Plan) -> Root | None:
+        newest = self.names.get((plan.identity.kind, plan.identity.name))
+        return newest if newest and not self.jobs[newest.id].is_over else None
+
+    def closes_a_cycle(self, plan: Plan) -> bool:
+        """Follow what this plan waits for, and what that waits for, back to its name."""
+        me = plan.identity.kind, plan.identity.name
+        names = [(other.kind, other.name) for other in plan.outside]
+        todo = [self.names[name] for name in names if name in self.names and name != me]
+        seen: set[Root] = set()
+        while todo:
+            root = todo.pop()
+            seen.add(root)
+            waiting = [job for job in self._of(root) if not job.is_over]
+            names += [(kind, name) for job in waiting for kind, name, _ in job.missing]
+            ups = {up.root for job in waiting for up, _ in job.upstreams if not up.is_over}
+            todo += ups - seen
+        return me in names
+
+    def submit(self, plan: Plan, base: JobId) -> None:
+        root = Root(plan, base)
+        self.roots.append(root)
+        for offset, node in enumerate(plan.nodes):
+            terms = plan.specs[node.spec].terms
+            seconds = terms.deadline_seconds
+            deadline = None if seconds is None else self.now + timedelta(seconds=seconds)
+            job = Job(JobId(base + offset), root, node, terms, deadline)
+            job.is_held = plan.is_suspended and node.kind is Kind.JOB
+            self.jobs[job.id] = job
+        self._link(root)
+        for job in self._of(root):
+            self.decide(job)
+
+    def _link(self, root: Root) -> None:
+        plan = root.plan
+        named = plan.identity.kind, plan.identity.name
+        self.names[named] = root
+        mine = list(self._of(root))
+        for edge in plan.edges:
+            mine[edge.downstream].upstreams.append((mine[edge.upstream], edge.condition))
+        for job in mine:
+            if job.node.member_of is not None and job.node.bearing is not None:
+                mine[job.node.member_of].upstreams.append((job, job.node.bearing))
+        for other in plan.outside:
+            mine[other.downstream].missing.append((other.kind, other.name, other.condition))
+        for job in self.jobs.values():
+            for kind, name, condition in list(job.missing):
+                if (bound := self.names.get((kind, name))) and (job in mine or bound is root):
+                    job.missing.remove((kind, name, condition))
+                    job.upstreams.append((self.jobs[bound.id], condition))
+
+    def _of(self, root: Root) -> Iterable[Job]:
+        return (self.jobs[JobId(root.id + i)] for i in range(len(root.plan.nodes)))
+
+    # Deciding.
+
+    def decide(self, job: Job) -> None:
+        """Let a waiting job go on, if nothing is left to wait for; and then what waits for it."""
+        if job.state is not State.WAITING or job.due or job.is_held or job.lost_by or job.missing:
+            return
+        if not all(up.is_over for up, _ in job.upstreams):
+            return
+        state, reason = self._verdict(job)
+        if state is not State.SUCCEEDED or job.node.kind is not Kind.JOB:
+            self.end(job, state, reason)
+        elif job.terms.start_after and job.terms.start_after > self.now:
+            job.reason, job.due = Reason.SCHEDULED, job.terms.start_after
+        else:
+            job.state, job.reason = State.QUEUED, None
+
+    def _verdict(self, job: Job) -> tuple[State, Reason | None]:
+        if job.root.is_cancelled:
+            return State.CANCELLED, None
+        bad = [(up.state, when) for up, when in job.upstreams if up.state is not State.SKIPPED]
+        if any(end == (State.FAILED, w) for end in bad for w in (Condition.MEMBER, Condition.TASK)):
+            return State.FAILED, Reason.MEMBER_FAILED
+        if job.node.kind is not Kind.JOB and any(state is State.CANCELLED for state, _ in bad):
+            return State.CANCELLED, None
+        gravest = max((_skip(up, when) for up, when in job.upstreams), default=0)
+        return (State.SKIPPED, GRAVITY[gravest]) if gravest else (State.SUCCEEDED, None)
+
+    def end(self, job: Job, state: State, reason: Reason | None = None) -> None:
+        job.end(state, reason)
+        for other in self.jobs.values():
+            if any(up is job for up, _ in other.upstreams):
+                self.decide(other)
+
+    # Claims.
+
+    def claimable(self, crew: Crew, count: int) -> list[Job]:
+        """List what a claim takes, in order."""
+        ready = [
+            job
+            for job in self.jobs.values()
+            if job.state is State.QUEUED and job.terms.pool == crew.pool
+        ]
+        ready.sort(key=lambda job: (-job.root.plan.priority, job.id))
+        alone = [job for job in ready if job.is_alone]
+        held = self.held(crew)
+        if crew.is_draining or any(job.is_alone for job in held) or (alone and held):
+            return []
+        return alone[: min(count, 1)] if alone else ready[:count]
+
+    def take(self, crew: Crew, claimed: Claimed) -> None:
+        job = self.jobs[claimed.job]
+        assert job.state is State.QUEUED
+        assert claimed.fence > job.fence
+        job.state, job.reason = State.RUNNING, None
+        job.attempts += 1
+        job.fence, job.claim, job.crew = claimed.fence, claimed.claim, crew
+
+    def held(self, crew: Crew) -> list[Job]:
+        return [job for job in self.jobs.values() if job.crew is crew]
+
+    def answer(self, crew: Crew, claim: ClaimId) -> Answer:
+        """Say what a report on a claim is answered."""
+        if any(job.claim == claim for job in self.held(crew)):
+            return Answer.ACCEPTED
+        return self.fates.get(claim, Answer.STALE)
+
+    def complete(self, end: End) -> None:
+        job = self._drop(end.claim, Answer.ALREADY)
+        mark = job.mark
+        job.mark = None
+        job.failures += end.outcome is not Outcome.SUCCEEDED
+        if self._obey(job, mark):
+            return
+        if end.outcome is Outcome.SUCCEEDED:
+            self.end(job, State.SUCCEEDED)
+        elif end.outcome is Outcome.FAILED:
+            self.end(job, State.FAILED, end.reason)
+        elif mark is Mark.HOLD:
+            self._wait(job, is_held=True)
+        else:
+            job.state, job.reason = State.WAITING, Reason.BACKOFF
+            job.due = self.now + timedelta(seconds=end.delay_seconds)
+
+    def release(self, claim: ClaimId) -> None:
+        job = self._drop(claim, Answer.ALREADY)
+        mark, job.mark = job.mark, None
+        if not self._obey(job, mark):
+            self._wait(job, is_held=mark is Mark.HOLD)
+
+    def reap(self, crew: Crew, *, is_proven: bool) -> list[Job]:
+        """Take all back; list what has failed by that."""
+        fallen = self.held(crew)
+        for job in fallen:
+            assert job.claim is not None
+            self._drop(job.claim, Answer.STALE)
+        for job in fallen:
+            mark, job.mark = job.mark, None
+            job.losses += len(fallen) == 1
+            job.is_alone |= len(fallen) > 1
+            if self._obey(job, mark):
+                continue
+            if job.losses > job.terms.max_losses:
+                self.end(job, State.FAILED, Reason.WORKER_LOST)
+                continue
+            job.lost_by = crew if job.terms.needs_proof and not is_proven else None
+            self._wait(job, is_held=mark is Mark.HOLD)
+        return [job for job in fallen if job.state is State.FAILED]
+
+    def prove(self, crews: Sequence[Crew]) -> None:
+        """Let go what waits for proof that these are dead."""
+        for job in [job for job in self.jobs.values() if job.lost_by in crews]:
+            job.lost_by = None
+            self.decide(job)
+
+    def _drop(self, claim: ClaimId, fate: Answer) -> Job:
+        self.fates[claim] = fate
+        (job,) = (job for job in self.jobs.values() if job.claim == claim)
+        job.claim = job.crew = None
+        return job
+
+    def _obey(self, job: Job, mark: Mark | None) -> bool:
+        if mark is Mark.CANCEL:
+            self.end(job, State.CANCELLED)
+        elif mark is Mark.EXPIRE:
+            self.end(job, State.FAILED, Reason.DEADLINE_EXCEEDED)
+        return mark in {Mark.CANCEL, Mark.EXPIRE}
+
+    def _wait(self, job: Job, *, is_held: bool) -> None:
+        job.state, job.reason, job.due = State.WAITING, Reason.UPSTREAM, None
+        job.is_held = is_held
+        self.decide(job)
+
+    # Whole roots, and time.
+
+    def cancel(self, root: Root) -> None:
+        root.is_cancelled = True
+        for job in self._commands(root):
+            if job.state is State.RUNNING:
+                job.mark = Mark.CANCEL
+            elif not job.is_over:
+                job.end(State.CANCELLED)
+        for job in list(self.jobs.values()):
+            self.decide(job)
+
+    def hold(self, root: Root) -> None:
+        for job in self._commands(root):
+            if job.state is State.RUNNING:
+                job.mark = job.mark or Mark.HOLD
+            elif not job.is_over:
+                self._wait_held(job)
+
+    def _wait_held(self, job: Job) -> None:
+        job.is_held = True
+        self._wait(job, is_held=True)
+
+    def resume(self, root: Root) -> None:
+        for job in self._commands(root):
+            if job.mark is Mark.HOLD:
+                job.mark = None
+            if job.is_held:
+                self._wait(job, is_held=False)
+
+    def _commands(self, root: Root) -> Sequence[Job]:
+        return [job for job in self._of(root) if job.node.kind is Kind.JOB]
+
+    def promote(self) -> None:
+        for job in self.jobs.values():
+            if job.due and job.due <= self.now:
+                job.state, job.reason, job.due = State.QUEUED, None, None
+
+    def expire(self) -> None:
+        for job in list(self.jobs.values()):
+            if job.is_over or not job.deadline or job.deadline > self.now:
+                continue
+            if job.state is not State.RUNNING:
+                self.end(job, State.FAILED, Reason.DEADLINE_EXCEEDED)
+            elif job.mark is not Mark.CANCEL:
+                job.mark = Mark.EXPIRE
+
+
+def _skip(up: Job, when: Condition) -> int:
+    """Say how gravely one end speaks against going, by the table of `when`."""
+    if when in {Condition.FINISHED, Condition.TASK, Condition.HANDLED_TASK}:
+        return 0
+    if up.state is State.SKIPPED:
+        return GRAVITY.index(up.reason)
+    if when is Condition.FAILED:
+        return 0 if up.state is State.FAILED else 1
+    return {State.SUCCEEDED: 0, State.CANCELLED: 2, State.FAILED: 3}[up.state]

@@ -1,0 +1,31 @@
+"""The same random walk over every store; WORKRON_EXAMPLES makes it longer, and another one."""
+
+import os
+from collections.abc import Callable
+
+import hypothesis
+import pytest
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.store.behaviour.grounds import Ground
+from tests.store.machine.machine import StoreMachine
+
+_ASKED = os.environ.get("WORKRON_EXAMPLES")
+
+SETTINGS = hypothesis.settings(
+    max_examples=int(_ASKED or 60),
+    stateful_step_count=40,
+    derandomize=_ASKED is None,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(hypothesis.HealthCheck),
+)
+
+
+@pytest.mark.timeout(0 if _ASKED else 300)
+def test_store_agrees_with_the_oracle(make_ground: Callable[[], Ground]) -> None:
+    class Machine(StoreMachine):
+        pass
+
+    Machine.make_ground = staticmethod(make_ground)
+    run_state_machine_as_test(Machine, settings=SETTINGS)

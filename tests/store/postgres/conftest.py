@@ -1,0 +1,43 @@
+"""What the tests of PostgreSQL may ask for: a stage, a role, and a store on a wire."""
+
+import random
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.store.postgres import roles
+from tests.store.postgres import wire as wires
+from tests.store.postgres.roles import Role
+from tests.store.postgres.stage import Stage
+from tests.store.postgres.wire import Wire
+from workron.store.postgres.store import PostgresStore, open_postgres
+
+
+@pytest.fixture
+async def stage(fresh_database: str) -> AsyncIterator[Stage]:
+    made = Stage(fresh_database)
+    try:
+        await made.raise_curtain()
+        yield made
+    finally:
+        await made.close()
+
+
+@pytest.fixture
+async def role(fresh_database: str) -> AsyncIterator[Role]:
+    async with roles.made_in(fresh_database) as made:
+        yield made
+
+
+@pytest.fixture
+async def wire(fresh_database: str) -> AsyncIterator[Wire]:
+    async with wires.made_to(fresh_database) as made:
+        yield made
+
+
+@pytest.fixture
+async def remote(wire: Wire) -> AsyncIterator[PostgresStore]:
+    """A store that reaches its database over the wire."""
+    store = await open_postgres(wire.dsn, rng=random.Random())
+    yield store
+    await store.close()

@@ -1,0 +1,80 @@
+"""A database role that may do what a worker may do. Made by the fixture `role` in conftest.py."""
+
+import contextlib
+import dataclasses
+import random
+import secrets
+from collections.abc import AsyncIterator
+from urllib import parse
+
+import asyncpg
+
+from tests.store.behaviour.worker import MANY, mint_boot
+from workron.store import protocol
+from workron.store.postgres.database import open_database
+from workron.store.postgres.worker import WorkerVerbs
+
+# A connection's first look at types reads the catalogues, which every role may.
+_REFUSED = asyncpg.InsufficientPrivilegeError
+
+
+@dataclasses.dataclass(frozen=True)
+class Role:
+    """Its name, and how to connect as it."""
+
+    name: str
+    dsn: str
+
+    async def connect(self) -> asyncpg.Connection:
+        return await asyncpg.connect(self.dsn)
+
+    @contextlib.asynccontextmanager
+    async def door(self) -> AsyncIterator[WorkerVerbs]:
+        """Open what a worker opens: its verbs, over a database that it knows nothing else of."""
+        database = await open_database(self.dsn, rng=random.Random(), connections=2)
+        try:
+            yield WorkerVerbs(database, database, lambda: None)
+        finally:
+            await database.close()
+
+
+@contextlib.asynccontextmanager
+async def made_in(dsn: str) -> AsyncIterator[Role]:
+    """Make a role in the cluster that can only do what `grant_worker` lets it do here."""
+    # Roles are the whole cluster's, which other test processes may share.
+    name, password = f"workron_test_{secrets.token_hex(6)}", secrets.token_hex(16)
+    admin = await asyncpg.connect(dsn)
+    try:
+        await admin.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{password}'")
+        await admin.execute("SELECT workron.grant_worker($1)", name)
+        yield Role(name, _as(dsn, name, password))
+    finally:
+        await admin.execute(f"DROP OWNED BY {name} CASCADE; DROP ROLE {name}")
+        await admin.close()
+
+
+def _as(dsn: str, name: str, password: str) -> str:
+    parts = parse.urlsplit(dsn)
+    host = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=f"{name}:{password}@{host}").geturl()
+
+
+async def allowed(connection: asyncpg.Connection, statements: list[str]) -> list[str]:
+    """List those statements that are not refused for want of a privilege."""
+    through = []
+    for statement in statements:
+        try:
+            await connection.execute(statement)
+        except _REFUSED:
+            continue
+        except asyncpg.PostgresError as cause:
+            through.append(f"{statement}: {cause}")
+        else:
+            through.append(statement)
+    return through
+
+
+async def register(
+    door: WorkerVerbs, token: str, name: str = "worker"
+) -> protocol.Session:
+    return await door.register(protocol.Registration(token, name, mint_boot(), slots=MANY))

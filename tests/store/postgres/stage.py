@@ -1,0 +1,222 @@
+"""Actors on one database, whose transactions a test interleaves by hand, without a sleep.
+
+An actor is a store on a single connection: between `begin` and `commit` whatever it does stays
+unseen and locked. `Stage.start` sets a second actor off and returns when it waits for a lock, or
+is through. `Stage.without` takes a lock out of the one function that has it, in this database
+only, so that a test can show what the lock is for. Made by conftest.py.
+"""
+
+import asyncio
+import dataclasses
+import random
+import re
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar, cast
+from uuid import UUID
+
+import asyncpg
+from asyncpg.pool import PoolConnectionProxy
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.harness import stand
+from tests.store.behaviour.worker import MANY, Worker, mint_boot
+from workron.core.ids import JobId
+from workron.core.plan import Plan
+from workron.store import protocol
+from workron.store.postgres import faults, statements
+from workron.store.postgres.database import Database
+from workron.store.postgres.maintain import MaintainerVerbs
+from workron.store.postgres.read import ReaderVerbs
+from workron.store.postgres.submit import SubmitVerbs
+from workron.store.postgres.worker import WorkerVerbs
+
+_T = TypeVar("_T")
+
+_LOOKS = 20_000
+_LOCK = re.compile(r" FOR (KEY SHARE|SHARE|UPDATE)( SKIP LOCKED)?| AND r\.claim = t\.claim .*(?= --)")
+_PLACES = ("waiting", "ready", "deferred", "running", "done")
+
+
+class Line(Database):
+    """One connection in the place of a pool; a deadlock is told, not tried again."""
+
+    def __init__(self, connection: asyncpg.Connection, url: str) -> None:
+        self.connection = connection
+        self.url = url
+
+    async def run(self, work: Callable[[PoolConnectionProxy], Awaitable[_T]]) -> _T:
+        try:
+            return await work(cast("PoolConnectionProxy", self.connection))
+        except asyncpg.DeadlockDetectedError:
+            raise
+        except faults.DRIVER as cause:
+            if faults.is_passing(cause):
+                return await self.run(work)
+            raise faults.translate(cause, self.url) from cause
+
+
+class Actor(WorkerVerbs, SubmitVerbs, MaintainerVerbs, ReaderVerbs):
+    """A store on one connection, whose transaction is in the hands of the test."""
+
+    def __init__(self, connection: asyncpg.Connection, url: str) -> None:
+        self.connection = connection
+        self.url = url
+        self.pid = connection.get_server_pid()
+        self.before_storing: Callable[[], Awaitable[None]] = _go_on
+        line = Line(connection, url)
+        WorkerVerbs.__init__(self, line, line, _stay_quiet)
+        SubmitVerbs.__init__(self, line, random.Random(), _stay_quiet)
+        MaintainerVerbs.__init__(self, line, _stay_quiet)
+        ReaderVerbs.__init__(self, line)
+
+    async def _store(self, *given: Any) -> list[JobId]:
+        await self.before_storing()
+        return await super()._store(*given)
+
+    async def begin(self) -> None:
+        self._transaction = self.connection.transaction()
+        await self._transaction.start()
+
+    async def commit(self) -> None:
+        await self._transaction.commit()
+
+    async def forbid(self, *ways: str) -> None:
+        """Keep this actor's plans from some ways to scan or to join."""
+        for way in ways:
+            await self.connection.execute(f"SET enable_{way} = off")
+
+    async def wait_for_work(self, timeout_seconds: float) -> None:
+        raise NotImplementedError
+
+    async def listen(self) -> None:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        await self.connection.close()
+
+
+def _stay_quiet() -> None:
+    """Ring for nobody."""
+
+
+async def _go_on() -> None:
+    """Let a submission store what it has reserved."""
+
+
+@dataclasses.dataclass
+class Hand(Worker):
+    """A worker whose transactions are in the hands of the test."""
+
+    store: Actor
+
+    async def begin(self) -> None:
+        await self.store.begin()
+
+    async def commit(self) -> None:
+        await self.store.commit()
+
+
+class Stage:
+    """A database, those who act on it, and one who only watches."""
+
+    def __init__(self, dsn: str) -> None:
+        self.dsn = dsn
+        self._actors: list[Actor] = []
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    async def raise_curtain(self) -> None:
+        self.watcher = await self.actor()
+        self.sql = self.watcher.connection
+        self.token = await self.watcher.ensure_pool(plans.NAMESPACE, "default")
+
+    async def actor(self) -> Actor:
+        connection = await asyncpg.connect(self.dsn)
+        # A deadlock that a test provokes is found sooner.
+        await connection.execute("SET deadlock_timeout = '20ms'")
+        self._actors.append(Actor(connection, self.dsn))
+        return self._actors[-1]
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for actor in self._actors:
+            actor.connection.terminate()
+
+    async def start(self, who: Actor | Hand, call: Coroutine[Any, Any, _T]) -> asyncio.Task[_T]:
+        """Set a call off; return when it waits for somebody's lock, or is through."""
+        actor = who.store if isinstance(who, Hand) else who
+        task = asyncio.create_task(call)
+        self._tasks.append(task)
+        for _ in range(_LOOKS):
+            if task.done() or await self._is_stuck(actor):
+                return task
+        raise AssertionError("the call neither waits for a lock nor ends")
+
+    async def _is_stuck(self, actor: Actor) -> bool:
+        return bool(
+            await self.sql.fetchval("SELECT cardinality(pg_blocking_pids($1)) > 0", actor.pid)
+        )
+
+    async def without(self, guard: str) -> None:
+        """Install every function that holds this guard again, its locks left out."""
+        mark = f"-- guard: {guard}"
+        texts = [text for text in statements.functions().values() if mark in text]
+        assert texts, f"no function has a line with {mark!r}"
+        for text in texts:
+            await self.sql.execute("\n".join(_weaken(line, mark) for line in text.splitlines()))
+
+    async def replace(self, verb: str, old: str, new: str) -> None:
+        """Install one function again, with other text at the one place where `old` matches."""
+        text, count = re.subn(old, new, statements.functions()[verb], flags=re.DOTALL)
+        assert count == 1, f"{old!r} is in {verb} {count} times"
+        await self.sql.execute(text)
+
+    async def worker(self, name: str = "worker") -> Hand:
+        """Register a worker that speaks through an actor of its own."""
+        actor = await self.actor()
+        return Hand(actor, await self.register(actor, name))
+
+    async def register(
+        self, by: Actor, name: str, *, boot: UUID | None = None, token: str | None = None
+    ) -> protocol.Session:
+        about = (token or self.token, name, boot or mint_boot())
+        return await by.register(protocol.Registration(*about, slots=MANY))
+
+    async def twin(self, hand: Hand) -> Hand:
+        """Let the same worker speak through a second actor."""
+        return Hand(await self.actor(), hand.session)
+
+    async def submit(self, *wanted: Plan) -> JobId:
+        return (await self.watcher.submit(wanted))[0].root
+
+    async def stands(self, root: JobId) -> dict[str, str]:
+        """Say of each job how it stands, such as `Skipped/NotNeeded`."""
+        return {row.name: stand(row) for row in await self.watcher.jobs(root)}
+
+    async def settle(self) -> None:
+        while await self.watcher.settle(MANY):
+            pass
+
+    async def misplaced(self) -> list[int]:
+        """List the jobs that are not in exactly one place."""
+        places = " UNION ALL ".join(f"SELECT job FROM workron.{place}" for place in _PLACES)
+        rows = await self.sql.fetch(
+            f"SELECT id FROM workron.job LEFT JOIN ({places}) p ON p.job = id "  # noqa: S608
+            "GROUP BY id HAVING count(p.job) <> 1"
+        )
+        return [row["id"] for row in rows]
+
+    async def stranded(self) -> int:
+        """Count the jobs that will wait for ever, once all ends are passed on."""
+        await self.settle()
+        assert not await self.misplaced()
+        return await self.watcher.audit(MANY)
+
+
+def _weaken(line: str, mark: str) -> str:
+    if mark not in line:
+        return line
+    weaker, count = _LOCK.subn("", line)
+    assert count == 1, f"this line holds no lock: {line}"
+    return weaker

@@ -1,0 +1,65 @@
+"""Rings between stores on one database: hints, which polling can do without."""
+
+import asyncio
+import random
+
+import pytest
+
+from tests.store.behaviour import plans
+from workron.store import postgres
+from workron.store.postgres.store import PostgresStore
+
+_LISTENERS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+    "AND query LIKE 'LISTEN%'"
+)
+
+
+async def _open(url: str) -> PostgresStore:
+    return await postgres.open_postgres(url, rng=random.Random())
+
+
+async def _wait_for_work(store: PostgresStore) -> asyncio.Task[None]:
+    """Have somebody wait for longer than the test may take."""
+    waiting = asyncio.create_task(store.wait_for_work(600.0))
+    await asyncio.sleep(0)
+    return waiting
+
+
+async def test_work_is_heard_of_when_another_store_was_given_it(fresh_database: str) -> None:
+    listener, other = await _open(fresh_database), await _open(fresh_database)
+    await listener.wait_for_work(0)
+    waiting = await _wait_for_work(listener)
+    await other.submit([plans.job()])
+    await waiting
+    await listener.close()
+    await other.close()
+
+
+async def test_work_is_heard_of_when_the_store_that_was_given_it_closes_at_once(
+    fresh_database: str,
+) -> None:
+    listener, other = await _open(fresh_database), await _open(fresh_database)
+    waiting = await _wait_for_work(listener)
+    await other.submit([plans.job()])
+    await other.close()
+    await waiting
+    await listener.close()
+
+
+async def test_work_is_heard_of_again_when_the_listener_was_cut_off(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workron.store.postgres.bell._AGAIN_SECONDS", 0)
+    listener, other = await _open(fresh_database), await _open(fresh_database)
+    await other._database.fetch(
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+    )
+    while await other._database.fetch_value(_LISTENERS) < 2:
+        await asyncio.sleep(0)
+    waiting = await _wait_for_work(listener)
+    await other.submit([plans.job()])
+    await waiting
+    await listener.close()
+    await other.close()

@@ -1,0 +1,223 @@
+"""Calls that were carried out while their answer was lost: repeated, they find what they did."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.worker import MANY, Worker, end_of, mint, mint_boot
+from tests.store.postgres.wire import Wire
+from workron.core import errors
+from workron.core.ids import JobId
+from workron.store import protocol
+from workron.store.postgres.store import PostgresStore
+from workron.store.protocol import Answer
+
+_T = TypeVar("_T")
+
+
+async def _repeat(wire: Wire, statement: str, call: Callable[[], Awaitable[_T]]) -> _T:
+    """Lose the answer to the first of two equal calls."""
+    wire.lose_answer_to(statement)
+    with pytest.raises(errors.StoreUnreachableError):
+        await call()
+    return await call()
+
+
+async def _worker(store: PostgresStore, name: str = "worker") -> Worker:
+    token = await store.ensure_pool(plans.NAMESPACE, "default")
+    return Worker(store, await store.register(_registration(token, name)))
+
+
+def _registration(token: str, name: str = "worker") -> protocol.Registration:
+    return protocol.Registration(token, name, mint_boot(), slots=MANY)
+
+
+async def _submit(store: PostgresStore, *wanted: plans.Plan) -> JobId:
+    return (await store.submit(wanted))[0].root
+
+
+async def _stand(store: PostgresStore, root: JobId) -> str:
+    return (await store.jobs(root))[0].state
+
+
+async def test_submit_is_acknowledged_when_its_answer_was_lost(
+    remote: PostgresStore, wire: Wire
+) -> None:
+    plan = plans.job()
+    (known,) = await _repeat(wire, "COMMIT", lambda: remote.submit([plan]))
+    assert not known.is_new
+    assert [root.root for root in await remote.roots()] == [known.root]
+
+
+async def test_registration_gives_the_same_session_when_its_answer_was_lost(
+    remote: PostgresStore, wire: Wire
+) -> None:
+    token = await remote.ensure_pool(plans.NAMESPACE, "default")
+    registration = _registration(token)
+    session = await _repeat(wire, "workron.register", lambda: remote.register(registration))
+    assert [one.worker for one in await remote.look()] == [session.worker]
+
+
+async def test_claim_gives_the_same_job_when_its_answer_was_lost(
+    remote: PostgresStore, wire: Wire
+) -> None:
+    await _submit(remote, plans.job("old"), plans.job("new"))
+    worker, claims = await _worker(remote), mint()
+    key = worker.session.key
+    (claimed,) = await _repeat(wire, "workron.claim", lambda: remote.claim(key, claims))
+    assert claimed.name == "old"
+    assert [held.job for held in (await worker.beat()).held] == [claimed.job]
+
+
+async def test_end_is_known_already_when_its_answer_was_lost(
+    remote: PostgresStore, wire: Wire
+) -> None:
+    root = await _submit(remote, plans.job())
+    worker = await _worker(remote)
+    claimed = await worker.claim_one()
+    answer = await _repeat(wire, "workron.complete", lambda: worker.end(claimed, result=1))
+    assert answer is Answer.ALREADY
+    assert await _stand(remote, root) == "Succeeded"
+    assert await remote.result(claimed.job) == 1
+
+
+async def test_end_gives_the_same_new_claim_when_its_answer_was_lost(
+    remote: PostgresStore, wire: Wire
+) -> None:
+    await _submit(remote, plans.job("one"), plans.job("two"), plans.job("three"))
+    worker, claims = await _worker(remote), mint()
+    end = end_of(await worker.claim_one())
+    completed = await _repeat(
+        wire, "workron.complete", lambda: remote.complete(worker.session.key, [end], claims)
+    )
+    assert [one.name for one in completed.claimed] == ["two"]
+    assert len((await worker.beat()).held) == 1
+
+
+async def test_retry_is_known_already_when_its_answer_was_lost(
+    remote: PostgresStore, wire: Wire
+) -> None:
+    root = await _submit(remote, plans.job())
+    worker = await _worker(remote)
+    claimed = await worker.claim_one()
+    answer = await _repeat(wire, "workron.complete", lambda: worker.retry(claimed))
+    assert answer is Answer.ALREADY
+    (row,) = await remote.jobs(root)
+    assert (row.reason, row.failures) == ("Backoff", 1)
+
+
+async def test_release_is_known_already_when_its_answer_was_lost(
+    remote: PostgresStore, wire: Wire
+) -> None:
+    await _submit(remote, plans.job())
+    worker = await _worker(remote)
+    claimed = await worker.claim_one()
+    answers = await _repeat(wire, "workron.release", lambda: worker.release(claimed))
+    assert answers == [Answer.ALREADY]
+
+
+async def test_release_is_known_already_when_another_has_the_job_by_now(
+    remote: PostgresStore, wire: Wire
+) -> None:
+    await _submit(remote, plans.job())
+    worker, other = await _worker(remote), await _worker(remote, "other")
+    claimed = await worker.claim_one()
+    wire.lose_answer_to("workron.release")
+    with pytest.raises(errors.StoreUnreachableError):
+        await worker.release(claimed)
+    anew = await other.claim_one()
+    assert await worker.release(claimed) == [Answer.ALREADY]
+    assert [held.claim for held in (await other.beat()).held] == [anew.claim]
+
+
+async def test_output_is_stored_once_when_its_answer_was_lost(
+    remote: PostgresStore, wire: Wire
+) -> None:
+    root = await _submit(remote, plans.job())
+    worker = await _worker(remote)
+    claim, key = (await worker.claim_one()).claim, worker.session.key
+    answer = await _repeat(
+        wire, "workron.append_output", lambda: remote.append_output(key, claim, 0, b"text")
+    )
+    assert answer is Answer.ALREADY
+    assert await remote.output(root) == b"text"
+
+
+async def test_beat_counts_again_when_its_answer_was_lost(
+    remote: PostgresStore, wire: Wire
+) -> None:
+    worker = await _worker(remote)
+    await _repeat(wire, "workron.beat", worker.beat)
+    assert [sighting.beats for sighting in await remote.look()] == [2]
+
+
+async def test_worker_has_left_when_the_answer_to_that_was_lost(
+    remote: PostgresStore, wire: Wire
+) -> None:
+    worker = await _worker(remote)
+    await _repeat(wire, "workron.leave", lambda: remote.leave(worker.session.key))
+    assert await remote.look() == []
+
+
+@pytest.mark.parametrize("statement", ["UPDATE workron.root SET cancelled", "sweep_step"])
+async def test_root_is_cancelled_when_the_answer_to_that_was_lost(
+    remote: PostgresStore, wire: Wire, statement: str
+) -> None:
+    root = await _submit(remote, plans.array(3))
+    wire.lose_answer_to(statement)
+    with pytest.raises(errors.StoreUnreachableError):
+        await remote.cancel(root)
+    await remote.cancel(root)
+    await _settle(remote)
+    assert {row.state for row in await remote.jobs(root)} == {"Cancelled"}
+
+
+@pytest.mark.parametrize("statement", ["UPDATE workron.root SET cancelled", "sweep_step"])
+async def test_root_is_cancelled_by_the_maintainer_when_nobody_asks_again(
+    remote: PostgresStore, wire: Wire, statement: str
+) -> None:
+    root = await _submit(remote, plans.array(3))
+    wire.lose_answer_to(statement)
+    with pytest.raises(errors.StoreUnreachableError):
+        await remote.cancel(root)
+    await _settle(remote)
+    assert {row.state for row in await remote.jobs(root)} == {"Cancelled"}
+
+
+async def _settle(store: PostgresStore) -> None:
+    while await store.settle(MANY):
+        pass
+
+
+async def test_loss_is_counted_once_when_the_answer_to_the_reap_was_lost(
+    remote: PostgresStore, wire: Wire
+) -> None:
+    root = await _submit(remote, plans.job())
+    worker = await _worker(remote)
+    await worker.claim_one()
+    again = await _repeat(
+        wire, "workron.reap", lambda: remote.reap(worker.session.worker, beats=0)
+    )
+    assert not again.was_reaped
+    (row,) = await remote.jobs(root)
+    assert (row.state, row.losses) == ("Queued", 1)
+
+
+async def test_maintainer_stays_elected_when_its_answer_was_lost(
+    remote: PostgresStore, wire: Wire
+) -> None:
+    holder = mint_boot()
+    assert await _repeat(wire, "workron.leader", lambda: remote.elect(holder, 10.0))
+    assert not await remote.elect(mint_boot(), 10.0)
+
+
+async def test_job_is_promoted_once_when_the_answer_to_that_was_lost(
+    remote: PostgresStore, wire: Wire
+) -> None:
+    root = await _submit(remote, plans.job())
+    worker = await _worker(remote)
+    await worker.retry(await worker.claim_one(), delay_seconds=0)
+    assert await _repeat(wire, "DELETE FROM workron.deferred", lambda: remote.promote(MANY)) == 0
+    assert await _stand(remote, root) == "Queued"

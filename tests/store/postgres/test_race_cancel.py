@@ -1,0 +1,141 @@
+"""A cancel that meets its jobs as they move: claimed, retried, promoted, reaped, ended, expired."""
+
+import asyncio
+
+import asyncpg
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.worker import MANY
+from tests.store.postgres.stage import Hand, Stage
+from workron.core.ids import JobId
+from workron.store.protocol import Mark
+
+# What a cancel would be if it believed its first step, and did not look at all places at once.
+_LOOK = r"SELECT NOT EXISTS \(.*INTO _is_over;"
+_NO_LOOK = "_is_over := true;"
+
+
+async def _cancel_while(stage: Stage, mover: Hand | None, root: JobId) -> None:
+    """Cancel while `mover` has moved the job and not committed that."""
+    canceller = await stage.actor()
+    cancelling = await stage.start(canceller, canceller.cancel(root))
+    assert not cancelling.done()
+    await mover.commit()
+    assert await cancelling
+
+
+async def _cancel_while_it_is_claimed(stage: Stage) -> Hand:
+    root = await stage.submit(plans.job())
+    worker = await stage.worker()
+    await worker.begin()
+    await worker.claim_one()
+    await _cancel_while(stage, worker, root)
+    return worker
+
+
+async def test_job_is_marked_when_it_is_claimed_during_the_cancel(stage: Stage) -> None:
+    worker = await _cancel_while_it_is_claimed(stage)
+    assert [held.mark for held in (await worker.beat()).held] == [Mark.CANCEL]
+
+
+async def test_job_runs_on_when_a_cancel_looks_only_once(stage: Stage) -> None:
+    await stage.replace("sweep_step", _LOOK, _NO_LOOK)
+    worker = await _cancel_while_it_is_claimed(stage)
+    assert [held.mark for held in (await worker.beat()).held] == [None]
+
+
+async def _cancel_while_it_is_promoted(stage: Stage) -> dict[str, str]:
+    root = await stage.submit(plans.job())
+    worker, promoter = await stage.worker(), await stage.actor()
+    await worker.retry(await worker.claim_one(), delay_seconds=0)
+    await promoter.begin()
+    assert await promoter.promote(MANY) == 1
+    await _cancel_while(stage, promoter, root)
+    return await stage.stands(root)
+
+
+async def test_job_is_cancelled_when_it_is_promoted_meanwhile(stage: Stage) -> None:
+    assert await _cancel_while_it_is_promoted(stage) == {"job": "Cancelled"}
+
+
+async def test_cancelled_job_is_queued_when_a_cancel_looks_only_once(stage: Stage) -> None:
+    await stage.replace("sweep_step", _LOOK, _NO_LOOK)
+    assert await _cancel_while_it_is_promoted(stage) == {"job": "Queued"}
+
+
+async def test_job_is_cancelled_when_it_is_retried_meanwhile(stage: Stage) -> None:
+    root = await stage.submit(plans.job())
+    worker = await stage.worker()
+    claimed = await worker.claim_one()
+    await worker.begin()
+    await worker.retry(claimed)
+    await _cancel_while(stage, worker, root)
+    assert await stage.stands(root) == {"job": "Cancelled"}
+
+
+async def test_end_stands_when_it_was_reported_just_before_the_cancel(stage: Stage) -> None:
+    root = await stage.submit(plans.job())
+    worker = await stage.worker()
+    claimed = await worker.claim_one()
+    await worker.begin()
+    await worker.end(claimed)
+    await _cancel_while(stage, worker, root)
+    assert await stage.stands(root) == {"job": "Succeeded"}
+    assert await stage.stranded() == 0
+
+
+async def test_job_is_cancelled_when_it_is_released_meanwhile(stage: Stage) -> None:
+    root = await stage.submit(plans.job())
+    worker = await stage.worker()
+    claimed = await worker.claim_one()
+    await worker.begin()
+    await worker.release(claimed)
+    await _cancel_while(stage, worker, root)
+    assert await stage.stands(root) == {"job": "Cancelled"}
+
+
+async def test_job_is_cancelled_when_its_worker_is_reaped_meanwhile(stage: Stage) -> None:
+    root = await stage.submit(plans.job())
+    worker, maintainer = await stage.worker(), await stage.actor()
+    await worker.claim_one()
+    await maintainer.begin()
+    await maintainer.reap(worker.session.worker, beats=0)
+    await _cancel_while(stage, maintainer, root)
+    assert await stage.stands(root) == {"job": "Cancelled"}
+
+
+async def test_job_is_cancelled_when_its_last_upstream_ends_meanwhile(stage: Stage) -> None:
+    root = await stage.submit(plans.dag(a=plans.task(), b=plans.task("a")))
+    worker = await stage.worker()
+    claimed = await worker.claim_one()
+    await worker.begin()
+    await worker.end(claimed)
+    await _cancel_while(stage, worker, root)
+    await stage.settle()
+    assert await stage.stands(root) == {"flow": "Cancelled", "a": "Succeeded", "b": "Cancelled"}
+
+
+async def test_success_becomes_a_cancel_when_it_is_reported_during_the_cancel(
+    stage: Stage,
+) -> None:
+    root = await stage.submit(plans.job())
+    worker, canceller = await stage.worker(), await stage.actor()
+    claimed = await worker.claim_one()
+    await canceller.begin()
+    await canceller.cancel(root)
+    ending = await stage.start(worker, worker.end(claimed))
+    await canceller.commit()
+    await ending
+    assert await stage.stands(root) == {"job": "Cancelled"}
+
+
+async def test_job_is_cancelled_when_two_cancel_it_at_once(stage: Stage) -> None:
+    root = await stage.submit(plans.array(3))
+    one, other = await stage.actor(), await stage.actor()
+    await one.begin()
+    await one.cancel(root)
+    cancelling = await stage.start(other, other.cancel(root))
+    await one.commit()
+    await cancelling
+    assert await stage.stranded() == 0
+    assert set((await stage.stands(root)).values()) == {"Cancelled"}

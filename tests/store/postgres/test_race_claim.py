@@ -1,0 +1,112 @@
+"""Claims that meet each other, and reports that meet a claim that is not theirs any more."""
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.worker import mint
+from tests.store.postgres.stage import Hand, Stage
+from workron.core.ids import JobId
+from workron.store.protocol import Answer, Claimed
+
+
+async def _claim_two_at_once(stage: Stage) -> list[list[str]]:
+    await stage.submit(plans.job("old"), plans.job("new"))
+    one, other = await stage.worker("one"), await stage.worker("other")
+    await one.begin()
+    first = await one.claim()
+    claiming = await stage.start(other, other.claim())
+    was_through = claiming.done()
+    await one.commit()
+    second = await claiming
+    assert was_through == bool(second)
+    return [[claimed.name for claimed in claims] for claims in (first, second)]
+
+
+async def test_claims_pass_each_other_when_they_meet_at_the_oldest_job(stage: Stage) -> None:
+    assert await _claim_two_at_once(stage) == [["old"], ["new"]]
+
+
+async def test_claim_waits_and_comes_back_empty_when_it_does_not_skip_what_is_locked(
+    stage: Stage,
+) -> None:
+    await stage.without("claim")
+    assert await _claim_two_at_once(stage) == [["old"], []]
+
+
+async def test_claim_takes_the_same_job_when_it_is_asked_twice_at_once(stage: Stage) -> None:
+    await stage.submit(plans.job("old"), plans.job("new"))
+    one = await stage.worker()
+    other, claims = await stage.twin(one), mint()
+    await one.begin()
+    first = await one.store.claim(one.session.key, claims)
+    claiming = await stage.start(other, other.store.claim(one.session.key, claims))
+    assert not claiming.done()
+    await one.commit()
+    assert await claiming == first
+    assert await stage.sql.fetchval("SELECT count(*) FROM workron.ready") == 1
+
+
+async def _report_a_claim_that_was_handed_back(stage: Stage) -> tuple[Answer, JobId]:
+    root = await stage.submit(plans.job())
+    one, other = await stage.worker("one"), await stage.worker("other")
+    released = await one.claim_one()
+    await one.release(released)
+    await other.claim_one()
+    return await one.fail(released), root
+
+
+async def test_report_is_stale_when_the_job_is_claimed_anew(stage: Stage) -> None:
+    answer, root = await _report_a_claim_that_was_handed_back(stage)
+    assert answer is Answer.STALE
+    assert await stage.stands(root) == {"job": "Running"}
+
+
+async def test_report_ends_the_claim_of_another_when_it_is_not_held_against_it(
+    stage: Stage,
+) -> None:
+    await stage.without("claim")
+    _, root = await _report_a_claim_that_was_handed_back(stage)
+    assert await stage.stands(root) == {"job": "Failed/ExitCode"}
+
+
+async def _running_twice(stage: Stage) -> tuple[JobId, Claimed, Hand, Hand]:
+    root = await stage.submit(plans.job())
+    one = await stage.worker()
+    return root, await one.claim_one(), one, await stage.twin(one)
+
+
+async def test_end_is_known_already_when_it_is_reported_twice_at_once(stage: Stage) -> None:
+    root, claimed, one, other = await _running_twice(stage)
+    await one.begin()
+    assert await one.end(claimed) is Answer.ACCEPTED
+    ending = await stage.start(other, other.fail(claimed))
+    await one.commit()
+    assert await ending is Answer.ALREADY
+    assert await stage.stands(root) == {"job": "Succeeded"}
+
+
+async def test_end_is_stale_when_the_claim_is_released_at_once(stage: Stage) -> None:
+    root, claimed, one, other = await _running_twice(stage)
+    await one.begin()
+    await one.release(claimed)
+    ending = await stage.start(other, other.end(claimed))
+    await one.commit()
+    assert await ending is Answer.STALE
+    assert await stage.stands(root) == {"job": "Queued"}
+
+
+async def test_release_is_stale_when_the_claim_is_ended_at_once(stage: Stage) -> None:
+    root, claimed, one, other = await _running_twice(stage)
+    await one.begin()
+    await one.end(claimed)
+    releasing = await stage.start(other, other.release(claimed))
+    await one.commit()
+    assert await releasing == [Answer.STALE]
+    assert await stage.stands(root) == {"job": "Succeeded"}
+
+
+async def test_release_is_known_already_when_it_is_asked_twice_at_once(stage: Stage) -> None:
+    _, claimed, one, other = await _running_twice(stage)
+    await one.begin()
+    await one.release(claimed)
+    releasing = await stage.start(other, other.release(claimed))
+    await one.commit()
+    assert await releasing == [Answer.ALREADY]

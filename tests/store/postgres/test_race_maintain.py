@@ -1,0 +1,163 @@
+"""Two maintainers at once, and a maintainer that meets workers: promote, settle, wide rows."""
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.plans import task
+from tests.store.behaviour.worker import MANY, mint_boot
+from tests.store.postgres.stage import Stage
+from workron.core.ids import JobId
+
+
+async def test_job_is_queued_once_when_two_promote_it_at_once(stage: Stage) -> None:
+    root = await stage.submit(plans.job())
+    worker = await stage.worker()
+    await worker.retry(await worker.claim_one(), delay_seconds=0)
+    one, other = await stage.actor(), await stage.actor()
+    await one.begin()
+    assert await one.promote(MANY) == 1
+    promoting = await stage.start(other, other.promote(MANY))
+    assert promoting.done()
+    assert await promoting == 0
+    await one.commit()
+    assert await stage.stands(root) == {"job": "Queued"}
+    assert not await stage.misplaced()
+
+
+async def test_retry_is_promoted_by_the_next_step_when_both_meet(stage: Stage) -> None:
+    root = await stage.submit(plans.job())
+    worker, promoter = await stage.worker(), await stage.actor()
+    claimed = await worker.claim_one()
+    await worker.begin()
+    await worker.retry(claimed, delay_seconds=0)
+    promoting = await stage.start(promoter, promoter.promote(MANY))
+    assert await promoting == 0
+    await worker.commit()
+    assert await promoter.promote(MANY) == 1
+    assert await stage.stands(root) == {"job": "Queued"}
+
+
+async def test_job_is_retried_once_when_its_retry_is_reported_twice_at_once(
+    stage: Stage,
+) -> None:
+    root = await stage.submit(plans.job())
+    one = await stage.worker()
+    other, claimed = await stage.twin(one), await one.claim_one()
+    await one.begin()
+    await one.retry(claimed)
+    retrying = await stage.start(other, other.retry(claimed))
+    await one.commit()
+    assert await retrying == "already"
+    assert await stage.stands(root) == {"job": "Waiting/Backoff"}
+    assert not await stage.misplaced()
+
+
+async def _two_that_wait_for_one_cancelled(stage: Stage) -> JobId:
+    up = await stage.submit(plans.job("up"))
+    down = await stage.submit(
+        plans.dag(a=task(outside=[plans.outside("up")]), b=task(outside=[plans.outside("up")]))
+    )
+    await stage.watcher.cancel(up)
+    return down
+
+
+async def test_end_is_told_once_when_two_settle_at_once(stage: Stage) -> None:
+    down = await _two_that_wait_for_one_cancelled(stage)
+    one, other = await stage.actor(), await stage.actor()
+    await one.begin()
+    assert await one.settle(MANY) == 1
+    settling = await stage.start(other, other.settle(MANY))
+    assert await settling == 0
+    await one.commit()
+    assert await stage.stranded() == 0
+    assert set((await stage.stands(down)).values()) == {
+        "Succeeded",
+        "Skipped/UpstreamCancelled",
+    }
+
+
+async def _still_to_come(stage: Stage) -> int:
+    """Give how many elements an array waits for, of which nobody has an arrival."""
+    assert not await stage.sql.fetch("SELECT * FROM workron.arrival")
+    return int(
+        await stage.sql.fetchval(
+            "SELECT remaining FROM workron.waiting JOIN workron.job ON id = job WHERE kind = 'Array'"
+        )
+    )
+
+
+async def _end_two_elements_at_once(stage: Stage) -> bool:
+    """Answer whether the second end waited for the first."""
+    await stage.submit(plans.array(3))
+    one = await stage.worker()
+    other = await stage.twin(one)
+    first, second, _ = await one.claim(3)
+    await one.begin()
+    await one.end(first)
+    ending = await stage.start(other, other.end(second))
+    has_waited = not ending.done()
+    await one.commit()
+    await ending
+    return has_waited
+
+
+async def test_wide_row_is_counted_down_by_both_when_two_elements_end_at_once(
+    stage: Stage,
+) -> None:
+    assert not await _end_two_elements_at_once(stage)
+    await stage.settle()
+    assert await _still_to_come(stage) == 1
+
+
+async def test_wide_row_is_a_convoy_when_who_finds_it_locked_waits(stage: Stage) -> None:
+    await stage.without("arrivals")
+    assert await _end_two_elements_at_once(stage)
+
+
+async def test_arrivals_are_summed_once_when_two_settle_them_at_once(stage: Stage) -> None:
+    await _end_two_elements_at_once(stage)  # the second left its arrival to the maintainer
+    one, other = await stage.actor(), await stage.actor()
+    await one.begin()
+    assert await one.settle(MANY) == 1
+    settling = await stage.start(other, other.settle(MANY))
+    assert await settling == 0
+    await one.commit()
+    assert await _still_to_come(stage) == 1
+
+
+async def test_whole_ends_when_its_last_element_ends_while_arrivals_are_summed(
+    stage: Stage,
+) -> None:
+    root = await stage.submit(plans.array(2))
+    worker, settler = await stage.worker(), await stage.actor()
+    first, second = await worker.claim(2)
+    await stage.sql.execute("BEGIN")
+    await stage.sql.execute("SELECT 1 FROM workron.waiting WHERE wide FOR UPDATE")
+    await worker.end(first)
+    await stage.sql.execute("COMMIT")
+    await settler.begin()
+    assert await settler.settle(MANY) == 1
+    ending = await stage.start(worker, worker.end(second))
+    assert ending.done()
+    await settler.commit()
+    await stage.settle()
+    assert set((await stage.stands(root)).values()) == {"Succeeded"}
+
+
+async def test_one_maintainer_is_elected_when_two_stand_at_once(stage: Stage) -> None:
+    one, other = await stage.actor(), await stage.actor()
+    await one.begin()
+    assert await one.elect(mint_boot(), 10.0)
+    electing = await stage.start(other, other.elect(mint_boot(), 10.0))
+    await one.commit()
+    assert not await electing
+
+
+async def test_root_is_swept_by_both_when_two_settle_its_cancel_at_once(stage: Stage) -> None:
+    root = await stage.submit(plans.array(5))
+    one, other = await stage.actor(), await stage.actor()
+    await one.begin()
+    await one.cancel(root)
+    settling = await stage.start(other, other.settle(MANY))
+    await one.commit()
+    await settling
+    assert await stage.stranded() == 0
+    assert set((await stage.stands(root)).values()) == {"Cancelled"}

@@ -1,0 +1,91 @@
+"""Output that is written while its claim ends: none of it comes after the end."""
+
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.postgres.stage import Hand, Stage
+from workron.core import errors
+from workron.store.protocol import Answer
+
+
+async def _written(stage: Stage) -> int:
+    return int(await stage.sql.fetchval("SELECT count(*) FROM workron.output"))
+
+
+async def _write_while_it_is_released(stage: Stage) -> int:
+    """Answer how much came after the claim was given back."""
+    await stage.submit(plans.job())
+    worker = await stage.worker()
+    twin, claimed = await stage.twin(worker), await worker.claim_one()
+    await worker.begin()
+    await worker.store.append_output(worker.session.key, claimed.claim, 0, b"text")
+    releasing = await stage.start(twin, twin.release(claimed))
+    before = await _written(stage) if releasing.done() else 1
+    await worker.commit()
+    await releasing
+    return await _written(stage) - before
+
+
+async def test_output_is_whole_before_the_claim_is_given_back(stage: Stage) -> None:
+    assert await _write_while_it_is_released(stage) == 0
+
+
+async def test_output_comes_after_its_attempt_when_it_does_not_hold_the_claim(
+    stage: Stage,
+) -> None:
+    await stage.without("output")
+    assert await _write_while_it_is_released(stage) == 1
+
+
+async def _write_after_the_release(stage: Stage) -> Answer:
+    await stage.submit(plans.job())
+    worker = await stage.worker()
+    twin, claimed = await stage.twin(worker), await worker.claim_one()
+    await worker.begin()
+    await worker.release(claimed)
+    writing = await stage.start(
+        twin, twin.store.append_output(twin.session.key, claimed.claim, 0, b"text")
+    )
+    await worker.commit()
+    return await writing
+
+
+async def test_output_is_stale_when_the_claim_was_given_back_just_before(stage: Stage) -> None:
+    assert await _write_after_the_release(stage) is Answer.STALE
+    assert await _written(stage) == 0
+
+
+async def test_output_of_an_ended_attempt_is_stored_when_it_does_not_ask_for_the_claim(
+    stage: Stage,
+) -> None:
+    await stage.without("output")
+    assert await _write_after_the_release(stage) is Answer.ACCEPTED
+
+
+async def test_output_is_refused_when_its_worker_was_reaped_just_before(stage: Stage) -> None:
+    await stage.submit(plans.job())
+    worker, maintainer = await stage.worker(), await stage.actor()
+    claimed = await worker.claim_one()
+    await maintainer.begin()
+    await maintainer.reap(worker.session.worker, beats=0)
+    writing = await stage.start(
+        worker, worker.store.append_output(worker.session.key, claimed.claim, 0, b"text")
+    )
+    await maintainer.commit()
+    with pytest.raises(errors.SessionError):
+        await writing
+    assert await _written(stage) == 0
+
+
+async def test_reap_waits_for_the_output_that_is_being_written(stage: Stage) -> None:
+    await stage.submit(plans.job())
+    worker, maintainer = await stage.worker(), await stage.actor()
+    claimed = await worker.claim_one()
+    await worker.begin()
+    await worker.store.append_output(worker.session.key, claimed.claim, 0, b"text")
+    reaping = await stage.start(
+        maintainer, maintainer.reap(worker.session.worker, beats=0)
+    )
+    assert not reaping.done()
+    await worker.commit()
+    assert (await reaping).was_reaped

@@ -1,0 +1,190 @@
+"""A reap that meets what its worker does at the same time: claim, beat, complete, register."""
+
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.worker import mint_boot
+from tests.store.postgres.stage import Actor, Hand, Stage
+from workron.core import errors
+from workron.core.ids import JobId
+from workron.store.protocol import Reaped
+
+
+async def _beats_of(worker: Hand, by: Actor) -> int:
+    seen = {sighting.worker: sighting.beats for sighting in await by.look()}
+    return seen[worker.session.worker]
+
+
+async def _reap(by: Actor, worker: Hand) -> Reaped:
+    return await by.reap(worker.session.worker, beats=await _beats_of(worker, by))
+
+
+async def _holders(stage: Stage) -> list[str | None]:
+    """Name the worker of each claim; None where it is forgotten."""
+    rows = await stage.sql.fetch(
+        "SELECT w.name FROM workron.running r LEFT JOIN workron.worker w ON w.id = r.worker"
+    )
+    return [row["name"] for row in rows]
+
+
+async def _reap_while_it_claims(stage: Stage) -> JobId:
+    root = await stage.submit(plans.job())
+    worker, maintainer = await stage.worker(), await stage.actor()
+    await worker.begin()
+    await worker.claim_one()
+    reaping = await stage.start(maintainer, _reap(maintainer, worker))
+    await worker.commit()
+    assert (await reaping).was_reaped
+    return root
+
+
+async def test_claim_falls_when_its_worker_is_reaped_meanwhile(stage: Stage) -> None:
+    root = await _reap_while_it_claims(stage)
+    assert await stage.stands(root) == {"job": "Queued"}
+
+
+async def test_claim_outlives_its_worker_when_it_does_not_hold_its_row(stage: Stage) -> None:
+    await stage.without("session")
+    await _reap_while_it_claims(stage)
+    assert await _holders(stage) == [None]
+
+
+async def _claim_while_it_is_reaped(stage: Stage) -> None:
+    await stage.submit(plans.job())
+    worker, maintainer = await stage.worker(), await stage.actor()
+    await maintainer.begin()
+    await _reap(maintainer, worker)
+    claiming = await stage.start(worker, worker.claim())
+    await maintainer.commit()
+    await claiming
+
+
+async def test_claim_is_refused_when_its_worker_was_reaped_just_before(stage: Stage) -> None:
+    with pytest.raises(errors.SessionError):
+        await _claim_while_it_is_reaped(stage)
+    assert await _holders(stage) == []
+
+
+async def test_claim_is_given_to_a_reaped_worker_when_it_does_not_ask_for_its_row(
+    stage: Stage,
+) -> None:
+    await stage.without("session")
+    await _claim_while_it_is_reaped(stage)
+    assert await _holders(stage) == [None]
+
+
+async def _reap_while_it_beats(stage: Stage) -> Reaped:
+    worker, maintainer = await stage.worker(), await stage.actor()
+    beats = await _beats_of(worker, maintainer)
+    await worker.begin()
+    await worker.beat()
+    reaping = await stage.start(
+        maintainer, maintainer.reap(worker.session.worker, beats=beats)
+    )
+    await worker.commit()
+    return await reaping
+
+
+async def test_worker_is_not_reaped_when_it_beats_meanwhile(stage: Stage) -> None:
+    assert not (await _reap_while_it_beats(stage)).was_reaped
+    assert await stage.watcher.look()
+
+
+async def test_live_worker_is_reaped_when_its_row_is_not_locked_first(stage: Stage) -> None:
+    await stage.without("reap")
+    assert (await _reap_while_it_beats(stage)).was_reaped
+    assert not await stage.watcher.look()
+
+
+async def test_beat_is_refused_when_the_worker_was_reaped_just_before(stage: Stage) -> None:
+    worker, maintainer = await stage.worker(), await stage.actor()
+    await maintainer.begin()
+    await _reap(maintainer, worker)
+    beating = await stage.start(worker, worker.beat())
+    await maintainer.commit()
+    with pytest.raises(errors.SessionError):
+        await beating
+
+
+async def test_loss_is_counted_once_when_two_maintainers_reap_at_once(stage: Stage) -> None:
+    root = await stage.submit(plans.job())
+    worker, one, other = await stage.worker(), await stage.actor(), await stage.actor()
+    await worker.claim_one()
+    await one.begin()
+    assert (await _reap(one, worker)).was_reaped
+    reaping = await stage.start(other, _reap(other, worker))
+    await one.commit()
+    assert not (await reaping).was_reaped
+    (row,) = await stage.watcher.jobs(root)
+    assert (row.state, row.losses) == ("Queued", 1)
+
+
+async def test_end_counts_when_its_worker_is_reaped_meanwhile(stage: Stage) -> None:
+    root = await stage.submit(plans.job())
+    worker, maintainer = await stage.worker(), await stage.actor()
+    claimed = await worker.claim_one()
+    await worker.begin()
+    await worker.end(claimed)
+    reaping = await stage.start(maintainer, _reap(maintainer, worker))
+    await worker.commit()
+    assert (await reaping).requeued == []
+    assert await stage.stands(root) == {"job": "Succeeded"}
+
+
+async def test_end_is_refused_when_its_worker_was_reaped_just_before(stage: Stage) -> None:
+    root = await stage.submit(plans.job())
+    worker, maintainer = await stage.worker(), await stage.actor()
+    claimed = await worker.claim_one()
+    await maintainer.begin()
+    await _reap(maintainer, worker)
+    ending = await stage.start(worker, worker.end(claimed))
+    await maintainer.commit()
+    with pytest.raises(errors.SessionError):
+        await ending
+    assert await stage.stands(root) == {"job": "Queued"}
+
+
+async def test_newer_boot_waits_for_the_claim_that_the_older_one_is_making(stage: Stage) -> None:
+    root = await stage.submit(plans.job())
+    older, newer = await stage.worker("pod"), await stage.actor()
+    await older.begin()
+    await older.claim_one()
+    registering = await stage.start(newer, stage.register(newer, "pod"))
+    await older.commit()
+    await registering
+    assert await stage.stands(root) == {"job": "Queued"}
+
+
+async def test_older_boot_is_forgotten_when_it_beats_while_a_newer_one_registers(
+    stage: Stage,
+) -> None:
+    older, newer = await stage.worker("pod"), await stage.actor()
+    await older.begin()
+    await older.beat()
+    registering = await stage.start(newer, stage.register(newer, "pod"))
+    await older.commit()
+    session = await registering
+    assert [one.worker for one in await stage.watcher.look()] == [session.worker]
+    with pytest.raises(errors.SessionError):
+        await older.beat()
+
+
+async def test_beat_of_the_older_boot_is_refused_when_it_comes_during_the_registration(
+    stage: Stage,
+) -> None:
+    older, newer = await stage.worker("pod"), await stage.actor()
+    await newer.begin()
+    await stage.register(newer, "pod")
+    beating = await stage.start(older, older.beat())
+    await newer.commit()
+    with pytest.raises(errors.SessionError):
+        await beating
+
+
+async def test_worker_is_entered_once_when_it_registers_twice_at_once(stage: Stage) -> None:
+    boot, one, other = mint_boot(), await stage.actor(), await stage.actor()
+    await one.begin()
+    first = await stage.register(one, "pod", boot=boot)
+    registering = await stage.start(other, stage.register(other, "pod", boot=boot))
+    await one.commit()
+    assert await registering == first

@@ -1,0 +1,190 @@
+"""What a role can do that `grant_worker` was called for: a worker's verbs, and nothing else."""
+
+import asyncpg
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.worker import end_of, mint
+from tests.store.postgres import roles
+from tests.store.postgres.roles import Role
+from tests.store.postgres.stage import Stage
+from workron.core import errors
+from workron.store.protocol import Answer, WorkerDoor
+
+_VERBS = {name for name in vars(WorkerDoor) if not name.startswith("_")}
+
+_RELATIONS = """
+    SELECT format('%I.%I', n.nspname, c.relname) AS name, c.relkind::text AS kind,
+           (SELECT quote_ident(a.attname) FROM pg_attribute a
+            WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attidentity = ''
+            ORDER BY a.attnum LIMIT 1) AS column
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+      AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+"""
+_FUNCTIONS = """
+    SELECT format('%s(%s)', p.oid::regproc, (
+        SELECT string_agg('NULL::' || format_type(t, NULL), ', ') FROM unnest(p.proargtypes) t
+    )) AS call, p.proname::text AS name, p.prosecdef AS is_definer,
+    p.proconfig::text[] AS settings, p.proacl IS NULL OR EXISTS (
+        SELECT 1 FROM aclexplode(p.proacl) a WHERE a.grantee = 0) AS is_public
+    FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'workron'
+"""
+_ELSEWHERE = [
+    "CREATE TABLE public.mine (one integer)",
+    "CREATE TABLE workron.mine (one integer)",
+    "CREATE FUNCTION workron.mine() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+    "CREATE SCHEMA mine",
+    "CREATE TEMPORARY TABLE mine (one integer)",
+    "CREATE ROLE mine",
+    "CREATE DATABASE mine",
+    "SELECT lo_create(0)",
+    "SELECT lo_from_bytea(0, 'mine')",
+    "SELECT * FROM pg_authid",
+    "SELECT * FROM pg_shadow",
+    "SELECT pg_read_file('PG_VERSION')",
+    "SELECT pg_ls_dir('.')",
+    "COPY (SELECT 1) TO PROGRAM 'true'",
+    "ALTER SYSTEM SET work_mem = '1GB'",
+    "SET session_replication_role = replica",
+    "DROP SCHEMA workron CASCADE",
+]
+
+
+def _attempts_on(row: asyncpg.Record) -> list[str]:
+    name, column = row["name"], row["column"]
+    if row["kind"] == "S":
+        return [f"SELECT nextval('{name}')", f"SELECT setval('{name}', 1)", f"TABLE {name}"]
+    return [
+        f"SELECT 1 FROM {name}",  # noqa: S608
+        f"SELECT 1 FROM {name} FOR KEY SHARE",  # noqa: S608
+        f"INSERT INTO {name} DEFAULT VALUES",
+        f"UPDATE {name} SET {column} = {column}",  # noqa: S608
+        f"DELETE FROM {name}",  # noqa: S608
+        f"TRUNCATE {name}",
+        f"COPY {name} TO STDOUT",
+        f"DO $$ BEGIN LOCK TABLE {name} IN ACCESS SHARE MODE; END $$",
+        f"ALTER TABLE {name} ADD COLUMN mine integer",
+        f"DROP TABLE {name}",
+        f"CREATE INDEX ON {name} ({column})",
+    ]
+
+
+async def test_role_runs_a_job_from_its_claim_to_its_end(stage: Stage, role: Role) -> None:
+    root = await stage.submit(plans.dag(a=plans.task(), b=plans.task("a")))
+    async with role.door() as door:
+        key = (await roles.register(door, stage.token)).key
+        (first,) = await door.claim(key, mint())
+        assert await door.append_output(key, first.claim, 0, b"text") is Answer.ACCEPTED
+        assert [held.job for held in (await door.beat(key)).held] == [first.job]
+        assert await door.release(key, [first.claim]) == [Answer.ACCEPTED]
+        (again,) = await door.claim(key, mint())
+        (second,) = (await door.complete(key, [end_of(again)], mint())).claimed
+        await door.complete(key, [end_of(second, output=b"tail")])
+        await door.leave(key)
+    await stage.settle()
+    assert set((await stage.stands(root)).values()) == {"Succeeded"}
+
+
+async def test_role_can_do_nothing_with_any_relation(stage: Stage, role: Role) -> None:
+    rows = await stage.sql.fetch(_RELATIONS)
+    assert len(rows) > 20
+    connection = await role.connect()
+    through = await roles.allowed(
+        connection, [attempt for row in rows for attempt in _attempts_on(row)]
+    )
+    await connection.close()
+    assert not through, "; ".join(through)
+
+
+async def test_role_can_call_no_function_but_the_verbs(stage: Stage, role: Role) -> None:
+    rows = await stage.sql.fetch(_FUNCTIONS)
+    assert {row["name"] for row in rows} > _VERBS
+    connection = await role.connect()
+    through = await roles.allowed(
+        connection, [f"SELECT {row['call']}" for row in rows if row["name"] not in _VERBS]
+    )
+    await connection.close()
+    assert not through, "; ".join(through)
+
+
+async def test_role_can_make_and_read_nothing_elsewhere(stage: Stage, role: Role) -> None:
+    owner = await stage.sql.fetchval("SELECT current_user")
+    connection = await role.connect()
+    through = await roles.allowed(connection, [*_ELSEWHERE, f'SET ROLE "{owner}"'])
+    await connection.close()
+    assert not through, "; ".join(through)
+
+
+async def test_role_without_the_grant_can_call_no_verb(stage: Stage, role: Role) -> None:
+    await stage.sql.execute(f"DROP OWNED BY {role.name}")
+    async with role.door() as door:
+        with pytest.raises(errors.StoreError, match="permission denied"):
+            await roles.register(door, stage.token)
+
+
+async def test_functions_that_act_for_their_owner_are_the_verbs_alone(stage: Stage) -> None:
+    rows = await stage.sql.fetch(_FUNCTIONS)
+    assert {row["name"] for row in rows if row["is_definer"]} == _VERBS
+
+
+async def test_functions_are_nobodys_to_execute_by_default(stage: Stage) -> None:
+    rows = await stage.sql.fetch(_FUNCTIONS)
+    assert [row["name"] for row in rows if row["is_public"]] == []
+
+
+async def test_verbs_look_names_up_in_the_temporary_schema_last(stage: Stage) -> None:
+    rows = await stage.sql.fetch(_FUNCTIONS)
+    for row in rows:
+        if row["is_definer"]:
+            assert "search_path=workron, pg_catalog, pg_temp" in row["settings"], row["name"]
+
+
+async def _register_with_a_false_equals(stage: Stage, role: Role) -> None:
+    """Try a wrong token in a session where two hashes are always equal."""
+    await stage.sql.execute(f"CREATE SCHEMA evil AUTHORIZATION {role.name}")
+    attacker = await role.connect()
+    await attacker.execute("""
+        CREATE FUNCTION evil.yes(bytea, bytea) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+        CREATE OPERATOR evil.= (FUNCTION = evil.yes, LEFTARG = bytea, RIGHTARG = bytea);
+        SET search_path = evil, pg_catalog, workron;
+    """)
+    try:
+        await attacker.fetch(
+            "SELECT * FROM workron.register('wrong', 'thief', gen_random_uuid(), 1)"
+        )
+    finally:
+        await attacker.close()
+
+
+async def test_token_is_compared_as_ever_when_the_caller_has_an_operator_of_his_own(
+    stage: Stage, role: Role
+) -> None:
+    with pytest.raises(asyncpg.PostgresError, match="no pool has this token"):
+        await _register_with_a_false_equals(stage, role)
+
+
+async def test_token_is_worth_nothing_when_the_path_is_the_callers(
+    stage: Stage, role: Role
+) -> None:
+    await stage.replace("register", r"SET search_path = [^\n]*", "")
+    await _register_with_a_false_equals(stage, role)
+    assert [one.name for one in await stage.watcher.look()] == ["thief"]
+
+
+async def test_verbs_see_their_own_tables_when_the_caller_has_temporary_ones(
+    stage: Stage, role: Role
+) -> None:
+    await stage.submit(plans.job())
+    await stage.sql.execute(f"""
+        DO $$ BEGIN EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO {role.name}',
+                                   current_database()); END $$""")
+    async with role.door() as door:
+        session = await roles.register(door, stage.token)
+    attacker = await role.connect()
+    for table in ("worker", "ready", "running", "job", "root", "spec", "pool", "token"):
+        await attacker.execute(f"CREATE TEMPORARY TABLE {table} (one integer)")
+    await attacker.execute("SET search_path = pg_temp, workron")
+    claimed = await attacker.fetch("SELECT * FROM workron.claim($1, $2)", session.key, mint())
+    await attacker.close()
+    assert len(claimed) == 1

@@ -1,0 +1,182 @@
+"""A database that does not answer, or not as it should: which one, and what was tried, is told."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib import parse
+
+import asyncpg
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.worker import MANY
+from tests.store.postgres.wire import Wire, hang_up
+from workron.core import errors
+from workron.store import postgres
+from workron.store.postgres.database import open_database
+from workron.store.postgres.store import PostgresStore
+
+
+async def _open(url: str) -> PostgresStore:
+    return await postgres.open_postgres(url, rng=random.Random())
+
+
+_either = pytest.mark.parametrize("call", [_open, postgres.migrate])
+
+
+@_either
+@pytest.mark.parametrize(
+    ("url", "shown", "what"),
+    [
+        ("postgresql://me:secret@127.0.0.1:1/db", "postgresql://me:***@127.0.0.1:1/db", "refused|failed|Connect"),
+        ("postgresql://127.0.0.1:1/db?password=secret", "password=***", "refused|failed|Connect"),
+        ("postgresql://me:s/e#cret@127.0.0.1:1/db", "postgresql://me:***@127.0.0.1:1/db", "connect"),
+        ("postgresql://me:secret@nowhere.invalid/db", "postgresql://me:***@nowhere.invalid", "connect"),
+        ("postgresql://me:secret@127.0.0.1:port/db", "postgresql://me:***@127.0.0.1:port/db", "port"),
+    ],
+)
+async def test_error_names_the_database_without_its_password_when_it_does_not_answer(
+    call: Any, url: str, shown: str, what: str
+) -> None:
+    with pytest.raises(errors.StoreUnreachableError, match=what) as refusal:
+        await call(url)
+    assert shown in str(refusal.value)
+    assert "cret" not in str(refusal.value)
+    assert "tried to connect" in str(refusal.value)
+
+
+@_either
+async def test_error_names_the_database_when_the_server_has_none_of_that_name(
+    call: Any, postgres_dsn: str
+) -> None:
+    url = parse.urlsplit(postgres_dsn)._replace(path="/nowhere").geturl()
+    with pytest.raises(errors.StoreUnreachableError, match='database "nowhere" does not exist'):
+        await call(url)
+
+
+@contextlib.asynccontextmanager
+async def _server(answer: bytes | None) -> AsyncIterator[str]:
+    """Serve one answer to whoever comes, or silence; give the URL."""
+    is_over, calls = asyncio.Event(), []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        calls.append(asyncio.current_task())
+        await reader.readexactly(int.from_bytes(await reader.readexactly(4)) - 4)
+        if answer is None:
+            await is_over.wait()
+        else:
+            writer.write(answer)
+        await hang_up(writer)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    yield f"postgresql://me:secret@127.0.0.1:{port}/db?sslmode=disable"
+    is_over.set()
+    server.close()
+    await asyncio.gather(*filter(None, calls), return_exceptions=True)
+
+
+@_either
+async def test_error_says_that_the_password_is_wrong(call: Any) -> None:
+    about = b"SFATAL\0VFATAL\0C28P01\0Mpassword authentication failed for user\0\0"
+    async with _server(b"E" + (len(about) + 4).to_bytes(4) + about) as url:
+        with pytest.raises(errors.StoreUnreachableError, match="password authentication failed"):
+            await call(url)
+
+
+async def test_error_says_that_nobody_answered_in_time_when_the_server_is_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("workron.store.postgres.database._CONNECT_SECONDS", 0.01)
+    async with _server(None) as url:
+        with pytest.raises(errors.StoreUnreachableError, match="no answer in time"):
+            await _open(url)
+
+
+async def test_error_names_the_command_when_the_database_is_empty(empty_database: str) -> None:
+    with pytest.raises(errors.SchemaError) as refusal:
+        await _open(empty_database)
+    assert f"`workron migrate --store {empty_database}`" in str(refusal.value)
+
+
+async def test_calls_work_again_when_the_server_was_away(
+    remote: PostgresStore, wire: Wire
+) -> None:
+    await remote.submit([plans.job()])
+    await wire.cut()
+    with pytest.raises(errors.StoreUnreachableError, match="127.0.0.1"):
+        await remote.roots()
+    await wire.mend()
+    assert len(await remote.roots()) == 1
+
+
+async def test_call_fails_when_the_server_goes_away_during_it(
+    remote: PostgresStore, wire: Wire
+) -> None:
+    sleeping = asyncio.create_task(remote._database.fetch("SELECT pg_sleep(60)"))
+    while not await remote._database.fetch_value(
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE wait_event = 'PgSleep' AND datname = current_database()"
+    ):
+        pass
+    await wire.cut()
+    with pytest.raises(errors.StoreUnreachableError):
+        await sleeping
+
+
+async def test_state_and_store_survive_when_all_their_connections_are_ended(
+    fresh_database: str,
+) -> None:
+    store = await _open(fresh_database)
+    root = (await store.submit([plans.job()]))[0].root
+    admin = await asyncpg.connect(fresh_database)
+    await admin.execute(
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    await admin.close()
+    assert [row.root for row in await store.roots()] == [root]
+    assert (await store.look(), await store.settle(MANY)) == ([], 0)
+    await store.close()
+
+
+async def test_error_is_that_of_a_full_store_when_transactions_are_read_only(
+    fresh_database: str,
+) -> None:
+    await _set(fresh_database, "default_transaction_read_only = on")
+    store = await _open(fresh_database)
+    with pytest.raises(errors.StoreFullError, match="read-only transaction"):
+        await store.submit([plans.job()])
+    assert await store.roots() == []
+    await store.close()
+
+
+async def test_error_is_that_of_a_busy_store_when_a_statement_takes_too_long(
+    fresh_database: str,
+) -> None:
+    await _set(fresh_database, "statement_timeout = '20ms'")
+    database = await open_database(fresh_database, rng=random.Random(), connections=1)
+    with pytest.raises(errors.StoreBusyError, match="statement timeout"):
+        await database.fetch("SELECT pg_sleep(60)")
+    assert await database.fetch_value("SELECT 1") == 1
+    await database.close()
+
+
+async def test_error_says_so_when_a_statement_is_not_answered_in_time(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workron.store.postgres.database._STATEMENT_SECONDS", 0.05)
+    database = await open_database(fresh_database, rng=random.Random(), connections=1)
+    with pytest.raises(errors.StoreUnreachableError, match="no answer in time"):
+        await database.fetch("SELECT pg_sleep(60)")
+    assert await database.fetch_value("SELECT 1") == 1
+    await database.close()
+
+
+async def _set(dsn: str, setting: str) -> None:
+    admin = await asyncpg.connect(dsn)
+    name = parse.urlsplit(dsn).path.removeprefix("/")
+    await admin.execute(f'ALTER DATABASE "{name}" SET {setting}')
+    await admin.close()

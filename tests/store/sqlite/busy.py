@@ -1,0 +1,34 @@
+"""A process that ends jobs and prints those that the store has answered; `test_kill` kills it."""
+
+import asyncio
+import random
+import sys
+from pathlib import Path
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.plans import task
+from tests.store.behaviour.worker import end_of, mint, mint_boot
+from tests.store.sqlite import opening
+from workron.store.protocol import Answer, Registration
+
+_WIDTH = 20_000
+
+
+async def _main(path: Path) -> None:
+    store = await opening.open_store(path)
+    if not await store.roots():
+        await store.submit([plans.dag(a=task(count=_WIDTH), b=task("a", count=_WIDTH, each=True))])
+    token = await store.ensure_pool(plans.NAMESPACE, "default")
+    session = await store.register(Registration(token, "busy", mint_boot(), slots=10))
+    claimed = await store.claim(session.key, mint(10))
+    while claimed:
+        ends = [end_of(one, result=random.random()) for one in claimed]
+        completed = await store.complete(session.key, ends, mint(10))
+        assert set(completed.answers) == {Answer.ACCEPTED}
+        sys.stdout.write(" ".join(str(end.job) for end in ends) + "\n")
+        sys.stdout.flush()
+        claimed = completed.claimed
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(Path(sys.argv[1])))

@@ -1,0 +1,25 @@
+"""What the tests of this folder open stores and connections with."""
+
+import random
+import sqlite3
+from pathlib import Path
+from uuid import UUID
+
+from tests.store.behaviour.grounds import HandClock
+from workron.store.sqlite import connection, migrate
+from workron.store.sqlite.store import SqliteStore, open_sqlite
+
+IDENTITY = UUID(int=1)
+
+
+async def open_store(path: Path | None) -> SqliteStore:
+    """Open another store on `path`, or a new one in memory."""
+    return await open_sqlite(path, clock=HandClock(), rng=random.Random())
+
+
+def open_bare() -> sqlite3.Connection:
+    """Open a migrated database in memory with no store around it."""
+    opened = connection.open_memory()
+    migrate.migrate(opened, place=":memory:", now=0, identity=IDENTITY)
+    connection.add_scratch(opened)
+    return opened

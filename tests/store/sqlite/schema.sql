@@ -1,0 +1,290 @@
+CREATE VIEW standing AS
+SELECT job.id AS job,
+       CASE WHEN done.job IS NOT NULL THEN done.state
+            WHEN running.job IS NOT NULL THEN 'Running'
+            WHEN ready.job IS NOT NULL THEN 'Queued'
+            WHEN job.kind = 'Array' AND EXISTS (
+                SELECT 1 FROM job AS element
+                WHERE element.member_of = job.id AND element.bearing = 'Member'
+                  AND (EXISTS (SELECT 1 FROM done WHERE done.job = element.id)
+                       OR EXISTS (SELECT 1 FROM running WHERE running.job = element.id))
+            ) THEN 'Running'
+            WHEN job.kind = 'Workflow' AND EXISTS (
+                SELECT 1 FROM root
+                WHERE root.id = job.id
+                  AND (EXISTS (SELECT 1 FROM done WHERE done.job > root.id AND done.job <= root.last)
+                       OR EXISTS (SELECT 1 FROM running
+                                  WHERE running.job > root.id AND running.job <= root.last))
+            ) THEN 'Running'
+            ELSE 'Waiting' END AS state,
+       CASE WHEN done.job IS NOT NULL THEN done.reason
+            WHEN deferred.job IS NOT NULL THEN deferred.reason
+            WHEN waiting.held THEN 'Suspended'
+            WHEN waiting.unproven THEN 'AwaitingProof'
+            WHEN waiting.job IS NOT NULL THEN 'Upstream' END AS reason,
+       done.message,
+       coalesce(waiting.priority, ready.priority, deferred.priority, running.priority, job.priority)
+           AS priority,
+       coalesce(done.attempts, running.attempt, waiting.attempts, ready.attempts, deferred.attempts)
+           AS attempts,
+       coalesce(done.failures, running.failures, waiting.failures, ready.failures, deferred.failures)
+           AS failures,
+       coalesce(done.losses, running.losses, waiting.losses, ready.losses, deferred.losses) AS losses,
+       done.exit_code,
+       CASE WHEN running.job IS NOT NULL
+            THEN (SELECT worker.name FROM worker WHERE worker.id = running.worker)
+            ELSE done.worker END AS worker,
+       deferred.due,
+       running.claimed_at,
+       done.finished_at
+FROM job
+LEFT JOIN done ON done.job = job.id
+LEFT JOIN running ON running.job = job.id
+LEFT JOIN ready ON ready.job = job.id
+LEFT JOIN waiting ON waiting.job = job.id
+LEFT JOIN deferred ON deferred.job = job.id;
+
+CREATE TABLE attempt (
+    job         INTEGER NOT NULL,
+    attempt     INTEGER NOT NULL,
+    claim       TEXT NOT NULL,
+    outcome     TEXT NOT NULL
+        CHECK (outcome IN ('Succeeded', 'Failed', 'Retried', 'Released', 'Lost', 'Cancelled')),
+    reason      TEXT,
+    exit_code   INTEGER,
+    worker      TEXT,
+    started_at  INTEGER NOT NULL,
+    finished_at INTEGER NOT NULL,
+    PRIMARY KEY (job, attempt)
+) WITHOUT ROWID;
+
+CREATE TABLE deadline (
+    job INTEGER PRIMARY KEY,
+    due INTEGER NOT NULL
+);
+
+CREATE TABLE deferred (
+    job      INTEGER PRIMARY KEY,
+    due      INTEGER NOT NULL,
+    reason   TEXT NOT NULL CHECK (reason IN ('Backoff', 'Scheduled')),
+    pool     INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    losses   INTEGER NOT NULL,
+    fence    INTEGER NOT NULL,
+    alone    INTEGER NOT NULL
+);
+
+CREATE TABLE done (
+    job         INTEGER PRIMARY KEY,
+    state       TEXT NOT NULL CHECK (state IN ('Succeeded', 'Failed', 'Cancelled', 'Skipped')),
+    reason      TEXT,
+    message     TEXT,
+    exit_code   INTEGER,
+    finished_at INTEGER NOT NULL,
+    attempts    INTEGER NOT NULL,
+    failures    INTEGER NOT NULL,
+    losses      INTEGER NOT NULL,
+    worker      TEXT,
+    CHECK ((reason IS NULL) = (state IN ('Succeeded', 'Cancelled')))
+);
+
+CREATE TABLE edge (
+    parent    INTEGER NOT NULL,
+    child     INTEGER NOT NULL,
+    condition TEXT NOT NULL
+        CHECK (condition = 'Succeeded' OR condition = 'Failed' OR condition = 'Finished'),
+    PRIMARY KEY (parent, child)
+) WITHOUT ROWID;
+
+CREATE TABLE job (
+    id           INTEGER PRIMARY KEY,
+    root         INTEGER NOT NULL,
+    kind         TEXT NOT NULL CHECK (kind = 'Job' OR kind = 'Array' OR kind = 'Workflow'),
+    spec         INTEGER NOT NULL,
+    name         TEXT NOT NULL,
+    "index"      INTEGER,
+    item         TEXT,
+    member_of    INTEGER,
+    bearing      TEXT
+        CHECK (bearing = 'Member' OR bearing = 'Task' OR bearing = 'HandledTask'),
+    pool         INTEGER NOT NULL,
+    priority     INTEGER NOT NULL,
+    feeds_inputs INTEGER NOT NULL,
+    max_losses   INTEGER NOT NULL,
+    start_after  INTEGER,
+    needs_proof  INTEGER NOT NULL,
+    CHECK ((member_of IS NULL) = (bearing IS NULL))
+);
+
+CREATE TABLE leader (
+    only    INTEGER PRIMARY KEY CHECK (only = 1),
+    holder  TEXT NOT NULL,
+    expires INTEGER NOT NULL
+);
+
+CREATE TABLE meta (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE migration (
+    number     INTEGER PRIMARY KEY,
+    name       TEXT NOT NULL,
+    checksum   TEXT NOT NULL,
+    compatible INTEGER NOT NULL,
+    applied_at INTEGER NOT NULL
+);
+
+CREATE TABLE missing (
+    job    INTEGER PRIMARY KEY,
+    worker INTEGER NOT NULL,
+    pool   INTEGER NOT NULL,
+    name   TEXT
+);
+
+CREATE TABLE name (
+    namespace TEXT NOT NULL,
+    kind      TEXT NOT NULL,
+    name      TEXT NOT NULL,
+    root      INTEGER NOT NULL,
+    PRIMARY KEY (namespace, kind, name)
+) WITHOUT ROWID;
+
+CREATE TABLE output (
+    job     INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    chunk   INTEGER NOT NULL,
+    data    BLOB NOT NULL,
+    PRIMARY KEY (job, attempt, chunk)
+);
+
+CREATE TABLE pool (
+    id            INTEGER PRIMARY KEY,
+    namespace     TEXT NOT NULL,
+    name          TEXT NOT NULL,
+    lease_seconds REAL NOT NULL DEFAULT 10 CHECK (lease_seconds > 0),
+    UNIQUE (namespace, name)
+);
+
+CREATE TABLE ready (
+    job      INTEGER PRIMARY KEY,
+    pool     INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    losses   INTEGER NOT NULL,
+    fence    INTEGER NOT NULL,
+    alone    INTEGER NOT NULL
+);
+
+CREATE TABLE result (
+    job  INTEGER PRIMARY KEY,
+    body TEXT NOT NULL
+);
+
+CREATE TABLE root (
+    id           INTEGER PRIMARY KEY,
+    last         INTEGER NOT NULL CHECK (last >= id),
+    uid          TEXT NOT NULL UNIQUE,
+    namespace    TEXT NOT NULL,
+    kind         TEXT NOT NULL CHECK (kind IN ('Job', 'Workflow')),
+    name         TEXT NOT NULL,
+    digest       TEXT NOT NULL,
+    submitted_at INTEGER NOT NULL,
+    metadata     TEXT NOT NULL,
+    cancelled    INTEGER NOT NULL DEFAULT 0,
+    held         INTEGER NOT NULL DEFAULT 0
+);
+
+CREATE TABLE running (
+    job        INTEGER PRIMARY KEY,
+    worker     INTEGER NOT NULL,
+    claim      TEXT NOT NULL UNIQUE,
+    pool       INTEGER NOT NULL,
+    priority   INTEGER NOT NULL,
+    attempt    INTEGER NOT NULL,
+    failures   INTEGER NOT NULL,
+    losses     INTEGER NOT NULL,
+    fence      INTEGER NOT NULL,
+    alone      INTEGER NOT NULL,
+    mark       TEXT CHECK (mark IN ('Cancel', 'Expire', 'Hold')),
+    claimed_at INTEGER NOT NULL
+);
+
+CREATE TABLE spec (
+    id   INTEGER PRIMARY KEY,
+    body TEXT NOT NULL
+);
+
+CREATE TABLE sweep (
+    root INTEGER PRIMARY KEY,
+    verb TEXT NOT NULL CHECK (verb IN ('cancel', 'hold', 'resume'))
+);
+
+CREATE TABLE token (
+    hash    TEXT PRIMARY KEY,
+    pool    INTEGER NOT NULL,
+    expires INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE unbound (
+    child     INTEGER NOT NULL,
+    namespace TEXT NOT NULL,
+    kind      TEXT NOT NULL,
+    name      TEXT NOT NULL,
+    condition TEXT NOT NULL CHECK (condition IN ('Succeeded', 'Failed', 'Finished')),
+    PRIMARY KEY (child, namespace, kind, name)
+) WITHOUT ROWID;
+
+CREATE TABLE unsettled (
+    job INTEGER PRIMARY KEY
+);
+
+CREATE TABLE waiting (
+    job       INTEGER PRIMARY KEY,
+    remaining INTEGER NOT NULL CHECK (remaining >= 0),
+    verdict   INTEGER NOT NULL DEFAULT 0,
+    held      INTEGER NOT NULL DEFAULT 0,
+    unproven  INTEGER NOT NULL DEFAULT 0,
+    priority  INTEGER NOT NULL,
+    attempts  INTEGER NOT NULL DEFAULT 0,
+    failures  INTEGER NOT NULL DEFAULT 0,
+    losses    INTEGER NOT NULL DEFAULT 0,
+    fence     INTEGER NOT NULL DEFAULT 0,
+    alone     INTEGER NOT NULL DEFAULT 0
+);
+
+CREATE TABLE worker (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    session       TEXT NOT NULL UNIQUE,
+    pool          INTEGER NOT NULL,
+    name          TEXT NOT NULL,
+    boot          TEXT NOT NULL,
+    slots         INTEGER NOT NULL,
+    beats         INTEGER NOT NULL DEFAULT 0,
+    draining      INTEGER NOT NULL DEFAULT 0,
+    registered_at INTEGER NOT NULL,
+    seen_at       INTEGER NOT NULL,
+    UNIQUE (pool, name, boot)
+);
+
+CREATE INDEX attempt_released ON attempt (claim) WHERE outcome = 'Released';
+
+CREATE INDEX deadline_due ON deadline (due);
+
+CREATE INDEX deferred_due ON deferred (due);
+
+CREATE INDEX edge_child ON edge (child);
+
+CREATE INDEX job_element ON job (member_of, "index") WHERE bearing = 'Member';
+
+CREATE INDEX job_group ON job (id) WHERE kind <> 'Job';
+
+CREATE INDEX ready_walk ON ready (pool, alone, priority DESC, job);
+
+CREATE INDEX running_worker ON running (worker);
+
+CREATE INDEX unbound_name ON unbound (namespace, kind, name);
+

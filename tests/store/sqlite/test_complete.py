@@ -1,0 +1,66 @@
+"""complete: reports that SQLite cannot keep, and what it says of them."""
+
+from typing import Any
+
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.worker import end_of, mint, mint_boot
+from workron.core.states import Reason, State
+from workron.store.protocol import Answer, Claimed, Outcome, Registration, Session
+from workron.store.sqlite.store import SqliteStore
+
+
+@pytest.fixture
+async def session(store: SqliteStore) -> Session:
+    token = await store.ensure_pool(plans.NAMESPACE, "default")
+    return await store.register(Registration(token, "worker", mint_boot(), slots=1))
+
+
+async def _claim(store: SqliteStore, session: Session, count: int) -> list[Claimed]:
+    await store.submit([plans.array(count)])
+    return list(await store.claim(session.key, mint(count)))
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"result": "\ud800"}, "surrogates"),
+    ({"result": float("inf")}, "JSON"),
+    ({"result": object()}, "JSON serializable"),
+    ({"result": {"a\0": 1}}, "a result has no NUL"),
+    ({"message": "a\0b"}, "a message has no NUL"),
+    ({"exit_code": 2**63}, "too large"),
+    ({"outcome": Outcome.FAILED, "reason": None}, "a failure has a reason"),
+    ({"outcome": Outcome.RETRY, "delay_seconds": float("inf")}, "infinity"),
+]
+
+
+@pytest.mark.parametrize(("about", "why"), BAD)
+async def test_bad_report_ends_its_job_alone_and_says_why(
+    store: SqliteStore, session: Session, about: dict[str, Any], why: str
+) -> None:
+    one, odd, two = await _claim(store, session, 3)
+    ends = [end_of(one), end_of(odd, **{"outcome": Outcome.SUCCEEDED} | about), end_of(two)]
+    completed = await store.complete(session.key, ends)
+    assert list(completed.answers) == [Answer.ACCEPTED] * 3
+    rows = {row.job: row for row in await store.jobs((await store.roots())[0].root)}
+    assert rows[one.job].state is rows[two.job].state is State.SUCCEEDED
+    assert (rows[odd.job].state, rows[odd.job].reason) == (State.FAILED, Reason.RESULT_REFUSED)
+    assert why in (rows[odd.job].message or "")
+
+
+@pytest.mark.parametrize("text", ["\\u0000", "\\\\u0000", "a\\", "\\"])
+async def test_backslashes_are_not_taken_for_nul(
+    store: SqliteStore, session: Session, text: str
+) -> None:
+    (claimed,) = await _claim(store, session, 1)
+    await store.complete(session.key, [end_of(claimed, result=text)])
+    assert await store.result(claimed.job) == text
+
+
+async def test_report_on_a_stale_claim_is_stale_though_it_is_bad(
+    store: SqliteStore, session: Session
+) -> None:
+    (claimed,) = await _claim(store, session, 1)
+    await store.release(session.key, [claimed.claim])
+    completed = await store.complete(session.key, [end_of(claimed, message="a\0b")])
+    assert list(completed.answers) == [Answer.STALE]

@@ -1,0 +1,61 @@
+"""The plans of the hot statements: a walk over an index, never over a table."""
+
+import re
+import sqlite3
+
+import pytest
+
+from workron.store.sqlite import statements
+
+_LISTS = {"claims", "jobs", "parents", "specs"}
+_HOT = [
+    f"{file}.{name}"
+    for file in (
+        *("session", "beat", "claim", "complete", "give_back", "end_claims", "place"),
+        *("settle_ends", "leave_places", "release", "append_output", "submit"),
+    )
+    for name in statements.of_file(file)
+]
+
+
+def _plan(connection: sqlite3.Connection, name: str) -> list[str]:
+    text = statements.text(name)
+    values: object = {key: "[]" if key in _LISTS else 1 for key in re.findall(r":(\w+)", text)}
+    if "?" in text:
+        values = [1] * text.count("?")
+    rows = connection.execute(f"EXPLAIN QUERY PLAN {text}", values)  # type: ignore[arg-type]
+    return [row[3] for row in rows]
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return {row[0] for row in rows}
+
+
+@pytest.mark.parametrize("name", _HOT)
+def test_hot_statement_scans_no_table(bare: sqlite3.Connection, name: str) -> None:
+    scanned = {
+        step.removeprefix("SCAN ").split()[0] for step in _plan(bare, name) if "SCAN " in step
+    }
+    assert scanned & _tables(bare) == set()
+
+
+def test_claim_walks_the_index_in_order(bare: sqlite3.Connection) -> None:
+    plan = _plan(bare, "claim.take")
+    walk = next(place for place, step in enumerate(plan) if "ready_walk" in step)
+    assert "pool=? AND alone=?" in plan[walk]
+    # Only the few rows that the walk has found are sorted, to be numbered.
+    assert not any("TEMP B-TREE" in step for step in plan[:walk])
+
+
+def test_claim_walks_past_no_other_pool(bare: sqlite3.Connection) -> None:
+    steps: list[int] = []
+    bare.execute("BEGIN")
+    bare.executemany(
+        "INSERT INTO ready VALUES (?, ?, 0, 0, 0, 0, 0, 0)", ((job, 1) for job in range(20_000))
+    )
+    bare.execute("INSERT INTO ready VALUES (20001, 2, 0, 0, 0, 0, 0, 0)")
+    bare.set_progress_handler(lambda: steps.append(1), 100)
+    taken = bare.execute(statements.text("claim.take"), {"pool": 2, "alone": 0, "count": 100})
+    assert taken.rowcount == 1
+    assert len(steps) < 10

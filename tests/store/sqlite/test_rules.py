@@ -1,0 +1,40 @@
+"""The rules that SQL calls are those of the core, over all that can be asked of them."""
+
+import itertools
+import sqlite3
+
+import pytest
+
+from workron.core import verdict
+from workron.core.states import ENDS, REASONS
+from workron.core.verdict import Condition, Verdict
+
+_ENDS = [(end, reason) for end in ENDS for reason in REASONS.get(end, [None])]
+
+
+@pytest.mark.parametrize("condition", Condition)
+def test_weigh_in_sql_is_the_rule_of_the_core(
+    bare: sqlite3.Connection, condition: Condition
+) -> None:
+    for state, reason in _ENDS:
+        (found,) = bare.execute("SELECT weigh(?, ?, ?)", (condition, state, reason)).fetchone()
+        assert Verdict(found) is verdict.weigh(condition, state, reason)
+
+
+@pytest.mark.parametrize("gravest", Verdict)
+def test_outcome_in_sql_is_the_rule_of_the_core(bare: sqlite3.Connection, gravest: Verdict) -> None:
+    found = bare.execute("SELECT outcome_state(?), outcome_reason(?)", (gravest, gravest))
+    assert tuple(found.fetchone()) == verdict.OUTCOMES[gravest]
+
+
+def test_every_outcome_may_be_stored(bare: sqlite3.Connection) -> None:
+    for job, (state, reason) in enumerate(itertools.chain(_ENDS, verdict.OUTCOMES.values())):
+        bare.execute(
+            "INSERT INTO done (job, state, reason, finished_at, attempts, failures, losses)"
+            " VALUES (?, ?, ?, 0, 0, 0, 0)",
+            (job, state, reason),
+        )
+
+
+def test_go_is_the_verdict_that_statements_write_as_zero() -> None:
+    assert Verdict.GO.value == min(Verdict).value == 0

@@ -1,0 +1,111 @@
+"""What is counted twice or not at all when two things come together."""
+
+import contextlib
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.plans import task
+from tests.store.behaviour.worker import MANY, end_of, mint, mint_boot
+from workron.core.ids import JobId
+from workron.core.plan import Kind
+from workron.core.states import Reason, State
+from workron.store.protocol import Claimed, Registration, Session
+from workron.store.sqlite.store import SqliteStore
+
+
+async def _register(store: SqliteStore, name: str = "worker") -> Session:
+    token = await store.ensure_pool(plans.NAMESPACE, "default")
+    return await store.register(Registration(token, name, mint_boot(), slots=1))
+
+
+@pytest.fixture
+async def session(store: SqliteStore) -> Session:
+    return await _register(store)
+
+
+async def _claim(store: SqliteStore, session: Session) -> Claimed:
+    (claimed,) = await store.claim(session.key, mint())
+    return claimed
+
+
+async def _stand(store: SqliteStore, root: JobId) -> tuple[State, Reason | None]:
+    row = (await store.jobs(root))[0]
+    return row.state, row.reason
+
+
+async def test_upstream_that_has_not_told_of_its_end_yet_is_counted_once(
+    store: SqliteStore, session: Session
+) -> None:
+    await store.submit([plans.dag("flow", a=task())])
+    await store.complete(session.key, [end_of(await _claim(store, session))])
+    outside = [plans.outside("flow", kind=Kind.WORKFLOW), plans.outside("later")]
+    (down,) = await store.submit([plans.job("down", outside=outside)])
+    await store.settle(MANY)
+    assert await _stand(store, down.root) == (State.WAITING, Reason.UPSTREAM)
+    await store.submit([plans.job("later")])
+    await store.complete(session.key, [end_of(await _claim(store, session))])
+    assert await _stand(store, down.root) == (State.QUEUED, None)
+
+
+async def test_job_that_falls_while_held_waits_for_the_resume_and_for_the_proof(
+    store: SqliteStore, session: Session
+) -> None:
+    (job,) = await store.submit([plans.job(needs_proof=True)])
+    await _claim(store, session)
+    await store.hold(job.root)
+    await store.reap(session.worker, beats=0)
+    await store.resume(job.root)
+    assert await _stand(store, job.root) == (State.WAITING, Reason.AWAITING_PROOF)
+    await _register(store)
+    assert await _stand(store, job.root) == (State.QUEUED, None)
+
+
+async def test_proof_by_the_id_of_a_forgotten_worker_names_whom_it_lets_go(
+    store: SqliteStore, session: Session
+) -> None:
+    (job,) = await store.submit([plans.job(needs_proof=True)])
+    await _claim(store, session)
+    await store.reap(session.worker, beats=0)
+    reaped = await store.reap(session.worker, beats=None)
+    assert (reaped.was_reaped, list(reaped.requeued)) == (True, [job.root])
+    again = await store.reap(session.worker, beats=None)
+    assert (again.was_reaped, list(again.requeued)) == (False, [])
+
+
+async def test_id_of_a_forgotten_worker_is_not_given_again(
+    store: SqliteStore, session: Session
+) -> None:
+    await store.leave(session.key)
+    assert (await _register(store, "other")).worker != session.worker
+
+
+async def test_maintainer_goes_on_with_a_cancel_that_was_left_unfinished(
+    store: SqliteStore,
+) -> None:
+    (root,) = await store.submit([plans.dag(a=task(count=3), b=task("a"))])
+    await store._write(lambda tx: tx.run("cancel.ask", root=root.root))
+    await store._write(lambda tx: tx.run("sweep.begin", root=root.root, verb="cancel"))
+    while await store.settle(MANY):
+        pass
+    assert {row.state for row in await store.jobs(root.root)} == {State.CANCELLED}
+
+
+@pytest.mark.parametrize("table", ["deadline", "unbound", "missing", "sweep"])
+async def test_ended_job_leaves_nothing_behind(
+    store: SqliteStore, session: Session, path: Path, table: str
+) -> None:
+    outside = [plans.outside("never")]
+    terms: dict[str, Any] = {"needs_proof": True, "deadline_seconds": 60}
+    (lost,) = await store.submit([plans.job("lost", **terms)])
+    await _claim(store, session)
+    await store.reap(session.worker, beats=0)
+    (waiting,) = await store.submit([plans.job("waiting", outside=outside, **terms)])
+    await store.cancel(lost.root)
+    await store.cancel(waiting.root)
+    with contextlib.closing(sqlite3.connect(path)) as opened:
+        count = "SELECT count(*) FROM "
+        assert opened.execute(count + table).fetchone() == (0,)

@@ -1,0 +1,61 @@
+"""submit: what is particular to SQLite, ids that clash and values that it cannot keep."""
+
+import asyncio
+import itertools
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.grounds import HandClock
+from tests.store.behaviour.plans import task
+from tests.store.sqlite import opening
+from workron.core import errors
+from workron.store.sqlite import store as sqlite_store
+from workron.store.sqlite.store import SqliteStore
+
+
+class Stuck(random.Random):
+    """Chance that has run out: every draw is the same."""
+
+    def getrandbits(self, k: int, /) -> int:
+        return 0 if k < 128 else super().getrandbits(k)
+
+
+async def test_roots_never_overlap_when_they_draw_the_same_id() -> None:
+    store = await sqlite_store.open_sqlite(None, clock=HandClock(), rng=Stuck())
+    sizes = [3, 1, 5]
+    wanted = [plans.dag(f"flow{size}", a=task(count=size)) for size in sizes]
+    await store.submit([wanted[0]])
+    await store.submit(wanted[1:])
+    ranges = sorted((row.root, row.last) for row in await store.roots())
+    assert [last - root for root, last in ranges] == [4, 2, 6]
+    assert all(last < root for (_, last), (root, _) in itertools.pairwise(ranges))
+    await store.close()
+
+
+@pytest.mark.parametrize("value", ["\ud800", float("nan"), 10**5000], ids=["half", "nan", "long"])
+async def test_value_that_cannot_be_stored_is_refused_whole(store: SqliteStore, value: Any) -> None:
+    with pytest.raises(errors.StoreDataError):
+        await store.submit([plans.job("fine"), plans.job("odd", metadata={"value": value})])
+    assert await store.roots() == []
+
+
+async def test_priority_out_of_range_is_refused(store: SqliteStore) -> None:
+    with pytest.raises(errors.StoreDataError, match=r"store\.db: a value cannot be stored"):
+        await store.submit([plans.job(priority=2**63)])
+
+
+async def test_readers_see_whole_submissions_only(store: SqliteStore, path: Path) -> None:
+    wanted = [plans.dag(f"flow{i}", a=task(count=500)) for i in range(5)]
+    reader = await opening.open_store(path)
+    submitting = asyncio.ensure_future(store.submit(wanted))
+    seen = set()
+    while not submitting.done():
+        seen.add(len(await reader.roots()))
+    seen.add(len(await reader.roots()))
+    assert seen <= {0, 5}
+    assert 5 in seen
+    await reader.close()

@@ -1,0 +1,57 @@
+"""A real executor, and the tasks that the tests give it."""
+
+import pathlib
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.worker.shop import Shop, opened
+from workron.core.ids import ClaimId
+from workron_worker.executor import Task
+from workron_worker.local_executor import LocalExecutor
+
+Make = Callable[..., Task]
+
+
+@pytest.fixture
+def boot() -> uuid.UUID:
+    return uuid.uuid4()
+
+
+@pytest.fixture
+def executor(
+    boot: uuid.UUID, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[LocalExecutor]:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    executor = LocalExecutor(slots=4, grace=timedelta(seconds=0.1), boot=boot)
+    yield executor
+    executor.close()
+    assert list(tmp_path.glob("workron-*")) == []
+
+
+@pytest.fixture
+async def shop(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Shop]:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    async with opened() as shop:
+        yield shop
+
+
+@pytest.fixture
+def make() -> Make:
+    def make(command: str | Sequence[str], **fields: Any) -> Task:
+        environment = fields.pop("environment", {})
+        return Task(ClaimId(uuid.uuid4()), command, environment, **{"output_bytes": 1000} | fields)
+
+    return make
+
+
+@pytest.fixture
+def lives() -> Callable[[int], bool]:
+    def lives(pid: int) -> bool:
+        stat = pathlib.Path(f"/proc/{pid}/stat")
+        return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+    return lives

@@ -1,0 +1,21 @@
+"""Hears what commands write, so that a test can wait for a word of theirs instead of a time."""
+
+import asyncio
+
+
+class Ear:
+    """Takes in chunks on any thread; waits on the loop that made it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._event = asyncio.Event()
+        self.heard = bytearray()
+
+    def __call__(self, chunk: bytes) -> None:
+        self.heard += chunk
+        self._loop.call_soon_threadsafe(self._event.set)
+
+    async def wait(self) -> None:
+        """Wait until something new was heard."""
+        await self._event.wait()
+        self._event.clear()

@@ -1,0 +1,59 @@
+"""What a worker's name proves about its process."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from workron_worker import identity
+
+_SAY_NAME = "from workron_worker import identity; print(identity.own_name()); input()"
+
+
+def _start() -> tuple[subprocess.Popen[str], str]:
+    child = subprocess.Popen(
+        [sys.executable, "-c", _SAY_NAME],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert child.stdout is not None
+    return child, child.stdout.readline().strip()
+
+
+def test_worker_is_not_gone_while_its_process_lives() -> None:
+    child, name = _start()
+    try:
+        assert not identity.is_gone(name)
+    finally:
+        child.communicate("\n")
+
+
+def test_worker_is_gone_when_its_process_has_ended() -> None:
+    child, name = _start()
+    child.communicate("\n")
+    assert identity.is_gone(name)
+
+
+def test_worker_is_gone_when_only_its_zombie_is_left() -> None:
+    child, name = _start()
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert identity.is_gone(name)
+    child.communicate()
+
+
+def test_worker_is_gone_when_its_pid_is_now_another_process() -> None:
+    host, pid, start = identity.own_name().split(":")
+    assert identity.is_gone(f"{host}:{pid}:{int(start) - 1}")
+
+
+@pytest.mark.parametrize(
+    "name", ["elsewhere:1:1", "elsewhere-00000000:999999:1", "pod-uid", "", "a:b:c", ":::"]
+)
+def test_worker_is_not_taken_for_gone_when_it_is_not_of_this_machine(name: str) -> None:
+    assert not identity.is_gone(name)
+
+
+def test_worker_is_not_taken_for_gone_when_its_name_makes_no_sense() -> None:
+    host = identity.own_name().partition(":")[0]
+    assert not identity.is_gone(f"{host}:x:1")

@@ -1,0 +1,75 @@
+"""The name under which a worker of this machine registers, and what such a name still proves.
+
+A name is `host:pid:start`. The host part tells apart what must not be mixed up: two machines, two
+boots of one, two containers that share a host name. So a process of that pid and start that is
+not found here is gone, and not only out of sight. Called by `workron.cli` at the start of a run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+import socket
+from typing import Final
+
+_PROC: Final = pathlib.Path("/proc")
+_START_FIELD: Final = 19
+"""Where `/proc/PID/stat` has the start time, counted from behind the command's name."""
+_REMAINS: Final = frozenset("ZX")
+"""States of a process that has ended and that nobody has waited for."""
+
+
+def own_name() -> str:
+    """Name this process."""
+    return f"{_host()}:{os.getpid()}:{_start_of(os.getpid()) or 0}"
+
+
+def is_gone(name: str) -> bool:
+    """Whether that worker was a process of this machine and has ended; if in doubt, it has not."""
+    host, _, rest = name.partition(":")
+    pid, _, start = rest.partition(":")
+    if host != _host() or not (pid.isdecimal() and start.isdecimal()):
+        return False
+    if int(start) == 0:
+        return not _exists(int(pid))
+    return _start_of(int(pid)) != int(start)
+
+
+def _host() -> str:
+    marks = [_read("sys/kernel/random/boot_id"), _link("self/ns/pid")]
+    digest = hashlib.sha256("/".join(marks).encode()).hexdigest()[:8]
+    return f"{socket.gethostname()}-{digest}"
+
+
+def _start_of(pid: int) -> int | None:
+    """Tell when a process started, in ticks; None if there is none, or only its remains."""
+    # The command's name stands in parentheses and may contain anything, parentheses too.
+    fields = _read(f"{pid}/stat").rpartition(")")[2].split()
+    if len(fields) <= _START_FIELD or fields[0] in _REMAINS:
+        return None
+    return int(fields[_START_FIELD])
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _read(path: str) -> str:
+    try:
+        return (_PROC / path).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _link(path: str) -> str:
+    try:
+        return str((_PROC / path).readlink())
+    except OSError:
+        return ""

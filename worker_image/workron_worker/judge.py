@@ -1,0 +1,89 @@
+"""Tells from how a command ended what that means for its job.
+
+Called by `local_executor` once the last process is gone.
+"""
+
+from __future__ import annotations
+
+import errno
+import signal
+from typing import TYPE_CHECKING, Final
+
+from workron.core.states import Reason
+from workron_worker import result
+from workron_worker.executor import Ended, StartError
+
+if TYPE_CHECKING:
+    import pathlib
+    from datetime import timedelta
+
+    from workron_worker.executor import Task
+
+_NOT_FOUND: Final = 127
+_SIGNAL_BASE: Final = 128
+_FAULTS_OF_THE_JOB: Final = frozenset(
+    {
+        errno.E2BIG,
+        errno.EACCES,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOENT,
+        errno.ENOEXEC,
+        errno.ENOTDIR,
+    }
+)
+"""Errors of a start that lie in the command or its folder; all others lie in this machine."""
+
+
+def ended(task: Task, code: int, output: bytes, result_path: pathlib.Path) -> Ended:
+    """Judge a command that ended by itself; a negative code is the signal that ended it."""
+    if code == 0:
+        return _succeeded(output, result_path)
+    if code < 0:
+        message = f"the command was ended by {_signal_name(-code)}"
+        return Ended(Reason.SIGNAL, message, _SIGNAL_BASE - code, output)
+    if code == _NOT_FOUND and isinstance(task.command, str):
+        message = "the shell did not find a command (exit code 127)"
+        return Ended(Reason.COMMAND_NOT_FOUND, message, code, output)
+    return Ended(Reason.EXIT_CODE, f"the command ended with exit code {code}", code, output)
+
+
+def late(timeout: timedelta, output: bytes) -> Ended:
+    """Judge a command that its timeout ended."""
+    seconds = timeout.total_seconds()
+    return Ended(Reason.TIMEOUT, f"the command ran longer than {seconds:g} s", None, output)
+
+
+def killed(output: bytes) -> Ended:
+    """Judge a command that was ended from outside."""
+    return Ended(output=output, is_killed=True)
+
+
+def not_started(task: Task, error: OSError | ValueError) -> Ended:
+    """Judge a start that failed; StartError if the job is not to blame."""
+    if isinstance(error, OSError) and error.errno not in _FAULTS_OF_THE_JOB:
+        raise StartError(f"this machine cannot start commands: {error.strerror}") from error
+    what = error.strerror if isinstance(error, OSError) else str(error)
+    where = getattr(error, "filename", None) or _first_word(task)
+    message = f"the command could not be started: {where!r}: {what}"
+    return Ended(Reason.COMMAND_NOT_FOUND, message)
+
+
+def _succeeded(output: bytes, result_path: pathlib.Path) -> Ended:
+    try:
+        value = result.read(result_path)
+    except result.ResultError as error:
+        return Ended(Reason.RESULT_REFUSED, str(error), 0, output)
+    return Ended(exit_code=0, output=output, result=value)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _first_word(task: Task) -> str:
+    return "sh" if isinstance(task.command, str) else task.command[0]

@@ -1,0 +1,109 @@
+"""The claims of an agent, from the asking for one to the answer to its report.
+
+Called by `loop` alone. A claim is asked for, runs, and then either its end is reported, or it is
+handed back, or nothing more is said of it; which of these is its fate, and may change while it
+runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from workron.core import ids
+from workron_worker.beat import Knowledge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from workron.core.ids import ClaimId
+    from workron.core.ports import Rng
+    from workron.store.protocol import Claimed, End
+
+
+class Fate(Enum):
+    """What follows when the command of a claim is over."""
+
+    REPORT = auto()
+    RELEASE = auto()
+    """It was ended for a reason that is not the job's; another worker may have it."""
+    DROP = auto()
+    """The store has taken the claim back already."""
+
+
+@dataclass(slots=True)
+class Running:
+    """A claim whose command runs."""
+
+    claimed: Claimed
+    fate: Fate = Fate.REPORT
+
+
+class Ledger:
+    """What the agent knows of its claims."""
+
+    def __init__(self, rng: Rng) -> None:
+        self._rng = rng
+        self._known: set[ClaimId] = set()
+        self._ends: list[End] = []
+        self._releases: list[ClaimId] = []
+        self.running: dict[ClaimId, Running] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing runs and nothing is left to tell the store."""
+        return not (self.running or self._ends or self._releases)
+
+    def knowledge(self) -> Knowledge:
+        """What a beat's answer is compared with."""
+        return Knowledge(frozenset(self.running), frozenset(self._known))
+
+    def ask(self, count: int) -> list[ClaimId]:
+        """Draw ids for claims that will be asked for."""
+        claims = [ids.ClaimId(ids.mint_uuid(self._rng)) for _ in range(count)]
+        self._known.update(claims)
+        return claims
+
+    def start(self, claimed: Claimed) -> Running:
+        """Enter a claim that was granted and runs from now on."""
+        running = self.running[claimed.claim] = Running(claimed)
+        return running
+
+    def end(self, running: Running, end: End | None) -> None:
+        """Enter the end of a command; None: it never ran, or not to an end of its own."""
+        claim = running.claimed.claim
+        del self.running[claim]
+        if running.fate is Fate.DROP:
+            self._known.discard(claim)
+        elif running.fate is Fate.REPORT and end is not None:
+            self._ends.append(end)
+        else:
+            self._releases.append(claim)
+
+    def hand_back(self, claims: Iterable[ClaimId]) -> None:
+        """Enter claims that are ours but that nothing here runs."""
+        self._releases += claims
+        self._known.update(claims)
+
+    def take_ends(self) -> Sequence[End]:
+        """Give the ends that are to be reported, each once."""
+        ends, self._ends = self._ends, []
+        return ends
+
+    def take_releases(self) -> Sequence[ClaimId]:
+        """Give the claims that are to be handed back, each once."""
+        releases, self._releases = self._releases, []
+        return releases
+
+    def forget(self, claims: Iterable[ClaimId]) -> None:
+        """Strike claims that the store has answered for, or never granted."""
+        self._known.difference_update(claims)
+
+    def forget_all(self) -> None:
+        """Strike everything: the store knows this worker no more."""
+        for running in self.running.values():
+            running.fate = Fate.DROP
+        self._ends.clear()
+        self._releases.clear()
+        self._known = set(self.running)

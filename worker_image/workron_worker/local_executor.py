@@ -1,0 +1,108 @@
+"""The executor for this machine: processes as the user who runs Workron, one thread an attempt.
+
+Called by `workron run` through the port in `executor`. Jobs are kept apart by folders and
+environments only: whoever may run this process may do all that its jobs do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import signal
+from concurrent import futures
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from workron_worker import judge, process, scratch
+from workron_worker.output import Kept
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
+    from uuid import UUID
+
+    from workron.core.ids import ClaimId
+    from workron_worker.executor import Ended, Task
+
+
+@dataclass(slots=True)
+class _Attempt:
+    process: process.Process
+    is_killed: bool = False
+    is_late: bool = False
+    timers: list[asyncio.TimerHandle] = field(default_factory=list)
+
+
+class LocalExecutor:
+    """Runs at most `slots` commands at once."""
+
+    def __init__(self, *, slots: int, grace: timedelta, boot: UUID) -> None:
+        self._grace = grace
+        self._threads = futures.ThreadPoolExecutor(slots, thread_name_prefix="attempt")
+        self._scratch = scratch.Scratch(boot)
+        self._attempts: dict[ClaimId, _Attempt] = {}
+
+    async def run(self, task: Task, on_output: Callable[[bytes], None]) -> Ended:
+        """Run one attempt to its end; see the port."""
+        loop = asyncio.get_running_loop()
+        attempt = _Attempt(process.Process())
+        self._attempts[task.claim] = attempt
+        if task.timeout is not None:
+            late = loop.call_later(task.timeout.total_seconds(), self._expire, attempt)
+            attempt.timers.append(late)
+        try:
+            work = functools.partial(self._run, attempt, task, on_output)
+            return await loop.run_in_executor(self._threads, work)
+        finally:
+            attempt.process.signal(signal.SIGKILL)
+            del self._attempts[task.claim]
+            for timer in attempt.timers:
+                timer.cancel()
+
+    def kill(self, claim: ClaimId) -> None:
+        """End an attempt, if it still runs."""
+        attempt = self._attempts.get(claim)
+        if attempt is not None and not attempt.is_killed:
+            attempt.is_killed = True
+            self._terminate(attempt)
+
+    def close(self) -> None:
+        """Remove what is on disk; every `run` has returned."""
+        self._threads.shutdown()
+        self._scratch.close()
+
+    def _expire(self, attempt: _Attempt) -> None:
+        attempt.is_late = True
+        self._terminate(attempt)
+
+    def _terminate(self, attempt: _Attempt) -> None:
+        attempt.process.signal(signal.SIGTERM)
+        loop = asyncio.get_running_loop()
+        seconds = self._grace.total_seconds()
+        attempt.timers.append(loop.call_later(seconds, attempt.process.signal, signal.SIGKILL))
+
+    def _run(self, attempt: _Attempt, task: Task, on_output: Callable[[bytes], None]) -> Ended:
+        kept = Kept(task.output_bytes)
+
+        def take(chunk: bytes) -> None:
+            kept.add(chunk)
+            on_output(chunk)
+
+        with self._scratch.place(task) as place:
+            try:
+                code = attempt.process.run(self._launch(task, place), take)
+            except (OSError, ValueError) as error:
+                return judge.not_started(task, error)
+            if attempt.is_killed:
+                return judge.killed(kept.value())
+            if attempt.is_late and task.timeout is not None:
+                return judge.late(task.timeout, kept.value())
+            return judge.ended(task, code, kept.value(), place.result)
+
+    def _launch(self, task: Task, place: scratch.Place) -> process.Launch:
+        command = task.command
+        return process.Launch(
+            argv=("sh", "-c", command) if isinstance(command, str) else command,
+            directory=place.within(task.workdir),
+            environment=self._scratch.environment(task, place),
+        )

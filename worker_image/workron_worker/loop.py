@@ -1,0 +1,248 @@
+"""The agent: claims jobs of one pool, has them run, beats, and reports their ends.
+
+Called by `workron.cli` with the worker's door of a store and an executor. One task exchanges ends
+for claims with the store, one beats, one listens for work, and one stands by each attempt; what
+they share is changed between awaits only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from workron.core import errors
+from workron.core.model.command import OnLeaseLost
+from workron.core.states import Reason
+from workron_worker import order
+from workron_worker.executor import StartError
+from workron_worker.ledger import Fate, Ledger
+from workron_worker.patience import Patience
+from workron_worker.pulse import Pulse
+from workron_worker.surroundings import Rhythm, Surroundings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from workron.core.ids import ClaimId, SessionKey
+    from workron.store.protocol import Claimed, End, Registration
+    from workron_worker.beat import Orders
+    from workron_worker.ledger import Running
+
+_log = structlog.get_logger(__name__)
+_STUMBLES: Final = 5
+"""So many starts in a row that this machine refuses will not pass."""
+_TOO_LARGE: Final = (
+    "the results of its upstreams are larger than 1 MiB together; let them hand on less,"
+    " such as the place where the data is"
+)
+
+
+class Agent:
+    """One worker: one session at a time of one pool."""
+
+    def __init__(
+        self, around: Surroundings, registration: Registration, rhythm: Rhythm | None = None
+    ) -> None:
+        rhythm = rhythm or Rhythm()
+        self._around = around
+        self._registration = registration
+        self._rhythm = rhythm
+        self._ledger = Ledger(around.rng)
+        self._pulse = Pulse(around, rhythm, self._ledger, self)
+        self._patience = Patience(around.clock, rhythm.patience)
+        self._wake = asyncio.Event()
+        self._key: SessionKey | None = None
+        self._is_draining = False
+        self._is_killed = False
+        self._stumbles = 0
+
+    async def run(self) -> None:
+        """Work until drained; raises the store's errors that do not pass, and StartError."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                company = [group.create_task(self._pulse.run()), group.create_task(self._listen())]
+                await self._work(group)
+                for task in company:
+                    task.cancel()
+        except BaseExceptionGroup as failed:
+            raise _first(failed) from failed
+        await self._leave()
+
+    @property
+    def running(self) -> int:
+        """How many commands run."""
+        return len(self._ledger.running)
+
+    def drain(self) -> None:
+        """Claim nothing any more; `run` returns when what runs has ended."""
+        self._is_draining = True
+        self._wake.set()
+
+    def kill(self) -> None:
+        """Drain, but end what runs and hand it back."""
+        self._is_killed = True
+        self._end(self._ledger.running, Fate.RELEASE)
+        self.drain()
+
+    def obey(self, orders: Orders) -> None:
+        """Do what the answer to a beat asks."""
+        self._end(orders.drop, Fate.DROP)
+        for claim in orders.kill:
+            self._around.executor.kill(claim)
+        if orders.release:
+            self._ledger.hand_back(orders.release)
+            self._wake.set()
+
+    def lose(self) -> None:
+        """Stop everything: the store knows this session no more, and has its claims back."""
+        self._key = None
+        self._pulse.end()
+        self._ledger.forget_all()
+        self._end(self._ledger.running, Fate.DROP)
+        self._wake.set()
+
+    def cut_off(self) -> None:
+        """Stop what must not outlive the lease; it is handed back as soon as the store answers."""
+        self._end(
+            [
+                claim
+                for claim, running in self._ledger.running.items()
+                if running.claimed.spec.get("onLeaseLost") != OnLeaseLost.CONTINUE
+            ],
+            Fate.RELEASE,
+        )
+
+    def _end(self, claims: Iterable[ClaimId], fate: Fate) -> None:
+        for claim in claims:
+            self._ledger.running[claim].fate = fate
+            self._around.executor.kill(claim)
+
+    async def _listen(self) -> None:
+        while True:
+            await self._around.wait_for_work(self._rhythm.poll.total_seconds())
+            self._wake.set()
+
+    async def _work(self, group: asyncio.TaskGroup) -> None:
+        self._wake.set()
+        while not (self._is_draining and self._ledger.is_empty):
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                await self._turn(group)
+            except errors.SessionError as error:
+                _log.warning("worker was taken back", error=str(error))
+                self.lose()
+
+    async def _turn(self, group: asyncio.TaskGroup) -> None:
+        if self._key is None:
+            if self._ledger.running:
+                return
+            await self._register()
+        key = self._key
+        if key is not None:
+            await self._hand_back(key)
+            for claimed in await self._exchange(key):
+                self._start(claimed, group)
+
+    async def _register(self) -> None:
+        sent_at = self._around.clock.monotonic()
+        door, registration = self._around.door, self._registration
+        session = await self._patience.insist(lambda: door.register(registration))
+        self._key = session.key
+        self._pulse.begin(session, sent_at)
+
+    async def _hand_back(self, key: SessionKey) -> None:
+        releases = self._ledger.take_releases()
+        if releases:
+            door = self._around.door
+            await self._patience.insist(lambda: door.release(key, releases))
+            self._ledger.forget(releases)
+
+    async def _exchange(self, key: SessionKey) -> Sequence[Claimed]:
+        ends, claims = self._ledger.take_ends(), self._ask()
+        granted: Sequence[Claimed] = ()
+        try:
+            granted = await self._patience.insist(
+                functools.partial(self._complete_and_claim, key, ends, claims)
+            )
+        finally:
+            self._around.slots.give(len(claims) - len(granted))
+            self._ledger.forget(end.claim for end in ends)
+            self._ledger.forget(set(claims) - {claimed.claim for claimed in granted})
+        return granted
+
+    async def _complete_and_claim(
+        self, key: SessionKey, ends: Sequence[End], claims: Sequence[ClaimId]
+    ) -> Sequence[Claimed]:
+        if ends:
+            return (await self._around.door.complete(key, ends, claims)).claimed
+        if claims:
+            return await self._around.door.claim(key, claims)
+        return ()
+
+    def _ask(self) -> Sequence[ClaimId]:
+        if self._is_draining or self._pulse.is_late:
+            return ()
+        return self._ledger.ask(self._around.slots.take(self._wake.set))
+
+    def _start(self, claimed: Claimed, group: asyncio.TaskGroup) -> None:
+        running = self._ledger.start(claimed)
+        if self._is_killed or self._pulse.is_late:
+            running.fate = Fate.RELEASE
+            self._finish(running, None)
+        else:
+            group.create_task(self._attempt(running))
+
+    async def _attempt(self, running: Running) -> None:
+        end: End | None = None
+        try:
+            end = await self._execute(running)
+            self._stumbles = 0
+        except StartError as error:
+            await self._stumble(error)
+        self._finish(running, end)
+
+    async def _execute(self, running: Running) -> End:
+        claimed, around = running.claimed, self._around
+        if claimed.inputs_too_large:
+            return order.refuse(claimed, Reason.INPUTS_TOO_LARGE, _TOO_LARGE)
+        try:
+            task = order.task_of(claimed)
+        except ValueError as error:
+            message = f"this worker cannot read the job's spec: {error}"
+            return order.refuse(claimed, Reason.COMMAND_NOT_FOUND, message)
+        ended = await around.executor.run(task, around.listener(claimed))
+        if not ended.is_killed and running.fate is Fate.RELEASE:
+            # It came to its own end before the signal did.
+            running.fate = Fate.REPORT
+        return order.end_of(claimed, ended, around.rng)
+
+    async def _stumble(self, error: StartError) -> None:
+        self._stumbles += 1
+        if self._stumbles >= _STUMBLES:
+            raise error
+        pause = 2**self._stumbles / 10
+        _log.warning("command was not started", error=str(error), pause_seconds=pause)
+        # Its slot is held meanwhile, so that the next job does not stumble at once.
+        await asyncio.sleep(pause)
+
+    def _finish(self, running: Running, end: End | None) -> None:
+        self._ledger.end(running, end)
+        self._around.slots.give(1)
+        self._wake.set()
+
+    async def _leave(self) -> None:
+        key = self._key
+        if key is not None:
+            with contextlib.suppress(errors.StoreError):
+                await self._around.door.leave(key)
+
+
+def _first(failed: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Give one error of several that came of the same cause: the group says no more to a user."""
+    one = failed.exceptions[0]
+    return _first(one) if isinstance(one, BaseExceptionGroup) else one

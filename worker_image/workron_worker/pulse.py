@@ -1,0 +1,106 @@
+"""The beats of an agent, and what follows when they are answered, refused, or not heard at all.
+
+Called by `loop`, on a task of its own, so that no exchange of claims delays a beat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from math import inf
+from typing import TYPE_CHECKING, Final, Protocol
+
+import structlog
+
+from workron.core import errors, lease
+from workron_worker import beat
+
+if TYPE_CHECKING:
+    from workron.core.ids import SessionKey
+    from workron.store.protocol import Session
+    from workron_worker.beat import Orders
+    from workron_worker.ledger import Ledger
+    from workron_worker.surroundings import Rhythm, Surroundings
+
+_log = structlog.get_logger(__name__)
+_TRIES_PER_LEASE: Final = 4
+
+
+class Body(Protocol):
+    """What the pulse moves."""
+
+    def obey(self, orders: Orders) -> None:
+        """Do what the answer to a beat asks."""
+
+    def drain(self) -> None:
+        """Claim nothing any more."""
+
+    def lose(self) -> None:
+        """Stop everything: the store knows this session no more."""
+
+    def cut_off(self) -> None:
+        """Stop what must not outlive the lease: the store may give it to another worker."""
+
+
+class Pulse:
+    """Beats for one session after another."""
+
+    def __init__(self, around: Surroundings, rhythm: Rhythm, ledger: Ledger, body: Body) -> None:
+        self._around = around
+        self._rhythm = rhythm
+        self._ledger = ledger
+        self._body = body
+        self._key: SessionKey | None = None
+        self._deadline = lease.Deadline(inf, 0, 0)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the lease may be over, so that nothing must run and nothing may start."""
+        return self._deadline.has_passed(self._around.clock.monotonic())
+
+    def begin(self, session: Session, sent_at: float) -> None:
+        """Beat for this session, which was asked for at `sent_at`."""
+        margin = min(self._rhythm.margin.total_seconds(), session.lease_seconds / 2)
+        self._key = session.key
+        self._deadline = lease.Deadline(session.lease_seconds, margin, sent_at)
+
+    def end(self) -> None:
+        """Beat for no session until there is a new one."""
+        self._key = None
+
+    async def run(self) -> None:
+        """Beat for ever."""
+        while True:
+            if self._key is not None:
+                await self._beat(self._key)
+            await asyncio.sleep(min(self._rhythm.beat.total_seconds(), self._patience()))
+
+    async def _beat(self, key: SessionKey) -> None:
+        before, sent_at = self._ledger.knowledge(), self._around.clock.monotonic()
+        try:
+            async with asyncio.timeout(self._patience()):
+                answer = await self._around.door.beat(key)
+        except (errors.StoreError, TimeoutError) as error:
+            if key == self._key:
+                self._miss(error)
+            return
+        if key != self._key:
+            return
+        self._deadline = self._deadline.acknowledge(sent_at)
+        self._body.obey(beat.read(answer, before, self._ledger.knowledge()))
+        if answer.is_draining:
+            self._body.drain()
+
+    def _miss(self, error: Exception) -> None:
+        if isinstance(error, errors.SessionError):
+            _log.warning("worker was taken back", error=str(error))
+            self._body.lose()
+            return
+        _log.warning("beat was not answered", error=str(error) or "too late")
+        if self.is_late:
+            self._body.cut_off()
+
+    def _patience(self) -> float:
+        """Wait for one answer a part of a lease, and never past the deadline."""
+        share = self._deadline.lease_seconds / _TRIES_PER_LEASE
+        left = self._deadline.at - self._around.clock.monotonic()
+        return min(share, left) if left > 0 else share

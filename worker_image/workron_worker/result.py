@@ -1,0 +1,92 @@
+"""Reads the small JSON value that a job may leave for its downstreams in `$WORKRON_RESULT`.
+
+Called by `local_executor` after a command has ended well. The file comes from the command, so it
+is trusted in nothing: not to be a file, not to be small, not to be JSON that a store can keep.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+from typing import TYPE_CHECKING, Any, Final, Never
+
+from workron.core import errors
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Iterator
+
+LIMIT_BYTES: Final = 16 * 1024
+
+
+class ResultError(errors.InputError):
+    """What the command wrote as its result cannot be taken."""
+
+
+def read(path: pathlib.Path) -> Any:
+    """Give the value, or None if there is none; ResultError says what is wrong with it."""
+    raw = _load(path)
+    if not raw.strip():
+        return None
+    try:
+        value = json.loads(raw, parse_constant=_refuse_constant, parse_float=_finite)
+    except RecursionError:
+        raise ResultError("the result is nested too deeply") from None
+    except ValueError as error:
+        raise ResultError(f"the result is not JSON: {error}") from None
+    for text in _strings(value):
+        _check_text(text)
+    return value
+
+
+def _load(path: pathlib.Path) -> bytes:
+    try:
+        # Non-blocking and following no link: the command may have left a pipe, or a trap.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise ResultError(f"the result cannot be read: {error.strerror}") from None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ResultError("the result is not a regular file")
+        raw = os.read(descriptor, LIMIT_BYTES + 1)
+    finally:
+        os.close(descriptor)
+    if len(raw) > LIMIT_BYTES:
+        raise ResultError(f"the result is larger than {LIMIT_BYTES} bytes")
+    return raw
+
+
+def _refuse_constant(word: str) -> Never:
+    raise ResultError(f"the result is not JSON: it has no number {word}")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ResultError(f"the result has a number that is out of range: {digits[:40]}")
+    return number
+
+
+def _strings(value: Any) -> Iterator[str]:
+    rest = [value]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            rest += one.keys()
+            rest += one.values()
+        elif isinstance(one, list):
+            rest += one
+
+
+def _check_text(text: str) -> None:
+    # PostgreSQL's jsonb keeps neither; one rule for all stores.
+    if "\x00" in text:
+        raise ResultError("the result has a string with a NUL character")
+    if not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text):
+        raise ResultError("the result has a string with half of a surrogate pair")

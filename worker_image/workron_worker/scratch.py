@@ -1,0 +1,117 @@
+"""The places of an executor's attempts on disk, and the environment that points into them.
+
+Called by `local_executor`. All of one boot stands under one folder that carries the boot in its
+name, so that a later process can clear what a killed one left (`orphans`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from workron_worker.executor import StartError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+    from workron_worker.executor import Task
+
+BOOT_VARIABLE: Final = "WORKRON_BOOT"
+_DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one attempt runs; its files lie beside its folder, so that this is empty at first."""
+
+    directory: pathlib.Path
+    """Its cwd, HOME and TMPDIR."""
+    inputs: pathlib.Path
+    result: pathlib.Path
+
+    def within(self, workdir: str | None) -> str:
+        """Resolve a job's `workdir`; a relative one lies in the attempt's own folder."""
+        return str(self.directory / (workdir or "."))
+
+
+class Scratch:
+    """The folder of one boot, with a fresh folder in it for each attempt."""
+
+    def __init__(self, boot: UUID) -> None:
+        self._boot = boot
+        self._root = folder(boot)
+        try:
+            self._root.mkdir(mode=0o700)
+        except OSError as error:
+            raise StartError(f"{self._root} cannot be made: {error.strerror}") from error
+        self._numbers = itertools.count(1)
+
+    @contextlib.contextmanager
+    def place(self, task: Task) -> Iterator[Place]:
+        """Make the folder of an attempt, and remove it with all that the command left in it."""
+        number = next(self._numbers)
+        place = Place(
+            self._root / str(number),
+            self._root / f"{number}.inputs.json",
+            self._root / f"{number}.result.json",
+        )
+        try:
+            place.directory.mkdir()
+            place.inputs.write_text(json.dumps(task.inputs, ensure_ascii=False), encoding="utf-8")
+        except OSError as error:
+            raise StartError(f"no folder can be made in {self._root}: {error.strerror}") from error
+        try:
+            yield place
+        finally:
+            _clear(place)
+
+    def environment(self, task: Task, place: Place) -> dict[str, str]:
+        """Compose what the command sees: nothing of this process but its PATH and language."""
+        return {
+            "PATH": os.environ.get("PATH", _DEFAULT_PATH),
+            "LANG": os.environ.get("LANG", "C.UTF-8"),
+            "HOME": str(place.directory),
+            "TMPDIR": str(place.directory),
+            **task.environment,
+            "WORKRON_INPUTS": str(place.inputs),
+            "WORKRON_RESULT": str(place.result),
+            BOOT_VARIABLE: str(self._boot),
+        }
+
+    def close(self) -> None:
+        """Remove the folder."""
+        remove(self._root)
+
+
+def folder(boot: UUID) -> pathlib.Path:
+    """Name the folder under which everything of a boot stands."""
+    return pathlib.Path(tempfile.gettempdir()) / f"workron-{boot.hex}"
+
+
+def remove(path: pathlib.Path) -> None:
+    """Remove a tree, also where the command took the right to do so from its folders."""
+    with contextlib.suppress(OSError):
+        shutil.rmtree(path)
+        return
+    for directory, _, _ in os.walk(path):
+        with contextlib.suppress(OSError):
+            pathlib.Path(directory).chmod(0o700)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def _clear(place: Place) -> None:
+    for path in (place.inputs, place.result):
+        with contextlib.suppress(OSError):
+            path.unlink()
+    try:
+        place.directory.rmdir()
+    except OSError:
+        remove(place.directory)

@@ -1,0 +1,30 @@
+"""`workron cancel`: ends runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from workron.cli import options, reference
+from workron.cli.opening import carry_out, opened
+from workron.scheduling import cancel as scheduling
+
+
+def cancel(
+    names: Annotated[list[str], typer.Argument(metavar="[KIND/]NAME...")],
+    store: options.Store = None,
+    namespace: options.Namespace = "default",
+) -> None:
+    """Cancel jobs and workflows: nothing of them starts any more, and what runs is ended."""
+    url = options.lasting(store)
+    wanted = [reference.parse_root(name) for name in names]
+    carry_out(_cancel(url, namespace, wanted))
+
+
+async def _cancel(url: str, namespace: str, wanted: list[reference.Reference]) -> None:
+    async with opened(url) as store:
+        roots = [await reference.find(store, namespace, one) for one in wanted]
+        for root in roots:
+            await scheduling.cancel(store, root)
+            typer.echo(f"{root.kind.lower()}/{root.name} cancelled")

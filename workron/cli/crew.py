@@ -1,0 +1,87 @@
+"""The workers of this process: one agent for each pool, all of them sharing the slots.
+
+Made by `run`. Commands run here whatever pool their file names, for there are no pods to choose.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from workron.cli import system
+from workron.store.protocol import Registration
+from workron_worker import identity
+from workron_worker.local_executor import LocalExecutor
+from workron_worker.loop import Agent
+from workron_worker.slots import Slots
+from workron_worker.surroundings import Surroundings, hear_nothing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from uuid import UUID
+
+    from workron.store.protocol import Claimed, Store
+
+_GRACE: Final = timedelta(seconds=3)
+"""Between TERM and KILL."""
+
+
+class Crew:
+    """The agents, and the executor that they share."""
+
+    def __init__(
+        self,
+        store: Store,
+        boot: UUID,
+        slots: int,
+        listener: Callable[[Claimed], Callable[[bytes], None]] | None = None,
+    ) -> None:
+        self._boot = boot
+        self._store = store
+        self._executor = LocalExecutor(slots=slots, grace=_GRACE, boot=boot)
+        self._around = Surroundings(
+            door=store,
+            executor=self._executor,
+            slots=Slots(slots),
+            clock=system.CLOCK,
+            rng=system.RNG,
+            wait_for_work=store.wait_for_work,
+            listener=listener or hear_nothing,
+        )
+        self._agents: list[Agent] = []
+
+    async def hire(self, pools: Iterable[tuple[str, str]]) -> None:
+        """Make an agent for each pool, given by namespace and name."""
+        for namespace, name in pools:
+            token = await self._store.ensure_pool(namespace, name)
+            slots = self._around.slots.count
+            registration = Registration(token, identity.own_name(), self._boot, slots)
+            self._agents.append(Agent(self._around, registration))
+
+    async def run(self) -> None:
+        """Work until drained."""
+        tasks = [asyncio.create_task(agent.run()) for agent in self._agents]
+        try:
+            for ended in asyncio.as_completed(tasks):
+                await ended
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            self._executor.close()
+
+    @property
+    def running(self) -> int:
+        """How many commands run."""
+        return sum(agent.running for agent in self._agents)
+
+    def drain(self) -> None:
+        """Claim nothing any more."""
+        for agent in self._agents:
+            agent.drain()
+
+    def kill(self) -> None:
+        """End what runs and hand it back."""
+        for agent in self._agents:
+            agent.kill()

@@ -1,0 +1,121 @@
+"""`workron describe`: everything about one job or workflow, above all why it waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+from rich.text import Text
+
+from workron.cli import options, reference, words
+from workron.cli.opening import carry_out, opened
+from workron.core.model import moment
+from workron.core.plan import Kind
+from workron.scheduling import explain, tail
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from workron.store.protocol import Attempt, JobRow, RootRow, Store
+
+_TAIL_BYTES: Final = 4096
+_TAIL_LINES: Final = 20
+_MOST_FAILED: Final = 20
+
+
+def describe(
+    name: options.Member,
+    store: options.Store = None,
+    namespace: options.Namespace = "default",
+) -> None:
+    """Tell all about a job or a workflow, and why it waits."""
+    url = options.lasting(store)
+    carry_out(_describe(url, namespace, reference.parse(name)))
+
+
+async def _describe(url: str, namespace: str, wanted: reference.Reference) -> None:
+    async with opened(url) as store:
+        root = await reference.find(store, namespace, wanted)
+        rows = await store.jobs(root.root)
+        row = reference.pick(root, rows, wanted)
+        console = Console(highlight=False)
+        for line in [*_identity(root, row), *await _standing(store, row)]:
+            console.print(line, soft_wrap=True)
+        rest = _command(store, row) if row.kind is Kind.JOB else _members(root, row, rows)
+        for line in await rest:
+            console.print(line, soft_wrap=True)
+
+
+def _identity(root: RootRow, row: JobRow) -> Iterator[Text]:
+    is_root = row.job == root.root
+    yield _field("Name", words.path(root, row))
+    yield _field("Kind", str(row.kind) if is_root else f"{row.kind} of {root.kind} {root.name}")
+    yield _field("Namespace", root.namespace)
+    yield _field("Id", str(row.job))
+    if is_root:
+        yield _field("Uid", str(root.uid))
+    for what in ("labels", "annotations"):
+        notes = root.metadata.get(what) or {}
+        if is_root and notes:
+            told = ", ".join(f"{key}={value}" for key, value in notes.items())
+            yield _field(what.title(), tail.line(told))
+    yield _field("Submitted", moment.render(root.submitted_at))
+
+
+async def _standing(store: Store, row: JobRow) -> Sequence[Text]:
+    lines = [Text.assemble(("State      ", "bold"), (str(row.state), words.COLOURS[row.state]))]
+    told = explain.explain(row, await store.blockers(row.job))
+    lines += [Text(("Why        " if at == 0 else " " * 11) + line) for at, line in enumerate(told)]
+    if row.started_at is not None:
+        lines.append(_field("Started", moment.render(row.started_at)))
+    seconds = words.took(row)
+    if row.finished_at is not None:
+        took = "" if seconds is None else f" (took {words.span(seconds)})"
+        lines.append(_field("Finished", moment.render(row.finished_at) + took))
+    return lines
+
+
+async def _command(store: Store, row: JobRow) -> Sequence[Text]:
+    spec = (await store.specs(row.root))[row.job]
+    lines = [
+        _field("Pool", f"{row.pool}, priority {row.priority}"),
+        _field("Command", words.command(spec)),
+        _field("Counted", f"{row.attempts} attempts, {row.failures} failures, {row.losses} losses"),
+    ]
+    attempts = [one for one in await store.attempts(row.root) if one.job == row.job]
+    lines += [_field(f"Attempt {one.attempt}", _attempt(one)) for one in attempts]
+    result = await store.result(row.job)
+    if result is not None:
+        lines.append(_field("Result", tail.line(str(result))))
+    output = tail.tail(await store.output(row.job), _TAIL_BYTES).splitlines()[-_TAIL_LINES:]
+    lines += [Text("Output", style="bold")] if output else []
+    return lines + [Text(f"  | {line}", style="dim") for line in output]
+
+
+def _attempt(one: Attempt) -> str:
+    seconds = (one.finished_at - one.started_at).total_seconds()
+    parts = [one.outcome, f"in {words.span(max(0.0, seconds))}"]
+    parts += [f"({one.reason})"] if one.reason else []
+    parts += [f"exit code {one.exit_code}"] if one.exit_code is not None else []
+    parts += [f"on {one.worker}"] if one.worker else []
+    return " ".join(parts)
+
+
+async def _members(root: RootRow, row: JobRow, rows: Sequence[JobRow]) -> Sequence[Text]:
+    mine = [one for one in rows if row.kind is Kind.WORKFLOW or one.member_of == row.job]
+    commands = [one for one in mine if one.kind is Kind.JOB]
+    counts = {state: sum(one.state is state for one in commands) for state in words.COLOURS}
+    told = ", ".join(f"{count:,} {state.lower()}" for state, count in counts.items() if count)
+    lines = [_field("Jobs", f"{len(commands):,}: {told}")]
+    troubled = [one for one in commands if one.state in words.TROUBLE]
+    lines += [
+        Text(f"  {words.path(root, one)}  {one.state}  {words.why(one)}")
+        for one in troubled[:_MOST_FAILED]
+    ]
+    if len(troubled) > _MOST_FAILED:
+        lines.append(Text(f"  and {len(troubled) - _MOST_FAILED:,} more"))
+    return lines
+
+
+def _field(name: str, value: str) -> Text:
+    return Text.assemble((f"{name:<11}", "bold"), value)

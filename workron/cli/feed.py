@@ -1,0 +1,99 @@
+"""Looks at runs in the store again and again, and tells what is new since the look before.
+
+Called by `run` for its progress. What is shown is what the store says, whichever worker did it. A
+look costs the more the more jobs there are, so it is taken the less often.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from workron.core import states
+from workron.core.plan import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from workron.core.ids import JobId
+    from workron.core.ports import Clock
+    from workron.store.protocol import JobRow, ReaderDoor, RootRow
+
+_SHORTEST_PAUSE_SECONDS: Final = 0.1
+_SHARE: Final = 10
+"""At most one part in so many of the time is spent with looking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One root and its jobs as they stand."""
+
+    root: RootRow
+    rows: Sequence[JobRow]
+
+    @property
+    def row(self) -> JobRow:
+        """The root's own row."""
+        return self.rows[0]
+
+    @property
+    def commands(self) -> Iterator[JobRow]:
+        """The rows that are commands, not groups."""
+        return (row for row in self.rows if row.kind is Kind.JOB)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """All runs at one moment, and what changed since the look before."""
+
+    runs: Sequence[Run]
+    ended: Sequence[tuple[RootRow, JobRow]]
+    """Commands that have ended since, the first to end first."""
+    failing: Sequence[tuple[RootRow, JobRow]]
+    """Commands that have failed since and are tried again."""
+
+
+@dataclass(slots=True)
+class Feed:
+    """The looks at some runs."""
+
+    reader: ReaderDoor
+    clock: Clock
+    roots: Sequence[RootRow]
+    pause_seconds: float = _SHORTEST_PAUSE_SECONDS
+    """How long to wait before the next look."""
+    _runs: dict[JobId, Run] = field(default_factory=dict)
+
+    async def look(self) -> Look:
+        """Take a look."""
+        began = self.clock.monotonic()
+        ended: list[tuple[RootRow, JobRow]] = []
+        failing: list[tuple[RootRow, JobRow]] = []
+        for root in self.roots:
+            before = self._runs.get(root.root)
+            if before is not None and before.row.state in states.ENDS:
+                continue
+            run = self._runs[root.root] = Run(root, await self.reader.jobs(root.root))
+            earlier = {} if before is None else {row.job: row for row in before.rows}
+            ended += ((root, row) for row in run.commands if _has_ended(earlier, row))
+            failing += ((root, row) for row in run.commands if _has_failed(earlier, row))
+        ended.sort(key=_finished)
+        cost = self.clock.monotonic() - began
+        self.pause_seconds = max(_SHORTEST_PAUSE_SECONDS, _SHARE * cost)
+        return Look([self._runs[root.root] for root in self.roots], ended, failing)
+
+
+def _has_ended(earlier: Mapping[JobId, JobRow], row: JobRow) -> bool:
+    before = earlier.get(row.job)
+    return row.state in states.ENDS and (before is None or before.state not in states.ENDS)
+
+
+def _has_failed(earlier: Mapping[JobId, JobRow], row: JobRow) -> bool:
+    before = earlier.get(row.job)
+    failures = 0 if before is None else before.failures
+    return row.state not in states.ENDS and row.failures > failures
+
+
+def _finished(one: tuple[RootRow, JobRow]) -> tuple[float, JobId]:
+    row = one[1]
+    return (row.finished_at.timestamp() if row.finished_at else 0.0, row.job)

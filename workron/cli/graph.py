@@ -1,0 +1,83 @@
+"""`workron graph`: the shape of a DAG, of a file or of what is in a store."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from workron.cli import files, options, reference, system
+from workron.cli.opening import carry_out, opened
+from workron.core import drawing
+from workron.core.model.job import Job, JobSpec
+from workron.core.model.workflow import Workflow, WorkflowSpec
+from workron.core.plan import Kind
+from workron.scheduling import submit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Form(StrEnum):
+    """How it is drawn."""
+
+    TREE = "tree"
+    MERMAID = "mermaid"
+
+
+def graph(
+    source: Annotated[
+        str, typer.Argument(metavar="FILE|[KIND/]NAME", help="A file, or a name in the store.")
+    ],
+    store: options.Store = None,
+    namespace: options.Namespace = "default",
+    form: Annotated[Form, typer.Option("--format", help="How to draw it.")] = Form.TREE,
+) -> None:
+    """Draw the jobs of a file, or of a run in a store, and what waits for what."""
+    if source == "-" or Path(source).exists():
+        drawings = _from_file(source)
+    else:
+        url = options.lasting(store)
+        drawings = carry_out(_from_store(url, namespace, reference.parse_root(source)))
+    draw = drawing.tree if form is Form.TREE else drawing.mermaid
+    typer.echo("\n\n".join(draw(boxes) for boxes in drawings))
+
+
+def _from_file(path: str) -> Sequence[Sequence[drawing.Box]]:
+    manifests = files.manifests([path])
+    submit.plan(manifests, system.RNG)
+    resources = [manifest.resource for manifest in manifests]
+    jobs = [one for one in resources if isinstance(one, Job)]
+    flows = [one for one in resources if isinstance(one, Workflow)]
+    drawn = [_boxes(flow.spec) for flow in flows]
+    if jobs:
+        drawn.append([_box(job.metadata.name or "(unnamed)", job.spec) for job in jobs])
+    return drawn
+
+
+async def _from_store(
+    url: str, namespace: str, wanted: reference.Reference
+) -> Sequence[Sequence[drawing.Box]]:
+    async with opened(url) as store:
+        root = await reference.find(store, namespace, wanted)
+        spec = (await store.specs(root.root))[root.root]
+    if root.kind is Kind.WORKFLOW:
+        return [_boxes(WorkflowSpec.parse(spec))]
+    return [[_box(root.name, JobSpec.parse(spec))]]
+
+
+def _boxes(spec: WorkflowSpec) -> Sequence[drawing.Box]:
+    return [
+        drawing.Box(
+            task.name,
+            [(up.name, up.when) for up in task.depends_on],
+            task.size if task.is_array else None,
+        )
+        for task in spec.tasks
+    ]
+
+
+def _box(name: str, spec: JobSpec) -> drawing.Box:
+    return drawing.Box(name, [(up.name, up.when) for up in spec.depends_on])

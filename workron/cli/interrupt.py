@@ -1,0 +1,64 @@
+"""What signals do to a run: the first Ctrl-C drains it, the second kills; others kill at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNAL_BASE: Final = 128
+
+
+class Stoppable(Protocol):
+    """What is stopped."""
+
+    @property
+    def running(self) -> int:
+        """How many commands run."""
+
+    def drain(self) -> None:
+        """Begin nothing any more."""
+
+    def kill(self) -> None:
+        """End what runs and hand it back."""
+
+
+class Interrupt:
+    """Listens for signals, and remembers that there was one."""
+
+    def __init__(self, target: Stoppable, say: Callable[[str], None]) -> None:
+        self._target = target
+        self._say = say
+        self.exit_code: int | None = None
+        """What the process ends with, if it was interrupted."""
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Handle the signals of this process meanwhile."""
+        loop = asyncio.get_running_loop()
+        for number in _ENDING:
+            loop.add_signal_handler(number, self._hear, number)
+        try:
+            yield
+        finally:
+            for number in _ENDING:
+                loop.remove_signal_handler(number)
+
+    def _hear(self, number: signal.Signals) -> None:
+        is_first = self.exit_code is None
+        self.exit_code = self.exit_code or _SIGNAL_BASE + number
+        if is_first and number is signal.SIGINT and self._target.running:
+            self._say(f"finishing {_jobs(self._target.running)}; press Ctrl-C again to end them")
+            self._target.drain()
+        else:
+            self._say("ending what runs")
+            self._target.kill()
+
+
+def _jobs(count: int) -> str:
+    return "1 job that runs" if count == 1 else f"{count} jobs that run"

@@ -1,0 +1,52 @@
+"""Opens a store for the length of a command, and runs what is asynchronous about a command."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
+
+from workron.cli import exit_codes, system
+from workron.core import errors
+from workron.store import connect
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Coroutine
+
+    from workron.store.protocol import Store
+
+Answer = TypeVar("Answer")
+
+
+@contextlib.asynccontextmanager
+async def opened(url: str) -> AsyncIterator[Store]:
+    """Open a store and close it again."""
+    store = await connect.connect(url, clock=system.CLOCK, rng=system.RNG)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@contextlib.asynccontextmanager
+async def opened_for_run(url: str) -> AsyncIterator[Store]:
+    """Open a store; one that was never used is made ready, for a run is its own beginning."""
+    try:
+        store = await connect.connect(url, clock=system.CLOCK, rng=system.RNG)
+    except errors.SchemaMissingError:
+        await connect.migrate(url, clock=system.CLOCK, rng=system.RNG)
+        store = await connect.connect(url, clock=system.CLOCK, rng=system.RNG)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def carry_out(command: Coroutine[Any, Any, Answer]) -> Answer:
+    """Run a command's coroutine; Ctrl-C ends it with the code that shells expect."""
+    try:
+        return asyncio.run(command)
+    except KeyboardInterrupt:
+        raise typer.Exit(exit_codes.INTERRUPTED) from None

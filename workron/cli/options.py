@@ -1,0 +1,73 @@
+"""The options and arguments that several commands share, so that they mean the same in each."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from workron.core import errors
+from workron.core.model import duration as parsing
+
+
+class Format(StrEnum):
+    """How a command prints what it found."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+_STORE_HELP = "memory:, sqlite:///path or postgresql://user@host/database."
+
+Files = Annotated[
+    list[str],
+    typer.Argument(metavar="FILE...", help="Manifests, YAML or JSON; - is standard input."),
+]
+Store = Annotated[
+    str | None,
+    typer.Option("--store", envvar="WORKRON_STORE", metavar="URL", help=_STORE_HELP),
+]
+Namespace = Annotated[str, typer.Option("--namespace", "-n", help="Where the name is looked for.")]
+FileNamespace = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", help="Namespace of manifests that name none."),
+]
+Output = Annotated[Format, typer.Option("--output", "-o", help="How to print.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="[KIND/]NAME",
+        help="KIND is job or workflow, and only needed where both have the name.",
+    ),
+]
+Member = Annotated[
+    str,
+    typer.Argument(
+        metavar="[KIND/]NAME[/TASK[/INDEX]]",
+        help="A job, a workflow, a task of it, or an element of an array: etl/transform/3.",
+    ),
+]
+
+
+def duration(option: str, text: str) -> timedelta:
+    """Read a length of time; InputError says how one is written."""
+    try:
+        return parsing.parse(text)
+    except ValueError as error:
+        raise errors.InputError(f"{option}: {error}") from None
+
+
+def lasting(store: str | None) -> str:
+    """Give the URL of a store that outlives this command; InputError if it would not."""
+    if store is None:
+        raise errors.InputError(
+            "which store? Name it with --store URL, or once for all in WORKRON_STORE"
+        )
+    if store.startswith("memory:"):
+        raise errors.InputError(
+            "a store in memory ends with the command that made it, so there is nothing in it:"
+            " use sqlite:///path or postgresql://…, or `workron run`"
+        )
+    return store

@@ -1,0 +1,76 @@
+"""Writes what jobs print into files of a folder, in full and while they run.
+
+Called by `run --output-dir`. A new attempt begins its file anew. What an earlier process ran is
+filled in at the end from what the store kept of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from workron.core import errors, states
+from workron.core.plan import Kind
+from workron.scheduling import present
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from workron.cli.feed import Run
+    from workron.core.ids import JobId
+    from workron.store.protocol import Claimed, JobRow, ReaderDoor, RootRow
+
+_LONGEST: Final = 200
+"""Of a file's name; the number of the job makes up for what is cut off."""
+
+
+class OutputDir:
+    """One folder, and the files in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._paths: dict[JobId, Path] = {}
+        self._written: set[JobId] = set()
+        self.trouble: str | None = None
+        """The first thing that could not be written; a job never fails for it."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise errors.InputError(f"--output-dir {folder}: {error.strerror}") from None
+
+    def expect(self, root: RootRow, rows: Iterable[JobRow]) -> None:
+        """Learn which jobs there are; of others nothing is written."""
+        taken = Counter(self._paths.values())
+        for row in rows:
+            if row.kind is not Kind.JOB:
+                continue
+            name = present.name_of(root, row)
+            path = self._folder / f"{name[:_LONGEST]}.log"
+            if len(name) > _LONGEST or taken[path]:
+                path = self._folder / f"{name[:_LONGEST]}-{row.job}.log"
+            taken[path] += 1
+            self._paths[row.job] = path
+
+    def listener(self, claimed: Claimed) -> Callable[[bytes], None]:
+        """Begin the file of an attempt, and give what writes to it."""
+        path = self._paths.get(claimed.job)
+        if path is None:
+            return lambda _: None
+        self._written.add(claimed.job)
+        self._write(path, b"", "wb")
+        return lambda chunk: self._write(path, chunk, "ab")
+
+    async def complete(self, reader: ReaderDoor, runs: Iterable[Run]) -> None:
+        """Write what ended elsewhere."""
+        for run in runs:
+            for row in run.commands:
+                if row.job not in self._written and row.state in states.ENDS and row.attempts:
+                    self._write(self._paths[row.job], await reader.output(row.job), "wb")
+
+    def _write(self, path: Path, data: bytes, mode: str) -> None:
+        try:
+            with path.open(mode) as file:
+                file.write(data)
+        except OSError as error:
+            self.trouble = self.trouble or f"{path}: {error.strerror}"

@@ -1,0 +1,97 @@
+"""How a person points at something in a store: `[KIND/]NAME[/TASK[/INDEX]]`.
+
+Slashes rather than brackets, which shells would take for patterns. Used by every command that
+takes a name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from workron.core import errors
+from workron.core.plan import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workron.store.protocol import JobRow, ReaderDoor, RootRow
+
+_KINDS: Final = {
+    "job": Kind.JOB,
+    "jobs": Kind.JOB,
+    "wj": Kind.JOB,
+    "workflow": Kind.WORKFLOW,
+    "workflows": Kind.WORKFLOW,
+    "wflow": Kind.WORKFLOW,
+}
+_MOST_STEPS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What somebody pointed at."""
+
+    text: str
+    kind: Kind | None
+    name: str
+    task: str | None = None
+    index: int | None = None
+
+
+def parse(text: str) -> Reference:
+    """Read a reference; InputError says what one looks like."""
+    steps = text.split("/")
+    kind = _KINDS.get(steps[0].lower()) if len(steps) > 1 else None
+    rest = steps if kind is None else steps[1:]
+    index = rest[2] if len(rest) == _MOST_STEPS else None
+    is_number = index is None or (index.isascii() and index.isdecimal())
+    if not all(rest) or len(rest) > _MOST_STEPS or not is_number:
+        raise errors.InputError(
+            f"{text!r} is not [KIND/]NAME[/TASK[/INDEX]], like etl, job/hello or etl/transform/3"
+        )
+    task = rest[1] if len(rest) > 1 else None
+    return Reference(text, kind, rest[0], task, None if index is None else int(index))
+
+
+def parse_root(text: str) -> Reference:
+    """Read a reference to a whole Job or Workflow."""
+    wanted = parse(text)
+    if wanted.task is not None:
+        raise errors.InputError(
+            f"{text!r} is part of a workflow; this command takes it whole: {wanted.name}"
+        )
+    return wanted
+
+
+async def find(reader: ReaderDoor, namespace: str, wanted: Reference) -> RootRow:
+    """Find the root; NotFoundError if there is none, InputError if it could be either kind."""
+    kinds = [wanted.kind] if wanted.kind else [Kind.JOB, Kind.WORKFLOW]
+    found = [await reader.find(namespace, kind, wanted.name) for kind in kinds]
+    roots = [root for root in found if root is not None]
+    if not roots:
+        what = wanted.kind or "Job or Workflow"
+        raise errors.NotFoundError(
+            f"no {what} {wanted.name!r} in namespace {namespace!r}; `workron get` lists all"
+        )
+    if len(roots) > 1:
+        raise errors.InputError(
+            f"{wanted.name!r} is a Job and a Workflow: write job/{wanted.text} or"
+            f" workflow/{wanted.text}"
+        )
+    return roots[0]
+
+
+def pick(root: RootRow, rows: Sequence[JobRow], wanted: Reference) -> JobRow:
+    """Find the one row that is meant: the root's, a task's, or an element's."""
+    if wanted.task is None:
+        return rows[0]
+    for row in rows[1:]:
+        if (row.name, row.index) == (wanted.task, wanted.index):
+            return row
+    tasks = list(dict.fromkeys(row.name for row in rows[1:]))
+    listed = ", ".join(tasks[:10]) + (", …" if len(tasks) > 10 else "")  # noqa: PLR2004
+    raise errors.NotFoundError(
+        f"{root.kind} {root.name!r} has no {wanted.text!r}"
+        + (f"; its tasks: {listed}" if tasks else ": it is one command")
+    )

@@ -1,0 +1,43 @@
+"""`workron submit`: hands files to a store, where workers find them, and leaves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from workron.cli import files, options, system
+from workron.cli.opening import carry_out, opened
+from workron.core import errors
+from workron.scheduling import submit as scheduling
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workron.scheduling.submit import Request, Submission
+
+
+def submit(
+    paths: options.Files,
+    store: options.Store = None,
+    namespace: options.FileNamespace = None,
+) -> None:
+    """Submit jobs and leave: what this acknowledges is never lost.
+
+    All files are taken together, or none of them. An unfinished run of the same name and content
+    is acknowledged as it is.
+    """
+    url = options.lasting(store)
+    request = scheduling.plan(files.manifests(paths, namespace), system.RNG)
+    if not request.plans and not request.pools:
+        raise errors.InputError("there is nothing in these files to submit")
+    for one in carry_out(_submit(url, request)):
+        what = "submitted" if one.is_new else "unchanged: it was submitted before and goes on"
+        typer.echo(f"{one.identity.kind.lower()}/{one.identity.name} {what}")
+    for _, name in sorted(request.pools):
+        typer.echo(f"workerpool/{name} noted: its pods are made in a cluster only")
+
+
+async def _submit(url: str, request: Request) -> Sequence[Submission]:
+    async with opened(url) as store:
+        return await scheduling.submit(store, request)

@@ -1,0 +1,105 @@
+"""Maintain: what only one process at a time does, so that nothing is stuck for ever.
+
+Called by `workron run`, beside its worker. Two maintainers at once are harmless; the elected one
+spares the store the work of the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from workron.core import errors, lease
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from uuid import UUID
+
+    from workron.core.ports import Clock
+    from workron.store.protocol import MaintainerDoor
+
+_log = structlog.get_logger(__name__)
+_LEASE_SECONDS: Final = 10.0
+_BATCH: Final = 1_000
+_AUDIT_EVERY: Final = 60
+"""So many rounds apart; it reads much and should never find anything."""
+_ROUND_SECONDS: Final = 1.0
+_ROUNDS_PER_LEASE: Final = 8
+"""`lease.Watch` believes looks that are at most a quarter of a lease apart."""
+_POLL_SECONDS: Final = 0.5
+_BREATH_SECONDS: Final = 0.02
+"""A burst of ends is taken together, rather than one by one."""
+
+
+class Maintainer:
+    """One candidate for the office, and its work while it holds it.
+
+    `holder` is the boot of the process, so that whoever proves that dead can vacate the office.
+    """
+
+    def __init__(self, door: MaintainerDoor, clock: Clock, holder: UUID) -> None:
+        self._door = door
+        self._clock = clock
+        self._holder = holder
+        self._watch = lease.Watch()
+        self._round_seconds = _ROUND_SECONDS
+        self._next_round = clock.monotonic()
+        self._is_elected = False
+        self._rounds = 0
+
+    async def run(self, wait_for_work: Callable[[float], Awaitable[None]]) -> None:
+        """Maintain for ever; a store that does not answer is asked again."""
+        try:
+            while True:
+                if not await self._try_step():
+                    await wait_for_work(min(_POLL_SECONDS, self._round_seconds))
+                    await asyncio.sleep(_BREATH_SECONDS)
+        finally:
+            with contextlib.suppress(errors.StoreError):
+                await self._door.resign(self._holder)
+
+    async def step(self) -> int:
+        """Do one bounded piece of each duty that is due; answer how many rows moved."""
+        moved = 0
+        if self._clock.monotonic() >= self._next_round:
+            self._next_round = self._clock.monotonic() + self._round_seconds
+            self._is_elected = await self._door.elect(self._holder, _LEASE_SECONDS)
+            if self._is_elected:
+                moved += await self._round()
+        if self._is_elected:
+            moved += await self._door.promote(_BATCH)
+            moved += await self._door.settle(_BATCH)
+        return moved
+
+    async def _try_step(self) -> int:
+        try:
+            return await self.step()
+        except (errors.StoreUnreachableError, errors.StoreBusyError) as error:
+            _log.warning("maintenance is late", error=str(error))
+            await asyncio.sleep(_ROUND_SECONDS)
+            return 0
+
+    async def _round(self) -> int:
+        """Do what need not be done at every end of a job."""
+        sightings = await self._door.look()
+        leases = [one.lease_seconds / _ROUNDS_PER_LEASE for one in sightings]
+        self._round_seconds = min([_ROUND_SECONDS, *leases])
+        moved = 0
+        for worker, beats in self._watch.observe(self._clock.monotonic(), sightings):
+            reaped = await self._door.reap(worker, beats=beats)
+            moved += reaped.was_reaped
+            _log.info("worker was reaped", worker=worker, was_reaped=reaped.was_reaped)
+        moved += await self._door.reap_orphans(_BATCH)
+        moved += await self._door.expire(_BATCH)
+        await self._audit()
+        self._rounds += 1
+        return moved
+
+    async def _audit(self) -> None:
+        if self._rounds % _AUDIT_EVERY == 0:
+            missed = await self._door.audit(_BATCH)
+            if missed:
+                _log.error("jobs wait though their upstreams have ended", count=missed)
