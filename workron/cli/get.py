@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from workron.cli import options, reference, system, words
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from workron.store.protocol import JobRow, RootRow, Store
+
+_TITLES: Final = ("NAME", "STATUS", "JOBS", "ATTEMPTS", "TOOK", "AGE", "REASON")
+_GAP: Final = "   "
 
 
 def get(
@@ -55,32 +57,31 @@ async def _get(
             items = [item for root in roots for item in await scheduling.get(store, root)]
             typer.echo(json.dumps({"items": items}, indent=2))
         elif roots:
-            _print(await _table(store, roots, is_deep=wanted is not None))
+            _print(await _lines(store, roots, is_deep=wanted is not None))
         else:
             typer.echo(f"nothing in namespace {namespace!r}", err=True)
 
 
-async def _table(store: Store, roots: Sequence[RootRow], *, is_deep: bool) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for title in ("NAME", "STATUS", "JOBS", "ATTEMPTS", "TOOK", "AGE", "REASON"):
-        table.add_column(title, no_wrap=True)
+async def _lines(
+    store: Store, roots: Sequence[RootRow], *, is_deep: bool
+) -> Sequence[Sequence[Text]]:
+    lines = [[Text(title, style="dim") for title in _TITLES]]
     for root in roots:
         rows = await store.jobs(root.root)
-        for row in rows if is_deep else rows[:1]:
-            table.add_row(*_cells(root, row, rows))
-    return table
+        lines += [list(_cells(root, row, rows)) for row in (rows if is_deep else rows[:1])]
+    return lines
 
 
-def _cells(root: RootRow, row: JobRow, rows: Sequence[JobRow]) -> Iterator[str | Text]:
+def _cells(root: RootRow, row: JobRow, rows: Sequence[JobRow]) -> Iterator[Text]:
     seconds = words.took(row)
     kind = f"{root.kind.lower()}/" if row.job == root.root else ""
-    yield kind + words.path(root, row)
+    yield Text(kind + words.path(root, row))
     yield Text(str(row.state), style=words.COLOURS[row.state])
-    yield _progress(row, rows)
-    yield str(row.attempts) if row.kind is Kind.JOB else ""
-    yield "" if seconds is None else words.span(seconds)
-    yield words.age(root.submitted_at, system.CLOCK.now())
-    yield words.why(row)
+    yield Text(_progress(row, rows))
+    yield Text(str(row.attempts) if row.kind is Kind.JOB else "")
+    yield Text("" if seconds is None else words.span(seconds))
+    yield Text(words.age(root.submitted_at, system.CLOCK.now()))
+    yield Text(words.why(row))
 
 
 def _progress(row: JobRow, rows: Sequence[JobRow]) -> str:
@@ -93,13 +94,13 @@ def _progress(row: JobRow, rows: Sequence[JobRow]) -> str:
     return f"{sum(one.state in states.ENDS for one in members):,}/{len(members):,}"
 
 
-def _print(table: Table) -> None:
+def _print(lines: Sequence[Sequence[Text]]) -> None:
+    widths = [max(cell.cell_len for cell in column) for column in zip(*lines, strict=True)]
     console = Console(highlight=False)
-    # A pipe has no width: lines are as long as they are.
-    width = None if console.is_terminal else _measure(console, table)
-    console.print(table, width=width, crop=False, soft_wrap=not console.is_terminal)
-
-
-def _measure(console: Console, table: Table) -> int:
-    options_ = console.options.update(max_width=100_000)
-    return console.measure(table, options=options_).maximum
+    for line in lines:
+        for cell, width in zip(line, widths, strict=True):
+            cell.pad_right(width - cell.cell_len)
+        whole = Text(_GAP).join(line)
+        whole.rstrip()
+        # A terminal wraps what is too long by itself, and who reads a pipe wants whole lines.
+        console.print(whole, soft_wrap=True)

@@ -10,7 +10,7 @@ import typer
 
 from workron.cli import files, options, reference, system
 from workron.cli.opening import carry_out, opened
-from workron.core import drawing
+from workron.core import drawing, errors
 from workron.core.model.job import Job, JobSpec
 from workron.core.model.workflow import Workflow, WorkflowSpec
 from workron.core.plan import Kind
@@ -38,6 +38,8 @@ def graph(
     """Draw the jobs of a file, or of a run in a store, and what waits for what."""
     if source == "-" or Path(source).exists():
         drawings = _from_file(source)
+    elif store is None:
+        raise errors.InputError(f"{source} is no file here, and no --store is named to look it up")
     else:
         url = options.lasting(store)
         drawings = carry_out(_from_store(url, namespace, reference.parse_root(source)))

@@ -69,7 +69,7 @@ def main() -> None:
     except errors.WorkronError as error:
         if is_debug:
             raise
-        _complain(str(error))
+        _complain(str(error) + _hint(error))
         sys.exit(_code_of(error))
     except Exception as error:
         if is_debug:
@@ -87,6 +87,11 @@ def _code_of(error: errors.WorkronError) -> int:
     if isinstance(error, errors.NotFoundError):
         return exit_codes.NOT_FOUND
     return exit_codes.FAILED
+
+
+def _hint(error: errors.WorkronError) -> str:
+    is_taken = isinstance(error, errors.NameTakenError)
+    return "\n`workron cancel` ends it, the same `workron run` as before finishes it" * is_taken
 
 
 def _complain(message: str) -> None:

@@ -7,130 +7,61 @@ the store's own. Raised errors are those under `errors.StoreError`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
+
+from workron.store.record import (
+    Answer,
+    Attempt,
+    Beat,
+    Blocker,
+    Claimed,
+    Completed,
+    End,
+    Held,
+    JobRow,
+    Mark,
+    Outcome,
+    Progress,
+    Reaped,
+    Registration,
+    RootRow,
+    Session,
+    Sighting,
+    Submitted,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
     from uuid import UUID
 
-    from workron.core.ids import ClaimId, Fence, JobId, SessionKey, WorkerId
+    from workron.core.ids import ClaimId, JobId, SessionKey, WorkerId
     from workron.core.plan import Kind, Plan
-    from workron.core.states import Reason, State
 
-
-class Mark(StrEnum):
-    """What somebody asked of a running job; every verb that ends its claim obeys."""
-
-    CANCEL = "Cancel"
-    EXPIRE = "Expire"
-    HOLD = "Hold"
-
-
-class Answer(StrEnum):
-    """What became of a report on a claim."""
-
-    ACCEPTED = "accepted"
-    ALREADY = "already"
-    """An earlier call with the same claim was accepted; this one changed nothing."""
-    STALE = "stale"
-    """The claim was taken back; nothing of it was stored."""
-
-
-class Outcome(StrEnum):
-    """How an attempt ended, as the worker judged it by the job's retry rules."""
-
-    SUCCEEDED = "Succeeded"
-    FAILED = "Failed"
-    RETRY = "Retry"
-
-
-@dataclass(frozen=True, slots=True)
-class Registration:
-    """Who asks to work. `boot` is new with every process, so a reused name is seen through."""
-
-    token: str
-    name: str
-    boot: UUID
-    slots: int
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """A worker's row, and the secret key that its other verbs need."""
-
-    worker: WorkerId
-    key: SessionKey
-    lease_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Claimed:
-    """One claim: everything that a worker needs to run one attempt."""
-
-    job: JobId
-    claim: ClaimId
-    attempt: int
-    failures: int
-    losses: int
-    fence: Fence
-    namespace: str
-    root: str
-    """Name of the Job or Workflow that it belongs to."""
-    name: str
-    index: int | None
-    spec: Mapping[str, Any]
-    item: Any = None
-    """The array's item at `index`, if it has items."""
-    inputs: Mapping[str, Any] | None = None
-    """Results of its upstreams by name; an array's is a list by index. None: it has none."""
-    inputs_too_large: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A claim that the store counts as this worker's."""
-
-    job: JobId
-    claim: ClaimId
-    mark: Mark | None
-
-
-@dataclass(frozen=True, slots=True)
-class Beat:
-    """The answer to a beat. What a worker runs and `held` lacks, it must kill."""
-
-    held: Sequence[Held]
-    is_draining: bool
-    database: str
-    """Identity of the database: another one means another history."""
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """A worker's report on one claim."""
-
-    job: JobId
-    claim: ClaimId
-    outcome: Outcome
-    reason: Reason | None = None
-    message: str | None = None
-    exit_code: int | None = None
-    delay_seconds: float = 0.0
-    """With RETRY: how long to wait."""
-    result: Any = None
-    """What the job wrote as its result, any JSON value; None: nothing."""
-    output: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """Answers in the order of the ends, and the new claims."""
-
-    answers: Sequence[Answer]
-    claimed: Sequence[Claimed] = ()
+__all__ = [
+    "Answer",
+    "Attempt",
+    "Beat",
+    "Blocker",
+    "Claimed",
+    "Completed",
+    "End",
+    "Held",
+    "JobRow",
+    "MaintainerDoor",
+    "Mark",
+    "Outcome",
+    "Progress",
+    "ReaderDoor",
+    "Reaped",
+    "Registration",
+    "RootRow",
+    "Session",
+    "Sighting",
+    "Store",
+    "SubmitDoor",
+    "Submitted",
+    "WorkerDoor",
+]
 
 
 class WorkerDoor(Protocol):
@@ -169,14 +100,6 @@ class WorkerDoor(Protocol):
         """Forget a worker that holds nothing; what it still holds is released."""
 
 
-@dataclass(frozen=True, slots=True)
-class Submitted:
-    """A root that is in the store now; `is_new` is False when it already was."""
-
-    root: JobId
-    is_new: bool
-
-
 class SubmitDoor(Protocol):
     """What people and the operator ask for."""
 
@@ -205,26 +128,6 @@ class SubmitDoor(Protocol):
 
     async def ensure_pool(self, namespace: str, name: str) -> str:
         """Make the pool if it is new, and answer a token that admits workers to it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sighting:
-    """A worker as the maintainer sees it at one look."""
-
-    worker: WorkerId
-    beats: int
-    lease_seconds: float
-    name: str
-    boot: UUID
-
-
-@dataclass(frozen=True, slots=True)
-class Reaped:
-    """What a reap did: nothing (`was_reaped` False) if the worker had beaten meanwhile."""
-
-    was_reaped: bool
-    requeued: Sequence[JobId] = ()
-    failed: Sequence[JobId] = ()
 
 
 class MaintainerDoor(Protocol):
@@ -268,82 +171,6 @@ class MaintainerDoor(Protocol):
 
     async def audit(self, limit: int) -> int:
         """Count jobs that wait though all their upstreams have ended; it must be 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class RootRow:
-    """A root as it was submitted."""
-
-    root: JobId
-    last: JobId
-    namespace: str
-    kind: Kind
-    name: str
-    uid: UUID
-    digest: str
-    submitted_at: datetime
-    metadata: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class JobRow:
-    """A job as it stands, whichever table it is in.
-
-    A group shows the state Running while any of its members has run and not all have ended.
-    """
-
-    job: JobId
-    root: JobId
-    kind: Kind
-    name: str
-    index: int | None
-    member_of: JobId | None
-    state: State
-    reason: Reason | None
-    message: str | None
-    priority: int
-    pool: str
-    attempts: int
-    failures: int
-    losses: int
-    exit_code: int | None
-    worker: str | None
-    due: datetime | None
-    started_at: datetime | None
-    finished_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class Blocker:
-    """One thing that a waiting job waits for: a job of this store, or a name not seen yet."""
-
-    job: JobId | None
-    kind: Kind
-    name: str
-    index: int | None
-    condition: str
-    state: State | None
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One execution that is over."""
-
-    job: JobId
-    attempt: int
-    outcome: str
-    reason: Reason | None
-    exit_code: int | None
-    worker: str | None
-    started_at: datetime
-    finished_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Commands of a root by state, groups not counted."""
-
-    counts: Mapping[State, int] = field(default_factory=dict)
 
 
 class ReaderDoor(Protocol):

@@ -31,6 +31,14 @@ _LEDGER: Final = """
         compatible boolean NOT NULL,
         applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
     )"""
+# `IF NOT EXISTS` looks first and makes then; which of these says that another was faster depends on
+# how far it had come.
+_MADE_ALREADY: Final = (
+    asyncpg.UniqueViolationError,
+    asyncpg.DuplicateSchemaError,
+    asyncpg.DuplicateTableError,
+    asyncpg.DuplicateObjectError,
+)
 _APPLIED: Final = "SELECT number, name, checksum, compatible FROM workron.migration ORDER BY number"
 _RECORD: Final = (
     "INSERT INTO workron.migration (number, name, checksum, compatible) VALUES ($1, $2, $3, $4)"
@@ -66,14 +74,17 @@ async def _migrate(connection: Connection) -> list[str]:
     await _prepare(connection)
     async with connection.transaction():
         await connection.execute("LOCK TABLE workron.migration IN ACCESS EXCLUSIVE MODE")
-        missing = migration.pending(known(), await _applied(connection))
+        applied = await _applied(connection)
+        missing = migration.pending(known(), applied)
         await connection.execute("SET LOCAL search_path = workron, pg_catalog")
         for step in missing:
             await connection.execute(step.text)
             await connection.execute(
                 _RECORD, step.number, step.name, step.checksum, step.is_compatible
             )
-        await _install_functions(connection)
+        # A newer program's functions fit its schema; ours may not.
+        if len(applied) <= len(known()):
+            await _install_functions(connection)
     return [step.name for step in missing]
 
 
@@ -83,7 +94,7 @@ async def _prepare(connection: Connection) -> None:
         try:
             await connection.execute("CREATE SCHEMA IF NOT EXISTS workron")
             await connection.execute(_LEDGER)
-        except asyncpg.UniqueViolationError:
+        except _MADE_ALREADY:
             continue
         return
 

@@ -42,8 +42,8 @@ def give_back(tx: Transaction, terms: Terms) -> list[Any]:
 
 def reap(tx: Transaction, worker: WorkerId, beats: int | None) -> Reaped:
     """Take a worker's claims back and forget it, unless it has beaten since."""
-    row = tx.row("reap.guard", worker=worker, beats=beats)
-    if row is None:
+    if tx.row("reap.guard", worker=worker, beats=beats) is None:
+        # What it held fell earlier, without proof.
         freed = [] if beats is not None else prove_dead(tx, worker=worker)
         return Reaped(was_reaped=bool(freed), requeued=freed)
     tx.clear()
@@ -52,8 +52,6 @@ def reap(tx: Transaction, worker: WorkerId, beats: int | None) -> Reaped:
         tx, Terms("Lost", losses=int(fell == 1), apart=fell > 1, proven=beats is None)
     )
     tx.run("reap.forget", worker=worker)
-    if beats is None:
-        prove_dead(tx, worker=worker, pool=row["pool"], name=row["name"])
     return Reaped(
         was_reaped=True,
         requeued=[JobId(fate["job"]) for fate in fates if fate["state"] is None],

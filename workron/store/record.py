@@ -1,0 +1,235 @@
+"""What passes through the doors of a store, in both directions: frozen, the same in every dialect.
+
+Said here for `protocol`, through which every caller takes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from workron.core.ids import ClaimId, Fence, JobId, SessionKey, WorkerId
+    from workron.core.plan import Kind
+    from workron.core.states import Reason, State
+
+
+class Mark(StrEnum):
+    """What somebody asked of a running job; every verb that ends its claim obeys."""
+
+    CANCEL = "Cancel"
+    EXPIRE = "Expire"
+    HOLD = "Hold"
+
+
+class Answer(StrEnum):
+    """What became of a report on a claim."""
+
+    ACCEPTED = "accepted"
+    ALREADY = "already"
+    """An earlier call with the same claim was accepted; this one changed nothing."""
+    STALE = "stale"
+    """The claim was taken back; nothing of it was stored."""
+
+
+class Outcome(StrEnum):
+    """How an attempt ended, as the worker judged it by the job's retry rules."""
+
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    RETRY = "Retry"
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """Who asks to work. `boot` is new with every process, so a reused name is seen through."""
+
+    token: str
+    name: str
+    boot: UUID
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A worker's row, and the secret key that its other verbs need."""
+
+    worker: WorkerId
+    key: SessionKey
+    lease_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """One claim: everything that a worker needs to run one attempt."""
+
+    job: JobId
+    claim: ClaimId
+    attempt: int
+    failures: int
+    losses: int
+    fence: Fence
+    namespace: str
+    root: str
+    """Name of the Job or Workflow that it belongs to."""
+    name: str
+    index: int | None
+    spec: Mapping[str, Any]
+    item: Any = None
+    """The array's item at `index`, if it has items."""
+    inputs: Mapping[str, Any] | None = None
+    """Results of its upstreams by name; an array's is a list by index. None: it has none."""
+    inputs_too_large: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A claim that the store counts as this worker's."""
+
+    job: JobId
+    claim: ClaimId
+    mark: Mark | None
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The answer to a beat. What a worker runs and `held` lacks, it must kill."""
+
+    held: Sequence[Held]
+    is_draining: bool
+    database: str
+    """Identity of the database: another one means another history."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A worker's report on one claim."""
+
+    job: JobId
+    claim: ClaimId
+    outcome: Outcome
+    reason: Reason | None = None
+    message: str | None = None
+    exit_code: int | None = None
+    delay_seconds: float = 0.0
+    """With RETRY: how long to wait."""
+    result: Any = None
+    """What the job wrote as its result, any JSON value; None: nothing."""
+    output: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """Answers in the order of the ends, and the new claims."""
+
+    answers: Sequence[Answer]
+    claimed: Sequence[Claimed] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A root that is in the store now; `is_new` is False when it already was."""
+
+    root: JobId
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A worker as the maintainer sees it at one look."""
+
+    worker: WorkerId
+    beats: int
+    lease_seconds: float
+    name: str
+    boot: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Reaped:
+    """What a reap did: nothing (`was_reaped` False) if the worker had beaten meanwhile."""
+
+    was_reaped: bool
+    requeued: Sequence[JobId] = ()
+    failed: Sequence[JobId] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RootRow:
+    """A root as it was submitted."""
+
+    root: JobId
+    last: JobId
+    namespace: str
+    kind: Kind
+    name: str
+    uid: UUID
+    digest: str
+    submitted_at: datetime
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A job as it stands, whichever table it is in.
+
+    A group shows the state Running while any of its members has run and not all have ended.
+    """
+
+    job: JobId
+    root: JobId
+    kind: Kind
+    name: str
+    index: int | None
+    member_of: JobId | None
+    state: State
+    reason: Reason | None
+    message: str | None
+    priority: int
+    pool: str
+    attempts: int
+    failures: int
+    losses: int
+    exit_code: int | None
+    worker: str | None
+    due: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """One thing that a waiting job waits for: a job of this store, or a name not seen yet."""
+
+    job: JobId | None
+    kind: Kind
+    name: str
+    index: int | None
+    condition: str
+    state: State | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One execution that is over."""
+
+    job: JobId
+    attempt: int
+    outcome: str
+    reason: Reason | None
+    exit_code: int | None
+    worker: str | None
+    started_at: datetime
+    finished_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Commands of a root by state, groups not counted."""
+
+    counts: Mapping[State, int] = field(default_factory=dict)
