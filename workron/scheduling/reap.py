@@ -20,6 +20,7 @@ async def reap_proven(
     dead = []
     for worker in await door.look():
         if await is_dead(worker):
-            await door.reap(worker.worker, beats=None)
+            # Its jobs are not to blame, and nothing loops: a person has to start the next run.
+            await door.reap(worker.worker, beats=None, is_blaming=False)
             dead.append(worker)
     return dead

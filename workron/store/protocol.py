@@ -146,12 +146,13 @@ class MaintainerDoor(Protocol):
     async def look(self) -> Sequence[Sighting]:
         """See every worker and its counter."""
 
-    async def reap(self, worker: WorkerId, *, beats: int | None) -> Reaped:
+    async def reap(self, worker: WorkerId, *, beats: int | None, is_blaming: bool = True) -> Reaped:
         """Take a worker's claims back and forget it, if its counter still is `beats`.
 
         `beats=None`: its death is proven; nothing guards, and `overlap: Forbid` need not wait.
         A claim that fell alone costs a loss; several that fell together cost none, but each is
-        tried alone next.
+        tried alone next. `is_blaming=False`: its jobs had no part in its death, and are charged
+        nothing; for a worker that a person ended.
         """
 
     async def drain(self, worker: WorkerId) -> bool:

@@ -242,3 +242,16 @@ async def test_no_claim_is_an_orphan_while_its_worker_is_there(
     await worker.claim_one()
     assert await harness.store.reap_orphans(10) == 0
     assert await harness.stand(root) == "Running"
+
+
+@pytest.mark.parametrize("count", [1, 3])
+async def test_nobody_is_charged_when_the_jobs_are_not_to_blame(
+    harness: Harness, worker: Worker, count: int
+) -> None:
+    root = await harness.submit(plans.dag(a=task(count=count)))
+    await worker.claim(count)
+    await harness.store.reap(worker.session.worker, beats=None, is_blaming=False)
+    rows = [row for name, row in (await harness.rows(root)).items() if name.startswith("a[")]
+    assert [row.losses for row in rows] == [0] * count
+    # None of them is tried alone, so one worker gets them all.
+    assert len(await (await harness.worker("other")).claim(MANY)) == count

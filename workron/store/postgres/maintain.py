@@ -45,9 +45,13 @@ class MaintainerVerbs:
             for row in rows
         ]
 
-    async def reap(self, worker: WorkerId, *, beats: int | None) -> protocol.Reaped:
+    async def reap(
+        self, worker: WorkerId, *, beats: int | None, is_blaming: bool = True
+    ) -> protocol.Reaped:
         """Take a worker's claims back and forget it, if its counter still is `beats`."""
-        rows = await self._database.fetch("SELECT * FROM workron.reap($1, $2)", worker, beats)
+        rows = await self._database.fetch(
+            "SELECT * FROM workron.reap($1, $2, $3)", worker, beats, is_blaming
+        )
         if rows:
             self._ring()
         places = [(JobId(row["job"]), row["place"]) for row in rows if row["job"] is not None]

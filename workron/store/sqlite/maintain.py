@@ -36,9 +36,11 @@ class MaintainerVerbs(Verbs):
         """See every worker. It queues behind the beats, so that a stuck writer is no proof."""
         return await self._write(_look)
 
-    async def reap(self, worker: WorkerId, *, beats: int | None) -> Reaped:
+    async def reap(self, worker: WorkerId, *, beats: int | None, is_blaming: bool = True) -> Reaped:
         """Take a worker's claims back, if its counter still is `beats`."""
-        return await self._stir(partial(reaping.reap, worker=worker, beats=beats))
+        return await self._stir(
+            partial(reaping.reap, worker=worker, beats=beats, is_blaming=is_blaming)
+        )
 
     async def drain(self, worker: WorkerId) -> bool:
         """Let a worker end what it has and claim no more."""

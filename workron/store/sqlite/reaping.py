@@ -40,7 +40,9 @@ def give_back(tx: Transaction, terms: Terms) -> list[Any]:
     return tx.rows("end_claims.fates")
 
 
-def reap(tx: Transaction, worker: WorkerId, beats: int | None) -> Reaped:
+def reap(
+    tx: Transaction, worker: WorkerId, beats: int | None, *, is_blaming: bool = True
+) -> Reaped:
     """Take a worker's claims back and forget it, unless it has beaten since."""
     if tx.row("reap.guard", worker=worker, beats=beats) is None:
         # What it held fell earlier, without proof.
@@ -48,9 +50,9 @@ def reap(tx: Transaction, worker: WorkerId, beats: int | None) -> Reaped:
         return Reaped(was_reaped=bool(freed), requeued=freed)
     tx.clear()
     fell = tx.run("reap.pick", worker=worker)
-    fates = give_back(
-        tx, Terms("Lost", losses=int(fell == 1), apart=fell > 1, proven=beats is None)
-    )
+    alone, together = is_blaming and fell == 1, is_blaming and fell > 1
+    terms = Terms("Lost", losses=int(alone), apart=together, proven=beats is None)
+    fates = give_back(tx, terms)
     tx.run("reap.forget", worker=worker)
     return Reaped(
         was_reaped=True,

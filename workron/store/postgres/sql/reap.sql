@@ -4,7 +4,7 @@
 -- Running -> Failed (fail)
 -- A null counter says that its death is proven. The worker's row is locked first: a claim holds it
 -- shared, so no claim of this worker can commit after its reap.
-CREATE OR REPLACE FUNCTION workron.reap(_worker bigint, _beats bigint)
+CREATE OR REPLACE FUNCTION workron.reap(_worker bigint, _beats bigint, _is_blaming boolean)
 RETURNS TABLE (was_reaped boolean, job bigint, place text)
 LANGUAGE plpgsql
 AS $$
@@ -28,7 +28,8 @@ BEGIN
     _fell := coalesce(cardinality(_jobs), 0);
     RETURN QUERY SELECT true, NULL::bigint, NULL::text;
     RETURN QUERY SELECT true, g.job, g.place
-        FROM workron.give_back(_jobs, 'Lost', (_fell = 1)::integer, _fell > 1, _beats IS NULL) g;
+        FROM workron.give_back(_jobs, 'Lost', (_fell = 1 AND _is_blaming)::integer,
+                               _fell > 1 AND _is_blaming, _beats IS NULL) g;
     IF _beats IS NULL THEN
         PERFORM workron.prove_dead(_worker, _row.pool, _row.name);
     END IF;

@@ -22,7 +22,7 @@ BEGIN
         SELECT w.id FROM workron.worker w
         WHERE w.pool = _pool AND w.name = _name AND w.boot <> _boot ORDER BY w.id
     LOOP
-        PERFORM workron.reap(_older, NULL);
+        PERFORM workron.reap(_older, NULL, true);
     END LOOP;
     PERFORM workron.prove_dead(NULL, _pool, _name);
     RETURN QUERY SELECT w.id, w.session, p.lease_seconds
