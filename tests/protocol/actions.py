@@ -1,9 +1,11 @@
-"""Every step that one worker can take, or that befalls it; the other steps are in `sweeps`."""
+"""Every step that one worker can take, or that befalls it; the other steps are in `wide`."""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from tests.protocol import agent, beats, calls, maintainer, mishaps
+from tests.protocol import agent, beats, calls, maintainer, mishaps, sessions
 from tests.protocol.rules import Rules
 from tests.protocol.state import Shared, Worker
 from tests.protocol.step import Step
@@ -20,8 +22,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
     agent.kill,
     agent.wake,
     agent.drain,
-    agent.restart,
-    beats.register,
+    sessions.boot,
+    sessions.register,
+    sessions.copy,
     calls.copy,
     calls.copy_arrives,
     maintainer.reap,

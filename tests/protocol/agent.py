@@ -1,5 +1,7 @@
 """What an agent and its runner do by themselves, without a word from the store."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from tests.protocol import store
@@ -94,12 +96,6 @@ def drain(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
         after = spent(shared, Fault.DRAIN, rules)
         if after is not None:
             yield Step("drains", after, worker._replace(hand=stopping), is_fault=True)
-
-
-def restart(shared: Shared, worker: Worker, _rules: Rules) -> Iterator[Step]:
-    """A new boot; it cannot begin before the runner of the old one has killed."""
-    if worker.agent is Agent.DEAD and not is_executing(worker):
-        yield Step("boots anew", shared, worker._replace(agent=Agent.UP, session=0))
 
 
 def releasing(worker: Worker) -> Worker:

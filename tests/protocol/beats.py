@@ -1,8 +1,10 @@
 """A beat, its answer, and what the agent does about what it hears."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
-from tests.protocol import agent, jobs, store, watch
+from tests.protocol import agent, store
 from tests.protocol.rules import Fault, Guard, Rules
 from tests.protocol.sometimes import Sometimes
 from tests.protocol.state import (
@@ -12,12 +14,10 @@ from tests.protocol.state import (
     Claim,
     Hand,
     Pulse,
-    Row,
     Shared,
     Stage,
     Verb,
     Worker,
-    with_job,
 )
 from tests.protocol.step import Step, spent
 
@@ -56,30 +56,9 @@ def hear(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
         return
     age = answer.age if rules.keeps(Guard.SEND_TIME) else 0
     is_prompt = answer.age == 0
-    alive = worker._replace(
-        beat=Pulse.DONE, age=age, is_blameless=worker.is_blameless or is_prompt
-    )
+    alive = worker._replace(beat=Pulse.DONE, age=age, is_blameless=worker.is_blameless or is_prompt)
     obedient, marks = _obey(alive, answer, rules)
     yield Step("hears the answer to its beat", shared, obedient, marks=marks, heard=answer)
-
-
-def register(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
-    """Enter anew. Whatever an earlier session of this worker held is proven dead by that."""
-    if worker.session > 0 or not agent.can_call(shared, worker):
-        return
-    after, marks = store.take_back(shared, worker.row, is_proven=True, rules=rules)
-    for index in worker.row.awaiting:
-        after = with_job(after, index, jobs.proven(after.jobs[index]))
-        marks = (*marks, Sometimes.AWAITED_PROOF)
-    session = _new_session(worker)
-    entered = watch.forgotten(worker)._replace(
-        session=session,
-        row=Row(session, is_live=True),
-        age=0,
-        beat=Pulse.DONE,
-        is_blameless=True,
-    )
-    yield Step("registers", after, entered, marks=marks)
 
 
 def _answer(shared: Shared, effect: store.Effect) -> Answer:
@@ -130,10 +109,3 @@ def _strange(worker: Worker, answer: Answer, rules: Rules) -> Claim | None:
     if worker.hand.stage is not Stage.IDLE and not is_asking:
         return None
     return next((claim for claim, _ in answer.held), None)
-
-
-def _new_session(worker: Worker) -> int:
-    known = {worker.row.session, *(call.session for call in worker.late)}
-    if worker.standby is not None:
-        known.add(worker.standby.session)
-    return next(number for number in range(1, len(known) + 2) if number not in known)

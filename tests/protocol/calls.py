@@ -5,12 +5,14 @@ that time may pass and the worker may freeze before it is heard; for the others 
 answer makes no difference, so they are answered at once, or the answer is lost.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from tests.protocol import agent, store
 from tests.protocol.rules import Fault, Guard, Rules
 from tests.protocol.sometimes import Sometimes
-from tests.protocol.state import Answer, Call, Hand, Place, Shared, Stage, Verb, Worker
+from tests.protocol.state import Agent, Answer, Call, Hand, Place, Shared, Stage, Verb, Worker
 from tests.protocol.step import Step, spent
 
 _VERBS = {
@@ -53,7 +55,7 @@ def call(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
 def hear_grant(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
     """The answer to a claim arrives: start the command, unless it is too late for that."""
     claim, is_asking = worker.hand.claim, worker.hand.stage is Stage.ASKING
-    if not is_asking or claim is None or worker.agent is not agent.Agent.UP or worker.is_cut:
+    if not is_asking or claim is None or worker.agent is not Agent.UP or worker.is_cut:
         return
     if agent.is_past_deadline(worker, rules) and rules.keeps(Guard.CHECK_AT_START):
         mark = (Sometimes.NOT_STARTED,)
@@ -78,7 +80,7 @@ def hear_grant(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
 def copy(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
     """A request was sent twice, or its sender gave it up: one copy stays in the network."""
     request = open_call(worker, rules)
-    if request is None or worker.agent is not agent.Agent.UP:
+    if request is None or worker.agent is not Agent.UP:
         return
     after = spent(shared, Fault.LATE_COPY, rules)
     if after is not None:
@@ -149,12 +151,13 @@ def _told(verb: Verb, effect: store.Effect) -> Step:
     claim = effect.claim or effect.wrote
     about = f" (job {claim.job + 1}, id {claim.id}, fence {claim.fence})" if claim else ""
     return Step(
-        f"{verb}s: {effect.reply}{about}",
+        f"{verb}s{about}: {effect.reply}",
         effect.shared,
         effect.worker,
         marks=effect.marks,
         granted=effect.claim if effect.is_new else None,
         wrote=effect.wrote,
+        is_reap=effect.is_reap,
         was_told_stale=effect.reply is store.Reply.STALE,
     )
 

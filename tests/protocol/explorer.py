@@ -64,7 +64,7 @@ def explore(rules: Rules) -> Report:
         rules=rules,
         states=len(search.keys),
         transitions=search.transitions,
-        depth=search.levels,
+        depth=search.levels - 1,
         seconds=time.perf_counter() - started,
         broken=search.broken,
         path=[graph.state(key) for key in _path(search)] if search.broken else [],
@@ -74,41 +74,41 @@ def explore(rules: Rules) -> Report:
 
 
 def _search(graph: space.Space, search: _Search) -> None:
-    rules = graph.rules
-    _found(graph, search, graph.key(initial(rules.workers, rules.jobs)), -1)
-    done = 0
-    while done < len(search.keys) and search.broken is None:
+    start = initial(graph.rules.workers, graph.rules.jobs)
+    _found(graph, search, graph.key(start), -1)
+    level = range(1)
+    while level:
         search.levels += 1
-        for index in range(done, len(search.keys)):
-            _expand(graph, search, index)
-            if search.broken is not None:
+        for index in level:
+            if not _expand(graph, search, index):
                 return
-            done = index + 1
+        level = range(level.stop, len(search.keys))
 
 
-def _expand(graph: space.Space, search: _Search, index: int) -> None:
+def _expand(graph: space.Space, search: _Search, index: int) -> bool:
+    """Follow every move out of one snapshot; False: something broke."""
     indexes, healing = search.indexes, search.healing
     for key, move in graph.edges(search.keys[index]):
         search.transitions += 1
         if move.broken is not None:
             search.broken, search.last, search.beyond = move.broken, index, key
-            return
+            return False
         after = indexes.get(key)
         if after is None:
             after = _found(graph, search, key, index)
             if search.broken is not None:
-                return
+                return False
         if not move.is_fault:
             healing.append(after)
     search.bounds.append(len(healing))
+    return True
 
 
 def _found(graph: space.Space, search: _Search, key: int, parent: int) -> int:
     index = search.indexes[key] = len(search.keys)
     search.keys.append(key)
     search.parents.append(parent)
-    search.broken = graph.verdict(key)
-    search.last = index
+    search.broken, search.last = graph.verdict(key), index
     return index
 
 

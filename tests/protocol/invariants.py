@@ -4,13 +4,15 @@
 here: whether a job can still end is a question about the graph, which the explorer answers.
 """
 
+from __future__ import annotations
+
 from enum import StrEnum
 from typing import NamedTuple
 
 from tests.protocol import agent
 from tests.protocol.rules import Rules
-from tests.protocol.state import Agent, Job, Place, Shared, Stage, Worker
-from tests.protocol.step import Step, Sweep
+from tests.protocol.state import Agent, Claim, Job, Place, Shared, Stage, Worker
+from tests.protocol.step import Step, WideStep
 
 
 class Invariant(StrEnum):
@@ -57,11 +59,13 @@ def profile(worker: Worker, rules: Rules) -> Profile:
     )
 
 
-def of_state(shared: Shared, profiles: tuple[Profile, ...], rules: Rules) -> Invariant | None:
+def of_state(
+    jobs: tuple[Job, ...], profiles: tuple[Profile, ...], rules: Rules
+) -> Invariant | None:
     claimed = [job for one in profiles for job in one.claimed]
     if not all(one.is_sound for one in profiles) or len(set(claimed)) < len(claimed):
         return Invariant.SINGLE
-    for index, job in enumerate(shared.jobs):
+    for index, job in enumerate(jobs):
         if (job.place is Place.RUNNING) != (index in claimed):
             return Invariant.LOST
         if not _is_apart(index, profiles):
@@ -72,27 +76,22 @@ def of_state(shared: Shared, profiles: tuple[Profile, ...], rules: Rules) -> Inv
     return None
 
 
-def of_step(shared: Shared, worker: Worker, step: Step, rules: Rules) -> Invariant | None:
+def of_step(shared: Shared, worker: Worker, step: Step) -> Invariant | None:
     """Judge one step of one worker; `shared` and `worker` are as they were before it."""
     if step.wrote is not None and step.wrote not in worker.row.claims:
         return Invariant.CURRENT
-    if step.granted is not None:
-        if step.granted.fence <= shared.highest[step.granted.job]:
-            return Invariant.RISING
-        if shared.jobs[step.granted.job].is_cancelled:
-            return Invariant.CANCELLED
     if step.is_reap and _is_alive(worker):
         return Invariant.SPARED
     if step.was_told_stale and worker.hand.is_reported:
         return Invariant.HONEST
     if _is_disobedient(step):
         return Invariant.OBEDIENT
-    return _of_ends(shared, step.shared)
+    return _of_grant(shared, step.granted) or _of_ends(shared, step.shared)
 
 
-def of_sweep(shared: Shared, sweep: Sweep) -> Invariant | None:
+def of_wide_step(shared: Shared, step: WideStep) -> Invariant | None:
     """A failover is exempt: it takes the store back to what it was."""
-    return None if sweep.change == "fail over" else _of_ends(shared, sweep.shared)
+    return None if step.change == "fail over" else _of_ends(shared, step.shared)
 
 
 def overlaps(profiles: tuple[Profile, ...]) -> bool:
@@ -123,6 +122,14 @@ def _of_job(job: Job, rules: Rules) -> Invariant | None:
     if job.is_cancelled and (is_open or (is_done and job.end != "Cancelled")):
         return Invariant.CANCELLED
     return None
+
+
+def _of_grant(before: Shared, claim: Claim | None) -> Invariant | None:
+    if claim is None:
+        return None
+    if claim.fence <= before.highest[claim.job]:
+        return Invariant.RISING
+    return Invariant.CANCELLED if before.jobs[claim.job].is_cancelled else None
 
 
 def _of_ends(before: Shared, after: Shared) -> Invariant | None:

@@ -1,5 +1,7 @@
 """What becomes of a job's row when its claim is granted, ends or is taken back."""
 
+from __future__ import annotations
+
 from tests.protocol.rules import Guard, Rules
 from tests.protocol.sometimes import Sometimes
 from tests.protocol.state import End, Job, Place, Shared

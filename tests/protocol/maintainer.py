@@ -1,5 +1,7 @@
 """The maintainer's steps with one worker: reap it, or forget a claim or a death that is proven."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from tests.protocol import agent, jobs, store, watch

@@ -1,5 +1,7 @@
 """What befalls one worker: cut off, frozen, dead; and how it ends. Healing costs nothing."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from tests.protocol import agent

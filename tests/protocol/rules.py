@@ -4,6 +4,8 @@ A guard is a rule that the protocol stands on; a mutant is the same protocol `wi
 module of actions asks `Rules.keeps` at the place where the guard stands.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -51,6 +53,7 @@ class Guard(StrEnum):
     FAILED_LOOK = "a look that failed is no look"
     OWN_CLOCK = "the maintainer measures on its own clock"
     PROOF = "only the end of its processes proves a worker's death"
+    FIRST_BEAT = "a newer boot proves the older one dead by its first beat"
     AWAIT_PROOF = "overlap: Forbid waits for proof of death"
     AGENT_DEADLINE = "the agent kills at its deadline"
     RUNNER_DEADLINE = "the runner kills at the deadline"
@@ -79,7 +82,7 @@ class Rules:
     jobs: int = 1
     lease: int = 4
     margin: int = 1
-    max_failures: int = 2
+    max_failures: int = 1
     max_losses: int = 1
     forbids_overlap: bool = False
     outlives_lease: bool = False

@@ -1,7 +1,9 @@
-"""The rare branches: if an exploration of all configurations misses one, it proves less than it says.
+"""The rare branches: an exploration of all configurations that misses one proves too little.
 
 An invariant that holds because nothing ever happened is worth nothing. Each of these must occur.
 """
+
+from __future__ import annotations
 
 from enum import StrEnum
 
@@ -10,6 +12,7 @@ class Sometimes(StrEnum):
     LATE_BEAT_REVIVED = "a late beat revived a worker that was about to be reaped"
     LATE_BEAT_REFUSED = "a beat came after the reap and was refused"
     LATE_CLAIM_REFUSED = "a claim came after its worker's reap and was refused"
+    LATE_REGISTER = "a registration of an older boot came late and harmed nobody"
     REPEATED_CLAIM = "a claim whose answer was lost was repeated and got the same"
     REPEATED_COMPLETE = "a complete whose answer was lost was repeated and answered 'already'"
     REUSED_ID = "a late copy of a claim took the job anew under an old id"

@@ -6,6 +6,8 @@ maintainer saw of it. So two workers are swapped by swapping two tuples, and the
 treat snapshots that differ only in the workers' names as one. The rest is `Shared`.
 """
 
+from __future__ import annotations
+
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -66,6 +68,7 @@ class Verb(StrEnum):
     CLAIM = "claim"
     COMPLETE = "complete"
     RELEASE = "release"
+    REGISTER = "register"
 
 
 class Call(NamedTuple):
@@ -76,6 +79,7 @@ class Call(NamedTuple):
     id: int = 0
     claim: Claim | None = None
     is_success: bool = False
+    is_of_older_boot: bool = False
 
 
 class Answer(NamedTuple):

@@ -1,5 +1,7 @@
 """What an action yields: the snapshot after it, and what the invariants and the reader need."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 from tests.protocol.rules import Fault, Rules
@@ -29,10 +31,10 @@ class Step(NamedTuple):
     """The answer to a beat that its agent took in."""
 
 
-class Sweep(NamedTuple):
+class WideStep(NamedTuple):
     """A step that changes the shared part, and every worker by the same rule.
 
-    `change` names the rule in `sweeps.CHANGES`; None leaves the workers as they are.
+    `change` names the rule in `wide.CHANGES`; None leaves the workers as they are.
     """
 
     action: str

@@ -1,12 +1,25 @@
 """The store's side of a worker's verbs: each is one transaction, and refuses what came too late."""
 
+from __future__ import annotations
+
 from enum import StrEnum
 from typing import NamedTuple
 
 from tests.protocol import jobs, watch
 from tests.protocol.rules import Guard, Rules
 from tests.protocol.sometimes import Sometimes
-from tests.protocol.state import Call, Claim, Place, Row, Shared, Stage, Verb, Worker, with_job
+from tests.protocol.state import (
+    GONE,
+    Call,
+    Claim,
+    Place,
+    Row,
+    Shared,
+    Stage,
+    Verb,
+    Worker,
+    with_job,
+)
 
 
 class Reply(StrEnum):
@@ -17,6 +30,7 @@ class Reply(StrEnum):
     ALREADY = "already"
     STALE = "stale"
     UNKNOWN = "no such session"
+    REGISTERED = "registered"
 
 
 class Effect(NamedTuple):
@@ -30,6 +44,7 @@ class Effect(NamedTuple):
     """The claim that was granted, now or when the call came first."""
     is_new: bool = False
     wrote: Claim | None = None
+    is_reap: bool = False
 
 
 def answer(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
@@ -43,6 +58,8 @@ def answer(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
             return _complete(shared, worker, call, rules)
         case Verb.RELEASE:
             return _release(shared, worker, call, rules)
+        case Verb.REGISTER:
+            return _register(shared, worker, call, rules)
 
 
 def is_known(worker: Worker, session: int) -> bool:
@@ -127,6 +144,17 @@ def _release(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect
     job, marks = jobs.released(shared.jobs[claim.job], rules)
     shared = with_job(shared, claim.job, job)
     return Effect(shared, _without(worker, claim), Reply.ACCEPTED, marks, wrote=claim)
+
+
+def _register(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
+    """A copy that came late: nobody hears the answer, so nobody will beat under it."""
+    if not call.is_of_older_boot or not worker.row.is_live:
+        return Effect(shared, worker, Reply.REGISTERED)
+    if rules.keeps(Guard.FIRST_BEAT):
+        return Effect(shared, worker, Reply.REGISTERED, (Sometimes.LATE_REGISTER,))
+    after, marks = take_back(shared, worker.row, is_proven=True, rules=rules)
+    gone = watch.forgotten(worker)._replace(row=GONE)
+    return Effect(after, gone, Reply.REGISTERED, marks, is_reap=True)
 
 
 def _stands(shared: Shared, row: Row, claim: Claim, guard: Guard, rules: Rules) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tests.protocol import actions, sweeps
+from tests.protocol import actions, wide
 from tests.protocol.rules import Rules
 from tests.protocol.state import Shared, State, Worker
 
@@ -26,12 +26,13 @@ def lines(path: Sequence[State], rules: Rules) -> Iterator[str]:
 def _steps(state: State, rules: Rules) -> Iterator[tuple[str, State]]:
     for index, worker in enumerate(state.workers):
         for step in actions.steps(state.shared, worker, rules):
-            yield f"W{index + 1} {step.action}", State(step.shared, _with(state, index, step.worker))
-    for sweep in sweeps.steps(state.shared, rules):
+            after = State(step.shared, _with(state, index, step.worker))
+            yield f"W{index + 1}: {step.action}", after
+    for whole in wide.steps(state.shared, rules):
         workers = state.workers
-        if sweep.change is not None:
-            workers = tuple(sweeps.CHANGES[sweep.change](worker, rules) for worker in workers)
-        yield sweep.action, State(sweep.shared, workers)
+        if whole.change is not None:
+            workers = tuple(wide.CHANGES[whole.change](worker, rules) for worker in workers)
+        yield whole.action, State(whole.shared, workers)
 
 
 def _with(state: State, index: int, worker: Worker) -> tuple[Worker, ...]:

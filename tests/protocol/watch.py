@@ -4,6 +4,8 @@ The model forgets that duration as soon as it no longer matters, because the nex
 lease anew anyhow; so snapshots that differ only in it are one.
 """
 
+from __future__ import annotations
+
 from tests.protocol.rules import Guard, Rules
 from tests.protocol.state import Worker
 

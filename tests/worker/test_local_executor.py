@@ -236,3 +236,14 @@ async def test_commands_are_run_where_the_system_tells_of_no_exit_by_descriptor(
     monkeypatch.delattr("os.pidfd_open")
     ended = await executor.run(make("sleep 1000 & echo done; exit 4"), _ignore)
     assert (ended.output, ended.exit_code) == (b"done\n", 4)
+
+
+async def test_closing_ends_what_was_given_up_without_waiting_for_it(
+    executor: LocalExecutor, make: Make, lives: Callable[[int], bool]
+) -> None:
+    ear = Ear()
+    run = asyncio.ensure_future(executor.run(make("echo $$; exec sleep 1000"), ear))
+    await ear.wait()
+    executor.close()
+    assert not lives(int(ear.heard))
+    await run

@@ -67,7 +67,9 @@ class LocalExecutor:
             self._terminate(attempt)
 
     def close(self) -> None:
-        """Remove what is on disk; every `run` has returned."""
+        """Remove what is on disk, after killing what was given up without waiting for it."""
+        for attempt in self._attempts.values():
+            attempt.process.signal(signal.SIGKILL)
         self._threads.shutdown()
         self._scratch.close()
 

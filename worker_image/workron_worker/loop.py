@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 _STUMBLES: Final = 5
 """So many starts in a row that this machine refuses will not pass."""
+_HURRY: Final = timedelta(seconds=3)
+"""A killed agent waits no longer than this for a store that is away; the lease will do then."""
 _TOO_LARGE: Final = (
     "the results of its upstreams are larger than 1 MiB together; let them hand on less,"
     " such as the place where the data is"
@@ -85,6 +88,7 @@ class Agent:
     def kill(self) -> None:
         """Drain, but end what runs and hand it back."""
         self._is_killed = True
+        self._patience.limit = min(self._patience.limit, _HURRY)
         self._end(self._ledger.running, Fate.RELEASE)
         self.drain()
 

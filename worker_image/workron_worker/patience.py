@@ -27,22 +27,22 @@ _FIRST_PAUSE_SECONDS: Final = 0.05
 _LONGEST_PAUSE_SECONDS: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Patience:
-    """How long a store may be away."""
+    """How long a store may be away; who is in a hurry shortens it, for calls under way too."""
 
     clock: Clock
     limit: timedelta
 
     async def insist(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
         """Call until there is an answer, or another error, or the limit is reached."""
-        until = self.clock.monotonic() + self.limit.total_seconds()
+        began = self.clock.monotonic()
         pause = _FIRST_PAUSE_SECONDS
         while True:
             try:
                 return await call()
             except _PASSING as error:
-                if self.clock.monotonic() + pause > until:
+                if self.clock.monotonic() + pause - began > self.limit.total_seconds():
                     raise
                 _log.warning("store does not answer", error=str(error), next_try_seconds=pause)
             await asyncio.sleep(pause)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _BAR_CELLS: Final = 24
 _MOST_RUNNING: Final = 8
 _FRAME_LINES: Final = 8
-"""Heading, column names, blank lines, the notes, and the prompt below."""
+"""Heading, column names, the sum of the rest, blank lines, two notes, the prompt below."""
 _REFRESHES_PER_SECOND: Final = 4
 
 _STEADY: Final = (State.SUCCEEDED, State.RUNNING, State.WAITING)
@@ -100,10 +100,15 @@ class Board:
             return Text("starting", style="dim")
         runs = self._look.runs
         running = [(run.root, row) for run in runs for row in run.commands if _runs(row)]
-        shown = running[:_MOST_RUNNING]
-        room = max(1, self._console.height - _FRAME_LINES - len(shown))
+        room = max(2, self._console.height - _FRAME_LINES)
+        shown = running[: min(_MOST_RUNNING, room // 2)]
         units = list(_units(runs))
-        parts: list[RenderableType] = [self._heading(units), Text(), _table(units, room), Text()]
+        parts: list[RenderableType] = [
+            self._heading(units),
+            Text(),
+            _table(units, room - len(shown)),
+            Text(),
+        ]
         parts += [self._command(root, row) for root, row in shown]
         parts += [Text(note, style="yellow") for note in self._notes[-2:]]
         return Group(*parts)

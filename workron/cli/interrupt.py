@@ -50,15 +50,16 @@ class Interrupt:
                 loop.remove_signal_handler(number)
 
     def _hear(self, number: signal.Signals) -> None:
-        is_first = self.exit_code is None
+        is_patient = self.exit_code is None and number is signal.SIGINT
         self.exit_code = self.exit_code or _SIGNAL_BASE + number
-        if is_first and number is signal.SIGINT and self._target.running:
-            self._say(f"finishing {_jobs(self._target.running)}; press Ctrl-C again to end them")
+        jobs = _jobs(self._target.running)
+        if is_patient:
+            self._say(f"finishing {jobs}; press Ctrl-C again to end what runs")
             self._target.drain()
         else:
-            self._say("ending what runs")
+            self._say(f"ending {jobs}")
             self._target.kill()
 
 
 def _jobs(count: int) -> str:
-    return "1 job that runs" if count == 1 else f"{count} jobs that run"
+    return "1 job" if count == 1 else f"{count} jobs"

@@ -37,7 +37,8 @@ def _waiting(row: JobRow, blockers: Sequence[Blocker]) -> list[str]:
     when = moment.render(row.due) if row.due else "a time that is not known yet"
     match row.reason:
         case Reason.BACKOFF:
-            return [f"failed {row.failures} times so far; tries again at {when}"]
+            times = "once" if row.failures == 1 else f"{row.failures} times"
+            return [f"failed {times} so far; tries again at {when}"]
         case Reason.SCHEDULED:
             return [f"may start at {when} (startAfter)"]
         case Reason.SUSPENDED:

@@ -64,11 +64,12 @@ class Maintainer:
     async def step(self) -> int:
         """Do one bounded piece of each duty that is due; answer how many rows moved."""
         moved = 0
-        if self._clock.monotonic() >= self._next_round:
-            self._next_round = self._clock.monotonic() + self._round_seconds
+        began = self._clock.monotonic()
+        if began >= self._next_round:
             self._is_elected = await self._door.elect(self._holder, _LEASE_SECONDS)
             if self._is_elected:
                 moved += await self._round()
+            self._next_round = began + self._round_seconds
         if self._is_elected:
             moved += await self._door.promote(_BATCH)
             moved += await self._door.settle(_BATCH)

@@ -3,34 +3,31 @@
 from datetime import timedelta
 
 import pytest
-from hypothesis import strategies as st
 
 from tests.store.behaviour import plans
 from tests.store.machine import sketches
-from tests.store.machine.walk import PICK, Draw, Walk, at
+from tests.store.machine.walk import Walk
 from workron.core import errors
 from workron.core.plan import Plan
 
-SWEEPS = st.sampled_from(["hold", "resume", "cancel", "resume", "hold"])
 
-
-def submit(walk: Walk, draw: Draw) -> None:
+def submit(walk: Walk) -> None:
     """Submit something new."""
     walk.settle()
     walk.advance(timedelta(milliseconds=1))
-    plan = draw(sketches.any_plan(walk.oracle.now), label="plan")
+    plan = sketches.any_plan(walk.chance, walk.oracle.now)
     walk.plans.append(plan)
-    _submit(walk, plan, supersedes=draw(sketches.RARELY, label="supersedes"))
+    _submit(walk, plan, supersedes=sketches.is_now(walk.chance, 0.3))
 
 
-def submit_again(walk: Walk, draw: Draw) -> None:
+def submit_again(walk: Walk) -> None:
     """Submit something known, under its own uid or a new one."""
-    if not walk.plans:
-        return
-    walk.settle()
-    walk.advance(timedelta(milliseconds=1))
-    plan = at(walk.plans, draw(PICK))
-    _submit(walk, plans.again(plan) if draw(st.booleans()) else plan, supersedes=False)
+    if walk.plans:
+        walk.settle()
+        walk.advance(timedelta(milliseconds=1))
+        plan = walk.pick(walk.plans[::-1])
+        is_new = sketches.is_now(walk.chance, 0.5)
+        _submit(walk, plans.again(plan) if is_new else plan, supersedes=False)
 
 
 def _submit(walk: Walk, plan: Plan, *, supersedes: bool) -> None:
@@ -50,15 +47,31 @@ def _submit(walk: Walk, plan: Plan, *, supersedes: bool) -> None:
             walk.oracle.submit(plan, submitted.root)
 
 
-def sweep(walk: Walk, draw: Draw) -> None:
-    """Hold, resume or cancel a whole root, for choice one that goes on."""
+def hold(walk: Walk) -> None:
+    """Suspend a whole root."""
+    _sweep(walk, "hold")
+
+
+def resume(walk: Walk) -> None:
+    """Let it go on."""
+    _sweep(walk, "resume")
+
+
+def cancel(walk: Walk) -> None:
+    """End it."""
+    _sweep(walk, "cancel")
+
+
+def _sweep(walk: Walk, verb: str) -> None:
+    """Ask it of any root, for choice of one that runs."""
     walk.settle()
-    going = [root for root in walk.oracle.roots if not walk.oracle.jobs[root.id].is_over]
     if not walk.oracle.roots:
         return
-    root = at(going or walk.oracle.roots, draw(PICK))
-    verb = draw(SWEEPS, label="verb")
+    running = {job.root for hand in walk.hands for job in walk.oracle.held(hand)}
+    root = walk.pick(sorted(walk.oracle.roots, key=lambda root: root not in running))
     was_over = walk.oracle.jobs[root.id].is_over
-    assert walk.run(getattr(walk.store, verb)(root.id)) != was_over
+    answer = walk.run(getattr(walk.store, verb)(root.id))
+    # What holding means for a root that is being cancelled is left open.
+    assert answer != was_over or (root.is_cancelled and verb != "cancel"), f"{verb}: {answer}"
     getattr(walk.oracle, verb)(root)
     walk.is_settled = False

@@ -2,84 +2,68 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from random import Random
 from typing import Any
-
-from hypothesis import strategies as st
 
 from tests.store.behaviour import plans
 from workron.core.plan import Kind, Outside, Plan
 from workron.core.verdict import Condition
 
-# Hypothesis likes the first and the last of anything: what shall be rare stands in the middle.
-RARELY = st.sampled_from([False] * 4 + [True] + [False] * 4)
-WHENS = st.sampled_from([Condition.SUCCEEDED, Condition.FAILED, Condition.FINISHED])
-POOLS = st.sampled_from(["default"] * 4 + ["large"] + ["default"] * 4)
-ROOT_NAMES = st.sampled_from(["one", "two", "three", "four", "five", "six"])
+ROOT_NAMES = ("one", "two", "three", "four", "five", "six")
+WHENS = (Condition.SUCCEEDED, Condition.FAILED, Condition.FINISHED)
 
-OUTSIDE = st.builds(
-    lambda kind, name, when: Outside(0, kind, name, when),
-    st.sampled_from([Kind.JOB, Kind.WORKFLOW]),
-    ROOT_NAMES,
-    WHENS,
-)
-SOME = st.lists(OUTSIDE, min_size=1, max_size=2, unique_by=lambda one: (one.kind, one.name))
-NONE: st.SearchStrategy[list[Outside]] = st.just([])
-OUTSIDES = RARELY.flatmap(lambda is_any: SOME if is_any else NONE)
-# No two sums of these times and of the steps of the clock are ever equal.
-TERMS = st.fixed_dictionaries(
-    {
-        "pool": POOLS,
-        "max_losses": st.sampled_from([1, 0, 2]),
-        "needs_proof": RARELY,
-        "start_after": st.sampled_from([None, None, -10.25, 20.25, None]),
-        "deadline_seconds": st.sampled_from([None, None, 60.75, None]),
-    },
-)
-ABOUT = st.fixed_dictionaries(
-    {
-        "priority": st.integers(0, 2),
-        "digest": st.sampled_from(["first", "other"]),
-        "is_suspended": RARELY,
+
+def is_now(chance: Random, share: float) -> bool:
+    """Throw a coin that falls on yes so often."""
+    return chance.random() < share
+
+
+def any_plan(chance: Random, now: datetime) -> Plan:
+    """Draw a job or a workflow of up to four tasks."""
+    name = chance.choice(ROOT_NAMES)
+    about = {
+        "priority": chance.randrange(3),
+        "digest": chance.choice(["first", "other"]),
+        "is_suspended": is_now(chance, 0.1),
     }
-)
-
-
-def _dated(terms: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    seconds = terms["start_after"]
-    return {**terms, "start_after": seconds and now + timedelta(seconds=seconds)}
-
-
-@st.composite
-def jobs(draw: st.DrawFn, now: datetime) -> Plan:
-    """Draw a root that is one command."""
-    about = draw(ABOUT) | _dated(draw(TERMS), now)
-    return plans.job(draw(ROOT_NAMES), outside=draw(OUTSIDES), **about)
-
-
-@st.composite
-def workflows(draw: st.DrawFn, now: datetime) -> Plan:
-    """Draw a workflow of up to four tasks."""
+    if is_now(chance, 0.3):
+        return plans.job(name, outside=_outside(chance), **about, **_terms(chance, now))
     tasks: dict[str, plans.Task] = {}
-    for name in "abcd"[: draw(st.integers(1, 4))]:
-        tasks[name] = draw(_tasks(tasks, now))
-    return plans.dag(draw(ROOT_NAMES), draw(ABOUT), **tasks)
+    for task in "abcd"[: chance.randint(1, 4)]:
+        tasks[task] = _task(chance, tasks, now)
+    return plans.dag(name, about, **tasks)
 
 
-@st.composite
-def _tasks(draw: st.DrawFn, earlier: Mapping[str, plans.Task], now: datetime) -> plans.Task:
-    needs = draw(st.dictionaries(st.sampled_from(sorted(earlier)), WHENS)) if earlier else {}
-    terms = _dated(draw(TERMS), now)
-    outside = draw(OUTSIDES)
-    if draw(st.booleans()):
+def _task(chance: Random, earlier: Mapping[str, plans.Task], now: datetime) -> plans.Task:
+    needs = {name: chance.choice(WHENS) for name in earlier if is_now(chance, 0.4)}
+    terms = _terms(chance, now)
+    outside = _outside(chance)
+    if is_now(chance, 0.5):
         return plans.task(when=needs, outside=outside, **terms)
     # What the deadline of an array means for its elements is the business of `core.expand`.
-    terms.pop("deadline_seconds", None)
+    terms["deadline_seconds"] = None
     counts = {earlier[name].count for name in needs}
-    is_each = len(counts) == 1 and None not in counts and draw(st.booleans())
-    count = counts.pop() if is_each else draw(st.integers(1, 3))
+    count = counts.pop() if len(counts) == 1 else None
+    is_each = count is not None and is_now(chance, 0.5)
+    count = count if is_each else chance.randint(1, 4)
     return plans.task(count=count, each=is_each, when=needs, outside=outside, **terms)
 
 
-def any_plan(now: datetime) -> st.SearchStrategy[Plan]:
-    """Draw either."""
-    return st.one_of(jobs(now), workflows(now))
+def _terms(chance: Random, now: datetime) -> dict[str, Any]:
+    # No two sums of these times and of the steps of the clock are ever equal.
+    start = now + timedelta(seconds=chance.choice([-10.25, 20.25]))
+    return {
+        "pool": chance.choices(["default", "large"], [9, 1])[0],
+        "max_losses": chance.randrange(3),
+        "needs_proof": is_now(chance, 0.2),
+        "start_after": start if is_now(chance, 0.2) else None,
+        "deadline_seconds": 60.75 if is_now(chance, 0.3) else None,
+    }
+
+
+def _outside(chance: Random) -> list[Outside]:
+    if not is_now(chance, 0.15):
+        return []
+    kinds = (Kind.JOB, Kind.WORKFLOW)
+    wanted = {(chance.choice(kinds), chance.choice(ROOT_NAMES)) for _ in range(2)}
+    return [Outside(0, kind, name, chance.choice(WHENS)) for kind, name in sorted(wanted)]

@@ -13,8 +13,8 @@ from tests.store.machine.machine import StoreMachine
 _ASKED = os.environ.get("WORKRON_EXAMPLES")
 
 SETTINGS = hypothesis.settings(
-    max_examples=int(_ASKED or 60),
-    stateful_step_count=40,
+    max_examples=int(_ASKED or 100),
+    stateful_step_count=50,
     derandomize=_ASKED is None,
     database=None,
     deadline=None,

@@ -2,20 +2,18 @@
 
 from datetime import timedelta
 
-from hypothesis import strategies as st
+from tests.store.machine import sketches
+from tests.store.machine.walk import Walk
 
-from tests.store.machine.walk import PICK, Draw, Walk, at
-
-GUARDS = st.sampled_from(["seen", "proven", "late", "seen"])
-SECONDS = st.sampled_from([1, 7, 3600, 41])
+SECONDS = (1, 7, 41, 3600)
 
 
-def reap(walk: Walk, draw: Draw) -> None:
+def reap(walk: Walk) -> None:
     """Take a worker's claims back: unless it has beaten since, or however that is."""
     if not walk.hands:
         return
-    hand = at(walk.busy(), draw(PICK))
-    guard = draw(GUARDS, label="guard")
+    hand = walk.pick(walk.busy())
+    guard = walk.chance.choices(["seen", "proven", "late"], [3, 2, 1])[0]
     beats = {one.worker: one.beats for one in walk.run(walk.store.look())}
     assert set(beats) == {one.session.worker for one in walk.hands}
     seen = beats[hand.session.worker]
@@ -26,41 +24,41 @@ def reap(walk: Walk, draw: Draw) -> None:
         assert set(reaped.failed) == walk.bury(hand, is_proven=guard == "proven")
 
 
-def prove(walk: Walk, draw: Draw) -> None:
+def prove(walk: Walk) -> None:
     """Bring proof for a worker that was reaped without."""
     if walk.gone:
-        hand = at(walk.gone[::-1], draw(PICK))
+        hand = walk.pick(walk.gone[::-1])
         walk.run(walk.store.reap(hand.session.worker, beats=None))
         walk.oracle.prove([hand])
 
 
-def drain(walk: Walk, draw: Draw) -> None:
+def drain(walk: Walk) -> None:
     """Let a worker claim no more."""
     if walk.hands:
-        hand = at(walk.hands, draw(PICK))
+        hand = walk.pick(walk.hands)
         assert walk.run(walk.store.drain(hand.session.worker))
         hand.is_draining = True
 
 
-def pass_time(walk: Walk, draw: Draw) -> None:
+def pass_time(walk: Walk) -> None:
     """Turn the clock, and promote what is due by then."""
     walk.settle()
-    walk.advance(timedelta(seconds=draw(SECONDS, label="seconds")))
-    if draw(st.booleans(), label="promotes"):
+    walk.advance(timedelta(seconds=walk.chance.choice(SECONDS)))
+    if sketches.is_now(walk.chance, 0.7):
         walk.run(walk.harness.promote())
         walk.oracle.promote()
 
 
-def expire(walk: Walk, draw: Draw) -> None:
+def expire(walk: Walk) -> None:
     """End what is past its deadline, perhaps after time has passed."""
     walk.settle()
-    walk.advance(timedelta(seconds=draw(SECONDS, label="seconds")))
+    walk.advance(timedelta(seconds=walk.chance.choice(SECONDS)))
     walk.run(walk.harness.expire())
     walk.oracle.expire()
     walk.is_settled = False
 
 
-def settle_a_little(walk: Walk, draw: Draw) -> None:
+def settle_a_little(walk: Walk) -> None:
     """Pass on a few ends."""
-    limit = draw(st.integers(1, 3), label="limit")
+    limit = walk.chance.randint(1, 3)
     walk.is_settled = walk.run(walk.store.settle(limit)) == 0

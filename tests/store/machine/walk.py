@@ -1,29 +1,29 @@
-"""What all verbs of the random walk share: the store, the oracle beside it, and who is there.
+"""What all steps of the random walk share: the store, the oracle beside it, and who is there.
 
 Ends are passed on by the maintainer in steps of its own. Until it has, the store may lag behind
-the oracle, but only in what follows from other ends; the verbs whose effect depends on how far it
+the oracle, but only in what follows from other ends; the steps whose effect depends on how far it
 has come settle first.
 """
 
 import asyncio
+import functools
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from random import Random
 from typing import Any, TypeVar
 
-from hypothesis import strategies as st
+import hypothesis
 
 from tests.store.behaviour.grounds import Ground
 from tests.store.behaviour.harness import Harness
 from tests.store.machine.oracle import Crew, Oracle
 from workron.core.ids import ClaimId
 from workron.core.plan import Plan
+from workron.store import protocol
 from workron.store.protocol import Claimed, End, Registration, Session
 
 T = TypeVar("T")
-Draw = Callable[..., Any]
-
-PICK = st.integers(0, 100)
 
 
 @dataclass(eq=False)
@@ -42,17 +42,21 @@ class Walk:
 
     def __init__(self, make_ground: Callable[[], Ground]) -> None:
         self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        self.chance = Random(0)
         self.oracle = Oracle()
         self.hands: list[Hand] = []
         self.gone: list[Hand] = []
         self.plans: list[Plan] = []
         self.is_settled = True
         self.harness = self.run(_open(make_ground()))
-        self.store = self.harness.store
         self.advance(timedelta())
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(call)
+
+    @property
+    def store(self) -> "protocol.Store":
+        return self.harness.store
 
     def close(self) -> None:
         self.run(self._close())
@@ -65,6 +69,10 @@ class Walk:
             await self.harness.close()
             await self.harness.ground.close()
 
+    def pick(self, things: Sequence[T]) -> T:
+        """Take the first or any, equally often."""
+        return things[0] if self.chance.random() < 0.5 else self.chance.choice(things)
+
     def advance(self, by: timedelta) -> None:
         self.run(self.harness.advance(by))
         self.oracle.now = self.harness.ground.clock.now()
@@ -74,9 +82,13 @@ class Walk:
         self.is_settled = True
 
     def busy(self) -> list[Hand]:
-        """Prefer those who hold something, then those who did."""
-        busy = [hand for hand in self.hands if self.oracle.held(hand)]
-        return busy or [hand for hand in self.hands if hand.claimed] or self.hands
+        """List all hands, those first who hold most, above all what is marked."""
+
+        def weight(hand: Hand) -> tuple[int, int, int]:
+            held = self.oracle.held(hand)
+            return sum(job.mark is not None for job in held), len(held), len(hand.claimed)
+
+        return sorted(self.hands, key=weight, reverse=True)
 
     def bury(self, hand: Hand, *, is_proven: bool) -> set[int]:
         """Give the jobs that failed with it."""
@@ -97,9 +109,32 @@ class Walk:
 
 async def _open(ground: Ground) -> Harness:
     await ground.clear()
-    return Harness(ground, await ground.open())
+    harness = Harness(ground, await ground.open())
+    harness.store = _Told(harness.store)
+    return harness
 
 
-def at(things: Sequence[T], pick: int) -> T:
-    """Pick one of however many there are."""
-    return things[pick % len(things)]
+class _Told:
+    """A store that tells every call and answer, so that a failure shows what led to it."""
+
+    def __init__(self, store: protocol.Store) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        verb = getattr(self._store, name)
+
+        @functools.wraps(verb)
+        async def call(*args: Any, **options: Any) -> Any:
+            try:
+                answer = await verb(*args, **options)
+            except Exception as error:
+                hypothesis.note(f"{name}{args} {options or ''} raises {error!r}")
+                raise
+            if name not in _READERS:
+                hypothesis.note(f"{name}{args} {options or ''} -> {answer}")
+            return answer
+
+        return call
+
+
+_READERS = {"jobs", "roots", "audit", "queue", "progress", "look"}

@@ -3,23 +3,21 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import strategies as st
-
 from tests.store.behaviour.worker import end_of, mint, mint_boot
 from tests.store.machine import sketches
-from tests.store.machine.walk import PICK, Draw, Hand, Walk, at
+from tests.store.machine.walk import Hand, Walk
 from workron.core import errors
 from workron.core.ids import ClaimId
-from workron.store.protocol import Answer, Claimed, Outcome, Registration
+from workron.store.protocol import Answer, Claimed, End, Outcome, Registration
 
-NAMES = st.sampled_from(["anna", "ben", "cleo", "dora"])
-FATES = st.sampled_from([None, *Outcome])
-DELAYS = st.sampled_from([0.0, 5.5])
+NAMES = ("anna", "ben", "cleo", "dora")
+DELAYS = (0.0, 5.5)
 
 
-def register(walk: Walk, draw: Draw) -> None:
+def register(walk: Walk) -> None:
     """Enter a worker; an older boot of its name is dead."""
-    enter(walk, draw(NAMES, label="name"), draw(sketches.POOLS, label="pool"))
+    pool = "large" if sketches.is_now(walk.chance, 0.2) else "default"
+    enter(walk, walk.chance.choice(NAMES), pool)
 
 
 def enter(walk: Walk, name: str, pool: str) -> None:
@@ -32,27 +30,27 @@ def enter(walk: Walk, name: str, pool: str) -> None:
     walk.hands.append(Hand(pool, name, registration=asked, session=session))
 
 
-def register_again(walk: Walk, draw: Draw) -> None:
+def register_again(walk: Walk) -> None:
     """Repeat a registration: it is the same worker."""
     if walk.hands:
-        hand = at(walk.hands, draw(PICK))
+        hand = walk.pick(walk.hands)
         session = walk.run(walk.store.register(hand.registration))
         assert session.worker == hand.session.worker
         hand.session = session
 
 
-def claim(walk: Walk, draw: Draw) -> None:
+def claim(walk: Walk) -> None:
     """Claim a few."""
     if walk.hands:
-        hand = at(walk.hands, draw(PICK))
-        _claim(walk, hand, mint(draw(st.integers(1, 3), label="count")))
+        hand = walk.pick(walk.hands)
+        _claim(walk, hand, mint(walk.chance.randint(1, 3)))
 
 
-def claim_again(walk: Walk, draw: Draw) -> None:
+def claim_again(walk: Walk) -> None:
     """Repeat a claim, unless some of it is over: no worker would."""
     hands = [hand for hand in walk.hands if hand.last_claim]
     if hands:
-        hand = at(hands, draw(PICK))
+        hand = walk.pick(hands)
         if not any(one in walk.oracle.fates for one in hand.last_claim):
             _claim(walk, hand, hand.last_claim)
 
@@ -80,42 +78,40 @@ def _take(walk: Walk, hand: Hand, wanted: Sequence[ClaimId], rows: Sequence[Clai
     hand.last_claim = wanted
 
 
-def work(walk: Walk, draw: Draw) -> None:
+def work(walk: Walk) -> None:
     """Let all claim, and end what is not to be kept."""
     for hand in walk.hands:
         walk.settle()
         rows = _claim(walk, hand, mint(2))
-        fated = [(row, draw(FATES, label=row.name)) for row in rows]
-        delay = draw(DELAYS, label="delay")
-        hand.last_ends = [end_of(row, fate, delay_seconds=delay) for row, fate in fated if fate]
+        hand.last_ends = [_end(walk, row) for row in rows if sketches.is_now(walk.chance, 0.5)]
         _complete(walk, hand, 0)
 
 
-def complete(walk: Walk, draw: Draw) -> None:
+def complete(walk: Walk) -> None:
     """Report on a few claims, old ones too, and claim anew."""
     hands = [hand for hand in walk.busy() if hand.claimed]
     if hands:
-        hand = at(hands, draw(PICK))
-        delay = draw(DELAYS, label="delay")
-        hand.last_ends = [
-            end_of(row, draw(FATES, label=row.name) or Outcome.RETRY, delay_seconds=delay)
-            for row in _some(hand, draw)
-        ]
-        _complete(walk, hand, draw(st.integers(0, 2), label="count"))
+        hand = walk.pick(hands)
+        hand.last_ends = [_end(walk, row) for row in _some(walk, hand)]
+        _complete(walk, hand, walk.chance.randrange(3))
 
 
-def complete_again(walk: Walk, draw: Draw) -> None:
+def complete_again(walk: Walk) -> None:
     """Repeat a report."""
     hands = [hand for hand in walk.hands if hand.last_ends]
     if hands:
-        _complete(walk, at(hands, draw(PICK)), draw(st.integers(0, 2), label="count"))
+        _complete(walk, walk.pick(hands), walk.chance.randrange(3))
 
 
-def _some(hand: Hand, draw: Draw) -> list[Claimed]:
-    """Pick up to three claims of a hand, the newest for choice."""
-    picks = draw(st.lists(st.integers(0, 5), min_size=1, max_size=3), label="newest")
-    newest = hand.claimed[::-1]
-    return list({row.claim: row for row in (at(newest, pick) for pick in picks)}.values())
+def _end(walk: Walk, row: Claimed) -> End:
+    outcome = walk.chance.choice(list(Outcome))
+    return end_of(row, outcome, delay_seconds=walk.chance.choice(DELAYS))
+
+
+def _some(walk: Walk, hand: Hand) -> list[Claimed]:
+    """Pick up to three of the newest claims of a hand, what is over too."""
+    newest = hand.claimed[-5:]
+    return walk.chance.sample(newest, min(len(newest), walk.chance.randint(1, 3)))
 
 
 def _complete(walk: Walk, hand: Hand, count: int) -> None:
@@ -131,13 +127,13 @@ def _complete(walk: Walk, hand: Hand, count: int) -> None:
         _take(walk, hand, wanted, completed.claimed)
 
 
-def release(walk: Walk, draw: Draw) -> None:
+def release(walk: Walk) -> None:
     """Hand a few claims back, or try to."""
     hands = [hand for hand in walk.busy() if hand.claimed]
     if not hands:
         return
-    hand = at(hands, draw(PICK))
-    chosen = [row.claim for row in _some(hand, draw)]
+    hand = walk.pick(hands)
+    chosen = [row.claim for row in _some(walk, hand)]
     expected = [walk.oracle.answer(hand, claim) for claim in chosen]
     answers = walk.run(walk.store.release(hand.session.key, chosen))
     for claimed, answer, right in zip(chosen, answers, expected, strict=True):
@@ -155,10 +151,10 @@ def _check_answer(answer: Answer, right: Answer) -> None:
         assert answer is right
 
 
-def beat(walk: Walk, draw: Draw) -> None:
+def beat(walk: Walk) -> None:
     """Learn what is held, and how it is marked."""
     if walk.hands:
-        hand = at(walk.busy(), draw(PICK))
+        hand = walk.pick(walk.busy())
         answer = walk.run(walk.store.beat(hand.session.key))
         assert {(held.job, held.claim, held.mark) for held in answer.held} == {
             (job.id, job.claim, job.mark) for job in walk.oracle.held(hand)
@@ -166,10 +162,10 @@ def beat(walk: Walk, draw: Draw) -> None:
         assert answer.is_draining == hand.is_draining
 
 
-def leave(walk: Walk, draw: Draw) -> None:
+def leave(walk: Walk) -> None:
     """Go; what is still held is released."""
     if walk.hands:
-        hand = at(walk.hands, draw(PICK))
+        hand = walk.pick(walk.hands)
         walk.run(walk.store.leave(hand.session.key))
         for job in walk.oracle.held(hand):
             assert job.claim is not None
@@ -177,10 +173,10 @@ def leave(walk: Walk, draw: Draw) -> None:
         walk.forget(hand)
 
 
-def act_when_gone(walk: Walk, draw: Draw) -> None:
+def act_when_gone(walk: Walk) -> None:
     """Try to go on after having been forgotten."""
     if walk.gone:
-        hand = at(walk.gone, draw(PICK))
+        hand = walk.pick(walk.gone)
         key, ends = hand.session.key, [end_of(row) for row in hand.claimed]
         for call in (
             walk.store.beat(key),

@@ -41,13 +41,29 @@ class Role:
 @contextlib.asynccontextmanager
 async def made_in(dsn: str) -> AsyncIterator[Role]:
     """Make a role in the cluster that can only do what `grant_worker` lets it do here."""
+    async with _made(dsn) as (role, admin):
+        await admin.execute("SELECT workron.grant_worker($1)", role.name)
+        yield role
+
+
+@contextlib.asynccontextmanager
+async def owner_of(dsn: str) -> AsyncIterator[Role]:
+    """Make a role that owns this database, and is nobody elsewhere."""
+    async with _made(dsn) as (role, admin):
+        database, me = await admin.fetchrow("SELECT current_database(), current_user")
+        await admin.execute(f'ALTER DATABASE "{database}" OWNER TO {role.name}')
+        yield role
+        await admin.execute(f'REASSIGN OWNED BY {role.name} TO "{me}"')
+
+
+@contextlib.asynccontextmanager
+async def _made(dsn: str) -> AsyncIterator[tuple[Role, asyncpg.Connection]]:
     # Roles are the whole cluster's, which other test processes may share.
     name, password = f"workron_test_{secrets.token_hex(6)}", secrets.token_hex(16)
     admin = await asyncpg.connect(dsn)
     try:
         await admin.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{password}'")
-        await admin.execute("SELECT workron.grant_worker($1)", name)
-        yield Role(name, _as(dsn, name, password))
+        yield Role(name, _as(dsn, name, password)), admin
     finally:
         await admin.execute(f"DROP OWNED BY {name} CASCADE; DROP ROLE {name}")
         await admin.close()

@@ -80,6 +80,9 @@ class Actor(WorkerVerbs, SubmitVerbs, MaintainerVerbs, ReaderVerbs):
     async def commit(self) -> None:
         await self._transaction.commit()
 
+    async def rollback(self) -> None:
+        await self._transaction.rollback()
+
     async def forbid(self, *ways: str) -> None:
         """Keep this actor's plans from some ways to scan or to join."""
         for way in ways:

@@ -13,7 +13,7 @@ from tests.store.behaviour.worker import MANY, end_of, mint, mint_boot
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
-from workron.store.protocol import Claimed, Registration, Session
+from workron.store.protocol import Claimed, Mark, Registration, Session
 from workron.store.sqlite.store import SqliteStore
 
 
@@ -71,9 +71,29 @@ async def test_proof_by_the_id_of_a_forgotten_worker_names_whom_it_lets_go(
     await _claim(store, session)
     await store.reap(session.worker, beats=0)
     reaped = await store.reap(session.worker, beats=None)
-    assert (reaped.was_reaped, list(reaped.requeued)) == (True, [job.root])
+    assert (reaped.was_reaped, list(reaped.requeued)) == (False, [job.root])
     again = await store.reap(session.worker, beats=None)
-    assert (again.was_reaped, list(again.requeued)) == (False, [])
+    assert list(again.requeued) == []
+
+
+async def test_each_reap_is_of_one_worker_only(store: SqliteStore, session: Session) -> None:
+    other = await _register(store, "other")
+    submitted = await store.submit([plans.job("one"), plans.job("two")])
+    for key in (session.key, other.key):
+        await store.claim(key, mint())
+    reaped = [await store.reap(one.worker, beats=0) for one in (session, other)]
+    requeued = [list(one.requeued) for one in reaped]
+    assert sorted(requeued) == sorted([one.root] for one in submitted)
+
+
+async def test_worker_sees_a_hold_until_the_resume(store: SqliteStore, session: Session) -> None:
+    (job,) = await store.submit([plans.job()])
+    await _claim(store, session)
+    seen = []
+    for verb in (store.hold, store.resume):
+        await verb(job.root)
+        seen += [held.mark for held in (await store.beat(session.key)).held]
+    assert seen == [Mark.HOLD, None]
 
 
 async def test_id_of_a_forgotten_worker_is_not_given_again(

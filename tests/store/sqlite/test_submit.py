@@ -59,3 +59,11 @@ async def test_readers_see_whole_submissions_only(store: SqliteStore, path: Path
     assert seen <= {0, 5}
     assert 5 in seen
     await reader.close()
+
+
+async def test_each_root_of_a_call_is_tied_to_its_own_upstreams(store: SqliteStore) -> None:
+    (up,) = await store.submit([plans.job("up")])
+    wanted = [plans.job(name, outside=[plans.outside("up")]) for name in ("one", "two")]
+    downs = await store.submit(wanted)
+    edges = [edge for down in downs for edge in await store.edges(down.root)]
+    assert edges == [(up.root, down.root, "Succeeded") for down in downs]

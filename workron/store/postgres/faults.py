@@ -61,14 +61,21 @@ def translate(cause: BaseException, url: str, *, tried: str = "") -> errors.Work
     state = getattr(cause, "sqlstate", None) or ""
     kind = _BY_STATE.get(state) or _BY_CLASS.get(state[:2])
     if kind is None:
-        unknown = isinstance(cause, asyncpg.PostgresError)
-        kind = errors.StoreError if unknown else errors.StoreUnreachableError
+        kind = errors.StoreError if _is_answer(cause) else errors.StoreUnreachableError
     if state.startswith("WK"):
         return kind(str(cause))
     what = str(cause) or type(cause).__name__
     if isinstance(cause, TimeoutError):
         what = "no answer in time"
     return kind(f"{shown(url)}: tried {tried}: {what}" if tried else f"{shown(url)}: {what}")
+
+
+def _is_answer(cause: BaseException) -> bool:
+    """Whether the database, or the driver, refused; a call that is repeated is refused again."""
+    if isinstance(cause, asyncpg.InterfaceError):
+        # The driver has one class for its misuse and for a connection that is gone.
+        return "clos" not in str(cause)
+    return isinstance(cause, asyncpg.PostgresError)
 
 
 def shown(url: str) -> str:

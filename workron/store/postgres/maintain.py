@@ -71,7 +71,7 @@ class MaintainerVerbs:
 
     async def promote(self, limit: int) -> int:
         """Queue deferred jobs that are due."""
-        return await self._step(statements.query("promote"), limit)
+        return await self._step("SELECT workron.promote($1)", limit)
 
     async def settle(self, limit: int) -> int:
         """Pass ends on that are not passed on yet, and go on with what is left of sweeps."""
@@ -90,7 +90,7 @@ class MaintainerVerbs:
 
     async def audit(self, limit: int) -> int:
         """Count jobs that wait though all their upstreams have ended; it must be 0."""
-        return int(await self._database.fetch_value(statements.query("audit"), limit))
+        return int(await self._database.fetch_value("SELECT workron.audit($1)", limit))
 
     async def _step(self, statement: str, limit: int) -> int:
         moved = int(await self._database.fetch_value(statement, limit))

@@ -39,11 +39,13 @@ class ReaderVerbs:
 
     async def jobs(self, root: JobId) -> Sequence[protocol.JobRow]:
         """List a root and all its members in order of id."""
-        return [_job(row) for row in await self._ask("jobs", root)]
+        return [
+            _job(row) for row in await self._database.fetch("SELECT * FROM workron.jobs($1)", root)
+        ]
 
     async def specs(self, root: JobId) -> Mapping[JobId, Mapping[str, Any]]:
         """Give each job's spec; jobs of one array share one object."""
-        rows = await self._ask("specs", root)
+        rows = await self._database.fetch("SELECT * FROM workron.specs($1)", root)
         bodies = {row["spec"]: json.loads(row["body"]) for row in rows if row["body"] is not None}
         return {JobId(row["job"]): bodies[row["spec"]] for row in rows}
 
@@ -56,7 +58,10 @@ class ReaderVerbs:
 
     async def blockers(self, job: JobId) -> Sequence[protocol.Blocker]:
         """Say what a job waits for, unfinished upstreams first."""
-        return [_blocker(row) for row in await self._ask("blockers", job)]
+        return [
+            _blocker(row)
+            for row in await self._database.fetch("SELECT * FROM workron.blockers($1)", job)
+        ]
 
     async def attempts(self, root: JobId) -> Sequence[protocol.Attempt]:
         """List the ended attempts of a root's jobs."""
@@ -73,7 +78,7 @@ class ReaderVerbs:
 
     async def progress(self, root: JobId) -> protocol.Progress:
         """Count a root's commands by state."""
-        rows = await self._ask("progress", root)
+        rows = await self._database.fetch("SELECT * FROM workron.progress($1)", root)
         return protocol.Progress({State(row["state"]): row["count"] for row in rows})
 
     async def queue(self) -> Mapping[tuple[str, str], int]:

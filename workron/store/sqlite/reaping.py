@@ -47,7 +47,7 @@ def reap(
     if tx.row("reap.guard", worker=worker, beats=beats) is None:
         # What it held fell earlier, without proof.
         freed = [] if beats is not None else prove_dead(tx, worker=worker)
-        return Reaped(was_reaped=bool(freed), requeued=freed)
+        return Reaped(was_reaped=False, requeued=freed)
     tx.clear()
     fell = tx.run("reap.pick", worker=worker)
     alone, together = is_blaming and fell == 1, is_blaming and fell > 1

@@ -204,6 +204,8 @@ CREATE TABLE attempt (
     finished_at timestamptz NOT NULL,
     PRIMARY KEY (job, attempt)
 );
+-- A release names claims alone; it has to know those that it released already.
+CREATE INDEX attempt_released ON attempt (claim) WHERE outcome = 'Released';
 
 CREATE TABLE result (
     job  bigint PRIMARY KEY,

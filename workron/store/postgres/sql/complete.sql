@@ -80,8 +80,9 @@ BEGIN
 
     RETURN QUERY
     SELECT CASE WHEN t.claim = ANY (_taken) THEN 'accepted'
-                WHEN EXISTS (SELECT 1 FROM workron.attempt a WHERE a.job = t.job AND a.claim = t.claim
-                             AND a.outcome NOT IN ('Lost', 'Released')) THEN 'already'
+                -- Not EXISTS, for which all attempts that there ever were may be read into a hash.
+                WHEN (SELECT true FROM workron.attempt a WHERE a.job = t.job AND a.claim = t.claim
+                      AND a.outcome NOT IN ('Lost', 'Released') LIMIT 1) THEN 'already'
                 ELSE 'stale' END,
            t.job, NULL::uuid, NULL::integer, NULL::integer, NULL::integer, NULL::bigint, NULL::text,
            NULL::text, NULL::text, NULL::integer, NULL::jsonb, NULL::jsonb, NULL::jsonb

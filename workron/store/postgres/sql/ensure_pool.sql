@@ -1,6 +1,8 @@
 -- ensure_pool: make a pool if it is new, and admit one more token for a year.
 CREATE OR REPLACE FUNCTION workron.ensure_pool(_namespace text, _name text, _token text) RETURNS void
 LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
     _pool integer;

@@ -4,6 +4,8 @@
 -- A job that moves while it is looked for keeps its deadline row, and is found by the next step.
 CREATE OR REPLACE FUNCTION workron.expire(_limit integer) RETURNS integer
 LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
     _now timestamptz := workron.now();

@@ -1,12 +1,22 @@
 -- promote: queue deferred jobs that are due.
 -- Waiting -> Queued (ready)
-WITH due AS MATERIALIZED (
-    SELECT job FROM workron.deferred WHERE due <= workron.now()
-    ORDER BY due LIMIT $1 FOR UPDATE SKIP LOCKED
-), taken AS (
-    DELETE FROM workron.deferred d USING due WHERE d.job = due.job RETURNING d.*
-), queued AS (
+CREATE OR REPLACE FUNCTION workron.promote(_limit integer) RETURNS integer
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+AS $$
+DECLARE
+    _moved integer;
+BEGIN
+    WITH due AS MATERIALIZED (
+        SELECT job FROM workron.deferred WHERE due <= workron.now()
+        ORDER BY due LIMIT _limit FOR UPDATE SKIP LOCKED
+    ), taken AS (
+        DELETE FROM workron.deferred d USING due WHERE d.job = due.job RETURNING d.*
+    )
     INSERT INTO workron.ready (job, pool, priority, attempts, failures, losses, fence, alone)
-    SELECT job, pool, priority, attempts, failures, losses, fence, alone FROM taken
-)
-SELECT count(*)::integer AS moved FROM taken;
+    SELECT job, pool, priority, attempts, failures, losses, fence, alone FROM taken;
+    GET DIAGNOSTICS _moved = ROW_COUNT;
+    RETURN _moved;
+END
+$$;

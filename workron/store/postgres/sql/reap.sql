@@ -7,6 +7,8 @@
 CREATE OR REPLACE FUNCTION workron.reap(_worker bigint, _beats bigint, _is_blaming boolean)
 RETURNS TABLE (was_reaped boolean, job bigint, place text)
 LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE

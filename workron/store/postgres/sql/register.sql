@@ -3,6 +3,8 @@
 CREATE OR REPLACE FUNCTION workron.register(_token text, _name text, _boot uuid, _slots integer)
 RETURNS TABLE (worker bigint, session uuid, lease_seconds double precision)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE

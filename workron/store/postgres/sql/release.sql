@@ -3,6 +3,8 @@
 CREATE OR REPLACE FUNCTION workron.release(_key uuid, _claims uuid[])
 RETURNS TABLE (answer text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -17,8 +19,8 @@ BEGIN
     PERFORM workron.give_back(_jobs, 'Released', 0, false, true);
     RETURN QUERY
     SELECT CASE WHEN c.claim = ANY (_held) THEN 'accepted'
-                WHEN EXISTS (SELECT 1 FROM workron.attempt a JOIN workron.worker w ON w.name = a.worker
-                             WHERE a.claim = c.claim AND a.outcome = 'Released') THEN 'already'
+                WHEN (SELECT true FROM workron.attempt a WHERE a.claim = c.claim
+                      AND a.outcome = 'Released' AND a.worker = _worker.name LIMIT 1) THEN 'already'
                 ELSE 'stale' END
     FROM unnest(_claims) WITH ORDINALITY AS c(claim, number) ORDER BY c.number;
 END

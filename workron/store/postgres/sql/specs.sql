@@ -1,8 +1,15 @@
 -- specs: the spec of each job of a root; the body is given once, with the first job that has it.
-SELECT j.id AS job, j.spec,
-       CASE WHEN row_number() OVER (PARTITION BY j.spec ORDER BY j.id) = 1 THEN s.body END AS body
-FROM workron.root r
-JOIN workron.job j ON j.id BETWEEN r.id AND r.last
-JOIN workron.spec s ON s.id = j.spec
-WHERE r.id = $1
-ORDER BY j.id;
+CREATE OR REPLACE FUNCTION workron.specs(_root bigint)
+RETURNS TABLE (job bigint, spec bigint, body jsonb)
+LANGUAGE sql STABLE
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+AS $$
+    SELECT j.id AS job, j.spec,
+           CASE WHEN row_number() OVER (PARTITION BY j.spec ORDER BY j.id) = 1 THEN s.body END AS body
+    FROM workron.root r
+    JOIN workron.job j ON j.id BETWEEN r.id AND r.last
+    JOIN workron.spec s ON s.id = j.spec
+    WHERE r.id = _root
+    ORDER BY j.id
+$$;

@@ -2,6 +2,8 @@
 -- there now, and queue what waits for nothing; the last step of a submission, right before its commit.
 CREATE OR REPLACE FUNCTION workron.submit_bind(_roots bigint[], _idle bigint[]) RETURNS void
 LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
     _bond record;
@@ -19,16 +21,27 @@ BEGIN
                ON (u.namespace, u.kind, u.name) = (r.namespace, r.kind, r.name)
                JOIN workron.job j ON j.id = u.child
                WHERE r.id = ANY (_roots) AND j.root <> ALL (_roots))
-       AND EXISTS (SELECT 1 FROM workron.unbound u JOIN workron.job j ON j.id = u.child
-                   WHERE j.root = ANY (_roots)) THEN
+       AND EXISTS (SELECT 1 FROM workron.root r
+                   JOIN workron.unbound u ON u.child BETWEEN r.id AND r.last
+                   WHERE r.id = ANY (_roots)) THEN
         PERFORM 1 FROM workron.binding FOR UPDATE; -- guard: cycle
     END IF;
 
     FOR _bond IN
-        WITH bound AS (
-            DELETE FROM workron.unbound u USING workron.name n, workron.job j
-            WHERE (n.namespace, n.kind, n.name) = (u.namespace, u.kind, u.name) AND n.root IS NOT NULL
-              AND j.id = u.child AND (n.root = ANY (_roots) OR j.root = ANY (_roots))
+        WITH tied AS MATERIALIZED (
+            SELECT u.* FROM workron.root r
+            JOIN workron.unbound u ON (u.namespace, u.kind, u.name) = (r.namespace, r.kind, r.name)
+            WHERE r.id = ANY (_roots)
+            UNION
+            SELECT u.* FROM workron.root r
+            JOIN workron.unbound u ON u.child BETWEEN r.id AND r.last
+            WHERE r.id = ANY (_roots)
+        ), bound AS (
+            DELETE FROM workron.unbound u USING tied t
+            JOIN workron.name n USING (namespace, kind, name)
+            JOIN workron.job j ON j.id = t.child
+            WHERE (u.namespace, u.kind, u.name, u.child) = (t.namespace, t.kind, t.name, t.child)
+              AND n.root IS NOT NULL
             RETURNING n.root AS parent, u.child, u.condition, j.root
         )
         SELECT * FROM bound ORDER BY parent, child

@@ -4,6 +4,8 @@ CREATE OR REPLACE FUNCTION workron.submit_reserve(_roots jsonb, _awaited jsonb)
 RETURNS TABLE (number bigint, uid_root bigint, name_root bigint, digest text, is_over boolean,
                now timestamptz)
 LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 BEGIN

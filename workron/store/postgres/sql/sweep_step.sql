@@ -2,6 +2,8 @@
 -- Over is judged by one look at all places at once: a job that moves between two looks is in neither.
 CREATE OR REPLACE FUNCTION workron.sweep_step(_root bigint, _limit integer) RETURNS boolean
 LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
     _verb text;

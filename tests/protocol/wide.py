@@ -1,4 +1,6 @@
-"""Steps that touch every worker alike, or none: time, the maintainer's look, the database's fate."""
+"""Steps that touch all workers alike, or none: time, the maintainer's look, the database's fate."""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
@@ -7,11 +9,11 @@ from typing import Final
 from tests.protocol import agent, jobs, watch
 from tests.protocol.rules import Fault, Guard, Rules
 from tests.protocol.sometimes import Sometimes
-from tests.protocol.state import Agent, Answer, Place, Pulse, Shared, Worker, with_job
-from tests.protocol.step import Sweep, spent
+from tests.protocol.state import Agent, Answer, Pulse, Shared, Stage, Worker, with_job
+from tests.protocol.step import WideStep, spent
 
 
-def steps(shared: Shared, rules: Rules) -> Iterator[Sweep]:
+def steps(shared: Shared, rules: Rules) -> Iterator[WideStep]:
     """All of them that are possible now, time apart from whether somebody has to act first."""
     yield from _time(shared, rules)
     yield from _look(shared, rules)
@@ -21,7 +23,7 @@ def steps(shared: Shared, rules: Rules) -> Iterator[Sweep]:
     yield from _cancel(shared, rules)
 
 
-def may_wait(shared: Shared, worker: Worker, rules: Rules) -> bool:
+def may_wait(worker: Worker, rules: Rules, *, is_up: bool) -> bool:
     """Whether a tick may pass for this worker: nothing that is faster than a tick is left to do.
 
     These are the model's assumptions about speed: killing, and a beat with its answer over a
@@ -29,72 +31,74 @@ def may_wait(shared: Shared, worker: Worker, rules: Rules) -> bool:
     """
     if worker.agent is Agent.THAWED or agent.must_kill(worker, rules):
         return False
-    can_beat = agent.can_call(shared, worker) and worker.session > 0
-    return worker.beat is Pulse.DONE or not can_beat
+    can_beat = worker.agent is Agent.UP and not worker.is_cut and worker.session > 0
+    return worker.beat is Pulse.DONE or not (can_beat and is_up)
 
 
-def _time(shared: Shared, rules: Rules) -> Iterator[Sweep]:
+def _time(shared: Shared, rules: Rules) -> Iterator[WideStep]:
     gap = min(shared.gap + 1, rules.look_gap + 1)
     change = "tick" if gap <= rules.look_gap else "tick unwatched"
-    yield Sweep("a tick passes", shared._replace(gap=gap), change, takes_time=True)
+    yield WideStep("a tick passes", shared._replace(gap=gap), change, takes_time=True)
 
 
-def _look(shared: Shared, rules: Rules) -> Iterator[Sweep]:
+def _look(shared: Shared, rules: Rules) -> Iterator[WideStep]:
     """The maintainer reads all counters at once."""
     after = shared._replace(gap=0)
     if not shared.is_up:
         if not rules.keeps(Guard.FAILED_LOOK):
-            yield Sweep("the maintainer looks in vain", after)
+            yield WideStep("the maintainer looks in vain", after)
         return
     if shared.gap > rules.look_gap and rules.keeps(Guard.LOOK_GAP):
         mark = (Sometimes.AMNESTY,)
-        yield Sweep("the maintainer looks after a gap", after, "look after a gap", marks=mark)
+        yield WideStep("the maintainer looks after a gap", after, "look after a gap", marks=mark)
     else:
-        yield Sweep("the maintainer looks", after, "look")
+        yield WideStep("the maintainer looks", after, "look")
 
 
-def _outage(shared: Shared, rules: Rules) -> Iterator[Sweep]:
+def _outage(shared: Shared, rules: Rules) -> Iterator[WideStep]:
     if not shared.is_up:
-        yield Sweep("the database is back", shared._replace(is_up=True))
+        yield WideStep("the database is back", shared._replace(is_up=True))
         return
     after = spent(shared, Fault.OUTAGE, rules)
     if after is not None:
-        yield Sweep("the database goes away", after._replace(is_up=False), is_fault=True)
+        yield WideStep("the database goes away", after._replace(is_up=False), is_fault=True)
 
 
-def _standby(shared: Shared, rules: Rules) -> Iterator[Sweep]:
+def _standby(shared: Shared, rules: Rules) -> Iterator[WideStep]:
     """A failover takes the jobs and rows as the standby has them; what came after is lost."""
     if shared.standby is None:
         after = spent(shared, Fault.LAG, rules)
         if after is not None and _is_sound(Fault.CLOCK_BACK, shared, rules):
             lagging = after._replace(standby=shared.jobs)
-            yield Sweep("a standby falls behind", lagging, "fall behind", is_fault=True)
+            yield WideStep("a standby falls behind", lagging, "fall behind", is_fault=True)
         return
     settled = shared._replace(standby=None)
-    yield Sweep("the standby catches up", settled, "catch up")
+    yield WideStep("the standby catches up", settled, "catch up")
     mark = (Sometimes.COMMITS_LOST,)
     lost = settled._replace(jobs=shared.standby)
-    yield Sweep("failover: the standby is the database now", lost, "fail over", True, mark)
+    words = "failover: the standby is the database now"
+    yield WideStep(words, lost, "fail over", is_fault=True, marks=mark)
 
 
-def _clock(shared: Shared, rules: Rules) -> Iterator[Sweep]:
+def _clock(shared: Shared, rules: Rules) -> Iterator[WideStep]:
     after = spent(shared, Fault.CLOCK_BACK, rules)
     if after is not None and _is_sound(Fault.LAG, shared, rules):
         behind = after._replace(is_clock_behind=True)
-        yield Sweep("the database's clock goes back", behind, is_fault=True)
+        yield WideStep("the database's clock goes back", behind, is_fault=True)
     after = spent(shared, Fault.CLOCK_FORWARD, rules)
     if after is not None:
         change = None if rules.keeps(Guard.OWN_CLOCK) else "age every watch"
-        yield Sweep("the database's clock leaps ahead", after, change, is_fault=True)
+        yield WideStep("the database's clock leaps ahead", after, change, is_fault=True)
 
 
-def _cancel(shared: Shared, rules: Rules) -> Iterator[Sweep]:
+def _cancel(shared: Shared, rules: Rules) -> Iterator[WideStep]:
     after = spent(shared, Fault.CANCEL, rules)
     for index, job in enumerate(shared.jobs):
         if after is not None and shared.is_up and not job.is_cancelled:
             ended, marks = jobs.cancelled(job, rules)
             action = f"job {index + 1} is cancelled"
-            yield Sweep(action, with_job(after, index, ended), None, True, marks)
+            after_it = with_job(after, index, ended)
+            yield WideStep(action, after_it, is_fault=True, marks=marks)
 
 
 def _is_sound(other: Fault, shared: Shared, rules: Rules) -> bool:
@@ -136,7 +140,7 @@ def _failed_over(worker: Worker, rules: Rules) -> Worker:
         row = row._replace(has_risen=True)
     if hand.claim is not None:
         is_back = hand.claim in row.claims
-        may_run = agent.is_executing(worker) or hand.stage.name == "ASKING"
+        may_run = agent.is_executing(worker) or hand.stage is Stage.ASKING
         hand = hand._replace(
             is_orphaned=hand.is_orphaned or (may_run and not is_back),
             is_reported=hand.is_reported and not is_back,
@@ -160,4 +164,4 @@ CHANGES: Final[Mapping[str, Callable[[Worker, Rules], Worker]]] = MappingProxyTy
         "age every watch": _aged,
     }
 )
-"""How each sweep changes a worker."""
+"""How each wide step changes a worker."""

@@ -1,0 +1,103 @@
+"""The program as a user calls it: in this process for speed, or as one of its own."""
+
+import io
+import pathlib
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from workron.cli import main
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a call ended with."""
+
+    code: int
+    out: str
+    err: str
+
+
+Call = Callable[..., Said]
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("WORKRON_STORE", "WORKRON_DEBUG"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Call the program in this process."""
+
+    def call(*arguments: object, stdin: str = "") -> Said:
+        monkeypatch.setattr("sys.argv", ["workron", *map(str, arguments)])
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        code = ended.value.code
+        return Said(code if isinstance(code, int) else 0, out, err)
+
+    return call
+
+
+@pytest.fixture
+def start() -> Callable[..., subprocess.Popen[str]]:
+    """Start the program as a process."""
+
+    def start(*arguments: object) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "workron", *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    return start
+
+
+@pytest.fixture
+def url(tmp_path: pathlib.Path) -> str:
+    """The URL of a store in a file."""
+    return f"sqlite:///{tmp_path}/jobs.db"
+
+
+@pytest.fixture
+def write(tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
+    """Write a manifest: of a Job, or of a Workflow when there are tasks."""
+
+    def write(name: str, *tasks: str, command: str = "true", more: str = "") -> pathlib.Path:
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(_workflow(name, tasks) if tasks else _job(name, command, more))
+        return path
+
+    return write
+
+
+def _job(name: str, command: str, more: str) -> str:
+    return f"""
+apiVersion: workron.dev/v1alpha1
+kind: Job
+metadata: {{name: {name}}}
+spec:
+  command: |
+    {command}
+  {more}
+"""
+
+
+def _workflow(name: str, tasks: tuple[str, ...]) -> str:
+    listed = "\n".join(f"    - {{{task}}}" for task in tasks)
+    return f"""
+apiVersion: workron.dev/v1alpha1
+kind: Workflow
+metadata: {{name: {name}}}
+spec:
+  tasks:
+{listed}
+"""

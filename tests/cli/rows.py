@@ -1,0 +1,46 @@
+"""Rows as a store would give them, for the tests of what is shown."""
+
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from workron.cli.feed import Look, Run
+from workron.core.ids import JobId
+from workron.core.plan import Kind
+from workron.core.states import State
+from workron.store.protocol import JobRow, RootRow
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def root(name: str = "flow", kind: Kind = Kind.WORKFLOW, job: int = 1) -> RootRow:
+    """Make a root."""
+    return RootRow(
+        JobId(job), JobId(job + 99), "default", kind, name, uuid.uuid4(), "digest", NOON, {}
+    )
+
+
+def row(
+    name: str, state: State, *, job: int = 2, index: int | None = None, **fields: Any
+) -> JobRow:
+    """Make a job of a workflow; `seconds` is how long it took, or how long it runs."""
+    seconds = fields.pop("seconds", None)
+    began = None if seconds is None else NOON - timedelta(seconds=seconds)
+    blank: dict[str, Any] = dict.fromkeys(
+        ("member_of", "reason", "message", "exit_code", "worker", "due", "finished_at")
+    )
+    counted = dict.fromkeys(("priority", "attempts", "failures", "losses"), 0)
+    rest = blank | counted | {"kind": Kind.JOB, "pool": "default", "started_at": began} | fields
+    return JobRow(job=JobId(job), root=JobId(1), name=name, index=index, state=state, **rest)
+
+
+def look(*rows: JobRow, state: State = State.RUNNING) -> Look:
+    """Make a look at one workflow with these jobs."""
+    own = row("flow", state, job=1, kind=Kind.WORKFLOW)
+    return Look([Run(root(), [own, *rows])], (), ())
+
+
+def numbered(names: Sequence[str], state: State) -> list[JobRow]:
+    """Make a job of each name."""
+    return [row(name, state, job=at) for at, name in enumerate(names, start=2)]

@@ -1,0 +1,81 @@
+"""The live display, drawn into a buffer."""
+
+import io
+from datetime import datetime
+
+import pytest
+from rich.console import Console
+
+from tests.cli import rows
+from workron.cli.board import Board
+from workron.cli.feed import Look
+from workron.core.ids import JobId
+from workron.core.states import State
+
+_HEIGHT = 24
+
+
+class Clock:
+    def now(self) -> datetime:
+        return rows.NOON
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+def _draw(look: Look | None, *notes: str, height: int = _HEIGHT) -> list[str]:
+    console = Console(
+        file=io.StringIO(), force_terminal=True, width=80, height=height, color_system=None
+    )
+    specs = {JobId(2): {"command": "first line\nsecond line " + "x" * 200}}
+    board = Board(console, Clock(), specs)
+    if look is not None:
+        board.show(look)
+    for note in notes:
+        board.say(note)
+    with console.capture() as drawn:
+        console.print(board._render())
+    return [line.rstrip() for line in drawn.get().splitlines()]
+
+
+def test_board_counts_tasks_and_lists_what_runs() -> None:
+    many = [rows.row("many", state, job=10 + at, index=at)
+            for at, state in enumerate([State.SUCCEEDED, State.QUEUED, State.WAITING])]  # fmt: skip
+    lines = _draw(rows.look(rows.row("one", State.RUNNING, seconds=75), *many))
+    assert lines[0].endswith("  1 of 4 jobs  0.0 s")
+    assert lines[2].split() == ["succeeded", "running", "waiting"]
+    assert lines[3].split() == ["one", "·", "1", "·"]
+    assert lines[4].split() == ["many", "1", "·", "2"]
+    assert lines[6] == "▸ flow/one  1:15 min  first line …"
+
+
+def test_board_shows_columns_for_failures_only_when_there_are_any() -> None:
+    lines = _draw(rows.look(rows.row("a", State.FAILED), rows.row("b", State.SKIPPED, job=3)))
+    assert lines[2].split() == ["succeeded", "running", "waiting", "failed", "skipped"]
+
+
+@pytest.mark.parametrize("height", [10, 24, 60])
+@pytest.mark.parametrize("running", [0, 3, 500])
+def test_board_never_outgrows_the_terminal(height: int, running: int) -> None:
+    names = [f"t{number}" for number in range(1000)]
+    jobs = rows.numbered(names[:running], State.RUNNING)
+    jobs += rows.numbered(names[running:], State.WAITING)
+    assert len(_draw(rows.look(*jobs), "one note", "two notes", "three", height=height)) <= height
+
+
+def test_board_sums_up_what_does_not_fit_and_shows_first_what_happens() -> None:
+    names = [f"t{number}" for number in range(100)]
+    jobs = [*rows.numbered(names, State.WAITING), rows.row("late", State.RUNNING, job=500)]
+    lines = _draw(rows.look(*jobs))
+    assert any(line.split() == ["late", "·", "1", "·"] for line in lines)
+    [rest] = [line.split() for line in lines if " more " in f"{line} "]
+    assert int(rest[0]) + sum(line.startswith("t") for line in lines) == 100
+
+
+def test_board_shows_the_last_notes() -> None:
+    lines = _draw(rows.look(rows.row("a", State.RUNNING)), "first", "second", "third")
+    assert lines[-2:] == ["second", "third"]
+
+
+def test_board_is_there_before_the_first_look() -> None:
+    assert _draw(None) == ["starting"]

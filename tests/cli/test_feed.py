@@ -1,0 +1,96 @@
+"""What is new since the look before."""
+
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from tests.cli import rows
+from workron.cli.feed import Feed
+from workron.core.ids import JobId
+from workron.core.plan import Kind
+from workron.core.states import State
+from workron.store.protocol import JobRow, ReaderDoor
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> datetime:
+        return rows.NOON
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+class Reader:
+    """Gives the rows that the test has put there; each look takes so many seconds."""
+
+    def __init__(self, clock: Clock, cost: float = 0.0) -> None:
+        self._clock = clock
+        self._cost = cost
+        self.rows: list[JobRow] = []
+        self.looks = 0
+
+    async def jobs(self, _: JobId) -> list[JobRow]:
+        self.looks += 1
+        self._clock.seconds += self._cost
+        return self.rows
+
+
+def _feed(cost: float = 0.0) -> tuple[Feed, Reader]:
+    clock = Clock()
+    reader = Reader(clock, cost)
+    return Feed(cast("ReaderDoor", reader), clock, [rows.root()]), reader
+
+
+def _whole(state: State, *jobs: JobRow) -> list[JobRow]:
+    return [rows.row("flow", state, job=1, kind=Kind.WORKFLOW), *jobs]
+
+
+def _ended(name: str, job: int, second: int, **fields: Any) -> JobRow:
+    at = rows.NOON + timedelta(seconds=second)
+    return rows.row(name, State.SUCCEEDED, job=job, finished_at=at, **fields)
+
+
+async def test_each_end_is_told_once_and_in_the_order_of_the_ends() -> None:
+    feed, reader = _feed()
+    reader.rows = _whole(State.RUNNING, _ended("late", 2, 9), _ended("early", 3, 1))
+    assert [row.name for _, row in (await feed.look()).ended] == ["early", "late"]
+    assert list((await feed.look()).ended) == []
+
+
+async def test_ends_of_groups_are_not_told() -> None:
+    feed, reader = _feed()
+    reader.rows = _whole(State.SUCCEEDED, _ended("many", 2, 1, kind=Kind.ARRAY))
+    assert list((await feed.look()).ended) == []
+
+
+async def test_failure_that_is_tried_again_is_told_once() -> None:
+    feed, reader = _feed()
+    reader.rows = _whole(State.RUNNING, rows.row("a", State.WAITING, failures=1))
+    assert [row.name for _, row in (await feed.look()).failing] == ["a"]
+    assert list((await feed.look()).failing) == []
+    reader.rows = _whole(State.RUNNING, rows.row("a", State.WAITING, failures=2))
+    assert len((await feed.look()).failing) == 1
+
+
+async def test_last_failure_is_an_end_and_not_told_twice() -> None:
+    feed, reader = _feed()
+    reader.rows = _whole(State.RUNNING, rows.row("a", State.FAILED, failures=3))
+    look = await feed.look()
+    assert (len(look.ended), len(look.failing)) == (1, 0)
+
+
+async def test_run_that_has_ended_is_not_looked_at_again() -> None:
+    feed, reader = _feed()
+    reader.rows = _whole(State.SUCCEEDED)
+    await feed.look()
+    assert (await feed.look()).runs[0].row.state is State.SUCCEEDED
+    assert reader.looks == 1
+
+
+async def test_looks_take_a_small_part_of_the_time_however_long_one_takes() -> None:
+    feed, reader = _feed(cost=2.0)
+    reader.rows = _whole(State.RUNNING)
+    await feed.look()
+    assert feed.pause_seconds == 20.0

@@ -1,0 +1,91 @@
+"""The commands that need no jobs: graph, validate, migrate, version, and help."""
+
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import Call
+
+Write = Callable[..., pathlib.Path]
+
+_FLOW = (
+    "name: a, command: 'true'",
+    "name: b, count: 3, command: 'true', dependsOn: [{name: a}]",
+    "name: c, command: 'true', dependsOn: [{name: b, when: Finished}]",
+)
+
+
+def test_graph_draws_a_tree_of_a_file(call: Call, write: Write) -> None:
+    lines = call("graph", write("flow", *_FLOW)).out.splitlines()
+    assert [line.strip("└─├│ ") for line in lines] == ["a", "b[0..2]", "c (when Finished)"]
+
+
+def test_graph_draws_mermaid(call: Call, write: Write) -> None:
+    out = call("graph", write("flow", *_FLOW), "--format", "mermaid").out
+    assert out.startswith("flowchart LR\n")
+    assert out.count("-->") == 2
+
+
+def test_graph_of_a_store_is_that_of_its_file(call: Call, write: Write, url: str) -> None:
+    path = write("flow", *_FLOW)
+    call("submit", path, "--store", url)
+    assert call("graph", "flow", "--store", url).out == call("graph", path).out
+
+
+def test_graph_of_jobs_shows_who_waits_for_whom(call: Call, write: Write, url: str) -> None:
+    path = write("late", more="dependsOn: [{name: early}]")
+    call("submit", path, "--store", url)
+    assert "late" in call("graph", "late", "--store", url).out
+    assert "early (outside)" in call("graph", path).out
+
+
+def test_graph_of_an_absent_file_asks_for_a_store(call: Call) -> None:
+    said = call("graph", "absent.yaml")
+    assert said.code == 2
+    assert "absent.yaml is no file" in said.err
+
+
+def test_validate_says_what_is_in_the_files(call: Call, write: Write) -> None:
+    said = call("validate", write("flow", *_FLOW), write("hello"))
+    assert said.code == 0
+    assert said.out == "workflow/flow is valid: 5 jobs\njob/hello is valid: 1 job\n"
+
+
+@pytest.mark.parametrize(
+    ("task", "complaint"),
+    [
+        ("name: a, command: b, dependsOn: [{name: a}]", "depends on itself"),
+        ("name: a, command: b, dependsOn: [{name: z}]", "which is no task of this workflow"),
+        ("name: a, comand: b", "command"),
+    ],
+)
+def test_validate_names_file_and_line_of_what_is_wrong(
+    call: Call, write: Write, task: str, complaint: str
+) -> None:
+    path = write("flow", task)
+    said = call("validate", path)
+    assert said.code == 2
+    assert complaint in said.err
+    assert f"{path}:" in said.err
+
+
+def test_validate_finds_a_cycle_over_jobs(call: Call, write: Write) -> None:
+    one = write("one", more="dependsOn: [{name: two}]")
+    assert call("validate", one, write("two", more="dependsOn: [{name: one}]")).code == 2
+
+
+def test_migrate_makes_a_file_ready_and_then_has_nothing_to_do(call: Call, url: str) -> None:
+    assert call("migrate", "--store", url).code == 0
+    said = call("migrate", "--store", url)
+    assert (said.code, said.out) == (0, "nothing to do: the schema is up to date\n")
+
+
+def test_version_is_printed(call: Call) -> None:
+    said = call("version")
+    assert (said.code, said.out.split()[0]) == (0, "workron")
+
+
+def test_help_tells_the_exit_codes(call: Call) -> None:
+    out = " ".join(call("--help").out.split())
+    assert "4 no such job or workflow, 124 the time to wait was over, 130 interrupted" in out

@@ -1,0 +1,63 @@
+"""What becomes of errors: one line, the right exit code, and never a traceback unasked."""
+
+import pytest
+
+from tests.cli.conftest import Call
+from workron.core import errors
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.ManifestError(["a.yaml:1: wrong"]), 2),
+        (errors.GraphError("a cycle"), 2),
+        (errors.NotFoundError("nobody"), 4),
+        (errors.StoreUnreachableError("db:5432 does not answer"), 1),
+        (errors.StateError("it has ended"), 1),
+    ],
+)
+def test_error_is_told_in_its_own_words_with_its_exit_code(
+    call: Call, monkeypatch: pytest.MonkeyPatch, error: errors.WorkronError, code: int
+) -> None:
+    _raise(monkeypatch, error)
+    said = call("validate", "x")
+    assert (said.code, said.err) == (code, f"workron: {error}\n")
+
+
+def test_every_problem_has_a_line_of_its_own_up_to_a_bound(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _raise(monkeypatch, errors.ManifestError([f"line {number}" for number in range(1000)]))
+    lines = call("validate", "x").err.splitlines()
+    assert (lines[0], lines[-1]) == ("workron: line 0", "workron: and 950 more")
+
+
+def test_message_cannot_move_the_cursor(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    _raise(monkeypatch, errors.InputError("a\x1b[2Jb\rc\x07"))
+    assert call("validate", "x").err == "workron: abc\n"
+
+
+def test_fault_of_the_program_is_one_line_that_says_how_to_see_more(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _raise(monkeypatch, ZeroDivisionError("division by zero"))
+    said = call("validate", "x")
+    assert said.code == 1
+    assert said.err.count("\n") == 1
+    assert "ZeroDivisionError: division by zero; set WORKRON_DEBUG=1" in said.err
+
+
+def test_traceback_is_shown_when_it_is_asked_for(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKRON_DEBUG", "1")
+    _raise(monkeypatch, errors.InputError("wrong"))
+    with pytest.raises(errors.InputError):
+        call("validate", "x")
+
+
+def _raise(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("workron.cli.files.manifests", fail)

@@ -1,0 +1,171 @@
+"""The same command after its process was killed, stopped, or came to its end."""
+
+import os
+import pathlib
+import signal
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import Call
+
+Write = Callable[..., pathlib.Path]
+Start = Callable[..., subprocess.Popen[str]]
+
+# The first attempt of `second` tells its pid, and stays. A later one looks whether that still runs:
+# what is left of a dead process has no command line.
+_FLOW = """
+apiVersion: workron.dev/v1alpha1
+kind: Workflow
+metadata: {{name: flow}}
+spec:
+  tasks:
+    - name: first
+      command: echo first >> {0}/ledger
+    - name: second
+      dependsOn: [{{name: first}}]
+      command: |
+        echo second $WORKRON_ATTEMPT >> {0}/ledger
+        if [ "$WORKRON_ATTEMPT" != 1 ]; then
+          if grep -q sleep "/proc/$(cat {0}/pid)/cmdline"; then echo orphan >> {0}/ledger; fi
+          exit 0
+        fi
+        echo $$ > {0}/pid
+        echo $$ > {0}/on
+        exec sleep 1000
+    - name: third
+      dependsOn: [{{name: second}}]
+      command: echo third >> {0}/ledger
+"""
+
+
+@pytest.fixture
+def flow(tmp_path: pathlib.Path) -> pathlib.Path:
+    os.mkfifo(tmp_path / "on")
+    path = tmp_path / "flow.yaml"
+    path.write_text(_FLOW.format(tmp_path))
+    return path
+
+
+def _ledger(tmp_path: pathlib.Path) -> list[str]:
+    return (tmp_path / "ledger").read_text().splitlines()
+
+
+def _wait_for_second(tmp_path: pathlib.Path) -> int:
+    return int((tmp_path / "on").read_text())
+
+
+def _is_asleep(pid: int) -> bool:
+    return b"sleep" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def test_killed_run_goes_on_where_it_was_and_its_orphans_are_dead_first(
+    call: Call, start: Start, flow: pathlib.Path, tmp_path: pathlib.Path, url: str
+) -> None:
+    run = start("run", flow, "--store", url)
+    orphan = _wait_for_second(tmp_path)
+    run.kill()
+    run.communicate()
+    assert _is_asleep(orphan)
+    said = call("run", flow, "--store", url)
+    assert said.code == 0, said
+    assert _ledger(tmp_path) == ["first", "second 1", "second 2", "third"]
+    assert "ended 1 process of a run that was killed" in said.out
+    assert "going on with flow, which was begun before" in said.out
+
+
+def test_killed_run_costs_its_jobs_nothing(
+    call: Call, start: Start, flow: pathlib.Path, tmp_path: pathlib.Path, url: str
+) -> None:
+    run = start("run", flow, "--store", url)
+    _wait_for_second(tmp_path)
+    run.kill()
+    run.communicate()
+    call("run", flow, "--store", url)
+    said = call("describe", "flow/second", "--store", url)
+    assert "2 attempts, 0 failures, 0 losses" in said.out
+
+
+def test_second_interrupt_ends_what_runs_and_the_next_run_goes_on(
+    call: Call, start: Start, flow: pathlib.Path, tmp_path: pathlib.Path, url: str
+) -> None:
+    run = start("run", flow, "--store", url)
+    sleeper = _wait_for_second(tmp_path)
+    run.send_signal(signal.SIGINT)
+    _read_until(run, "press Ctrl-C again")
+    run.send_signal(signal.SIGINT)
+    out, _ = run.communicate()
+    assert run.returncode == 130
+    assert "the same command goes on from here" in out
+    assert not pathlib.Path(f"/proc/{sleeper}/cmdline").exists() or not _is_asleep(sleeper)
+    assert call("run", flow, "--store", url).code == 0
+    assert _ledger(tmp_path) == ["first", "second 1", "second 2", "third"]
+
+
+def test_first_interrupt_lets_running_commands_finish(
+    start: Start, write: Write, tmp_path: pathlib.Path
+) -> None:
+    for name in ("on", "go"):
+        os.mkfifo(tmp_path / name)
+    one = f"name: one, command: 'echo > {tmp_path}/on; cat {tmp_path}/go; echo > {tmp_path}/done'"
+    flow = write("flow", one, "name: two, command: 'true', dependsOn: [{name: one}]")
+    run = start("run", flow)
+    (tmp_path / "on").read_text()
+    run.send_signal(signal.SIGINT)
+    _read_until(run, "finishing 1 job; press Ctrl-C again to end what runs")
+    (tmp_path / "go").write_text("go")
+    out, _ = run.communicate()
+    assert run.returncode == 130
+    assert "1 succeeded, 1 " in out
+    assert (tmp_path / "done").exists()
+
+
+def test_terminated_run_ends_what_runs_at_once(
+    start: Start, flow: pathlib.Path, tmp_path: pathlib.Path, url: str
+) -> None:
+    run = start("run", flow, "--store", url)
+    _wait_for_second(tmp_path)
+    run.terminate()
+    run.communicate()
+    assert run.returncode == 128 + signal.SIGTERM
+
+
+def _read_until(run: subprocess.Popen[str], words: str) -> None:
+    assert run.stdout is not None
+    for line in run.stdout:
+        if words in line:
+            return
+    pytest.fail(f"the run ended and did not say {words!r}")
+
+
+def test_ended_run_is_run_anew(call: Call, write: Write, tmp_path: pathlib.Path, url: str) -> None:
+    job = write("hello", command=f"echo ran >> {tmp_path}/ledger")
+    assert [call("run", job, "--store", url).code for _ in range(2)] == [0, 0]
+    assert _ledger(tmp_path) == ["ran", "ran"]
+
+
+def test_failed_run_is_run_anew(call: Call, write: Write, tmp_path: pathlib.Path, url: str) -> None:
+    job = write("hello", command=f"mkdir {tmp_path}/once && exit 1", more="maxAttempts: 1")
+    assert call("run", job, "--store", url).code == 1
+    (tmp_path / "once").rmdir()
+    assert call("run", job, "--store", url).code == 1
+
+
+def test_other_content_under_the_name_of_an_unfinished_run_is_refused(
+    call: Call, write: Write, url: str
+) -> None:
+    assert call("submit", write("hello", command="true"), "--store", url).code == 0
+    said = call("run", write("hello", command="false"), "--store", url)
+    assert said.code == 2
+    assert "hello is unfinished and has other content" in said.err
+    assert "`workron cancel` ends it" in said.err
+
+
+def test_submitted_job_is_run_by_a_run_of_the_same_content(
+    call: Call, write: Write, url: str
+) -> None:
+    job = write("hello")
+    call("submit", job, "--store", url)
+    said = call("run", job, "--store", url)
+    assert (said.code, said.out.count("Succeeded  hello")) == (0, 1)

@@ -1,0 +1,184 @@
+"""`workron run`, from manifests to the exit code."""
+
+import json
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import Call
+
+Write = Callable[..., pathlib.Path]
+
+
+def test_run_ends_with_0_when_all_succeeded(call: Call, write: Write) -> None:
+    said = call("run", write("hello", command="echo hi"))
+    assert said.code == 0
+    assert "Succeeded  hello" in said.out
+    assert "1 job in" in said.out
+
+
+def test_run_ends_with_1_when_a_job_failed(call: Call, write: Write) -> None:
+    said = call("run", write("bad", command="echo the reason; exit 3", more="maxAttempts: 1"))
+    assert said.code == 1
+    assert "bad  the command ended with exit code 3 (ExitCode)" in said.out
+    assert "  | the reason" in said.out
+
+
+def test_run_ends_with_0_when_a_failure_is_taken_care_of(call: Call, write: Write) -> None:
+    tasks = (
+        'name: bad, command: "exit 1", maxAttempts: 1',
+        "name: undo, command: echo, dependsOn: [{name: bad, when: Failed}]",
+    )
+    said = call("run", write("flow", *tasks))
+    assert said.code == 0
+    assert "1 succeeded, 1 failed" in said.out
+
+
+def test_run_ends_with_1_when_a_job_is_skipped_because_of_a_failure(
+    call: Call, write: Write
+) -> None:
+    bad = write("bad", command="exit 1", more="maxAttempts: 1")
+    said = call("run", bad, write("next", more="dependsOn: [{name: bad}]"))
+    assert said.code == 1
+    assert "Skipped    next  a job that it depends on failed" in said.out
+
+
+def test_run_ends_with_0_when_a_job_was_not_needed(call: Call, write: Write) -> None:
+    undo = write("undo", command="exit 1", more="dependsOn: [{name: good, when: Failed}]")
+    said = call("run", undo, write("good"))
+    assert said.code == 0
+    assert "Skipped    undo  not needed" in said.out
+
+
+def test_run_says_when_a_job_is_tried_again(call: Call, write: Write) -> None:
+    command = 'test "$WORKRON_ATTEMPT" = 2'
+    said = call("run", write("moody", command=command, more="backoff: {initial: 300ms}"))
+    assert said.code == 0
+    assert "Retrying   moody  failed once" in said.out
+
+
+def test_run_takes_files_in_any_order_and_standard_input(call: Call, write: Write) -> None:
+    late = write("late", more="dependsOn: [{name: early}]")
+    early = write("early").read_text()
+    said = call("run", late, "-", stdin=early)
+    assert said.code == 0
+    assert said.out.index("early") < said.out.index("late")
+
+
+def test_run_prints_objects_as_json_and_progress_beside_it(call: Call, write: Write) -> None:
+    tasks = ("name: one, command: echo out", "name: many, count: 2, command: echo out")
+    said = call("run", write("flow", *tasks), "-o", "json")
+    items = json.loads(said.out)["items"]
+    assert [(item["kind"], item["metadata"]["name"]) for item in items] == [
+        ("Workflow", "flow"),
+        ("Job", "flow.one"),
+        ("Job", "flow.many.0"),
+        ("Job", "flow.many.1"),
+    ]
+    assert {item["status"]["phase"] for item in items} == {"Succeeded"}
+    assert "Succeeded  flow/one" in said.err
+
+
+def test_run_writes_the_whole_output_of_each_job_to_a_folder(
+    call: Call, write: Write, tmp_path: pathlib.Path
+) -> None:
+    command = "head -c 300000 /dev/zero | tr '\\\\0' x"
+    flow = write("flow", f'name: long, command: "{command}"', "name: many, count: 1, command: echo")
+    assert call("run", flow, "--output-dir", tmp_path / "deep/logs").code == 0
+    logs = tmp_path / "deep/logs"
+    assert sorted(path.name for path in logs.iterdir()) == ["flow.long.log", "flow.many.0.log"]
+    assert (logs / "flow.long.log").stat().st_size == 300_000
+
+
+def test_output_of_a_new_attempt_takes_the_place_of_the_one_before(
+    call: Call, write: Write, tmp_path: pathlib.Path
+) -> None:
+    command = 'echo "$WORKRON_ATTEMPT"; test "$WORKRON_ATTEMPT" = 2'
+    job = write("moody", command=command, more="backoff: {initial: 1ms}")
+    assert call("run", job, "--output-dir", tmp_path).code == 0
+    assert (tmp_path / "moody.log").read_text() == "2\n"
+
+
+def test_folder_for_output_that_cannot_be_made_is_bad_input(call: Call, write: Write) -> None:
+    said = call("run", write("hello"), "--output-dir", "/dev/null/x")
+    assert said.code == 2
+    assert said.err == "workron: --output-dir /dev/null/x: Not a directory\n"
+
+
+def test_job_sees_the_namespace_that_the_option_names(call: Call, write: Write, url: str) -> None:
+    assert call("run", write("hello"), "-n", "team", "--store", url).code == 0
+    assert "hello" in call("get", "-n", "team", "--store", url).out
+    assert call("get", "hello", "--store", url).code == 4
+
+
+@pytest.mark.parametrize(
+    ("manifest", "complaint"),
+    [
+        ("kind: Job", "must be workron.dev/v1alpha1"),
+        ("{", "is not YAML"),
+        ("", "has no object in it"),
+        ("\x00", "standard input:1"),
+    ],
+)
+def test_bad_manifest_is_told_in_words_and_nothing_runs(
+    call: Call, manifest: str, complaint: str
+) -> None:
+    said = call("run", "-", stdin=manifest)
+    assert said.code == 2
+    assert complaint in said.err
+    assert "Traceback" not in said.err
+    assert said.out == ""
+
+
+def test_cycle_over_jobs_is_printed(call: Call, write: Write) -> None:
+    one = write("one", more="dependsOn: [{name: two}]")
+    said = call("run", one, write("two", more="dependsOn: [{name: one}]"))
+    assert said.code == 2
+    assert "one" in said.err
+    assert "two" in said.err
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        ("dependsOn: [{name: absent}]", "depends on Job 'absent', which is in none of the files"),
+        ("suspend: true", "is suspended, and nobody can resume it"),
+    ],
+)
+def test_what_could_never_end_in_memory_is_refused(
+    call: Call, write: Write, more: str, complaint: str
+) -> None:
+    said = call("run", write("hello", more=more))
+    assert said.code == 2
+    assert complaint in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["/no/such/file.yaml"], "/no/such/file.yaml: No such file or directory"),
+        (["/"], "/: Is a directory"),
+        (["-", "-"], "standard input can be read only once"),
+        (["-", "--store", "mysql://x"], "cannot tell what store"),
+        (["-", "--slots", "0"], "greater than or equal to 1"),
+        ([], "Missing argument"),
+    ],
+)
+def test_wrong_usage_is_told_in_words(call: Call, arguments: list[str], complaint: str) -> None:
+    hello = "{apiVersion: workron.dev/v1alpha1, kind: Job, metadata: {name: a}, spec: {command: a}}"
+    said = call("run", *arguments, stdin=hello)
+    assert said.code == 2
+    assert complaint in said.err
+    assert "Traceback" not in said.err
+
+
+def test_file_of_nothing_but_pools_is_nothing_to_run(call: Call) -> None:
+    pool = "{apiVersion: workron.dev/v1alpha1, kind: WorkerPool, metadata: {name: big}}"
+    said = call("run", "-", stdin=pool)
+    assert said.code == 2
+    assert "nothing to run" in said.err
+
+
+def test_job_of_any_pool_runs_here(call: Call, write: Write) -> None:
+    assert call("run", write("hello", more="pool: gpu"), write("other")).code == 0

@@ -1,0 +1,200 @@
+"""The commands for what is in a store: submit, wait, cancel, get, describe, output."""
+
+import json
+import pathlib
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import Call
+
+Write = Callable[..., pathlib.Path]
+
+
+@pytest.fixture
+def done(call: Call, write: Write, url: str) -> str:
+    """The URL of a store in which a workflow has run."""
+    tasks = (
+        'name: one, command: \'echo "[1, 2]" > $WORKRON_RESULT; printf "out\\\\n"\'',
+        "name: many, count: 2, command: echo $WORKRON_INDEX",
+        "name: bad, command: 'echo why; exit 9', maxAttempts: 1",
+    )
+    assert call("run", write("flow", *tasks), "--store", url).code == 1
+    return url
+
+
+def test_submit_acknowledges_and_leaves(call: Call, write: Write, url: str) -> None:
+    said = call("submit", write("hello"), write("flow", "name: a, command: b"), "--store", url)
+    assert (said.code, said.out) == (0, "job/hello submitted\nworkflow/flow submitted\n")
+    assert re.search(r"job/hello +Queued", call("get", "--store", url).out)
+
+
+def test_submit_of_the_same_again_changes_nothing(call: Call, write: Write, url: str) -> None:
+    call("submit", write("hello"), "--store", url)
+    said = call("submit", write("hello"), "--store", url)
+    assert said.out == "job/hello unchanged: it was submitted before and goes on\n"
+
+
+def test_submit_takes_all_files_or_none(call: Call, write: Write, url: str) -> None:
+    good, bad = write("good"), write("bad", more="dependsOn: [{name: bad}]")
+    assert call("submit", good, bad, "--store", url).code == 2
+    assert call("get", "good", "--store", url).code == 4
+
+
+def test_submit_of_a_cancelled_manifest_ends_it(call: Call, write: Write, url: str) -> None:
+    call("submit", write("hello", more="cancel: true"), "--store", url)
+    assert re.search(r"job/hello +Cancelled", call("get", "--store", url).out)
+
+
+@pytest.mark.parametrize("command", ["submit", "get", "cancel", "wait", "output", "migrate"])
+def test_store_has_to_be_named(call: Call, command: str) -> None:
+    said = call(command, *([] if command in {"get", "migrate"} else ["name"]))
+    assert said.code == 2
+    assert "--store URL" in said.err
+
+
+def test_store_in_memory_is_refused_where_nothing_can_be_in_it(call: Call) -> None:
+    said = call("get", "--store", "memory:")
+    assert said.code == 2
+    assert "a store in memory ends with the command" in said.err
+
+
+def test_store_is_taken_from_the_environment(
+    call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKRON_STORE", url)
+    assert call("submit", write("hello")).code == 0
+    assert "job/hello" in call("get").out
+
+
+def test_wait_answers_when_all_have_ended(call: Call, done: str) -> None:
+    said = call("wait", "flow", "--store", done)
+    assert (said.code, said.out) == (1, "workflow/flow Failed: a job of it failed\n")
+
+
+def test_wait_ends_with_124_when_it_takes_too_long(call: Call, write: Write, url: str) -> None:
+    call("submit", write("hello"), "--store", url)
+    said = call("wait", "hello", "--timeout", "10ms", "--store", url)
+    assert (said.code, said.err) == (124, "the time to wait is over\n")
+
+
+def test_wait_refuses_a_time_that_is_none(call: Call, url: str) -> None:
+    said = call("wait", "hello", "--timeout", "soon", "--store", url)
+    assert said.code == 2
+    assert "--timeout: 'soon' is not a duration; write it like 90s" in said.err
+
+
+def test_cancel_ends_what_waits(call: Call, write: Write, url: str) -> None:
+    call("submit", write("hello"), "--store", url)
+    assert call("cancel", "hello", "--store", url).out == "job/hello cancelled\n"
+    assert call("wait", "hello", "--store", url).out == "job/hello Cancelled\n"
+
+
+def test_cancel_of_what_has_ended_is_refused(call: Call, done: str) -> None:
+    said = call("cancel", "flow", "--store", done)
+    assert said.code == 1
+    assert said.err == "workron: Workflow 'flow' has ended; it cannot be cancelled\n"
+
+
+@pytest.mark.parametrize("command", ["get", "wait", "cancel", "describe", "output", "graph"])
+def test_unknown_name_ends_with_4(call: Call, done: str, command: str) -> None:
+    said = call(command, "nobody", "--store", done)
+    assert said.code == 4
+    assert "no Job or Workflow 'nobody' in namespace 'default'" in said.err
+
+
+def test_get_lists_what_there_is(call: Call, done: str) -> None:
+    heading, line = call("get", "--store", done).out.splitlines()
+    assert heading.split() == ["NAME", "STATUS", "JOBS", "ATTEMPTS", "TOOK", "AGE", "REASON"]
+    assert re.match(r"workflow/flow +Failed +4/4 .* a job of it failed$", line)
+
+
+def test_get_of_nothing_says_so(call: Call, url: str) -> None:
+    said = call("get", "--store", url)
+    assert (said.code, said.out, said.err) == (0, "", "nothing in namespace 'default'\n")
+
+
+def test_get_of_a_workflow_lists_its_jobs(call: Call, done: str) -> None:
+    lines = call("get", "flow", "--store", done).out.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == [
+        "workflow/flow", "flow/one", "flow/many", "flow/many/0", "flow/many/1", "flow/bad",
+    ]  # fmt: skip
+
+
+def test_get_gives_objects_with_their_status(call: Call, done: str) -> None:
+    items = json.loads(call("get", "workflow/flow", "-o", "json", "--store", done).out)["items"]
+    by_name = {item["metadata"]["name"]: item for item in items}
+    assert by_name["flow"]["status"]["jobs"]["succeeded"] == 3
+    bad = by_name["flow.bad"]
+    assert bad["apiVersion"] == "workron.dev/v1alpha1"
+    assert bad["status"]["exitCode"] == 9
+    assert bad["status"]["outputTail"] == "why\n"
+    assert by_name["flow.many.1"]["metadata"]["labels"]["workron.dev/workflow"] == "flow"
+
+
+def test_get_of_nothing_as_json_is_an_empty_list(call: Call, url: str) -> None:
+    assert json.loads(call("get", "-o", "json", "--store", url).out) == {"items": []}
+
+
+def test_describe_says_why_a_job_waits(call: Call, write: Write, url: str) -> None:
+    call("submit", write("late", more="dependsOn: [{name: absent}]"), "--store", url)
+    said = call("describe", "late", "--store", url)
+    assert "waits for 1 of 1 upstreams:" in said.out
+    assert "Job 'absent', which is not in the store yet; asked for: Succeeded" in said.out
+
+
+def test_describe_tells_all_about_a_job(call: Call, done: str) -> None:
+    out = call("describe", "flow/bad", "--store", done).out
+    assert "Command    echo why; exit 9" in out
+    assert "Why        ExitCode: the command ended with exit code 9" in out
+    assert re.search(r"Attempt 1  Failed in .* exit code 9 on ", out)
+    assert "  | why" in out
+
+
+def test_describe_tells_a_result(call: Call, done: str) -> None:
+    assert "Result     [1, 2]" in call("describe", "flow/one", "--store", done).out
+
+
+def test_describe_of_a_workflow_counts_its_jobs(call: Call, done: str) -> None:
+    out = call("describe", "flow", "--store", done).out
+    assert "Jobs       4: 3 succeeded, 1 failed" in out
+    assert "  flow/bad  Failed  the command ended with exit code 9" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "output"), [("flow/one", "out\n"), ("flow/many/1", "1\n"), ("flow/bad", "why\n")]
+)
+def test_output_prints_what_a_job_wrote(call: Call, done: str, name: str, output: str) -> None:
+    said = call("output", name, "--store", done)
+    assert (said.code, said.out) == (0, output)
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [("flow", "like flow/TASK"), ("flow/many", "like flow/many/0")],
+)
+def test_output_of_a_group_names_an_example(
+    call: Call, done: str, name: str, complaint: str
+) -> None:
+    said = call("output", name, "--store", done)
+    assert said.code == 2
+    assert complaint in said.err
+
+
+@pytest.mark.parametrize("name", ["flow/none", "flow/many/2", "flow/one/0"])
+def test_unknown_task_ends_with_4_and_names_those_there_are(
+    call: Call, done: str, name: str
+) -> None:
+    said = call("output", name, "--store", done)
+    assert said.code == 4
+    assert "its tasks: one, many, bad" in said.err
+
+
+def test_name_of_both_kinds_has_to_be_told_apart(call: Call, write: Write, url: str) -> None:
+    call("submit", write("x"), "--store", url)
+    call("submit", write("x", "name: a, command: b"), "--store", url)
+    said = call("cancel", "x", "--store", url)
+    assert said.code == 2
+    assert "write job/x or workflow/x" in said.err
+    assert call("cancel", "workflow/x", "--store", url).out == "workflow/x cancelled\n"

@@ -1,0 +1,80 @@
+"""The program on other stores than a file that works: PostgreSQL, and what does not answer."""
+
+import os
+import pathlib
+import sqlite3
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import Call
+
+Write = Callable[..., pathlib.Path]
+
+
+def test_run_makes_an_empty_database_ready_by_itself(
+    call: Call, write: Write, empty_database: str
+) -> None:
+    flow = write("flow", "name: a, count: 3, command: echo", "name: b, command: exit 1")
+    said = call("run", flow, "--store", empty_database)
+    assert said.code == 1
+    assert "4 jobs in" in said.out
+    assert call("output", "flow/a/2", "--store", empty_database).out == "\n"
+
+
+def test_other_commands_say_how_to_make_an_empty_database_ready(
+    call: Call, write: Write, empty_database: str
+) -> None:
+    said = call("submit", write("hello"), "--store", empty_database)
+    assert said.code == 1
+    assert "workron migrate --store" in said.err
+    assert call("migrate", "--store", empty_database).code == 0
+    assert call("submit", write("hello"), "--store", empty_database).code == 0
+
+
+def test_killed_run_goes_on_in_postgresql(
+    call: Call,
+    start: Callable[..., subprocess.Popen[str]],
+    write: Write,
+    tmp_path: pathlib.Path,
+    fresh_database: str,
+) -> None:
+    os.mkfifo(tmp_path / "on")
+    once = f"mkdir {tmp_path}/once || exit 0; echo on > {tmp_path}/on; exec sleep 1000"
+    flow = write("flow", f"name: a, command: '{once}'", "name: b, command: echo")
+    run = start("run", flow, "--store", fresh_database, "--slots", "1")
+    (tmp_path / "on").read_text()
+    run.kill()
+    run.communicate()
+    said = call("run", flow, "--store", fresh_database)
+    assert (said.code, said.out.count("going on with flow")) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://nobody@127.0.0.1:1/none", "sqlite:////proc/none/jobs.db"]
+)
+def test_store_that_cannot_be_opened_is_named(call: Call, write: Write, url: str) -> None:
+    said = call("run", write("hello"), "--store", url)
+    assert said.code == 1
+    assert "Traceback" not in said.err
+    assert url.partition("/" * 3)[2] in said.err or "127.0.0.1" in said.err
+
+
+def test_file_of_another_program_is_refused(
+    call: Call, write: Write, tmp_path: pathlib.Path, url: str
+) -> None:
+    connection = sqlite3.connect(tmp_path / "jobs.db")
+    connection.execute("CREATE TABLE theirs (a)")
+    connection.commit()
+    connection.close()
+    said = call("run", write("hello"), "--store", url)
+    assert said.code == 1
+    assert "another application" in said.err
+
+
+def test_password_of_a_store_is_never_shown(call: Call, write: Write) -> None:
+    url = "postgresql://nobody:s3cret@127.0.0.1:1/none"
+    said = call("run", write("hello"), "--store", url)
+    assert said.code == 1
+    assert "s3cret" not in said.out + said.err

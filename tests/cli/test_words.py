@@ -1,0 +1,58 @@
+"""How times, names and commands are written."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.cli import rows
+from workron.cli import words
+from workron.core.plan import Kind
+from workron.core.states import Reason, State
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0.0 s"), (0.04, "0.0 s"), (59.94, "59.9 s"), (60, "1:00 min"), (75.9, "1:15 min"),
+     (3599, "59:59 min"), (3600, "1:00 h"), (90_000, "25:00 h")],
+)  # fmt: skip
+def test_length_of_time_is_no_finer_than_it_matters(seconds: float, text: str) -> None:
+    assert words.span(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (-5, "0s"), (119, "119s"), (120, "2m"), (7200, "2h"), (200_000, "2d")],
+)
+def test_age_is_in_one_unit(seconds: float, text: str) -> None:
+    assert words.age(rows.NOON, rows.NOON + timedelta(seconds=seconds)) == text
+
+
+def test_job_is_named_as_commands_take_it() -> None:
+    flow, alone = rows.root(), rows.root("hello", Kind.JOB)
+    assert words.path(flow, rows.row("load", State.QUEUED)) == "flow/load"
+    assert words.path(flow, rows.row("many", State.QUEUED, index=0)) == "flow/many/0"
+    assert words.path(alone, rows.row("hello", State.QUEUED, job=1)) == "hello"
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"command": "\n  echo a\nb\n"}, "echo a …"),
+        ({"command": "echo a\n"}, "echo a"),
+        ({"argv": ["echo", "a b"]}, "echo 'a b'"),
+        ({"command": "\x1b[31mred"}, "red"),
+        ({}, ""),
+    ],
+)
+def test_command_is_written_on_one_line(spec: dict[str, object], text: str) -> None:
+    assert words.command(spec) == text
+
+
+def test_message_of_a_job_stays_on_its_line() -> None:
+    failed = rows.row("a", State.FAILED, reason=Reason.TIMEOUT, message="one\ntwo")
+    assert words.why(failed) == "one two (Timeout)"
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_can_be_told(reason: Reason) -> None:
+    assert words.why(rows.row("a", State.FAILED, reason=reason))

@@ -1,0 +1,63 @@
+"""A worker's sessions: it registers, and after its death a new boot registers anew.
+
+Registering proves that every earlier boot of this worker is dead, for a new one begins when the
+commands of the old one are. But a request may be held up, so not its arrival counts: the model
+takes a registration and the first beat under it as one step, and the proof comes with the beat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.protocol import agent, jobs, store, watch
+from tests.protocol.rules import Fault, Rules
+from tests.protocol.sometimes import Sometimes
+from tests.protocol.state import Agent, Call, Pulse, Row, Shared, Verb, Worker, with_job
+from tests.protocol.step import Step, spent
+
+
+def register(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
+    """Enter anew; whatever an earlier session of this worker held is taken back."""
+    if worker.session > 0 or not agent.can_call(shared, worker):
+        return
+    after, marks = store.take_back(shared, worker.row, is_proven=True, rules=rules)
+    for index in worker.row.awaiting:
+        after = with_job(after, index, jobs.proven(after.jobs[index]))
+        marks = (*marks, Sometimes.AWAITED_PROOF)
+    session = _new_session(worker)
+    entered = watch.forgotten(worker)._replace(
+        session=session,
+        row=Row(session, is_live=True),
+        age=0,
+        beat=Pulse.DONE,
+        is_blameless=True,
+    )
+    yield Step("registers and beats", after, entered, marks=marks)
+
+
+def copy(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
+    """A request to register is given up, and stays in the network."""
+    if worker.session > 0 or worker.agent is not Agent.UP:
+        return
+    after = spent(shared, Fault.LATE_COPY, rules)
+    if after is not None:
+        late = worker._replace(late=(*worker.late, Call(Verb.REGISTER, session=0)))
+        yield Step("leaves a copy of its register in the network", after, late, is_fault=True)
+
+
+def boot(shared: Shared, worker: Worker, _rules: Rules) -> Iterator[Step]:
+    """A new boot; it cannot begin before the runner of the old one has killed."""
+    if worker.agent is Agent.DEAD and not agent.is_executing(worker):
+        late = tuple(
+            call._replace(is_of_older_boot=True) if call.verb is Verb.REGISTER else call
+            for call in worker.late
+        )
+        fresh = worker._replace(agent=Agent.UP, session=0, late=late)
+        yield Step("boots anew", shared, fresh)
+
+
+def _new_session(worker: Worker) -> int:
+    known = {worker.row.session, *(call.session for call in worker.late)}
+    if worker.standby is not None:
+        known.add(worker.standby.session)
+    return next(number for number in range(1, len(known) + 2) if number not in known)

@@ -1,0 +1,72 @@
+"""The protocol without one of its guards: the search has to find what that breaks."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.protocol import explored, explorer, mutants, page, report, trace
+from tests.protocol.mutants import Mutant
+from tests.protocol.rules import Guard
+
+
+def _name(mutant: Mutant) -> str:
+    return mutant.name
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=_name)
+def test_mutant_breaks_an_invariant_that_its_guards_hold(mutant: Mutant) -> None:
+    assert explored.mutant(mutant.name).broken is mutant.breaks
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=_name)
+def test_page_holds_the_length_of_a_counterexample(mutant: Mutant) -> None:
+    line = report.mutant_line(mutant, explored.mutant(mutant.name))
+    assert line in page.figures(), "make them anew: python -m tests.protocol --write"
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mutant", mutants.SECOND_LINES, ids=_name)
+def test_guard_is_not_missed_when_another_stands_behind_it(mutant: Mutant) -> None:
+    assert explorer.explore(mutant.rules).broken is None
+
+
+@pytest.mark.parametrize("mutant", mutants.SECOND_LINES, ids=_name)
+def test_guard_with_another_behind_it_has_a_mutant_without_both(mutant: Mutant) -> None:
+    assert any(set(mutant.guards) < set(other.guards) for other in mutants.MUTANTS)
+
+
+@pytest.mark.parametrize("limit", mutants.LIMITS, ids=_name)
+def test_promise_ends_where_its_limits_say(limit: Mutant) -> None:
+    assert explorer.explore(limit.rules).broken is limit.breaks
+
+
+def test_guard_has_a_mutant() -> None:
+    assert {guard for mutant in mutants.MUTANTS for guard in mutant.guards} == set(Guard)
+
+
+def test_mutants_have_different_names() -> None:
+    names = Counter(mutant.name for mutant in mutants.MUTANTS)
+    assert names.most_common(1)[0][1] == 1
+
+
+def test_mutant_allows_no_fault_that_its_sound_configuration_does_not() -> None:
+    for mutant in mutants.MUTANTS:
+        assert mutant.rules.faults.items() <= mutant.configuration.faults.items()
+        assert mutant.rules.at_most == mutant.configuration.at_most
+
+
+def test_trace_tells_the_shortest_way_when_two_workers_claim_one_job() -> None:
+    (mutant,) = (one for one in mutants.MUTANTS if one.guards == (Guard.JOB_LOCK,))
+    found = explorer.explore(mutant.rules)
+    assert list(trace.lines(found.path, found.rules)) == [
+        "  1. W1: asks for a claim",
+        "  2. W1: claims: the store looks for a job",
+        "  3. W2: asks for a claim",
+        "  4. W1: claims (job 1, id 1, fence 1): granted",
+        "  5. W2: claims: the store looks for a job",
+        "  6. W2: claims (job 1, id 1, fence 2): granted",
+    ]

@@ -1,0 +1,80 @@
+"""A store in memory with a clock that tests turn by hand."""
+
+import random
+import uuid
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from workron.core import expand
+from workron.core.ids import JobId
+from workron.core.model.job import Job
+from workron.core.model.workflow import Workflow
+from workron.core.plan import Plan
+from workron.store import connect
+from workron.store.protocol import Registration, Session, Store
+
+
+class HandClock:
+    """Stands still until somebody turns it."""
+
+    def __init__(self) -> None:
+        self.turned = timedelta(0)
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + self.turned
+
+    def monotonic(self) -> float:
+        return self.turned.total_seconds()
+
+    def turn(self, seconds: float) -> None:
+        self.turned += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+async def store(clock: HandClock) -> AsyncIterator[Store]:
+    store = await connect.connect("memory:", clock=clock, rng=random.Random())
+    yield store
+    await store.close()
+
+
+def job(name: str, **spec: Any) -> Plan:
+    """Plan a Job."""
+    body = _manifest("Job", name, {"command": "true"} | spec)
+    return expand.plan_job(Job.parse(body), uuid.uuid4())
+
+
+def workflow(name: str, *tasks: dict[str, Any]) -> Plan:
+    """Plan a Workflow."""
+    full = [{"command": "true"} | task for task in tasks]
+    return expand.plan_workflow(
+        Workflow.parse(_manifest("Workflow", name, {"tasks": full})), uuid.uuid4()
+    )
+
+
+async def submit(store: Store, plan: Plan) -> JobId:
+    """Submit one plan."""
+    [submitted] = await store.submit([plan])
+    return submitted.root
+
+
+async def hire(store: Store, name: str = "worker") -> Session:
+    """Register a worker of the pool `default`."""
+    token = await store.ensure_pool("default", "default")
+    return await store.register(Registration(token, name, uuid.uuid4(), 10))
+
+
+def _manifest(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "workron.dev/v1alpha1",
+        "kind": kind,
+        "metadata": {"name": name, "labels": {"team": "data"}},
+        "spec": spec,
+    }

@@ -1,0 +1,90 @@
+"""Why a job is where it is, in words."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from workron.core.ids import JobId
+from workron.core.plan import Kind
+from workron.core.states import Reason, State
+from workron.scheduling.explain import explain
+from workron.store.protocol import Blocker, JobRow
+
+_ROW = JobRow(
+    job=JobId(2), root=JobId(1), kind=Kind.JOB, name="load", index=None, member_of=None,
+    state=State.WAITING, reason=Reason.UPSTREAM, message=None, priority=0, pool="default",
+    attempts=0, failures=0, losses=0, exit_code=None, worker=None, due=None, started_at=None,
+    finished_at=None,
+)  # fmt: skip
+_DUE = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def _blocker(name: str, state: State | None, index: int | None = None) -> Blocker:
+    return Blocker(None if state is None else JobId(9), Kind.JOB, name, index, "Succeeded", state)
+
+
+_STATES: list[tuple[dict[str, Any], str]] = [
+    (
+        {"state": State.QUEUED, "reason": None},
+        "is ready; waits for a free slot of a worker of pool 'default'",
+    ),
+    (
+        {"reason": Reason.BACKOFF, "failures": 2, "due": _DUE},
+        "failed 2 times so far; tries again at 2026-01-01T12:00:00Z",
+    ),
+    (
+        {"reason": Reason.BACKOFF, "failures": 1, "due": _DUE},
+        "failed once so far; tries again at 2026-01-01T12:00:00Z",
+    ),
+    ({"reason": Reason.SCHEDULED, "due": _DUE}, "may start at 2026-01-01T12:00:00Z (startAfter)"),
+    ({"reason": Reason.SUSPENDED}, "is suspended"),
+    (
+        {"reason": Reason.AWAITING_PROOF},
+        "waits for proof that its lost attempt is dead (overlap: Forbid)",
+    ),
+    (
+        {"state": State.RUNNING, "reason": None, "worker": "w", "attempts": 3},
+        "runs on worker w, attempt 3",
+    ),
+    (
+        {"state": State.RUNNING, "reason": None, "kind": Kind.ARRAY},
+        "its jobs have not all ended",
+    ),
+    (
+        {"state": State.FAILED, "reason": Reason.TIMEOUT, "message": "too long"},
+        "Timeout: too long",
+    ),
+    ({"state": State.SKIPPED, "reason": Reason.NOT_NEEDED}, "NotNeeded"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), _STATES)
+def test_state_is_told_in_words(change: dict[str, Any], words: str) -> None:
+    assert explain(replace(_ROW, **change), []) == [words]
+
+
+def test_nothing_is_added_where_the_state_says_it_all() -> None:
+    assert explain(replace(_ROW, state=State.SUCCEEDED, reason=None), []) == []
+
+
+def test_open_upstreams_are_named_and_ended_ones_only_counted() -> None:
+    blockers = [_blocker("a", State.RUNNING), _blocker("b", None), _blocker("c", State.SUCCEEDED)]
+    assert explain(_ROW, blockers) == [
+        "waits for 2 of 3 upstreams:",
+        "  a is Running; asked for: Succeeded",
+        "  Job 'b', which is not in the store yet; asked for: Succeeded",
+    ]
+
+
+def test_element_of_an_array_is_named_by_its_index() -> None:
+    assert "  a/3 is Queued; asked for: Succeeded" in explain(
+        _ROW, [_blocker("a", State.QUEUED, 3)]
+    )
+
+
+def test_many_upstreams_are_cut_short() -> None:
+    lines = explain(_ROW, [_blocker(f"a{n}", State.QUEUED) for n in range(1000)])
+    assert lines[0] == "waits for 1,000 of 1,000 upstreams:"
+    assert (len(lines), lines[-1]) == (12, "  and 990 more")

@@ -1,0 +1,193 @@
+"""The maintainer's duties, step by step, with a clock that the test turns."""
+
+import asyncio
+import uuid
+from typing import Any
+
+import pytest
+
+from tests.scheduling.conftest import HandClock, hire, job, submit, workflow
+from workron.core import errors
+from workron.core.ids import ClaimId, JobId
+from workron.core.states import Reason, State
+from workron.scheduling.maintain import Maintainer
+from workron.store.protocol import End, Outcome, Reaped, Store
+
+
+@pytest.fixture
+def maintainer(store: Store, clock: HandClock) -> Maintainer:
+    return Maintainer(store, clock, uuid.uuid4())
+
+
+async def _settle(maintainer: Maintainer) -> None:
+    while await maintainer.step():
+        pass
+
+
+async def _claim(store: Store, root: JobId) -> tuple[Any, Any]:
+    session = await hire(store)
+    [claimed] = await store.claim(session.key, [ClaimId(uuid.uuid4())])
+    assert claimed.job >= root
+    return session, claimed
+
+
+async def _state(store: Store, root: JobId) -> tuple[State, Reason | None]:
+    row = (await store.jobs(root))[0]
+    return row.state, row.reason
+
+
+async def test_deferred_job_is_queued_when_it_is_due(
+    store: Store, maintainer: Maintainer, clock: HandClock
+) -> None:
+    root = await submit(store, job("later", startAfter="2026-01-01T01:00:00Z"))
+    await _settle(maintainer)
+    assert await _state(store, root) == (State.WAITING, Reason.SCHEDULED)
+    clock.turn(3601)
+    await _settle(maintainer)
+    assert await _state(store, root) == (State.QUEUED, None)
+
+
+async def test_skips_run_down_a_dag_to_its_end(store: Store, maintainer: Maintainer) -> None:
+    tasks = [{"name": "t0", "maxAttempts": 1}]
+    tasks += [{"name": f"t{n}", "dependsOn": [{"name": f"t{n - 1}"}]} for n in range(1, 30)]
+    root = await submit(store, workflow("chain", *tasks))
+    session, claimed = await _claim(store, root)
+    await store.complete(
+        session.key, [End(claimed.job, claimed.claim, Outcome.FAILED, Reason.EXIT_CODE)]
+    )
+    await _settle(maintainer)
+    assert await _state(store, root) == (State.FAILED, Reason.MEMBER_FAILED)
+
+
+async def test_silent_worker_is_reaped_when_it_was_seen_silent_for_a_lease(
+    store: Store, maintainer: Maintainer, clock: HandClock
+) -> None:
+    root = await submit(store, job("held"))
+    await _claim(store, root)
+    for _ in range(10):
+        await _settle(maintainer)
+        assert (await _state(store, root))[0] is State.RUNNING
+        clock.turn(1)
+    await _settle(maintainer)
+    assert (await _state(store, root))[0] is State.QUEUED
+
+
+async def test_beating_worker_is_never_reaped(
+    store: Store, maintainer: Maintainer, clock: HandClock
+) -> None:
+    root = await submit(store, job("held"))
+    session, _ = await _claim(store, root)
+    for _ in range(30):
+        await store.beat(session.key)
+        await _settle(maintainer)
+        clock.turn(1)
+    assert (await _state(store, root))[0] is State.RUNNING
+
+
+async def test_nobody_is_reaped_after_the_maintainer_itself_was_away(
+    store: Store, maintainer: Maintainer, clock: HandClock
+) -> None:
+    root = await submit(store, job("held"))
+    await _claim(store, root)
+    await _settle(maintainer)
+    clock.turn(3600)
+    await _settle(maintainer)
+    assert (await _state(store, root))[0] is State.RUNNING
+
+
+async def test_worker_of_a_short_lease_is_looked_at_more_often(
+    store: Store, maintainer: Maintainer, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await hire(store)
+    looks = await store.look()
+    short = [type(one)(one.worker, one.beats, 2.0, one.name, one.boot) for one in looks]
+    monkeypatch.setattr(store, "look", _answering(short))
+    reaped: list[Any] = []
+    monkeypatch.setattr(store, "reap", _answering_reap(reaped))
+    for _ in range(12):
+        await maintainer.step()
+        clock.turn(0.25)
+    assert reaped
+
+
+def _answering(answer: Any) -> Any:
+    async def call() -> Any:
+        return answer
+
+    return call
+
+
+def _answering_reap(reaped: list[Any]) -> Any:
+    async def call(worker: Any, *, beats: int | None) -> Any:
+        reaped.append((worker, beats))
+        return Reaped(was_reaped=True)
+
+    return call
+
+
+async def test_deadline_ends_a_job_that_waits_too_long(
+    store: Store, maintainer: Maintainer, clock: HandClock
+) -> None:
+    root = await submit(store, job("late", deadline="1m"))
+    await _settle(maintainer)
+    clock.turn(61)
+    await _settle(maintainer)
+    assert await _state(store, root) == (State.FAILED, Reason.DEADLINE_EXCEEDED)
+
+
+async def test_only_the_elected_one_works(
+    store: Store, maintainer: Maintainer, clock: HandClock
+) -> None:
+    other = Maintainer(store, clock, uuid.uuid4())
+    await maintainer.step()
+    root = await submit(store, job("later", startAfter="2026-01-01T00:00:05Z"))
+    clock.turn(6)
+    assert await other.step() == 0
+    assert (await _state(store, root))[0] is State.WAITING
+
+
+async def test_office_passes_on_when_its_holder_is_gone(
+    store: Store, maintainer: Maintainer, clock: HandClock
+) -> None:
+    other = Maintainer(store, clock, uuid.uuid4())
+    await maintainer.step()
+    clock.turn(11)
+    root = await submit(store, job("later", startAfter="2026-01-01T00:00:05Z"))
+    await _settle(other)
+    assert (await _state(store, root))[0] is State.QUEUED
+
+
+async def test_maintainer_outlives_a_store_that_is_away_and_resigns_at_the_end(
+    store: Store, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elect, elected, calls = store.elect, asyncio.Event(), []
+
+    async def away_at_first(holder: uuid.UUID, lease_seconds: float) -> bool:
+        calls.append(holder)
+        if len(calls) == 1:
+            raise errors.StoreUnreachableError("away")
+        elected.set()
+        return await elect(holder, lease_seconds)
+
+    monkeypatch.setattr(store, "elect", away_at_first)
+    monkeypatch.setattr("workron.scheduling.maintain._ROUND_SECONDS", 0.0)
+    run = asyncio.create_task(maintainer.run(store.wait_for_work))
+    await elected.wait()
+    run.cancel()
+    await asyncio.gather(run, return_exceptions=True)
+    assert await elect(uuid.uuid4(), 10.0)
+
+
+async def test_audit_that_finds_something_is_told(
+    store: Store,
+    maintainer: Maintainer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async def audit(limit: int) -> int:
+        return limit
+
+    monkeypatch.setattr(store, "audit", audit)
+    await maintainer.step()
+    said = capsys.readouterr()
+    assert "jobs wait though their upstreams have ended" in said.out + said.err

@@ -1,0 +1,112 @@
+"""Objects as clients see them: in the shape of their manifests, and readable as such."""
+
+import json
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.scheduling.conftest import hire, job, submit, workflow
+from workron.core.ids import ClaimId
+from workron.core.manifest import read
+from workron.core.model.status import JobStatus, WorkflowStatus
+from workron.core.states import Reason, State
+from workron.scheduling import get
+from workron.store.protocol import End, Outcome, RootRow, Store
+
+
+async def _root(store: Store, name: str) -> RootRow:
+    [root] = [root for root in await store.roots("default") if root.name == name]
+    return root
+
+
+async def _run(store: Store, **ends: Outcome) -> None:
+    """End each ready job by its name."""
+    session = await hire(store)
+    claimed = await store.claim(session.key, [ClaimId(uuid.uuid4()) for _ in range(10)])
+    told = [(one, ends[one.name]) for one in claimed]
+    reports = [
+        End(one.job, one.claim, outcome, _REASONS[outcome], "m", 3, output=b"o\x1b[1mut")
+        for one, outcome in told
+    ]
+    await store.complete(session.key, reports)
+
+
+_REASONS = {Outcome.SUCCEEDED: None, Outcome.FAILED: Reason.EXIT_CODE}
+
+
+async def test_waiting_job_is_shown_as_its_manifest_with_a_status(store: Store) -> None:
+    await submit(store, job("a", dependsOn=[{"name": "b"}], timeout="90s"))
+    [shown] = await get.get(store, await _root(store, "a"))
+    assert shown["spec"]["timeout"] == "1m30s"
+    assert shown["metadata"]["labels"] == {"team": "data"}
+    assert shown["status"]["phase"] == "Waiting"
+    assert [one["type"] for one in shown["status"]["conditions"]] == ["Reconciling"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "types", "phase"),
+    [
+        (Outcome.SUCCEEDED, ["Complete"], "Succeeded"),
+        (Outcome.FAILED, ["Failed", "Stalled"], "Failed"),
+    ],
+)
+async def test_ended_job_is_shown_with_conditions_that_tools_understand(
+    store: Store, outcome: Outcome, types: list[str], phase: str
+) -> None:
+    await submit(store, job("a"))
+    await _run(store, a=outcome)
+    [shown] = await get.get(store, await _root(store, "a"))
+    status = shown["status"]
+    assert (status["phase"], status["exitCode"], status["attempts"]) == (phase, 3, 1)
+    assert [one["type"] for one in status["conditions"]] == types
+    assert status["outputTail"] == "out"
+
+
+async def test_workflow_is_shown_with_its_counts_and_first_failures(store: Store) -> None:
+    await submit(store, workflow("w", {"name": "a"}, {"name": "many", "count": 2}))
+    await _run(store, a=Outcome.SUCCEEDED, many=Outcome.FAILED)
+    while await store.settle(100):
+        pass
+    status = (await get.get(store, await _root(store, "w")))[0]["status"]
+    assert status["jobs"]["total"] == 3
+    assert (status["jobs"]["succeeded"], status["jobs"]["failed"]) == (1, 2)
+    assert [(one["name"], one["index"]) for one in status["firstFailures"]] == [
+        ("many", 0), ("many", 1),
+    ]  # fmt: skip
+
+
+async def test_jobs_of_a_workflow_have_names_labels_and_lasting_uids(store: Store) -> None:
+    await submit(store, workflow("w", {"name": "a"}, {"name": "many", "items": ["x"]}))
+    root = await _root(store, "w")
+    first, again = await get.get(store, root), await get.get(store, root)
+    assert [one["metadata"]["name"] for one in first] == ["w", "w.a", "w.many.0"]
+    assert first[2]["metadata"]["labels"] == {
+        "workron.dev/workflow": "w", "workron.dev/task": "many", "workron.dev/index": "0",
+    }  # fmt: skip
+    uids = [one["metadata"]["uid"] for one in first]
+    assert uids == [one["metadata"]["uid"] for one in again]
+    assert len(set(uids)) == 3
+
+
+async def test_what_is_shown_can_be_submitted_again(store: Store) -> None:
+    await submit(store, workflow("w", {"name": "a"}, {"name": "many", "items": ["x", "y"]}))
+    await submit(store, job("j", backoff={"initial": "2s"}))
+    objects: list[Any] = []
+    for name in ("w", "j"):
+        objects += await get.get(store, await _root(store, name))
+    text = "---\n".join(json.dumps(one) + "\n" for one in objects)
+    manifests = read.read([read.Source("all", text.encode())])
+    assert [one.resource.metadata.name for one in manifests] == [
+        "w", "w.a", "w.many.0", "w.many.1", "j",
+    ]  # fmt: skip
+
+
+async def test_every_status_is_one_that_the_models_know(store: Store) -> None:
+    await submit(store, workflow("w", {"name": "a"}))
+    flow, task = await get.get(store, await _root(store, "w"))
+    assert WorkflowStatus.parse(flow["status"]).phase is State.WAITING
+    assert JobStatus.parse(task["status"]).phase is State.QUEUED
+    created = datetime.fromisoformat(task["metadata"]["creationTimestamp"])
+    assert created == datetime(2026, 1, 1, tzinfo=UTC)

@@ -1,0 +1,76 @@
+"""From manifests to acknowledged roots."""
+
+import random
+
+import pytest
+
+from workron.core import errors
+from workron.core.manifest import read
+from workron.core.manifest.read import Manifest
+from workron.core.states import State
+from workron.scheduling import submit
+from workron.store.protocol import Store
+
+_JOB = "apiVersion: workron.dev/v1alpha1\nkind: Job\nmetadata: {{name: {}}}\nspec: {}\n"
+_FLOW = "apiVersion: workron.dev/v1alpha1\nkind: Workflow\nmetadata: {{name: {}}}\nspec: {}\n"
+_POOL = "apiVersion: workron.dev/v1alpha1\nkind: WorkerPool\nmetadata: {name: big}\n"
+
+
+def _manifests(*texts: str) -> list[Manifest]:
+    return read.read([read.Source("a.yaml", "---\n".join(texts).encode())])
+
+
+def _plan(*texts: str) -> submit.Request:
+    return submit.plan(_manifests(*texts), random.Random())
+
+
+async def test_roots_are_acknowledged_in_the_order_of_the_files(store: Store) -> None:
+    request = _plan(_JOB.format("b", "{command: x}"), _POOL, _JOB.format("a", "{command: x}"))
+    answers = await submit.submit(store, request)
+    assert [(one.identity.name, one.is_new) for one in answers] == [("b", True), ("a", True)]
+
+
+async def test_same_content_again_is_acknowledged_as_the_run_that_is_there(store: Store) -> None:
+    text = _JOB.format("a", "{command: x}")
+    [first] = await submit.submit(store, _plan(text))
+    [second] = await submit.submit(store, _plan(text))
+    assert (second.root, second.is_new) == (first.root, False)
+
+
+async def test_every_submission_of_a_generated_name_is_a_run_of_its_own(store: Store) -> None:
+    text = _JOB.format("a", "{command: x}").replace("name:", "generateName:")
+    names = {(await submit.submit(store, _plan(text)))[0].identity.name for _ in range(3)}
+    assert len(names) == 3
+
+
+async def test_manifest_that_says_cancel_is_cancelled(store: Store) -> None:
+    request = _plan(_JOB.format("a", "{command: x, cancel: true}"))
+    [one] = await submit.submit(store, request)
+    assert (await store.jobs(one.root))[0].state is State.CANCELLED
+
+
+async def test_pools_of_the_files_and_of_the_commands_are_known() -> None:
+    request = _plan(
+        _POOL,
+        _JOB.format("a", "{command: x, pool: gpu}"),
+        _FLOW.format("f", "{tasks: [{name: a, command: x}, {name: b, pool: io, command: x}]}"),
+    )
+    assert request.pools == {("default", "big")}
+    assert request.wanted_pools == {("default", name) for name in ("gpu", "default", "io")}
+
+
+def test_every_workflow_that_is_no_dag_is_named_with_its_place() -> None:
+    cycle = "{tasks: [{name: a, command: x, dependsOn: [{name: a}]}]}"
+    with pytest.raises(errors.ManifestError) as refused:
+        _plan(_FLOW.format("f", cycle), _JOB.format("ok", "{command: x}"), _FLOW.format("g", cycle))
+    assert [problem.split(":")[:2] for problem in refused.value.problems] == [
+        ["a.yaml", "1"], ["a.yaml", "11"],
+    ]  # fmt: skip
+
+
+async def test_nothing_is_stored_when_one_of_all_is_refused(store: Store) -> None:
+    await submit.submit(store, _plan(_JOB.format("taken", "{command: x}")))
+    both = _plan(_JOB.format("new", "{command: x}"), _JOB.format("taken", "{command: other}"))
+    with pytest.raises(errors.NameTakenError):
+        await submit.submit(store, both)
+    assert [root.name for root in await store.roots("default")] == ["taken"]

@@ -1,0 +1,90 @@
+"""The small use cases: wait, cancel, reap on proof, and loose ends."""
+
+import asyncio
+import uuid
+
+import pytest
+
+from tests.scheduling.conftest import hire, job, submit, workflow
+from workron.core import errors
+from workron.core.ids import ClaimId
+from workron.core.plan import Kind
+from workron.core.states import State
+from workron.scheduling import cancel, loose_ends, reap, wait
+from workron.store.protocol import Sighting, Store
+
+
+async def test_wait_answers_when_the_last_of_all_has_ended(store: Store) -> None:
+    roots = [await submit(store, job(name)) for name in ("a", "b")]
+    waiting = asyncio.create_task(wait.wait(store, roots))
+    await store.cancel(roots[0])
+    assert not waiting.done()
+    await store.cancel(roots[1])
+    assert [row.state for row in await waiting] == [State.CANCELLED, State.CANCELLED]
+
+
+async def test_wait_for_what_has_ended_answers_at_once(store: Store) -> None:
+    root = await submit(store, job("a"))
+    await store.cancel(root)
+    [row] = await wait.wait(store, [root])
+    assert row.state is State.CANCELLED
+
+
+async def test_wait_for_a_workflow_waits_for_its_own_end(store: Store) -> None:
+    root = await submit(store, workflow("w", {"name": "a"}))
+    await store.cancel(root)
+    while await store.settle(10):
+        pass
+    [row] = await wait.wait(store, [root])
+    assert (row.kind, row.state) == (Kind.WORKFLOW, State.CANCELLED)
+
+
+async def test_cancel_of_what_has_ended_is_refused_in_words(store: Store) -> None:
+    await submit(store, job("a"))
+    [root] = await store.roots()
+    await cancel.cancel(store, root)
+    with pytest.raises(errors.StateError, match="Job 'a' has ended; it cannot be cancelled"):
+        await cancel.cancel(store, root)
+
+
+async def test_claims_of_a_worker_that_is_proven_dead_are_taken_back_at_once(
+    store: Store,
+) -> None:
+    root = await submit(store, job("a"))
+    dead, _ = await hire(store, "dead"), await hire(store, "alive")
+    await store.claim(dead.key, [ClaimId(uuid.uuid4())])
+
+    async def is_dead(worker: Sighting) -> bool:
+        return worker.name == "dead"
+
+    assert [one.name for one in await reap.reap_proven(store, is_dead)] == ["dead"]
+    assert (await store.jobs(root))[0].state is State.QUEUED
+    assert [one.name for one in await store.look()] == ["alive"]
+
+
+def test_upstream_in_another_file_of_the_same_request_is_no_loose_end() -> None:
+    plans = [job("a", dependsOn=[{"name": "b"}]), job("b")]
+    assert list(loose_ends.missing(plans)) == []
+    loose_ends.refuse(plans)
+
+
+def test_upstream_of_another_kind_is_a_loose_end() -> None:
+    plans = [job("a", dependsOn=[{"name": "b", "kind": "Workflow"}]), job("b")]
+    [missing] = loose_ends.missing(plans)
+    assert (missing.downstream.name, missing.kind, missing.name) == ("a", Kind.WORKFLOW, "b")
+
+
+def test_every_loose_end_is_named_in_one_error() -> None:
+    plans = [job("a", dependsOn=[{"name": "x"}]), job("s", suspend=True)]
+    with pytest.raises(errors.InputError) as refused:
+        loose_ends.refuse(plans)
+    assert str(refused.value).count("\n") == 1
+
+
+async def test_upstream_that_is_in_the_store_is_not_told(store: Store) -> None:
+    await submit(store, job("there"))
+    plans = [job("a", dependsOn=[{"name": "there"}, {"name": "absent"}]), job("s", suspend=True)]
+    assert await loose_ends.told(store, plans) == [
+        "a waits for Job 'absent', which is not in the store yet",
+        "s is suspended and waits until somebody resumes it",
+    ]

@@ -1,0 +1,191 @@
+"""A database with a million finished and a million waiting jobs, and what each verb touches in it.
+
+What a call touches is counted by the server, within the call's transaction: how often each table
+was read from end to end and each index was searched, and how many rows and blocks that took. So
+the plans that are held to account are those that the real functions run with, their settings and
+all, in a new session as in one that was warmed while the tables were empty.
+"""
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.worker import end_of, mint
+from tests.store.postgres.stage import Hand, Stage
+
+FINISHED = 1_000_000
+WAITING = 1_000_000
+LATER = 100_000
+
+# Before a session is warmed: whatever touches a table's definition has it plan anew.
+_PREPARE = """
+    DO $$
+    DECLARE _name text;
+    BEGIN
+        FOR _name IN SELECT oid::regclass FROM pg_class
+            WHERE relnamespace = 'workron'::regnamespace AND relkind = 'r'
+        LOOP
+            EXECUTE format('ALTER TABLE %s SET UNLOGGED, SET (autovacuum_enabled = off)', _name);
+        END LOOP;
+    END $$;
+"""
+# In order of their ids: finished, waiting, ready and deferred jobs, a hundred to a root; some of the
+# finished ones run, which no verb minds, on a hundred workers. Each ready job and each of some finished ones has ten downstreams; all other edges are between waiting jobs.
+_LOAD = f"""
+    CREATE TABLE crowd AS
+    SELECT 1000 AS first, 1000 + {FINISHED} AS waiting, 1000 + {FINISHED + WAITING} AS ready,
+           6000 + {FINISHED + WAITING} AS deferred, 6000 + {FINISHED + WAITING + LATER} AS last;
+
+    INSERT INTO workron.spec SELECT i, '{{}}' FROM crowd, generate_series(first, last, 100) i;
+    INSERT INTO workron.root
+    SELECT i, i + 99, gen_random_uuid(), 'crowd', 'Job', 'root' || i, '', now(), '{{}}'
+    FROM crowd, generate_series(first, last, 100) i;
+    INSERT INTO workron.name
+    SELECT 'crowd', 'Job', 'root' || i, i FROM crowd, generate_series(first, last, 100) i;
+    INSERT INTO workron.job (id, root, kind, spec, name, pool, priority, feeds_inputs, max_losses,
+                             needs_proof)
+    SELECT i, i / 100 * 100, 'Job', i / 100 * 100, 'job', pool.id, 0, true, 5, false
+    FROM workron.pool, crowd, generate_series(first, last - 1) i;
+
+    INSERT INTO workron.done (job, state, exit_code, finished_at, attempts, failures, losses)
+    SELECT i, 'Succeeded', 0, now(), 1, 0, 0 FROM crowd, generate_series(first, waiting - 1) i;
+    INSERT INTO workron.attempt
+    SELECT i, 1, gen_random_uuid(), 'Succeeded', NULL, 0, 'worker', now(), now()
+    FROM crowd, generate_series(waiting - {LATER}, waiting - 1) i;
+    INSERT INTO workron.unsettled SELECT i FROM crowd, generate_series(first, first + 999) i;
+    INSERT INTO workron.waiting (job, remaining, wide, priority)
+    SELECT i, 2, false, 0 FROM crowd, generate_series(waiting, ready - 1) i;
+    INSERT INTO workron.edge
+    SELECT CASE WHEN n < 50000 THEN ready + n / 10 WHEN n < 60000 THEN first + (n - 50000) / 10
+           ELSE waiting + n / 10 END, waiting + n, 'Succeeded'
+    FROM crowd, generate_series(0, {WAITING} - 1) n;
+    INSERT INTO workron.unbound
+    SELECT waiting + n, 'crowd', 'Job', 'never' || n, 'Succeeded'
+    FROM crowd, generate_series(0, {LATER} - 1) n;
+    INSERT INTO workron.ready (job, pool, priority)
+    SELECT i, pool.id, i % 3 FROM workron.pool, crowd, generate_series(ready, deferred - 1) i;
+    INSERT INTO workron.running
+    SELECT first + n, -n % 100, gen_random_uuid(), pool.id, 0, 1, 0, 0, 0, false, NULL, now()
+    FROM workron.pool, crowd, generate_series(0, {LATER} / 5 - 1) n;
+    INSERT INTO workron.deferred (job, due, reason, pool, priority)
+    SELECT i, now() + (i - deferred - 1000) * interval '1 second', 'Backoff', pool.id, 0
+    FROM workron.pool, crowd, generate_series(deferred, last - 1) i;
+    INSERT INTO workron.deadline
+    SELECT i, now() + (i - deferred - 1000) * interval '1 second'
+    FROM crowd, generate_series(deferred, last - 1) i;
+"""
+_COUNTERS = """
+    SELECT relname, relkind::text, pg_stat_get_xact_numscans(oid),
+           pg_stat_get_xact_tuples_returned(oid), pg_stat_get_xact_blocks_fetched(oid)
+    FROM pg_class WHERE relnamespace = 'workron'::regnamespace AND relkind IN ('r', 'i')
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Toll:
+    """What a call touched."""
+
+    read_through: frozenset[str]
+    """Tables that were read from end to end."""
+    searched: frozenset[str]
+    """Indexes that were searched."""
+    rows: int
+    """Rows and index entries that were looked at."""
+    blocks: int
+
+
+Tolls = Mapping[tuple[str, str], Toll]
+
+
+async def _counters(hand: Hand) -> dict[tuple[str, str], tuple[int, int, int]]:
+    rows = await hand.store.connection.fetch(_COUNTERS)
+    return {(name, kind): (scans, seen, blocks) for name, kind, scans, seen, blocks in rows}
+
+
+async def _toll(hand: Hand, call: Callable[[], Awaitable[Any]]) -> tuple[Any, Toll]:
+    before = await _counters(hand)
+    answer = await call()
+    spent = {
+        key: tuple(map(int.__sub__, after, before[key]))
+        for key, after in (await _counters(hand)).items()
+    }
+    scanned = {key for key, (scans, _, _) in spent.items() if scans}
+    return answer, Toll(
+        frozenset(name for name, kind in scanned if kind == "r"),
+        frozenset(name for name, kind in scanned if kind == "i"),
+        sum(rows for _, rows, _ in spent.values()),
+        sum(blocks for _, _, blocks in spent.values()),
+    )
+
+
+async def _spend(hand: Hand, root: Any) -> dict[str, Toll]:
+    """Call each verb once, with what the one before left, and take it all back."""
+    store, key = hand.store, hand.session.key
+    tolls: dict[str, Toll] = {}
+
+    async def note(verb: str, call: Callable[[], Awaitable[Any]]) -> Any:
+        answer, tolls[verb] = await _toll(hand, call)
+        return answer
+
+    await hand.begin()
+    claimed = await note("claim", lambda: store.claim(key, mint(10)))
+    ends = [end_of(one, result=1, output=b"text") for one in claimed]
+    again = (await note("complete", lambda: store.complete(key, ends, mint(10)))).claimed
+    ids = [one.claim for one in again]
+    await note("report late", lambda: store.complete(key, ends))
+    await note("beat", lambda: store.beat(key))
+    if ids:
+        await note("append_output", lambda: store.append_output(key, ids[0], 0, b"text"))
+    await note("release", lambda: store.release(key, ids[:5]))
+    await note("release late", lambda: store.release(key, ids[:5] + mint(5)))
+    await note("promote", lambda: store.promote(100))
+    await note("expire", lambda: store.expire(100))
+    await note("settle", lambda: store.settle(100))
+    await note("look", store.look)
+    await note("submit", lambda: store.submit([_plan()]))
+    await note("cancel", lambda: store.cancel(root))
+    for reader in (store.jobs, store.progress, store.edges, store.specs, store.attempts):
+        await note(reader.__name__, partial(reader, root))
+    for reader in (store.blockers, store.output, store.result):
+        await note(reader.__name__, partial(reader, root))
+    await note("find", lambda: store.find("crowd", plans.Kind.JOB, "root1000"))
+    await note("reap", lambda: store.reap(hand.session.worker, beats=1))
+    await note("audit", lambda: store.audit(1000))
+    await hand.store.rollback()
+    return tolls
+
+
+def _plan() -> plans.Plan:
+    about = {"namespace": "crowd"}
+    upstreams = [plans.outside("root1000"), plans.outside("root2000900")]
+    return plans.dag("flow", about, a=plans.task(outside=upstreams), b=plans.task("a"))
+
+
+async def measured(dsn: str) -> Tolls:
+    """Fill a fresh database, and call each verb in sessions of three kinds."""
+    stage = Stage(dsn)
+    await stage.raise_curtain()
+    try:
+        await stage.sql.execute(_PREPARE)
+        warmed = await stage.worker("warmed")
+        for _ in range(10):
+            await _spend(warmed, 0)
+        await stage.sql.execute(_LOAD)
+        root = await stage.sql.fetchval("SELECT waiting + 200 FROM crowd")
+        sessions = {"warmed": warmed, "not analyzed": await stage.worker("new")}
+        tolls = {kind: await _spend(hand, root) for kind, hand in sessions.items()}
+        await stage.sql.execute("ANALYZE")
+        tolls["analyzed"] = await _spend(await stage.worker("later"), root)
+    finally:
+        await stage.close()
+    return {(kind, verb): toll for kind, by in tolls.items() for verb, toll in by.items()}
+
+
+if __name__ == "__main__":
+    import sys
+
+    for (kind, verb), toll in asyncio.run(measured(sys.argv[1])).items():
+        print(kind, verb, toll)

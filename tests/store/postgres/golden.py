@@ -1,0 +1,92 @@
+"""The schema as text, read from the catalogue: what `migrate` really made, to be reviewed and kept.
+
+`python -m tests.store.postgres.golden`, from the top of the repository, writes
+`golden_schema.txt` anew from an embedded server; the test beside it compares. Function bodies are
+not part of it: they are files already, and are installed again whenever they change.
+"""
+
+import asyncio
+import pathlib
+from itertools import groupby
+
+import asyncpg
+
+from tests import postgres_server
+from workron.store import postgres
+
+FILE = pathlib.Path(__file__).with_name("golden_schema.txt")
+
+_COLUMNS = """
+    SELECT c.relname AS relation, a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
+        || CASE WHEN a.attnotnull THEN ' not null' ELSE '' END
+        || CASE WHEN a.attidentity = 'a' THEN ' identity' ELSE '' END
+        || coalesce(' default ' || pg_get_expr(d.adbin, d.adrelid), '') AS line
+    FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+    LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+    WHERE c.relnamespace = 'workron'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+      AND NOT a.attisdropped
+    ORDER BY c.relname, a.attnum
+"""
+_ABOUT_TABLES = """
+    SELECT c.relname AS relation, about.line
+    FROM pg_class c CROSS JOIN LATERAL (
+        SELECT 1 AS rank, format('with (%s)', array_to_string(c.reloptions, ', ')) AS line
+        WHERE c.reloptions IS NOT NULL
+        UNION ALL
+        SELECT 2, format('constraint %s %s', k.conname, pg_get_constraintdef(k.oid))
+        -- From version 18 on, columns that are not null have a row here too.
+        FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype <> 'n'
+        UNION ALL
+        SELECT 3, 'index ' || i.relname || regexp_replace(pg_get_indexdef(i.oid), '^.* USING', ' USING')
+        FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
+        WHERE x.indrelid = c.oid AND NOT EXISTS (
+            SELECT 1 FROM pg_constraint k WHERE k.conindid = x.indexrelid)
+    ) about
+    WHERE c.relnamespace = 'workron'::regnamespace AND c.relkind IN ('r', 'p')
+    ORDER BY c.relname, about.rank, about.line COLLATE "C"
+"""
+_FUNCTIONS = """
+    SELECT format('function %s(%s)', p.proname, pg_get_function_identity_arguments(p.oid)) AS name,
+           ARRAY['returns ' || pg_get_function_result(p.oid),
+                 l.lanname || ' ' || CASE p.provolatile
+                     WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END
+                 || CASE WHEN p.prosecdef THEN ' security definer' ELSE '' END]
+           || coalesce((SELECT array_agg('set ' || s ORDER BY s) FROM unnest(p.proconfig) s), '{}')
+           || CASE WHEN p.proacl IS NULL OR EXISTS (
+                  SELECT 1 FROM aclexplode(p.proacl) a WHERE a.grantee = 0)
+              THEN ARRAY['executable by everybody'] ELSE '{}' END AS lines
+    FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+    WHERE p.pronamespace = 'workron'::regnamespace
+    ORDER BY p.proname, 1 COLLATE "C"
+"""
+
+
+async def dump(connection: asyncpg.Connection) -> str:
+    """Write down what the schema is, the same on every version of PostgreSQL."""
+    about: dict[str, list[str]] = {}
+    for row in await connection.fetch(_ABOUT_TABLES):
+        about.setdefault(row["relation"], []).append(row["line"])
+    blocks = []
+    columns = await connection.fetch(_COLUMNS)
+    for table, rows in groupby(columns, key=lambda row: row["relation"]):
+        lines = [row["line"] for row in rows] + about.get(table, [])
+        blocks.append(_block(f"table {table}", lines))
+    for row in await connection.fetch(_FUNCTIONS):
+        blocks.append(_block(row["name"], row["lines"]))
+    return "\n".join(blocks)
+
+
+def _block(title: str, lines: list[str]) -> str:
+    return "".join([f"{title}\n", *(f"    {line}\n" for line in lines)])
+
+
+async def _write(dsn: str) -> None:
+    await postgres.migrate(dsn)
+    connection = await asyncpg.connect(dsn)
+    FILE.write_text(await dump(connection))
+    await connection.close()
+
+
+if __name__ == "__main__":
+    with postgres_server.running() as fresh:
+        asyncio.run(_write(fresh))

@@ -1,0 +1,100 @@
+"""No verb reads more because more has ended or waits: a million of each stand by."""
+
+import asyncio
+import secrets
+from collections.abc import Iterator
+from urllib import parse
+
+import asyncpg
+import pytest
+
+from tests.store.postgres import crowd
+from tests.store.postgres.crowd import Toll, Tolls
+
+# Making two million jobs takes longer than a test may.
+pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("crowd")]
+
+_SESSIONS = ["warmed", "not analyzed", "analyzed"]
+_CROWDED = {
+    *("job", "root", "name", "spec", "edge", "waiting", "ready", "deferred", "deadline", "done"),
+    *("running", "attempt", "unsettled", "unbound"),
+}
+# How many rows a verb may look at, how many blocks it may open, and what it must have searched.
+# `complete` tells of ten ends a hundred downstreams, `settle` of a hundred ends a thousand.
+_BOUNDS: dict[str, tuple[int, int, set[str]]] = {
+    "claim": (200, 600, {"ready_walk", "ready_pkey", "worker_session_key"}),
+    "complete": (2_000, 6_000, {"ready_walk", "waiting_pkey", "edge_pkey", "done_pkey"}),
+    "report late": (100, 200, {"attempt_pkey"}),
+    "release": (150, 300, {"running_pkey"}),
+    "release late": (100, 200, {"attempt_released"}),
+    "append_output": (50, 50, {"output_pkey"}),
+    "beat": (100, 50, {"worker_session_key", "running_worker"}),
+    "promote": (500, 3_000, {"deferred_due", "deferred_pkey"}),
+    "expire": (2_000, 5_000, {"deadline_due", "ready_pkey", "deferred_pkey", "waiting_pkey"}),
+    "settle": (20_000, 50_000, {"unsettled_pkey", "edge_pkey", "waiting_pkey"}),
+    "look": (50, 20, set()),
+    "submit": (200, 600, {"name_pkey", "root_uid_key", "unbound_pkey", "unbound_child"}),
+    "cancel": (2_000, 6_000, {"waiting_pkey", "unbound_child"}),
+    "reap": (200, 400, {"worker_pkey", "running_worker"}),
+    "audit": (6_000, 15_000, {"unbound_child"}),
+    "find": (20, 40, {"name_pkey"}),
+    "jobs": (1_000, 300, {"job_pkey", "done_pkey", "waiting_pkey", "ready_pkey"}),
+    "progress": (1_000, 1_000, {"done_pkey", "waiting_pkey", "ready_pkey"}),
+    "specs": (500, 1_000, {"job_pkey"}),
+    "edges": (500, 200, {"edge_child"}),
+    "attempts": (50, 50, {"attempt_pkey"}),
+    "blockers": (500, 200, {"edge_child", "unbound_child"}),
+    "output": (50, 50, set()),
+    "result": (50, 50, set()),
+}
+
+
+@pytest.fixture(scope="module")
+def tolls(postgres_dsn: str, migrated_template: str) -> Iterator[Tolls]:
+    name = f"workron_crowd_{secrets.token_hex(6)}"
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        runner.run(_execute(postgres_dsn, f"CREATE DATABASE {name} TEMPLATE {migrated_template}"))
+        try:
+            crowded = parse.urlsplit(postgres_dsn)._replace(path=f"/{name}").geturl()
+            yield runner.run(crowd.measured(crowded))
+        finally:
+            runner.run(_execute(postgres_dsn, f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+async def _execute(dsn: str, statement: str) -> None:
+    connection = await asyncpg.connect(dsn)
+    await connection.execute(statement)
+    await connection.close()
+
+
+@pytest.fixture(params=_SESSIONS)
+def session(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=_BOUNDS)
+def verb(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def toll(tolls: Tolls, session: str, verb: str) -> Toll:
+    return tolls[session, verb]
+
+
+def test_verb_reads_no_crowded_table_from_end_to_end(toll: Toll) -> None:
+    assert not toll.read_through & _CROWDED
+
+
+def test_verb_touches_no_more_than_its_bounds(toll: Toll, verb: str) -> None:
+    rows, blocks, _ = _BOUNDS[verb]
+    assert toll.rows <= rows
+    assert toll.blocks <= blocks
+
+
+def test_verb_searches_the_indexes_that_are_made_for_it(toll: Toll, verb: str) -> None:
+    assert toll.searched >= _BOUNDS[verb][2]
+
+
+def test_every_verb_has_bounds(tolls: Tolls) -> None:
+    assert set(tolls) == {(session, verb) for session in _SESSIONS for verb in _BOUNDS}
