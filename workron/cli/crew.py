@@ -69,7 +69,10 @@ class Crew:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
-            self._executor.close()
+
+    def close(self) -> None:
+        """Leave nothing behind on this machine."""
+        self._executor.close()
 
     @property
     def running(self) -> int:

@@ -119,9 +119,10 @@ async def _perform(
             output_dir.expect(root, await store.jobs(root.root))
     boot = ids.mint_uuid(system.RNG)
     crew = Crew(store, boot, settings.slots, output_dir.listener if output_dir else None)
-    await crew.hire(sorted(request.wanted_pools))
-    with await _view(store, roots, settings.console) as view:
-        return await perform(store, roots, crew, boot=boot, view=view)
+    with contextlib.closing(crew):
+        await crew.hire(sorted(request.wanted_pools))
+        with await _view(store, roots, settings.console) as view:
+            return await perform(store, roots, crew, boot=boot, view=view)
 
 
 async def _view(

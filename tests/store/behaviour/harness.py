@@ -5,6 +5,7 @@ what must hold after any scenario.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -146,12 +147,12 @@ class Harness:
         shown = {key: count for key, count in (await self.store.queue()).items() if count}
         assert shown == queued
 
-    async def _check_progress(self, root: JobId, rows: list[JobRow]) -> None:
+    async def _check_progress(self, root: JobId, rows: Sequence[JobRow]) -> None:
         progress = await self.store.progress(root)
         shown = {state: count for state, count in progress.counts.items() if count}
         assert shown == Counter(row.state for row in rows if row.kind is Kind.JOB)
 
-    def _hold_ends_against_earlier_ones(self, rows: list[JobRow]) -> None:
+    def _hold_ends_against_earlier_ones(self, rows: Sequence[JobRow]) -> None:
         for row in rows:
             if row.state in ENDS:
                 assert self._ended.setdefault(row.job, row) == row, "an end has changed"
@@ -159,7 +160,7 @@ class Harness:
                 assert row.job not in self._ended, "an end was taken back"
 
 
-def _check_rows(root: protocol.RootRow, rows: list[JobRow]) -> None:
+def _check_rows(root: protocol.RootRow, rows: Sequence[JobRow]) -> None:
     assert [row.job for row in rows] == list(range(root.root, root.last + 1))
     for row in rows:
         assert row.root == root.root

@@ -57,7 +57,7 @@ def task(*names: str, count: int | None = None, each: bool = False, **about: Any
     return Task(needs, len(items) or count, items, each, outside, Terms(**about))
 
 
-def dag(name: str = "flow", about: Mapping[str, Any] | None = None, **tasks: Task) -> Plan:
+def dag(name: str = "flow", about: Mapping[str, Any] | None = None, /, **tasks: Task) -> Plan:
     """Plan a workflow. `about` is as for `job`."""
     terms, identity, rest = _sort(about or {})
     layout = _Layout(name, tasks, Terms(**terms))

@@ -9,6 +9,7 @@ from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import Worker
 from workron.core.ids import JobId
+from workron.core.plan import Plan
 from workron.core.verdict import Condition
 from workron.store.protocol import Outcome
 
@@ -93,7 +94,7 @@ async def test_job_is_decided_by_a_root_that_ends_later(
     assert await harness.stand(root) == ("Succeeded" if fate == GO else fate)
 
 
-def _ending(end: str, when: Condition) -> plans.Plan:
+def _ending(end: str, when: Condition) -> Plan:
     """Plan a chain `first -> up -> down`, in which `up` ends so when `first` succeeds."""
     cause = {"Skipped/NotNeeded": FAILED}.get(end, SUCCEEDED)
     return plans.dag(first=task(), up=task(when={"first": cause}), down=task(when={"up": when}))
@@ -145,7 +146,7 @@ WHENS = list(itertools.product([SUCCEEDED, FAILED, FINISHED], repeat=2))
 OUTCOMES = list(itertools.product([Outcome.SUCCEEDED, Outcome.FAILED], repeat=2))
 
 
-@pytest.mark.parametrize("whens", WHENS, ids=lambda whens: "-".join(whens))
+@pytest.mark.parametrize("whens", WHENS, ids="-".join)
 async def test_order_of_the_ends_does_not_matter(
     harness: Harness, worker: Worker, whens: tuple[Condition, Condition]
 ) -> None:

@@ -9,12 +9,12 @@ from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import Worker
 from workron.core import errors
-from workron.core.plan import Kind
+from workron.core.plan import Kind, Plan
 from workron.core.verdict import Condition
 from workron.store.protocol import Outcome
 
 
-def _down(*names: str, name: str = "down") -> plans.Plan:
+def _down(*names: str, name: str = "down") -> Plan:
     return plans.job(name, outside=[plans.outside(up) for up in names])
 
 
@@ -80,7 +80,7 @@ async def test_all_of_several_roots_are_waited_for(harness: Harness, worker: Wor
 
 @pytest.mark.parametrize("is_upstream_first", [True, False])
 async def test_roots_of_one_call_bind_to_each_other(
-    harness: Harness, worker: Worker, is_upstream_first: bool
+    harness: Harness, worker: Worker, *, is_upstream_first: bool
 ) -> None:
     wanted = [plans.job("up"), _down("up")]
     if not is_upstream_first:

@@ -24,9 +24,7 @@ ROUNDS = 20
 
 async def _workers(harness: Harness, count: int, stores: int) -> list[Worker]:
     opened = [await harness.another() for _ in range(stores)]
-    return [
-        await harness.worker(f"w{i}", store=opened[i % len(opened)]) for i in range(count)
-    ]
+    return [await harness.worker(f"w{i}", store=opened[i % len(opened)]) for i in range(count)]
 
 
 async def _drain(worker: Worker, batch: int) -> list[JobId]:
@@ -114,7 +112,10 @@ async def test_claim_and_reap_leave_no_claim_without_a_worker(harness: Harness) 
         )
         assert isinstance(reaped, protocol.Reaped)
         assert reaped.was_reaped
-        assert isinstance(claimed, errors.SessionError) or len(claimed) == 3
+        if isinstance(claimed, BaseException):
+            assert isinstance(claimed, errors.SessionError)
+        else:
+            assert len(claimed) == 3
         assert await harness.counts(root) == {"Queued": 3}
         assert await other.reap_orphans(10) == 0
         await harness.store.cancel(root)
@@ -189,7 +190,7 @@ async def test_downstream_binds_when_both_are_submitted_at_once(
 
 
 async def test_cycle_is_never_closed_when_both_halves_are_submitted_at_once(
-    harness: Harness, worker: Worker
+    harness: Harness,
 ) -> None:
     other = await harness.another()
     for number in range(ROUNDS):
@@ -294,9 +295,7 @@ async def test_end_counts_once_when_it_is_repeated_while_it_runs(
     for number in range(ROUNDS):
         root = await harness.submit(plans.dag(f"flow{number}", a=task(), b=task("a")))
         ends = [end_of(await worker.claim_one())]
-        done = await asyncio.gather(
-            worker.store.complete(key, ends), other.complete(key, ends)
-        )
+        done = await asyncio.gather(worker.store.complete(key, ends), other.complete(key, ends))
         answers = sorted(answer for completed in done for answer in completed.answers)
         assert answers == [Answer.ACCEPTED, Answer.ALREADY]
         assert len(await harness.store.attempts(root)) == 1

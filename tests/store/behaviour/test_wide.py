@@ -8,7 +8,7 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import MANY, Worker, end_of, mint
-from workron.core.plan import WIDE
+from workron.core.plan import WIDE, Plan
 from workron.store.protocol import Outcome
 
 WIDTH = 10_000
@@ -129,7 +129,7 @@ async def test_wide_workflow_is_cancelled_in_bounded_steps(
     assert await harness.stand(root) == "Cancelled"
 
 
-def _without_inputs(plan: plans.Plan) -> plans.Plan:
+def _without_inputs(plan: Plan) -> Plan:
     nodes = [dataclasses.replace(node, feeds_inputs=False) for node in plan.nodes]
     return dataclasses.replace(plan, nodes=nodes)
 

@@ -63,9 +63,7 @@ async def test_draining_worker_ends_what_it_has_and_claims_no_more(
     assert await harness.counts(root) == {"Succeeded": 1, "Queued": 1}
 
 
-async def test_worker_that_is_not_there_cannot_be_drained(
-    harness: Harness, worker: Worker
-) -> None:
+async def test_worker_that_is_not_there_cannot_be_drained(harness: Harness, worker: Worker) -> None:
     await harness.reap(worker)
     assert not await harness.store.drain(worker.session.worker)
 

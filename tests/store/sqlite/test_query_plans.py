@@ -13,6 +13,7 @@ _HOT = [
     for file in (
         *("session", "beat", "claim", "complete", "give_back", "end_claims", "place"),
         *("settle_ends", "leave_places", "release", "append_output", "submit"),
+        *("jobs", "specs", "edges", "attempts", "result"),
     )
     for name in statements.of_file(file)
 ]

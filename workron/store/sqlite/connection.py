@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import sqlite3
+import time
 from typing import TYPE_CHECKING, Final
 
 from workron.core import errors, verdict
@@ -24,6 +25,7 @@ APPLICATION_ID: Final = 0x574B524E
 
 _OLDEST: Final = (3, 34)
 _CACHED_STATEMENTS: Final = 512
+_PAUSE_SECONDS: Final = 0.002
 
 
 def open_memory() -> sqlite3.Connection:
@@ -51,6 +53,32 @@ def open_reader(path: Path) -> sqlite3.Connection:
     connection = _open(str(path))
     connection.execute("PRAGMA query_only = ON")
     return connection
+
+
+def begin(connection: sqlite3.Connection, how: str) -> None:
+    """Begin a transaction, waiting while another process writes.
+
+    SQLite's own wait sleeps ever longer, up to 100 ms, and can miss every short gap that busy
+    writers leave; asking often gets everybody in.
+    """
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        _begin(connection, how, tries_left=int(BUSY_SECONDS / _PAUSE_SECONDS))
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+
+
+def _begin(connection: sqlite3.Connection, how: str, tries_left: int) -> None:
+    while True:
+        try:
+            connection.execute(how)
+        except sqlite3.OperationalError as busy:
+            if busy.sqlite_errorcode != sqlite3.SQLITE_BUSY or not tries_left:
+                raise
+            tries_left -= 1
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
 
 
 def add_scratch(connection: sqlite3.Connection) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from workron.core import errors
+from workron.store.sqlite import connection as opening
 from workron.store.sqlite import micros, refusals
 from workron.store.sqlite.transaction import Transaction
 
@@ -102,7 +103,7 @@ class Lane:
         if not requests:
             return
         try:
-            connection.execute(self._begin)
+            opening.begin(connection, self._begin)
         except Exception as cause:  # noqa: BLE001  the thread must outlive it
             self._refuse(requests, cause)
             return

@@ -9,7 +9,7 @@ LANGUAGE plpgsql
 AS $$
 #variable_conflict use_column
 DECLARE
-    _now timestamptz := workron.now();
+    _now timestamptz;
     _picked bigint[];
 BEGIN
     -- A repeated call, its answer lost, gets what the first one took.
@@ -37,6 +37,8 @@ BEGIN
         ) p;
     END IF;
 
+    -- Read only now, so that no claim seems to be older than what made its job ready.
+    _now := workron.now();
     WITH taken AS (
         DELETE FROM workron.ready r WHERE r.job = ANY (_picked) RETURNING r.*
     ), numbered AS (
