@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.cli.conftest import Call
+from workron.core import errors
 
 Write = Callable[..., pathlib.Path]
 
@@ -78,3 +79,20 @@ def test_password_of_a_store_is_never_shown(call: Call, write: Write) -> None:
     said = call("run", write("hello"), "--store", url)
     assert said.code == 1
     assert "s3cret" not in said.out + said.err
+
+
+def test_run_that_fails_for_its_store_leaves_nothing_behind(
+    call: Call,
+    write: Write,
+    url: str,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fail(*_: object) -> str:
+        raise errors.StoreFullError("jobs.db: there is no space left")
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("workron.store.sqlite.store.SqliteStore.ensure_pool", fail)
+    said = call("run", write("hello"), "--store", url)
+    assert (said.code, said.err) == (1, "workron: jobs.db: there is no space left\n")
+    assert list(tmp_path.glob("workron-*")) == []

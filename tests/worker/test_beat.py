@@ -30,6 +30,10 @@ def test_claim_that_came_while_the_beat_was_on_its_way_is_not_dropped() -> None:
     assert read(_beat(), _runs(), _runs(A)).drop == NONE
 
 
+def test_claim_that_came_while_the_beat_was_on_its_way_is_not_released() -> None:
+    assert read(_beat(A), _runs(), _runs(A)).release == NONE
+
+
 def test_claim_that_ended_while_the_beat_was_on_its_way_is_not_dropped() -> None:
     assert read(_beat(), _runs(A), _runs()).drop == NONE
 
