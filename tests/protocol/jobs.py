@@ -7,7 +7,6 @@ from tests.protocol.sometimes import Sometimes
 from tests.protocol.state import End, Job, Place, Shared
 
 Moved = tuple[Job, tuple[Sometimes, ...]]
-Swept = tuple[Shared, tuple[Sometimes, ...]]
 
 
 def granted(job: Job, fence: int) -> Job:

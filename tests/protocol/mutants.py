@@ -80,6 +80,7 @@ MUTANTS: Final = (
     _one(Guard.BOUNDED_FAILURES, Invariant.BOUNDED),
     _one(Guard.BOUNDED_LOSSES, Invariant.BOUNDED, Fault.DEATH, configuration=within.CALLS),
     _one(Guard.COUNTER_IN_REAP, Invariant.SPARED, Fault.CUT),
+    _one(Guard.WHOLE_REAP, Invariant.LOST, Fault.DEATH),
     _one(Guard.WHOLE_LEASE, Invariant.SPARED),
     _one(Guard.LOOK_GAP, Invariant.SPARED, Fault.OUTAGE),
     _one(Guard.QUARTER, Invariant.SPARED, Fault.OUTAGE, configuration=within.OUTAGES),

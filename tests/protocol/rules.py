@@ -46,6 +46,7 @@ class Guard(StrEnum):
     BOUNDED_FAILURES = "a job fails so many times at most"
     BOUNDED_LOSSES = "a job loses so many workers at most"
     COUNTER_IN_REAP = "reap asks for the counter that was seen"
+    WHOLE_REAP = "reap moves the claims where it forgets their worker"
     WHOLE_LEASE = "a worker is reaped after a whole lease of standing still"
     LOOK_GAP = "looks that are far apart start the lease anew"
     QUARTER = "looks are at most a quarter of a lease apart"

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.protocol import agent, jobs, store, watch
+from tests.protocol import agent, store
 from tests.protocol.rules import Fault, Rules
-from tests.protocol.sometimes import Sometimes
-from tests.protocol.state import Agent, Call, Pulse, Row, Shared, Verb, Worker, with_job
+from tests.protocol.state import Agent, Call, Pulse, Row, Shared, Verb, Worker
 from tests.protocol.step import Step, spent
 
 
@@ -20,12 +19,9 @@ def register(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
     """Enter anew; whatever an earlier session of this worker held is taken back."""
     if worker.session > 0 or not agent.can_call(shared, worker):
         return
-    after, marks = store.take_back(shared, worker.row, is_proven=True, rules=rules)
-    for index in worker.row.awaiting:
-        after = with_job(after, index, jobs.proven(after.jobs[index]))
-        marks = (*marks, Sometimes.AWAITED_PROOF)
+    after, gone, marks = store.take_back(shared, worker, is_proven=True, rules=rules)
     session = _new_session(worker)
-    entered = watch.forgotten(worker)._replace(
+    entered = gone._replace(
         session=session,
         row=Row(session, is_live=True),
         age=0,

@@ -1,9 +1,9 @@
 """The graph of snapshots, in numbers: which snapshots follow one, and is it sound.
 
-A snapshot is one integer: the number of its shared part and the sorted numbers of its workers, so
-that snapshots that differ only in the workers' names are the same. What one worker can do depends
-on itself and the shared part only, so it is worked out once for each such pair; most of a search
-is then looking up numbers.
+A snapshot is one integer: its head, which is the number of its shared part and the maintainer's
+gap, and the sorted numbers of its workers, so that snapshots that differ only in the workers' names
+are the same. What one worker can do depends on itself and the shared part only, so it is worked
+out once for each such pair; most of a search is then looking up numbers.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from tests.protocol.table import Memo, Table
 
 _BITS = 24
 _MASK = (1 << _BITS) - 1
+_GAP_BITS = 4
+_GAP_MASK = (1 << _GAP_BITS) - 1
 
 
 class Move(NamedTuple):
     """A step of one worker, or a wide step, in numbers."""
 
-    shared: int
+    head: int
     worker: int
     """The number of that worker after it; of no meaning in a wide step."""
     change: str | None
@@ -44,8 +46,8 @@ class Space:
         self._workers: Table[Worker] = Table()
         self._jobs: Table[tuple[Job, ...]] = Table()
         self._profiles: Table[Profile] = Table()
-        self._shared_at = _BITS * rules.workers
-        self._workers_at = range(self._shared_at - _BITS, -1, -_BITS)
+        self._head_at = _BITS * rules.workers
+        self._workers_at = range(self._head_at - _BITS, -1, -_BITS)
         self._moves = Memo(self._work_out_moves)
         self._wide = Memo(self._work_out_wide)
         self._changed = Memo(self._work_out_change)
@@ -57,15 +59,17 @@ class Space:
 
     def key(self, state: State) -> int:
         numbers = [self._workers.number(worker) for worker in state.workers]
-        return _packed(self.shared.number(state.shared), numbers)
+        return _packed(self._head(state.shared, state.gap), numbers)
 
     def state(self, key: int) -> State:
+        head = key >> self._head_at
         workers = tuple(self._workers.values[number] for number in self._numbers(key))
-        return State(self.shared.values[key >> self._shared_at], workers)
+        return State(self.shared.values[head >> _GAP_BITS], head & _GAP_MASK, workers)
 
     def edges(self, key: int) -> Iterator[tuple[int, Move]]:
         """All snapshots that may come next, each with the move that leads there."""
-        shared, numbers = key >> self._shared_at, self._numbers(key)
+        head, numbers = key >> self._head_at, self._numbers(key)
+        shared, gap = head >> _GAP_BITS, head & _GAP_MASK
         if not self._is_settled(shared, numbers):
             previous = -1
             for position, number in enumerate(numbers):
@@ -73,17 +77,17 @@ class Space:
                 if number != previous:
                     rest = numbers[:position] + numbers[position + 1 :]
                     for move in self._moves[shared, number]:
-                        yield _packed(move.shared, [*rest, move.worker]), move
+                        yield _packed(move.head | gap, [*rest, move.worker]), move
                 previous = number
-        yield from self._wide_edges(shared, numbers)
+        yield from self._wide_edges(head, numbers)
 
     def verdict(self, key: int) -> Invariant | None:
         """Which invariant this snapshot breaks, if any."""
         profiles = [self._profile_of[number] for number in self._numbers(key)]
-        return self._judged[self._jobs_of[key >> self._shared_at], *profiles]
+        return self._judged[self._jobs_of[key >> self._head_at >> _GAP_BITS], *profiles]
 
     def is_done(self, key: int) -> bool:
-        return self._has_ended[key >> self._shared_at]
+        return self._has_ended[key >> self._head_at >> _GAP_BITS]
 
     def _numbers(self, key: int) -> list[int]:
         return [key >> at & _MASK for at in self._workers_at]
@@ -95,16 +99,19 @@ class Space:
         workers = (self._workers.values[number] for number in numbers)
         return all(w.hand.stage is Stage.IDLE and not w.late for w in workers)
 
-    def _wide_edges(self, shared: int, numbers: Sequence[int]) -> Iterator[tuple[int, Move]]:
-        is_up = self.shared.values[shared].is_up
+    def _wide_edges(self, head: int, numbers: Sequence[int]) -> Iterator[tuple[int, Move]]:
+        is_up = self.shared.values[head >> _GAP_BITS].is_up
         may_wait = all(self._may_wait[is_up, number] for number in numbers)
-        for move in self._wide[shared]:
+        for move in self._wide[head]:
             if move.takes_time and not may_wait:
                 continue
             after = list(numbers)
             if move.change is not None:
                 after = [self._changed[move.change, number] for number in numbers]
-            yield _packed(move.shared, after), move
+            yield _packed(move.head, after), move
+
+    def _head(self, shared: Shared, gap: int) -> int:
+        return self.shared.number(shared) << _GAP_BITS | gap
 
     def _work_out_moves(self, pair: tuple[int, int]) -> list[Move]:
         before, worker = self.shared.values[pair[0]], self._workers.values[pair[1]]
@@ -112,16 +119,17 @@ class Space:
         for step in actions.steps(before, worker, self.rules):
             self.marks.update(step.marks)
             broken = invariants.of_step(before, worker, step)
-            after = self.shared.number(step.shared), self._workers.number(step.worker)
+            after = self._head(step.shared, 0), self._workers.number(step.worker)
             moves.append(Move(*after, None, step.is_fault, takes_time=False, broken=broken))
         return moves
 
-    def _work_out_wide(self, shared: int) -> list[Move]:
-        before, moves = self.shared.values[shared], []
-        for step in wide.steps(before, self.rules):
+    def _work_out_wide(self, head: int) -> list[Move]:
+        before, gap = self.shared.values[head >> _GAP_BITS], head & _GAP_MASK
+        moves = []
+        for step in wide.steps(before, gap, self.rules):
             self.marks.update(step.marks)
             broken = invariants.of_wide_step(before, step)
-            after = self.shared.number(step.shared)
+            after = self._head(step.shared, gap if step.gap is None else step.gap)
             moves.append(Move(after, -1, step.change, step.is_fault, step.takes_time, broken))
         return moves
 
@@ -151,8 +159,8 @@ class Space:
         return invariants.of_state(jobs, profiles, self.rules)
 
 
-def _packed(shared: int, numbers: list[int]) -> int:
+def _packed(head: int, numbers: list[int]) -> int:
     numbers.sort()
     for number in numbers:
-        shared = shared << _BITS | number
-    return shared
+        head = head << _BITS | number
+    return head

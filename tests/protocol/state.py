@@ -168,8 +168,8 @@ class Worker(NamedTuple):
 class Shared(NamedTuple):
     """All that belongs to no worker.
 
-    `gap` counts ticks since the maintainer's last successful look. `highest` is the highest fence
-    ever issued for each job, which no failover makes forget. `used` are the faults so far.
+    `highest` is the highest fence ever issued for each job, which no failover makes forget. `used`
+    are the faults so far.
     """
 
     is_up: bool
@@ -178,13 +178,15 @@ class Shared(NamedTuple):
     """The jobs as a standby has them that fell behind; None: it keeps up."""
     is_clock_behind: bool
     """The database's clock went back, before every fence it has issued."""
-    gap: int
     highest: tuple[int, ...]
     used: tuple[Fault, ...] = ()
 
 
 class State(NamedTuple):
+    """A snapshot. `gap` counts ticks since the maintainer's last successful look."""
+
     shared: Shared
+    gap: int
     workers: tuple[Worker, ...]
 
 
@@ -212,10 +214,9 @@ def initial(workers: int, jobs: int) -> State:
         jobs=(Job(),) * jobs,
         standby=None,
         is_clock_behind=False,
-        gap=0,
         highest=(0,) * jobs,
     )
-    return State(shared, (worker,) * workers)
+    return State(shared, 0, (worker,) * workers)
 
 
 def with_job(shared: Shared, index: int, job: Job) -> Shared:

@@ -42,6 +42,8 @@ class WideStep(NamedTuple):
     change: str | None = None
     is_fault: bool = False
     marks: tuple[Sometimes, ...] = ()
+    gap: int | None = None
+    """Ticks since the last look, where this changes them."""
     takes_time: bool = False
     """Possible only when nobody has something to do that is faster than a tick."""
 

@@ -90,13 +90,38 @@ def grant(shared: Shared, worker: Worker, index: int, claim_id: int, rules: Rule
     )
 
 
-def take_back(shared: Shared, row: Row, *, is_proven: bool, rules: Rules) -> jobs.Swept:
-    """Move every claim of a lost worker."""
+class Taken(NamedTuple):
+    """What is left when a worker was taken back: its jobs have moved, its row has gone."""
+
+    shared: Shared
+    worker: Worker
     marks: tuple[Sometimes, ...] = ()
+
+
+def take_back(shared: Shared, worker: Worker, *, is_proven: bool, rules: Rules) -> Taken:
+    """Forget a worker and move what it held; `is_proven`: nothing of it can be running."""
+    row, marks = worker.row, tuple[Sometimes, ...]()
+    gone = watch.forgotten(worker)._replace(row=GONE)
+    if not rules.keeps(Guard.WHOLE_REAP):
+        return Taken(shared, gone)
+    waiting = () if is_proven else row.awaiting
     for claim in row.claims:
         job, more = jobs.lost(shared.jobs[claim.job], is_proven=is_proven, rules=rules)
-        shared, marks = with_job(shared, claim.job, job), marks + more
-    return shared, marks
+        shared, marks = with_job(shared, claim.job, job), (*marks, *more)
+        waiting += (claim.job,) if job.place is Place.AWAITING else ()
+    if is_proven:
+        return _let_go(shared, gone, row.awaiting, marks)
+    return Taken(shared, gone._replace(row=GONE._replace(awaiting=waiting)), marks)
+
+
+def _let_go(
+    shared: Shared, gone: Worker, awaiting: tuple[int, ...], marks: tuple[Sometimes, ...]
+) -> Taken:
+    """The jobs that waited for proof that this worker is dead have it."""
+    for index in awaiting:
+        shared = with_job(shared, index, jobs.proven(shared.jobs[index]))
+        marks = (*marks, Sometimes.AWAITED_PROOF)
+    return Taken(shared, gone, marks)
 
 
 def _beat(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
@@ -152,8 +177,7 @@ def _register(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effec
         return Effect(shared, worker, Reply.REGISTERED)
     if rules.keeps(Guard.FIRST_BEAT):
         return Effect(shared, worker, Reply.REGISTERED, (Sometimes.LATE_REGISTER,))
-    after, marks = take_back(shared, worker.row, is_proven=True, rules=rules)
-    gone = watch.forgotten(worker)._replace(row=GONE)
+    after, gone, marks = take_back(shared, worker, is_proven=True, rules=rules)
     return Effect(after, gone, Reply.REGISTERED, marks, is_reap=True)
 
 

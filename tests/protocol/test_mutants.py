@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.protocol import explored, explorer, mutants, page, report, trace
+from tests.protocol.invariants import Invariant
 from tests.protocol.mutants import Mutant
 from tests.protocol.rules import Guard
 
@@ -48,6 +49,10 @@ def test_guard_has_a_mutant() -> None:
     assert {guard for mutant in mutants.MUTANTS for guard in mutant.guards} == set(Guard)
 
 
+def test_invariant_is_broken_by_a_mutant() -> None:
+    assert {mutant.breaks for mutant in mutants.MUTANTS} == set(Invariant)
+
+
 def test_mutants_have_different_names() -> None:
     names = Counter(mutant.name for mutant in mutants.MUTANTS)
     assert names.most_common(1)[0][1] == 1
@@ -59,14 +64,23 @@ def test_mutant_allows_no_fault_that_its_sound_configuration_does_not() -> None:
         assert mutant.rules.at_most == mutant.configuration.at_most
 
 
+def _told(*guards: Guard) -> list[str]:
+    (mutant,) = (one for one in mutants.MUTANTS if one.guards == guards)
+    found = explored.mutant(mutant.name)
+    return list(trace.lines(found.path, found.rules))
+
+
 def test_trace_tells_the_shortest_way_when_two_workers_claim_one_job() -> None:
-    (mutant,) = (one for one in mutants.MUTANTS if one.guards == (Guard.JOB_LOCK,))
-    found = explorer.explore(mutant.rules)
-    assert list(trace.lines(found.path, found.rules)) == [
+    assert _told(Guard.JOB_LOCK) == [
         "  1. W1: asks for a claim",
-        "  2. W1: claims: the store looks for a job",
-        "  3. W2: asks for a claim",
-        "  4. W1: claims (job 1, id 1, fence 1): granted",
-        "  5. W2: claims: the store looks for a job",
+        "  2. W2: asks for a claim",
+        "  3. W1: claims: the store looks for a job",
+        "  4. W2: claims: the store looks for a job",
+        "  5. W1: claims (job 1, id 1, fence 1): granted",
         "  6. W2: claims (job 1, id 1, fence 2): granted",
     ]
+
+
+@pytest.mark.parametrize("guard", [Guard.FENCE_WITH_ID, Guard.FIRST_BEAT])
+def test_page_tells_a_counterexample_as_the_search_does(guard: Guard) -> None:
+    assert "\n".join(_told(guard)) in page.PAGE.read_text()

@@ -26,18 +26,19 @@ def lines(path: Sequence[State], rules: Rules) -> Iterator[str]:
 def _steps(state: State, rules: Rules) -> Iterator[tuple[str, State]]:
     for index, worker in enumerate(state.workers):
         for step in actions.steps(state.shared, worker, rules):
-            after = State(step.shared, _with(state, index, step.worker))
+            after = state._replace(shared=step.shared, workers=_with(state, index, step.worker))
             yield f"W{index + 1}: {step.action}", after
-    for whole in wide.steps(state.shared, rules):
+    for whole in wide.steps(state.shared, state.gap, rules):
         workers = state.workers
         if whole.change is not None:
             workers = tuple(wide.CHANGES[whole.change](worker, rules) for worker in workers)
-        yield whole.action, State(whole.shared, workers)
+        gap = state.gap if whole.gap is None else whole.gap
+        yield whole.action, State(whole.shared, gap, workers)
 
 
 def _with(state: State, index: int, worker: Worker) -> tuple[Worker, ...]:
     return (*state.workers[:index], worker, *state.workers[index + 1 :])
 
 
-def _nameless(state: State) -> tuple[Shared, list[str]]:
-    return state.shared, sorted(repr(worker) for worker in state.workers)
+def _nameless(state: State) -> tuple[Shared, int, list[str]]:
+    return state.shared, state.gap, sorted(repr(worker) for worker in state.workers)

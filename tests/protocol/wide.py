@@ -13,10 +13,10 @@ from tests.protocol.state import Agent, Answer, Pulse, Shared, Stage, Worker, wi
 from tests.protocol.step import WideStep, spent
 
 
-def steps(shared: Shared, rules: Rules) -> Iterator[WideStep]:
+def steps(shared: Shared, gap: int, rules: Rules) -> Iterator[WideStep]:
     """All of them that are possible now, time apart from whether somebody has to act first."""
-    yield from _time(shared, rules)
-    yield from _look(shared, rules)
+    yield from _time(shared, gap, rules)
+    yield from _look(shared, gap, rules)
     yield from _outage(shared, rules)
     yield from _standby(shared, rules)
     yield from _clock(shared, rules)
@@ -35,24 +35,24 @@ def may_wait(worker: Worker, rules: Rules, *, is_up: bool) -> bool:
     return worker.beat is Pulse.DONE or not (can_beat and is_up)
 
 
-def _time(shared: Shared, rules: Rules) -> Iterator[WideStep]:
-    gap = min(shared.gap + 1, rules.look_gap + 1)
+def _time(shared: Shared, gap: int, rules: Rules) -> Iterator[WideStep]:
+    gap = min(gap + 1, rules.look_gap + 1)
     change = "tick" if gap <= rules.look_gap else "tick unwatched"
-    yield WideStep("a tick passes", shared._replace(gap=gap), change, takes_time=True)
+    yield WideStep("a tick passes", shared, change, gap=gap, takes_time=True)
 
 
-def _look(shared: Shared, rules: Rules) -> Iterator[WideStep]:
+def _look(shared: Shared, gap: int, rules: Rules) -> Iterator[WideStep]:
     """The maintainer reads all counters at once."""
-    after = shared._replace(gap=0)
     if not shared.is_up:
         if not rules.keeps(Guard.FAILED_LOOK):
-            yield WideStep("the maintainer looks in vain", after)
+            yield WideStep("the maintainer looks in vain", shared, gap=0)
         return
-    if shared.gap > rules.look_gap and rules.keeps(Guard.LOOK_GAP):
+    if gap > rules.look_gap and rules.keeps(Guard.LOOK_GAP):
         mark = (Sometimes.AMNESTY,)
-        yield WideStep("the maintainer looks after a gap", after, "look after a gap", marks=mark)
+        words = "the maintainer looks after a gap"
+        yield WideStep(words, shared, "look after a gap", marks=mark, gap=0)
     else:
-        yield WideStep("the maintainer looks", after, "look")
+        yield WideStep("the maintainer looks", shared, "look", gap=0)
 
 
 def _outage(shared: Shared, rules: Rules) -> Iterator[WideStep]:

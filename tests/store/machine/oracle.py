@@ -112,7 +112,7 @@ class Oracle:
             todo += ups - seen
         return me in names
 
-    def submit(self, plan: Plan, base: JobId) -> None:
+    def submit(self, plan: Plan, base: JobId) -> Root:
         root = Root(plan, base)
         self.roots.append(root)
         for offset, node in enumerate(plan.nodes):
@@ -125,6 +125,7 @@ class Oracle:
         self._link(root)
         for job in self._of(root):
             self.decide(job)
+        return root
 
     def _link(self, root: Root) -> None:
         plan = root.plan

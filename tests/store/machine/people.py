@@ -44,7 +44,7 @@ def _submit(walk: Walk, plan: Plan, *, supersedes: bool) -> None:
         assert submitted.is_new == (standing is None)
         assert standing is None or submitted.root == standing.id
         if standing is None:
-            walk.oracle.submit(plan, submitted.root)
+            walk.unfinished.append(walk.oracle.submit(plan, submitted.root))
 
 
 def hold(walk: Walk) -> None:

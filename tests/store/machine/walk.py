@@ -7,7 +7,7 @@ has come settle first.
 
 import asyncio
 import functools
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
@@ -17,7 +17,8 @@ import hypothesis
 
 from tests.store.behaviour.grounds import Ground
 from tests.store.behaviour.harness import Harness
-from tests.store.machine.oracle import Crew, Oracle
+from tests.store.machine import comparison
+from tests.store.machine.oracle import Crew, Oracle, Root
 from workron.core.ids import ClaimId
 from workron.core.plan import Plan
 from workron.store import protocol
@@ -41,18 +42,19 @@ class Walk:
     """One walk, from an empty store on."""
 
     def __init__(self, make_ground: Callable[[], Ground]) -> None:
-        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        self._loop = asyncio.new_event_loop()
         self.chance = Random(0)
         self.oracle = Oracle()
         self.hands: list[Hand] = []
         self.gone: list[Hand] = []
         self.plans: list[Plan] = []
+        self.unfinished: list[Root] = []
         self.is_settled = True
         self.harness = self.run(_open(make_ground()))
         self.advance(timedelta())
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
-        return self._runner.run(call)
+        return self._loop.run_until_complete(call)
 
     @property
     def store(self) -> "protocol.Store":
@@ -60,7 +62,7 @@ class Walk:
 
     def close(self) -> None:
         self.run(self._close())
-        self._runner.close()
+        self._loop.close()
 
     async def _close(self) -> None:
         try:
@@ -107,6 +109,17 @@ class Walk:
         return [one for one in hands if (one.pool, one.name) == (pool, name)]
 
 
+    async def compare(self) -> None:
+        """Hold all against the oracle that may have changed."""
+        for root in list(self.unfinished):
+            rows = list((await self.harness.rows(root.id)).values())
+            comparison.compare(self.oracle, rows, is_settled=self.is_settled)
+            if all(row.finished_at is not None for row in rows):
+                self.unfinished.remove(root)
+        if self.is_settled:
+            assert await self.store.audit(10) == 0
+
+
 async def _open(ground: Ground) -> Harness:
     await ground.clear()
     harness = Harness(ground, await ground.open())
@@ -128,13 +141,23 @@ class _Told:
             try:
                 answer = await verb(*args, **options)
             except Exception as error:
-                hypothesis.note(f"{name}{args} {options or ''} raises {error!r}")
+                hypothesis.note(_Call(name, args, options, error))
                 raise
             if name not in _READERS:
-                hypothesis.note(f"{name}{args} {options or ''} -> {answer}")
+                hypothesis.note(_Call(name, args, options, answer))
             return answer
 
         return call
+
+
+@dataclass
+class _Call:
+    """Worded only where the walk failed, and is told."""
+
+    verb: str
+    given: Sequence[Any]
+    options: Mapping[str, Any]
+    answer: Any
 
 
 _READERS = {"jobs", "roots", "audit", "queue", "progress", "look"}

@@ -15,6 +15,7 @@ from typing import Any
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import end_of, mint
 from tests.store.postgres.stage import Hand, Stage
+from workron.core.plan import Kind, Plan
 
 FINISHED = 1_000_000
 WAITING = 1_000_000
@@ -151,14 +152,14 @@ async def _spend(hand: Hand, root: Any) -> dict[str, Toll]:
         await note(reader.__name__, partial(reader, root))
     for reader in (store.blockers, store.output, store.result):
         await note(reader.__name__, partial(reader, root))
-    await note("find", lambda: store.find("crowd", plans.Kind.JOB, "root1000"))
+    await note("find", lambda: store.find("crowd", Kind.JOB, "root1000"))
     await note("reap", lambda: store.reap(hand.session.worker, beats=1))
     await note("audit", lambda: store.audit(1000))
     await hand.store.rollback()
     return tolls
 
 
-def _plan() -> plans.Plan:
+def _plan() -> Plan:
     about = {"namespace": "crowd"}
     upstreams = [plans.outside("root1000"), plans.outside("root2000900")]
     return plans.dag("flow", about, a=plans.task(outside=upstreams), b=plans.task("a"))

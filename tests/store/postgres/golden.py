@@ -57,7 +57,7 @@ _FUNCTIONS = """
               THEN ARRAY['executable by everybody'] ELSE '{}' END AS lines
     FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
     WHERE p.pronamespace = 'workron'::regnamespace
-    ORDER BY p.proname, 1 COLLATE "C"
+    ORDER BY p.proname, pg_get_function_identity_arguments(p.oid) COLLATE "C"
 """
 
 

@@ -33,7 +33,11 @@ from workron.store.postgres.worker import WorkerVerbs
 _T = TypeVar("_T")
 
 _LOOKS = 20_000
-_LOCK = re.compile(r" FOR (KEY SHARE|SHARE|UPDATE)( SKIP LOCKED)?| AND r\.claim = t\.claim .*(?= --)")
+_GUARD = re.compile(
+    r" FOR (KEY SHARE|SHARE|UPDATE)( SKIP LOCKED)?"
+    r"| AND r\.claim = t\.claim AND r\.worker = _worker\.id"
+    r"| ORDER BY t\.job, t\.number"
+)
 _PLACES = ("waiting", "ready", "deferred", "running", "done")
 
 
@@ -162,7 +166,7 @@ class Stage:
         )
 
     async def without(self, guard: str) -> None:
-        """Install every function that holds this guard again, its locks left out."""
+        """Install every function that has this guard again, with the guard left out."""
         mark = f"-- guard: {guard}"
         texts = [text for text in statements.functions().values() if mark in text]
         assert texts, f"no function has a line with {mark!r}"
@@ -220,6 +224,6 @@ class Stage:
 def _weaken(line: str, mark: str) -> str:
     if mark not in line:
         return line
-    weaker, count = _LOCK.subn("", line)
-    assert count == 1, f"this line holds no lock: {line}"
+    weaker, count = _GUARD.subn("", line)
+    assert count == 1, f"this line guards nothing: {line}"
     return weaker

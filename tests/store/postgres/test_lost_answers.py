@@ -8,6 +8,7 @@ import pytest
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import MANY, Worker, end_of, mint, mint_boot
 from tests.store.postgres.wire import Wire
+from workron.core.plan import Plan
 from workron.core import errors
 from workron.core.ids import JobId
 from workron.store import protocol
@@ -34,7 +35,7 @@ def _registration(token: str, name: str = "worker") -> protocol.Registration:
     return protocol.Registration(token, name, mint_boot(), slots=MANY)
 
 
-async def _submit(store: PostgresStore, *wanted: plans.Plan) -> JobId:
+async def _submit(store: PostgresStore, *wanted: Plan) -> JobId:
     return (await store.submit(wanted))[0].root
 
 
@@ -219,5 +220,5 @@ async def test_job_is_promoted_once_when_the_answer_to_that_was_lost(
     root = await _submit(remote, plans.job())
     worker = await _worker(remote)
     await worker.retry(await worker.claim_one(), delay_seconds=0)
-    assert await _repeat(wire, "DELETE FROM workron.deferred", lambda: remote.promote(MANY)) == 0
+    assert await _repeat(wire, "workron.promote", lambda: remote.promote(MANY)) == 0
     assert await _stand(remote, root) == "Queued"

@@ -30,7 +30,7 @@ BEGIN
             job bigint, claim uuid, outcome text, reason text, message text, exit_code integer,
             delay double precision, result jsonb)) WITH ORDINALITY AS t(
             job, claim, outcome, reason, message, exit_code, delay, result, number)
-        ORDER BY t.job -- guard: order
+        ORDER BY t.job, t.number -- guard: order
     ), taken AS (
         DELETE FROM workron.running r USING told t
         WHERE r.job = t.job AND r.claim = t.claim AND r.worker = _worker.id -- guard: claim

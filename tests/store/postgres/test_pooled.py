@@ -1,0 +1,73 @@
+"""The behaviour of a store behind a pooler: nothing hangs on a session, and nobody need listen.
+
+The tests are those of the behaviour suite, collected here again. Behind PgBouncer they prove what
+they say. Where each call has a connection of its own they prove less: that no verb needs anything
+that an earlier statement left in its session, and that polling alone finds all work. What they do
+not show there is what a real pooler does to prepared statements, to transactions and to errors.
+"""
+
+import pathlib
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from tests.store.behaviour import (
+    test_cancel,
+    test_claim,
+    test_complete,
+    test_downstream,
+    test_elect,
+    test_hold,
+    test_output,
+    test_outside,
+    test_promote,
+    test_reap,
+    test_submit,
+    test_worker,
+)
+from tests.store.behaviour.grounds import Ground
+from tests.store.behaviour.harness import Harness
+from tests.store.behaviour.worker import Worker
+from tests.store.postgres import pooler
+
+_MODULES = [
+    *(test_cancel, test_claim, test_complete, test_downstream, test_elect, test_hold),
+    *(test_output, test_outside, test_promote, test_reap, test_submit, test_worker),
+]
+globals().update(
+    {
+        name: test
+        for module in _MODULES
+        for name, test in vars(module).items()
+        if name.startswith("test_")
+    }
+)
+
+
+@pytest.fixture(scope="session")
+def bouncer(postgres_dsn: str) -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="workron-pgbouncer-") as home:
+        with pooler.running(pooler.found(), postgres_dsn, pathlib.Path(home)) as where:
+            yield where
+
+
+@pytest.fixture(params=["a connection a call", "pgbouncer"])
+def ground(request: pytest.FixtureRequest, fresh_database: str) -> Ground:
+    if request.param == "pgbouncer":
+        return pooler.PgBouncerGround(fresh_database, request.getfixturevalue("bouncer"))
+    return pooler.OnceGround(fresh_database)
+
+
+@pytest.fixture
+async def harness(ground: Ground) -> AsyncIterator[Harness]:
+    made = Harness(ground, await ground.open())
+    await made.advance(ground.clock.time - ground.clock.time)
+    yield made
+    await made.check()
+    await made.close()
+
+
+@pytest.fixture
+async def worker(harness: Harness) -> Worker:
+    return await harness.worker()

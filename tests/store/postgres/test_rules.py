@@ -1,0 +1,62 @@
+"""Rules that are said in SQL as well as in `workron.core` say the same."""
+
+import itertools
+import pathlib
+import re
+
+import asyncpg
+
+from workron.core import states, verdict
+from workron.core.states import State
+from workron.core.verdict import Condition
+from workron.store.postgres import statements
+
+
+def _ends() -> list[tuple[State, states.Reason | None]]:
+    """List every state that an end can have, with every reason that it can have."""
+    return [
+        (state, reason)
+        for state in sorted(states.ENDS)
+        for reason in sorted(states.REASONS.get(state, {None}), key=str)
+    ]
+
+
+async def test_ends_weigh_the_same_in_sql_as_in_the_core(fresh_database: str) -> None:
+    connection = await asyncpg.connect(fresh_database)
+    for condition, (state, reason) in itertools.product(Condition, _ends()):
+        weight = await connection.fetchval(
+            "SELECT workron.weigh($1, $2, $3)", condition, state, reason
+        )
+        assert weight == verdict.weigh(condition, state, reason), (condition, state, reason)
+    await connection.close()
+
+
+def test_verdicts_have_the_same_outcome_in_sql_as_in_the_core() -> None:
+    lists = re.findall(r"ARRAY\[([^\]]*)\]\)\[verdict \+ 1\]", statements.functions()["decide"])
+    found, reasons = (
+        [None if item.strip() == "NULL" else item.strip().strip("'") for item in items.split(",")]
+        for items in lists
+    )
+    outcomes = [verdict.OUTCOMES[one] for one in sorted(verdict.Verdict)]
+    assert list(zip(found, reasons, strict=True)) == outcomes
+
+
+def test_cancelled_roots_end_by_the_verdict_of_a_cancel() -> None:
+    cancelled = re.findall(r"r\.cancelled THEN (\d+)", statements.functions()["decide"])
+    assert cancelled == [str(int(verdict.Verdict.CANCELLED))]
+
+
+async def test_checks_of_the_tables_name_the_states_of_the_core(fresh_database: str) -> None:
+    connection = await asyncpg.connect(fresh_database)
+    check = await connection.fetchval(
+        "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'done_state_check'"
+    )
+    await connection.close()
+    assert set(re.findall(r"'(\w+)'", check)) == set(states.ENDS)
+
+
+def test_every_guard_in_the_sql_is_left_out_by_some_test() -> None:
+    text = "".join(statements.functions().values())
+    tests = "".join(file.read_text() for file in pathlib.Path(__file__).parent.glob("test_race_*"))
+    guards = set(re.findall(r"-- guard: (\w+)", text))
+    assert guards == set(re.findall(r'stage\.without\("(\w+)"\)', tests))
