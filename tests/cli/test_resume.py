@@ -1,5 +1,6 @@
 """The same command after its process was killed, stopped, or came to its end."""
 
+import json
 import os
 import pathlib
 import signal
@@ -169,3 +170,16 @@ def test_submitted_job_is_run_by_a_run_of_the_same_content(
     call("submit", job, "--store", url)
     said = call("run", job, "--store", url)
     assert (said.code, said.out.count("Succeeded  hello")) == (0, 1)
+
+
+def test_no_more_is_claimed_than_there_are_slots(
+    call: Call, start: Start, write: Write, tmp_path: pathlib.Path, url: str
+) -> None:
+    os.mkfifo(tmp_path / "on")
+    flow = write("flow", f"name: many, count: 3, command: 'echo > {tmp_path}/on; sleep 1000'")
+    run = start("run", flow, "--store", url, "--slots", "1")
+    (tmp_path / "on").read_text()
+    items = json.loads(call("get", "flow", "-o", "json", "--store", url).out)["items"]
+    run.terminate()
+    run.communicate()
+    assert sorted(item["status"]["phase"] for item in items[1:]) == ["Queued", "Queued", "Running"]

@@ -35,9 +35,9 @@ def must_kill(worker: Worker, rules: Rules) -> bool:
         return True
     if rules.outlives_lease or not is_past_deadline(worker, rules):
         return False
-    return (worker.agent is Agent.UP and rules.keeps(Guard.AGENT_DEADLINE)) or (
-        worker.agent in {Agent.STUCK, Agent.DEAD, Agent.UP} and rules.keeps(Guard.RUNNER_DEADLINE)
-    )
+    has_agent = worker.agent is Agent.UP and rules.keeps(Guard.AGENT_DEADLINE)
+    has_runner = worker.agent not in {Agent.FROZEN, Agent.THAWED}
+    return has_agent or (has_runner and rules.keeps(Guard.RUNNER_DEADLINE))
 
 
 def ask(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
@@ -68,9 +68,9 @@ def kill(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
         mark = (Sometimes.RUNNER_FOLLOWED,)
         yield Step("its runner kills the command", shared, worker._replace(hand=Hand()), marks=mark)
         return
-    is_stuck = worker.agent is Agent.STUCK
-    mark = (Sometimes.RUNNER_KILL if is_stuck else Sometimes.SELF_KILL,)
-    who = "its runner" if is_stuck else "its agent"
+    is_agent = worker.agent is Agent.UP and rules.keeps(Guard.AGENT_DEADLINE)
+    mark = (Sometimes.SELF_KILL if is_agent else Sometimes.RUNNER_KILL,)
+    who = "its agent" if is_agent else "its runner"
     yield Step(f"{who} kills at the deadline", shared, releasing(worker), marks=mark)
 
 

@@ -18,6 +18,7 @@ from tests.protocol.state import (
     Stage,
     Verb,
     Worker,
+    with_late,
 )
 from tests.protocol.step import Step, spent
 
@@ -37,7 +38,8 @@ def beat(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
     yield Step("beats", shared, sent, marks=effect.marks)
     after = spent(shared, Fault.LATE_COPY, rules)
     if after is not None:
-        late = worker._replace(beat=Pulse.DONE, late=(*worker.late, request), is_blameless=False)
+        slow = worker._replace(beat=Pulse.DONE, is_blameless=False)
+        late = with_late(slow, request)
         yield Step("beats; the beat is held up in the network", after, late, is_fault=True)
 
 
@@ -81,7 +83,7 @@ def _obey(worker: Worker, answer: Answer, rules: Rules) -> Obeyed:
     if worker.hand.stage is Stage.ASKING:
         # Without the guard: the release goes out beside the claim call, which stays open.
         request = Call(Verb.RELEASE, worker.session, claim=strange)
-        return worker._replace(late=(request,)), ()
+        return with_late(worker, request), ()
     hand = Hand(Stage.RELEASING, claim=strange)
     return worker._replace(hand=hand), (Sometimes.RELEASED_BY_LIST,)
 

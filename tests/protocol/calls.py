@@ -12,7 +12,18 @@ from collections.abc import Iterator
 from tests.protocol import agent, store
 from tests.protocol.rules import Fault, Guard, Rules
 from tests.protocol.sometimes import Sometimes
-from tests.protocol.state import Agent, Answer, Call, Hand, Place, Shared, Stage, Verb, Worker
+from tests.protocol.state import (
+    Agent,
+    Answer,
+    Call,
+    Hand,
+    Place,
+    Shared,
+    Stage,
+    Verb,
+    Worker,
+    with_late,
+)
 from tests.protocol.step import Step, spent
 
 _VERBS = {
@@ -68,9 +79,8 @@ def hear_grant(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
         is_fresh=isinstance(worker.beat, Answer),
         is_orphaned=worker.hand.is_orphaned,
     )
-    yield Step(
-        f"hears of its claim and starts job {claim.job + 1}", shared, worker._replace(hand=hand)
-    )
+    words = f"hears of its claim and starts job {claim.job + 1}"
+    yield Step(words, shared, worker._replace(hand=hand))
     after = spent(shared, Fault.LOST_ANSWER, rules)
     if after is not None:
         asking = worker._replace(hand=Hand(Stage.ASKING, id=worker.hand.id))
@@ -84,10 +94,9 @@ def copy(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
         return
     after = spent(shared, Fault.LATE_COPY, rules)
     if after is not None:
-        late = worker._replace(late=tuple(sorted((*worker.late, request), key=repr)))
-        yield Step(
-            f"leaves a copy of its {request.verb} in the network", after, late, is_fault=True
-        )
+        late = with_late(worker, request)
+        words = f"leaves a copy of its {request.verb} in the network"
+        yield Step(words, after, late, is_fault=True)
 
 
 def copy_arrives(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tests.protocol import agent
 from tests.protocol.rules import Rules
-from tests.protocol.state import Agent, Claim, Job, Place, Shared, Stage, Worker
+from tests.protocol.state import Agent, Claim, End, Job, Place, Shared, Stage, Worker
 from tests.protocol.step import Step, WideStep
 
 
@@ -119,7 +119,7 @@ def _of_job(job: Job, rules: Rules) -> Invariant | None:
     if not is_done and (job.failures == rules.max_failures or job.losses > rules.max_losses):
         return Invariant.BOUNDED
     is_open = job.place in {Place.READY, Place.AWAITING}
-    if job.is_cancelled and (is_open or (is_done and job.end != "Cancelled")):
+    if job.is_cancelled and (is_open or (is_done and job.end is not End.CANCELLED)):
         return Invariant.CANCELLED
     return None
 

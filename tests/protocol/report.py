@@ -12,7 +12,7 @@ from tests.protocol.sometimes import Sometimes
 
 HEADING = (
     f"{'configuration':40}{'states':>11}{'transitions':>13}{'depth':>7}{'violations':>12}"
-    f"{'seconds':>9}"
+    f"{'CPU s':>9}"
 )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tests.protocol import agent, store
 from tests.protocol.rules import Fault, Rules
-from tests.protocol.state import Agent, Call, Pulse, Row, Shared, Verb, Worker
+from tests.protocol.state import Agent, Call, Pulse, Row, Shared, Verb, Worker, with_late
 from tests.protocol.step import Step, spent
 
 
@@ -37,7 +37,7 @@ def copy(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
         return
     after = spent(shared, Fault.LATE_COPY, rules)
     if after is not None:
-        late = worker._replace(late=(*worker.late, Call(Verb.REGISTER, session=0)))
+        late = with_late(worker, Call(Verb.REGISTER, session=0))
         yield Step("leaves a copy of its register in the network", after, late, is_fault=True)
 
 

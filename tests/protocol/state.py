@@ -219,5 +219,10 @@ def initial(workers: int, jobs: int) -> State:
     return State(shared, 0, (worker,) * workers)
 
 
+def with_late(worker: Worker, call: Call) -> Worker:
+    """The worker with one more copy of a request of its in the network."""
+    return worker._replace(late=tuple(sorted((*worker.late, call), key=repr)))
+
+
 def with_job(shared: Shared, index: int, job: Job) -> Shared:
     return shared._replace(jobs=(*shared.jobs[:index], job, *shared.jobs[index + 1 :]))

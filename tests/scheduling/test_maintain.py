@@ -166,16 +166,32 @@ async def test_maintainer_outlives_a_store_that_is_away_and_resigns_at_the_end(
         calls.append(holder)
         if len(calls) == 1:
             raise errors.StoreUnreachableError("away")
+        answer = await elect(holder, lease_seconds)
         elected.set()
-        return await elect(holder, lease_seconds)
+        return answer
 
     monkeypatch.setattr(store, "elect", away_at_first)
     monkeypatch.setattr("workron.scheduling.maintain._ROUND_SECONDS", 0.0)
     run = asyncio.create_task(maintainer.run(store.wait_for_work))
     await elected.wait()
+    assert not await elect(uuid.uuid4(), 10.0)
     run.cancel()
     await asyncio.gather(run, return_exceptions=True)
     assert await elect(uuid.uuid4(), 10.0)
+
+
+async def test_claims_without_a_worker_are_looked_for(
+    store: Store, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[int] = []
+
+    async def reap_orphans(limit: int) -> int:
+        limits.append(limit)
+        return 0
+
+    monkeypatch.setattr(store, "reap_orphans", reap_orphans)
+    await maintainer.step()
+    assert limits == [1000]
 
 
 async def test_audit_that_finds_something_is_told(

@@ -6,12 +6,12 @@ import uuid
 import pytest
 
 from tests.scheduling.conftest import hire, job, submit, workflow
-from workron.core import errors
+from workron.core import errors, states
 from workron.core.ids import ClaimId
 from workron.core.plan import Kind
 from workron.core.states import State
 from workron.scheduling import cancel, loose_ends, reap, wait
-from workron.store.protocol import Sighting, Store
+from workron.store.protocol import End, Outcome, Sighting, Store
 
 
 async def test_wait_answers_when_the_last_of_all_has_ended(store: Store) -> None:
@@ -30,13 +30,29 @@ async def test_wait_for_what_has_ended_answers_at_once(store: Store) -> None:
     assert row.state is State.CANCELLED
 
 
-async def test_wait_for_a_workflow_waits_for_its_own_end(store: Store) -> None:
-    root = await submit(store, workflow("w", {"name": "a"}))
-    await store.cancel(root)
+async def test_wait_for_a_workflow_waits_for_its_own_end_not_only_for_its_jobs(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = await submit(store, workflow("w", {"name": "many", "count": 1}))
+    session = await hire(store)
+    [claimed] = await store.claim(session.key, [ClaimId(uuid.uuid4())])
+    await store.complete(session.key, [End(claimed.job, claimed.claim, Outcome.SUCCEEDED)])
+    assert (await store.jobs(root))[0].state not in states.ENDS
+    looked, wait_for_work = asyncio.Event(), store.wait_for_work
+
+    async def tell(timeout_seconds: float) -> None:
+        looked.set()
+        await wait_for_work(timeout_seconds)
+
+    monkeypatch.setattr(store, "wait_for_work", tell)
+    waiting = asyncio.create_task(wait.wait(store, [root]))
+    has_looked = asyncio.create_task(looked.wait())
+    await asyncio.wait([waiting, has_looked], return_when=asyncio.FIRST_COMPLETED)
+    assert not waiting.done()
     while await store.settle(10):
         pass
-    [row] = await wait.wait(store, [root])
-    assert (row.kind, row.state) == (Kind.WORKFLOW, State.CANCELLED)
+    [row] = await waiting
+    assert (row.kind, row.state) == (Kind.WORKFLOW, State.SUCCEEDED)
 
 
 async def test_cancel_of_what_has_ended_is_refused_in_words(store: Store) -> None:

@@ -36,7 +36,7 @@ def test_pair_of_escapes_is_one_character() -> None:
 
 
 @hypothesis.given(value=_VALUES, is_ascii=strategies.booleans())
-def test_json_is_read_as_python_reads_it(value: object, is_ascii: bool) -> None:  # noqa: FBT001
+def test_json_is_read_as_python_reads_it(value: object, is_ascii: bool) -> None:
     written = json.dumps({"value": value}, ensure_ascii=is_ascii, indent=1)
     [document] = text.documents(written.encode())
     assert (document.value, document.problems) == ({"value": value}, [])

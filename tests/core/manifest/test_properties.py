@@ -115,7 +115,7 @@ def test_job_that_is_written_as_yaml_is_read_as_the_same(job: Job) -> None:
 @hypothesis.given(_JOBS, strategies.booleans())
 def test_job_that_is_written_as_json_is_read_as_the_same(
     job: Job,
-    is_ascii: bool,  # noqa: FBT001
+    is_ascii: bool,
 ) -> None:
     written = json.dumps(job.as_manifest(), ensure_ascii=is_ascii)
     [manifest] = read.read([read.Source("f", written.encode())])

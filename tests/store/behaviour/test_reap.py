@@ -178,6 +178,18 @@ async def test_others_are_claimed_again_when_nothing_is_to_be_tried_alone(
     assert len(await three.claim(MANY)) == 4
 
 
+@pytest.mark.parametrize("count", [1, 3])
+async def test_nothing_is_charged_when_a_person_ended_the_worker(
+    harness: Harness, worker: Worker, count: int
+) -> None:
+    root = await harness.submit(plans.dag(a=task(count=3, max_losses=0)))
+    await worker.claim(count)
+    await harness.store.reap(worker.session.worker, beats=None, is_blaming=False)
+    rows = [row for row in await harness.store.jobs(root) if row.index is not None]
+    assert {(row.state, row.losses) for row in rows} == {("Queued", 0)}
+    assert len(await (await harness.worker("heir")).claim(3)) == 3
+
+
 async def test_loss_is_counted_when_a_job_tried_alone_falls(
     harness: Harness, worker: Worker
 ) -> None:

@@ -12,16 +12,19 @@ def compare(oracle: Oracle, rows: list[JobRow], *, is_settled: bool) -> None:
     """Compare one root. What has not been settled may still wait for its upstreams."""
     for row in rows:
         job = oracle.jobs[row.job]
-        compare_row = _compare_command if row.kind is Kind.JOB else _compare_group
-        compare_row(oracle, job, row, is_settled=is_settled)
+        if row.kind is Kind.JOB:
+            _compare_command(job, row, is_settled=is_settled)
+        else:
+            _compare_group(oracle, job, row, is_settled=is_settled)
 
 
-def _compare_command(oracle: Oracle, job: Job, row: JobRow, *, is_settled: bool) -> None:
+def _compare_command(job: Job, row: JobRow, *, is_settled: bool) -> None:
     shown, expected = _shown(row), _expected(job)
     if shown == expected:
         return
     is_late = row.state is State.WAITING and row.reason is Reason.UPSTREAM and job.claim is None
-    assert is_late and not is_settled, f"{row.name}: {shown} is not {expected}"
+    assert is_late, f"{row.name}: {shown} is not {expected}"
+    assert not is_settled, f"{row.name}: {shown} is not {expected}"
     assert (row.attempts, row.failures, row.losses) == (job.attempts, job.failures, job.losses)
 
 
@@ -30,14 +33,14 @@ def _compare_group(oracle: Oracle, job: Job, row: JobRow, *, is_settled: bool) -
         assert (row.state, row.reason) == (job.state, job.reason), f"{row.name}: {row}"
         return
     assert row.state in {State.WAITING, State.RUNNING}, f"{row.name} is {row.state}"
-    members = [one for one in oracle.jobs.values() if _is_in(oracle, one, job)]
+    members = [one for one in oracle.jobs.values() if _is_in(one, job)]
     if any(one.state is State.RUNNING for one in members):
         assert row.state is State.RUNNING
     if all(one.state is State.QUEUED and not one.attempts for one in members):
         assert row.state is State.WAITING
 
 
-def _is_in(oracle: Oracle, job: Job, group: Job) -> bool:
+def _is_in(job: Job, group: Job) -> bool:
     if job.root is not group.root or job.node.kind is not Kind.JOB:
         return False
     return group.node.kind is Kind.WORKFLOW or job.node.member_of == group.id - group.root.id

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.store.behaviour.grounds import Ground
-from tests.store.machine import comparison, people, upkeep, workers
+from tests.store.machine import people, upkeep, workers
 from tests.store.machine.walk import Walk
 
 SEEDS = st.integers(0, 2**64 - 1)
-
 
 
 def quarrel(walk: Walk) -> None:

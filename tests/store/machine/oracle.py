@@ -6,9 +6,9 @@ share a mistake. Called by `machine`, which compares.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
-from workron.core.ids import ClaimId, Fence, JobId
+from workron.core.ids import ClaimId, JobId
 from workron.core.plan import Kind, Node, Plan, Terms
 from workron.core.states import Reason, State
 from workron.core.verdict import Condition
@@ -48,7 +48,7 @@ class Job:
     attempts: int = 0
     failures: int = 0
     losses: int = 0
-    fence: Fence = Fence(0)
+    fence: int = 0
     claim: ClaimId | None = None
     crew: "Crew | None" = None
     mark: Mark | None = None
@@ -76,7 +76,7 @@ class Oracle:
     """All jobs, and what each verb does to them."""
 
     def __init__(self) -> None:
-        self.now = datetime.min
+        self.now = datetime.min.replace(tzinfo=UTC)
         self.jobs: dict[JobId, Job] = {}
         self.roots: list[Root] = []
         self.names: dict[tuple[Kind, str], Root] = {}
@@ -237,7 +237,7 @@ class Oracle:
         if not self._obey(job, mark):
             self._wait(job, is_held=mark is Mark.HOLD)
 
-    def reap(self, crew: Crew, *, is_proven: bool) -> list[Job]:
+    def reap(self, crew: Crew, *, is_proven: bool, is_blaming: bool = True) -> list[Job]:
         """Take all back; list what has failed by that."""
         fallen = self.held(crew)
         for job in fallen:
@@ -245,8 +245,8 @@ class Oracle:
             self._drop(job.claim, Answer.STALE)
         for job in fallen:
             mark, job.mark = job.mark, None
-            job.losses += len(fallen) == 1
-            job.is_alone |= len(fallen) > 1
+            job.losses += is_blaming and len(fallen) == 1
+            job.is_alone |= is_blaming and len(fallen) > 1
             if self._obey(job, mark):
                 continue
             if job.losses > job.terms.max_losses:

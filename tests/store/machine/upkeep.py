@@ -18,10 +18,13 @@ def reap(walk: Walk) -> None:
     assert set(beats) == {one.session.worker for one in walk.hands}
     seen = beats[hand.session.worker]
     given = {"seen": seen, "proven": None, "late": seen - 1}[guard]
-    reaped = walk.run(walk.store.reap(hand.session.worker, beats=given))
+    is_blaming = sketches.is_now(walk.chance, 0.8)
+    call = walk.store.reap(hand.session.worker, beats=given, is_blaming=is_blaming)
+    reaped = walk.run(call)
     assert reaped.was_reaped == (guard != "late")
     if reaped.was_reaped:
-        assert set(reaped.failed) == walk.bury(hand, is_proven=guard == "proven")
+        failed = walk.bury(hand, is_proven=guard == "proven", is_blaming=is_blaming)
+        assert set(reaped.failed) == failed
 
 
 def prove(walk: Walk) -> None:

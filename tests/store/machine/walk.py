@@ -92,9 +92,9 @@ class Walk:
 
         return sorted(self.hands, key=weight, reverse=True)
 
-    def bury(self, hand: Hand, *, is_proven: bool) -> set[int]:
+    def bury(self, hand: Hand, *, is_proven: bool, is_blaming: bool = True) -> set[int]:
         """Give the jobs that failed with it."""
-        failed = self.oracle.reap(hand, is_proven=is_proven)
+        failed = self.oracle.reap(hand, is_proven=is_proven, is_blaming=is_blaming)
         self.forget(hand)
         if is_proven:
             self.oracle.prove(self.namesakes(self.gone, hand.pool, hand.name))
@@ -107,7 +107,6 @@ class Walk:
 
     def namesakes(self, hands: Sequence[Hand], pool: str, name: str) -> list[Hand]:
         return [one for one in hands if (one.pool, one.name) == (pool, name)]
-
 
     async def compare(self) -> None:
         """Hold all against the oracle that may have changed."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
+
 from tests.store.behaviour.worker import end_of, mint, mint_boot
 from tests.store.machine import sketches
 from tests.store.machine.walk import Hand, Walk

@@ -6,7 +6,6 @@ the plans that are held to account are those that the real functions run with, t
 all, in a new session as in one that was warmed while the tables were empty.
 """
 
-import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -33,8 +32,9 @@ _PREPARE = """
         END LOOP;
     END $$;
 """
-# In order of their ids: finished, waiting, ready and deferred jobs, a hundred to a root; some of the
-# finished ones run, which no verb minds, on a hundred workers. Each ready job and each of some finished ones has ten downstreams; all other edges are between waiting jobs.
+# In order of their ids: finished, waiting, ready and deferred jobs, a hundred to a root; some of
+# the finished ones run, which no verb minds, on a hundred workers. Each ready job and each of some
+# finished ones has ten downstreams; all other edges are between waiting jobs.
 _LOAD = f"""
     CREATE TABLE crowd AS
     SELECT 1000 AS first, 1000 + {FINISHED} AS waiting, 1000 + {FINISHED + WAITING} AS ready,
@@ -150,8 +150,8 @@ async def _spend(hand: Hand, root: Any) -> dict[str, Toll]:
     await note("cancel", lambda: store.cancel(root))
     for reader in (store.jobs, store.progress, store.edges, store.specs, store.attempts):
         await note(reader.__name__, partial(reader, root))
-    for reader in (store.blockers, store.output, store.result):
-        await note(reader.__name__, partial(reader, root))
+    for asker in (store.blockers, store.output, store.result):
+        await note(asker.__name__, partial(asker, root))
     await note("find", lambda: store.find("crowd", Kind.JOB, "root1000"))
     await note("reap", lambda: store.reap(hand.session.worker, beats=1))
     await note("audit", lambda: store.audit(1000))
@@ -183,10 +183,3 @@ async def measured(dsn: str) -> Tolls:
     finally:
         await stage.close()
     return {(kind, verb): toll for kind, by in tolls.items() for verb, toll in by.items()}
-
-
-if __name__ == "__main__":
-    import sys
-
-    for (kind, verb), toll in asyncio.run(measured(sys.argv[1])).items():
-        print(kind, verb, toll)

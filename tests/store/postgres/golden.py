@@ -37,7 +37,8 @@ _ABOUT_TABLES = """
         -- From version 18 on, columns that are not null have a row here too.
         FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype <> 'n'
         UNION ALL
-        SELECT 3, 'index ' || i.relname || regexp_replace(pg_get_indexdef(i.oid), '^.* USING', ' USING')
+        SELECT 3, 'index ' || i.relname
+               || regexp_replace(pg_get_indexdef(i.oid), '^.* USING', ' USING')
         FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
         WHERE x.indrelid = c.oid AND NOT EXISTS (
             SELECT 1 FROM pg_constraint k WHERE k.conindid = x.indexrelid)
@@ -71,8 +72,8 @@ async def dump(connection: asyncpg.Connection) -> str:
     for table, rows in groupby(columns, key=lambda row: row["relation"]):
         lines = [row["line"] for row in rows] + about.get(table, [])
         blocks.append(_block(f"table {table}", lines))
-    for row in await connection.fetch(_FUNCTIONS):
-        blocks.append(_block(row["name"], row["lines"]))
+    functions = await connection.fetch(_FUNCTIONS)
+    blocks += [_block(row["name"], row["lines"]) for row in functions]
     return "\n".join(blocks)
 
 

@@ -5,7 +5,6 @@ transaction mode, where `WORKRON_TEST_PGBOUNCER` or the PATH names one of versio
 Used by test_pooled.py.
 """
 
-import asyncio
 import contextlib
 import os
 import pathlib

@@ -50,7 +50,7 @@ async def made_in(dsn: str) -> AsyncIterator[Role]:
 async def owner_of(dsn: str) -> AsyncIterator[Role]:
     """Make a role that owns this database, and is nobody elsewhere."""
     async with _made(dsn) as (role, admin):
-        database, me = await admin.fetchrow("SELECT current_database(), current_user")
+        [(database, me)] = await admin.fetch("SELECT current_database(), current_user")
         await admin.execute(f'ALTER DATABASE "{database}" OWNER TO {role.name}')
         yield role
         await admin.execute(f'REASSIGN OWNED BY {role.name} TO "{me}"')
@@ -90,7 +90,5 @@ async def allowed(connection: asyncpg.Connection, statements: list[str]) -> list
     return through
 
 
-async def register(
-    door: WorkerVerbs, token: str, name: str = "worker"
-) -> protocol.Session:
+async def register(door: WorkerVerbs, token: str, name: str = "worker") -> protocol.Session:
     return await door.register(protocol.Registration(token, name, mint_boot(), slots=MANY))

@@ -209,7 +209,7 @@ class Stage:
         """List the jobs that are not in exactly one place."""
         places = " UNION ALL ".join(f"SELECT job FROM workron.{place}" for place in _PLACES)
         rows = await self.sql.fetch(
-            f"SELECT id FROM workron.job LEFT JOIN ({places}) p ON p.job = id "  # noqa: S608
+            f"SELECT id FROM workron.job LEFT JOIN ({places}) p ON p.job = id "
             "GROUP BY id HAVING count(p.job) <> 1"
         )
         return [row["id"] for row in rows]

@@ -8,9 +8,9 @@ import pytest
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import MANY, Worker, end_of, mint, mint_boot
 from tests.store.postgres.wire import Wire
-from workron.core.plan import Plan
 from workron.core import errors
 from workron.core.ids import JobId
+from workron.core.plan import Plan
 from workron.store import protocol
 from workron.store.postgres.store import PostgresStore
 from workron.store.protocol import Answer
@@ -198,9 +198,7 @@ async def test_loss_is_counted_once_when_the_answer_to_the_reap_was_lost(
     root = await _submit(remote, plans.job())
     worker = await _worker(remote)
     await worker.claim_one()
-    again = await _repeat(
-        wire, "workron.reap", lambda: remote.reap(worker.session.worker, beats=0)
-    )
+    again = await _repeat(wire, "workron.reap", lambda: remote.reap(worker.session.worker, beats=0))
     assert not again.was_reaped
     (row,) = await remote.jobs(root)
     assert (row.state, row.losses) == ("Queued", 1)

@@ -15,12 +15,14 @@ from workron.store import migration, postgres
 from workron.store.postgres import schema, statements
 
 _HEAD = schema.known()
-_either = pytest.mark.parametrize("call", [postgres.migrate, lambda dsn: _open(dsn)])
 
 
 async def _open(dsn: str) -> None:
     store = await postgres.open_postgres(dsn, rng=random.Random())
     await store.close()
+
+
+_either = pytest.mark.parametrize("call", [postgres.migrate, _open])
 
 
 @pytest.fixture
@@ -48,7 +50,9 @@ async def test_schema_is_made_once_when_ten_migrate_at_once(empty_database: str)
     await _open(empty_database)
 
 
-async def test_second_migration_changes_nothing(fresh: asyncpg.Connection, fresh_database: str) -> None:
+async def test_second_migration_changes_nothing(
+    fresh: asyncpg.Connection, fresh_database: str
+) -> None:
     look = "SELECT oid, xmin, proname FROM pg_proc WHERE pronamespace = 'workron'::regnamespace"
     before = await fresh.fetch(look)
     assert await postgres.migrate(fresh_database) == []
@@ -149,7 +153,7 @@ async def test_missing_migration_is_named_with_the_command_when_a_store_is_opene
 ) -> None:
     more = migration.Migration(len(_HEAD) + 1, "0002_add_more.sql", "SELECT 1", "sum", True)
     monkeypatch.setattr(schema, "known", lambda: [*_HEAD, more])
-    with pytest.raises(errors.SchemaError, match="lacks 0002_add_more.sql.*workron migrate"):
+    with pytest.raises(errors.SchemaError, match=r"lacks 0002_add_more\.sql.*workron migrate"):
         await _open(fresh_database)
     assert await postgres.migrate(fresh_database) == ["0002_add_more.sql"]
     await _open(fresh_database)

@@ -47,9 +47,11 @@ globals().update(
 
 @pytest.fixture(scope="session")
 def bouncer(postgres_dsn: str) -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="workron-pgbouncer-") as home:
-        with pooler.running(pooler.found(), postgres_dsn, pathlib.Path(home)) as where:
-            yield where
+    with (
+        tempfile.TemporaryDirectory(prefix="workron-pgbouncer-") as home,
+        pooler.running(pooler.found(), postgres_dsn, pathlib.Path(home)) as where,
+    ):
+        yield where
 
 
 @pytest.fixture(params=["a connection a call", "pgbouncer"])

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.store.behaviour import plans
-from tests.store.behaviour.worker import MANY, end_of, mint
+from tests.store.behaviour.worker import MANY
 from tests.store.postgres import roles
 from tests.store.postgres.roles import Role
 from tests.store.postgres.stage import Hand, Stage
@@ -34,7 +34,7 @@ async def test_stranger_is_given_no_job_of_another_pool(stage: Stage) -> None:
 
 
 async def test_stranger_is_told_nothing_of_a_claim_that_it_knows(
-    stage: Stage, scene: Scene
+    scene: Scene,
 ) -> None:
     _, claimed, stranger = scene
     key = stranger.session.key

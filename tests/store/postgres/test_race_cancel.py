@@ -1,12 +1,8 @@
 """A cancel that meets its jobs as they move: claimed, retried, promoted, reaped, ended, expired."""
 
-import asyncio
-
-import asyncpg
-
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import MANY
-from tests.store.postgres.stage import Hand, Stage
+from tests.store.postgres.stage import Actor, Hand, Stage
 from workron.core.ids import JobId
 from workron.store.protocol import Mark
 
@@ -15,7 +11,7 @@ _LOOK = r"SELECT NOT EXISTS \(.*INTO _is_over;"
 _NO_LOOK = "_is_over := true;"
 
 
-async def _cancel_while(stage: Stage, mover: Hand | None, root: JobId) -> None:
+async def _cancel_while(stage: Stage, mover: Hand | Actor, root: JobId) -> None:
     """Cancel while `mover` has moved the job and not committed that."""
     canceller = await stage.actor()
     cancelling = await stage.start(canceller, canceller.cancel(root))

@@ -79,7 +79,8 @@ async def _still_to_come(stage: Stage) -> int:
     assert not await stage.sql.fetch("SELECT * FROM workron.arrival")
     return int(
         await stage.sql.fetchval(
-            "SELECT remaining FROM workron.waiting JOIN workron.job ON id = job WHERE kind = 'Array'"
+            "SELECT remaining FROM workron.waiting JOIN workron.job ON id = job "
+            "WHERE kind = 'Array'"
         )
     )
 

@@ -81,7 +81,7 @@ async def test_one_name_has_two_runs_when_nobody_locks_it(stage: Stage) -> None:
     assert second != first
 
 
-async def _close_one_cycle_from_both_sides(stage: Stage) -> list[object]:
+async def _close_one_cycle_from_both_sides(stage: Stage) -> Sequence[object]:
     # a waits for b, b for c, c for d, d for a: the last two share no name.
     await stage.submit(_waiting_for("b", name="a"))
     await stage.submit(_waiting_for("d", name="c"))

@@ -5,6 +5,7 @@ on its first row. Where both began at the same end, one of them waits there for 
 """
 
 import asyncio
+from typing import Any
 
 import asyncpg
 
@@ -19,14 +20,14 @@ from workron.store.postgres import statements
 async def _hold_row(stage: Stage, table: str, job: int) -> Actor:
     holder = await stage.actor()
     await holder.begin()
-    lock = f"SELECT 1 FROM workron.{table} WHERE job = $1 FOR UPDATE"  # noqa: S608
+    lock = f"SELECT 1 FROM workron.{table} WHERE job = $1 FOR UPDATE"
     await holder.connection.execute(lock, job)
     return holder
 
 
 async def _put_the_last_first(stage: Stage, table: str, jobs: list[JobId]) -> None:
     for job in sorted(jobs, reverse=True):  # each update puts its row behind those that are there
-        again = f"UPDATE workron.{table} SET priority = priority WHERE job = $1"  # noqa: S608
+        again = f"UPDATE workron.{table} SET priority = priority WHERE job = $1"
         await stage.sql.execute(again, job)
 
 
@@ -124,7 +125,7 @@ async def test_report_and_cancel_deadlock_when_claims_are_taken_as_they_are_told
 
 
 async def _cancel_and_expire_in_two_places(stage: Stage) -> list[object]:
-    about = {"deadline_seconds": 0.0}
+    about: dict[str, Any] = {"deadline_seconds": 0.0}
     root = await stage.submit(
         plans.dag(a=task(**about), b=task(**about), c=task("a", "b", **about))
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.store.behaviour import plans
-from tests.store.postgres.stage import Hand, Stage
+from tests.store.postgres.stage import Stage
 from workron.core import errors
 from workron.store.protocol import Answer
 
@@ -83,9 +83,7 @@ async def test_reap_waits_for_the_output_that_is_being_written(stage: Stage) -> 
     claimed = await worker.claim_one()
     await worker.begin()
     await worker.store.append_output(worker.session.key, claimed.claim, 0, b"text")
-    reaping = await stage.start(
-        maintainer, maintainer.reap(worker.session.worker, beats=0)
-    )
+    reaping = await stage.start(maintainer, maintainer.reap(worker.session.worker, beats=0))
     assert not reaping.done()
     await worker.commit()
     assert (await reaping).was_reaped

@@ -78,9 +78,7 @@ async def _reap_while_it_beats(stage: Stage) -> Reaped:
     beats = await _beats_of(worker, maintainer)
     await worker.begin()
     await worker.beat()
-    reaping = await stage.start(
-        maintainer, maintainer.reap(worker.session.worker, beats=beats)
-    )
+    reaping = await stage.start(maintainer, maintainer.reap(worker.session.worker, beats=beats))
     await worker.commit()
     return await reaping
 

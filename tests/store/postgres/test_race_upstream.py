@@ -74,9 +74,7 @@ async def _submit_first(
     return down.root
 
 
-async def _end_first(
-    stage: Stage, ender: Actor | Hand, end: Coroutine[Any, Any, object]
-) -> JobId:
+async def _end_first(stage: Stage, ender: Actor | Hand, end: Coroutine[Any, Any, object]) -> JobId:
     """Let a submission begin while the end of its upstream is not committed yet."""
     submitter = await stage.actor()
     await ender.begin()

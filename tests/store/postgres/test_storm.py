@@ -51,9 +51,7 @@ def _layered(number: int, chance: random.Random) -> Plan:
 
 @pytest.fixture
 async def stores(fresh_database: str) -> AsyncIterator[Sequence[PostgresStore]]:
-    opened = [
-        await postgres.open_postgres(fresh_database, rng=random.Random()) for _ in range(3)
-    ]
+    opened = [await postgres.open_postgres(fresh_database, rng=random.Random()) for _ in range(3)]
     yield opened
     for store in opened:
         await store.close()
@@ -94,6 +92,7 @@ async def _meddle(store: protocol.Store, number: int, chance: random.Random) -> 
 
 
 async def _until_all_have_ended(stage: Stage) -> None:
+    left = None
     for _ in range(_ROUNDS):
         left = await stage.sql.fetchval(
             "SELECT count(*) FROM workron.job j WHERE NOT EXISTS "

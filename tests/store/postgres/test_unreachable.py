@@ -30,11 +30,27 @@ _either = pytest.mark.parametrize("call", [_open, postgres.migrate])
 @pytest.mark.parametrize(
     ("url", "shown", "what"),
     [
-        ("postgresql://me:secret@127.0.0.1:1/db", "postgresql://me:***@127.0.0.1:1/db", "refused|failed|Connect"),
+        (
+            "postgresql://me:secret@127.0.0.1:1/db",
+            "postgresql://me:***@127.0.0.1:1/db",
+            "refused|failed|Connect",
+        ),
         ("postgresql://127.0.0.1:1/db?password=secret", "password=***", "refused|failed|Connect"),
-        ("postgresql://me:s/e#cret@127.0.0.1:1/db", "postgresql://me:***@127.0.0.1:1/db", "connect"),
-        ("postgresql://me:secret@nowhere.invalid/db", "postgresql://me:***@nowhere.invalid", "connect"),
-        ("postgresql://me:secret@127.0.0.1:port/db", "postgresql://me:***@127.0.0.1:port/db", "port"),
+        (
+            "postgresql://me:s/e#cret@127.0.0.1:1/db",
+            "postgresql://me:***@127.0.0.1:1/db",
+            "connect",
+        ),
+        (
+            "postgresql://me:secret@nowhere.invalid/db",
+            "postgresql://me:***@nowhere.invalid",
+            "connect",
+        ),
+        (
+            "postgresql://me:secret@127.0.0.1:port/db",
+            "postgresql://me:***@127.0.0.1:port/db",
+            "port",
+        ),
     ],
 )
 async def test_error_names_the_database_without_its_password_when_it_does_not_answer(
@@ -101,12 +117,10 @@ async def test_error_names_the_command_when_the_database_is_empty(empty_database
     assert f"`workron migrate --store {empty_database}`" in str(refusal.value)
 
 
-async def test_calls_work_again_when_the_server_was_away(
-    remote: PostgresStore, wire: Wire
-) -> None:
+async def test_calls_work_again_when_the_server_was_away(remote: PostgresStore, wire: Wire) -> None:
     await remote.submit([plans.job()])
     await wire.cut()
-    with pytest.raises(errors.StoreUnreachableError, match="127.0.0.1"):
+    with pytest.raises(errors.StoreUnreachableError, match=r"127\.0\.0\.1"):
         await remote.roots()
     await wire.mend()
     assert len(await remote.roots()) == 1

@@ -16,7 +16,7 @@ from workron.store.postgres import faults
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from asyncpg import Record
+    from asyncpg import Connection, Record
     from asyncpg.pool import PoolConnectionProxy
 
     from workron.core.ports import Rng
@@ -89,5 +89,5 @@ async def open_database(url: str, *, rng: Rng, connections: int) -> Database:
     return Database(pool, url=url, rng=rng)
 
 
-async def _leave_as_it_is(_: PoolConnectionProxy) -> None:
+async def _leave_as_it_is(_: Connection) -> None:
     """Spare each call a round trip: no verb leaves anything in its session to be reset."""

@@ -74,7 +74,7 @@ def _is_answer(cause: BaseException) -> bool:
     """Whether the database, or the driver, refused; a call that is repeated is refused again."""
     if isinstance(cause, asyncpg.InterfaceError):
         # The driver has one class for its misuse and for a connection that is gone.
-        return "clos" not in str(cause)
+        return not ("closed" in str(cause) or "closing" in str(cause))
     return isinstance(cause, asyncpg.PostgresError)
 
 

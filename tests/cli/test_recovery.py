@@ -1,0 +1,56 @@
+"""What is taken over from a killed run of this machine, and from nobody else."""
+
+import random
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest
+
+from workron.cli import recovery, system
+from workron.store import connect
+from workron.store.protocol import Registration, Store
+from workron_worker import identity, orphans
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[Store]:
+    store = await connect.connect("memory:", clock=system.CLOCK, rng=random.Random())
+    yield store
+    await store.close()
+
+
+def _dead_name() -> str:
+    host, pid, start = identity.own_name().split(":")
+    return f"{host}:{pid}:{int(start) - 1}"
+
+
+async def _register(store: Store, name: str) -> uuid.UUID:
+    boot = uuid.uuid4()
+    token = await store.ensure_pool("default", "default")
+    await store.register(Registration(token, name, boot, 1))
+    return boot
+
+
+async def test_worker_of_a_dead_process_is_forgotten_and_others_are_not(store: Store) -> None:
+    for name in (_dead_name(), identity.own_name(), "elsewhere-12345678:1:1"):
+        await _register(store, name)
+    assert list(await recovery.recover(store)) == []
+    names = {worker.name for worker in await store.look()}
+    assert names == {identity.own_name(), "elsewhere-12345678:1:1"}
+
+
+async def test_office_of_a_dead_process_is_vacated_at_once(store: Store) -> None:
+    boot = await _register(store, _dead_name())
+    assert await store.elect(boot, 1000.0)
+    await recovery.recover(store)
+    assert await store.elect(uuid.uuid4(), 1000.0)
+
+
+async def test_worker_whose_processes_cannot_be_ended_is_left_to_its_lease(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _register(store, _dead_name())
+    monkeypatch.setattr(orphans, "end", lambda _: orphans.Swept(3, is_clear=False))
+    [line] = await recovery.recover(store)
+    assert "is given up only after its lease: some of its processes cannot be ended" in line
+    assert len(await store.look()) == 1

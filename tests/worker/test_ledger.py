@@ -1,0 +1,63 @@
+"""What an agent knows of its claims."""
+
+import random
+from typing import cast
+
+import pytest
+
+from workron.core.ids import ClaimId, JobId
+from workron.store.protocol import Claimed, End, Outcome
+from workron_worker.ledger import Fate, Ledger, Running
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    return Ledger(random.Random())
+
+
+def _start(ledger: Ledger) -> tuple[Running, End]:
+    [claim] = ledger.ask(1)
+    running = ledger.start(cast("Claimed", type("Claim", (), {"claim": claim, "job": JobId(1)})()))
+    return running, End(JobId(1), claim, Outcome.SUCCEEDED)
+
+
+def test_end_is_reported_once_and_known_until_it_was_answered(ledger: Ledger) -> None:
+    running, end = _start(ledger)
+    ledger.end(running, end)
+    assert list(ledger.take_ends()) == [end]
+    assert list(ledger.take_ends()) == []
+    assert ledger.knowledge().known == {end.claim}
+    ledger.forget([end.claim])
+    assert ledger.knowledge().known == frozenset()
+
+
+@pytest.mark.parametrize("fate", [Fate.REPORT, Fate.RELEASE])
+def test_claim_without_an_end_of_its_own_is_handed_back(ledger: Ledger, fate: Fate) -> None:
+    running, _ = _start(ledger)
+    running.fate = fate
+    ledger.end(running, None)
+    assert list(ledger.take_releases()) == [running.claimed.claim]
+
+
+def test_claim_that_the_store_took_back_is_never_spoken_of(ledger: Ledger) -> None:
+    running, end = _start(ledger)
+    running.fate = Fate.DROP
+    ledger.end(running, end)
+    assert ledger.is_empty
+    assert ledger.knowledge().known == frozenset()
+
+
+def test_nothing_is_left_to_tell_once_the_session_is_lost(ledger: Ledger) -> None:
+    ended, end = _start(ledger)
+    ledger.end(ended, end)
+    ledger.hand_back(ledger.ask(1))
+    running, late = _start(ledger)
+    ledger.forget_all()
+    assert (list(ledger.take_ends()), list(ledger.take_releases())) == ([], [])
+    ledger.end(running, late)
+    assert ledger.is_empty
+
+
+def test_claims_have_ids_of_their_own(ledger: Ledger) -> None:
+    claims: list[ClaimId] = ledger.ask(100)
+    assert len(set(claims)) == 100
