@@ -5,58 +5,65 @@ import pathlib
 import pty
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-
-import pytest
+from collections.abc import Callable
 
 Write = Callable[..., pathlib.Path]
 
 
-@pytest.fixture
-def on_terminal() -> Callable[..., tuple[int, str]]:
-    """Run the program on a terminal of its own; its exit code and all that it wrote."""
+class Terminal:
+    """A terminal, and the program on it."""
 
-    def on_terminal(*arguments: object) -> tuple[int, str]:
-        ours, theirs = pty.openpty()
-        environment = os.environ | {"TERM": "xterm", "COLUMNS": "100", "LINES": "30"}
-        child = subprocess.Popen(
+    def __init__(self, *arguments: object) -> None:
+        self._ours, theirs = pty.openpty()
+        self.written = ""
+        self._child = subprocess.Popen(
             [sys.executable, "-m", "workron", *map(str, arguments)],
-            stdin=theirs, stdout=theirs, stderr=theirs, env=environment,
-        )  # fmt: skip
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=os.environ | {"TERM": "xterm", "COLUMNS": "100", "LINES": "30"},
+        )
         os.close(theirs)
-        written = b"".join(_pieces(ours))
-        os.close(ours)
-        return child.wait(), written.decode()
 
-    return on_terminal
+    def read_until(self, words: str) -> None:
+        """Read until these words have been written."""
+        while words not in self.written:
+            assert self._read(), self.written
 
+    def end(self) -> int:
+        """Read to the end, and give the exit code."""
+        while self._read():
+            pass
+        os.close(self._ours)
+        return self._child.wait()
 
-def _pieces(terminal: int) -> Iterator[bytes]:
-    while True:
+    def _read(self) -> bool:
         try:
-            piece = os.read(terminal, 4096)
+            piece = os.read(self._ours, 4096)
         except OSError:
             # Linux reports a terminal that nobody holds any more as a broken device.
-            return
-        if not piece:
-            return
-        yield piece
+            return False
+        self.written += piece.decode(errors="replace")
+        return bool(piece)
 
 
 def test_run_shows_a_live_table_and_leaves_the_summary(
-    on_terminal: Callable[..., tuple[int, str]], write: Write
+    write: Write, tmp_path: pathlib.Path
 ) -> None:
-    flow = write("flow", "name: many, count: 3, command: sleep 0.3")
-    code, written = on_terminal("run", flow, "--slots", "1")
-    assert code == 0
-    assert "of 3 jobs" in written
-    assert "▸ " in written
-    assert written.rstrip().splitlines()[-1].startswith("slowest: flow/many/")
+    os.mkfifo(tmp_path / "go")
+    flow = write("flow", f"name: one, command: cat {tmp_path}/go", "name: two, command: echo")
+    terminal = Terminal("run", flow, "--slots", "1")
+    terminal.read_until("▸ ")
+    (tmp_path / "go").write_text("go")
+    assert terminal.end() == 0
+    assert "of 2 jobs" in terminal.written
+    assert "slowest: flow/one" in terminal.written.splitlines()[-1]
 
 
 def test_output_on_a_terminal_has_nothing_that_the_terminal_would_obey(
-    on_terminal: Callable[..., tuple[int, str]], write: Write, url: str
+    write: Write, url: str
 ) -> None:
     job = write("loud", command="printf '\\033[2J\\033]0;title\\007shown'")
-    on_terminal("run", job, "--store", url)
-    assert on_terminal("output", "loud", "--store", url) == (0, "shown\r\n")
+    Terminal("run", job, "--store", url).end()
+    terminal = Terminal("output", "loud", "--store", url)
+    assert (terminal.end(), terminal.written) == (0, "shown\r\n")

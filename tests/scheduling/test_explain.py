@@ -57,6 +57,8 @@ _STATES: list[tuple[dict[str, Any], str]] = [
         "Timeout: too long",
     ),
     ({"state": State.SKIPPED, "reason": Reason.NOT_NEEDED}, "NotNeeded"),
+    ({"kind": Kind.WORKFLOW}, "none of its jobs has begun"),
+    ({"kind": Kind.WORKFLOW, "reason": Reason.SUSPENDED}, "is suspended"),
 ]
 
 

@@ -55,6 +55,13 @@ async def test_wait_for_a_workflow_waits_for_its_own_end_not_only_for_its_jobs(
     assert (row.kind, row.state) == (Kind.WORKFLOW, State.SUCCEEDED)
 
 
+async def test_cancelled_workflow_ends_where_nobody_maintains(store: Store) -> None:
+    root = await submit(store, workflow("w", {"name": "many", "count": 3}))
+    [row] = await store.roots()
+    await cancel.cancel(store, row)
+    assert (await store.jobs(root))[0].state is State.CANCELLED
+
+
 async def test_cancel_of_what_has_ended_is_refused_in_words(store: Store) -> None:
     await submit(store, job("a"))
     [root] = await store.roots()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
+from workron.core.plan import Kind
 from workron.core.states import Reason, State
 from workron.scheduling import tail
 
@@ -67,6 +68,8 @@ def took(row: JobRow) -> float | None:
 
 def why(row: JobRow) -> str:
     """Say in a few words why a job stands as it does; nothing if its state says it all."""
+    if row.kind is not Kind.JOB and row.reason is Reason.UPSTREAM:
+        return ""
     if row.message:
         return f"{tail.line(row.message)} ({row.reason})" if row.reason else tail.line(row.message)
     return _REASONS.get(row.reason, str(row.reason)) if row.reason else ""

@@ -6,15 +6,20 @@ it with its worker's next beat.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from workron.core import errors
 
 if TYPE_CHECKING:
-    from workron.store.protocol import RootRow, SubmitDoor
+    from workron.store.protocol import RootRow, Store
+
+_BATCH: Final = 1_000
 
 
-async def cancel(door: SubmitDoor, root: RootRow) -> None:
+async def cancel(store: Store, root: RootRow) -> None:
     """Cancel a root; StateError if it had ended before."""
-    if not await door.cancel(root.root):
+    if not await store.cancel(root.root):
         raise errors.StateError(f"{root.kind} {root.name!r} has ended; it cannot be cancelled")
+    # Nobody may be maintaining this store just now, and a wait for it should still come to an end.
+    while await store.settle(_BATCH):
+        pass

@@ -22,6 +22,8 @@ _SHOWN: Final = 10
 
 def explain(row: JobRow, blockers: Sequence[Blocker]) -> list[str]:
     """Give one line, and one more for each thing that is waited for; none if all is said."""
+    if row.state is State.WAITING and row.kind is not Kind.JOB and row.reason is Reason.UPSTREAM:
+        return ["none of its jobs has begun"]
     if row.state is State.WAITING:
         return _waiting(row, blockers)
     if row.state is State.QUEUED:

@@ -26,7 +26,7 @@ from tests.store.behaviour import (
     test_submit,
     test_worker,
 )
-from tests.store.behaviour.grounds import Ground
+from tests.store.behaviour.grounds import PostgresGround, copied_database
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.worker import Worker
 from tests.store.postgres import pooler
@@ -54,20 +54,27 @@ def bouncer(postgres_dsn: str) -> Iterator[str]:
         yield where
 
 
+@pytest.fixture(scope="session")
+def pooled_database(postgres_dsn: str, migrated_template: str) -> Iterator[str]:
+    with copied_database(postgres_dsn, migrated_template) as dsn:
+        yield dsn
+
+
 @pytest.fixture(params=["a connection a call", "pgbouncer"])
-def ground(request: pytest.FixtureRequest, fresh_database: str) -> Ground:
+def ground(request: pytest.FixtureRequest, pooled_database: str) -> PostgresGround:
     if request.param == "pgbouncer":
-        return pooler.PgBouncerGround(fresh_database, request.getfixturevalue("bouncer"))
-    return pooler.OnceGround(fresh_database)
+        return pooler.PgBouncerGround(pooled_database, request.getfixturevalue("bouncer"))
+    return pooler.OnceGround(pooled_database)
 
 
 @pytest.fixture
-async def harness(ground: Ground) -> AsyncIterator[Harness]:
+async def harness(ground: PostgresGround) -> AsyncIterator[Harness]:
+    await ground.clear()
     made = Harness(ground, await ground.open())
-    await made.advance(ground.clock.time - ground.clock.time)
     yield made
     await made.check()
     await made.close()
+    await ground.close()
 
 
 @pytest.fixture
