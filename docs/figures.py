@@ -199,7 +199,7 @@ def _page(scale: int) -> Iterator[str]:
     yield "## Suites\n"
     yield from _suite_counts()
     if scale == 1:
-        yield f"\n## The model of leases and fences\n\n{_searched()}"
+        yield f"\n## The model of leases and fences\n\n```text\n{_searched()}```"
 
 
 def main() -> None:

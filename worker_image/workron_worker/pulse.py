@@ -70,6 +70,9 @@ class Pulse:
     async def run(self) -> None:
         """Beat for ever."""
         while True:
+            # After a freeze this comes first, before a beat could be on its way.
+            if self.is_late:
+                self._body.cut_off()
             if self._key is not None:
                 await self._beat(self._key)
             await asyncio.sleep(min(self._rhythm.beat.total_seconds(), self._patience()))
