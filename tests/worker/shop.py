@@ -54,9 +54,7 @@ class Shop:
         self.clock = clock
         self.rng = random.Random()
         self.boot = uuid.uuid4()
-        self.executor: Executor = LocalExecutor(
-            slots=4, grace=timedelta(seconds=0.2), boot=self.boot
-        )
+        self.executor: Executor = LocalExecutor(slots=4, grace=timedelta(minutes=1), boot=self.boot)
         self.ear = Ear()
         self.heard_of: list[Claimed] = []
         self.slots = Slots(4)
