@@ -152,7 +152,10 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """What a reap did: nothing (`was_reaped` False) if the worker had beaten meanwhile."""
+    """What a reap did: nothing (`was_reaped` False) if the worker had beaten meanwhile.
+
+    Jobs that a mark has ended as Cancelled are in neither list.
+    """
 
     was_reaped: bool
     requeued: Sequence[JobId] = ()

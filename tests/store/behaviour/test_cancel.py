@@ -83,8 +83,10 @@ async def test_marked_job_ends_cancelled_when_its_worker_is_reaped(
     root = await harness.submit(plans.job())
     await worker.claim_one()
     await harness.store.cancel(root)
-    await harness.reap(worker)
+    reaped = await harness.reap(worker)
     assert await harness.stand(root) == "Cancelled"
+    assert reaped.was_reaped
+    assert (list(reaped.requeued), list(reaped.failed)) == ([], [])
 
 
 async def test_workflow_ends_when_the_last_running_task_has(

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tests.store.machine.oracle import Job, Oracle
+from tests.store.machine.job import Job
+from tests.store.machine.oracle import Oracle
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
 from workron.store.protocol import JobRow

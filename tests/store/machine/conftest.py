@@ -17,10 +17,17 @@ def walked_database(postgres_dsn: str, migrated_template: str) -> Iterator[str]:
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
-def make_ground(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], grounds.Ground]:
-    if request.param == "memory":
+def dialect(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def make_ground(
+    dialect: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> Callable[[], grounds.Ground]:
+    if dialect == "memory":
         return lambda: grounds.SqliteGround(None)
-    if request.param == "sqlite":
+    if dialect == "sqlite":
         numbers = itertools.count()
         return lambda: grounds.SqliteGround(tmp_path / f"{next(numbers)}.db")
     dsn = request.getfixturevalue("walked_database")

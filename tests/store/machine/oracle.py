@@ -5,71 +5,13 @@ share a mistake. Called by `machine`, which compares.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from tests.store.machine.job import Crew, Job, Root
 from workron.core.ids import ClaimId, JobId
-from workron.core.plan import Kind, Node, Plan, Terms
+from workron.core.plan import Kind, Plan
 from workron.core.states import Reason, State
-from workron.core.verdict import Condition
 from workron.store.protocol import Answer, Claimed, End, Mark, Outcome
-
-GRAVITY = [None, Reason.NOT_NEEDED, Reason.UPSTREAM_CANCELLED, Reason.UPSTREAM_FAILED]
-"""Reasons to skip, from harmless to grave."""
-
-
-@dataclass(eq=False)
-class Root:
-    """A submission."""
-
-    plan: Plan
-    id: JobId
-    is_held: bool = False
-    is_cancelled: bool = False
-
-
-@dataclass(eq=False)
-class Job:
-    """A command or a group, and all that has happened to it."""
-
-    id: JobId
-    root: Root
-    node: Node
-    terms: Terms
-    deadline: datetime | None
-    upstreams: list[tuple["Job", Condition]] = field(default_factory=list)
-    missing: list[tuple[Kind, str, Condition]] = field(default_factory=list)
-    state: State = State.WAITING
-    reason: Reason | None = Reason.UPSTREAM
-    due: datetime | None = None
-    is_alone: bool = False
-    is_held: bool = False
-    lost_by: "Crew | None" = None
-    attempts: int = 0
-    failures: int = 0
-    losses: int = 0
-    fence: int = 0
-    claim: ClaimId | None = None
-    crew: "Crew | None" = None
-    mark: Mark | None = None
-
-    @property
-    def is_over(self) -> bool:
-        return self.state in {State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SKIPPED}
-
-    def end(self, state: State, reason: Reason | None = None) -> None:
-        self.state, self.reason, self.due = state, reason, None
-        self.claim = self.crew = self.mark = self.lost_by = None
-        self.is_held = False
-
-
-@dataclass(eq=False)
-class Crew:
-    """A worker's process."""
-
-    pool: str
-    name: str
-    is_draining: bool = False
 
 
 class Oracle:
@@ -82,8 +24,6 @@ class Oracle:
         self.names: dict[tuple[Kind, str], Root] = {}
         self.fates: dict[ClaimId, Answer] = {}
         """Of claims that are over: what a report on them is answered."""
-
-    # Submitting.
 
     def standing(self, plan: Plan) -> Root | None:
         """Find the root that a submission of this plan is acknowledged with."""
@@ -148,15 +88,13 @@ class Oracle:
     def _of(self, root: Root) -> Iterable[Job]:
         return (self.jobs[JobId(root.id + i)] for i in range(len(root.plan.nodes)))
 
-    # Deciding.
-
     def decide(self, job: Job) -> None:
         """Let a waiting job go on, if nothing is left to wait for; and then what waits for it."""
         if job.state is not State.WAITING or job.due or job.is_held or job.lost_by or job.missing:
             return
         if not all(up.is_over for up, _ in job.upstreams):
             return
-        state, reason = self._verdict(job)
+        state, reason = job.verdict()
         if state is not State.SUCCEEDED or job.node.kind is not Kind.JOB:
             self.end(job, state, reason)
         elif job.terms.start_after and job.terms.start_after > self.now:
@@ -164,24 +102,11 @@ class Oracle:
         else:
             job.state, job.reason = State.QUEUED, None
 
-    def _verdict(self, job: Job) -> tuple[State, Reason | None]:
-        if job.root.is_cancelled:
-            return State.CANCELLED, None
-        bad = [(up.state, when) for up, when in job.upstreams if up.state is not State.SKIPPED]
-        if any(end == (State.FAILED, w) for end in bad for w in (Condition.MEMBER, Condition.TASK)):
-            return State.FAILED, Reason.MEMBER_FAILED
-        if job.node.kind is not Kind.JOB and any(state is State.CANCELLED for state, _ in bad):
-            return State.CANCELLED, None
-        gravest = max((_skip(up, when) for up, when in job.upstreams), default=0)
-        return (State.SKIPPED, GRAVITY[gravest]) if gravest else (State.SUCCEEDED, None)
-
     def end(self, job: Job, state: State, reason: Reason | None = None) -> None:
         job.end(state, reason)
         for other in self.jobs.values():
             if any(up is job for up, _ in other.upstreams):
                 self.decide(other)
-
-    # Claims.
 
     def claimable(self, crew: Crew, count: int) -> list[Job]:
         """List what a claim takes, in order."""
@@ -280,8 +205,6 @@ class Oracle:
         job.is_held = is_held
         self.decide(job)
 
-    # Whole roots, and time.
-
     def cancel(self, root: Root) -> None:
         root.is_cancelled = True
         for job in self._commands(root):
@@ -326,14 +249,3 @@ class Oracle:
                 self.end(job, State.FAILED, Reason.DEADLINE_EXCEEDED)
             elif job.mark is not Mark.CANCEL:
                 job.mark = Mark.EXPIRE
-
-
-def _skip(up: Job, when: Condition) -> int:
-    """Say how gravely one end speaks against going, by the table of `when`."""
-    if when in {Condition.FINISHED, Condition.TASK, Condition.HANDLED_TASK}:
-        return 0
-    if up.state is State.SKIPPED:
-        return GRAVITY.index(up.reason)
-    if when is Condition.FAILED:
-        return 0 if up.state is State.FAILED else 1
-    return {State.SUCCEEDED: 0, State.CANCELLED: 2, State.FAILED: 3}[up.state]

@@ -45,6 +45,8 @@ def _submit(walk: Walk, plan: Plan, *, supersedes: bool) -> None:
         assert standing is None or submitted.root == standing.id
         if standing is None:
             walk.unfinished.append(walk.oracle.submit(plan, submitted.root))
+            # It may be decided already, by upstreams that have ended.
+            walk.is_settled = False
 
 
 def hold(walk: Walk) -> None:

@@ -11,21 +11,25 @@ from tests.store.behaviour.grounds import Ground
 from tests.store.machine.machine import StoreMachine
 
 _ASKED = os.environ.get("WORKRON_EXAMPLES")
-
-SETTINGS = hypothesis.settings(
-    max_examples=int(_ASKED or 100),
-    stateful_step_count=50,
-    derandomize=_ASKED is None,
-    database=None,
-    deadline=None,
-    suppress_health_check=list(hypothesis.HealthCheck),
-)
+_EXAMPLES = {"memory": 100, "sqlite": 40, "postgresql": 30}
 
 
-@pytest.mark.timeout(0 if _ASKED else 300)
-def test_store_agrees_with_the_oracle(make_ground: Callable[[], Ground]) -> None:
+def _settings(dialect: str) -> hypothesis.settings:
+    return hypothesis.settings(
+        max_examples=int(_ASKED or _EXAMPLES[dialect]),
+        stateful_step_count=50,
+        derandomize=_ASKED is None,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+
+
+# A walk that fails is made shorter for up to five minutes.
+@pytest.mark.timeout(0 if _ASKED else 900)
+def test_store_agrees_with_the_oracle(dialect: str, make_ground: Callable[[], Ground]) -> None:
     class Machine(StoreMachine):
         pass
 
     Machine.make_ground = staticmethod(make_ground)
-    run_state_machine_as_test(Machine, settings=SETTINGS)
+    run_state_machine_as_test(Machine, settings=_settings(dialect))

@@ -18,7 +18,8 @@ import hypothesis
 from tests.store.behaviour.grounds import Ground
 from tests.store.behaviour.harness import Harness
 from tests.store.machine import comparison
-from tests.store.machine.oracle import Crew, Oracle, Root
+from tests.store.machine.job import Crew, Root
+from tests.store.machine.oracle import Oracle
 from workron.core.ids import ClaimId
 from workron.core.plan import Plan
 from workron.store import protocol

@@ -58,7 +58,7 @@ class MaintainerVerbs:
         return protocol.Reaped(
             was_reaped=bool(rows),
             requeued=[job for job, place in places if place in ("ready", "waiting")],
-            failed=[job for job, place in places if place not in ("ready", "waiting")],
+            failed=[job for job, place in places if place in ("Expired", "WorkerLost")],
         )
 
     async def drain(self, worker: WorkerId) -> bool:

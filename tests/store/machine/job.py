@@ -1,0 +1,92 @@
+"""A job as the oracle keeps it, and the one rule by which its upstreams decide it.
+
+Called by `oracle`, which moves jobs, and by `comparison`.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from workron.core.ids import ClaimId, JobId
+from workron.core.plan import Kind, Node, Plan, Terms
+from workron.core.states import Reason, State
+from workron.core.verdict import Condition
+from workron.store.protocol import Mark
+
+GRAVITY = [None, Reason.NOT_NEEDED, Reason.UPSTREAM_CANCELLED, Reason.UPSTREAM_FAILED]
+"""Reasons to skip, from harmless to grave."""
+
+
+@dataclass(eq=False)
+class Root:
+    """A submission."""
+
+    plan: Plan
+    id: JobId
+    is_cancelled: bool = False
+
+
+@dataclass(eq=False)
+class Job:
+    """A command or a group, and all that has happened to it."""
+
+    id: JobId
+    root: Root
+    node: Node
+    terms: Terms
+    deadline: datetime | None
+    upstreams: list[tuple["Job", Condition]] = field(default_factory=list)
+    missing: list[tuple[Kind, str, Condition]] = field(default_factory=list)
+    state: State = State.WAITING
+    reason: Reason | None = Reason.UPSTREAM
+    due: datetime | None = None
+    is_alone: bool = False
+    is_held: bool = False
+    lost_by: "Crew | None" = None
+    attempts: int = 0
+    failures: int = 0
+    losses: int = 0
+    fence: int = 0
+    claim: ClaimId | None = None
+    crew: "Crew | None" = None
+    mark: Mark | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in {State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SKIPPED}
+
+    def verdict(self) -> tuple[State, Reason | None]:
+        """Say how it ends, now that all its upstreams have; a command goes on SUCCEEDED."""
+        if self.root.is_cancelled:
+            return State.CANCELLED, None
+        bad = [(up.state, when) for up, when in self.upstreams if up.state is not State.SKIPPED]
+        if any(end == (State.FAILED, w) for end in bad for w in (Condition.MEMBER, Condition.TASK)):
+            return State.FAILED, Reason.MEMBER_FAILED
+        if self.node.kind is not Kind.JOB and any(state is State.CANCELLED for state, _ in bad):
+            return State.CANCELLED, None
+        gravest = max((_skip(up, when) for up, when in self.upstreams), default=0)
+        return (State.SKIPPED, GRAVITY[gravest]) if gravest else (State.SUCCEEDED, None)
+
+    def end(self, state: State, reason: Reason | None = None) -> None:
+        self.state, self.reason, self.due = state, reason, None
+        self.claim = self.crew = self.mark = self.lost_by = None
+        self.is_held = False
+
+
+@dataclass(eq=False)
+class Crew:
+    """A worker's process."""
+
+    pool: str
+    name: str
+    is_draining: bool = False
+
+
+def _skip(up: Job, when: Condition) -> int:
+    """Say how gravely one end speaks against going, by the table of `when`."""
+    if when in {Condition.FINISHED, Condition.TASK, Condition.HANDLED_TASK}:
+        return 0
+    if up.state is State.SKIPPED:
+        return GRAVITY.index(up.reason)
+    if when is Condition.FAILED:
+        return 0 if up.state is State.FAILED else 1
+    return {State.SUCCEEDED: 0, State.CANCELLED: 2, State.FAILED: 3}[up.state]
