@@ -103,7 +103,7 @@ async def _drain(store: protocol.Store, session: protocol.Session, root: ids.Job
     ends: list[protocol.End] = []
     claimed = await store.claim(session.key, _claim_ids())
     while claimed:
-        ends = [protocol.End(one.job, one.claim, protocol.Outcome.SUCCEEDED) for one in claimed]
+        ends = [protocol.End(one.job, *one.right, protocol.Outcome.SUCCEEDED) for one in claimed]
         claimed = (await store.complete(session.key, ends, _claim_ids())).claimed
         if not claimed:
             await _settle(store)

@@ -17,7 +17,7 @@ OTHER = WorkerId(2)
 @dataclass(frozen=True)
 class Seen:
     worker: WorkerId
-    beats: int
+    sign: object
     lease_seconds: float = LEASE
 
 
@@ -63,11 +63,11 @@ def test_watch_reaps_only_what_it_saw_stand_still_for_a_whole_lease(history: lis
         assert is_reaped == (now - since >= LEASE)
 
 
-def test_watch_names_the_counter_that_it_saw() -> None:
+def test_watch_names_the_sign_that_it_saw() -> None:
     watch = lease.Watch()
     answers = [watch.observe(float(now), [Seen(WORKER, 7)]) for now in range(0, 12, 2)]
 
-    assert answers == [[], [], [], [], [], [(WORKER, 7)]]
+    assert answers == [[], [], [], [], [], [Seen(WORKER, 7)]]
 
 
 def test_watch_names_a_worker_again_when_it_is_still_there() -> None:
@@ -94,6 +94,14 @@ def test_watch_grants_a_whole_lease_anew_when_the_counter_moved() -> None:
     assert [is_reaped for _, is_reaped in watched(looks)] == [False] * 8 + [True]
 
 
+def test_watch_grants_a_whole_lease_anew_when_another_run_of_the_server_shows_the_counter() -> None:
+    watch, looks = lease.Watch(), [("one", 7)] * 4 + [("other", 7)] * 5
+
+    answers = [watch.observe(2.5 * at, [Seen(WORKER, sign)]) for at, sign in enumerate(looks)]
+
+    assert answers == [[]] * 8 + [[Seen(WORKER, ("other", 7))]]
+
+
 def test_watch_forgets_a_worker_that_one_look_did_not_show() -> None:
     watch = lease.Watch()
     for now in (0.0, 2.5, 5.0):
@@ -109,7 +117,7 @@ def test_watch_measures_each_worker_by_its_own_lease() -> None:
         watch.observe(float(now), [Seen(WORKER, 1, 4.0), Seen(OTHER, 1, 40.0)]) for now in range(6)
     ]
 
-    assert answers == [[], [], [], [], [(WORKER, 1)], [(WORKER, 1)]]
+    assert answers == [[], [], [], []] + [[Seen(WORKER, 1, 4.0)]] * 2
 
 
 def test_watch_waits_anew_for_a_short_lease_when_looks_suit_only_a_long_one() -> None:
@@ -119,7 +127,7 @@ def test_watch_waits_anew_for_a_short_lease_when_looks_suit_only_a_long_one() ->
         for now in range(0, 12, 2)
     ]
 
-    assert answers == [[], [], [], [], [(OTHER, 1)], [(OTHER, 1)]]
+    assert answers == [[], [], [], []] + [[Seen(OTHER, 1, 8.0)]] * 2
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The maintainer's duties, step by step, with a clock that the test turns."""
 
 import asyncio
+import dataclasses
 import uuid
 from typing import Any
 
@@ -53,7 +54,8 @@ async def test_skips_run_down_a_dag_to_its_end(store: Store, maintainer: Maintai
     root = await submit(store, workflow("chain", *tasks))
     session, claimed = await _claim(store, root)
     await store.complete(
-        session.key, [End(claimed.job, claimed.claim, Outcome.FAILED, Reason.EXIT_CODE)]
+        session.key,
+        [End(claimed.job, claimed.claim, claimed.fence, Outcome.FAILED, Reason.EXIT_CODE)],
     )
     await _settle(maintainer)
     assert await _state(store, root) == (State.FAILED, Reason.MEMBER_FAILED)
@@ -100,7 +102,7 @@ async def test_worker_of_a_short_lease_is_looked_at_more_often(
 ) -> None:
     await hire(store)
     looks = await store.look()
-    short = [type(one)(one.worker, one.beats, 2.0, one.name, one.boot) for one in looks]
+    short = [dataclasses.replace(one, lease_seconds=2.0) for one in looks]
     monkeypatch.setattr(store, "look", _answering(short))
     reaped: list[Any] = []
     monkeypatch.setattr(store, "reap", _answering_reap(reaped))
@@ -118,8 +120,8 @@ def _answering(answer: Any) -> Any:
 
 
 def _answering_reap(reaped: list[Any]) -> Any:
-    async def call(worker: Any, *, beats: int | None) -> Any:
-        reaped.append((worker, beats))
+    async def call(worker: Any, *, sign: Any) -> Any:
+        reaped.append((worker, sign))
         return Reaped(was_reaped=True)
 
     return call

@@ -27,7 +27,7 @@ async def _run(store: Store, **ends: Outcome) -> None:
     claimed = await store.claim(session.key, [ClaimId(uuid.uuid4()) for _ in range(10)])
     told = [(one, ends[one.name]) for one in claimed]
     reports = [
-        End(one.job, one.claim, outcome, _REASONS[outcome], "m", 3, output=b"o\x1b[1mut")
+        End(one.job, *one.right, outcome, _REASONS[outcome], "m", 3, output=b"o\x1b[1mut")
         for one, outcome in told
     ]
     await store.complete(session.key, reports)

@@ -36,7 +36,7 @@ async def test_wait_for_a_workflow_waits_for_its_own_end_not_only_for_its_jobs(
     root = await submit(store, workflow("w", {"name": "many", "count": 1}))
     session = await hire(store)
     [claimed] = await store.claim(session.key, [ClaimId(uuid.uuid4())])
-    await store.complete(session.key, [End(claimed.job, claimed.claim, Outcome.SUCCEEDED)])
+    await store.complete(session.key, [End(claimed.job, *claimed.right, Outcome.SUCCEEDED)])
     assert (await store.jobs(root))[0].state not in states.ENDS
     looked, wait_for_work = asyncio.Event(), store.wait_for_work
 

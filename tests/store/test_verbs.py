@@ -20,11 +20,11 @@ _PARTS = {
         *("now", "weigh", "state_of", "grant_worker", "pools", "inputs_of", "claimed", "take"),
         *("decide", "sum_arrivals", "take_out", "submit_reserve", "submit_bind", "hold_still"),
         *("refuse_cycle", "sweeps", "sweep_step", "sweep_cancel", "sweep_hold", "sweep_resume"),
-        *("session", "settle_ends", "give_back", "prove_dead"),
+        *("session", "settle_ends", "give_back", "prove_dead", "bury_older", "server"),
     },
     "sqlite": {
         *("migrate", "scratch", "clear", "place", "end_claims", "leave_places", "sweep"),
-        *("session", "settle_ends", "give_back", "prove_dead"),
+        *("session", "settle_ends", "give_back", "prove_dead", "bury_older"),
     },
 }
 # A submission copies its rows between the two; whatever else the door does is one file.

@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from workron.core.ids import ClaimId, JobId
-from workron.store.protocol import Beat, Held, Mark
+from workron.core.ids import ClaimId, Fence, JobId
+from workron.store.protocol import Beat, Held, Mark, Right
 from workron_worker.beat import Knowledge, Orders, read
 
 A, B = ClaimId(UUID(int=1)), ClaimId(UUID(int=2))
@@ -11,7 +11,8 @@ NONE: frozenset[ClaimId] = frozenset()
 
 
 def _beat(*held: ClaimId, mark: Mark | None = None) -> Beat:
-    return Beat([Held(JobId(1), claim, mark) for claim in held], is_draining=False, database="x")
+    rows = [Held(JobId(1), claim, Fence(7), mark) for claim in held]
+    return Beat(rows, is_draining=False, database="x")
 
 
 def _runs(*claims: ClaimId) -> Knowledge:
@@ -19,7 +20,7 @@ def _runs(*claims: ClaimId) -> Knowledge:
 
 
 def test_beat_asks_for_nothing_when_both_sides_agree() -> None:
-    assert read(_beat(A, B), _runs(A, B), _runs(A, B)) == Orders(NONE, NONE, NONE)
+    assert read(_beat(A, B), _runs(A, B), _runs(A, B)) == Orders(NONE, NONE, [])
 
 
 def test_command_is_dropped_when_the_store_counts_its_claim_no_more() -> None:
@@ -31,24 +32,24 @@ def test_claim_that_came_while_the_beat_was_on_its_way_is_not_dropped() -> None:
 
 
 def test_claim_that_came_while_the_beat_was_on_its_way_is_not_released() -> None:
-    assert read(_beat(A), _runs(), _runs(A)).release == NONE
+    assert read(_beat(A), _runs(), _runs(A)).release == []
 
 
 def test_claim_that_ended_while_the_beat_was_on_its_way_is_not_dropped() -> None:
     assert read(_beat(), _runs(A), _runs()).drop == NONE
 
 
-def test_claim_that_nothing_here_runs_is_released() -> None:
-    assert read(_beat(A), _runs(), _runs()).release == {A}
+def test_claim_that_nothing_here_runs_is_released_under_its_own_fence() -> None:
+    assert read(_beat(A), _runs(), _runs()).release == [Right(A, Fence(7))]
 
 
 def test_claim_that_is_over_and_not_reported_yet_is_not_released() -> None:
     over = Knowledge(frozenset(), frozenset({A}))
-    assert read(_beat(A), _runs(A), over).release == NONE
+    assert read(_beat(A), _runs(A), over).release == []
 
 
 def test_claim_whose_report_was_answered_meanwhile_is_not_released() -> None:
-    assert read(_beat(A), _runs(A), _runs()).release == NONE
+    assert read(_beat(A), _runs(A), _runs()).release == []
 
 
 def test_command_is_killed_when_its_job_is_cancelled_or_out_of_time() -> None:
@@ -57,4 +58,4 @@ def test_command_is_killed_when_its_job_is_cancelled_or_out_of_time() -> None:
 
 
 def test_command_goes_on_when_its_job_is_only_held() -> None:
-    assert read(_beat(A, mark=Mark.HOLD), _runs(A), _runs(A)) == Orders(NONE, NONE, NONE)
+    assert read(_beat(A, mark=Mark.HOLD), _runs(A), _runs(A)) == Orders(NONE, NONE, [])

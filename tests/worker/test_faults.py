@@ -107,6 +107,18 @@ async def test_agent_that_is_cut_off_kills_before_its_lease_is_over_and_hands_ba
     assert (row.state, row.attempts, row.failures, row.losses) == (State.SUCCEEDED, 2, 0, 0)
 
 
+async def test_agent_that_comes_back_past_its_deadline_kills_although_the_store_answers(
+    shop: Shop,
+) -> None:
+    job = await shop.job(command=_TWICE)
+    async with shop.working(await shop.agent()):
+        await shop.ear.wait()
+        shop.clock.turned += 6
+        row = await shop.ended(job)
+    assert shop.ear.heard == b"first\nbye\nsecond\n"
+    assert (row.state, row.attempts, row.losses) == (State.SUCCEEDED, 2, 0)
+
+
 async def test_command_that_may_outlive_a_lost_lease_goes_on(
     shop: Shop, tmp_path: pathlib.Path
 ) -> None:
@@ -137,7 +149,7 @@ async def test_agent_whose_session_is_gone_kills_and_begins_anew(shop: Shop) -> 
     async with shop.working(await shop.agent()):
         await shop.ear.wait()
         [worker] = await shop.store.look()
-        assert (await shop.store.reap(worker.worker, beats=None)).was_reaped
+        assert (await shop.store.reap(worker.worker, sign=None)).was_reaped
         row = await shop.ended(job)
     assert shop.ear.heard == b"first\nbye\nsecond\n"
     assert (row.state, row.attempts, row.losses) == (State.SUCCEEDED, 2, 1)

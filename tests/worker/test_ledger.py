@@ -5,8 +5,8 @@ from typing import cast
 
 import pytest
 
-from workron.core.ids import ClaimId, JobId
-from workron.store.protocol import Claimed, End, Outcome
+from workron.core.ids import ClaimId, Fence, JobId
+from workron.store.protocol import Claimed, End, Outcome, Right
 from workron_worker.ledger import Fate, Ledger, Running
 
 
@@ -17,8 +17,9 @@ def ledger() -> Ledger:
 
 def _start(ledger: Ledger) -> tuple[Running, End]:
     [claim] = ledger.ask(1)
-    running = ledger.start(cast("Claimed", type("Claim", (), {"claim": claim, "job": JobId(1)})()))
-    return running, End(JobId(1), claim, Outcome.SUCCEEDED)
+    right = Right(claim, Fence(7))
+    running = ledger.start(cast("Claimed", type("Claim", (), {"claim": claim, "right": right})()))
+    return running, End(JobId(1), *right, Outcome.SUCCEEDED)
 
 
 def test_end_is_reported_once_and_known_until_it_was_answered(ledger: Ledger) -> None:
@@ -36,7 +37,7 @@ def test_claim_without_an_end_of_its_own_is_handed_back(ledger: Ledger, fate: Fa
     running, _ = _start(ledger)
     running.fate = fate
     ledger.end(running, None)
-    assert list(ledger.take_releases()) == [running.claimed.claim]
+    assert list(ledger.take_releases()) == [running.claimed.right]
 
 
 def test_claim_that_the_store_took_back_is_never_spoken_of(ledger: Ledger) -> None:
@@ -50,7 +51,7 @@ def test_claim_that_the_store_took_back_is_never_spoken_of(ledger: Ledger) -> No
 def test_nothing_is_left_to_tell_once_the_session_is_lost(ledger: Ledger) -> None:
     ended, end = _start(ledger)
     ledger.end(ended, end)
-    ledger.hand_back(ledger.ask(1))
+    ledger.hand_back([Right(ledger.ask(1)[0], Fence(7))])
     running, late = _start(ledger)
     ledger.forget_all()
     assert (list(ledger.take_ends()), list(ledger.take_releases())) == ([], [])

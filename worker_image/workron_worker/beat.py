@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 from workron.store.protocol import Mark
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
     from workron.core.ids import ClaimId
-    from workron.store.protocol import Beat
+    from workron.store.protocol import Beat, Right
 
 _ENDING: Final = frozenset({Mark.CANCEL, Mark.EXPIRE})
 
@@ -37,7 +38,7 @@ class Orders:
     """Somebody asked for their end; it is reported."""
     drop: AbstractSet[ClaimId]
     """Taken back by the store: killed, and never spoken of again."""
-    release: AbstractSet[ClaimId]
+    release: Sequence[Right]
     """The store counts them as ours, but nothing here runs or ran them."""
 
 
@@ -49,5 +50,5 @@ def read(beat: Beat, before: Knowledge, now: Knowledge) -> Orders:
         kill=ending & now.running,
         # A claim that came while the beat was on its way is not on a list made before it.
         drop=(before.running & now.running) - held,
-        release=held - before.known - now.known,
+        release=[one.right for one in beat.held if one.claim not in before.known | now.known],
     )

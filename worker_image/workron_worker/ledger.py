@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from workron.core.ids import ClaimId
     from workron.core.ports import Rng
-    from workron.store.protocol import Claimed, End
+    from workron.store.protocol import Claimed, End, Right
 
 
 class Fate(Enum):
@@ -47,7 +47,7 @@ class Ledger:
         self._rng = rng
         self._known: set[ClaimId] = set()
         self._ends: list[End] = []
-        self._releases: list[ClaimId] = []
+        self._releases: list[Right] = []
         self.running: dict[ClaimId, Running] = {}
 
     @property
@@ -79,19 +79,19 @@ class Ledger:
         elif running.fate is Fate.REPORT and end is not None:
             self._ends.append(end)
         else:
-            self._releases.append(claim)
+            self._releases.append(running.claimed.right)
 
-    def hand_back(self, claims: Iterable[ClaimId]) -> None:
+    def hand_back(self, rights: Iterable[Right]) -> None:
         """Enter claims that are ours but that nothing here runs."""
-        self._releases += claims
-        self._known.update(claims)
+        self._releases += rights
+        self._known.update(right.claim for right in rights)
 
     def take_ends(self) -> Sequence[End]:
         """Give the ends that are to be reported, each once."""
         ends, self._ends = self._ends, []
         return ends
 
-    def take_releases(self) -> Sequence[ClaimId]:
+    def take_releases(self) -> Sequence[Right]:
         """Give the claims that are to be handed back, each once."""
         releases, self._releases = self._releases, []
         return releases

@@ -164,7 +164,7 @@ class Agent:
         if releases:
             door = self._around.door
             await self._patience.insist(lambda: door.release(key, releases))
-            self._ledger.forget(releases)
+            self._ledger.forget(right.claim for right in releases)
 
     async def _exchange(self, key: SessionKey) -> Sequence[Claimed]:
         ends, claims = self._ledger.take_ends(), self._ask()

@@ -44,6 +44,7 @@ def end_of(claimed: Claimed, ended: Ended, rng: Rng) -> End:
     return End(
         job=claimed.job,
         claim=claimed.claim,
+        fence=claimed.fence,
         outcome=_outcome(ended, is_retry=decision.is_retry),
         reason=Reason.SIGNAL if ended.is_killed else ended.reason,
         message=ended.message,
@@ -56,7 +57,7 @@ def end_of(claimed: Claimed, ended: Ended, rng: Rng) -> End:
 
 def refuse(claimed: Claimed, reason: Reason, message: str) -> End:
     """Report a claim that cannot be run at all."""
-    return End(claimed.job, claimed.claim, Outcome.FAILED, reason, message)
+    return End(claimed.job, *claimed.right, Outcome.FAILED, reason, message)
 
 
 def _decide(claimed: Claimed, ended: Ended, rng: Rng) -> retry.Decision:

@@ -6,6 +6,7 @@ Called by `loop`, on a task of its own, so that no exchange of claims delays a b
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from math import inf
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -51,6 +52,7 @@ class Pulse:
         self._body = body
         self._key: SessionKey | None = None
         self._deadline = lease.Deadline(inf, 0, 0)
+        self._begun = asyncio.Event()
 
     @property
     def is_late(self) -> bool:
@@ -62,6 +64,7 @@ class Pulse:
         margin = min(self._rhythm.margin.total_seconds(), session.lease_seconds / 2)
         self._key = session.key
         self._deadline = lease.Deadline(session.lease_seconds, margin, sent_at)
+        self._begun.set()
 
     def end(self) -> None:
         """Beat for no session until there is a new one."""
@@ -75,7 +78,14 @@ class Pulse:
                 self._body.cut_off()
             if self._key is not None:
                 await self._beat(self._key)
-            await asyncio.sleep(min(self._rhythm.beat.total_seconds(), self._patience()))
+            await self._rest(min(self._rhythm.beat.total_seconds(), self._patience()))
+
+    async def _rest(self, seconds: float) -> None:
+        """Sleep, but not into a new session: its first beat frees what older boots held."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._begun.wait()
+        self._begun.clear()
 
     async def _beat(self, key: SessionKey) -> None:
         before, sent_at = self._ledger.knowledge(), self._around.clock.monotonic()

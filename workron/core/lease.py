@@ -8,7 +8,7 @@ deadline before anybody reaps it, as long as both clocks run equally fast within
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from workron.core import errors
 
@@ -28,17 +28,20 @@ class Sighting(Protocol):
         """Who."""
 
     @property
-    def beats(self) -> int:
-        """Its counter."""
+    def sign(self) -> object:
+        """What tells one beat from the next: its counter, and the run of the server that has it."""
 
     @property
     def lease_seconds(self) -> float:
         """How long its claims outlive its last beat."""
 
 
+_S = TypeVar("_S", bound=Sighting)
+
+
 @dataclass(frozen=True, slots=True)
 class _Stand:
-    beats: int
+    sign: object
     since: float
 
 
@@ -47,18 +50,19 @@ class Watch:
 
     It believes no timestamp of another machine, so a clock that jumps reaps nobody. A counter
     cannot rise while the database is away, so time that passed without looks does not count
-    against a worker: after such a gap it has a whole lease again.
+    against a worker: after such a gap it has a whole lease again. A failover is such a gap, too,
+    however short: it may bring back a counter that was seen before.
     """
 
     def __init__(self) -> None:
         self._stands: dict[WorkerId, _Stand] = {}
         self._looked_at: float | None = None
 
-    def observe(self, now: float, sightings: Iterable[Sighting]) -> list[tuple[WorkerId, int]]:
-        """Take in one look; name the workers to reap, each with the counter that must still hold.
+    def observe(self, now: float, sightings: Iterable[_S]) -> list[_S]:
+        """Take in one look; name those to reap, each with the sign that must still hold.
 
         `now` is read after the look was answered. It then is no earlier than what the look saw,
-        and the reap, which checks the counter again, is later still: a whole lease lies between.
+        and the reap, which checks the sign again, is later still: a whole lease lies between.
         """
         gap = float("inf") if self._looked_at is None else now - self._looked_at
         before, self._stands, self._looked_at = self._stands, {}, now
@@ -67,13 +71,13 @@ class Watch:
             stand = _continue(before.get(seen.worker), seen, now, gap)
             self._stands[seen.worker] = stand
             if now - stand.since >= seen.lease_seconds:
-                fallen.append((seen.worker, seen.beats))
+                fallen.append(seen)
         return fallen
 
 
 def _continue(stand: _Stand | None, seen: Sighting, now: float, gap: float) -> _Stand:
-    if stand is None or stand.beats != seen.beats or gap > seen.lease_seconds / _LOOKS_PER_LEASE:
-        return _Stand(seen.beats, now)
+    if stand is None or stand.sign != seen.sign or gap > seen.lease_seconds / _LOOKS_PER_LEASE:
+        return _Stand(seen.sign, now)
     return stand
 
 

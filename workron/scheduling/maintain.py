@@ -89,10 +89,10 @@ class Maintainer:
         leases = [one.lease_seconds / _ROUNDS_PER_LEASE for one in sightings]
         self._round_seconds = min([_ROUND_SECONDS, *leases])
         moved = 0
-        for worker, beats in self._watch.observe(self._clock.monotonic(), sightings):
-            reaped = await self._door.reap(worker, beats=beats)
+        for fallen in self._watch.observe(self._clock.monotonic(), sightings):
+            reaped = await self._door.reap(fallen.worker, sign=fallen.sign)
             moved += reaped.was_reaped
-            _log.info("worker was reaped", worker=worker, was_reaped=reaped.was_reaped)
+            _log.info("worker was reaped", worker=fallen.worker, was_reaped=reaped.was_reaped)
         moved += await self._door.reap_orphans(_BATCH)
         moved += await self._door.expire(_BATCH)
         await self._audit()

@@ -21,6 +21,6 @@ async def reap_proven(
     for worker in await door.look():
         if await is_dead(worker):
             # Its jobs are not to blame, and nothing loops: a person has to start the next run.
-            await door.reap(worker.worker, beats=None, is_blaming=False)
+            await door.reap(worker.worker, sign=None, is_blaming=False)
             dead.append(worker)
     return dead

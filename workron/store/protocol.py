@@ -24,9 +24,11 @@ from workron.store.record import (
     Progress,
     Reaped,
     Registration,
+    Right,
     RootRow,
     Session,
     Sighting,
+    Sign,
     Submitted,
 )
 
@@ -54,9 +56,11 @@ __all__ = [
     "ReaderDoor",
     "Reaped",
     "Registration",
+    "Right",
     "RootRow",
     "Session",
     "Sighting",
+    "Sign",
     "Store",
     "SubmitDoor",
     "Submitted",
@@ -68,10 +72,14 @@ class WorkerDoor(Protocol):
     """All that a worker can do."""
 
     async def register(self, registration: Registration) -> Session:
-        """Enter a worker. An older boot of the same name is dead: its claims are reaped."""
+        """Enter a worker."""
 
     async def beat(self, key: SessionKey) -> Beat:
-        """Prove life, and learn what is still held. SessionError when the worker was reaped."""
+        """Prove life, and learn what is still held. SessionError when the worker was reaped.
+
+        The first beat proves older boots of the same name dead: they are reaped. A registration
+        alone may be a late copy of a dead boot's, and would bury the living.
+        """
 
     async def claim(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[Claimed]:
         """Take at most one ready job for each claim id, by priority, then by age.
@@ -88,12 +96,10 @@ class WorkerDoor(Protocol):
         One bad end never fails the others: it ends Failed, and the rest is accepted.
         """
 
-    async def release(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[Answer]:
+    async def release(self, key: SessionKey, rights: Sequence[Right]) -> Sequence[Answer]:
         """Hand claims back; no counter moves."""
 
-    async def append_output(
-        self, key: SessionKey, claim: ClaimId, chunk: int, data: bytes
-    ) -> Answer:
+    async def append_output(self, key: SessionKey, right: Right, chunk: int, data: bytes) -> Answer:
         """Store a piece of a running job's output. The same chunk again is ALREADY."""
 
     async def leave(self, key: SessionKey) -> None:
@@ -144,12 +150,12 @@ class MaintainerDoor(Protocol):
         """Give the lease up at once."""
 
     async def look(self) -> Sequence[Sighting]:
-        """See every worker and its counter."""
+        """See every worker and its sign of life."""
 
-    async def reap(self, worker: WorkerId, *, beats: int | None, is_blaming: bool = True) -> Reaped:
-        """Take a worker's claims back and forget it, if its counter still is `beats`.
+    async def reap(self, worker: WorkerId, *, sign: Sign | None, is_blaming: bool = True) -> Reaped:
+        """Take a worker's claims back and forget it, if its sign still is what was seen.
 
-        `beats=None`: its death is proven; nothing guards, and `overlap: Forbid` need not wait.
+        `sign=None`: its death is proven; nothing guards, and `overlap: Forbid` need not wait.
         A claim that fell alone costs a loss; several that fell together cost none, but each is
         tried alone next. `is_blaming=False`: its jobs had no part in its death, and are charged
         nothing; for a worker that a person ended.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,6 +64,16 @@ class Session:
     lease_seconds: float
 
 
+class Right(NamedTuple):
+    """A claim as a report names it: its id says *this one*, its fence *newer*.
+
+    The id alone is not enough: a late copy of a claim call may take a job under an id that is over.
+    """
+
+    claim: ClaimId
+    fence: Fence
+
+
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """One claim: everything that a worker needs to run one attempt."""
@@ -86,6 +96,11 @@ class Claimed:
     """Results of its upstreams by name; an array's is a list by index. None: it has none."""
     inputs_too_large: bool = False
 
+    @property
+    def right(self) -> Right:
+        """What a report on it names."""
+        return Right(self.claim, self.fence)
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -93,7 +108,13 @@ class Held:
 
     job: JobId
     claim: ClaimId
+    fence: Fence
     mark: Mark | None
+
+    @property
+    def right(self) -> Right:
+        """What a report on it names."""
+        return Right(self.claim, self.fence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +133,7 @@ class End:
 
     job: JobId
     claim: ClaimId
+    fence: Fence
     outcome: Outcome
     reason: Reason | None = None
     message: str | None = None
@@ -139,12 +161,23 @@ class Submitted:
     is_new: bool
 
 
+class Sign(NamedTuple):
+    """What one look sees of a worker's life: while it stays the same, nothing proves life.
+
+    Which run of the server told it belongs to it: a server that lost its last commits may show a
+    count that was seen before.
+    """
+
+    server: str
+    beats: int
+
+
 @dataclass(frozen=True, slots=True)
 class Sighting:
     """A worker as the maintainer sees it at one look."""
 
     worker: WorkerId
-    beats: int
+    sign: Sign
     lease_seconds: float
     name: str
     boot: UUID

@@ -98,14 +98,13 @@ class Harness:
         while await self.store.expire(MANY):
             pass
 
-    async def beats_of(self, worker: Worker) -> int:
-        sightings = {sighting.worker: sighting for sighting in await self.store.look()}
-        return sightings[worker.session.worker].beats
+    async def sign_of(self, worker: Worker) -> protocol.Sign:
+        signs = {sighting.worker: sighting.sign for sighting in await self.store.look()}
+        return signs[worker.session.worker]
 
     async def reap(self, worker: Worker) -> protocol.Reaped:
         """Take back the claims of a worker that stands still."""
-        beats = await self.beats_of(worker)
-        return await self.store.reap(worker.session.worker, beats=beats)
+        return await self.store.reap(worker.session.worker, sign=await self.sign_of(worker))
 
     async def rows(self, root: JobId) -> dict[str, JobRow]:
         rows = await self.store.jobs(root)

@@ -1,5 +1,6 @@
 """complete: one accepted end for each claim, however often and by whom it is reported."""
 
+import dataclasses
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +11,7 @@ from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import Worker, end_of, mint, mint_boot
 from workron.core import errors
-from workron.core.ids import ClaimId, SessionKey
+from workron.core.ids import SessionKey
 from workron.core.states import Reason, State
 from workron.store.protocol import Answer, Outcome
 
@@ -64,7 +65,7 @@ async def test_report_is_stale_when_the_claim_was_never_made(
     await harness.submit(plans.job())
     claimed = await worker.claim_one()
     end = end_of(claimed)
-    unknown = type(end)(claimed.job, mint()[0], Outcome.SUCCEEDED)
+    unknown = dataclasses.replace(end, claim=mint()[0])
     assert await worker.report(unknown) is Answer.STALE
 
 
@@ -113,7 +114,7 @@ async def test_answers_stand_in_the_order_of_the_ends(harness: Harness, worker: 
     one, two, three, four = await worker.claim(4)
     await worker.end(two)
     await worker.release(three)
-    unknown = type(end_of(one))(one.job, ClaimId(mint_boot()), Outcome.SUCCEEDED)
+    unknown = dataclasses.replace(end_of(one), claim=mint()[0])
     ends = [end_of(four), unknown, end_of(two), end_of(one, Outcome.FAILED)]
     completed = await worker.store.complete(worker.session.key, ends)
     assert completed.answers == [Answer.ACCEPTED, Answer.STALE, Answer.ALREADY, Answer.ACCEPTED]
@@ -126,6 +127,34 @@ async def test_released_claim_cannot_be_completed(harness: Harness, worker: Work
     assert await worker.end(claimed, result=1) is not Answer.ACCEPTED
     assert await harness.stand(root) == "Queued"
     assert await harness.store.result(root) is None
+
+
+async def test_end_of_an_attempt_does_not_count_for_a_later_one_of_the_same_claim_id(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job())
+    first = await worker.claim_one()
+    await worker.release(first)
+    # A copy of the claim that was held up on its way.
+    (second,) = await worker.store.claim(worker.session.key, [first.claim])
+    assert await worker.end(first, result="old", output=b"old") is Answer.STALE
+    assert await worker.end(second, result="new") is Answer.ACCEPTED
+    assert await harness.store.result(root) == "new"
+    assert await harness.store.output(root) == b""
+
+
+async def test_each_end_is_answered_for_itself_when_two_of_a_call_share_their_claim_id(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job())
+    first = await worker.claim_one()
+    await worker.release(first)
+    (second,) = await worker.store.claim(worker.session.key, [first.claim])
+    ends = [end_of(first, result="old"), end_of(second, result="new")]
+    completed = await worker.store.complete(worker.session.key, ends)
+    assert completed.answers[0] is not Answer.ACCEPTED
+    assert completed.answers[1] is Answer.ACCEPTED
+    assert await harness.store.result(root) == "new"
 
 
 async def test_same_end_twice_in_a_call_counts_once(harness: Harness, worker: Worker) -> None:

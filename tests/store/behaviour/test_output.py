@@ -4,7 +4,7 @@ import pytest
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
-from tests.store.behaviour.worker import Worker, mint
+from tests.store.behaviour.worker import Worker, mint_rights
 from workron.core import errors
 from workron.store.protocol import Answer, Claimed
 
@@ -12,7 +12,7 @@ ODD = bytes(range(256))
 
 
 async def _append(worker: Worker, claimed: Claimed, chunk: int, data: bytes) -> Answer:
-    return await worker.store.append_output(worker.session.key, claimed.claim, chunk, data)
+    return await worker.store.append_output(worker.session.key, claimed.right, chunk, data)
 
 
 async def test_chunks_are_joined_in_order(harness: Harness, worker: Worker) -> None:
@@ -57,8 +57,20 @@ async def test_chunk_is_stale_when_the_claim_was_never_made(
 ) -> None:
     await harness.submit(plans.job())
     await worker.claim_one()
-    answer = await worker.store.append_output(worker.session.key, mint()[0], 0, b"x")
+    (unknown,) = mint_rights()
+    answer = await worker.store.append_output(worker.session.key, unknown, 0, b"x")
     assert answer is Answer.STALE
+
+
+async def test_chunk_is_stale_when_a_later_attempt_has_the_same_claim_id(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job())
+    first = await worker.claim_one()
+    await worker.release(first)
+    await worker.store.claim(worker.session.key, [first.claim])
+    assert await _append(worker, first, 0, b"old") is Answer.STALE
+    assert await harness.store.output(root) == b""
 
 
 async def test_chunk_is_stale_when_the_claim_is_anothers(harness: Harness, worker: Worker) -> None:

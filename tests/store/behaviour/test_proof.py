@@ -27,16 +27,16 @@ async def test_lost_job_is_queued_at_once_when_the_death_is_proven(
 ) -> None:
     root = await harness.submit(plans.job(needs_proof=True))
     await worker.claim_one()
-    reaped = await harness.store.reap(worker.session.worker, beats=None)
+    reaped = await harness.store.reap(worker.session.worker, sign=None)
     assert list(reaped.requeued) == [root]
     assert await harness.stand(root) == "Queued"
 
 
-async def test_lost_job_is_queued_when_a_newer_boot_registers(
-    harness: Harness, worker: Worker
-) -> None:
+async def test_lost_job_is_queued_when_a_newer_boot_beats(harness: Harness, worker: Worker) -> None:
     root = await _lose(harness, worker)
     again = await harness.worker()
+    assert await harness.stand(root) == "Waiting/AwaitingProof"
+    await again.beat()
     claimed = await again.claim_one()
     assert claimed.job == root
     assert (claimed.attempt, claimed.losses) == (2, 1)
@@ -46,16 +46,37 @@ async def test_lost_job_is_queued_when_the_proof_comes_later(
     harness: Harness, worker: Worker
 ) -> None:
     root = await _lose(harness, worker)
-    await harness.store.reap(worker.session.worker, beats=None)
+    reaped = await harness.store.reap(worker.session.worker, sign=None)
+    assert (reaped.was_reaped, list(reaped.requeued)) == (False, [root])
     assert await harness.stand(root) == "Queued"
+    again = await harness.store.reap(worker.session.worker, sign=None)
+    assert list(again.requeued) == []
 
 
-async def test_lost_job_waits_on_when_another_worker_registers(
+async def test_proof_of_a_newer_boots_death_counts_for_the_older_one(
     harness: Harness, worker: Worker
 ) -> None:
     root = await _lose(harness, worker)
-    await harness.worker("other")
-    await harness.worker("worker", pool="large")
+    newer = await harness.worker()
+    reaped = await harness.store.reap(newer.session.worker, sign=None)
+    assert (reaped.was_reaped, list(reaped.requeued)) == (True, [root])
+    assert await harness.stand(root) == "Queued"
+
+
+async def test_lost_job_waits_on_when_another_worker_beats(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await _lose(harness, worker)
+    await (await harness.worker("other")).beat()
+    await (await harness.worker("worker", pool="large")).beat()
+    assert await harness.stand(root) == "Waiting/AwaitingProof"
+
+
+async def test_lost_job_waits_on_when_an_older_boot_is_proven_dead(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await _lose(harness, await harness.worker())
+    await harness.store.reap(worker.session.worker, sign=None)
     assert await harness.stand(root) == "Waiting/AwaitingProof"
 
 
@@ -90,6 +111,7 @@ async def test_job_waits_for_both_when_it_is_held_and_unproven(
     assert await harness.stand(root) == "Waiting/AwaitingProof"
     await harness.store.hold(root)
     again = await harness.worker()
+    await again.beat()
     assert not await again.claim()
     await harness.store.resume(root)
     assert (await again.claim_one()).job == root

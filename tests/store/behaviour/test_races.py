@@ -73,9 +73,9 @@ async def test_beat_and_reap_cannot_both_win(harness: Harness) -> None:
         worker = await harness.worker(f"w{number}")
         root = await harness.submit(plans.job(f"job{number}"))
         await worker.claim_one()
-        seen = await harness.beats_of(worker)
+        seen = await harness.sign_of(worker)
         beat, reaped = await asyncio.gather(
-            worker.beat(), other.reap(worker.session.worker, beats=seen), return_exceptions=True
+            worker.beat(), other.reap(worker.session.worker, sign=seen), return_exceptions=True
         )
         assert isinstance(reaped, protocol.Reaped)
         assert reaped.was_reaped == isinstance(beat, errors.SessionError)
@@ -93,7 +93,7 @@ async def test_live_workers_are_never_reaped(harness: Harness) -> None:
     for _ in range(ROUNDS):
         looked = await other.look()
         await asyncio.gather(*(worker.beat() for worker in workers))
-        reaps = [other.reap(one.worker, beats=one.beats) for one in looked]
+        reaps = [other.reap(one.worker, sign=one.sign) for one in looked]
         beats = [worker.beat() for worker in workers]
         results = await asyncio.gather(*reaps, *beats)
         lost += [job for one in results if isinstance(one, protocol.Reaped) for job in one.requeued]
@@ -108,7 +108,7 @@ async def test_claim_and_reap_leave_no_claim_without_a_worker(harness: Harness) 
         root = await harness.submit(plans.array(3, f"flow{number}"))
         claimed, reaped = await asyncio.gather(
             worker.claim(3),
-            other.reap(worker.session.worker, beats=await harness.beats_of(worker)),
+            other.reap(worker.session.worker, sign=await harness.sign_of(worker)),
             return_exceptions=True,
         )
         assert isinstance(reaped, protocol.Reaped)
@@ -127,9 +127,8 @@ async def test_newer_boot_and_claim_leave_no_claim_with_the_older(harness: Harne
     for number in range(ROUNDS):
         older = await harness.worker("worker")
         root = await harness.submit(plans.job(f"job{number}"))
-        await asyncio.gather(
-            older.claim(), harness.worker("worker", store=other), return_exceptions=True
-        )
+        newer = await harness.worker("worker", store=other)
+        await asyncio.gather(older.claim(), newer.beat(), return_exceptions=True)
         assert await harness.stand(root) == "Queued"
         assert len(await harness.store.look()) == 1
         await harness.store.cancel(root)

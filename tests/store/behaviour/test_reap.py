@@ -12,10 +12,10 @@ from workron.core.states import Reason
 
 async def test_look_shows_each_worker_and_its_counter(harness: Harness, worker: Worker) -> None:
     other = await harness.worker("other", pool="large")
-    before = await harness.beats_of(worker)
+    server, before = await harness.sign_of(worker)
     await worker.beat()
     await worker.beat()
-    assert await harness.beats_of(worker) == before + 2
+    assert await harness.sign_of(worker) == (server, before + 2)
     seen = {sighting.worker for sighting in await harness.store.look()}
     assert seen == {worker.session.worker, other.session.worker}
     assert {sighting.lease_seconds for sighting in await harness.store.look()} == {10}
@@ -38,9 +38,9 @@ async def test_nothing_comes_back_when_the_worker_has_beaten(
 ) -> None:
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    seen = await harness.beats_of(worker)
+    seen = await harness.sign_of(worker)
     await worker.beat()
-    reaped = await harness.store.reap(worker.session.worker, beats=seen)
+    reaped = await harness.store.reap(worker.session.worker, sign=seen)
     assert not reaped.was_reaped
     assert not reaped.requeued
     assert await harness.stand(root) == "Running"
@@ -60,9 +60,9 @@ async def test_reaped_worker_is_forgotten(harness: Harness, worker: Worker) -> N
 async def test_second_reap_finds_nothing(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     await worker.claim_one()
-    beats = await harness.beats_of(worker)
-    await harness.store.reap(worker.session.worker, beats=beats)
-    again = await harness.store.reap(worker.session.worker, beats=beats)
+    sign = await harness.sign_of(worker)
+    await harness.store.reap(worker.session.worker, sign=sign)
+    again = await harness.store.reap(worker.session.worker, sign=sign)
     assert not again.was_reaped
     assert not again.requeued
     assert (await harness.row(root)).losses == 1
@@ -72,7 +72,7 @@ async def test_proven_death_is_not_guarded(harness: Harness, worker: Worker) -> 
     root = await harness.submit(plans.job())
     await worker.claim_one()
     await worker.beat()
-    reaped = await harness.store.reap(worker.session.worker, beats=None)
+    reaped = await harness.store.reap(worker.session.worker, sign=None)
     assert reaped.was_reaped
     assert list(reaped.requeued) == [root]
 
@@ -184,7 +184,7 @@ async def test_nothing_is_charged_when_a_person_ended_the_worker(
 ) -> None:
     root = await harness.submit(plans.dag(a=task(count=3, max_losses=0)))
     await worker.claim(count)
-    await harness.store.reap(worker.session.worker, beats=None, is_blaming=False)
+    await harness.store.reap(worker.session.worker, sign=None, is_blaming=False)
     rows = [row for row in await harness.store.jobs(root) if row.index is not None]
     assert {(row.state, row.losses) for row in rows} == {("Queued", 0)}
     assert len(await (await harness.worker("heir")).claim(3)) == 3
@@ -263,7 +263,7 @@ async def test_nobody_is_charged_when_the_jobs_are_not_to_blame(
 ) -> None:
     root = await harness.submit(plans.dag(a=task(count=count)))
     await worker.claim(count)
-    await harness.store.reap(worker.session.worker, beats=None, is_blaming=False)
+    await harness.store.reap(worker.session.worker, sign=None, is_blaming=False)
     rows = [row for name, row in (await harness.rows(root)).items() if name.startswith("a[")]
     assert [row.losses for row in rows] == [0] * count
     # None of them is tried alone, so one worker gets them all.

@@ -2,7 +2,7 @@
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
-from tests.store.behaviour.worker import Worker, mint
+from tests.store.behaviour.worker import Worker, mint_rights
 from workron.store.protocol import Answer
 
 
@@ -44,7 +44,7 @@ async def test_release_of_an_ended_claim_changes_nothing(harness: Harness, worke
 
 
 async def test_release_is_stale_when_the_claim_was_never_made(worker: Worker) -> None:
-    answers = await worker.store.release(worker.session.key, mint(2))
+    answers = await worker.store.release(worker.session.key, mint_rights(2))
     assert list(answers) == [Answer.STALE, Answer.STALE]
 
 
@@ -58,12 +58,22 @@ async def test_release_is_stale_when_the_claim_is_anothers(
     assert await harness.stand(root) == "Running"
 
 
+async def test_release_of_an_attempt_does_not_count_for_a_later_one_of_the_same_claim_id(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job())
+    first = await worker.claim_one()
+    await worker.release(first)
+    await worker.store.claim(worker.session.key, [first.claim])
+    assert list(await worker.release(first)) == [Answer.ALREADY]
+    assert await harness.stand(root) == "Running"
+
+
 async def test_answers_stand_in_the_order_of_the_claims(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.array(3))
     one, two, three = await worker.claim(3)
     await worker.release(two)
-    unknown = mint()[0]
-    wanted = [three.claim, unknown, two.claim, one.claim]
+    wanted = [three.right, *mint_rights(), two.right, one.right]
     answers = await worker.store.release(worker.session.key, wanted)
     expected = [Answer.ACCEPTED, Answer.STALE, Answer.ALREADY, Answer.ACCEPTED]
     assert list(answers) == expected

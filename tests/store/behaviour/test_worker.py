@@ -80,12 +80,11 @@ async def test_claims_are_kept_when_the_registration_is_repeated(harness: Harnes
     assert await harness.stand(root) == "Running"
 
 
-async def test_claims_come_back_when_a_newer_boot_registers(
-    harness: Harness, worker: Worker
-) -> None:
+async def test_claims_come_back_when_a_newer_boot_beats(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     await worker.claim_one()
     again = await harness.worker()
+    await again.beat()
     row = await harness.row(root)
     assert (row.state, row.losses) == ("Queued", 1)
     with pytest.raises(errors.SessionError):
@@ -93,14 +92,38 @@ async def test_claims_come_back_when_a_newer_boot_registers(
     assert (await again.claim_one()).job == root
 
 
-async def test_others_keep_their_claims_when_a_newer_boot_registers(
+async def test_nothing_comes_back_when_a_boot_only_registers(
     harness: Harness, worker: Worker
 ) -> None:
     root = await harness.submit(plans.job())
     await worker.claim_one()
-    await harness.worker("other")
-    await harness.worker("worker", pool="large")
-    await harness.worker("worker", namespace="elsewhere")
+    # The late copy of what a boot asked that is dead by now.
+    await harness.worker()
+    assert await harness.stand(root) == "Running"
+    await worker.beat()
+
+
+async def test_newer_boot_keeps_its_claims_when_the_first_beat_of_an_older_one_comes_late(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job())
+    newer = await harness.worker()
+    await newer.claim_one()
+    await worker.beat()
+    assert await harness.stand(root) == "Running"
+    await newer.beat()
+    with pytest.raises(errors.SessionError):
+        await worker.beat()
+
+
+async def test_others_keep_their_claims_when_a_newer_boot_beats(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job())
+    await worker.claim_one()
+    await (await harness.worker("other")).beat()
+    await (await harness.worker("worker", pool="large")).beat()
+    await (await harness.worker("worker", namespace="elsewhere")).beat()
     assert await harness.stand(root) == "Running"
     await worker.beat()
 
@@ -115,9 +138,9 @@ async def test_beat_lists_what_the_worker_holds(harness: Harness, worker: Worker
     await harness.submit(plans.array(3))
     one, two = await worker.claim(2)
     beat = await worker.beat()
-    assert {(held.job, held.claim, held.mark) for held in beat.held} == {
-        (one.job, one.claim, None),
-        (two.job, two.claim, None),
+    assert {(held.job, held.right, held.mark) for held in beat.held} == {
+        (one.job, one.right, None),
+        (two.job, two.right, None),
     }
     assert not beat.is_draining
 

@@ -10,7 +10,7 @@ from workron.core import ids
 from workron.core.ids import ClaimId
 from workron.core.states import Reason
 from workron.store import protocol
-from workron.store.protocol import Answer, Claimed, End, Outcome
+from workron.store.protocol import Answer, Claimed, End, Outcome, Right
 
 MANY: Final = 1000
 
@@ -22,6 +22,11 @@ def mint(count: int = 1) -> list[ClaimId]:
     return [ClaimId(ids.mint_uuid(_chance)) for _ in range(count)]
 
 
+def mint_rights(count: int = 1) -> list[Right]:
+    """Name claims that nobody ever made."""
+    return [Right(claim, ids.Fence(1)) for claim in mint(count)]
+
+
 def mint_boot() -> UUID:
     return ids.mint_uuid(_chance)
 
@@ -29,7 +34,7 @@ def mint_boot() -> UUID:
 def end_of(claimed: Claimed, outcome: Outcome = Outcome.SUCCEEDED, **about: Any) -> End:
     """Word the report on a claim; `about` are fields of End."""
     reason = None if outcome is Outcome.SUCCEEDED else Reason.EXIT_CODE
-    return End(claimed.job, claimed.claim, outcome, **{"reason": reason} | about)
+    return End(claimed.job, *claimed.right, outcome, **{"reason": reason} | about)
 
 
 @dataclasses.dataclass
@@ -66,7 +71,7 @@ class Worker:
         return answer
 
     async def release(self, *claimed: Claimed) -> Sequence[Answer]:
-        return await self.store.release(self.session.key, [one.claim for one in claimed])
+        return await self.store.release(self.session.key, [one.right for one in claimed])
 
     async def beat(self) -> protocol.Beat:
         return await self.store.beat(self.session.key)

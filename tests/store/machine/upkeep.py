@@ -14,12 +14,12 @@ def reap(walk: Walk) -> None:
         return
     hand = walk.pick(walk.busy())
     guard = walk.chance.choices(["seen", "proven", "late"], [3, 2, 1])[0]
-    beats = {one.worker: one.beats for one in walk.run(walk.store.look())}
-    assert set(beats) == {one.session.worker for one in walk.hands}
-    seen = beats[hand.session.worker]
-    given = {"seen": seen, "proven": None, "late": seen - 1}[guard]
+    signs = {one.worker: one.sign for one in walk.run(walk.store.look())}
+    assert set(signs) == {one.session.worker for one in walk.hands}
+    seen = signs[hand.session.worker]
+    given = {"seen": seen, "proven": None, "late": seen._replace(beats=seen.beats - 1)}[guard]
     is_blaming = sketches.is_now(walk.chance, 0.8)
-    call = walk.store.reap(hand.session.worker, beats=given, is_blaming=is_blaming)
+    call = walk.store.reap(hand.session.worker, sign=given, is_blaming=is_blaming)
     reaped = walk.run(call)
     assert reaped.was_reaped == (guard != "late")
     if reaped.was_reaped:
@@ -31,7 +31,7 @@ def prove(walk: Walk) -> None:
     """Bring proof for a worker that was reaped without."""
     if walk.gone:
         hand = walk.pick(walk.gone[::-1])
-        walk.run(walk.store.reap(hand.session.worker, beats=None))
+        walk.run(walk.store.reap(hand.session.worker, sign=None))
         walk.oracle.prove([hand])
 
 

@@ -25,6 +25,7 @@ def enter(walk: Walk, name: str, pool: str) -> None:
     token = walk.run(walk.harness.token(pool))
     asked = Registration(token, name, mint_boot(), slots=4)
     session = walk.run(walk.store.register(asked))
+    walk.run(walk.store.beat(session.key))
     for older in walk.namesakes(walk.hands, pool, name):
         walk.bury(older, is_proven=True)
     walk.oracle.prove(walk.namesakes(walk.gone, pool, name))
@@ -145,13 +146,13 @@ def release(walk: Walk) -> None:
     if not hands:
         return
     hand = walk.pick(hands)
-    chosen = [row.claim for row in _some(walk, hand)]
-    expected = [walk.oracle.answer(hand, claim) for claim in chosen]
-    answers = walk.run(walk.store.release(hand.session.key, chosen))
-    for claimed, answer, right in zip(chosen, answers, expected, strict=True):
+    chosen = _some(walk, hand)
+    expected = [walk.oracle.answer(hand, row.claim) for row in chosen]
+    answers = walk.run(walk.store.release(hand.session.key, [row.right for row in chosen]))
+    for row, answer, right in zip(chosen, answers, expected, strict=True):
         _check_answer(answer, right)
         if answer is Answer.ACCEPTED:
-            walk.oracle.release(claimed)
+            walk.oracle.release(row.claim)
             walk.is_settled = False
 
 
@@ -194,7 +195,7 @@ def act_when_gone(walk: Walk) -> None:
             walk.store.beat(key),
             walk.store.claim(key, mint()),
             walk.store.complete(key, ends),
-            walk.store.release(key, [row.claim for row in hand.claimed]),
+            walk.store.release(key, [row.right for row in hand.claimed]),
         ):
             with pytest.raises(errors.SessionError):
                 walk.run(call)

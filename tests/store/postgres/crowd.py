@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from tests.store.behaviour import plans
-from tests.store.behaviour.worker import end_of, mint
+from tests.store.behaviour.worker import end_of, mint, mint_rights
 from tests.store.postgres.stage import Hand, Stage
 from workron.core.plan import Kind, Plan
 
@@ -135,13 +135,13 @@ async def _spend(hand: Hand, root: Any) -> dict[str, Toll]:
     claimed = await note("claim", lambda: store.claim(key, mint(10)))
     ends = [end_of(one, result=1, output=b"text") for one in claimed]
     again = (await note("complete", lambda: store.complete(key, ends, mint(10)))).claimed
-    ids = [one.claim for one in again]
+    rights = [one.right for one in again]
     await note("report late", lambda: store.complete(key, ends))
     await note("beat", lambda: store.beat(key))
-    if ids:
-        await note("append_output", lambda: store.append_output(key, ids[0], 0, b"text"))
-    await note("release", lambda: store.release(key, ids[:5]))
-    await note("release late", lambda: store.release(key, ids[:5] + mint(5)))
+    if rights:
+        await note("append_output", lambda: store.append_output(key, rights[0], 0, b"text"))
+    await note("release", lambda: store.release(key, rights[:5]))
+    await note("release late", lambda: store.release(key, rights[:5] + mint_rights(5)))
     await note("promote", lambda: store.promote(100))
     await note("expire", lambda: store.expire(100))
     await note("settle", lambda: store.settle(100))
@@ -153,7 +153,8 @@ async def _spend(hand: Hand, root: Any) -> dict[str, Toll]:
     for asker in (store.blockers, store.output, store.result):
         await note(asker.__name__, partial(asker, root))
     await note("find", lambda: store.find("crowd", Kind.JOB, "root1000"))
-    await note("reap", lambda: store.reap(hand.session.worker, beats=1))
+    sign = await store.sign_of(hand)
+    await note("reap", lambda: store.reap(hand.session.worker, sign=sign))
     await note("audit", lambda: store.audit(1000))
     await hand.store.rollback()
     return tolls

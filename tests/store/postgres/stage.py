@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 _LOOKS = 20_000
 _GUARD = re.compile(
     r" FOR (KEY SHARE|SHARE|UPDATE)( SKIP LOCKED)?"
-    r"| AND r\.claim = t\.claim AND r\.worker = _worker\.id"
+    r"| AND r\.claim = t\.claim AND r\.fence = t\.fence AND r\.worker = _worker\.id"
     r"| ORDER BY t\.job, t\.number"
 )
 _PLACES = ("waiting", "ready", "deferred", "running", "done")
@@ -86,6 +86,10 @@ class Actor(WorkerVerbs, SubmitVerbs, MaintainerVerbs, ReaderVerbs):
 
     async def rollback(self) -> None:
         await self._transaction.rollback()
+
+    async def sign_of(self, worker: Worker) -> protocol.Sign:
+        signs = {sighting.worker: sighting.sign for sighting in await self.look()}
+        return signs[worker.session.worker]
 
     async def forbid(self, *ways: str) -> None:
         """Keep this actor's plans from some ways to scan or to join."""

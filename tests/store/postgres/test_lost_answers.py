@@ -138,9 +138,9 @@ async def test_output_is_stored_once_when_its_answer_was_lost(
 ) -> None:
     root = await _submit(remote, plans.job())
     worker = await _worker(remote)
-    claim, key = (await worker.claim_one()).claim, worker.session.key
+    right, key = (await worker.claim_one()).right, worker.session.key
     answer = await _repeat(
-        wire, "workron.append_output", lambda: remote.append_output(key, claim, 0, b"text")
+        wire, "workron.append_output", lambda: remote.append_output(key, right, 0, b"text")
     )
     assert answer is Answer.ALREADY
     assert await remote.output(root) == b"text"
@@ -151,7 +151,7 @@ async def test_beat_counts_again_when_its_answer_was_lost(
 ) -> None:
     worker = await _worker(remote)
     await _repeat(wire, "workron.beat", worker.beat)
-    assert [sighting.beats for sighting in await remote.look()] == [2]
+    assert [sighting.sign.beats for sighting in await remote.look()] == [2]
 
 
 async def test_worker_has_left_when_the_answer_to_that_was_lost(
@@ -198,7 +198,8 @@ async def test_loss_is_counted_once_when_the_answer_to_the_reap_was_lost(
     root = await _submit(remote, plans.job())
     worker = await _worker(remote)
     await worker.claim_one()
-    again = await _repeat(wire, "workron.reap", lambda: remote.reap(worker.session.worker, beats=0))
+    (seen,) = await remote.look()
+    again = await _repeat(wire, "workron.reap", lambda: remote.reap(seen.worker, sign=seen.sign))
     assert not again.was_reaped
     (row,) = await remote.jobs(root)
     assert (row.state, row.losses) == ("Queued", 1)

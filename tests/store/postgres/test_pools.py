@@ -64,7 +64,7 @@ async def test_stranger_releases_no_claim_of_another_pool(stage: Stage, scene: S
 
 async def test_stranger_writes_no_output_of_another_pool(stage: Stage, scene: Scene) -> None:
     root, claimed, stranger = scene
-    answer = await stranger.store.append_output(stranger.session.key, claimed.claim, 0, b"x")
+    answer = await stranger.store.append_output(stranger.session.key, claimed.right, 0, b"x")
     assert answer is Answer.STALE
     assert await stage.watcher.output(root) == b""
 
@@ -79,11 +79,12 @@ async def test_stranger_takes_nobody_with_it_when_it_leaves(stage: Stage, scene:
     assert await stage.stands(root) == {"job": "Running"}
 
 
-async def test_older_boot_of_another_pool_lives_when_its_name_registers_here(
+async def test_older_boot_of_another_pool_lives_when_its_name_beats_here(
     stage: Stage, scene: Scene
 ) -> None:
     token = await stage.watcher.ensure_pool(plans.NAMESPACE, "other")
-    await stage.register(stage.watcher, "worker", token=token)
+    session = await stage.register(stage.watcher, "worker", token=token)
+    await stage.watcher.beat(session.key)
     assert await stage.stands(scene[0]) == {"job": "Running"}
 
 

@@ -18,7 +18,7 @@ async def _write_while_it_is_released(stage: Stage) -> int:
     worker = await stage.worker()
     twin, claimed = await stage.twin(worker), await worker.claim_one()
     await worker.begin()
-    await worker.store.append_output(worker.session.key, claimed.claim, 0, b"text")
+    await worker.store.append_output(worker.session.key, claimed.right, 0, b"text")
     releasing = await stage.start(twin, twin.release(claimed))
     before = await _written(stage) if releasing.done() else 1
     await worker.commit()
@@ -44,7 +44,7 @@ async def _write_after_the_release(stage: Stage) -> Answer:
     await worker.begin()
     await worker.release(claimed)
     writing = await stage.start(
-        twin, twin.store.append_output(twin.session.key, claimed.claim, 0, b"text")
+        twin, twin.store.append_output(twin.session.key, claimed.right, 0, b"text")
     )
     await worker.commit()
     return await writing
@@ -67,9 +67,9 @@ async def test_output_is_refused_when_its_worker_was_reaped_just_before(stage: S
     worker, maintainer = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
     await maintainer.begin()
-    await maintainer.reap(worker.session.worker, beats=0)
+    await maintainer.reap(worker.session.worker, sign=await maintainer.sign_of(worker))
     writing = await stage.start(
-        worker, worker.store.append_output(worker.session.key, claimed.claim, 0, b"text")
+        worker, worker.store.append_output(worker.session.key, claimed.right, 0, b"text")
     )
     await maintainer.commit()
     with pytest.raises(errors.SessionError):
@@ -82,8 +82,9 @@ async def test_reap_waits_for_the_output_that_is_being_written(stage: Stage) -> 
     worker, maintainer = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
     await worker.begin()
-    await worker.store.append_output(worker.session.key, claimed.claim, 0, b"text")
-    reaping = await stage.start(maintainer, maintainer.reap(worker.session.worker, beats=0))
+    await worker.store.append_output(worker.session.key, claimed.right, 0, b"text")
+    sign = await maintainer.sign_of(worker)
+    reaping = await stage.start(maintainer, maintainer.reap(worker.session.worker, sign=sign))
     assert not reaping.done()
     await worker.commit()
     assert (await reaping).was_reaped

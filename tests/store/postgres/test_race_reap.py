@@ -10,13 +10,8 @@ from workron.core.ids import JobId
 from workron.store.protocol import Reaped
 
 
-async def _beats_of(worker: Hand, by: Actor) -> int:
-    seen = {sighting.worker: sighting.beats for sighting in await by.look()}
-    return seen[worker.session.worker]
-
-
 async def _reap(by: Actor, worker: Hand) -> Reaped:
-    return await by.reap(worker.session.worker, beats=await _beats_of(worker, by))
+    return await by.reap(worker.session.worker, sign=await by.sign_of(worker))
 
 
 async def _holders(stage: Stage) -> list[str | None]:
@@ -75,10 +70,10 @@ async def test_claim_is_given_to_a_reaped_worker_when_it_does_not_ask_for_its_ro
 
 async def _reap_while_it_beats(stage: Stage) -> Reaped:
     worker, maintainer = await stage.worker(), await stage.actor()
-    beats = await _beats_of(worker, maintainer)
+    sign = await maintainer.sign_of(worker)
     await worker.begin()
     await worker.beat()
-    reaping = await stage.start(maintainer, maintainer.reap(worker.session.worker, beats=beats))
+    reaping = await stage.start(maintainer, maintainer.reap(worker.session.worker, sign=sign))
     await worker.commit()
     return await reaping
 
@@ -142,41 +137,50 @@ async def test_end_is_refused_when_its_worker_was_reaped_just_before(stage: Stag
     assert await stage.stands(root) == {"job": "Queued"}
 
 
+async def _boot_anew(stage: Stage) -> tuple[Hand, Hand]:
+    """Give the older and the newer boot of one worker."""
+    return await stage.worker("pod"), await stage.worker("pod")
+
+
 async def test_newer_boot_waits_for_the_claim_that_the_older_one_is_making(stage: Stage) -> None:
     root = await stage.submit(plans.job())
-    older, newer = await stage.worker("pod"), await stage.actor()
+    older, newer = await _boot_anew(stage)
     await older.begin()
     await older.claim_one()
-    registering = await stage.start(newer, stage.register(newer, "pod"))
+    beating = await stage.start(newer.store, newer.beat())
     await older.commit()
-    await registering
+    await beating
     assert await stage.stands(root) == {"job": "Queued"}
 
 
-async def test_older_boot_is_forgotten_when_it_beats_while_a_newer_one_registers(
-    stage: Stage,
-) -> None:
-    older, newer = await stage.worker("pod"), await stage.actor()
+async def test_older_boot_is_forgotten_when_both_beat_at_once(stage: Stage) -> None:
+    older, newer = await _boot_anew(stage)
     await older.begin()
     await older.beat()
-    registering = await stage.start(newer, stage.register(newer, "pod"))
+    beating = await stage.start(newer.store, newer.beat())
     await older.commit()
-    session = await registering
-    assert [one.worker for one in await stage.watcher.look()] == [session.worker]
+    await beating
+    assert [one.worker for one in await stage.watcher.look()] == [newer.session.worker]
     with pytest.raises(errors.SessionError):
         await older.beat()
 
 
-async def test_beat_of_the_older_boot_is_refused_when_it_comes_during_the_registration(
+async def test_beat_of_the_older_boot_is_refused_when_it_comes_during_the_newer_ones(
     stage: Stage,
 ) -> None:
-    older, newer = await stage.worker("pod"), await stage.actor()
+    older, newer = await _boot_anew(stage)
     await newer.begin()
-    await stage.register(newer, "pod")
-    beating = await stage.start(older, older.beat())
+    await newer.beat()
+    beating = await stage.start(older.store, older.beat())
     await newer.commit()
     with pytest.raises(errors.SessionError):
         await beating
+
+
+async def test_nothing_is_reaped_on_what_another_run_of_the_server_showed(stage: Stage) -> None:
+    worker = await stage.worker()
+    sign = (await stage.watcher.sign_of(worker))._replace(server="another")
+    assert not (await stage.watcher.reap(worker.session.worker, sign=sign)).was_reaped
 
 
 async def test_worker_is_entered_once_when_it_registers_twice_at_once(stage: Stage) -> None:

@@ -75,9 +75,9 @@ async def test_role_runs_a_job_from_its_claim_to_its_end(stage: Stage, role: Rol
     async with role.door() as door:
         key = (await roles.register(door, stage.token)).key
         (first,) = await door.claim(key, mint())
-        assert await door.append_output(key, first.claim, 0, b"text") is Answer.ACCEPTED
+        assert await door.append_output(key, first.right, 0, b"text") is Answer.ACCEPTED
         assert [held.job for held in (await door.beat(key)).held] == [first.job]
-        assert await door.release(key, [first.claim]) == [Answer.ACCEPTED]
+        assert await door.release(key, [first.right]) == [Answer.ACCEPTED]
         (again,) = await door.claim(key, mint())
         (second,) = (await door.complete(key, [end_of(again)], mint())).claimed
         await door.complete(key, [end_of(second, output=b"tail")])

@@ -61,6 +61,6 @@ async def test_report_on_a_stale_claim_is_stale_though_it_is_bad(
     store: SqliteStore, session: Session
 ) -> None:
     (claimed,) = await _claim(store, session, 1)
-    await store.release(session.key, [claimed.claim])
+    await store.release(session.key, [claimed.right])
     completed = await store.complete(session.key, [end_of(claimed, message="a\0b")])
     assert list(completed.answers) == [Answer.STALE]

@@ -13,7 +13,7 @@ from tests.store.behaviour.worker import MANY, end_of, mint, mint_boot
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
-from workron.store.protocol import Claimed, Mark, Registration, Session
+from workron.store.protocol import Claimed, Mark, Registration, Session, Sign
 from workron.store.sqlite.store import SqliteStore
 
 
@@ -57,23 +57,12 @@ async def test_job_that_falls_while_held_waits_for_the_resume_and_for_the_proof(
     (job,) = await store.submit([plans.job(needs_proof=True)])
     await _claim(store, session)
     await store.hold(job.root)
-    await store.reap(session.worker, beats=0)
+    await store.reap(session.worker, sign=Sign("file", 0))
     await store.resume(job.root)
     assert await _stand(store, job.root) == (State.WAITING, Reason.AWAITING_PROOF)
-    await _register(store)
+    newer = await _register(store)
+    await store.beat(newer.key)
     assert await _stand(store, job.root) == (State.QUEUED, None)
-
-
-async def test_proof_by_the_id_of_a_forgotten_worker_names_whom_it_lets_go(
-    store: SqliteStore, session: Session
-) -> None:
-    (job,) = await store.submit([plans.job(needs_proof=True)])
-    await _claim(store, session)
-    await store.reap(session.worker, beats=0)
-    reaped = await store.reap(session.worker, beats=None)
-    assert (reaped.was_reaped, list(reaped.requeued)) == (False, [job.root])
-    again = await store.reap(session.worker, beats=None)
-    assert list(again.requeued) == []
 
 
 async def test_each_reap_is_of_one_worker_only(store: SqliteStore, session: Session) -> None:
@@ -81,7 +70,7 @@ async def test_each_reap_is_of_one_worker_only(store: SqliteStore, session: Sess
     submitted = await store.submit([plans.job("one"), plans.job("two")])
     for key in (session.key, other.key):
         await store.claim(key, mint())
-    reaped = [await store.reap(one.worker, beats=0) for one in (session, other)]
+    reaped = [await store.reap(one.worker, sign=Sign("file", 0)) for one in (session, other)]
     requeued = [list(one.requeued) for one in reaped]
     assert sorted(requeued) == sorted([one.root] for one in submitted)
 
@@ -122,7 +111,7 @@ async def test_ended_job_leaves_nothing_behind(
     terms: dict[str, Any] = {"needs_proof": True, "deadline_seconds": 60}
     (lost,) = await store.submit([plans.job("lost", **terms)])
     await _claim(store, session)
-    await store.reap(session.worker, beats=0)
+    await store.reap(session.worker, sign=Sign("file", 0))
     (waiting,) = await store.submit([plans.job("waiting", outside=outside, **terms)])
     await store.cancel(lost.root)
     await store.cancel(waiting.root)

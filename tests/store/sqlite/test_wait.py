@@ -36,7 +36,7 @@ async def _complete(store: SqliteStore, session: Session) -> Act:
 
 async def _release(store: SqliteStore, session: Session) -> Act:
     claimed = await _claim(store, session)
-    return store.release(session.key, [claimed.claim])
+    return store.release(session.key, [claimed.right])
 
 
 async def _leave(store: SqliteStore, session: Session) -> Act:
@@ -46,7 +46,7 @@ async def _leave(store: SqliteStore, session: Session) -> Act:
 
 async def _reap(store: SqliteStore, session: Session) -> Act:
     await _claim(store, session)
-    return store.reap(session.worker, beats=None)
+    return store.reap(session.worker, sign=None)
 
 
 async def _promote(store: SqliteStore, session: Session) -> Act:

@@ -37,7 +37,7 @@ class MaintainerVerbs:
         return [
             protocol.Sighting(
                 WorkerId(row["worker"]),
-                row["beats"],
+                protocol.Sign(row["server"], row["beats"]),
                 row["lease_seconds"],
                 row["name"],
                 row["boot"],
@@ -46,17 +46,21 @@ class MaintainerVerbs:
         ]
 
     async def reap(
-        self, worker: WorkerId, *, beats: int | None, is_blaming: bool = True
+        self, worker: WorkerId, *, sign: protocol.Sign | None, is_blaming: bool = True
     ) -> protocol.Reaped:
-        """Take a worker's claims back and forget it, if its counter still is `beats`."""
+        """Take a worker's claims back and forget it, if its sign still is what was seen."""
         rows = await self._database.fetch(
-            "SELECT * FROM workron.reap($1, $2, $3)", worker, beats, is_blaming
+            "SELECT * FROM workron.reap($1, $2, $3, $4)",
+            worker,
+            sign and sign.server,
+            sign and sign.beats,
+            is_blaming,
         )
-        if rows:
-            self._ring()
-        places = [(JobId(row["job"]), row["place"]) for row in rows if row["job"] is not None]
+        self._ring()
+        head, *moved = rows
+        places = [(JobId(row["job"]), row["place"]) for row in moved]
         return protocol.Reaped(
-            was_reaped=bool(rows),
+            was_reaped=head["was_reaped"],
             requeued=[job for job, place in places if place in ("ready", "waiting")],
             failed=[job for job, place in places if place in ("Expired", "WorkerLost")],
         )

@@ -84,19 +84,24 @@ class WorkerVerbs:
         return protocol.Completed(answers, [_claimed(row) for row in rows[count:]])
 
     async def release(
-        self, key: SessionKey, claims: Sequence[ClaimId]
+        self, key: SessionKey, rights: Sequence[protocol.Right]
     ) -> Sequence[protocol.Answer]:
         """Hand claims back; no counter moves."""
-        rows = await self._database.fetch("SELECT * FROM workron.release($1, $2)", key, claims)
+        rows = await self._database.fetch(
+            "SELECT * FROM workron.release($1, $2, $3)",
+            key,
+            [right.claim for right in rights],
+            [right.fence for right in rights],
+        )
         self._ring()
         return [protocol.Answer(row["answer"]) for row in rows]
 
     async def append_output(
-        self, key: SessionKey, claim: ClaimId, chunk: int, data: bytes
+        self, key: SessionKey, right: protocol.Right, chunk: int, data: bytes
     ) -> protocol.Answer:
         """Store a piece of a running job's output."""
         answer = await self._database.fetch_value(
-            "SELECT workron.append_output($1, $2, $3, $4)", key, claim, chunk, data
+            "SELECT workron.append_output($1, $2, $3, $4, $5)", key, *right, chunk, data
         )
         return protocol.Answer(answer)
 
@@ -108,7 +113,7 @@ class WorkerVerbs:
 
 def _held(row: Record) -> protocol.Held:
     mark = protocol.Mark(row["mark"]) if row["mark"] else None
-    return protocol.Held(JobId(row["job"]), ClaimId(row["claim"]), mark)
+    return protocol.Held(JobId(row["job"]), ClaimId(row["claim"]), Fence(row["fence"]), mark)
 
 
 def _claimed(row: Record) -> protocol.Claimed:
@@ -135,6 +140,7 @@ def _report(end: protocol.End) -> dict[str, Any]:
     return {
         "job": end.job,
         "claim": str(end.claim),
+        "fence": end.fence,
         "outcome": end.outcome,
         "reason": end.reason,
         "message": end.message,
@@ -148,6 +154,7 @@ def _refused(end: protocol.End, refusal: errors.StoreDataError) -> protocol.End:
     return protocol.End(
         end.job,
         end.claim,
+        end.fence,
         protocol.Outcome.FAILED,
         Reason.RESULT_REFUSED,
         message=f"the store refused what this job reported: {refusal}",

@@ -6,11 +6,11 @@ One of the doors of `store`. Verbs with a limit do one bounded step.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from workron.core.ids import WorkerId
-from workron.store.protocol import Sighting
+from workron.store.protocol import Sighting, Sign
 from workron.store.sqlite import micros, reaping, settling, sweeping
 from workron.store.sqlite.verbs import Verbs
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from workron.store.protocol import Reaped
     from workron.store.sqlite.transaction import Transaction
+
+_SERVER: Final = "file"
+"""A file has no run of a server: no commit of it is ever lost."""
 
 
 class MaintainerVerbs(Verbs):
@@ -36,10 +39,10 @@ class MaintainerVerbs(Verbs):
         """See every worker. It queues behind the beats, so that a stuck writer is no proof."""
         return await self._write(_look)
 
-    async def reap(self, worker: WorkerId, *, beats: int | None, is_blaming: bool = True) -> Reaped:
-        """Take a worker's claims back, if its counter still is `beats`."""
+    async def reap(self, worker: WorkerId, *, sign: Sign | None, is_blaming: bool = True) -> Reaped:
+        """Take a worker's claims back, if its sign still is what was seen."""
         return await self._stir(
-            partial(reaping.reap, worker=worker, beats=beats, is_blaming=is_blaming)
+            partial(reaping.reap, worker=worker, sign=sign, is_blaming=is_blaming)
         )
 
     async def drain(self, worker: WorkerId) -> bool:
@@ -78,7 +81,7 @@ def _look(tx: Transaction) -> list[Sighting]:
     return [
         Sighting(
             WorkerId(row["id"]),
-            row["beats"],
+            Sign(_SERVER, row["beats"]),
             row["lease_seconds"],
             row["name"],
             UUID(row["boot"]),

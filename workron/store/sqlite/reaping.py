@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from workron.core.ids import JobId
+from workron.core.ids import JobId, WorkerId
 from workron.store.protocol import Reaped
 from workron.store.sqlite import settling
 
 if TYPE_CHECKING:
-    from workron.core.ids import WorkerId
+    from workron.store.protocol import Sign
     from workron.store.sqlite.transaction import Transaction
 
 
@@ -41,31 +41,39 @@ def give_back(tx: Transaction, terms: Terms) -> list[Any]:
 
 
 def reap(
-    tx: Transaction, worker: WorkerId, beats: int | None, *, is_blaming: bool = True
+    tx: Transaction, worker: WorkerId, sign: Sign | None, *, is_blaming: bool = True
 ) -> Reaped:
     """Take a worker's claims back and forget it, unless it has beaten since."""
-    if tx.row("reap.guard", worker=worker, beats=beats) is None:
-        # What it held fell earlier, without proof.
-        freed = [] if beats is not None else prove_dead(tx, worker=worker)
+    row = tx.row("reap.guard", worker=worker, beats=sign and sign.beats)
+    # What it held may have fallen earlier, without proof.
+    freed = [] if sign is not None else _prove_dead(tx, worker, row)
+    if row is None:
         return Reaped(was_reaped=False, requeued=freed)
     tx.clear()
     fell = tx.run("reap.pick", worker=worker)
     alone, together = is_blaming and fell == 1, is_blaming and fell > 1
-    terms = Terms("Lost", losses=int(alone), apart=together, proven=beats is None)
+    terms = Terms("Lost", losses=int(alone), apart=together, proven=sign is None)
     fates = give_back(tx, terms)
     tx.run("reap.forget", worker=worker)
     return Reaped(
         was_reaped=True,
-        requeued=[JobId(fate["job"]) for fate in fates if fate["state"] is None],
+        requeued=freed + [JobId(fate["job"]) for fate in fates if fate["state"] is None],
         failed=[JobId(fate["job"]) for fate in fates if fate["state"] == "Failed"],
     )
 
 
-def prove_dead(
-    tx: Transaction, *, worker: int | None = None, pool: int | None = None, name: str | None = None
-) -> list[JobId]:
-    """Let go what waited for proof of a worker's death, known by its row's id or its name."""
+def bury_older(tx: Transaction, row: Any) -> None:
+    """Take back at once what older boots of a worker held; they are dead, for this one lives."""
+    who = {"worker": row["id"], "pool": row["pool"], "name": row["name"]}
+    for older in tx.rows("bury_older.older", **who):
+        reap(tx, WorkerId(older["id"]), sign=None)
+    _prove_dead(tx, row["id"], row)
+
+
+def _prove_dead(tx: Transaction, worker: WorkerId, row: Any) -> list[JobId]:
+    """Let go what waited for proof of a worker's death, or of an older boot's of its name."""
     tx.clear()
+    pool, name = (row["pool"], row["name"]) if row else (None, None)
     tx.run("prove_dead.tell", worker=worker, pool=pool, name=name)
     freed = [JobId(row["job"]) for row in tx.rows("prove_dead.freed")]
     tx.run("prove_dead.prove")

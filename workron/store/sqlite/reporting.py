@@ -58,7 +58,7 @@ def _report_alone(tx: Transaction, place: int, end: End) -> None:
         refused = Outcome.FAILED, Reason.RESULT_REFUSED, f"the report cannot be stored: {cause}"
         tx.fill(
             "complete.report",
-            [(place, end.job, str(end.claim), *refused, None, 0, None, b"")],
+            [(place, end.job, str(end.claim), end.fence, *refused, None, 0, None, b"")],
         )
 
 
@@ -71,6 +71,7 @@ def _row(place: int, end: End) -> tuple[Any, ...]:
         place,
         end.job,
         str(end.claim),
+        end.fence,
         end.outcome,
         end.reason,
         end.message,

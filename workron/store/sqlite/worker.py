@@ -5,20 +5,21 @@ One of the doors of `store`; claims and reports are worked out in `claiming` and
 
 from __future__ import annotations
 
+import json
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from workron.core import errors, ids
-from workron.core.ids import ClaimId, JobId, SessionKey, WorkerId
+from workron.core.ids import ClaimId, Fence, JobId, SessionKey, WorkerId
 from workron.store.protocol import Answer, Beat, Held, Mark, Session
-from workron.store.sqlite import claiming, reaping, reporting, tokens, transaction
+from workron.store.sqlite import claiming, reaping, reporting, tokens
 from workron.store.sqlite.verbs import Verbs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workron.store.protocol import Claimed, Completed, End, Registration
+    from workron.store.protocol import Claimed, Completed, End, Registration, Right
     from workron.store.sqlite.transaction import Transaction
 
 
@@ -26,9 +27,9 @@ class WorkerVerbs(Verbs):
     """All that a worker can do."""
 
     async def register(self, registration: Registration) -> Session:
-        """Enter a worker; an older boot of its name is reaped."""
+        """Enter a worker."""
         key = SessionKey(ids.mint_uuid(self._rng))
-        return await self._stir(partial(_register, registration=registration, key=key))
+        return await self._write(partial(_register, registration=registration, key=key))
 
     async def beat(self, key: SessionKey) -> Beat:
         """Prove life, and learn what is still held."""
@@ -45,16 +46,14 @@ class WorkerVerbs(Verbs):
         work = partial(reporting.complete, key=key, ends=ends, claims=claims)
         return await (self._stir(work) if ends else self._write(work))
 
-    async def release(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[Answer]:
+    async def release(self, key: SessionKey, rights: Sequence[Right]) -> Sequence[Answer]:
         """Hand claims back."""
-        return await self._stir(partial(_release, key=key, claims=claims))
+        return await self._stir(partial(_release, key=key, rights=rights))
 
-    async def append_output(
-        self, key: SessionKey, claim: ClaimId, chunk: int, data: bytes
-    ) -> Answer:
+    async def append_output(self, key: SessionKey, right: Right, chunk: int, data: bytes) -> Answer:
         """Store a piece of a running job's output."""
         return await self._write(
-            partial(_append_output, key=key, claim=claim, chunk=chunk, data=data)
+            partial(_append_output, key=key, right=right, chunk=chunk, data=data)
         )
 
     async def leave(self, key: SessionKey) -> None:
@@ -69,9 +68,6 @@ def _register(tx: Transaction, registration: Registration, key: SessionKey) -> S
     who = {"pool": pool["id"], "name": registration.name, "boot": str(registration.boot)}
     if tx.row("register.known", **who) is None:
         tx.run("register.enter", session=str(key), slots=registration.slots, **who)
-    for older in tx.rows("register.older", **who):
-        reaping.reap(tx, WorkerId(older["id"]), beats=None)
-    reaping.prove_dead(tx, pool=pool["id"], name=registration.name)
     worker = tx.row("register.known", **who)
     return Session(
         WorkerId(worker["id"]), SessionKey(UUID(worker["session"])), pool["lease_seconds"]
@@ -83,29 +79,40 @@ def _beat(tx: Transaction, key: SessionKey) -> Beat:
     if not tx.run("beat.count", session=session):
         claiming.worker_of(tx, key)
     answer = tx.row("beat.answer", session=session)
-    held = [
-        Held(JobId(row["job"]), ClaimId(UUID(row["claim"])), row["mark"] and Mark(row["mark"]))
-        for row in tx.rows("beat.held", session=session)
-    ]
+    if answer["beats"] == 1:
+        reaping.bury_older(tx, answer)
+    held = [_held(row) for row in tx.rows("beat.held", session=session)]
     return Beat(held, is_draining=bool(answer["draining"]), database=answer["database"])
 
 
-def _release(tx: Transaction, key: SessionKey, claims: Sequence[ClaimId]) -> list[Answer]:
+def _held(row: Any) -> Held:
+    return Held(
+        JobId(row["job"]),
+        ClaimId(UUID(row["claim"])),
+        Fence(row["fence"]),
+        row["mark"] and Mark(row["mark"]),
+    )
+
+
+def _release(tx: Transaction, key: SessionKey, rights: Sequence[Right]) -> list[Answer]:
     tx.clear()
-    worker, wanted = claiming.worker_of(tx, key)["id"], transaction.listed(claims)
+    worker = claiming.worker_of(tx, key)["id"]
+    wanted = json.dumps([[str(right.claim), right.fence] for right in rights])
     answers = [
-        Answer(row["answer"]) for row in tx.rows("release.answers", claims=wanted, worker=worker)
+        Answer(row["answer"]) for row in tx.rows("release.answers", rights=wanted, worker=worker)
     ]
-    tx.run("release.pick", claims=wanted, worker=worker)
+    tx.run("release.pick", rights=wanted, worker=worker)
     reaping.give_back(tx, reaping.RELEASED)
     return answers
 
 
 def _append_output(
-    tx: Transaction, key: SessionKey, claim: ClaimId, chunk: int, data: bytes
+    tx: Transaction, key: SessionKey, right: Right, chunk: int, data: bytes
 ) -> Answer:
     worker = claiming.worker_of(tx, key)["id"]
-    attempt = tx.row("append_output.standing", claim=str(claim), worker=worker)
+    attempt = tx.row(
+        "append_output.standing", claim=str(right.claim), fence=right.fence, worker=worker
+    )
     if attempt is None:
         return Answer.STALE
     is_new = tx.run(

@@ -1,6 +1,7 @@
 -- append_output: store a piece of what a running job writes, while its claim stands.
-CREATE OR REPLACE FUNCTION workron.append_output(_key uuid, _claim uuid, _chunk integer, _data bytea)
-RETURNS text
+CREATE OR REPLACE FUNCTION workron.append_output(
+    _key uuid, _claim uuid, _fence bigint, _chunk integer, _data bytea
+) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -10,7 +11,7 @@ DECLARE
     _held workron.running;
 BEGIN
     SELECT * INTO _held FROM workron.running
-    WHERE claim = _claim AND worker = _worker.id FOR KEY SHARE; -- guard: output
+    WHERE claim = _claim AND fence = _fence AND worker = _worker.id FOR KEY SHARE; -- guard: output
     IF NOT FOUND THEN
         RETURN 'stale';
     END IF;

@@ -1,6 +1,8 @@
 -- beat: prove that a worker lives, and tell it what it still holds.
+-- The first beat proves its older boots dead. The registration does not: it may be a late copy of a
+-- dead boot's, and that boot never beats.
 CREATE OR REPLACE FUNCTION workron.beat(_key uuid)
-RETURNS TABLE (draining boolean, database text, job bigint, claim uuid, mark text)
+RETURNS TABLE (draining boolean, database text, job bigint, claim uuid, fence bigint, mark text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -14,8 +16,11 @@ BEGIN
         RAISE EXCEPTION 'no worker has this session key: it was taken back, or never registered'
             USING ERRCODE = 'WK001';
     END IF;
+    IF _worker.beats = 1 THEN
+        PERFORM workron.bury_older(_worker);
+    END IF;
     RETURN QUERY
-    SELECT _worker.draining, m.value, r.job, r.claim, r.mark
+    SELECT _worker.draining, m.value, r.job, r.claim, r.fence, r.mark
     FROM workron.meta m LEFT JOIN workron.running r ON r.worker = _worker.id
     WHERE m.key = 'database';
 END

@@ -21,20 +21,21 @@ AS $$
 DECLARE
     _now timestamptz := workron.now();
     _worker workron.worker := workron.session(_key);
-    _taken uuid[];
+    _taken bigint[];
     _ended bigint[];
 BEGIN
     WITH told AS MATERIALIZED (
         SELECT t.*, _outputs[t.number] AS output
         FROM ROWS FROM (jsonb_to_recordset(_ends) AS (
-            job bigint, claim uuid, outcome text, reason text, message text, exit_code integer,
-            delay double precision, result jsonb)) WITH ORDINALITY AS t(
-            job, claim, outcome, reason, message, exit_code, delay, result, number)
+            job bigint, claim uuid, fence bigint, outcome text, reason text, message text,
+            exit_code integer, delay double precision, result jsonb)) WITH ORDINALITY AS t(
+            job, claim, fence, outcome, reason, message, exit_code, delay, result, number)
         ORDER BY t.job, t.number -- guard: order
     ), taken AS (
         DELETE FROM workron.running r USING told t
-        WHERE r.job = t.job AND r.claim = t.claim AND r.worker = _worker.id -- guard: claim
-        RETURNING r.job, r.claim, r.pool, r.priority, r.attempt, r.losses, r.fence, r.alone,
+        WHERE r.job = t.job
+          AND r.claim = t.claim AND r.fence = t.fence AND r.worker = _worker.id -- guard: claim
+        RETURNING t.number, r.job, r.claim, r.pool, r.priority, r.attempt, r.losses, r.fence, r.alone,
                   r.claimed_at, t.message, t.exit_code, t.delay, t.result, t.output, t.outcome,
                   r.failures + (t.outcome <> 'Succeeded')::integer AS failures,
                   CASE WHEN r.mark = 'Cancel' THEN 'Cancelled'
@@ -75,11 +76,11 @@ BEGIN
         INSERT INTO workron.output (job, attempt, chunk, data)
         SELECT job, attempt, -1, output FROM taken WHERE output <> ''
     )
-    SELECT array_agg(claim), array_agg(job) FILTER (WHERE becomes NOT IN ('Retry', 'Held'))
+    SELECT array_agg(number), array_agg(job) FILTER (WHERE becomes NOT IN ('Retry', 'Held'))
     INTO _taken, _ended FROM taken;
 
     RETURN QUERY
-    SELECT CASE WHEN t.claim = ANY (_taken) THEN 'accepted'
+    SELECT CASE WHEN t.number = ANY (_taken) THEN 'accepted'
                 -- Not EXISTS, for which all attempts that there ever were may be read into a hash.
                 WHEN (SELECT true FROM workron.attempt a WHERE a.job = t.job AND a.claim = t.claim
                       AND a.outcome NOT IN ('Lost', 'Released') LIMIT 1) THEN 'already'

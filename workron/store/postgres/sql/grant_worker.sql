@@ -7,7 +7,8 @@ BEGIN
     EXECUTE format(
         'GRANT EXECUTE ON FUNCTION workron.register(text, text, uuid, integer), workron.beat(uuid), '
         'workron.claim(uuid, uuid[]), workron.complete(uuid, jsonb, bytea[], uuid[]), '
-        'workron.release(uuid, uuid[]), workron.append_output(uuid, uuid, integer, bytea), '
+        'workron.release(uuid, uuid[], bigint[]), '
+        'workron.append_output(uuid, uuid, bigint, integer, bytea), '
         'workron.leave(uuid) TO %I', _role);
     -- Everybody may make temporary tables and large objects by default: room to fill a disk from.
     EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());

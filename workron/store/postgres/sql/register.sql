@@ -1,5 +1,4 @@
 -- register: enter a worker under its pool's token, and give it the key that its other verbs need.
--- An older boot of the same name is dead, which needs no lease to pass: its claims are reaped.
 CREATE OR REPLACE FUNCTION workron.register(_token text, _name text, _boot uuid, _slots integer)
 RETURNS TABLE (worker bigint, session uuid, lease_seconds double precision)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
@@ -9,7 +8,6 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _pool integer;
-    _older bigint;
 BEGIN
     SELECT p.id INTO _pool FROM workron.token t JOIN workron.pool p ON p.id = t.pool
     WHERE t.hash = sha256(convert_to(_token, 'UTF8')) AND t.expires > workron.now()
@@ -20,13 +18,6 @@ BEGIN
     INSERT INTO workron.worker (session, pool, name, boot, slots, registered_at)
     VALUES (gen_random_uuid(), _pool, _name, _boot, _slots, workron.now())
     ON CONFLICT (pool, name, boot) DO NOTHING;
-    FOR _older IN
-        SELECT w.id FROM workron.worker w
-        WHERE w.pool = _pool AND w.name = _name AND w.boot <> _boot ORDER BY w.id
-    LOOP
-        PERFORM workron.reap(_older, NULL, true);
-    END LOOP;
-    PERFORM workron.prove_dead(NULL, _pool, _name);
     RETURN QUERY SELECT w.id, w.session, p.lease_seconds
         FROM workron.worker w JOIN workron.pool p ON p.id = w.pool
         WHERE w.pool = _pool AND w.name = _name AND w.boot = _boot;

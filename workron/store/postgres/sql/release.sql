@@ -1,6 +1,6 @@
 -- release: hand claims back that this worker will not end; nothing is counted.
 -- Running -> Queued (release)
-CREATE OR REPLACE FUNCTION workron.release(_key uuid, _claims uuid[])
+CREATE OR REPLACE FUNCTION workron.release(_key uuid, _claims uuid[], _fences bigint[])
 RETURNS TABLE (answer text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan
@@ -13,8 +13,10 @@ DECLARE
     _held uuid[];
 BEGIN
     SELECT array_agg(job), array_agg(claim) INTO _jobs, _held FROM (
-        SELECT job, claim FROM workron.running
-        WHERE claim = ANY (_claims) AND worker = _worker.id ORDER BY job FOR UPDATE
+        SELECT r.job, r.claim
+        FROM unnest(_claims, _fences) AS named(claim, fence)
+        JOIN workron.running r ON r.claim = named.claim AND r.fence = named.fence
+        WHERE r.worker = _worker.id ORDER BY r.job FOR UPDATE OF r
     ) mine;
     PERFORM workron.give_back(_jobs, 'Released', 0, false, true);
     RETURN QUERY

@@ -2,7 +2,7 @@
 
 -- name: standing
 -- The attempt that it belongs to.
-SELECT job, attempt FROM running WHERE claim = :claim AND worker = :worker
+SELECT job, attempt FROM running WHERE claim = :claim AND fence = :fence AND worker = :worker
 
 -- name: append
 -- The same piece again is known by its number.

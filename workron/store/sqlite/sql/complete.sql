@@ -9,8 +9,8 @@
 -- name: report
 -- One row an end; a value that cannot be stored is refused here.
 INSERT INTO temp.report
-    (place, job, claim, outcome, reason, message, exit_code, delay, result, output)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    (place, job, claim, fence, outcome, reason, message, exit_code, delay, result, output)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: judge
 -- Only a claim that stands, of this worker, counts; its second report in a call is a repetition, and
@@ -18,9 +18,10 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 UPDATE temp.report SET answer = CASE
     WHEN EXISTS (SELECT 1 FROM running
                  WHERE running.job = report.job AND running.claim = report.claim
-                   AND running.worker = :worker)
+                   AND running.fence = report.fence AND running.worker = :worker)
     THEN CASE WHEN EXISTS (SELECT 1 FROM temp.report AS earlier
-                           WHERE earlier.claim = report.claim AND earlier.place < report.place)
+                           WHERE earlier.claim = report.claim AND earlier.fence = report.fence
+                             AND earlier.place < report.place)
               THEN 'already' ELSE 'accepted' END
     WHEN EXISTS (SELECT 1 FROM attempt
                  WHERE attempt.job = report.job AND attempt.claim = report.claim

@@ -1,10 +1,11 @@
--- prove_dead: let go the jobs that waited for proof of the death of a worker.
+-- prove_dead: let go the jobs that waited for proof of a worker's death, or of an older boot's of its
+-- name: one process at a time has a name.
 -- Waiting -> Queued (ready)
 
 -- name: tell
--- By its id, which lasts beyond its row, or by its name, under which a newer boot has come.
+-- Its id lasts beyond its row.
 INSERT INTO temp.told (child, ends, verdict)
-SELECT job, 1, 0 FROM missing WHERE worker = :worker OR (pool = :pool AND name = :name)
+SELECT job, 1, 0 FROM missing WHERE worker = :worker OR (worker < :worker AND pool = :pool AND name = :name)
 
 -- name: prove
 -- So that none is told twice.

@@ -5,7 +5,7 @@
 
 -- name: guard
 -- A null counter says that its death is proven.
-SELECT id FROM worker WHERE id = :worker AND (:beats IS NULL OR beats = :beats)
+SELECT id, pool, name FROM worker WHERE id = :worker AND (:beats IS NULL OR beats = :beats)
 
 -- name: pick
 -- All that falls with it.

@@ -1,6 +1,4 @@
 -- register: enter a worker under its pool's token, and give it the key that its other verbs need.
--- Running -> Queued (reap)
--- An older boot of the same name is dead, which needs no lease to pass: its claims are reaped.
 
 -- name: pool
 -- Which pool a token opens.
@@ -11,10 +9,6 @@ WHERE token.hash = :hash AND token.expires > :now
 -- name: known
 -- A repeated registration, its answer lost, gets what the first one got.
 SELECT id, session FROM worker WHERE pool = :pool AND name = :name AND boot = :boot
-
--- name: older
--- Other boots of this name, dead since this one began.
-SELECT id FROM worker WHERE pool = :pool AND name = :name AND boot <> :boot ORDER BY id
 
 -- name: enter
 -- The row that proves life from now on.

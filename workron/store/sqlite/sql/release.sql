@@ -5,7 +5,8 @@
 -- Only what this worker holds.
 INSERT INTO temp.picked (job)
 SELECT running.job
-FROM json_each(:claims) AS claim CROSS JOIN running ON running.claim = claim.value
+FROM json_each(:rights) AS named
+CROSS JOIN running ON running.claim = json_extract(named.value, '$[0]') AND running.fence = json_extract(named.value, '$[1]')
 WHERE running.worker = :worker
 GROUP BY running.job
 
@@ -13,11 +14,13 @@ GROUP BY running.job
 -- Asked before the claims are taken back, so that what stands is what will be accepted.
 SELECT CASE
            WHEN EXISTS (SELECT 1 FROM running
-                        WHERE running.claim = claim.value AND running.worker = :worker)
+                        WHERE running.claim = json_extract(named.value, '$[0]')
+                          AND running.fence = json_extract(named.value, '$[1]') AND running.worker = :worker)
            THEN 'accepted'
            WHEN EXISTS (SELECT 1 FROM attempt
-                        WHERE attempt.claim = claim.value AND attempt.outcome = 'Released')
+                        WHERE attempt.claim = json_extract(named.value, '$[0]')
+                          AND attempt.outcome = 'Released')
            THEN 'already'
            ELSE 'stale' END AS answer
-FROM json_each(:claims) AS claim
-ORDER BY claim.key
+FROM json_each(:rights) AS named
+ORDER BY named.key

@@ -10,6 +10,7 @@ CREATE TEMP TABLE report (
     place     INTEGER PRIMARY KEY,
     job       INTEGER NOT NULL,
     claim     TEXT NOT NULL,
+    fence     INTEGER NOT NULL,
     outcome   TEXT NOT NULL,
     reason    TEXT
         CONSTRAINT "a failure has a reason" CHECK (outcome <> 'Failed' OR reason IS NOT NULL),

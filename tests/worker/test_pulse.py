@@ -1,0 +1,91 @@
+"""When an agent beats, and what it does before it may."""
+
+import asyncio
+import random
+import uuid
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+
+from workron.core.ids import SessionKey, WorkerId
+from workron.store.protocol import Beat, Session
+from workron_worker.ledger import Ledger
+from workron_worker.pulse import Pulse
+from workron_worker.surroundings import Rhythm, Surroundings
+
+LEASE = 10.0
+SESSION = Session(WorkerId(1), SessionKey(uuid.UUID(int=1)), LEASE)
+
+
+class Scene:
+    """The clock, the door and the body of one pulse, and what happened in order."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.events: list[str] = []
+        self.happened = asyncio.Event()
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    async def beat(self, _: SessionKey) -> Beat:
+        self._note("beat")
+        return Beat([], is_draining=False, database="x")
+
+    def cut_off(self) -> None:
+        self._note("cut off")
+
+    def obey(self, _: Any) -> None:
+        self._note("obey")
+
+    def _note(self, event: str) -> None:
+        self.events.append(event)
+        self.happened.set()
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+@pytest.fixture
+async def pulse(scene: Scene) -> AsyncIterator[Pulse]:
+    """A pulse that would rest for an hour after each beat."""
+    ports = {"door": scene, "executor": None, "slots": None, "wait_for_work": None}
+    around = Surroundings(clock=scene, rng=random.Random(), **cast("Any", ports))
+    rhythm = Rhythm(beat=timedelta(hours=1), margin=timedelta(seconds=4))
+    pulse = Pulse(around, rhythm, Ledger(random.Random()), cast("Any", scene))
+    task = asyncio.create_task(pulse.run())
+    # It rests already when it hears of its session.
+    await asyncio.sleep(0)
+    yield pulse
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def _let_it(pulse: Pulse, scene: Scene, session: Session, sent_at: float) -> list[str]:
+    pulse.begin(session, sent_at)
+    await scene.happened.wait()
+    return scene.events
+
+
+async def test_first_beat_of_a_session_is_sent_at_once(pulse: Pulse, scene: Scene) -> None:
+    long = Session(SESSION.worker, SESSION.key, lease_seconds=1e6)
+    assert (await _let_it(pulse, scene, long, 0.0))[0] == "beat"
+
+
+async def test_nothing_is_cut_off_while_the_deadline_is_ahead(pulse: Pulse, scene: Scene) -> None:
+    scene.seconds = 5.9
+    assert (await _let_it(pulse, scene, SESSION, 0.0))[0] == "beat"
+
+
+async def test_all_is_cut_off_before_a_beat_that_comes_past_the_deadline(
+    pulse: Pulse, scene: Scene
+) -> None:
+    scene.seconds = 6.0
+    assert (await _let_it(pulse, scene, SESSION, 0.0))[:2] == ["cut off", "beat"]
