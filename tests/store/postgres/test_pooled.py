@@ -1,10 +1,11 @@
 """The behaviour of a store behind a pooler: nothing hangs on a session, and nobody need listen.
 
-The tests are those of the behaviour suite, collected here again. Behind PgBouncer they prove what
-they say. Where each call has a connection of its own they prove less: that no verb needs anything
-that an earlier statement left in its session, and that polling alone finds all work. What they do
-not show there is what a real pooler does to prepared statements, to transactions and to errors;
-and as connecting is most of their work, only the modules of `_ONCE` run so.
+The tests are those of the behaviour suite, collected here again: one module or more for each kind
+of verb. Behind PgBouncer they prove what they say. Where each call has a connection of its own they
+prove less: that no verb needs anything that an earlier statement left in its session, and that
+polling alone finds all work. What they do not show there is what a real pooler does to prepared
+statements, to transactions and to errors; and as connecting is most of their work, only the modules
+of `_ONCE` run so.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -32,7 +33,9 @@ _MODULES = [
     *(test_cancel, test_claim, test_complete, test_elect, test_hold),
     *(test_output, test_promote, test_reap, test_submit, test_worker),
 ]
-_ONCE = {module.__name__ for module in (test_claim, test_elect, test_output, test_promote)}
+_ONCE = {
+    module.__name__ for module in (test_claim, test_complete, test_elect, test_output, test_promote)
+}
 globals().update(
     {
         name: test
