@@ -18,7 +18,7 @@ fail() {
 command -v apt-get >/dev/null || fail "here is no apt-get; put 1.21 or newer on the PATH instead"
 work=$(mktemp -d "$target.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work"/{sources,lists,archives}/partial "$work"/{root,kit}
+mkdir -p "$work"/{sources,lists,archives}/partial "$work"/{unpacked,kit}
 touch "$work/status"
 
 # An apt that has only the source named here, and takes nothing for installed.
@@ -47,12 +47,12 @@ ls "$work"/archives/pgbouncer_*.deb >/dev/null 2>&1 ||
   fail "$(tail -n 3 "$work/log" 2>/dev/null)"
 
 for package in "$work"/archives/{pgbouncer,lib}*.deb; do
-  dpkg-deb --extract "$package" "$work/root"
+  dpkg-deb --extract "$package" "$work/unpacked"
 done
 # Of all that, the program with its own loader and the libraries that the loader asks for.
-loader=$(ls "$work"/root/usr/lib/*/ld-linux*.so.* | head -n 1)
+loader=$(ls "$work"/unpacked/usr/lib/*/ld-linux*.so.* | head -n 1)
 libraries=$(dirname "$loader")
-program="$work/root/usr/sbin/pgbouncer"
+program="$work/unpacked/usr/sbin/pgbouncer"
 "$loader" --library-path "$libraries" --list "$program" |
   sed -n "s|.*\($libraries/[^ ]*\).*|\1|p" | xargs cp -L -t "$work/kit"
 ln -s "$(basename "$loader")" "$work/kit/loader"
