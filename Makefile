@@ -29,6 +29,10 @@ demo: $(READY) ## run a small ETL workflow to its end, in memory
 test: $(READY) ## run the tests, on a PostgreSQL of their own or on the one of WORKRON_TEST_DSN
 	$(BIN)/pytest -n auto $(ARGS)
 
+.PHONY: pgbouncer
+pgbouncer: ## fetch a PgBouncer for the tests that need a real one; on Debian
+	tests/store/postgres/pgbouncer.sh
+
 .PHONY: lint
 lint: $(READY) ## check style, types, import contracts and spelling
 	$(BIN)/ruff check

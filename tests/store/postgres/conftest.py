@@ -1,11 +1,12 @@
-"""What the tests of PostgreSQL may ask for: a stage, a role, and a store on a wire."""
+"""What the tests of PostgreSQL may ask for: a stage, a role, a store on a wire, and PgBouncer."""
 
+import pathlib
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.store.postgres import roles
+from tests.store.postgres import pooler, roles
 from tests.store.postgres import wire as wires
 from tests.store.postgres.roles import Role
 from tests.store.postgres.stage import Stage
@@ -41,3 +42,10 @@ async def remote(wire: Wire) -> AsyncIterator[PostgresStore]:
     store = await open_postgres(wire.dsn, rng=random.Random())
     yield store
     await store.close()
+
+
+@pytest.fixture(scope="session")
+def bouncer(postgres_dsn: str) -> Iterator[pathlib.Path]:
+    """The folder of the socket of a PgBouncer in front of the server; skips where there is none."""
+    with pooler.running(postgres_dsn) as where:
+        yield where

@@ -3,6 +3,7 @@
 import asyncio
 import random
 
+import asyncpg
 import pytest
 
 from tests.store.behaviour import plans
@@ -63,3 +64,12 @@ async def test_work_is_heard_of_again_when_the_listener_was_cut_off(
     await waiting
     await listener.close()
     await other.close()
+
+
+async def test_nobody_listens_where_a_pooler_greets_with_a_number_of_its_own(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asyncpg.Connection, "get_server_pid", lambda _: 1)
+    store = await _open(fresh_database)
+    assert await store._database.fetch_value(_LISTENERS) == 0
+    await store.close()

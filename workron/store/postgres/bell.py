@@ -1,6 +1,7 @@
 """The coalesced NOTIFY: the first ring at once, those that follow together, none in a hot commit.
 
-A ring carries nothing and proves nothing; who hears it looks for himself, and polls besides.
+A ring carries nothing and proves nothing; who hears it looks for himself, and polls besides. Behind
+a pooler one only rings: a LISTEN would stay on a connection that another client is given next.
 Called by `store`.
 """
 
@@ -36,22 +37,27 @@ class Bell:
         self._listener: asyncio.Task[None] | None = None
 
     async def listen(self) -> None:
-        """Hear others, on a connection of its own; while there is none, polling does."""
+        """Hear others, on a connection of its own; where there can be none, polling does."""
         has_tried = asyncio.Event()
         self._listener = asyncio.create_task(self._keep_listening(has_tried))
         await has_tried.wait()
 
     async def _keep_listening(self, has_tried: asyncio.Event) -> None:
-        while True:
+        is_pooled = False
+        is_pooled = False
+        while not is_pooled:
             with contextlib.suppress(*faults.DRIVER):
-                await self._listen_until_lost(has_tried)
+                is_pooled = await self._listen_until_lost(has_tried)
             has_tried.set()
             await asyncio.sleep(_AGAIN_SECONDS)
 
-    async def _listen_until_lost(self, has_tried: asyncio.Event) -> None:
+    async def _listen_until_lost(self, has_tried: asyncio.Event) -> bool:
+        """Hear others as long as the connection lasts; True, and at once, if nobody may listen."""
         lost = asyncio.Event()
         connection = await asyncpg.connect(self._database.url, timeout=10)
         try:
+            if await _is_pooled(connection):
+                return True
             connection.add_termination_listener(lambda _: lost.set())
             await connection.add_listener(_CHANNEL, self._hear)
             has_tried.set()
@@ -60,6 +66,7 @@ class Bell:
             await lost.wait()
         finally:
             connection.terminate()
+        return False
 
     def _hear(self, *_: Any) -> None:
         self._wakeup.wake()
@@ -88,3 +95,9 @@ class Bell:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+
+
+async def _is_pooled(connection: asyncpg.Connection) -> bool:
+    """Whether who greeted us is not who answers: a pooler greets with a number of its own."""
+    answering = await connection.fetchval("SELECT pg_backend_pid()")
+    return bool(answering != connection.get_server_pid())

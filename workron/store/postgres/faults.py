@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 DRIVER: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 """All that a call on a connection can raise because of the database."""
 
+_MIXED_UP: Final = frozenset({"26000", "42P05"})
+"""A prepared statement is not there, or there already: the session is not that of its making."""
+
 _BY_STATE: Final[Mapping[str, type[errors.WorkronError]]] = {
     "WK001": errors.SessionError,
     "WK002": errors.SessionError,
@@ -26,6 +29,7 @@ _BY_STATE: Final[Mapping[str, type[errors.WorkronError]]] = {
     "25006": errors.StoreFullError,
     "55P03": errors.StoreBusyError,
     "57014": errors.StoreBusyError,
+    **dict.fromkeys(_MIXED_UP, errors.StoreError),
 }
 _BY_CLASS: Final[Mapping[str, type[errors.WorkronError]]] = {
     "08": errors.StoreUnreachableError,
@@ -40,7 +44,10 @@ _BY_CLASS: Final[Mapping[str, type[errors.WorkronError]]] = {
     "57": errors.StoreUnreachableError,
 }
 
-
+_POOLER_ADVICE: Final = (
+    "the pooler in front of it mixes up prepared statements: let it be PgBouncer 1.21 or newer with"
+    " max_prepared_statements above 0, or pool_mode = session"
+)
 _IN_LOGIN: Final = re.compile(r"(?<=://)(?P<user>[^:/?#@]*):.*@")
 _IN_QUERY: Final = re.compile(r"(?<=[?&]password=)[^&]*")
 
@@ -67,6 +74,8 @@ def translate(cause: BaseException, url: str, *, tried: str = "") -> errors.Work
     what = str(cause) or type(cause).__name__
     if isinstance(cause, TimeoutError):
         what = "no answer in time"
+    if state in _MIXED_UP:
+        what = _POOLER_ADVICE
     return kind(f"{shown(url)}: tried {tried}: {what}" if tried else f"{shown(url)}: {what}")
 
 

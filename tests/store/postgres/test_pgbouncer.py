@@ -1,0 +1,87 @@
+"""What only a real PgBouncer in transaction mode shows; skipped where there is none."""
+
+import asyncio
+import contextlib
+import pathlib
+import random
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.postgres import pooler
+from workron.core import errors
+from workron.store import postgres
+from workron.store.postgres.store import PostgresStore
+
+
+@contextlib.asynccontextmanager
+async def _opened(dsn: str) -> AsyncIterator[PostgresStore]:
+    store = await postgres.open_postgres(dsn, rng=random.Random())
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@contextlib.asynccontextmanager
+async def _holding_connections(dsn: str, count: int) -> AsyncIterator[list[asyncpg.Connection]]:
+    """Take so many of the server's connections from the pooler at once, in transactions."""
+    async with contextlib.AsyncExitStack() as stack:
+        taken = []
+        for _ in range(count):
+            connection = await asyncpg.connect(dsn)
+            stack.push_async_callback(connection.close)
+            await stack.enter_async_context(connection.transaction())
+            await connection.execute("SELECT 1")
+            taken.append(connection)
+        yield taken
+
+
+async def test_no_connection_that_others_are_given_is_left_listening(
+    fresh_database: str, bouncer: pathlib.Path
+) -> None:
+    pooled = pooler.through(bouncer, fresh_database)
+    async with (
+        _opened(pooled) as store,
+        _holding_connections(pooled, pooler.CONNECTIONS) as others,
+    ):
+        channels = [await other.fetch("SELECT pg_listening_channels()") for other in others]
+        assert channels == [[]] * pooler.CONNECTIONS
+        assert store.url == pooled
+
+
+async def test_ring_through_the_pooler_is_heard_by_who_listens_past_it(
+    fresh_database: str, bouncer: pathlib.Path
+) -> None:
+    async with (
+        _opened(fresh_database) as listener,
+        _opened(pooler.through(bouncer, fresh_database)) as other,
+    ):
+        await listener.wait_for_work(0)
+        waiting = asyncio.create_task(listener.wait_for_work(600.0))
+        await asyncio.sleep(0)
+        await other.submit([plans.job()])
+        await waiting
+
+
+async def test_database_is_migrated_through_the_pooler(
+    empty_database: str, bouncer: pathlib.Path
+) -> None:
+    pooled = pooler.through(bouncer, empty_database)
+    assert await postgres.migrate(pooled)
+    async with _opened(pooled) as store:
+        assert len(await store.submit([plans.job()])) == 1
+
+
+async def test_error_names_the_setting_when_the_pooler_mixes_up_prepared_statements(
+    fresh_database: str, postgres_dsn: str
+) -> None:
+    with pooler.running(postgres_dsn, prepared_statements=0) as bouncer:
+        pooled = pooler.through(bouncer, fresh_database)
+        async with _opened(pooled) as store:
+            await store.roots()
+            async with _holding_connections(pooled, 1):
+                with pytest.raises(errors.StoreError, match="max_prepared_statements above 0"):
+                    await store.roots()
