@@ -7,12 +7,14 @@ import pytest
 from workron.core import errors
 from workron.core.manifest import read
 from workron.core.manifest.read import Manifest
-from workron.core.states import State
+from workron.core.states import Reason, State
 from workron.scheduling import submit
+from workron.scheduling.submit import Effect
 from workron.store.protocol import Store
 
 _JOB = "apiVersion: workron.dev/v1alpha1\nkind: Job\nmetadata: {{name: {}}}\nspec: {}\n"
 _FLOW = "apiVersion: workron.dev/v1alpha1\nkind: Workflow\nmetadata: {{name: {}}}\nspec: {}\n"
+_WORDS = ("false", "true")
 _POOL = "apiVersion: workron.dev/v1alpha1\nkind: WorkerPool\nmetadata: {name: big}\n"
 
 
@@ -27,14 +29,36 @@ def _plan(*texts: str) -> submit.Request:
 async def test_roots_are_acknowledged_in_the_order_of_the_files(store: Store) -> None:
     request = _plan(_JOB.format("b", "{command: x}"), _POOL, _JOB.format("a", "{command: x}"))
     answers = await submit.submit(store, request)
-    assert [(one.identity.name, one.is_new) for one in answers] == [("b", True), ("a", True)]
+    assert [(one.identity.name, one.effect) for one in answers] == [
+        ("b", Effect.BEGUN),
+        ("a", Effect.BEGUN),
+    ]
 
 
 async def test_same_content_again_is_acknowledged_as_the_run_that_is_there(store: Store) -> None:
     text = _JOB.format("a", "{command: x}")
     [first] = await submit.submit(store, _plan(text))
     [second] = await submit.submit(store, _plan(text))
-    assert (second.root, second.is_new) == (first.root, False)
+    assert (second.root, second.effect) == (first.root, Effect.NONE)
+
+
+async def test_run_that_is_there_is_suspended_and_resumed_as_its_manifest_says(
+    store: Store,
+) -> None:
+    going, resting = (_JOB.format("a", f"{{command: x, suspend: {word}}}") for word in _WORDS)
+    [first] = await submit.submit(store, _plan(going))
+    stands = []
+    for text in (resting, resting, going, going):
+        [again] = await submit.submit(store, _plan(text))
+        assert again.root == first.root
+        [row] = await store.jobs(first.root)
+        stands.append((again.effect, row.reason))
+    assert stands == [
+        (Effect.SUSPENDED, Reason.SUSPENDED),
+        (Effect.NONE, Reason.SUSPENDED),
+        (Effect.RESUMED, None),
+        (Effect.NONE, None),
+    ]
 
 
 async def test_every_submission_of_a_generated_name_is_a_run_of_its_own(store: Store) -> None:

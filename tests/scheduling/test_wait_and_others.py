@@ -65,7 +65,9 @@ async def test_cancelled_workflow_ends_where_nobody_maintains(store: Store) -> N
 async def test_cancel_of_what_has_ended_is_refused_in_words(store: Store) -> None:
     await submit(store, job("a"))
     [root] = await store.roots()
-    await cancel.cancel(store, root)
+    session = await hire(store)
+    [claimed] = await store.claim(session.key, [ClaimId(uuid.uuid4())])
+    await store.complete(session.key, [End(claimed.job, *claimed.right, Outcome.SUCCEEDED)])
     with pytest.raises(errors.StateError, match="Job 'a' has ended; it cannot be cancelled"):
         await cancel.cancel(store, root)
 
@@ -109,5 +111,5 @@ async def test_upstream_that_is_in_the_store_is_not_told(store: Store) -> None:
     plans = [job("a", dependsOn=[{"name": "there"}, {"name": "absent"}]), job("s", suspend=True)]
     assert await loose_ends.told(store, plans) == [
         "a waits for Job 'absent', which is not in the store yet",
-        "s is suspended and waits until somebody resumes it",
+        "s is suspended: it waits until its file is submitted again without `suspend: true`",
     ]

@@ -104,7 +104,7 @@ async def _submit(store: Store, request: Request, notes: list[str]) -> Sequence[
         root = await store.find(who.namespace, who.kind, who.name)
         if root is None or root.root != one.root:
             raise errors.StateError(f"{who.kind} {who.name!r} was replaced by another run")
-        if not one.is_new:
+        if one.effect is not submit.Effect.BEGUN:
             notes.append(f"going on with {who.name}, which was begun before")
         roots.append(root)
     return roots

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -10,11 +10,20 @@ from workron.cli import files, options, system
 from workron.cli.opening import carry_out, opened
 from workron.core import errors
 from workron.scheduling import submit as scheduling
+from workron.scheduling.submit import Effect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workron.scheduling.submit import Request, Submission
+
+
+_WORDS: Final = {
+    Effect.BEGUN: "submitted",
+    Effect.NONE: "unchanged: it was submitted before and goes on",
+    Effect.SUSPENDED: "suspended: what runs of it runs on, nothing new starts",
+    Effect.RESUMED: "resumed",
+}
 
 
 def submit(
@@ -32,8 +41,7 @@ def submit(
     if not request.plans and not request.pools:
         raise errors.InputError("there is nothing in these files to submit")
     for one in carry_out(_submit(url, request)):
-        what = "submitted" if one.is_new else "unchanged: it was submitted before and goes on"
-        typer.echo(f"{one.identity.kind.lower()}/{one.identity.name} {what}")
+        typer.echo(f"{one.identity.kind.lower()}/{one.identity.name} {_WORDS[one.effect]}")
     for _, name in sorted(request.pools):
         typer.echo(f"workerpool/{name} noted: its pods are made in a cluster only")
 

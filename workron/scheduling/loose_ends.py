@@ -59,7 +59,8 @@ async def told(reader: ReaderDoor, plans: Sequence[Plan]) -> list[str]:
         if await reader.find(one.downstream.namespace, one.kind, one.name) is None
     ]
     lines += [
-        f"{plan.identity.name} is suspended and waits until somebody resumes it"
+        f"{plan.identity.name} is suspended: it waits until its file is submitted again"
+        " without `suspend: true`"
         for plan in plans
         if plan.is_suspended
     ]

@@ -6,6 +6,7 @@ Called by `workron run`, `workron submit` and `workron validate`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from workron.core import errors, expand, ids
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from workron.core.model.workflow import Workflow
     from workron.core.plan import Identity, Plan
     from workron.core.ports import Rng
-    from workron.store.protocol import SubmitDoor
+    from workron.store.protocol import SubmitDoor, Submitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +47,23 @@ class Request:
         }
 
 
+class Effect(Enum):
+    """What a manifest has changed."""
+
+    BEGUN = auto()
+    NONE = auto()
+    """An unfinished run of the same name and content was there, and goes on."""
+    SUSPENDED = auto()
+    RESUMED = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Submission:
     """One root that the store has acknowledged."""
 
     root: JobId
     identity: Identity
-    is_new: bool
-    """False: an unfinished run of the same name and content was there, and goes on."""
+    effect: Effect
 
 
 def plan(manifests: Iterable[Manifest], rng: Rng) -> Request:
@@ -85,13 +95,24 @@ async def submit(door: SubmitDoor, request: Request) -> Sequence[Submission]:
         await door.ensure_pool(namespace, name)
     answers = await door.submit(request.plans) if request.plans else ()
     submissions = [
-        Submission(answer.root, one.identity, answer.is_new)
+        Submission(answer.root, one.identity, await _obey(door, one, answer))
         for one, answer in zip(request.plans, answers, strict=True)
     ]
     for one in submissions:
         if one.identity.uid in request.cancelled:
             await door.cancel(one.root)
     return submissions
+
+
+async def _obey(door: SubmitDoor, wanted: Plan, found: Submitted) -> Effect:
+    """Suspend or resume what is there already, as its manifest says now."""
+    if found.is_new:
+        return Effect.BEGUN
+    if found.is_held == wanted.is_suspended:
+        return Effect.NONE
+    if wanted.is_suspended:
+        return Effect.SUSPENDED if await door.hold(found.root) else Effect.NONE
+    return Effect.RESUMED if await door.resume(found.root) else Effect.NONE
 
 
 def _flatten(resource: Job | Workflow, uid: UUID) -> Plan:

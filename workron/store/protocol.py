@@ -121,7 +121,7 @@ class SubmitDoor(Protocol):
         """
 
     async def cancel(self, root: JobId) -> bool:
-        """End all of a root that is not running, mark what runs; False if it had ended.
+        """End all of a root that is not running, mark what runs; False if it had ended before.
 
         After the answer nothing of it starts any more.
         """

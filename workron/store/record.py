@@ -159,6 +159,7 @@ class Submitted:
 
     root: JobId
     is_new: bool
+    is_held: bool
 
 
 class Sign(NamedTuple):

@@ -30,6 +30,16 @@ async def test_second_is_elected_when_the_lease_has_run_out(harness: Harness) ->
     assert not await harness.store.elect(one, LEASE)
 
 
+async def test_second_is_elected_within_a_lease_when_the_clock_was_put_back(
+    harness: Harness,
+) -> None:
+    one, two = mint_boot(), mint_boot()
+    await harness.store.elect(one, LEASE)
+    await harness.advance(timedelta(hours=-1))
+    assert await harness.store.elect(two, LEASE)
+    assert not await harness.store.elect(one, LEASE)
+
+
 async def test_lease_runs_on_from_each_election(harness: Harness) -> None:
     one, two = mint_boot(), mint_boot()
     await harness.store.elect(one, LEASE)

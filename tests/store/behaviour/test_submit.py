@@ -105,6 +105,39 @@ async def test_batch_is_answered_in_order_when_a_part_is_known(harness: Harness)
     assert answers[1].root == root
 
 
+async def test_repetition_in_a_batch_is_acknowledged_as_the_first_of_it(harness: Harness) -> None:
+    plan = plans.job("one")
+    answers = await harness.store.submit([plan, plan, plans.again(plan), plans.job("two")])
+    assert [answer.is_new for answer in answers] == [True, False, False, True]
+    assert len({answer.root for answer in answers}) == 2
+    assert len(await harness.store.roots()) == 2
+
+
+async def test_batch_is_refused_when_two_of_a_name_differ(harness: Harness) -> None:
+    with pytest.raises(errors.NameTakenError, match="mine"):
+        await harness.store.submit([plans.job("mine"), plans.job("mine", digest="other")])
+    assert not await harness.store.roots()
+
+
+async def test_name_passes_to_the_last_of_a_batch_that_supersedes(harness: Harness) -> None:
+    batch = [plans.job("mine", digest=digest) for digest in ("a", "b", "c")]
+    answers = await harness.store.submit(batch, supersedes=True)
+    assert all(answer.is_new for answer in answers)
+    found = await harness.store.find(plans.NAMESPACE, Kind.JOB, "mine")
+    assert found is not None
+    assert found.root == answers[-1].root
+
+
+async def test_answer_says_whether_the_root_is_held(harness: Harness) -> None:
+    plan, held = plans.job("one"), plans.job("two", is_suspended=True)
+    first = await harness.store.submit([plan, held])
+    assert [answer.is_held for answer in first] == [False, True]
+    await harness.store.hold(first[0].root)
+    await harness.store.resume(first[1].root)
+    for again in ([plan, held], [plans.again(plan), plans.again(held)]):
+        assert [answer.is_held for answer in await harness.store.submit(again)] == [True, False]
+
+
 async def test_unfinished_root_is_acknowledged_when_name_and_digest_are_equal(
     harness: Harness,
 ) -> None:

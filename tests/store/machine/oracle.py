@@ -206,7 +206,7 @@ class Oracle:
         self.decide(job)
 
     def cancel(self, root: Root) -> None:
-        root.is_cancelled = True
+        root.is_cancelled |= not self.jobs[root.id].is_over
         for job in self._commands(root):
             if job.state is State.RUNNING:
                 job.mark = Mark.CANCEL

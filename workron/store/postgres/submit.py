@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import json
 import secrets
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import asyncpg
 
 from workron.core import errors, ids
 from workron.core.ids import JobId
+from workron.core.plan import Plan
 from workron.store import protocol
 from workron.store.postgres import rows, statements
+from workron.store.standing import Standing, choose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from uuid import UUID
 
     from asyncpg import Record
     from asyncpg.pool import PoolConnectionProxy
 
-    from workron.core.plan import Plan
     from workron.core.ports import Rng
     from workron.store.postgres.database import Database
 
 _STEP: Final = 1000
 _TRIES: Final = 8
 _COPY_SECONDS: Final = 600.0
+
+_Place: TypeAlias = protocol.Submitted | Plan
 
 
 class SubmitVerbs:
@@ -62,15 +66,15 @@ class SubmitVerbs:
         self, connection: PoolConnectionProxy, plans: Sequence[Plan], *, supersedes: bool
     ) -> list[protocol.Submitted]:
         reserved = await self._reserve(connection, plans)
-        standing = [
-            _standing(plan, row, supersedes=supersedes)
-            for plan, row in zip(plans, reserved, strict=True)
-        ]
-        fresh = [plan for plan, root in zip(plans, standing, strict=True) if root is None]
-        bases = iter(await self._store(connection, fresh, reserved))
+        places = list(_places(plans, reserved, supersedes=supersedes))
+        fresh = [plan for plan, place in zip(plans, places, strict=True) if place is None]
+        bases = await self._store(connection, fresh, reserved)
+        roots = {plan.identity.uid: root for plan, root in zip(fresh, bases, strict=True)}
         return [
-            protocol.Submitted(next(bases) if root is None else root, is_new=root is None)
-            for root in standing
+            place
+            if isinstance(place, protocol.Submitted)
+            else _submitted(place or plan, roots, is_new=place is None)
+            for plan, place in zip(plans, places, strict=True)
         ]
 
     async def _reserve(
@@ -149,17 +153,34 @@ class SubmitVerbs:
         return token
 
 
-def _standing(plan: Plan, row: Record, *, supersedes: bool) -> JobId | None:
-    """Give the root that already stands for this plan, or None when it is to be stored."""
-    if row["uid_root"] is not None:
-        return JobId(row["uid_root"])
-    if row["name_root"] is None or row["is_over"]:
+def _places(
+    plans: Sequence[Plan], reserved: Sequence[Record], *, supersedes: bool
+) -> Iterator[_Place | None]:
+    """Give for each plan what stands for it: a root, or an earlier plan; None: it is new."""
+    known: dict[UUID, _Place] = {}
+    named: dict[tuple[str, str, str], Plan] = {}
+    for plan, row in zip(plans, reserved, strict=True):
+        who = plan.identity
+        name = who.namespace, who.kind, who.name
+        standing: Standing[_Place] = Standing(
+            known=known.get(who.uid, _stored(row, "known")),
+            unfinished=named.get(name, _stored(row, "unfinished")),
+            digest=named[name].digest if name in named else row["digest"],
+        )
+        place = choose(plan, standing, supersedes=supersedes)
+        if place is None:
+            known[who.uid] = named[name] = plan
+        yield place
+
+
+def _submitted(plan: Plan, roots: Mapping[UUID, JobId], *, is_new: bool) -> protocol.Submitted:
+    return protocol.Submitted(roots[plan.identity.uid], is_new=is_new, is_held=plan.is_suspended)
+
+
+def _stored(row: Record, column: str) -> protocol.Submitted | None:
+    if row[column] is None:
         return None
-    if row["digest"] == plan.digest:
-        return JobId(row["name_root"])
-    if supersedes:
-        return None
-    raise errors.NameTakenError(plan.identity.kind, plan.identity.namespace, plan.identity.name)
+    return protocol.Submitted(JobId(row[column]), is_new=False, is_held=row[f"{column}_held"])
 
 
 def _names(one: Plan) -> dict[str, Any]:

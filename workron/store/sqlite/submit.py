@@ -6,13 +6,14 @@ One of the doors of `store`; `planting` stores a plan's rows, `binding` ties roo
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from workron.core import errors, ids
+from workron.core import ids
 from workron.core.ids import JobId
 from workron.store.protocol import Submitted
 from workron.store.sqlite import binding, micros, planting, settling, sweeping, tokens
 from workron.store.sqlite.verbs import Verbs
+from workron.store.standing import Standing, choose
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +76,9 @@ def _submit(
         root = _acknowledge(tx, plan, supersedes=supersedes)
         if root is None:
             planted.append(planting.plant(tx, plan, base))
-        submitted.append(Submitted(planted[-1].root if root is None else root, root is None))
+            submitted.append(Submitted(planted[-1].root, is_new=True, is_held=plan.is_suspended))
+        else:
+            submitted.append(Submitted(JobId(root["id"]), is_new=False, is_held=bool(root["held"])))
     # Only now do all names of this submission stand.
     for plot in planted:
         binding.bind(tx, plot)
@@ -85,17 +88,9 @@ def _submit(
     return submitted
 
 
-def _acknowledge(tx: Transaction, plan: Plan, *, supersedes: bool) -> JobId | None:
+def _acknowledge(tx: Transaction, plan: Plan, *, supersedes: bool) -> Any:
     """Find the root that this plan already is; None when it is new."""
     known = tx.row("submit.known", uid=str(plan.identity.uid))
-    if known is not None:
-        return JobId(known["id"])
     unfinished = tx.row("submit.unfinished", **planting.name_of(plan.identity))
-    if unfinished is None:
-        return None
-    if unfinished["digest"] == plan.digest:
-        return JobId(unfinished["id"])
-    if not supersedes:
-        who = plan.identity
-        raise errors.NameTakenError(who.kind, who.namespace, who.name)
-    return None
+    digest = unfinished and unfinished["digest"]
+    return choose(plan, Standing(known, unfinished, digest), supersedes=supersedes)

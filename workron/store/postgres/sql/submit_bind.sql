@@ -12,8 +12,9 @@ DECLARE
     _tied bigint[] := '{}';
 BEGIN
     UPDATE workron.name n SET root = r.id
-    FROM workron.root r
-    WHERE r.id = ANY (_roots) AND (n.namespace, n.kind, n.name) = (r.namespace, r.kind, r.name);
+    FROM (SELECT namespace, kind, name, max(id) AS id FROM workron.root
+          WHERE id = ANY (_roots) GROUP BY namespace, kind, name) r
+    WHERE (n.namespace, n.kind, n.name) = (r.namespace, r.kind, r.name);
 
     -- Only a submission that both awaits and is awaited can close a cycle; two of them at once could
     -- each close half of one.

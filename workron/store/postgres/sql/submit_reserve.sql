@@ -1,8 +1,8 @@
 -- submit_reserve: lock every name that a submission has or awaits, and say what stands there now.
 -- Both sides of an upstream that does not exist yet lock its name, so neither can miss the other.
 CREATE OR REPLACE FUNCTION workron.submit_reserve(_roots jsonb, _awaited jsonb)
-RETURNS TABLE (number bigint, uid_root bigint, name_root bigint, digest text, is_over boolean,
-               now timestamptz)
+RETURNS TABLE (number bigint, known bigint, known_held boolean, unfinished bigint,
+               digest text, unfinished_held boolean, now timestamptz)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -22,13 +22,13 @@ BEGIN
     FOR UPDATE; -- guard: name
 
     RETURN QUERY
-    SELECT s.number, known.id, n.root, named.digest,
-           EXISTS (SELECT 1 FROM workron.done d WHERE d.job = n.root), workron.now()
+    SELECT s.number, known.id, known.held, named.id, named.digest, named.held, workron.now()
     FROM ROWS FROM (jsonb_to_recordset(_roots) AS (namespace text, kind text, name text, uid uuid))
          WITH ORDINALITY AS s(namespace, kind, name, uid, number)
     JOIN workron.name n USING (namespace, kind, name)
     LEFT JOIN workron.root known ON known.uid = s.uid
     LEFT JOIN workron.root named ON named.id = n.root
+        AND NOT EXISTS (SELECT 1 FROM workron.done d WHERE d.job = n.root)
     ORDER BY s.number;
 END
 $$;

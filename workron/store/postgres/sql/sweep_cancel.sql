@@ -7,8 +7,11 @@ AS $$
 DECLARE
     _now timestamptz := workron.now();
 BEGIN
-    PERFORM 1 FROM workron.running WHERE job BETWEEN _root AND _last ORDER BY job FOR UPDATE; -- guard: mark
-    UPDATE workron.running SET mark = 'Cancel' WHERE job BETWEEN _root AND _last;
+    PERFORM 1 FROM workron.running
+    WHERE job BETWEEN _root AND _last AND mark IS DISTINCT FROM 'Cancel'
+    ORDER BY job FOR UPDATE; -- guard: mark
+    UPDATE workron.running SET mark = 'Cancel'
+    WHERE job BETWEEN _root AND _last AND mark IS DISTINCT FROM 'Cancel';
 
     WITH queued AS MATERIALIZED (
         SELECT job FROM workron.ready WHERE job BETWEEN _root AND _last

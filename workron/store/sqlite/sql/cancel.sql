@@ -3,13 +3,14 @@
 -- Queued -> Cancelled (cancel)
 
 -- name: ask
--- From here on nothing of it becomes ready.
+-- From here on nothing of it becomes ready. Asked again, it is granted again.
 UPDATE root SET cancelled = 1
-WHERE id = :root AND NOT EXISTS (SELECT 1 FROM done WHERE done.job = :root)
+WHERE id = :root AND (cancelled OR NOT EXISTS (SELECT 1 FROM done WHERE done.job = :root))
 
 -- name: mark
 -- Every verb that ends a claim obeys.
-UPDATE running SET mark = 'Cancel' WHERE job BETWEEN :root AND :last
+UPDATE running SET mark = 'Cancel'
+WHERE job BETWEEN :root AND :last AND mark IS NOT 'Cancel'
 
 -- name: take_ready
 -- A bounded number, as in the two that follow.

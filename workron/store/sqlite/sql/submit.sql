@@ -5,11 +5,11 @@
 
 -- name: known
 -- A uid that is here already is acknowledged as it is.
-SELECT id FROM root WHERE uid = :uid
+SELECT id, held FROM root WHERE uid = :uid
 
 -- name: unfinished
 -- The newest root of the name, as long as it has not ended.
-SELECT root.id, root.digest
+SELECT root.id, root.digest, root.held
 FROM name JOIN root ON root.id = name.root
 WHERE name.namespace = :namespace AND name.kind = :kind AND name.name = :name
   AND NOT EXISTS (SELECT 1 FROM done WHERE done.job = root.id)
