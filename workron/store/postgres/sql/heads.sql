@@ -25,7 +25,8 @@ AS $$
         UNION ALL
         SELECT a.id FROM workron.root a WHERE _namespace IS NULL
     )) h
-    JOIN workron.root r ON r.id = h.job
+    -- The limit keeps the planner from walking all roots in the order that is asked for.
+    CROSS JOIN LATERAL (SELECT * FROM workron.root o WHERE o.id = h.job LIMIT 1) r
     CROSS JOIN LATERAL (
         SELECT (r.last - r.id + 1 - count(*))::integer AS commands
         FROM workron.job g WHERE g.kind <> 'Job' AND g.id BETWEEN r.id AND r.last
