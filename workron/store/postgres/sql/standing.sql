@@ -16,8 +16,9 @@ AS $$
            CASE WHEN g.has_begun AND p.state = 'Waiting' THEN NULL ELSE p.reason END AS reason,
            p.message, coalesce(p.priority, j.priority) AS priority, o.name AS pool, p.attempts,
            p.failures, p.losses, p.exit_code, p.worker, p.due,
-           least(p.started_at, g.started_at,
-                 (SELECT min(a.started_at) FROM workron.attempt a WHERE a.job = j.id)) AS started_at,
+           coalesce(g.started_at,
+                    (SELECT min(a.started_at) FROM workron.attempt a WHERE a.job = j.id),
+                    p.started_at) AS started_at,
            p.finished_at
     FROM unnest(_jobs) WITH ORDINALITY w(id, place)
     JOIN workron.job j ON j.id = w.id
