@@ -4,10 +4,12 @@ import json
 import pathlib
 import re
 from collections.abc import Callable
+from typing import Never
 
 import pytest
 
 from tests.cli.conftest import Call
+from workron.store.sqlite.store import SqliteStore
 
 Write = Callable[..., pathlib.Path]
 
@@ -108,6 +110,29 @@ def test_get_lists_what_there_is(call: Call, done: str) -> None:
     heading, line = call("get", "--store", done).out.splitlines()
     assert heading.split() == ["NAME", "STATUS", "JOBS", "ATTEMPTS", "TOOK", "AGE", "REASON"]
     assert re.match(r"workflow/flow +Failed +4/4 .* a job of it failed$", line)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("get",), ("wait", "flow"), ("describe", "flow/many/1"), ("output", "flow/one"),
+     ("output", "flow/none"), ("graph", "flow")],
+)  # fmt: skip
+def test_what_concerns_a_root_or_one_job_is_asked_without_reading_all_jobs(
+    call: Call, done: str, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    def refuse(*_: object) -> Never:
+        raise AssertionError("all jobs of a root are read")
+
+    said = call(*arguments, "--store", done)
+    for reader in ("jobs", "specs"):
+        monkeypatch.setattr(SqliteStore, reader, refuse)
+    assert call(*arguments, "--store", done) == said
+
+
+def test_get_counts_the_ends_of_each_group(call: Call, done: str) -> None:
+    lines = call("get", "flow", "--store", done).out.splitlines()[1:]
+    counted = {line.split()[0]: line.split()[2] for line in lines}
+    assert (counted["workflow/flow"], counted["flow/many"]) == ("4/4", "2/2")
 
 
 def test_get_of_nothing_says_so(call: Call, url: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
-from workron.scheduling.explain import explain
+from workron.scheduling.explain import explain, is_blocked
 from workron.store.protocol import Blocker, JobRow
 
 _ROW = JobRow(
@@ -69,6 +69,12 @@ def test_state_is_told_in_words(change: dict[str, Any], words: str) -> None:
 
 def test_nothing_is_added_where_the_state_says_it_all() -> None:
     assert explain(replace(_ROW, state=State.SUCCEEDED, reason=None), []) == []
+
+
+def test_only_a_command_that_waits_for_others_is_blocked() -> None:
+    assert is_blocked(_ROW)
+    for change in ({"kind": Kind.WORKFLOW}, {"state": State.QUEUED}, {"reason": Reason.BACKOFF}):
+        assert not is_blocked(replace(_ROW, **change))
 
 
 def test_open_upstreams_are_named_and_ended_ones_only_counted() -> None:

@@ -30,6 +30,14 @@ async def test_wait_for_what_has_ended_answers_at_once(store: Store) -> None:
     assert row.state is State.CANCELLED
 
 
+async def test_wait_answers_once_for_each_time_that_a_root_is_named(store: Store) -> None:
+    first, second = [await submit(store, job(name)) for name in ("a", "b")]
+    for root in (first, second):
+        await store.cancel(root)
+    rows = await wait.wait(store, [second, first, second])
+    assert [row.job for row in rows] == [second, first, second]
+
+
 async def test_wait_for_a_workflow_waits_for_its_own_end_not_only_for_its_jobs(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

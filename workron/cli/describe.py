@@ -36,12 +36,11 @@ def describe(
 async def _describe(url: str, namespace: str, wanted: reference.Reference) -> None:
     async with opened(url) as store:
         root = await reference.find(store, namespace, wanted)
-        rows = await store.jobs(root.root)
-        row = reference.pick(root, rows, wanted)
+        row = await reference.pick(store, root, wanted)
         console = Console(highlight=False)
         for line in [*_identity(root, row), *await _standing(store, row)]:
             console.print(line, soft_wrap=True)
-        rest = _command(store, row) if row.kind is Kind.JOB else _members(root, row, rows)
+        rest = _command(store, row) if row.kind is Kind.JOB else _members(store, root, row)
         for line in await rest:
             console.print(line, soft_wrap=True)
 
@@ -64,7 +63,8 @@ def _identity(root: RootRow, row: JobRow) -> Iterator[Text]:
 
 async def _standing(store: Store, row: JobRow) -> Sequence[Text]:
     lines = [Text.assemble(("State      ", "bold"), (str(row.state), words.COLOURS[row.state]))]
-    told = explain.explain(row, await store.blockers(row.job))
+    blockers = await store.blockers(row.job) if explain.is_blocked(row) else ()
+    told = explain.explain(row, blockers)
     lines += [Text(("Why        " if at == 0 else " " * 11) + line) for at, line in enumerate(told)]
     if row.started_at is not None:
         lines.append(_field("Started", moment.render(row.started_at)))
@@ -76,13 +76,13 @@ async def _standing(store: Store, row: JobRow) -> Sequence[Text]:
 
 
 async def _command(store: Store, row: JobRow) -> Sequence[Text]:
-    spec = (await store.specs(row.root))[row.job]
+    spec = await store.spec(row.job) or {}
     lines = [
         _field("Pool", f"{row.pool}, priority {row.priority}"),
         _field("Command", words.command(spec)),
         _field("Counted", f"{row.attempts} attempts, {row.failures} failures, {row.losses} losses"),
     ]
-    attempts = [one for one in await store.attempts(row.root) if one.job == row.job]
+    attempts = await store.attempts(row.job)
     lines += [_field(f"Attempt {one.attempt}", _attempt(one)) for one in attempts]
     result = await store.result(row.job)
     if result is not None:
@@ -101,7 +101,8 @@ def _attempt(one: Attempt) -> str:
     return " ".join(parts)
 
 
-async def _members(root: RootRow, row: JobRow, rows: Sequence[JobRow]) -> Sequence[Text]:
+async def _members(store: Store, root: RootRow, row: JobRow) -> Sequence[Text]:
+    rows = await store.jobs(root.root)
     mine = [one for one in rows if row.kind is Kind.WORKFLOW or one.member_of == row.job]
     commands = [one for one in mine if one.kind is Kind.JOB]
     counts = {state: sum(one.state is state for one in commands) for state in words.COLOURS}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Final
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
-from workron.cli import options, reference, system, words
+from workron.cli import options, reference, system, table, words
 from workron.cli.opening import carry_out, opened
 from workron.cli.options import Format
 from workron.core import states
@@ -17,12 +16,12 @@ from workron.core.plan import Kind
 from workron.scheduling import get as scheduling
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from workron.core.ids import JobId
     from workron.store.protocol import JobRow, RootRow, Store
 
 _TITLES: Final = ("NAME", "STATUS", "JOBS", "ATTEMPTS", "TOOK", "AGE", "REASON")
-_GAP: Final = "   "
 
 
 def get(
@@ -48,59 +47,60 @@ async def _get(
     url: str, namespace: str, wanted: reference.Reference | None, output: Format
 ) -> None:
     async with opened(url) as store:
-        roots: Sequence[RootRow]
-        if wanted is None:
-            roots = await store.roots(namespace)
-        else:
-            roots = [await reference.find(store, namespace, wanted)]
         if output is Format.JSON:
-            items = [item for root in roots for item in await scheduling.get(store, root)]
+            items = await _items(store, await _roots(store, namespace, wanted))
             typer.echo(json.dumps({"items": items}, indent=2))
-        elif roots:
-            _print(await _lines(store, roots, is_deep=wanted is not None))
-        else:
-            typer.echo(f"nothing in namespace {namespace!r}", err=True)
+            return
+        lines = list(await _lines(store, namespace, wanted))
+    if lines:
+        table.show(_TITLES, lines, words.COLOURS)
+    else:
+        typer.echo(f"nothing in namespace {namespace!r}", err=True)
+
+
+async def _roots(
+    store: Store, namespace: str, wanted: reference.Reference | None
+) -> Sequence[RootRow]:
+    if wanted is None:
+        return await store.roots(namespace)
+    return [await reference.find(store, namespace, wanted)]
+
+
+async def _items(store: Store, roots: Sequence[RootRow]) -> list[dict[str, Any]]:
+    return [item for root in roots for item in await scheduling.get(store, root)]
 
 
 async def _lines(
-    store: Store, roots: Sequence[RootRow], *, is_deep: bool
-) -> Sequence[Sequence[Text]]:
-    lines = [[Text(title, style="dim") for title in _TITLES]]
-    for root in roots:
-        rows = await store.jobs(root.root)
-        lines += [list(_cells(root, row, rows)) for row in (rows if is_deep else rows[:1])]
-    return lines
+    store: Store, namespace: str, wanted: reference.Reference | None
+) -> Iterable[Sequence[str]]:
+    if wanted is None:
+        heads = await store.heads(namespace)
+        return (_line(one.root, one.row, one.ended, one.commands) for one in heads)
+    root = await reference.find(store, namespace, wanted)
+    rows = await store.jobs(root.root)
+    ended, commands = _counted(row for row in rows if row.state in states.ENDS), _counted(rows)
+    return (_line(root, row, ended[row.job], commands[row.job]) for row in rows)
 
 
-def _cells(root: RootRow, row: JobRow, rows: Sequence[JobRow]) -> Iterator[Text]:
+def _counted(rows: Iterable[JobRow]) -> Counter[JobId | None]:
+    """Count the commands of each group: a workflow's are those of its arrays as well."""
+    counts: Counter[JobId | None] = Counter()
+    for row in rows:
+        if row.kind is Kind.JOB:
+            counts.update({row.member_of, row.root})
+    return counts
+
+
+def _line(root: RootRow, row: JobRow, ended: int, commands: int) -> Sequence[str]:
     seconds = words.took(row)
+    is_command = row.kind is Kind.JOB
     kind = f"{root.kind.lower()}/" if row.job == root.root else ""
-    yield Text(kind + words.path(root, row))
-    yield Text(str(row.state), style=words.COLOURS[row.state])
-    yield Text(_progress(row, rows))
-    yield Text(str(row.attempts) if row.kind is Kind.JOB else "")
-    yield Text("" if seconds is None else words.span(seconds))
-    yield Text(words.age(root.submitted_at, system.CLOCK.now()))
-    yield Text(words.why(row))
-
-
-def _progress(row: JobRow, rows: Sequence[JobRow]) -> str:
-    if row.kind is Kind.JOB:
-        return ""
-    is_workflow = row.kind is Kind.WORKFLOW
-    members = [
-        one for one in rows if one.kind is Kind.JOB and (is_workflow or one.member_of == row.job)
-    ]
-    return f"{sum(one.state in states.ENDS for one in members):,}/{len(members):,}"
-
-
-def _print(lines: Sequence[Sequence[Text]]) -> None:
-    widths = [max(cell.cell_len for cell in column) for column in zip(*lines, strict=True)]
-    console = Console(highlight=False)
-    for line in lines:
-        for cell, width in zip(line, widths, strict=True):
-            cell.pad_right(width - cell.cell_len)
-        whole = Text(_GAP).join(line)
-        whole.rstrip()
-        # A terminal wraps what is too long by itself, and who reads a pipe wants whole lines.
-        console.print(whole, soft_wrap=True)
+    return (
+        kind + words.path(root, row),
+        row.state,
+        "" if is_command else f"{ended:,}/{commands:,}",
+        str(row.attempts) if is_command else "",
+        "" if seconds is None else words.span(seconds),
+        words.age(root.submitted_at, system.CLOCK.now()),
+        words.why(row),
+    )

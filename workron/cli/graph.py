@@ -64,7 +64,7 @@ async def _from_store(
 ) -> Sequence[Sequence[drawing.Box]]:
     async with opened(url) as store:
         root = await reference.find(store, namespace, wanted)
-        spec = (await store.specs(root.root))[root.root]
+        spec = await store.spec(root.root)
     if root.kind is Kind.WORKFLOW:
         return [_boxes(WorkflowSpec.parse(spec))]
     return [[_box(root.name, JobSpec.parse(spec))]]

@@ -34,7 +34,7 @@ def output(
 async def _output(url: str, namespace: str, wanted: reference.Reference) -> bytes:
     async with opened(url) as store:
         root = await reference.find(store, namespace, wanted)
-        row = reference.pick(root, await store.jobs(root.root), wanted)
+        row = await reference.pick(store, root, wanted)
         if row.kind is not Kind.JOB:
             example = f"{wanted.text}/0" if row.kind is Kind.ARRAY else f"{wanted.text}/TASK"
             raise errors.InputError(

@@ -13,8 +13,7 @@ from workron.core import errors
 from workron.core.plan import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from workron.core.ids import JobId
     from workron.store.protocol import JobRow, ReaderDoor, RootRow
 
 _KINDS: Final = {
@@ -26,6 +25,7 @@ _KINDS: Final = {
     "wflow": Kind.WORKFLOW,
 }
 _MOST_STEPS: Final = 3
+_LISTED: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +82,22 @@ async def find(reader: ReaderDoor, namespace: str, wanted: Reference) -> RootRow
     return roots[0]
 
 
-def pick(root: RootRow, rows: Sequence[JobRow], wanted: Reference) -> JobRow:
+async def pick(reader: ReaderDoor, root: RootRow, wanted: Reference) -> JobRow:
     """Find the one row that is meant: the root's, a task's, or an element's."""
-    if wanted.task is None:
-        return rows[0]
-    for row in rows[1:]:
-        if (row.name, row.index) == (wanted.task, wanted.index):
-            return row
-    tasks = list(dict.fromkeys(row.name for row in rows[1:]))
-    listed = ", ".join(tasks[:10]) + (", …" if len(tasks) > 10 else "")  # noqa: PLR2004
-    raise errors.NotFoundError(
+    job: JobId | None = root.root
+    if wanted.task is not None:
+        job = await reader.member(root.root, wanted.task, wanted.index)
+    if job is None:
+        raise await _not_there(reader, root, wanted)
+    [row] = await reader.standing([job])
+    return row
+
+
+async def _not_there(reader: ReaderDoor, root: RootRow, wanted: Reference) -> errors.NotFoundError:
+    spec = await reader.spec(root.root) or {}
+    tasks = [task["name"] for task in spec.get("tasks", ())]
+    listed = ", ".join(tasks[:_LISTED]) + (", …" if len(tasks) > _LISTED else "")
+    return errors.NotFoundError(
         f"{root.kind} {root.name!r} has no {wanted.text!r}"
         + (f"; its tasks: {listed}" if tasks else ": it is one command")
     )

@@ -20,8 +20,16 @@ if TYPE_CHECKING:
 _SHOWN: Final = 10
 
 
+def is_blocked(row: JobRow) -> bool:
+    """Tell whether what it waits for is of interest; of a group that would be all its members."""
+    return row.kind is Kind.JOB and row.state is State.WAITING and row.reason is Reason.UPSTREAM
+
+
 def explain(row: JobRow, blockers: Sequence[Blocker]) -> list[str]:
-    """Give one line, and one more for each thing that is waited for; none if all is said."""
+    """Give one line, and one more for each thing that is waited for; none if all is said.
+
+    `blockers` need be known only of what `is_blocked`.
+    """
     if row.state is State.WAITING and row.kind is not Kind.JOB and row.reason is Reason.UPSTREAM:
         return ["none of its jobs has begun"]
     if row.state is State.WAITING:

@@ -17,6 +17,7 @@ from workron.store.record import (
     Claimed,
     Completed,
     End,
+    Head,
     Held,
     JobRow,
     Mark,
@@ -34,6 +35,7 @@ from workron.store.record import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from uuid import UUID
 
     from workron.core.ids import ClaimId, JobId, SessionKey, WorkerId
@@ -47,6 +49,7 @@ __all__ = [
     "Claimed",
     "Completed",
     "End",
+    "Head",
     "Held",
     "JobRow",
     "MaintainerDoor",
@@ -189,8 +192,23 @@ class ReaderDoor(Protocol):
     async def roots(self, namespace: str | None = None) -> Sequence[RootRow]:
         """List roots, newest first."""
 
+    async def heads(self, namespace: str | None = None) -> Sequence[Head]:
+        """List roots, newest first, each with its own row alone."""
+
     async def jobs(self, root: JobId) -> Sequence[JobRow]:
         """List a root and all its members in order of id."""
+
+    async def member(self, root: JobId, name: str, index: int | None = None) -> JobId | None:
+        """Find a job of a root by its name, an element of an array by its index as well."""
+
+    async def standing(self, jobs: Sequence[JobId]) -> Sequence[JobRow]:
+        """Give these jobs' rows in this order; what is not there is left out."""
+
+    async def ended(self, jobs: Sequence[JobId]) -> AbstractSet[JobId]:
+        """Tell which of these jobs have ended."""
+
+    async def spec(self, job: JobId) -> Mapping[str, Any] | None:
+        """Give a job's spec; None if there is no such job."""
 
     async def specs(self, root: JobId) -> Mapping[JobId, Mapping[str, Any]]:
         """Give each job's spec; jobs of one array share one object."""
@@ -201,8 +219,8 @@ class ReaderDoor(Protocol):
     async def blockers(self, job: JobId) -> Sequence[Blocker]:
         """Say what a job waits for, unfinished upstreams first."""
 
-    async def attempts(self, root: JobId) -> Sequence[Attempt]:
-        """List the ended attempts of a root's jobs."""
+    async def attempts(self, job: JobId) -> Sequence[Attempt]:
+        """List the ended attempts of a job, first to last."""
 
     async def output(self, job: JobId) -> bytes:
         """Give the stored output of the newest attempt that has any."""

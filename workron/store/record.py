@@ -240,6 +240,18 @@ class JobRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """A root and how it stands itself: all that a list of many needs."""
+
+    root: RootRow
+    row: JobRow
+    commands: int
+    """How many there are in it, groups not counted."""
+    ended: int
+    """How many of them have ended."""
+
+
+@dataclass(frozen=True, slots=True)
 class Blocker:
     """One thing that a waiting job waits for: a job of this store, or a name not seen yet."""
 

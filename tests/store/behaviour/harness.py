@@ -133,10 +133,14 @@ class Harness:
         await self.settle()
         assert await self.store.audit(MANY) == 0, "a job waits though its upstreams have ended"
         queued: Counter[tuple[str, str]] = Counter()
-        for root in await self.store.roots():
+        roots, heads = await self.store.roots(), await self.store.heads()
+        assert [head.root for head in heads] == roots
+        for root, head in zip(roots, heads, strict=True):
             rows = await self.store.jobs(root.root)
             self._hold_ends_against_earlier_ones(rows)
             _check_rows(root, rows)
+            _check_head(head, rows)
+            await self.check_standing(rows)
             await self._check_progress(root.root, rows)
             queued.update(
                 (root.namespace, row.pool)
@@ -145,6 +149,12 @@ class Harness:
             )
         shown = {key: count for key, count in (await self.store.queue()).items() if count}
         assert shown == queued
+
+    async def check_standing(self, rows: Sequence[JobRow]) -> None:
+        """Hold what is told of single jobs against what is told of their whole root."""
+        jobs = [row.job for row in rows]
+        assert await self.store.standing(jobs) == rows
+        assert await self.store.ended(jobs) == {row.job for row in rows if row.state in ENDS}
 
     async def _check_progress(self, root: JobId, rows: Sequence[JobRow]) -> None:
         progress = await self.store.progress(root)
@@ -172,3 +182,10 @@ def _check_rows(root: protocol.RootRow, rows: Sequence[JobRow]) -> None:
         if row.state is State.RUNNING and row.kind is Kind.JOB:
             assert row.started_at is not None
             assert row.worker is not None
+
+
+def _check_head(head: protocol.Head, rows: Sequence[JobRow]) -> None:
+    commands = [row for row in rows if row.kind is Kind.JOB]
+    assert head.row == rows[0]
+    assert head.commands == len(commands)
+    assert head.ended == sum(row.state in ENDS for row in commands)

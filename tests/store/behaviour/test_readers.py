@@ -56,6 +56,10 @@ async def test_roots_of_one_namespace_are_listed_alone(harness: Harness) -> None
 
 async def test_nothing_is_shown_of_a_root_that_is_not_there(harness: Harness) -> None:
     assert not await harness.store.jobs(NOBODY)
+    assert not await harness.store.standing([NOBODY])
+    assert not await harness.store.ended([NOBODY])
+    assert await harness.store.member(NOBODY, "a") is None
+    assert await harness.store.spec(NOBODY) is None
     assert not await harness.store.specs(NOBODY)
     assert not await harness.store.edges(NOBODY)
     assert not await harness.store.attempts(NOBODY)

@@ -113,6 +113,7 @@ class Walk:
         """Hold all against the oracle that may have changed."""
         for root in list(self.unfinished):
             rows = list((await self.harness.rows(root.id)).values())
+            await self.harness.check_standing(rows)
             comparison.compare(self.oracle, rows, is_settled=self.is_settled)
             if all(row.finished_at is not None for row in rows):
                 self.unfinished.remove(root)
@@ -160,4 +161,6 @@ class _Call:
     answer: Any
 
 
-_READERS = {"jobs", "roots", "audit", "queue", "progress", "look"}
+_READERS = {
+    *("jobs", "roots", "heads", "standing", "ended", "audit", "queue", "progress", "look"),
+}

@@ -34,21 +34,25 @@ _PREPARE = """
 """
 # In order of their ids: finished, waiting, ready and deferred jobs, a hundred to a root; some of
 # the finished ones run, which no verb minds, on a hundred workers. Each ready job and each of some
-# finished ones has ten downstreams; all other edges are between waiting jobs.
+# finished ones has ten downstreams; all other edges are between waiting jobs. Ten of the waiting
+# roots are workflows, in a namespace of their own.
 _LOAD = f"""
     CREATE TABLE crowd AS
     SELECT 1000 AS first, 1000 + {FINISHED} AS waiting, 1000 + {FINISHED + WAITING} AS ready,
-           6000 + {FINISHED + WAITING} AS deferred, 6000 + {FINISHED + WAITING + LATER} AS last;
+           6000 + {FINISHED + WAITING} AS deferred, 6000 + {FINISHED + WAITING + LATER} AS last,
+           int4range({FINISHED + WAITING // 2}, {FINISHED + WAITING // 2 + 1000}) AS flows;
 
     INSERT INTO workron.spec SELECT i, '{{}}' FROM crowd, generate_series(first, last, 100) i;
     INSERT INTO workron.root
-    SELECT i, i + 99, gen_random_uuid(), 'crowd', 'Job', 'root' || i, '', now(), '{{}}'
+    SELECT i, i + 99, gen_random_uuid(), CASE WHEN i <@ flows THEN 'flows' ELSE 'crowd' END,
+           CASE WHEN i <@ flows THEN 'Workflow' ELSE 'Job' END, 'root' || i, '', now(), '{{}}'
     FROM crowd, generate_series(first, last, 100) i;
     INSERT INTO workron.name
     SELECT 'crowd', 'Job', 'root' || i, i FROM crowd, generate_series(first, last, 100) i;
     INSERT INTO workron.job (id, root, kind, spec, name, pool, priority, feeds_inputs, max_losses,
                              needs_proof)
-    SELECT i, i / 100 * 100, 'Job', i / 100 * 100, 'job', pool.id, 0, true, 5, false
+    SELECT i, i / 100 * 100, CASE WHEN i % 100 = 0 AND i <@ flows THEN 'Workflow' ELSE 'Job' END,
+           i / 100 * 100, 'job', pool.id, 0, true, 5, false
     FROM workron.pool, crowd, generate_series(first, last - 1) i;
 
     INSERT INTO workron.done (job, state, exit_code, finished_at, attempts, failures, losses)
@@ -152,6 +156,11 @@ async def _spend(hand: Hand, root: Any) -> dict[str, Toll]:
         await note(reader.__name__, partial(reader, root))
     for asker in (store.blockers, store.output, store.result):
         await note(asker.__name__, partial(asker, root))
+    await note("spec", lambda: store.spec(root))
+    for many in (store.standing, store.ended):
+        await note(many.__name__, partial(many, [root]))
+    await note("heads", lambda: store.heads("flows"))
+    await note("member", lambda: store.member(root, "nobody"))
     await note("find", lambda: store.find("crowd", Kind.JOB, "root1000"))
     sign = await store.sign_of(hand)
     await note("reap", lambda: store.reap(hand.session.worker, sign=sign))

@@ -14,9 +14,16 @@ _HOT = [
         *("session", "beat", "claim", "complete", "give_back", "end_claims", "place"),
         *("settle_ends", "leave_places", "release", "append_output", "submit"),
         *("jobs", "specs", "edges", "attempts", "result"),
+        *("standing", "ended", "member", "spec"),
     )
     for name in statements.of_file(file)
 ]
+
+_JOB = """
+    INSERT INTO job (id, root, kind, spec, name, "index", member_of, bearing, pool, priority,
+                     feeds_inputs, max_losses, needs_proof)
+    VALUES (?, 1, ?, 1, 'name', ?, ?, ?, 1, 0, 0, 0, 0)
+"""
 
 
 def _plan(connection: sqlite3.Connection, name: str) -> list[str]:
@@ -33,12 +40,41 @@ def _tables(connection: sqlite3.Connection) -> set[str]:
     return {row[0] for row in rows}
 
 
+def _scanned(connection: sqlite3.Connection, name: str) -> set[str]:
+    steps = _plan(connection, name)
+    scanned = {step.removeprefix("SCAN ").split()[0] for step in steps if "SCAN " in step}
+    return scanned & _tables(connection)
+
+
 @pytest.mark.parametrize("name", _HOT)
 def test_hot_statement_scans_no_table(bare: sqlite3.Connection, name: str) -> None:
-    scanned = {
-        step.removeprefix("SCAN ").split()[0] for step in _plan(bare, name) if "SCAN " in step
-    }
-    assert scanned & _tables(bare) == set()
+    assert _scanned(bare, name) == set()
+
+
+def test_heads_scan_nothing_but_the_roots(bare: sqlite3.Connection) -> None:
+    assert _scanned(bare, "heads.heads") == {"root"}
+
+
+@pytest.mark.parametrize("kind", ["Array", "Workflow"])
+def test_group_is_known_to_wait_without_a_look_at_each_member(
+    bare: sqlite3.Connection, kind: str
+) -> None:
+    steps: list[int] = []
+    group = 1 if kind == "Workflow" else 2
+    bare.execute("INSERT INTO pool VALUES (1, 'space', 'default', 10)")
+    bare.execute(
+        "INSERT INTO root VALUES (1, 20002, 'uid', 'space', 'Workflow', 'flow', '', 0, '{}', 0, 0)"
+    )
+    bare.executemany(_JOB, [(1, "Workflow", None, None, None), (2, "Array", None, 1, "Task")])
+    bare.executemany(_JOB, ((job, "Job", job - 3, 2, "Member") for job in range(3, 20_003)))
+    bare.executemany(
+        "INSERT INTO waiting (job, remaining, priority) VALUES (?, 1, 0)",
+        ((job,) for job in range(1, 20_003)),
+    )
+    bare.set_progress_handler(lambda: steps.append(1), 100)
+    [row] = bare.execute(statements.text("standing.standing"), {"jobs": f"[{group}]"})
+    assert row["state"] == "Waiting"
+    assert len(steps) < 10
 
 
 def test_claim_walks_the_index_in_order(bare: sqlite3.Connection) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final
 
 from workron.core.ids import JobId
 from workron.core.plan import Kind
@@ -13,10 +14,14 @@ from workron.store.postgres import statements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from asyncpg import Record
 
     from workron.store.postgres.database import Database
+
+_ROOT_FIELDS: Final = [field.name for field in fields(protocol.RootRow)]
+_JOB_FIELDS: Final = [field.name for field in fields(protocol.JobRow)]
 
 
 class ReaderVerbs:
@@ -28,6 +33,9 @@ class ReaderVerbs:
     async def _ask(self, verb: str, *values: Any) -> Sequence[Record]:
         return await self._database.fetch(statements.query(verb), *values)
 
+    async def _call(self, verb: str, *values: Any) -> Sequence[Record]:
+        return await self._database.fetch(statements.call(verb, len(values)), *values)
+
     async def find(self, namespace: str, kind: Kind, name: str) -> protocol.RootRow | None:
         """Find the newest root of a name."""
         rows = await self._ask("find", namespace, kind, name)
@@ -37,15 +45,35 @@ class ReaderVerbs:
         """List roots, newest first."""
         return [_root(row) for row in await self._ask("roots", namespace)]
 
+    async def heads(self, namespace: str | None = None) -> Sequence[protocol.Head]:
+        """List roots, newest first, each with its own row alone."""
+        return [_head(row) for row in await self._call("heads", namespace)]
+
     async def jobs(self, root: JobId) -> Sequence[protocol.JobRow]:
         """List a root and all its members in order of id."""
-        return [
-            _job(row) for row in await self._database.fetch("SELECT * FROM workron.jobs($1)", root)
-        ]
+        return [_job(row) for row in await self._call("jobs", root)]
+
+    async def member(self, root: JobId, name: str, index: int | None = None) -> JobId | None:
+        """Find a job of a root by its name, an element of an array by its index as well."""
+        [row] = await self._call("member", root, name, index)
+        return _optional_job(row[0])
+
+    async def standing(self, jobs: Sequence[JobId]) -> Sequence[protocol.JobRow]:
+        """Give these jobs' rows in this order."""
+        return [_job(row) for row in await self._call("standing", jobs)]
+
+    async def ended(self, jobs: Sequence[JobId]) -> AbstractSet[JobId]:
+        """Tell which of these jobs have ended."""
+        return {JobId(row[0]) for row in await self._call("ended", jobs)}
+
+    async def spec(self, job: JobId) -> Mapping[str, Any] | None:
+        """Give a job's spec; None if there is no such job."""
+        body: Mapping[str, Any] | None = _body(await self._ask("spec", job))
+        return body
 
     async def specs(self, root: JobId) -> Mapping[JobId, Mapping[str, Any]]:
         """Give each job's spec; jobs of one array share one object."""
-        rows = await self._database.fetch("SELECT * FROM workron.specs($1)", root)
+        rows = await self._call("specs", root)
         bodies = {row["spec"]: json.loads(row["body"]) for row in rows if row["body"] is not None}
         return {JobId(row["job"]): bodies[row["spec"]] for row in rows}
 
@@ -58,14 +86,11 @@ class ReaderVerbs:
 
     async def blockers(self, job: JobId) -> Sequence[protocol.Blocker]:
         """Say what a job waits for, unfinished upstreams first."""
-        return [
-            _blocker(row)
-            for row in await self._database.fetch("SELECT * FROM workron.blockers($1)", job)
-        ]
+        return [_blocker(row) for row in await self._call("blockers", job)]
 
-    async def attempts(self, root: JobId) -> Sequence[protocol.Attempt]:
-        """List the ended attempts of a root's jobs."""
-        return [_attempt(row) for row in await self._ask("attempts", root)]
+    async def attempts(self, job: JobId) -> Sequence[protocol.Attempt]:
+        """List the ended attempts of a job, first to last."""
+        return [_attempt(row) for row in await self._ask("attempts", job)]
 
     async def output(self, job: JobId) -> bytes:
         """Give the stored output of the newest attempt that has any."""
@@ -73,18 +98,21 @@ class ReaderVerbs:
 
     async def result(self, job: JobId) -> Any:
         """Give a job's result, or None."""
-        rows = await self._ask("result", job)
-        return json.loads(rows[0]["body"]) if rows else None
+        return _body(await self._ask("result", job))
 
     async def progress(self, root: JobId) -> protocol.Progress:
         """Count a root's commands by state."""
-        rows = await self._database.fetch("SELECT * FROM workron.progress($1)", root)
+        rows = await self._call("progress", root)
         return protocol.Progress({State(row["state"]): row["count"] for row in rows})
 
     async def queue(self) -> Mapping[tuple[str, str], int]:
         """Count ready jobs by namespace and pool."""
         rows = await self._ask("queue")
         return {(row["namespace"], row["name"]): row["count"] for row in rows}
+
+
+def _body(rows: Sequence[Record]) -> Any:
+    return json.loads(rows[0]["body"]) if rows else None
 
 
 def _optional_job(value: int | None) -> JobId | None:
@@ -95,13 +123,20 @@ def _reason(value: str | None) -> Reason | None:
     return None if value is None else Reason(value)
 
 
-def _root(row: Record) -> protocol.RootRow:
+def _root(row: Record | dict[str, Any]) -> protocol.RootRow:
     given = dict(row)
     given.update(kind=Kind(row["kind"]), metadata=json.loads(row["metadata"]))
     return protocol.RootRow(**given)
 
 
-def _job(row: Record) -> protocol.JobRow:
+def _head(row: Record) -> protocol.Head:
+    root = _root({name: row[name] for name in _ROOT_FIELDS})
+    return protocol.Head(
+        root, _job({name: row[name] for name in _JOB_FIELDS}), row["commands"], row["ended"]
+    )
+
+
+def _job(row: Record | dict[str, Any]) -> protocol.JobRow:
     given = dict(row)
     given.update(
         kind=Kind(row["kind"]),

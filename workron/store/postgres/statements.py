@@ -28,6 +28,13 @@ def query(verb: str) -> str:
     return _read_all()[verb]
 
 
+@cache
+def call(verb: str, arguments: int) -> str:
+    """Give the statement that calls a verb which is a function."""
+    given = ", ".join(f"${number}" for number in range(1, arguments + 1))
+    return f"SELECT * FROM workron.{verb}({given})"  # noqa: S608 - the verb is one of ours
+
+
 def functions() -> dict[str, str]:
     """Give the verbs that are functions in the database, by name."""
     return {verb: text for verb, text in _read_all().items() if _DEFINITION in text}

@@ -1,5 +1,6 @@
-"""The reader's door: find, roots, jobs, specs, edges, blockers, attempts, output, result, progress,
-queue. One of the doors of `store`; a file is read beside its writer and waits for no lock.
+"""The reader's door: questions about roots and about single jobs.
+
+One of the doors of `store`; a file is read beside its writer and waits for no lock.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from uuid import UUID
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
-from workron.store.protocol import Attempt, Blocker, JobRow, Progress, RootRow
+from workron.store.protocol import Attempt, Blocker, Head, JobRow, Progress, RootRow
 from workron.store.sqlite import micros
+from workron.store.sqlite.transaction import listed
 from workron.store.sqlite.verbs import Verbs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from workron.store.sqlite.transaction import Transaction
 
@@ -30,16 +33,36 @@ class ReaderVerbs(Verbs):
 
     async def find(self, namespace: str, kind: Kind, name: str) -> RootRow | None:
         """Find the newest root of a name."""
-        found = await self._list("find.find", _root, namespace=namespace, kind=kind, name=name)
-        return found[0] if found else None
+        return await self._first("find.find", _root, namespace=namespace, kind=kind, name=name)
 
     async def roots(self, namespace: str | None = None) -> Sequence[RootRow]:
         """List roots, newest first."""
         return await self._list("roots.roots", _root, namespace=namespace)
 
+    async def heads(self, namespace: str | None = None) -> Sequence[Head]:
+        """List roots, newest first, each with its own row alone."""
+        return await self._list("heads.heads", _head, namespace=namespace)
+
     async def jobs(self, root: JobId) -> Sequence[JobRow]:
         """List a root and all its members."""
         return await self._list("jobs.jobs", _job, root=root)
+
+    async def member(self, root: JobId, name: str, index: int | None = None) -> JobId | None:
+        """Find a job of a root by its name, an element of an array by its index as well."""
+        return await self._first("member.member", _id, root=root, name=name, index=index)
+
+    async def standing(self, jobs: Sequence[JobId]) -> Sequence[JobRow]:
+        """Give these jobs' rows in this order."""
+        return await self._list("standing.standing", _job, jobs=listed(jobs))
+
+    async def ended(self, jobs: Sequence[JobId]) -> AbstractSet[JobId]:
+        """Tell which of these jobs have ended."""
+        return set(await self._list("ended.ended", _id, jobs=listed(jobs)))
+
+    async def spec(self, job: JobId) -> Mapping[str, Any] | None:
+        """Give a job's spec; None if there is no such job."""
+        body: Mapping[str, Any] | None = await self._first("spec.spec", _body, job=job)
+        return body
 
     async def specs(self, root: JobId) -> Mapping[JobId, Mapping[str, Any]]:
         """Give each job's spec, each body decoded once."""
@@ -53,9 +76,9 @@ class ReaderVerbs(Verbs):
         """Say what a job waits for."""
         return await self._list("blockers.blockers", _blocker, job=job)
 
-    async def attempts(self, root: JobId) -> Sequence[Attempt]:
-        """List the ended attempts of a root's jobs."""
-        return await self._list("attempts.attempts", _attempt, root=root)
+    async def attempts(self, job: JobId) -> Sequence[Attempt]:
+        """List the ended attempts of a job, first to last."""
+        return await self._list("attempts.attempts", _attempt, job=job)
 
     async def output(self, job: JobId) -> bytes:
         """Give the stored output of the newest attempt that has any."""
@@ -63,8 +86,7 @@ class ReaderVerbs(Verbs):
 
     async def result(self, job: JobId) -> Any:
         """Give a job's result, or None."""
-        bodies = await self._list("result.result", itemgetter("body"), job=job)
-        return json.loads(bodies[0]) if bodies else None
+        return await self._first("result.result", _body, job=job)
 
     async def progress(self, root: JobId) -> Progress:
         """Count a root's commands by state."""
@@ -82,10 +104,28 @@ class ReaderVerbs(Verbs):
         # Converted on the lane's thread: a hundred thousand rows must not stop the event loop.
         return await self._read(lambda tx: [convert(row) for row in tx.rows(statement, **values)])
 
+    async def _first(
+        self, statement: str, convert: Callable[[Any], _T], /, **values: Any
+    ) -> _T | None:
+        found = await self._list(statement, convert, **values)
+        return found[0] if found else None
+
 
 def _specs(tx: Transaction, root: JobId) -> dict[JobId, Mapping[str, Any]]:
     bodies = {row["id"]: json.loads(row["body"]) for row in tx.rows("specs.bodies", root=root)}
     return {JobId(row["job"]): bodies[row["spec"]] for row in tx.rows("specs.jobs", root=root)}
+
+
+def _id(row: Any) -> JobId:
+    return JobId(row["job"])
+
+
+def _body(row: Any) -> Any:
+    return json.loads(row["body"])
+
+
+def _head(row: Any) -> Head:
+    return Head(_root(row), _job(row), row["commands"], row["ended"])
 
 
 def _root(row: Any) -> RootRow:

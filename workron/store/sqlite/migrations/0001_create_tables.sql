@@ -247,6 +247,17 @@ CREATE TABLE leader (
     expires INTEGER NOT NULL
 );
 
+-- The id of a group's last member: its members follow it without a gap.
+CREATE VIEW reach AS
+SELECT job.id AS job,
+       CASE job.kind
+           WHEN 'Array' THEN (
+               SELECT element.id FROM job AS element
+               WHERE element.member_of = job.id AND element.bearing = 'Member'
+               ORDER BY element."index" DESC LIMIT 1)
+           ELSE (SELECT root.last FROM root WHERE root.id = job.id) END AS last
+FROM job WHERE job.kind <> 'Job';
+
 -- Where each job stands, whichever table it is in; a group runs while some but not all of it has left
 -- the places where jobs wait.
 CREATE VIEW standing AS
@@ -254,18 +265,13 @@ SELECT job.id AS job,
        CASE WHEN done.job IS NOT NULL THEN done.state
             WHEN running.job IS NOT NULL THEN 'Running'
             WHEN ready.job IS NOT NULL THEN 'Queued'
-            WHEN job.kind = 'Array' AND EXISTS (
-                SELECT 1 FROM job AS element
-                WHERE element.member_of = job.id AND element.bearing = 'Member'
-                  AND (EXISTS (SELECT 1 FROM done WHERE done.job = element.id)
-                       OR EXISTS (SELECT 1 FROM running WHERE running.job = element.id))
-            ) THEN 'Running'
-            WHEN job.kind = 'Workflow' AND EXISTS (
-                SELECT 1 FROM root
-                WHERE root.id = job.id
-                  AND (EXISTS (SELECT 1 FROM done WHERE done.job > root.id AND done.job <= root.last)
+            WHEN job.kind <> 'Job' AND EXISTS (
+                SELECT 1 FROM reach
+                WHERE reach.job = job.id
+                  AND (EXISTS (SELECT 1 FROM done
+                               WHERE done.job > reach.job AND done.job <= reach.last)
                        OR EXISTS (SELECT 1 FROM running
-                                  WHERE running.job > root.id AND running.job <= root.last))
+                                  WHERE running.job > reach.job AND running.job <= reach.last))
             ) THEN 'Running'
             ELSE 'Waiting' END AS state,
        CASE WHEN done.job IS NOT NULL THEN done.reason
@@ -294,3 +300,30 @@ LEFT JOIN running ON running.job = job.id
 LEFT JOIN ready ON ready.job = job.id
 LEFT JOIN waiting ON waiting.job = job.id
 LEFT JOIN deferred ON deferred.job = job.id;
+
+-- A job as readers are shown it. One that was tried before began with its first attempt, a group with
+-- the first of its members. Asked of each by its indexes: a join with a set of beginnings is planned
+-- as a scan for every job by some versions of SQLite.
+CREATE VIEW shown AS
+SELECT job.id AS job, job.root, job.kind, job.name, job."index", job.member_of, standing.state,
+       CASE WHEN standing.state NOT IN ('Queued', 'Running') THEN standing.reason END AS reason,
+       standing.message, standing.priority, pool.name AS pool, standing.attempts, standing.failures,
+       standing.losses, standing.exit_code, standing.worker, standing.due,
+       CASE job.kind
+           WHEN 'Job' THEN coalesce(
+               (SELECT started_at FROM attempt WHERE attempt.job = job.id ORDER BY attempt LIMIT 1),
+               standing.claimed_at)
+           ELSE (
+               SELECT min(began) FROM (
+                   SELECT attempt.started_at AS began FROM reach
+                   CROSS JOIN attempt ON attempt.job > reach.job AND attempt.job <= reach.last
+                   WHERE reach.job = job.id
+                   UNION ALL
+                   SELECT running.claimed_at FROM reach
+                   CROSS JOIN running ON running.job > reach.job AND running.job <= reach.last
+                   WHERE reach.job = job.id))
+       END AS started_at,
+       standing.finished_at
+FROM job
+CROSS JOIN standing ON standing.job = job.id
+CROSS JOIN pool ON pool.id = job.pool;

@@ -1,6 +1,5 @@
--- attempts: the ended attempts of a root's jobs.
+-- attempts: the ended attempts of a job.
 
 -- name: attempts
--- One row for each claim that was ever made and is over.
-SELECT attempt.* FROM root CROSS JOIN attempt ON attempt.job BETWEEN root.id AND root.last
-WHERE root.id = :root ORDER BY attempt.job, attempt.attempt
+-- In the order in which they were made.
+SELECT * FROM attempt WHERE attempt.job = :job ORDER BY attempt
