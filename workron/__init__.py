@@ -4,8 +4,15 @@ This is the curated surface: what stands in `__all__` is public and kept stable;
 module is reached by its full name and may change with any release.
 """
 
-from importlib import metadata
-
-__version__ = metadata.version("workron")
+__version__: str
 
 __all__ = ["__version__"]
+
+
+def __getattr__(name: str) -> str:
+    # On use: reading it from what is installed costs more than starting Python itself.
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import metadata  # noqa: PLC0415
+
+    return metadata.version(__name__)

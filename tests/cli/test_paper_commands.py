@@ -27,6 +27,18 @@ def test_graph_draws_mermaid(call: Call, write: Write) -> None:
     assert out.count("-->") == 2
 
 
+def test_graph_of_what_is_too_long_for_a_path_is_told_in_words(call: Call) -> None:
+    said = call("graph", "a" * 300)
+    assert (said.code, "is no file here" in said.err) == (2, True)
+
+
+def test_word_that_is_no_choice_is_told_with_those_there_are(call: Call) -> None:
+    assert (
+        "'--format': 'svg' is not one of: tree, mermaid"
+        in call("graph", "x", "--format", "svg").err
+    )
+
+
 def test_graph_of_a_store_is_that_of_its_file(call: Call, write: Write, url: str) -> None:
     path = write("flow", *_FLOW)
     call("submit", path, "--store", url)
@@ -88,4 +100,5 @@ def test_version_is_printed(call: Call) -> None:
 
 def test_help_tells_the_exit_codes(call: Call) -> None:
     out = " ".join(call("--help").out.split())
-    assert "4 no such job or workflow, 124 the time to wait was over, 130 interrupted" in out
+    assert "4 no such job or workflow, 124 the time to wait was over, 129 ended by HUP" in out
+    assert "143 ended by TERM" in out

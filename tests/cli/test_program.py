@@ -1,5 +1,9 @@
 """What becomes of errors: one line, the right exit code, and never a traceback unasked."""
 
+import pathlib
+import subprocess
+import sys
+
 import pytest
 
 from tests.cli.conftest import Call
@@ -54,6 +58,31 @@ def test_traceback_is_shown_when_it_is_asked_for(
     _raise(monkeypatch, errors.InputError("wrong"))
     with pytest.raises(errors.InputError):
         call("validate", "x")
+
+
+def test_full_disk_behind_standard_output_is_told_once() -> None:
+    with pathlib.Path("/dev/full").open("w") as full:
+        said = subprocess.run(
+            [sys.executable, "-m", "workron", "version"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (said.returncode, said.stderr) == (
+        1, "workron: standard output: No space left on device\n",
+    )  # fmt: skip
+
+
+def test_libraries_print_nothing_by_themselves() -> None:
+    program = (
+        "import logging; from workron.cli import log; log.silence_libraries();"
+        "logging.getLogger('asyncpg').error('lost', exc_info=ValueError('why'))"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (said.returncode, said.stderr) == (0, "")
 
 
 def _raise(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:

@@ -173,6 +173,11 @@ def test_wrong_usage_is_told_in_words(call: Call, arguments: list[str], complain
     assert "Traceback" not in said.err
 
 
+def test_memory_is_memory_in_whatever_letters(call: Call, write: Write) -> None:
+    said = call("run", write("hello", more="suspend: true"), "--store", "MEMORY:")
+    assert (said.code, "nobody can resume it" in said.err) == (2, True)
+
+
 def test_file_of_nothing_but_pools_is_nothing_to_run(call: Call) -> None:
     pool = "{apiVersion: workron.dev/v1alpha1, kind: WorkerPool, metadata: {name: big}}"
     said = call("run", "-", stdin=pool)

@@ -40,6 +40,7 @@ def test_submit_of_the_same_again_changes_nothing(call: Call, write: Write, url:
 
 def test_submit_takes_all_files_or_none(call: Call, write: Write, url: str) -> None:
     good, bad = write("good"), write("bad", more="dependsOn: [{name: bad}]")
+    assert call("migrate", "--store", url).code == 0
     assert call("submit", good, bad, "--store", url).code == 2
     assert call("get", "good", "--store", url).code == 4
 
@@ -56,10 +57,28 @@ def test_store_has_to_be_named(call: Call, command: str) -> None:
     assert "--store URL" in said.err
 
 
-def test_store_in_memory_is_refused_where_nothing_can_be_in_it(call: Call) -> None:
-    said = call("get", "--store", "memory:")
+@pytest.mark.parametrize("url", ["memory:", "MEMORY:"])
+def test_store_in_memory_is_refused_where_nothing_can_be_in_it(call: Call, url: str) -> None:
+    said = call("get", "--store", url)
     assert said.code == 2
     assert "a store in memory ends with the command" in said.err
+
+
+@pytest.mark.parametrize("command", ["run", "submit", "get", "migrate"])
+def test_empty_name_of_a_store_is_refused(call: Call, write: Write, command: str) -> None:
+    said = call(command, *([write("hello")] if command in {"run", "submit"} else []), "--store", "")
+    assert said.code == 2
+    assert "--store is given, but empty" in said.err
+
+
+@pytest.mark.parametrize("command", ["get", "wait", "cancel", "describe", "output", "graph"])
+def test_command_that_only_reads_makes_no_file(
+    call: Call, command: str, tmp_path: pathlib.Path
+) -> None:
+    said = call(command, "hello", "--store", f"sqlite:///{tmp_path}/typo.db")
+    assert said.code == 2
+    assert "typo.db is not there; `workron run` or `workron submit` makes it" in said.err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_store_is_taken_from_the_environment(
@@ -136,6 +155,7 @@ def test_get_counts_the_ends_of_each_group(call: Call, done: str) -> None:
 
 
 def test_get_of_nothing_says_so(call: Call, url: str) -> None:
+    call("migrate", "--store", url)
     said = call("get", "--store", url)
     assert (said.code, said.out, said.err) == (0, "", "nothing in namespace 'default'\n")
 
@@ -159,6 +179,7 @@ def test_get_gives_objects_with_their_status(call: Call, done: str) -> None:
 
 
 def test_get_of_nothing_as_json_is_an_empty_list(call: Call, url: str) -> None:
+    call("migrate", "--store", url)
     assert json.loads(call("get", "-o", "json", "--store", url).out) == {"items": []}
 
 

@@ -6,6 +6,15 @@ Does not belong here: rules, SQL, and whatever a Python program would want witho
 Called by: the `workron` program and `python -m workron`.
 """
 
-from workron.cli.program import main
-
 __all__ = ["main"]
+
+
+def main() -> None:
+    """Run the program; Ctrl-C while it is still being loaded ends it as quietly as later."""
+    try:
+        from workron.cli import program
+
+        program.main()
+    except KeyboardInterrupt:
+        # What shells expect of whoever was interrupted; `exit_codes` may not be loaded yet.
+        raise SystemExit(130) from None

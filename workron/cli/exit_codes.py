@@ -9,9 +9,21 @@ FAILED: Final = 1
 BAD_INPUT: Final = 2
 NOT_FOUND: Final = 4
 TIMED_OUT: Final = 124
+HUNG_UP: Final = 129
 INTERRUPTED: Final = 130
+TERMINATED: Final = 143
 
-HELP: Final = """
-Exit codes: 0 all went well, 1 a job or the command failed, 2 bad input or usage, 4 no such job or
-workflow, 124 the time to wait was over, 130 interrupted.
-"""
+MEANINGS: Final = {
+    OK: "all went well",
+    FAILED: "a job or the command failed",
+    BAD_INPUT: "bad input or usage",
+    NOT_FOUND: "no such job or workflow",
+    TIMED_OUT: "the time to wait was over",
+    HUNG_UP: "ended by HUP",
+    INTERRUPTED: "interrupted by Ctrl-C",
+    TERMINATED: "ended by TERM",
+}
+
+HELP: Final = (
+    "\nExit codes: " + ", ".join(f"{code} {words}" for code, words in MEANINGS.items()) + ".\n"
+)

@@ -13,7 +13,6 @@ from workron.cli.opening import carry_out, opened
 from workron.cli.options import Format
 from workron.core import states
 from workron.core.plan import Kind
-from workron.scheduling import get as scheduling
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -67,6 +66,8 @@ async def _roots(
 
 
 async def _items(store: Store, roots: Sequence[RootRow]) -> list[dict[str, Any]]:
+    from workron.scheduling import get as scheduling
+
     return [item for root in roots for item in await scheduling.get(store, root)]
 
 

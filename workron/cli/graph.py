@@ -33,10 +33,18 @@ def graph(
     ],
     store: options.Store = None,
     namespace: options.Namespace = "default",
-    form: Annotated[Form, typer.Option("--format", help="How to draw it.")] = Form.TREE,
+    form: Annotated[
+        Form,
+        typer.Option(
+            "--format",
+            parser=options.choice(Form),
+            metavar="tree|mermaid",
+            help="How to draw it.",
+        ),
+    ] = Form.TREE,
 ) -> None:
     """Draw the jobs of a file, or of a run in a store, and what waits for what."""
-    if source == "-" or Path(source).exists():
+    if source == "-" or _is_there(source):
         drawings = _from_file(source)
     elif store is None:
         raise errors.InputError(f"{source} is no file here, and no --store is named to look it up")
@@ -45,6 +53,14 @@ def graph(
         drawings = carry_out(_from_store(url, namespace, reference.parse_root(source)))
     draw = drawing.tree if form is Form.TREE else drawing.mermaid
     typer.echo("\n\n".join(draw(boxes) for boxes in drawings))
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        # Too long for a path, or with a character that none has: it may still be a name.
+        return False
 
 
 def _from_file(path: str) -> Sequence[Sequence[drawing.Box]]:

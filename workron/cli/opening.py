@@ -21,9 +21,9 @@ Answer = TypeVar("Answer")
 
 
 @contextlib.asynccontextmanager
-async def opened(url: str) -> AsyncIterator[Store]:
-    """Open a store and close it again."""
-    store = await connect.connect(url, clock=system.CLOCK, rng=system.RNG)
+async def opened(url: str, *, may_create: bool = False) -> AsyncIterator[Store]:
+    """Open a store and close it again; who only reads makes none of a path with a slip in it."""
+    store = await connect.connect(url, clock=system.CLOCK, rng=system.RNG, may_create=may_create)
     try:
         yield store
     finally:

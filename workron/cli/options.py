@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
 from workron.core import errors
 from workron.core.model import duration as parsing
+from workron.store import connect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class Format(StrEnum):
@@ -19,22 +25,40 @@ class Format(StrEnum):
     JSON = "json"
 
 
-_STORE_HELP = "memory:, sqlite:///path or postgresql://user@host/database."
+def choice(words: type[Choice]) -> Callable[[str], Choice]:
+    """Make what reads one of a few words, and refuses others in words of its own."""
+
+    def read(text: str) -> Choice:
+        try:
+            return words(text)
+        except ValueError:
+            raise typer.BadParameter(f"{text!r} is not one of: {', '.join(words)}") from None
+
+    return read
+
+
+_STORE_HELP: Final = "memory:, sqlite:///path or postgresql://user@host/database."
 
 Files = Annotated[
     list[str],
     typer.Argument(metavar="FILE...", help="Manifests, YAML or JSON; - is standard input."),
 ]
-Store = Annotated[
-    str | None,
-    typer.Option("--store", envvar="WORKRON_STORE", metavar="URL", help=_STORE_HELP),
-]
+_STORE_OPTION: Final = typer.Option(
+    "--store", envvar="WORKRON_STORE", metavar="URL", help=_STORE_HELP
+)
+Store = Annotated[str | None, _STORE_OPTION]
+RunStore = Annotated[str, _STORE_OPTION]
 Namespace = Annotated[str, typer.Option("--namespace", "-n", help="Where the name is looked for.")]
 FileNamespace = Annotated[
     str | None,
     typer.Option("--namespace", "-n", help="Namespace of manifests that name none."),
 ]
-Output = Annotated[Format, typer.Option("--output", "-o", help="How to print.")]
+Output = Annotated[
+    Format,
+    typer.Option(
+        "--output", "-o", parser=choice(Format), metavar="table|json", help="How to print."
+    ),
+]
 Name = Annotated[
     str,
     typer.Argument(
@@ -59,13 +83,20 @@ def duration(option: str, text: str) -> timedelta:
         raise errors.InputError(f"{option}: {error}") from None
 
 
+def named(store: str) -> str:
+    """Give the URL of a store; InputError if it is empty, as a variable that is not set."""
+    if not store.strip():
+        raise errors.InputError(f"--store is given, but empty; a store is {_STORE_HELP}")
+    return store
+
+
 def lasting(store: str | None) -> str:
     """Give the URL of a store that outlives this command; InputError if it would not."""
     if store is None:
         raise errors.InputError(
             "which store? Name it with --store URL, or once for all in WORKRON_STORE"
         )
-    if store.startswith("memory:"):
+    if connect.is_memory(named(store)):
         raise errors.InputError(
             "a store in memory ends with the command that made it, so there is nothing in it:"
             " use sqlite:///path or postgresql://…, or `workron run`"

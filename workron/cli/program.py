@@ -2,83 +2,72 @@
 
 from __future__ import annotations
 
-import logging
+import errno
+import importlib
 import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-import structlog
 import typer
 
-from workron.cli import (
-    cancel,
-    describe,
-    exit_codes,
-    get,
-    graph,
-    migrate,
-    output,
-    run,
-    submit,
-    validate,
-    version,
-    wait,
-)
+from workron.cli import exit_codes, log
 from workron.core import errors
 from workron.scheduling import tail
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
-_DEBUG: Final = "WORKRON_DEBUG"
 _MOST_PROBLEMS: Final = 50
-_COMMANDS: Final[tuple[Callable[..., None], ...]] = (
-    run.run,
-    submit.submit,
-    wait.wait,
-    cancel.cancel,
-    get.get,
-    describe.describe,
-    output.output,
-    graph.graph,
-    validate.validate,
-    migrate.migrate,
-    version.version,
+_COMMANDS: Final = (
+    "run",
+    "submit",
+    "wait",
+    "cancel",
+    "get",
+    "describe",
+    "output",
+    "graph",
+    "validate",
+    "migrate",
+    "version",
 )
-
-app = typer.Typer(
-    name="workron",
-    help="Run command-line jobs and DAGs of them: here, or by way of a store.",
-    epilog=exit_codes.HELP,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for _command in _COMMANDS:
-    app.command()(_command)
+"""Each is a function in the module of its name."""
 
 
 def main() -> None:
     """Run the program; it ends with one of `exit_codes`."""
-    is_debug = bool(os.environ.get(_DEBUG))
-    _configure_log(is_debug=is_debug)
+    log.silence_libraries()
     try:
-        app()
+        app(sys.argv[1:2])()
     except errors.WorkronError as error:
-        if is_debug:
+        if log.is_debug():
             raise
         _complain(str(error) + _hint(error))
         sys.exit(_code_of(error))
     except Exception as error:
-        if is_debug:
+        if log.is_debug():
             raise
-        _complain(
-            f"this is a fault of workron itself: {type(error).__name__}: {error};"
-            f" set {_DEBUG}=1 to see where"
-        )
+        _complain(_full(error) or _fault(error))
         sys.exit(exit_codes.FAILED)
+
+
+def app(wanted: Sequence[str] = ()) -> typer.Typer:
+    """Make the program, with no other commands loaded than the one that is wanted."""
+    made = typer.Typer(
+        name="workron",
+        help="Run command-line jobs and DAGs of them: here, or by way of a store.",
+        epilog=exit_codes.HELP,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    # Without it a program of one command would take no name of a command.
+    made.callback()(lambda: None)
+    for name in [name for name in _COMMANDS if name in wanted] or _COMMANDS:
+        made.command()(getattr(importlib.import_module(f"workron.cli.{name}"), name))
+    return made
 
 
 def _code_of(error: errors.WorkronError) -> int:
@@ -94,6 +83,21 @@ def _hint(error: errors.WorkronError) -> str:
     return "\n`workron cancel` ends it, the same `workron run` as before finishes it" * is_taken
 
 
+def _fault(error: Exception) -> str:
+    return (
+        f"this is a fault of workron itself: {type(error).__name__}: {error};"
+        f" set {log.DEBUG}=1 to see where"
+    )
+
+
+def _full(error: Exception) -> str | None:
+    if not isinstance(error, OSError) or error.errno != errno.ENOSPC or error.filename:
+        return None
+    # What could not be written is tried again when Python ends, and would be told once more.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return f"standard output: {error.strerror}"
+
+
 def _complain(message: str) -> None:
     # Parts of a message come from files and databases: nothing of it may move the cursor.
     lines = tail.text(message.encode(errors="replace")).splitlines() or [""]
@@ -101,17 +105,3 @@ def _complain(message: str) -> None:
         typer.echo(f"workron: {line}", err=True)
     if len(lines) > _MOST_PROBLEMS:
         typer.echo(f"workron: and {len(lines) - _MOST_PROBLEMS:,} more", err=True)
-
-
-def _configure_log(*, is_debug: bool) -> None:
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.dev.ConsoleRenderer(colors=False),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(
-            logging.DEBUG if is_debug else logging.WARNING
-        ),
-        # Looked up at each line: the live display puts itself in the place of stderr.
-        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
-    )

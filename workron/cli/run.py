@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from workron.cli import files, options, recovery, summary, system
+from workron.cli import files, log, options, recovery, summary, system
 from workron.cli.board import Board
 from workron.cli.crew import Crew
 from workron.cli.lines import Lines
@@ -23,6 +23,7 @@ from workron.cli.output_dir import OutputDir
 from workron.cli.performance import perform
 from workron.core import errors, ids
 from workron.scheduling import get, loose_ends, submit
+from workron.store import connect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +49,7 @@ class _Settings:
 
 def run(
     paths: options.Files,
-    store: options.Store = "memory:",
+    store: options.RunStore = "memory:",
     namespace: options.FileNamespace = None,
     slots: Annotated[
         int | None, typer.Option(min=1, max=1000, help="Commands at once; default: the CPUs.")
@@ -64,8 +65,9 @@ def run(
     goes on where a killed one was: what has ended is not run again. Ctrl-C lets running commands
     finish; a second one ends them. Exits with 1 if a job failed.
     """
+    log.configure()
     settings = _Settings(
-        store=store or "memory:",
+        store=options.named(store),
         slots=slots or os.cpu_count() or 1,
         output_dir=OutputDir(output_dir) if output_dir else None,
         # Progress must not get between a program and the JSON that it reads.
@@ -79,7 +81,7 @@ def run(
 
 
 async def _run(request: Request, settings: _Settings) -> int:
-    is_memory = settings.store.startswith("memory:")
+    is_memory = connect.is_memory(settings.store)
     if is_memory:
         loose_ends.refuse(request.plans)
     async with opened_for_run(settings.store) as store:

@@ -47,5 +47,5 @@ def submit(
 
 
 async def _submit(url: str, request: Request) -> Sequence[Submission]:
-    async with opened(url) as store:
+    async with opened(url, may_create=True) as store:
         return await scheduling.submit(store, request)

@@ -1,0 +1,49 @@
+"""How the program starts: no more is loaded than is used, and Ctrl-C may come at any moment."""
+
+import subprocess
+import sys
+
+import pytest
+
+_MAIN = "from workron.cli import main; main()"
+
+
+def _python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("module", ["typer", "structlog", "rich.console", "sqlite3"])
+def test_interrupt_while_the_program_is_loaded_ends_it_quietly(module: str) -> None:
+    interrupt = f"""
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+"""
+    said = _python(interrupt + _MAIN, "run", "examples/job.yaml")
+    assert (said.returncode, said.stderr) == (130, "")
+
+
+@pytest.mark.parametrize("command", ["version", "get"])
+def test_command_loads_nothing_that_it_does_not_use(command: str) -> None:
+    said = _python(
+        f"import sys\ntry:\n    {_MAIN}\nfinally:\n    print(*sys.modules)", command, "--help"
+    )
+    heavy = {"asyncpg", "structlog", "yaml", "rich.live", "sqlite3"}
+    assert heavy & set(said.stdout.split()) == set()
+
+
+def test_run_in_memory_loads_nothing_of_postgresql() -> None:
+    said = _python(
+        f"import sys\ntry:\n    {_MAIN}\nfinally:\n    print(*sys.modules)",
+        "run",
+        "examples/job.yaml",
+    )
+    assert "Succeeded" in said.stdout
+    assert "asyncpg" not in said.stdout.split()
