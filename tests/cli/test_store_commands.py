@@ -228,13 +228,19 @@ def test_output_of_a_group_names_an_example(
     assert complaint in said.err
 
 
-@pytest.mark.parametrize("name", ["flow/none", "flow/many/2", "flow/one/0"])
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("flow/none", "; its tasks: one, many, bad"),
+        ("flow/many/2", ": many has elements 0 to 1"),
+        ("flow/one/0", ": one is one command"),
+    ],
+)
 def test_unknown_task_ends_with_4_and_names_those_there_are(
-    call: Call, done: str, name: str
+    call: Call, done: str, name: str, told: str
 ) -> None:
     said = call("output", name, "--store", done)
-    assert said.code == 4
-    assert "its tasks: one, many, bad" in said.err
+    assert (said.code, said.err) == (4, f"workron: Workflow 'flow' has no '{name}'{told}\n")
 
 
 def test_name_of_both_kinds_has_to_be_told_apart(call: Call, write: Write, url: str) -> None:

@@ -1,7 +1,8 @@
 """Progress on a terminal: one calm table that stays in its place, however large the DAG is.
 
-Called by `run` with each look. A task is one line, an array counted; what runs is listed below.
-Tasks that do not fit are summed up in a line, those where something happens shown first.
+Made by `run`, called by `performance` with each look. A task is one line, an array counted; what
+runs is listed below. Tasks that do not fit are summed up in a line, those where something happens
+shown first.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from workron.core.states import ENDS, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
     from types import TracebackType
     from typing import Any, Self
 
@@ -109,8 +111,11 @@ class Board:
             _table(units, room - len(shown)),
             Text(),
         ]
-        parts += [self._command(root, row) for root, row in shown]
-        parts += [Text(note, style="yellow") for note in self._notes[-2:]]
+        parts += [self._command(root, row, self._look.began(row)) for root, row in shown]
+        parts += [
+            Text(note, style="yellow", no_wrap=True, overflow="ellipsis")
+            for note in self._notes[-2:]
+        ]
         return Group(*parts)
 
     def _heading(self, units: Sequence[_Unit]) -> Text:
@@ -127,8 +132,7 @@ class Board:
             (elapsed, "dim"),
         )
 
-    def _command(self, root: RootRow, row: JobRow) -> Text:
-        since = row.started_at
+    def _command(self, root: RootRow, row: JobRow, since: datetime | None) -> Text:
         seconds = 0.0 if since is None else (self._clock.now() - since).total_seconds()
         return Text.assemble(
             ("▸ ", "cyan"),
@@ -166,9 +170,10 @@ def _table(units: Sequence[_Unit], room: int) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     total = sum((unit.counts for unit in units), Counter[State]())
     columns = [*_STEADY, *(state for state in _EXCEPTIONAL if total[state])]
-    table.add_column("", no_wrap=True, overflow="ellipsis", min_width=12)
+    table.add_column("", no_wrap=True, overflow="ellipsis", min_width=12, ratio=1)
     for state in columns:
-        table.add_column(state.lower(), justify="right", header_style="dim")
+        width = len(state)
+        table.add_column(state.lower(), justify="right", header_style="dim", min_width=width)
     shown = set(map(id, sorted(units, key=lambda unit: unit.urgency)[:room]))
     for unit in units:
         if id(unit) in shown:

@@ -8,6 +8,7 @@ import typer
 
 from workron.cli import options, reference
 from workron.cli.opening import carry_out, opened
+from workron.core import errors
 from workron.scheduling import cancel as scheduling
 
 
@@ -23,8 +24,16 @@ def cancel(
 
 
 async def _cancel(url: str, namespace: str, wanted: list[reference.Reference]) -> None:
+    """Cancel all that can be; those that had ended are complained of together, at the end."""
+    refused: list[str] = []
     async with opened(url) as store:
         roots = [await reference.find(store, namespace, one) for one in wanted]
         for root in roots:
-            await scheduling.cancel(store, root)
-            typer.echo(f"{root.kind.lower()}/{root.name} cancelled")
+            try:
+                await scheduling.cancel(store, root)
+            except errors.StateError as error:
+                refused.append(str(error))
+            else:
+                typer.echo(f"{root.kind.lower()}/{root.name} cancelled")
+    if refused:
+        raise errors.StateError("\n".join(refused))

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from workron.cli import system
+from workron.cli.gentle import GentleExecutor
 from workron.store.protocol import Registration
 from workron_worker import identity
 from workron_worker.local_executor import LocalExecutor
@@ -18,9 +19,10 @@ from workron_worker.slots import Slots
 from workron_worker.surroundings import Surroundings, hear_nothing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from uuid import UUID
 
+    from workron.core.ids import ClaimId
     from workron.store.protocol import Claimed, Store
 
 _GRACE: Final = timedelta(seconds=3)
@@ -39,7 +41,12 @@ class Crew:
     ) -> None:
         self._boot = boot
         self._store = store
-        self._executor = LocalExecutor(slots=slots, grace=_GRACE, boot=boot)
+        self._names: dict[ClaimId, str] = {}
+        self._executor = GentleExecutor(
+            LocalExecutor(slots=slots, grace=_GRACE, boot=boot),
+            on_end=lambda claim: self._names.pop(claim, None),
+        )
+        self._listen = listener or hear_nothing
         self._around = Surroundings(
             door=store,
             executor=self._executor,
@@ -47,7 +54,7 @@ class Crew:
             clock=system.CLOCK,
             rng=system.RNG,
             wait_for_work=store.wait_for_work,
-            listener=listener or hear_nothing,
+            listener=self._begin,
         )
         self._agents: list[Agent] = []
 
@@ -79,6 +86,10 @@ class Crew:
         """How many commands run."""
         return sum(agent.running for agent in self._agents)
 
+    def names(self) -> Sequence[str]:
+        """Name the commands that run, as other commands take the names."""
+        return sorted(self._names.values())
+
     def drain(self) -> None:
         """Claim nothing any more."""
         for agent in self._agents:
@@ -88,3 +99,14 @@ class Crew:
         """End what runs and hand it back."""
         for agent in self._agents:
             agent.kill()
+
+    def _begin(self, claimed: Claimed) -> Callable[[bytes], None]:
+        self._names[claimed.claim] = _path(claimed)
+        return self._listen(claimed)
+
+
+def _path(claimed: Claimed) -> str:
+    if claimed.name == claimed.root and claimed.index is None:
+        return claimed.root
+    index = "" if claimed.index is None else f"/{claimed.index}"
+    return f"{claimed.root}/{claimed.name}{index}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
@@ -9,13 +10,15 @@ from rich.text import Text
 
 from workron.cli import options, reference, words
 from workron.cli.opening import carry_out, opened
+from workron.core import states
 from workron.core.model import moment
 from workron.core.plan import Kind
-from workron.scheduling import explain, tail
+from workron.scheduling import explain, span, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from workron.scheduling.span import Span
     from workron.store.protocol import Attempt, JobRow, RootRow, Store
 
 _TAIL_BYTES: Final = 4096
@@ -66,13 +69,20 @@ async def _standing(store: Store, row: JobRow) -> Sequence[Text]:
     blockers = await store.blockers(row.job) if explain.is_blocked(row) else ()
     told = explain.explain(row, blockers)
     lines += [Text(("Why        " if at == 0 else " " * 11) + line) for at, line in enumerate(told)]
-    if row.started_at is not None:
-        lines.append(_field("Started", moment.render(row.started_at)))
-    seconds = words.took(row)
+    return [*lines, *_times(row, await span.last(store, row))]
+
+
+def _times(row: JobRow, took: Span) -> Iterator[Text]:
+    if row.state in states.ENDS or span.is_told(row):
+        began, title = took.began, "Started"
+    else:
+        # When the attempt that runs now began, or that the next one has not, no row tells.
+        began, title = row.started_at, "First run"
+    if began is not None:
+        yield _field(title, moment.render(began))
     if row.finished_at is not None:
-        took = "" if seconds is None else f" (took {words.span(seconds)})"
-        lines.append(_field("Finished", moment.render(row.finished_at) + took))
-    return lines
+        told = "" if took.seconds is None else f" (took {words.span(took.seconds)})"
+        yield _field("Finished", moment.render(row.finished_at) + told)
 
 
 async def _command(store: Store, row: JobRow) -> Sequence[Text]:
@@ -80,13 +90,13 @@ async def _command(store: Store, row: JobRow) -> Sequence[Text]:
     lines = [
         _field("Pool", f"{row.pool}, priority {row.priority}"),
         _field("Command", words.command(spec)),
-        _field("Counted", f"{row.attempts} attempts, {row.failures} failures, {row.losses} losses"),
+        _field("Counted", _counted(row)),
     ]
     attempts = await store.attempts(row.job)
     lines += [_field(f"Attempt {one.attempt}", _attempt(one)) for one in attempts]
     result = await store.result(row.job)
     if result is not None:
-        lines.append(_field("Result", tail.line(str(result))))
+        lines.append(_field("Result", tail.line(json.dumps(result, ensure_ascii=False))))
     output = tail.tail(await store.output(row.job), _TAIL_BYTES).splitlines()[-_TAIL_LINES:]
     lines += [Text("Output", style="bold")] if output else []
     return lines + [Text(f"  | {line}", style="dim") for line in output]
@@ -116,6 +126,15 @@ async def _members(store: Store, root: RootRow, row: JobRow) -> Sequence[Text]:
     if len(troubled) > _MOST_FAILED:
         lines.append(Text(f"  and {len(troubled) - _MOST_FAILED:,} more"))
     return lines
+
+
+def _counted(row: JobRow) -> str:
+    counts = {
+        ("attempt", "attempts"): row.attempts,
+        ("failure", "failures"): row.failures,
+        ("loss", "losses"): row.losses,
+    }
+    return ", ".join(f"{count} {forms[count != 1]}" for forms, count in counts.items())
 
 
 def _field(name: str, value: str) -> Text:

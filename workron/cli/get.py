@@ -13,11 +13,13 @@ from workron.cli.opening import carry_out, opened
 from workron.cli.options import Format
 from workron.core import states
 from workron.core.plan import Kind
+from workron.scheduling import span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from workron.core.ids import JobId
+    from workron.scheduling.span import Span
     from workron.store.protocol import JobRow, RootRow, Store
 
 _TITLES: Final = ("NAME", "STATUS", "JOBS", "ATTEMPTS", "TOOK", "AGE", "REASON")
@@ -76,11 +78,15 @@ async def _lines(
 ) -> Iterable[Sequence[str]]:
     if wanted is None:
         heads = await store.heads(namespace)
-        return (_line(one.root, one.row, one.ended, one.commands) for one in heads)
+        spans = await span.each(store, [one.row for one in heads])
+        return (
+            _line(one.root, one.row, spans[one.row.job], one.ended, one.commands) for one in heads
+        )
     root = await reference.find(store, namespace, wanted)
     rows = await store.jobs(root.root)
     ended, commands = _counted(row for row in rows if row.state in states.ENDS), _counted(rows)
-    return (_line(root, row, ended[row.job], commands[row.job]) for row in rows)
+    spans = await span.each(store, rows)
+    return (_line(root, row, spans[row.job], ended[row.job], commands[row.job]) for row in rows)
 
 
 def _counted(rows: Iterable[JobRow]) -> Counter[JobId | None]:
@@ -92,8 +98,7 @@ def _counted(rows: Iterable[JobRow]) -> Counter[JobId | None]:
     return counts
 
 
-def _line(root: RootRow, row: JobRow, ended: int, commands: int) -> Sequence[str]:
-    seconds = words.took(row)
+def _line(root: RootRow, row: JobRow, took: Span, ended: int, commands: int) -> Sequence[str]:
     is_command = row.kind is Kind.JOB
     kind = f"{root.kind.lower()}/" if row.job == root.root else ""
     return (
@@ -101,7 +106,7 @@ def _line(root: RootRow, row: JobRow, ended: int, commands: int) -> Sequence[str
         row.state,
         "" if is_command else f"{ended:,}/{commands:,}",
         str(row.attempts) if is_command else "",
-        "" if seconds is None else words.span(seconds),
+        "" if took.seconds is None else words.span(took.seconds),
         words.age(root.submitted_at, system.CLOCK.now()),
         words.why(row),
     )

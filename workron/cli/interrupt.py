@@ -36,6 +36,8 @@ class Interrupt:
         self._say = say
         self.exit_code: int | None = None
         """What the process ends with, if it was interrupted."""
+        self.is_patient = True
+        """Whether the first Ctrl-C lets what runs finish."""
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -50,7 +52,7 @@ class Interrupt:
                 loop.remove_signal_handler(number)
 
     def _hear(self, number: signal.Signals) -> None:
-        is_patient = self.exit_code is None and number is signal.SIGINT
+        is_patient = self.is_patient and self.exit_code is None and number is signal.SIGINT
         self.exit_code = self.exit_code or _SIGNAL_BASE + number
         jobs = _jobs(self._target.running)
         if is_patient:

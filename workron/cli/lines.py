@@ -1,4 +1,7 @@
-"""Progress as plain lines, one for each end: what `run` prints where there is no terminal."""
+"""Progress as plain lines, one for each end: what a run prints where there is no terminal.
+
+Made by `run`, called by `performance` with each look.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ class Lines:
         for root, row in look.failing:
             self._write(f"{'Retrying':<9}  {words.path(root, row)}  {_failures(row)}")
         for root, row in look.ended:
-            self._write(_ended(root, row))
+            self._write(_ended(root, row, look.spans[row.job].seconds))
 
     def say(self, text: str) -> None:
         """Print a line about the run itself."""
@@ -35,8 +38,7 @@ def _failures(row: JobRow) -> str:
     return "failed once" if row.failures == 1 else f"failed {row.failures} times"
 
 
-def _ended(root: RootRow, row: JobRow) -> str:
-    seconds = words.took(row)
+def _ended(root: RootRow, row: JobRow, seconds: float | None) -> str:
     parts = [f"{row.state:<9}", words.path(root, row)]
     parts += [] if seconds is None else [words.span(seconds)]
     parts += [words.why(row)] if words.why(row) else []

@@ -1,7 +1,7 @@
 """Writes what jobs print into files of a folder, in full and while they run.
 
-Called by `run --output-dir`. A new attempt begins its file anew. What an earlier process ran is
-filled in at the end from what the store kept of it.
+Called by `run --output-dir`. A new attempt begins its file anew. What another process ran is
+filled in at the end from what the store kept of it, unless that process wrote it here in full.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from workron.core import errors, states
 from workron.core.plan import Kind
-from workron.scheduling import present
+from workron.scheduling import present, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from workron.core.ids import JobId
     from workron.store.protocol import Claimed, JobRow, ReaderDoor, RootRow
 
+_TICK_SECONDS: Final = 0.05
+"""File systems read a clock that lags behind by a tick or two."""
 _LONGEST: Final = 200
 """Of a file's name; the number of the job makes up for what is cut off."""
 
@@ -37,7 +39,9 @@ class OutputDir:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise errors.InputError(f"--output-dir {folder}: {error.strerror}") from None
+            raise errors.InputError(
+                f"--output-dir {folder}: {error.strerror}; name a folder that you may write to"
+            ) from None
 
     def expect(self, root: RootRow, rows: Iterable[JobRow]) -> None:
         """Learn which jobs there are; of others nothing is written."""
@@ -66,7 +70,13 @@ class OutputDir:
         for run in runs:
             for row in run.commands:
                 if row.job not in self._written and row.state in states.ENDS and row.attempts:
-                    self._write(self._paths[row.job], await reader.output(row.job), "wb")
+                    await self._fill_in(reader, row)
+
+    async def _fill_in(self, reader: ReaderDoor, row: JobRow) -> None:
+        path = self._paths[row.job]
+        began = (await span.last(reader, row)).began
+        if began is None or not _is_written_since(path, began.timestamp()):
+            self._write(path, await reader.output(row.job), "wb")
 
     def _write(self, path: Path, data: bytes, mode: str) -> None:
         try:
@@ -74,3 +84,10 @@ class OutputDir:
                 file.write(data)
         except OSError as error:
             self.trouble = self.trouble or f"{path}: {error.strerror}"
+
+
+def _is_written_since(path: Path, began: float) -> bool:
+    try:
+        return path.stat().st_mtime > began - _TICK_SECONDS
+    except OSError:
+        return False

@@ -7,12 +7,14 @@ takes a name.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from workron.core import errors
 from workron.core.plan import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from workron.core.ids import JobId
     from workron.store.protocol import JobRow, ReaderDoor, RootRow
 
@@ -94,10 +96,18 @@ async def pick(reader: ReaderDoor, root: RootRow, wanted: Reference) -> JobRow:
 
 
 async def _not_there(reader: ReaderDoor, root: RootRow, wanted: Reference) -> errors.NotFoundError:
-    spec = await reader.spec(root.root) or {}
-    tasks = [task["name"] for task in spec.get("tasks", ())]
-    listed = ", ".join(tasks[:_LISTED]) + (", …" if len(tasks) > _LISTED else "")
+    tasks = (await reader.spec(root.root) or {}).get("tasks", ())
     return errors.NotFoundError(
-        f"{root.kind} {root.name!r} has no {wanted.text!r}"
-        + (f"; its tasks: {listed}" if tasks else ": it is one command")
+        f"{root.kind} {root.name!r} has no {wanted.text!r}{_what_there_is(tasks, wanted.task)}"
     )
+
+
+def _what_there_is(tasks: Sequence[Mapping[str, Any]], task: str | None) -> str:
+    names = [one["name"] for one in tasks]
+    if not names:
+        return ": it is one command"
+    if task not in names:
+        return f"; its tasks: {', '.join(names[:_LISTED])}" + ", …" * (len(names) > _LISTED)
+    spec = tasks[names.index(task)]
+    size = spec.get("count") or len(spec.get("items", ()))
+    return f": {task} has elements 0 to {size - 1}" if size else f": {task} is one command"

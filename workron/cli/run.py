@@ -13,9 +13,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from workron.cli import files, log, options, recovery, summary, system
+from workron.cli import exit_codes, files, log, options, recovery, summary, system
 from workron.cli.board import Board
 from workron.cli.crew import Crew
+from workron.cli.feed import Feed
 from workron.cli.lines import Lines
 from workron.cli.opening import carry_out, opened_for_run
 from workron.cli.options import Format
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from workron.cli.feed import Look
     from workron.cli.performance import View
-    from workron.scheduling.submit import Request
+    from workron.scheduling.submit import Request, Submission
     from workron.store.protocol import RootRow, Store
 
 
@@ -45,6 +46,24 @@ class _Settings:
     output_dir: OutputDir | None
     console: Console
     is_json: bool
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether nothing is kept."""
+        return connect.is_memory(self.store)
+
+    @property
+    def outlook(self) -> str:
+        """What is to be said when not all has run."""
+        return _IN_VAIN if self.is_memory else _RESUMABLE
+
+    def say(self, text: str) -> None:
+        """Print a line about the run itself."""
+        self.console.print(Text(text), soft_wrap=True)
+
+    def note(self, text: str) -> None:
+        """Print a line that is worth a look."""
+        self.console.print(Text(text, style="yellow"), soft_wrap=True)
 
 
 def run(
@@ -62,7 +81,8 @@ def run(
     """Run the jobs of some files on this machine, and wait for their end.
 
     With a store in memory nothing is left behind. With a file or a database, the same command
-    goes on where a killed one was: what has ended is not run again. Ctrl-C lets running commands
+    goes on where a killed one was: what has ended is not run again. Whatever else is ready in that
+    store and in the pools of these jobs may be run here as well. Ctrl-C lets running commands
     finish; a second one ends them. Exits with 1 if a job failed.
     """
     log.configure()
@@ -81,73 +101,83 @@ def run(
 
 
 async def _run(request: Request, settings: _Settings) -> int:
-    is_memory = connect.is_memory(settings.store)
-    if is_memory:
+    if settings.is_memory:
         loose_ends.refuse(request.plans)
     async with opened_for_run(settings.store) as store:
-        notes = list(await recovery.recover(store))
-        roots = await _submit(store, request, notes)
-        notes += await loose_ends.told(store, request.plans)
-        for note in notes:
-            settings.console.print(Text(note, style="yellow"), soft_wrap=True)
-        began = system.CLOCK.monotonic()
-        look, cut_short = await _perform(store, request, roots, settings)
-        await _tell(store, look, settings, system.CLOCK.monotonic() - began)
-        if cut_short is not None:
-            _print(settings.console, _IN_VAIN if is_memory else _RESUMABLE)
-            return cut_short
-        return summary.exit_code(run.row for run in look.runs)
+        for line in await recovery.recover(store):
+            settings.note(line)
+        feed = await _begin(store, request, settings)
+        for line in await loose_ends.told(store, request.plans):
+            settings.note(line)
+        before, began = feed.ended, system.CLOCK.monotonic()
+        look, cut_short = await _perform(store, request, feed, settings)
+        seconds = system.CLOCK.monotonic() - began
+        await summary.tell(settings.console, store, look.runs, seconds, before)
+        await _hand_over(store, look, settings)
+        if cut_short is None:
+            return summary.exit_code(run.row for run in look.runs)
+        if cut_short == exit_codes.FAILED:
+            settings.say("somebody drained this worker: it takes no more jobs")
+        settings.say(settings.outlook)
+        return cut_short
 
 
-async def _submit(store: Store, request: Request, notes: list[str]) -> Sequence[RootRow]:
-    roots = []
-    for one in await submit.submit(store, request):
-        who = one.identity
-        root = await store.find(who.namespace, who.kind, who.name)
-        if root is None or root.root != one.root:
-            raise errors.StateError(f"{who.kind} {who.name!r} was replaced by another run")
-        if one.effect is not submit.Effect.BEGUN:
-            notes.append(f"going on with {who.name}, which was begun before")
-        roots.append(root)
-    return roots
+async def _begin(store: Store, request: Request, settings: _Settings) -> Feed:
+    """Submit; of what was begun before, only what happens from now on will be told."""
+    submissions = await submit.submit(store, request)
+    found = [await _root(store, one) for one in submissions]
+    feed = Feed(store, system.CLOCK, found)
+    for root, one in zip(found, submissions, strict=True):
+        if one.is_going_on:
+            run = await feed.pass_over(root)
+            told = f": {run.ended:,} of {run.total:,} jobs had ended" if run.ended else ""
+            settings.note(f"going on with {root.name}, which was begun before{told}")
+    return feed
+
+
+async def _root(store: Store, one: Submission) -> RootRow:
+    who = one.identity
+    root = await store.find(who.namespace, who.kind, who.name)
+    if root is None or root.root != one.root:
+        raise errors.StateError(f"{who.kind} {who.name!r} was replaced by another run")
+    return root
 
 
 async def _perform(
-    store: Store, request: Request, roots: Sequence[RootRow], settings: _Settings
+    store: Store, request: Request, feed: Feed, settings: _Settings
 ) -> tuple[Look, int | None]:
     output_dir = settings.output_dir
     if output_dir is not None:
-        for root in roots:
+        for root in feed.roots:
             output_dir.expect(root, await store.jobs(root.root))
     boot = ids.mint_uuid(system.RNG)
     crew = Crew(store, boot, settings.slots, output_dir.listener if output_dir else None)
     with contextlib.closing(crew):
         await crew.hire(sorted(request.wanted_pools))
-        with await _view(store, roots, settings.console) as view:
-            return await perform(store, roots, crew, boot=boot, view=view)
+        try:
+            with await _view(store, feed.roots, settings) as view:
+                return await perform(store, feed, crew, boot=boot, view=view)
+        except errors.StoreError:
+            settings.say(settings.outlook)
+            raise
 
 
 async def _view(
-    store: Store, roots: Sequence[RootRow], console: Console
+    store: Store, roots: Sequence[RootRow], settings: _Settings
 ) -> contextlib.AbstractContextManager[View]:
-    if not console.is_terminal:
-        return contextlib.nullcontext(Lines(lambda text: _print(console, text)))
+    if not settings.console.is_terminal:
+        return contextlib.nullcontext(Lines(settings.say))
     specs: dict[Any, Any] = {}
     for root in roots:
         specs |= await store.specs(root.root)
-    return Board(console, system.CLOCK, specs)
+    return Board(settings.console, system.CLOCK, specs)
 
 
-async def _tell(store: Store, look: Look, settings: _Settings, seconds: float) -> None:
-    await summary.tell(settings.console, store, look.runs, seconds)
+async def _hand_over(store: Store, look: Look, settings: _Settings) -> None:
     if settings.output_dir is not None:
         await settings.output_dir.complete(store, look.runs)
         if settings.output_dir.trouble:
-            _print(settings.console, f"not all output was written: {settings.output_dir.trouble}")
+            settings.say(f"not all output was written: {settings.output_dir.trouble}")
     if settings.is_json:
         items = [item for run in look.runs for item in await get.get(store, run.root)]
         typer.echo(json.dumps({"items": items}, indent=2))
-
-
-def _print(console: Console, text: str) -> None:
-    console.print(Text(text), soft_wrap=True)

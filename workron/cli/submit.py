@@ -23,6 +23,7 @@ _WORDS: Final = {
     Effect.NONE: "unchanged: it was submitted before and goes on",
     Effect.SUSPENDED: "suspended: what runs of it runs on, nothing new starts",
     Effect.RESUMED: "resumed",
+    Effect.CANCELLED: "cancelled",
 }
 
 

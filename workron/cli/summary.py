@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
@@ -9,7 +10,7 @@ from rich.text import Text
 
 from workron.cli import exit_codes, words
 from workron.core.states import Reason, State
-from workron.scheduling import tail
+from workron.scheduling import span, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,14 +46,17 @@ def _went_well(row: JobRow) -> bool:
     return row.state is State.SUCCEEDED or row.reason is Reason.NOT_NEEDED
 
 
-async def tell(console: Console, reader: ReaderDoor, runs: Sequence[Run], seconds: float) -> None:
-    """Print it."""
+async def tell(
+    console: Console, reader: ReaderDoor, runs: Sequence[Run], seconds: float, before: int
+) -> None:
+    """Print it; `before` counts the jobs that had ended before the `seconds` began."""
     commands = [(run.root, row) for run in runs for row in run.commands]
     if len(runs) <= _FEW_RUNS:
         for run in runs:
             _print(console, _headline(run))
-    _print(console, _counts([row for _, row in commands], seconds))
-    _tell_slowest(console, commands)
+    told = _counts([row for _, row in commands], seconds)
+    _print(console, Text(told + (f"; {before:,} of them had ended before" if before else "")))
+    await _tell_slowest(console, reader, commands)
     failed = [(root, row) for root, row in commands if row.state is State.FAILED]
     for root, row in failed[:_FAILED]:
         _print(console, _failure(root, row))
@@ -72,19 +76,40 @@ def _headline(run: Run) -> Text:
     )
 
 
-def _counts(rows: Sequence[JobRow], seconds: float) -> Text:
+def _counts(rows: Sequence[JobRow], seconds: float) -> str:
     counts = Counter(row.state for row in rows)
     parts = [f"{counts[state]:,} {state.lower()}" for state in _ORDER if counts[state]]
     total = "1 job" if len(rows) == 1 else f"{len(rows):,} jobs"
-    return Text(f"{total} in {words.span(seconds)}: {', '.join(parts)}")
+    return f"{total} in {words.span(seconds)}: {', '.join(parts)}"
 
 
-def _tell_slowest(console: Console, commands: Sequence[tuple[RootRow, JobRow]]) -> None:
-    timed = [(words.took(row) or 0.0, words.path(root, row)) for root, row in commands]
-    slowest = sorted(timed, reverse=True)[:_SLOWEST]
-    if len(commands) > 1 and slowest[0][0] > 0:
-        told = ", ".join(f"{path} {words.span(seconds)}" for seconds, path in slowest if seconds)
+async def _tell_slowest(
+    console: Console, reader: ReaderDoor, commands: Sequence[tuple[RootRow, JobRow]]
+) -> None:
+    slowest = await _slowest(reader, commands)
+    if len(commands) > 1 and slowest:
+        told = ", ".join(f"{path} {words.span(seconds)}" for seconds, path in slowest)
         _print(console, Text(f"slowest: {told}"))
+
+
+async def _slowest(
+    reader: ReaderDoor, commands: Sequence[tuple[RootRow, JobRow]]
+) -> Sequence[tuple[float, str]]:
+    # From the greatest down: an attempt took no longer than all from the first start to the end,
+    # so that few have to be asked for, however many were tried again.
+    bounds = [(-(span.of_row(row).seconds or 0.0), at) for at, (_, row) in enumerate(commands)]
+    heapq.heapify(bounds)
+    known: set[int] = set()
+    found: list[tuple[float, str]] = []
+    while bounds and len(found) < _SLOWEST:
+        bound, at = heapq.heappop(bounds)
+        root, row = commands[at]
+        if at in known or span.is_told(row):
+            found.append((-bound, words.path(root, row)))
+        else:
+            known.add(at)
+            heapq.heappush(bounds, (-((await span.last(reader, row)).seconds or 0.0), at))
+    return [one for one in found if one[0] > 0]
 
 
 def _failure(root: RootRow, row: JobRow) -> Text:

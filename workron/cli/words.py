@@ -59,13 +59,6 @@ def age(since: datetime, now: datetime) -> str:
     return f"{seconds}s"
 
 
-def took(row: JobRow) -> float | None:
-    """Count the seconds from a job's start to its end, if it had both."""
-    if row.started_at is None or row.finished_at is None:
-        return None
-    return max(0.0, (row.finished_at - row.started_at).total_seconds())
-
-
 def why(row: JobRow) -> str:
     """Say in a few words why a job stands as it does; nothing if its state says it all."""
     if row.kind is not Kind.JOB and row.reason is Reason.UPSTREAM:

@@ -5,13 +5,17 @@ Called by `workron get -o json` and `workron run -o json`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
 
 from workron.core.plan import Kind
 from workron.scheduling import present
 
 if TYPE_CHECKING:
-    from workron.store.protocol import ReaderDoor, RootRow
+    from workron.store.protocol import JobRow, ReaderDoor, RootRow
+
+_AT_ONCE: Final = 100
+"""So many outputs are asked for together: one by one, most of the time is the way to and fro."""
 
 
 async def get(reader: ReaderDoor, root: RootRow) -> list[dict[str, Any]]:
@@ -20,8 +24,16 @@ async def get(reader: ReaderDoor, root: RootRow) -> list[dict[str, Any]]:
     objects = []
     if root.kind is Kind.WORKFLOW:
         objects.append(present.workflow(root, rows, specs[root.root]))
-    for row in rows:
-        if row.kind is Kind.JOB:
-            output = await reader.output(row.job) if row.attempts else b""
-            objects.append(present.job(root, row, specs[row.job], output))
+    commands = [row for row in rows if row.kind is Kind.JOB]
+    for at in range(0, len(commands), _AT_ONCE):
+        some = commands[at : at + _AT_ONCE]
+        outputs = await asyncio.gather(*(_output(reader, row) for row in some))
+        objects += [
+            present.job(root, row, specs[row.job], output)
+            for row, output in zip(some, outputs, strict=True)
+        ]
     return objects
+
+
+async def _output(reader: ReaderDoor, row: JobRow) -> bytes:
+    return await reader.output(row.job) if row.attempts else b""

@@ -1,8 +1,8 @@
 """Shows what is in the store in the shape of the custom resources: the same for every client.
 
-Called by `workron get` and `workron run -o json`. A job of a workflow is shown as a Job named
-`workflow.task`, or `workflow.task.3` as an element of an array: names of tasks have no dots, so
-that no two jobs of a namespace meet. Groups are shown by their members alone.
+Called by `get`, and for the names of files by `workron run --output-dir`. A job of a workflow is
+shown as a Job named `workflow.task`, or `workflow.task.3` as an element of an array: names of tasks
+have no dots, so that no two jobs of a namespace meet. Groups are shown by their members alone.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """Submit: from manifests to acknowledged roots, all of them or none.
 
-Called by `workron run`, `workron submit` and `workron validate`.
+Called by `workron run`, `workron submit` and `workron validate`; its plan alone by `workron graph`.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
@@ -15,7 +17,7 @@ from workron.core.model.pool import WorkerPool
 from workron.core.plan import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from uuid import UUID
 
@@ -36,6 +38,13 @@ class Request:
     """Whose manifest says `cancel: true`."""
     pools: AbstractSet[tuple[str, str]]
     """Namespace and name of each WorkerPool; where there are no pods it is no more than that."""
+    places: Mapping[UUID, str]
+    """Where the manifest of each plan stands, file and line."""
+
+    def asked(self, one: Plan) -> Plan:
+        """Give a plan as it is submitted: what is cancelled next must not begin before that."""
+        is_cancelled = one.identity.uid in self.cancelled
+        return dataclasses.replace(one, is_suspended=True) if is_cancelled else one
 
     @property
     def wanted_pools(self) -> AbstractSet[tuple[str, str]]:
@@ -55,6 +64,7 @@ class Effect(Enum):
     """An unfinished run of the same name and content was there, and goes on."""
     SUSPENDED = auto()
     RESUMED = auto()
+    CANCELLED = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +75,18 @@ class Submission:
     identity: Identity
     effect: Effect
 
+    @property
+    def is_going_on(self) -> bool:
+        """Whether a run was there before, and goes on or rests."""
+        return self.effect not in {Effect.BEGUN, Effect.CANCELLED}
+
 
 def plan(manifests: Iterable[Manifest], rng: Rng) -> Request:
     """Check all manifests; ManifestError names every one whose tasks form no DAG."""
     plans: list[Plan] = []
     cancelled: set[UUID] = set()
     pools: set[tuple[str, str]] = set()
+    places: dict[UUID, str] = {}
     problems: list[str] = []
     for manifest in manifests:
         resource = manifest.resource
@@ -82,30 +98,43 @@ def plan(manifests: Iterable[Manifest], rng: Rng) -> Request:
         except errors.GraphError as error:
             problems.append(f"{manifest.place()}: {error}")
             continue
+        uid = plans[-1].identity.uid
+        places[uid] = manifest.place()
         if resource.spec.cancel:
-            cancelled.add(plans[-1].identity.uid)
+            cancelled.add(uid)
     if problems:
         raise errors.ManifestError(problems)
-    return Request(plans, cancelled, pools)
+    return Request(plans, cancelled, pools, places)
 
 
 async def submit(door: SubmitDoor, request: Request) -> Sequence[Submission]:
     """Store everything or nothing, and answer when it is safe."""
+    plans = [request.asked(one) for one in request.plans]
+    answers = await _submit(door, request, plans) if plans else ()
     for namespace, name in request.pools:
         await door.ensure_pool(namespace, name)
-    answers = await door.submit(request.plans) if request.plans else ()
-    submissions = [
-        Submission(answer.root, one.identity, await _obey(door, one, answer))
-        for one, answer in zip(request.plans, answers, strict=True)
+    return [
+        Submission(answer.root, one.identity, await _obey(door, request, one, answer))
+        for one, answer in zip(plans, answers, strict=True)
     ]
-    for one in submissions:
-        if one.identity.uid in request.cancelled:
-            await door.cancel(one.root)
-    return submissions
 
 
-async def _obey(door: SubmitDoor, wanted: Plan, found: Submitted) -> Effect:
-    """Suspend or resume what is there already, as its manifest says now."""
+async def _submit(door: SubmitDoor, request: Request, plans: Sequence[Plan]) -> Sequence[Submitted]:
+    try:
+        return await door.submit(plans)
+    except errors.GraphError as error:
+        # The store knows names alone; a name has no blank in it.
+        words = set(re.split(r"[\s;,]+", str(error)))
+        met = [one for one in plans if one.identity.name in words]
+        places = [f"{request.places[one.identity.uid]}: {one.identity.name}" for one in met]
+        raise errors.GraphError("\n".join([str(error), *places])) from None
+
+
+async def _obey(door: SubmitDoor, request: Request, wanted: Plan, found: Submitted) -> Effect:
+    """Cancel it, or suspend or resume what is there already, as its manifest says now."""
+    if wanted.identity.uid in request.cancelled:
+        await door.cancel(found.root)
+        return Effect.CANCELLED
     if found.is_new:
         return Effect.BEGUN
     if found.is_held == wanted.is_suspended:
