@@ -1,0 +1,60 @@
+"""A store that is away for a while is borne, and spoken of once."""
+
+import pytest
+
+from tests.scheduling.conftest import HandClock
+from workron.core import errors
+from workron.scheduling import outage
+from workron.scheduling.outage import Outage
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outage, "_PAUSE_SECONDS", 0)
+
+
+class Door:
+    """Fails so often, so many seconds apart, and then answers."""
+
+    def __init__(self, clock: HandClock, times: int, seconds: float = 1.0) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self.times = times
+        self.error: errors.StoreError = errors.StoreUnreachableError("db does not answer")
+
+    async def ask(self) -> str:
+        if self.times:
+            self.times -= 1
+            self._clock.turn(self._seconds)
+            raise self.error
+        return "answer"
+
+
+async def test_outage_is_borne_and_its_begin_and_end_are_told_once(clock: HandClock) -> None:
+    told: list[str] = []
+    assert await Outage(clock, told.append).bear(Door(clock, 20).ask) == "answer"
+    assert told == [
+        "the store does not answer; it is asked again for a minute",
+        "the store answers again",
+    ]
+
+
+async def test_outage_of_more_than_a_minute_is_raised(clock: HandClock) -> None:
+    door = Door(clock, 100)
+    with pytest.raises(errors.StoreUnreachableError):
+        await Outage(clock, lambda _: None).bear(door.ask)
+    assert door.times == 100 - 62
+
+
+async def test_every_outage_has_a_minute_of_its_own(clock: HandClock) -> None:
+    both = Outage(clock, lambda _: None)
+    for _ in range(3):
+        assert await both.bear(Door(clock, 50).ask) == "answer"
+
+
+async def test_what_will_not_pass_is_raised_at_once(clock: HandClock) -> None:
+    door = Door(clock, 100)
+    door.error = errors.StoreFullError("no space left")
+    with pytest.raises(errors.StoreFullError):
+        await Outage(clock, lambda _: None).bear(door.ask)
+    assert door.times == 99

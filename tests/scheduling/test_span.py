@@ -1,0 +1,51 @@
+"""How long a job took is how long its last attempt took."""
+
+from datetime import timedelta
+from typing import Any, cast
+
+from tests.cli import rows
+from workron.core.ids import JobId
+from workron.core.plan import Kind
+from workron.core.states import State
+from workron.scheduling import span
+from workron.store.protocol import Attempt, JobRow, ReaderDoor
+
+
+def _at(seconds: float) -> Any:
+    return rows.NOON + timedelta(seconds=seconds)
+
+
+class Reader:
+    """One job failed after 2 s, lay for an hour, and succeeded in 3 s."""
+
+    def __init__(self) -> None:
+        self.asked: list[JobId] = []
+
+    async def attempts(self, job: JobId) -> list[Attempt]:
+        self.asked.append(job)
+        return [
+            Attempt(job, 1, "Retry", None, 1, "w", _at(0), _at(2)),
+            Attempt(job, 2, "Succeeded", None, 0, "w", _at(3600), _at(3603)),
+        ]
+
+
+def _row(**fields: Any) -> JobRow:
+    return rows.row("a", State.SUCCEEDED, started_at=_at(0), finished_at=_at(3603), **fields)
+
+
+async def test_time_of_a_job_that_was_tried_again_is_that_of_its_last_attempt() -> None:
+    found = await span.last(cast("ReaderDoor", Reader()), _row(attempts=2))
+    assert found == (_at(3600), 3.0)
+
+
+async def test_row_of_a_single_attempt_or_of_a_group_tells_all_by_itself() -> None:
+    reader = Reader()
+    for fields in ({"attempts": 1}, {"attempts": 2, "kind": Kind.WORKFLOW}):
+        assert await span.last(cast("ReaderDoor", reader), _row(**fields)) == (_at(0), 3603.0)
+    assert reader.asked == []
+
+
+async def test_times_of_many_are_given_by_job() -> None:
+    many = [_row(job=number, attempts=1 + number % 2) for number in range(250)]
+    spans = await span.each(cast("ReaderDoor", Reader()), many)
+    assert [spans[row.job].seconds for row in many] == [3603.0, 3.0] * 125
