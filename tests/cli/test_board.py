@@ -1,7 +1,8 @@
 """The live display, drawn into a buffer."""
 
+import dataclasses
 import io
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 from rich.console import Console
@@ -52,6 +53,24 @@ def test_board_counts_tasks_and_lists_what_runs() -> None:
 def test_board_shows_columns_for_failures_only_when_there_are_any() -> None:
     lines = _draw(rows.look(rows.row("a", State.FAILED), rows.row("b", State.SKIPPED, job=3)))
     assert lines[2].split() == ["succeeded", "running", "waiting", "failed", "skipped"]
+
+
+def test_heading_of_a_column_is_never_cut_for_a_long_name() -> None:
+    states = [State.SUCCEEDED, State.RUNNING, State.WAITING, State.FAILED, State.SKIPPED]
+    jobs = [rows.row("x" * 60, state, job=10 + at) for at, state in enumerate(states)]
+    lines = _draw(rows.look(*jobs, rows.row("y", State.CANCELLED, job=99)))
+    titles = ["succeeded", "running", "waiting", "failed", "skipped", "cancelled"]
+    assert lines[2].split() == titles
+    assert "…" in lines[3]
+    assert max(map(len, lines)) <= 80
+
+
+def test_board_tells_how_long_the_attempt_runs_that_runs_now() -> None:
+    again = rows.row("a", State.RUNNING, attempts=2, seconds=3600)
+    unseen = rows.row("b", State.RUNNING, attempts=3, seconds=3600, job=3)
+    begins = {(again.job, 2): rows.NOON - timedelta(seconds=5)}
+    lines = _draw(dataclasses.replace(rows.look(again, unseen), begins=begins))
+    assert [line.split("  ")[1] for line in lines if line.startswith("▸")] == ["5.0 s", "0.0 s"]
 
 
 @pytest.mark.parametrize("height", [10, 24, 60])

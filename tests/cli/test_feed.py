@@ -3,8 +3,11 @@
 from datetime import datetime, timedelta
 from typing import Any, cast
 
+import pytest
+
 from tests.cli import rows
 from workron.cli.feed import Feed
+from workron.core import errors
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import State
@@ -30,9 +33,12 @@ class Reader:
         self._cost = cost
         self.rows: list[JobRow] = []
         self.looks = 0
+        self.fails_at = 0
 
     async def jobs(self, _: JobId) -> list[JobRow]:
         self.looks += 1
+        if self.looks == self.fails_at:
+            raise errors.StoreUnreachableError("db does not answer")
         self._clock.seconds += self._cost
         return self.rows
 
@@ -79,6 +85,35 @@ async def test_last_failure_is_an_end_and_not_told_twice() -> None:
     reader.rows = _whole(State.RUNNING, rows.row("a", State.FAILED, failures=3))
     look = await feed.look()
     assert (len(look.ended), len(look.failing)) == (1, 0)
+
+
+async def test_what_is_passed_over_is_not_told() -> None:
+    feed, reader = _feed()
+    reader.rows = _whole(State.RUNNING, _ended("a", 2, 1), rows.row("b", State.QUEUED, job=3))
+    await feed.pass_over(feed.roots[0])
+    assert feed.ended == 1
+    reader.rows = _whole(State.RUNNING, _ended("a", 2, 1), _ended("b", 3, 2))
+    assert [row.name for _, row in (await feed.look()).ended] == ["b"]
+
+
+async def test_look_that_fails_loses_nothing() -> None:
+    feed, reader = _feed()
+    feed.roots = [rows.root(), rows.root("other", job=2)]
+    reader.rows = _whole(State.RUNNING, _ended("a", 2, 1))
+    reader.fails_at = 2
+    with pytest.raises(errors.StoreUnreachableError):
+        await feed.look()
+    assert len((await feed.look()).ended) == 2
+
+
+async def test_time_of_what_runs_again_counts_from_when_it_was_first_seen() -> None:
+    feed, reader = _feed()
+    first = rows.row("a", State.RUNNING, attempts=1, seconds=9)
+    second = rows.row("a", State.RUNNING, attempts=2, seconds=9)
+    reader.rows = _whole(State.RUNNING, first)
+    assert (await feed.look()).began(first) == first.started_at
+    reader.rows = _whole(State.RUNNING, second)
+    assert (await feed.look()).began(second) == rows.NOON
 
 
 async def test_run_that_has_ended_is_not_looked_at_again() -> None:

@@ -33,9 +33,12 @@ def shut(monkeypatch: pytest.MonkeyPatch) -> Shut:
 def _failing(verb: str, error: Exception, sign: pathlib.Path, left: dict[str, int]) -> Any:
     real = getattr(SqliteStore, verb)
 
+    def is_shut() -> bool:
+        left[verb] -= sign.exists()
+        return sign.exists() and left[verb] >= 0
+
     async def call(*arguments: Any, **named: Any) -> Any:
-        if sign.exists() and left[verb]:
-            left[verb] -= 1
+        if is_shut():
             raise error
         return await real(*arguments, **named)
 

@@ -1,5 +1,6 @@
 """The same command after its process was killed, stopped, or came to its end."""
 
+import asyncio
 import json
 import os
 import pathlib
@@ -10,6 +11,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.cli.conftest import Call
+from workron.cli import system
+from workron.store import connect
 
 Write = Callable[..., pathlib.Path]
 Start = Callable[..., subprocess.Popen[str]]
@@ -73,7 +76,89 @@ def test_killed_run_goes_on_where_it_was_and_its_orphans_are_dead_first(
     assert said.code == 0, said
     assert _ledger(tmp_path) == ["first", "second 1", "second 2", "third"]
     assert "ended 1 process of a run that was killed" in said.out
-    assert "going on with flow, which was begun before" in said.out
+    assert "going on with flow, which was begun before: 1 of 3 jobs had ended" in said.out
+
+
+def test_resumed_run_tells_of_nothing_that_had_happened_before(
+    call: Call, start: Start, flow: pathlib.Path, tmp_path: pathlib.Path, url: str
+) -> None:
+    run = start("run", flow, "--store", url)
+    _wait_for_second(tmp_path)
+    run.kill()
+    run.communicate()
+    out = call("run", flow, "--store", url).out
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("Succeeded  ")] == [
+        "flow/second", "flow/third",
+    ]  # fmt: skip
+    assert "3 succeeded; 1 of them had ended before" in out
+
+
+def test_output_that_an_earlier_process_wrote_in_full_is_kept(
+    call: Call, start: Start, tmp_path: pathlib.Path, url: str
+) -> None:
+    flow = tmp_path / "long.yaml"
+    os.mkfifo(tmp_path / "on")
+    long = "head -c 300000 /dev/zero | tr '\\0' x".replace("\\\\", "\\")
+    flow.write_text(_FLOW.format(tmp_path).replace("command: echo first", f"command: {long}; echo"))
+    run = start("run", flow, "--store", url, "--output-dir", tmp_path / "logs")
+    _wait_for_second(tmp_path)
+    run.kill()
+    run.communicate()
+    assert call("run", flow, "--store", url, "--output-dir", tmp_path / "logs").code == 0
+    assert (tmp_path / "logs/flow.first.log").stat().st_size == 300_000
+    assert len(call("output", "flow/first", "--store", url).out) < 100_000
+
+
+def test_what_was_ended_of_a_killed_run_is_told_also_when_the_file_is_refused(
+    call: Call, start: Start, flow: pathlib.Path, tmp_path: pathlib.Path, url: str
+) -> None:
+    run = start("run", flow, "--store", url)
+    _wait_for_second(tmp_path)
+    run.kill()
+    run.communicate()
+    flow.write_text(flow.read_text().replace("echo third", "echo another"))
+    said = call("run", flow, "--store", url)
+    assert said.code == 2
+    assert "ended 1 process of a run that was killed" in said.out
+    assert "has other content" in said.err
+
+
+def test_work_of_others_is_named_before_it_is_waited_for_and_one_interrupt_hands_it_back(
+    call: Call, start: Start, write: Write, tmp_path: pathlib.Path, url: str
+) -> None:
+    os.mkfifo(tmp_path / "on")
+    other = write("other", f"name: a, command: 'echo > {tmp_path}/on; sleep 1000'")
+    call("submit", other, "--store", url)
+    mine = write("mine", command=f"cat {tmp_path}/on")
+    run = start("run", mine, "--store", url, "--slots", "2")
+    _read_until(run, "finishing other/a, not of this run; Ctrl-C hands it back")
+    run.send_signal(signal.SIGINT)
+    run.communicate()
+    assert run.returncode == 0
+    assert "Queued" in call("describe", "other/a", "--store", url).out
+
+
+async def test_run_that_is_drained_by_its_store_says_so(
+    start: Start, write: Write, tmp_path: pathlib.Path, url: str
+) -> None:
+    for name in ("on", "go"):
+        os.mkfifo(tmp_path / name)
+    first = f"name: a, command: 'echo > {tmp_path}/on; cat {tmp_path}/go'"
+    run = start("run", write("flow", first, "name: b, command: echo, dependsOn: [{name: a}]"),
+                "--store", url)  # fmt: skip
+    await asyncio.to_thread((tmp_path / "on").read_text)
+    store = await connect.connect(url, clock=system.CLOCK, rng=system.RNG)
+    [worker] = await store.look()
+    assert await store.drain(worker.worker)
+    before = worker.sign
+    while (await store.look())[0].sign == before:
+        await asyncio.sleep(0.01)
+    await store.close()
+    await asyncio.to_thread((tmp_path / "go").write_text, "go")
+    out, _ = await asyncio.to_thread(run.communicate)
+    assert run.returncode == 1
+    assert "somebody drained this worker: it takes no more jobs" in out
+    assert "the same command goes on from here" in out
 
 
 def test_killed_run_costs_its_jobs_nothing(

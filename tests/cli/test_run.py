@@ -133,10 +133,11 @@ def test_bad_manifest_is_told_in_words_and_nothing_runs(
 
 def test_cycle_over_jobs_is_printed(call: Call, write: Write) -> None:
     one = write("one", more="dependsOn: [{name: two}]")
-    said = call("run", one, write("two", more="dependsOn: [{name: one}]"))
+    said = call("run", one, write("two", more="dependsOn: [{name: one}]"), write("three"))
     assert said.code == 2
-    assert "one" in said.err
-    assert "two" in said.err
+    first, *places = said.err.splitlines()
+    assert "jobs wait for each other:" in first
+    assert [line.rpartition("/")[2] for line in places] == ["one.yaml:2: one", "two.yaml:2: two"]
 
 
 @pytest.mark.parametrize(

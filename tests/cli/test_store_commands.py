@@ -3,6 +3,7 @@
 import json
 import pathlib
 import re
+import subprocess
 from collections.abc import Callable
 from typing import Never
 
@@ -17,8 +18,9 @@ Write = Callable[..., pathlib.Path]
 @pytest.fixture
 def done(call: Call, write: Write, url: str) -> str:
     """The URL of a store in which a workflow has run."""
+    result = "env: [{name: R, value: '{\"a\": [true, null]}'}]"
     tasks = (
-        'name: one, command: \'echo "[1, 2]" > $WORKRON_RESULT; printf "out\\\\n"\'',
+        f'name: one, {result}, command: \'echo "$R" > $WORKRON_RESULT; printf "out\\\\n"\'',
         "name: many, count: 2, command: echo $WORKRON_INDEX",
         "name: bad, command: 'echo why; exit 9', maxAttempts: 1",
     )
@@ -118,6 +120,15 @@ def test_cancel_of_what_has_ended_is_refused(call: Call, done: str) -> None:
     assert said.err == "workron: Workflow 'flow' has ended; it cannot be cancelled\n"
 
 
+def test_cancel_ends_all_that_it_can_and_complains_of_each_that_it_cannot(
+    call: Call, write: Write, done: str
+) -> None:
+    call("submit", write("one"), write("two"), "--store", done)
+    said = call("cancel", "one", "flow", "two", "flow", "--store", done)
+    assert (said.code, said.out) == (1, "job/one cancelled\njob/two cancelled\n")
+    assert said.err.count("workron: Workflow 'flow' has ended; it cannot be cancelled\n") == 2
+
+
 @pytest.mark.parametrize("command", ["get", "wait", "cancel", "describe", "output", "graph"])
 def test_unknown_name_ends_with_4(call: Call, done: str, command: str) -> None:
     said = call(command, "nobody", "--store", done)
@@ -199,7 +210,26 @@ def test_describe_tells_all_about_a_job(call: Call, done: str) -> None:
 
 
 def test_describe_tells_a_result(call: Call, done: str) -> None:
-    assert "Result     [1, 2]" in call("describe", "flow/one", "--store", done).out
+    assert 'Result     {"a": [true, null]}' in call("describe", "flow/one", "--store", done).out
+
+
+def test_describe_counts_in_words_that_fit(call: Call, done: str) -> None:
+    out = call("describe", "flow/bad", "--store", done).out
+    assert "Counted    1 attempt, 1 failure, 0 losses" in out
+
+
+def test_describe_of_what_waits_for_another_try_does_not_say_that_it_started(
+    call: Call, start: Callable[..., subprocess.Popen[str]], write: Write, url: str
+) -> None:
+    run = start("run", write("moody", command="exit 1", more="backoff: {initial: 1h}"),
+                "--store", url)  # fmt: skip
+    assert run.stdout is not None
+    assert "Retrying" in run.stdout.readline()
+    run.terminate()
+    run.communicate()
+    out = call("describe", "moody", "--store", url).out
+    assert "Started" not in out
+    assert re.search(r"First run  2\d{3}-", out)
 
 
 def test_describe_of_a_workflow_counts_its_jobs(call: Call, done: str) -> None:

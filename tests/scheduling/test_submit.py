@@ -1,16 +1,20 @@
 """From manifests to acknowledged roots."""
 
 import random
+from collections.abc import Sequence
+from typing import cast
 
 import pytest
 
 from workron.core import errors
+from workron.core.ids import JobId
 from workron.core.manifest import read
 from workron.core.manifest.read import Manifest
+from workron.core.plan import Plan
 from workron.core.states import Reason, State
 from workron.scheduling import submit
 from workron.scheduling.submit import Effect
-from workron.store.protocol import Store
+from workron.store.protocol import Store, SubmitDoor, Submitted
 
 _JOB = "apiVersion: workron.dev/v1alpha1\nkind: Job\nmetadata: {{name: {}}}\nspec: {}\n"
 _FLOW = "apiVersion: workron.dev/v1alpha1\nkind: Workflow\nmetadata: {{name: {}}}\nspec: {}\n"
@@ -71,6 +75,56 @@ async def test_manifest_that_says_cancel_is_cancelled(store: Store) -> None:
     request = _plan(_JOB.format("a", "{command: x, cancel: true}"))
     [one] = await submit.submit(store, request)
     assert (await store.jobs(one.root))[0].state is State.CANCELLED
+
+
+class Door:
+    """Remembers what is asked of a store, in order."""
+
+    def __init__(self, store: Store, *, refuses: bool = False) -> None:
+        self._store = store
+        self._refuses = refuses
+        self.asked: list[str] = []
+
+    async def submit(self, plans: Sequence[Plan]) -> Sequence[Submitted]:
+        self.asked += [f"submit {'held' if plan.is_suspended else 'free'}" for plan in plans]
+        if self._refuses:
+            raise errors.StoreFullError("no space left")
+        return await self._store.submit(plans)
+
+    async def cancel(self, root: JobId) -> bool:
+        self.asked.append("cancel")
+        return await self._store.cancel(root)
+
+    async def ensure_pool(self, namespace: str, name: str) -> str:
+        self.asked.append(f"pool {namespace}/{name}")
+        return await self._store.ensure_pool(namespace, name)
+
+
+async def test_manifest_that_says_cancel_never_lets_its_command_start(store: Store) -> None:
+    door = Door(store)
+    request = _plan(
+        _JOB.format("a", "{command: x, cancel: true}"), _JOB.format("b", "{command: x}")
+    )
+    answers = await submit.submit(cast("SubmitDoor", door), request)
+    assert door.asked == ["submit held", "submit free", "cancel"]
+    assert [one.effect for one in answers] == [Effect.CANCELLED, Effect.BEGUN]
+
+
+async def test_manifest_that_says_cancel_cancels_the_run_that_is_there(store: Store) -> None:
+    [first] = await submit.submit(store, _plan(_JOB.format("a", "{command: x}")))
+    [again] = await submit.submit(store, _plan(_JOB.format("a", "{command: x, cancel: true}")))
+    assert (again.root, again.effect) == (first.root, Effect.CANCELLED)
+    assert (await store.jobs(first.root))[0].state is State.CANCELLED
+
+
+async def test_pools_are_made_only_of_a_request_that_is_taken(store: Store) -> None:
+    request = _plan(_POOL, _JOB.format("a", "{command: x}"))
+    refusing, taking = Door(store, refuses=True), Door(store)
+    with pytest.raises(errors.StoreFullError):
+        await submit.submit(cast("SubmitDoor", refusing), request)
+    await submit.submit(cast("SubmitDoor", taking), request)
+    assert refusing.asked == ["submit free"]
+    assert taking.asked == ["submit free", "pool default/big"]
 
 
 async def test_pools_of_the_files_and_of_the_commands_are_known() -> None:

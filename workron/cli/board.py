@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from workron.store.protocol import JobRow, RootRow
 
 _BAR_CELLS: Final = 24
+_GAP: Final = 2
 _MOST_RUNNING: Final = 8
 _FRAME_LINES: Final = 8
 """Heading, column names, the sum of the rest, blank lines, two notes, the prompt below."""
@@ -108,7 +109,7 @@ class Board:
         parts: list[RenderableType] = [
             self._heading(units),
             Text(),
-            _table(units, room - len(shown)),
+            _table(units, room - len(shown), self._console.width),
             Text(),
         ]
         parts += [self._command(root, row, self._look.began(row)) for root, row in shown]
@@ -166,14 +167,16 @@ def _units(runs: Sequence[Run]) -> Iterator[_Unit]:
         yield from (_Unit(prefix + name, counts) for name, counts in tasks.items())
 
 
-def _table(units: Sequence[_Unit], room: int) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+def _table(units: Sequence[_Unit], room: int, width: int) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
     total = sum((unit.counts for unit in units), Counter[State]())
     columns = [*_STEADY, *(state for state in _EXCEPTIONAL if total[state])]
-    table.add_column("", no_wrap=True, overflow="ellipsis", min_width=12, ratio=1)
+    # What does not fit is cut off the names: a heading that is cut says nothing any more.
+    widths = [max(len(state), len(f"{total[state]:,}")) for state in columns]
+    left = width - sum(widths) - _GAP * (len(widths) + 1)
+    table.add_column("", no_wrap=True, overflow="ellipsis", min_width=12, max_width=max(12, left))
     for state in columns:
-        width = len(state)
-        table.add_column(state.lower(), justify="right", header_style="dim", min_width=width)
+        table.add_column(state.lower(), justify="right", header_style="dim", no_wrap=True)
     shown = set(map(id, sorted(units, key=lambda unit: unit.urgency)[:room]))
     for unit in units:
         if id(unit) in shown:

@@ -13,6 +13,7 @@ from workron.cli.opening import carry_out, opened
 from workron.core import states
 from workron.core.model import moment
 from workron.core.plan import Kind
+from workron.core.states import State
 from workron.scheduling import explain, span, tail
 
 if TYPE_CHECKING:
@@ -73,11 +74,11 @@ async def _standing(store: Store, row: JobRow) -> Sequence[Text]:
 
 
 def _times(row: JobRow, took: Span) -> Iterator[Text]:
-    if row.state in states.ENDS or span.is_told(row):
-        began, title = took.began, "Started"
-    else:
-        # When the attempt that runs now began, or that the next one has not, no row tells.
-        began, title = row.started_at, "First run"
+    is_shown = row.state is State.RUNNING and span.is_told(row)
+    is_shown = is_shown or row.state in states.ENDS
+    # Of what runs again, or is to, no row tells more than when it first began.
+    title = "Started" if is_shown else "First run"
+    began = took.began
     if began is not None:
         yield _field(title, moment.render(began))
     if row.finished_at is not None:
