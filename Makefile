@@ -43,7 +43,7 @@ lint: $(READY) ## check style, types, import contracts and spelling
 
 .PHONY: generate
 generate: $(READY) ## write the parts of docs/ that come from the code
-	$(BIN)/python docs/generate.py
+	$(BIN)/python -m docs.generate
 
 .PHONY: docs
 docs: generate ## take the figures in docs/ anew on this machine; minutes
@@ -53,7 +53,7 @@ docs: generate ## take the figures in docs/ anew on this machine; minutes
 # What is generated is committed, so a copy that generating would change is out of date.
 .PHONY: drift
 drift: $(READY)
-	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m docs.generate --check
 
 .PHONY: check
 check: lint drift test ## all that continuous integration runs

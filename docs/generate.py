@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from docs import command_line, manifest
 from workron.core import diagram, states
 
 _DOCS: Final = Path(__file__).parent
@@ -78,7 +79,11 @@ def _member_docs(enum: type[StrEnum]) -> Mapping[str, str]:
 
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
-    {"reference/states.md": states_page}
+    {
+        "reference/states.md": states_page,
+        "reference/manifest.md": manifest.page,
+        "reference/command-line.md": command_line.page,
+    }
 )
 
 

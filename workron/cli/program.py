@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MOST_PROBLEMS: Final = 50
-_COMMANDS: Final = (
+COMMANDS: Final = (
     "run",
     "submit",
     "wait",
@@ -65,7 +65,7 @@ def app(wanted: Sequence[str] = ()) -> typer.Typer:
     )
     # Without it a program of one command would take no name of a command.
     made.callback()(lambda: None)
-    for name in [name for name in _COMMANDS if name in wanted] or _COMMANDS:
+    for name in [name for name in COMMANDS if name in wanted] or COMMANDS:
         made.command()(getattr(importlib.import_module(f"workron.cli.{name}"), name))
     return made
 

@@ -1,0 +1,55 @@
+"""Renders the page about the command line from the program's own help and table of exit codes.
+
+Called by `generate`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import typer.main
+
+from workron.cli import exit_codes, program
+
+_WIDTH: Final = 80
+_PAGE: Final = """\
+# Command line
+
+<!-- Made by `make generate` from workron/cli/; edit that. -->
+
+{commands}
+
+## Exit codes
+
+{codes}
+
+## Variables that Workron itself reads
+
+| variable | meaning |
+|---|---|
+| `WORKRON_STORE` | the store of every command that is given no `--store` |
+| `WORKRON_DEBUG` | if set, errors come with their traceback, and all that is logged is printed |
+"""
+
+
+def page() -> str:
+    """Render it, one section a command."""
+    group = typer.main.get_command(program.app())
+    context = group.context_class(
+        group, info_name="workron", terminal_width=_WIDTH, **group.context_settings
+    )
+    sections = []
+    for name in program.COMMANDS:
+        command = group.get_command(context, name)  # type: ignore[attr-defined]
+        inner = command.context_class(
+            command, parent=context, info_name=name, terminal_width=_WIDTH
+        )
+        # Blanks at the ends of lines are how the help is wrapped, and nothing to read.
+        lines = [line.rstrip() for line in command.get_help(inner).splitlines()]
+        sections.append("\n".join([f"## workron {name}", "", "```text", *lines, "```"]))
+    return _PAGE.format(commands="\n\n".join(sections), codes=_codes())
+
+
+def _codes() -> str:
+    rows = [f"| {code} | {meaning} |" for code, meaning in exit_codes.MEANINGS.items()]
+    return "\n".join(["| code | meaning |", "|---|---|", *rows])
