@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workron.store.protocol import JobRow, ReaderDoor, RootRow
 
 _AT_ONCE: Final = 100
-"""So many outputs are asked for together: one by one, most of the time is the way to and fro."""
+"""So many outputs are asked for together: one by one, nearly all of the time is the way there."""
 
 
 async def get(reader: ReaderDoor, root: RootRow) -> list[dict[str, Any]]:
