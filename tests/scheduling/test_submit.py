@@ -80,24 +80,17 @@ async def test_manifest_that_says_cancel_is_cancelled(store: Store) -> None:
 class Door:
     """Remembers what is asked of a store, in order."""
 
-    def __init__(self, store: Store, *, refuses: bool = False) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._refuses = refuses
         self.asked: list[str] = []
 
     async def submit(self, plans: Sequence[Plan]) -> Sequence[Submitted]:
         self.asked += [f"submit {'held' if plan.is_suspended else 'free'}" for plan in plans]
-        if self._refuses:
-            raise errors.StoreFullError("no space left")
         return await self._store.submit(plans)
 
     async def cancel(self, root: JobId) -> bool:
         self.asked.append("cancel")
         return await self._store.cancel(root)
-
-    async def ensure_pool(self, namespace: str, name: str) -> str:
-        self.asked.append(f"pool {namespace}/{name}")
-        return await self._store.ensure_pool(namespace, name)
 
 
 async def test_manifest_that_says_cancel_never_lets_its_command_start(store: Store) -> None:
@@ -117,14 +110,14 @@ async def test_manifest_that_says_cancel_cancels_the_run_that_is_there(store: St
     assert (await store.jobs(first.root))[0].state is State.CANCELLED
 
 
-async def test_pools_are_made_only_of_a_request_that_is_taken(store: Store) -> None:
-    request = _plan(_POOL, _JOB.format("a", "{command: x}"))
-    refusing, taking = Door(store, refuses=True), Door(store)
-    with pytest.raises(errors.StoreFullError):
-        await submit.submit(cast("SubmitDoor", refusing), request)
-    await submit.submit(cast("SubmitDoor", taking), request)
-    assert refusing.asked == ["submit free"]
-    assert taking.asked == ["submit free", "pool default/big"]
+async def test_pool_of_the_files_has_no_token_minted_that_nobody_is_given(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(store, "ensure_pool", lambda _, name: asked.append(name))
+    await submit.submit(store, _plan(_POOL, _JOB.format("a", "{command: x, pool: big}")))
+    assert asked == []
+    assert await store.queue() == {("default", "big"): 1}
 
 
 async def test_pools_of_the_files_and_of_the_commands_are_known() -> None:

@@ -37,7 +37,8 @@ class Request:
     cancelled: AbstractSet[UUID]
     """Whose manifest says `cancel: true`."""
     pools: AbstractSet[tuple[str, str]]
-    """Namespace and name of each WorkerPool; where there are no pods it is no more than that."""
+    """Namespace and name of each WorkerPool. Only a cluster makes something of them: a pool that a
+    job names is stored with the job, and a token is minted where a worker is given it."""
     places: Mapping[UUID, str]
     """Where the manifest of each plan stands, file and line."""
 
@@ -111,8 +112,6 @@ async def submit(door: SubmitDoor, request: Request) -> Sequence[Submission]:
     """Store everything or nothing, and answer when it is safe."""
     plans = [request.asked(one) for one in request.plans]
     answers = await _submit(door, request, plans) if plans else ()
-    for namespace, name in request.pools:
-        await door.ensure_pool(namespace, name)
     return [
         Submission(answer.root, one.identity, await _obey(door, request, one, answer))
         for one, answer in zip(plans, answers, strict=True)
