@@ -69,6 +69,10 @@ class Look:
     begins: Mapping[tuple[JobId, int], datetime] = field(default_factory=dict)
     """When attempts after a job's first one were first seen to run."""
 
+    def span(self, row: JobRow) -> Span:
+        """Tell how long what has ended of a job took, as far as that is known."""
+        return self.spans.get(row.job) or span.of_row(row)
+
     def began(self, row: JobRow) -> datetime | None:
         """Tell when what runs of a job began, as far as that is known."""
         if span.is_told(row):

@@ -29,7 +29,7 @@ class Lines:
             f"{'Retrying':<9}  {words.path(root, row)}  {_failures(row)}"
             for root, row in look.failing
         ]
-        lines += [_ended(root, row, look.spans[row.job].seconds) for root, row in look.ended]
+        lines += [_ended(root, row, look.span(row).seconds) for root, row in look.ended]
         if lines:
             self._write("\n".join(lines))
 
