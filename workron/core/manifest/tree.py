@@ -27,8 +27,7 @@ _MAX_EXPANSION: Final = 100
 """How many times a document may grow by its aliases, once it is of some size."""
 
 
-# Not frozen: a frozen dataclass takes four times as long to make.
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Anchored:
     value: Any
     nodes: int = 1
@@ -86,12 +85,13 @@ class Builder:
         value, problem = resolve.read(text, event.tag, is_plain=is_plain)
         frame = self._open[-1] if self._open else None
         if not (isinstance(frame, MappingFrame) and frame.wants_key):
-            self._report(problem, line)
-            self._place(_Anchored(resolve.as_json(value)), event.anchor, line)
+            if problem is not None:
+                self._report(problem, line)
+            self._place(resolve.as_json(value), event.anchor, line)
         elif is_plain and text == MERGE:
             self._report(frame.begin_merge(line), line)
         else:
-            self._place(_Anchored(value), event.anchor, line)
+            self._place(value, event.anchor, line)
             self._report(problem, line)
 
     def _begin_mapping(self, event: yaml.MappingStartEvent, line: int) -> None:
@@ -111,7 +111,7 @@ class Builder:
         frame = self._open.pop()
         self._document.lines[id(frame.value)] = frame.lines
         nodes = self._nodes - frame.nodes_before
-        self._place(_Anchored(frame.value, nodes + 1, frame.height), frame.anchor, frame.line)
+        self._place(frame.value, frame.anchor, frame.line, nodes=nodes + 1, height=frame.height)
 
     def _alias(self, event: yaml.AliasEvent, line: int) -> None:
         target = self._anchors.get(str(event.anchor))
@@ -122,20 +122,22 @@ class Builder:
             raise _too_deep(line)
         self._aliased += target.nodes
         self._count(target.nodes - 1, line)
-        self._place(target, None, line)
+        self._place(target.value, None, line, height=target.height)
 
-    def _place(self, entry: _Anchored, anchor: str | None, line: int) -> None:
+    def _place(
+        self, value: Any, anchor: str | None, line: int, *, nodes: int = 1, height: int = 0
+    ) -> None:
         """Put a complete value into what is open around it."""
         self._count(1, line)
         if anchor is not None:
-            self._anchors[anchor] = entry
+            self._anchors[anchor] = _Anchored(value, nodes, height)
         if not self._open:
-            self._document.value, self._document.line = entry.value, line
+            self._document.value, self._document.line = value, line
             return
         frame = self._open[-1]
-        if entry.height >= frame.height:
-            frame.height = entry.height + 1
-        problem = frame.add(entry.value, line)
+        if height >= frame.height:
+            frame.height = height + 1
+        problem = frame.add(value, line)
         if problem is not None:
             self._report(problem, line)
 
