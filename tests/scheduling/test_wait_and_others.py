@@ -5,33 +5,34 @@ import uuid
 
 import pytest
 
-from tests.scheduling.conftest import hire, job, submit, workflow
+from tests.scheduling.conftest import HandClock, hire, job, submit, workflow
 from workron.core import errors, states
-from workron.core.ids import ClaimId
+from workron.core.ids import ClaimId, JobId
 from workron.core.plan import Kind
 from workron.core.states import State
 from workron.scheduling import cancel, loose_ends, reap, wait
 from workron.store.protocol import End, Outcome, Sighting, Store
+from workron.store.record import Progress
 
 
-async def test_wait_answers_when_the_last_of_all_has_ended(store: Store) -> None:
+async def test_wait_answers_when_the_last_of_all_has_ended(store: Store, clock: HandClock) -> None:
     roots = [await submit(store, job(name)) for name in ("a", "b")]
-    waiting = asyncio.create_task(wait.wait(store, roots))
+    waiting = asyncio.create_task(wait.wait(store, clock, roots))
     await store.cancel(roots[0])
     assert not waiting.done()
     await store.cancel(roots[1])
     assert [row.state for row in await waiting] == [State.CANCELLED, State.CANCELLED]
 
 
-async def test_wait_for_what_has_ended_answers_at_once(store: Store) -> None:
+async def test_wait_for_what_has_ended_answers_at_once(store: Store, clock: HandClock) -> None:
     root = await submit(store, job("a"))
     await store.cancel(root)
-    [row] = await wait.wait(store, [root])
+    [row] = await wait.wait(store, clock, [root])
     assert row.state is State.CANCELLED
 
 
 async def test_wait_for_a_workflow_waits_for_its_own_end_not_only_for_its_jobs(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = await submit(store, workflow("w", {"name": "many", "count": 1}))
     session = await hire(store)
@@ -45,7 +46,7 @@ async def test_wait_for_a_workflow_waits_for_its_own_end_not_only_for_its_jobs(
         await wait_for_work(timeout_seconds)
 
     monkeypatch.setattr(store, "wait_for_work", tell)
-    waiting = asyncio.create_task(wait.wait(store, [root]))
+    waiting = asyncio.create_task(wait.wait(store, clock, [root]))
     has_looked = asyncio.create_task(looked.wait())
     await asyncio.wait([waiting, has_looked], return_when=asyncio.FIRST_COMPLETED)
     assert not waiting.done()
@@ -53,6 +54,32 @@ async def test_wait_for_a_workflow_waits_for_its_own_end_not_only_for_its_jobs(
         pass
     [row] = await waiting
     assert (row.kind, row.state) == (Kind.WORKFLOW, State.SUCCEEDED)
+
+
+@pytest.mark.parametrize(("cost", "pause"), [(0.0, 0.05), (0.03, 0.3), (9.0, 1.0)])
+async def test_wait_looks_the_less_often_the_longer_a_look_takes(
+    store: Store,
+    clock: HandClock,
+    monkeypatch: pytest.MonkeyPatch,
+    cost: float,
+    pause: float,
+) -> None:
+    root = await submit(store, job("a"))
+    progress = store.progress
+    pauses: list[float] = []
+
+    async def count(root: JobId) -> Progress:
+        clock.turn(cost)
+        return await progress(root)
+
+    async def rest(seconds: float) -> None:
+        pauses.append(seconds)
+        await store.cancel(root)
+
+    monkeypatch.setattr(store, "progress", count)
+    monkeypatch.setattr(asyncio, "sleep", rest)
+    await wait.wait(store, clock, [root])
+    assert pauses == [pytest.approx(pause)]
 
 
 async def test_cancelled_workflow_ends_where_nobody_maintains(store: Store) -> None:

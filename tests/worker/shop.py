@@ -106,7 +106,7 @@ class Shop:
 
     async def ended(self, root: JobId) -> JobRow:
         """Wait for the end of a root."""
-        [row] = await wait.wait(self.store, [root])
+        [row] = await wait.wait(self.store, self.clock, [root])
         return row
 
     async def states(self, root: JobId) -> dict[str, State]:

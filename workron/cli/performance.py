@@ -43,7 +43,7 @@ async def perform(
     working = asyncio.create_task(crew.run())
     tasks = [
         working,
-        asyncio.create_task(wait.wait(store, [root.root for root in roots])),
+        asyncio.create_task(wait.wait(store, system.CLOCK, [root.root for root in roots])),
         asyncio.create_task(Maintainer(store, system.CLOCK, boot).run(store.wait_for_work)),
         asyncio.create_task(_watch(feed, view)),
     ]

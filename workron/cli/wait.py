@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from workron.cli import exit_codes, options, reference, summary, words
+from workron.cli import exit_codes, options, reference, summary, system, words
 from workron.cli.opening import carry_out, opened
 from workron.scheduling import wait as scheduling
 
@@ -38,7 +38,7 @@ async def _wait(
         roots = [await reference.find(store, namespace, one) for one in wanted]
         try:
             async with asyncio.timeout(None if limit is None else limit.total_seconds()):
-                rows = await scheduling.wait(store, [root.root for root in roots])
+                rows = await scheduling.wait(store, system.CLOCK, [root.root for root in roots])
         except TimeoutError:
             typer.echo("the time to wait is over", err=True)
             return exit_codes.TIMED_OUT
