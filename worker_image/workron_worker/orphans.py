@@ -14,7 +14,7 @@ import select
 import signal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from workron_worker import scratch
+from workron_worker import broom, scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ def end(boot: UUID) -> Swept:
     for _ in range(_ROUNDS):
         found = [pid for pid in _pids() if _carries(pid, boot)]
         if not found:
-            scratch.remove(scratch.folder(boot))
+            broom.remove(scratch.folder(boot))
             return Swept(ended, is_clear=True)
         ended += sum(_kill(pid, boot) for pid in found)
     return Swept(ended, is_clear=False)

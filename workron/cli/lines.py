@@ -1,4 +1,7 @@
-"""Progress as plain lines, one for each end: what `run` prints where there is no terminal."""
+"""Progress as plain lines, one for each end: what `run` prints where there is no terminal.
+
+The lines of one look are written at once: each write costs a worker of the same process its time.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,13 @@ class Lines:
 
     def show(self, look: Look) -> None:
         """Print a line for each job that has ended, or failed and is tried again."""
-        for root, row in look.failing:
-            self._write(f"{'Retrying':<9}  {words.path(root, row)}  {_failures(row)}")
-        for root, row in look.ended:
-            self._write(_ended(root, row))
+        lines = [
+            f"{'Retrying':<9}  {words.path(root, row)}  {_failures(row)}"
+            for root, row in look.failing
+        ]
+        lines += [_ended(root, row) for root, row in look.ended]
+        if lines:
+            self._write("\n".join(lines))
 
     def say(self, text: str) -> None:
         """Print a line about the run itself."""

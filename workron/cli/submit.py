@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from workron.cli import files, options, system
+from workron.cli import files, options
 from workron.cli.opening import carry_out, opened
 from workron.core import errors
 from workron.scheduling import submit as scheduling
@@ -37,7 +37,7 @@ def submit(
     is acknowledged as it is.
     """
     url = options.lasting(store)
-    request = scheduling.plan(files.manifests(paths, namespace), system.RNG)
+    request = files.request(paths, namespace)
     if not request.plans and not request.pools:
         raise errors.InputError("there is nothing in these files to submit")
     for one in carry_out(_submit(url, request)):
