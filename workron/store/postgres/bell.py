@@ -50,7 +50,7 @@ class Bell:
 
     async def _listen_until_lost(self, has_tried: asyncio.Event) -> None:
         lost = asyncio.Event()
-        connection = await asyncpg.connect(self._database.url, timeout=10)
+        connection = await asyncpg.connect(self._database.url, timeout=10, command_timeout=10)
         try:
             connection.add_termination_listener(lambda _: lost.set())
             await connection.add_listener(_CHANNEL, self._hear)
