@@ -7,6 +7,7 @@ from urllib import parse
 
 from workron.core import errors
 from workron.store import postgres, sqlite
+from workron.store.postgres import faults
 
 if TYPE_CHECKING:
     from workron.core.ports import Clock, Rng
@@ -20,28 +21,48 @@ _POSTGRES: Final = frozenset({"postgresql", "postgres"})
 
 async def connect(url: str, *, clock: Clock, rng: Rng) -> Store:
     """Open a store; one in memory or in a file is made when it is not there."""
-    scheme = parse.urlsplit(url).scheme
-    if scheme == "memory":
-        return await sqlite.open_sqlite(None, clock=clock, rng=rng)
-    if scheme == "sqlite":
-        return await sqlite.open_sqlite(_path(url), clock=clock, rng=rng)
+    scheme = _scheme(url)
     if scheme in _POSTGRES:
         return await postgres.open_postgres(url, rng=rng)
-    raise errors.InputError(f"cannot tell what store {url!r} is: {_FORMS}")
+    path = _path(url) if scheme == "sqlite" else None
+    return await sqlite.open_sqlite(path, clock=clock, rng=rng)
 
 
 async def migrate(url: str, *, clock: Clock, rng: Rng) -> list[str]:
     """Bring a store to this program's schema, and answer what that took."""
-    if parse.urlsplit(url).scheme in _POSTGRES:
+    if _scheme(url) in _POSTGRES:
         return await postgres.migrate(url)
     store = await connect(url, clock=clock, rng=rng)
     await store.close()
     return []
 
 
+def _scheme(url: str) -> str:
+    """Give the scheme of a store's URL; InputError if it is the URL of none."""
+    try:
+        scheme = parse.urlsplit(url).scheme
+    except ValueError as cause:
+        raise errors.InputError(f"{faults.shown(url)!r} is no URL: {cause}: {_FORMS}") from None
+    if scheme == "memory" and url != "memory:":
+        raise errors.InputError(
+            f"{url!r}: a store in memory has no name, so nothing may follow `memory:`; {_FORMS}"
+        )
+    if scheme not in {"memory", "sqlite", *_POSTGRES}:
+        raise errors.InputError(f"cannot tell what store {faults.shown(url)!r} is: {_FORMS}")
+    return scheme
+
+
 def _path(url: str) -> str:
-    path = url.removeprefix("sqlite://")
-    if not path.startswith("/") or path == "/":
-        raise errors.InputError(f"{url!r} names no file: {_FORMS}")
     # Three slashes are a path from here, four one from the root, as elsewhere.
-    return parse.unquote(path[1:])
+    prefix, _, path = url.partition("///")
+    if prefix != "sqlite:" or not path:
+        raise errors.InputError(f"{url!r} names no file: {_FORMS}")
+    if "?" in path:
+        raise errors.InputError(
+            f"{url!r}: a SQLite store has no parameters; leave out what follows the `?`, or write"
+            " it %3F if it belongs to the file's name"
+        )
+    path = parse.unquote(path)
+    if "\0" in path:
+        raise errors.InputError(f"{url!r}: the name of a file cannot hold a NUL; leave it out")
+    return path

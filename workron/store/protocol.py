@@ -1,8 +1,10 @@
 """What every store does, said once: a small protocol for each kind of caller, and their rows.
 
-Each method is one verb, one SQL file of the same name in each dialect, and one transaction. A
-verb may be repeated when its answer was lost: the second call finds what the first did. Times are
-the store's own. Raised errors are those under `errors.StoreError`.
+Each method is one verb, with an SQL file of its name in each dialect (a submission has parts), and
+one transaction; what touches a whole root goes in bounded steps, each a transaction. A verb may
+be repeated when its answer was lost: the second call finds what the first did. Times are the
+store's own. Raised errors are those under `errors.StoreError`, and of a submission those under
+`errors.InputError`.
 """
 
 from __future__ import annotations
@@ -106,7 +108,7 @@ class WorkerDoor(Protocol):
         """Store a piece of a running job's output. The same chunk again is ALREADY."""
 
     async def leave(self, key: SessionKey) -> None:
-        """Forget a worker that holds nothing; what it still holds is released."""
+        """Forget a worker; what it still holds is released."""
 
 
 class SubmitDoor(Protocol):

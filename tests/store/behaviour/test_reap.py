@@ -164,6 +164,25 @@ async def test_busy_worker_gets_nothing_while_a_job_is_to_be_tried_alone(
     assert [one.name for one in await busy.claim(MANY)] == ["work"]
 
 
+async def test_busier_workers_go_on_while_a_job_is_to_be_tried_alone(
+    harness: Harness, worker: Worker
+) -> None:
+    await harness.submit(plans.array(6, "busy"))
+    one, two, three = [await harness.worker(name) for name in ("one", "two", "three")]
+    for busy, count in ((one, 2), (two, 1), (three, 3)):
+        assert len(await busy.claim(count)) == count
+    await harness.submit(plans.array(2, "fallen"))
+    await worker.claim(2)
+    await harness.reap(worker)
+    await harness.submit(plans.array(4, "next"))
+    # Two are to be tried alone: the two that hold least make room for them.
+    assert [len(await busy.claim(2)) for busy in (one, two, three)] == [0, 0, 2]
+    fallen = await (await harness.worker("idle")).claim(MANY)
+    assert [claimed.root for claimed in fallen] == ["fallen"]
+    # Now it is one.
+    assert [len(await busy.claim(1)) for busy in (two, one, three)] == [0, 1, 1]
+
+
 async def test_others_are_claimed_again_when_nothing_is_to_be_tried_alone(
     harness: Harness, worker: Worker
 ) -> None:

@@ -45,8 +45,8 @@ class Walk:
     def __init__(self, make_ground: Callable[[], Ground]) -> None:
         self._loop = asyncio.new_event_loop()
         self.chance = Random(0)
-        self.oracle = Oracle()
         self.hands: list[Hand] = []
+        self.oracle = Oracle(self.hands)
         self.gone: list[Hand] = []
         self.plans: list[Plan] = []
         self.unfinished: list[Root] = []

@@ -1,5 +1,7 @@
 """What a role can do that `grant_worker` was called for: a worker's verbs, and nothing else."""
 
+import re
+
 import asyncpg
 import pytest
 
@@ -9,10 +11,12 @@ from tests.store.postgres import roles
 from tests.store.postgres.roles import Role
 from tests.store.postgres.stage import Stage
 from workron.core import errors
+from workron.store import postgres
 from workron.store.protocol import Answer, WorkerDoor
 
 _VERBS = {name for name in vars(WorkerDoor) if not name.startswith("_")}
 
+_MAY_ENTER = "SELECT has_schema_privilege($1, 'workron', 'USAGE')"
 _RELATIONS = """
     SELECT format('%I.%I', n.nspname, c.relname) AS name, c.relkind::text AS kind,
            (SELECT quote_ident(a.attname) FROM pg_attribute a
@@ -121,6 +125,46 @@ async def test_role_without_the_grant_can_call_no_verb(stage: Stage, role: Role)
     async with role.door() as door:
         with pytest.raises(errors.StoreError, match="permission denied"):
             await roles.register(door, stage.token)
+
+
+async def test_grant_by_one_who_cannot_do_all_of_it_is_refused_with_what_a_superuser_must_run(
+    empty_database: str,
+) -> None:
+    async with roles.owner_of(empty_database) as owner, roles.nobody_in(empty_database) as role:
+        await postgres.migrate(owner.dsn)
+        own = await owner.connect()
+        grant = f"SELECT workron.grant_worker('{role.name}')"
+        with pytest.raises(asyncpg.InsufficientPrivilegeError, match=owner.name) as refusal:
+            await own.execute(grant)
+        assert not await own.fetchval(_MAY_ENTER, role.name)
+        left = re.findall(r"REVOKE [^;]*;", refusal.value.hint)
+        assert [one.split()[1] for one in left] == ["EXECUTE"] * 3
+        admin = await asyncpg.connect(empty_database)
+        await admin.execute("".join(left))
+        await admin.close()
+        await own.execute(grant)
+        assert await own.fetchval(_MAY_ENTER, role.name)
+        await own.close()
+        connection = await role.connect()
+        assert await roles.allowed(connection, _ELSEWHERE) == []
+        await connection.close()
+
+
+async def test_grant_by_one_who_does_not_own_the_database_names_that_too(
+    empty_database: str,
+) -> None:
+    async with roles.nobody_in(empty_database) as other, roles.nobody_in(empty_database) as role:
+        admin = await asyncpg.connect(empty_database)
+        await admin.execute(f"""
+            DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO {other.name}',
+                                       current_database()); END $$""")
+        await postgres.migrate(other.dsn)
+        own = await other.connect()
+        with pytest.raises(asyncpg.InsufficientPrivilegeError) as refusal:
+            await own.execute(f"SELECT workron.grant_worker('{role.name}')")
+        assert "REVOKE TEMPORARY ON DATABASE" in refusal.value.hint
+        await own.close()
+        await admin.close()
 
 
 async def test_functions_that_act_for_their_owner_are_the_verbs_alone(stage: Stage) -> None:

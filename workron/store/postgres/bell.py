@@ -54,7 +54,7 @@ class Bell:
     async def _listen_until_lost(self, has_tried: asyncio.Event) -> bool:
         """Hear others as long as the connection lasts; True, and at once, if nobody may listen."""
         lost = asyncio.Event()
-        connection = await asyncpg.connect(self._database.url, timeout=10)
+        connection = await asyncpg.connect(self._database.url, timeout=10, command_timeout=10)
         try:
             if await _is_pooled(connection):
                 return True

@@ -7,13 +7,13 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from workron.core.ids import JobId
 from workron.core.plan import WIDE, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from workron.core.ids import JobId
     from workron.core.plan import Node, Plan
 
     Placed = Sequence[tuple[JobId, Plan]]
@@ -60,7 +60,7 @@ def idle(placed: Placed) -> Iterator[JobId]:
     for base, plan in placed:
         for offset, node in enumerate(plan.nodes):
             if _is_in_waiting(plan, node) and not node.upstreams and not _is_held(plan, node):
-                yield type(base)(base + offset)
+                yield JobId(base + offset)
 
 
 def _root(base: JobId, plan: Plan, now: datetime) -> tuple[Any, ...]:
