@@ -35,7 +35,7 @@ def submit(
         what = "submitted" if one.is_new else "unchanged: it was submitted before and goes on"
         typer.echo(f"{one.identity.kind.lower()}/{one.identity.name} {what}")
     for _, name in sorted(request.pools):
-        typer.echo(f"workerpool/{name} noted: its pods are made in a cluster only")
+        typer.echo(f"workerpool/{name} left alone: its pods are made in a cluster only")
 
 
 async def _submit(url: str, request: Request) -> Sequence[Submission]:
