@@ -73,6 +73,16 @@ async def test_manifest_that_says_cancel_is_cancelled(store: Store) -> None:
     assert (await store.jobs(one.root))[0].state is State.CANCELLED
 
 
+async def test_pool_of_the_files_has_no_token_minted_that_nobody_is_given(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(store, "ensure_pool", lambda _, name: asked.append(name))
+    await submit.submit(store, _plan(_POOL, _JOB.format("a", "{command: x, pool: big}")))
+    assert asked == []
+    assert await store.queue() == {("default", "big"): 1}
+
+
 async def test_pools_of_the_files_and_of_the_commands_are_known() -> None:
     request = _plan(
         _POOL,

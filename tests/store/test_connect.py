@@ -2,6 +2,7 @@
 
 import pathlib
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +12,13 @@ from workron.core import errors
 from workron.store import connect
 
 _either = pytest.mark.parametrize("call", [connect.connect, connect.migrate])
+
+
+@pytest.fixture
+def empty(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
+    """A folder in which nothing may be made."""
+    yield tmp_path
+    assert list(tmp_path.iterdir()) == []
 
 
 async def _refusal(call: Any, url: str) -> str:
@@ -29,13 +37,12 @@ async def _refusal(call: Any, url: str) -> str:
     ],
 )
 async def test_url_of_no_store_is_refused_with_the_forms_there_are(
-    call: Any, url: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    call: Any, url: str, empty: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(empty)
     said = await _refusal(call, url)
     assert "`memory:`, `sqlite:///path/to/file` or `postgresql://" in said
     assert "secret" not in said
-    assert list(tmp_path.iterdir()) == []
 
 
 @_either
@@ -53,10 +60,9 @@ async def test_rest_behind_memory_is_refused_as_what_it_is(call: Any) -> None:
     ("rest", "right"), [("a.db?mode=ro", "%3F if it belongs"), ("a%00b", "NUL"), ("a\0b", "NUL")]
 )
 async def test_file_name_that_can_be_none_is_refused_and_no_file_is_made(
-    call: Any, tmp_path: pathlib.Path, rest: str, right: str
+    call: Any, empty: pathlib.Path, rest: str, right: str
 ) -> None:
-    assert right in await _refusal(call, f"sqlite:///{tmp_path}/{rest}")
-    assert list(tmp_path.iterdir()) == []
+    assert right in await _refusal(call, f"sqlite:///{empty}/{rest}")
 
 
 async def test_file_has_the_name_that_its_url_quotes(tmp_path: pathlib.Path) -> None:

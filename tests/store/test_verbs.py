@@ -17,21 +17,11 @@ _DIALECTS = {
 # What the verbs of a dialect share, or need because of what it is.
 _PARTS = {
     "postgres": {
-        *(
-            "now",
-            "weigh",
-            "state_of",
-            "grant_worker",
-            "open_doors",
-            "pools",
-            "inputs_of",
-            "claimed",
-            "take",
-        ),
+        *("now", "weigh", "state_of", "grant_worker", "pools", "inputs_of", "claimed", "take"),
         *("decide", "sum_arrivals", "take_out", "submit_reserve", "submit_bind", "hold_still"),
         *("refuse_cycle", "sweeps", "sweep_step", "sweep_cancel", "sweep_hold", "sweep_resume"),
         *("session", "settle_ends", "give_back", "prove_dead", "bury_older", "server"),
-        "makes_room",
+        *("open_doors", "makes_room"),
     },
     "sqlite": {
         *("migrate", "scratch", "clear", "place", "end_claims", "leave_places", "sweep"),

@@ -43,7 +43,7 @@ def submit(
     for one in carry_out(_submit(url, request)):
         typer.echo(f"{one.identity.kind.lower()}/{one.identity.name} {_WORDS[one.effect]}")
     for _, name in sorted(request.pools):
-        typer.echo(f"workerpool/{name} noted: its pods are made in a cluster only")
+        typer.echo(f"workerpool/{name} left alone: its pods are made in a cluster only")
 
 
 async def _submit(url: str, request: Request) -> Sequence[Submission]:

@@ -35,7 +35,8 @@ class Request:
     cancelled: AbstractSet[UUID]
     """Whose manifest says `cancel: true`."""
     pools: AbstractSet[tuple[str, str]]
-    """Namespace and name of each WorkerPool; where there are no pods it is no more than that."""
+    """Namespace and name of each WorkerPool. Only a cluster makes something of them: a pool that a
+    job names is stored with the job, and a token is minted where a worker is given it."""
 
     @property
     def wanted_pools(self) -> AbstractSet[tuple[str, str]]:
@@ -91,8 +92,6 @@ def plan(manifests: Iterable[Manifest], rng: Rng) -> Request:
 
 async def submit(door: SubmitDoor, request: Request) -> Sequence[Submission]:
     """Store everything or nothing, and answer when it is safe."""
-    for namespace, name in request.pools:
-        await door.ensure_pool(namespace, name)
     answers = await door.submit(request.plans) if request.plans else ()
     submissions = [
         Submission(answer.root, one.identity, await _obey(door, one, answer))

@@ -55,7 +55,7 @@ def _scheme(url: str) -> str:
 def _path(url: str) -> str:
     # Three slashes are a path from here, four one from the root, as elsewhere.
     prefix, _, path = url.partition("///")
-    if prefix != "sqlite:" or not path:
+    if prefix.lower() != "sqlite:" or not path:
         raise errors.InputError(f"{url!r} names no file: {_FORMS}")
     if "?" in path:
         raise errors.InputError(

@@ -137,7 +137,7 @@ async def test_grant_by_one_who_cannot_do_all_of_it_is_refused_with_what_a_super
         with pytest.raises(asyncpg.InsufficientPrivilegeError, match=owner.name) as refusal:
             await own.execute(grant)
         assert not await own.fetchval(_MAY_ENTER, role.name)
-        left = re.findall(r"REVOKE [^;]*;", refusal.value.hint)
+        left = re.findall(r"REVOKE [^;]*;", str(refusal.value.hint))
         assert [one.split()[1] for one in left] == ["EXECUTE"] * 3
         admin = await asyncpg.connect(empty_database)
         await admin.execute("".join(left))
@@ -162,7 +162,7 @@ async def test_grant_by_one_who_does_not_own_the_database_names_that_too(
         own = await other.connect()
         with pytest.raises(asyncpg.InsufficientPrivilegeError) as refusal:
             await own.execute(f"SELECT workron.grant_worker('{role.name}')")
-        assert "REVOKE TEMPORARY ON DATABASE" in refusal.value.hint
+        assert "REVOKE TEMPORARY ON DATABASE" in str(refusal.value.hint)
         await own.close()
         await admin.close()
 

@@ -1,6 +1,7 @@
 """Beginning a transaction while another process has the file."""
 
 import sqlite3
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ class _Taken(sqlite3.Connection):
     refusals = 2
     code = sqlite3.SQLITE_BUSY
 
-    def execute(self, statement: str, *values: object) -> sqlite3.Cursor:
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
         if statement.startswith("BEGIN") and self.refusals:
             self.refusals -= 1
             refusal = sqlite3.OperationalError("database is locked")

@@ -1,8 +1,8 @@
 """The functions of a database: whether it has this program's, and installing them.
 
 Each set of functions has a number in `functions.txt`, raised whenever a text changes, so that
-older can be told from newer; beside it stands what the program calls, so that it can work with newer
-ones. `python -m tests.store.postgres.golden` writes that file. Called by `schema`.
+older ones can be told from newer; beside it stands what the program calls, so that it can work with
+newer ones. `python -m tests.store.postgres.golden` writes that file. Called by `schema`.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ async def are_current(source: Connection | Database) -> bool:
 
 
 def _serves(signature: str, called: str) -> bool:
-    """Tell whether a function can stand in for one; columns are read by name, so more may follow."""
+    """Tell whether a function can stand in for another; columns go by name, so more may follow."""
     return signature == called or signature.startswith(f"{called.removesuffix(')')}, ")
 
 

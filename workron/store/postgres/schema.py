@@ -68,7 +68,7 @@ async def migrate(url: str) -> list[str]:
     except asyncpg.LockNotAvailableError as cause:
         raise errors.StoreBusyError(
             f"{faults.shown(url)}: nothing was changed: somebody else has held a lock on the schema"
-            f" for {_LOCK_SECONDS:g} s; end what holds it (`pg_stat_activity` tells) and migrate again"
+            f" for {_LOCK_SECONDS:g} s; end what holds it (`pg_stat_activity` tells), and try again"
         ) from cause
     except faults.DRIVER as cause:
         raise faults.translate(cause, url, tried="to migrate") from cause
