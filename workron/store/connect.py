@@ -19,6 +19,16 @@ _FORMS: Final = (
 _POSTGRES: Final = frozenset({"postgresql", "postgres"})
 
 
+def is_memory(url: str) -> bool:
+    """Tell whether a store ends with the process that opened it."""
+    return url.partition(":")[0].lower() == "memory"
+
+
+def is_file(url: str) -> bool:
+    """Tell whether a store is a file of this machine."""
+    return url.partition(":")[0].lower() == "sqlite"
+
+
 async def connect(url: str, *, clock: Clock, rng: Rng) -> Store:
     """Open a store; one in memory or in a file is made when it is not there."""
     scheme = _scheme(url)

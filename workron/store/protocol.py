@@ -137,8 +137,13 @@ class SubmitDoor(Protocol):
     async def resume(self, root: JobId) -> bool:
         """Undo `hold`, or a submission as suspended."""
 
-    async def ensure_pool(self, namespace: str, name: str) -> str:
-        """Make the pool if it is new, and answer a token that admits workers to it."""
+    async def ensure_pool(
+        self, namespace: str, name: str, *, lease_seconds: float | None = None
+    ) -> str:
+        """Make the pool if it is new, and answer a token that admits workers to it.
+
+        `lease_seconds` is for workers that register from now on; None leaves what there is.
+        """
 
 
 class MaintainerDoor(Protocol):

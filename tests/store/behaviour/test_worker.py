@@ -48,6 +48,15 @@ async def test_session_tells_the_lease_of_its_pool(worker: Worker) -> None:
     assert worker.session.lease_seconds == 10
 
 
+async def test_lease_of_a_pool_is_for_those_who_register_after_it_was_set(
+    harness: Harness, worker: Worker
+) -> None:
+    await harness.store.ensure_pool(plans.NAMESPACE, "default", lease_seconds=60)
+    await harness.store.ensure_pool(plans.NAMESPACE, "default")
+    later = await harness.worker("later")
+    assert (worker.session.lease_seconds, later.session.lease_seconds) == (10, 60)
+
+
 async def test_draining_worker_ends_what_it_has_and_claims_no_more(
     harness: Harness, worker: Worker
 ) -> None:
