@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from workron.store.record import (
     Answer,
     Attempt,
+    Audited,
     Beat,
     Blocker,
     Claimed,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Attempt",
+    "Audited",
     "Beat",
     "Blocker",
     "Claimed",
@@ -186,8 +188,8 @@ class MaintainerDoor(Protocol):
     async def expire(self, limit: int) -> int:
         """End jobs whose deadline has passed; mark those that run."""
 
-    async def audit(self, limit: int) -> int:
-        """Count jobs that wait though all their upstreams have ended; it must be 0."""
+    async def audit(self, limit: int, *, after: int = 0) -> Audited:
+        """Look at so many waiting jobs behind an id: none may wait for what has ended."""
 
 
 class ReaderDoor(Protocol):

@@ -209,3 +209,15 @@ async def test_queue_counts_ready_jobs_by_pool(harness: Harness) -> None:
 
 async def test_wait_for_work_returns_when_there_is_none(harness: Harness) -> None:
     await harness.store.wait_for_work(0.01)
+
+
+async def test_audit_walks_over_all_that_waits_and_then_begins_anew(harness: Harness) -> None:
+    root = await harness.submit(plans.dag(a=task(), b=task("a"), c=task("a"), d=task("a")))
+    rows = await harness.rows(root)
+    waiting = sorted(rows[name].job for name in ("flow", "b", "c", "d"))
+    lasts = [0]
+    for _ in range(3):
+        audited = await harness.store.audit(2, after=lasts[-1])
+        assert audited.missed == 0
+        lasts.append(audited.last)
+    assert lasts == [0, waiting[1], waiting[3], 0]

@@ -118,7 +118,7 @@ class Walk:
             if all(row.finished_at is not None for row in rows):
                 self.unfinished.remove(root)
         if self.is_settled:
-            assert await self.store.audit(10) == 0
+            assert (await self.store.audit(10)).missed == 0
 
 
 async def _open(ground: Ground) -> Harness:
