@@ -2,16 +2,18 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import asyncpg
 import pytest
 
+from tests.store.behaviour import plans
+from tests.store.behaviour.worker import MANY, end_of, mint, mint_boot
 from tests.store.postgres import golden, roles
 from tests.store.postgres.stage import Stage
 from workron.core import errors
-from workron.store import migration, postgres
+from workron.store import migration, postgres, protocol
 from workron.store.postgres import functions, schema, statements
 
 _HEAD = schema.known()
@@ -228,6 +230,25 @@ async def test_function_takes_the_place_of_one_with_another_signature_for_the_sa
         with pytest.raises(asyncpg.PostgresError, match="no worker has this session key"):
             await connection.fetch("SELECT workron.release(gen_random_uuid(), '{}', '{}')")
         await connection.close()
+
+
+async def test_open_store_goes_on_when_all_functions_are_made_anew(stage: Stage) -> None:
+    store = await postgres.open_postgres(stage.dsn, rng=random.Random())
+    token = await store.ensure_pool(plans.NAMESPACE, "default")
+    session = await store.register(protocol.Registration(token, "worker", mint_boot(), slots=MANY))
+
+    async def work(name: str) -> Sequence[protocol.Answer]:
+        await store.submit([plans.dag(name, a=plans.task(), b=plans.task("a"))])
+        [claimed] = await store.claim(session.key, mint())
+        return (await store.complete(session.key, [end_of(claimed)])).answers
+
+    assert await work("before") == [protocol.Answer.ACCEPTED]
+    await stage.sql.execute("SET search_path = workron, pg_catalog")
+    await functions._drop(stage.sql, functions._STRANGERS, [])
+    await _number(stage.sql, ahead=-1)
+    await postgres.migrate(stage.dsn)
+    assert await work("after") == [protocol.Answer.ACCEPTED]
+    await store.close()
 
 
 async def test_function_that_is_no_more_is_dropped(
