@@ -44,7 +44,6 @@ class Bell:
 
     async def _keep_listening(self, has_tried: asyncio.Event) -> None:
         is_pooled = False
-        is_pooled = False
         while not is_pooled:
             with contextlib.suppress(*faults.DRIVER):
                 is_pooled = await self._listen_until_lost(has_tried)

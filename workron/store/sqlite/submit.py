@@ -54,7 +54,7 @@ class SubmitVerbs(Verbs):
     async def ensure_pool(
         self, namespace: str, name: str, *, lease_seconds: float | None = None
     ) -> str:
-        """Make the pool if it is new, set a fresh token, and answer the token."""
+        """Make the pool if it is new, and answer one more token that admits workers to it."""
         token = tokens.mint(self._rng)
         pool = {"namespace": namespace, "name": name}
         await self._write(
