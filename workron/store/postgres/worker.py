@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,7 @@ class WorkerVerbs:
     async def claim(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[protocol.Claimed]:
         """Take at most one ready job for each claim id."""
         rows = await self._database.fetch("SELECT * FROM workron.claim($1, $2)", key, claims)
-        return [_claimed(row) for row in rows]
+        return _claims(rows)
 
     async def complete(
         self, key: SessionKey, ends: Sequence[protocol.End], claims: Sequence[ClaimId] = ()
@@ -85,7 +86,7 @@ class WorkerVerbs:
             self._ring()
         count = len(ends)
         answers = [protocol.Answer(row["answer"]) for row in rows[:count]]
-        return protocol.Completed(answers, [_claimed(row) for row in rows[count:]])
+        return protocol.Completed(answers, _claims(rows[count:]))
 
     async def release(
         self, key: SessionKey, rights: Sequence[protocol.Right]
@@ -120,8 +121,16 @@ def _held(row: Record) -> protocol.Held:
     return protocol.Held(JobId(row["job"]), ClaimId(row["claim"]), Fence(row["fence"]), mark)
 
 
-def _claimed(row: Record) -> protocol.Claimed:
-    given, is_too_large = _inputs(row["inputs"])
+def _claims(rows: Sequence[Record]) -> list[protocol.Claimed]:
+    # Elements of one array share their spec and their inputs: each is read once.
+    read, fit = functools.cache(_read), functools.cache(_fit)
+    return [_claimed(row, read, fit) for row in rows]
+
+
+def _claimed(
+    row: Record, read: Callable[[str | None], Any], fit: Callable[[str | None], tuple[Any, bool]]
+) -> protocol.Claimed:
+    given, is_too_large = fit(row["inputs"])
     return protocol.Claimed(
         job=JobId(row["job"]),
         claim=ClaimId(row["claim"]),
@@ -133,14 +142,19 @@ def _claimed(row: Record) -> protocol.Claimed:
         root=row["root"],
         name=row["name"],
         index=row["index"],
-        item=None if row["item"] is None else json.loads(json.loads(row["item"])),
-        spec=json.loads(json.loads(row["spec"])),
+        item=read(row["item"]),
+        spec=read(row["spec"]),
         inputs=given,
         inputs_too_large=is_too_large,
     )
 
 
-def _inputs(sent: str | None) -> tuple[Any, bool]:
+def _read(sent: str | None) -> Any:
+    """Read JSON that came inside a JSON string."""
+    return None if sent is None else json.loads(json.loads(sent))
+
+
+def _fit(sent: str | None) -> tuple[Any, bool]:
     """Read inputs; the database sends a JSON null for those that are too large."""
     text = None if sent is None else json.loads(sent)
     return (None, True) if sent is not None and text is None else inputs.fit(text)

@@ -25,7 +25,6 @@ DECLARE
     _taken bigint[];
     _ended bigint[];
 BEGIN
-    PERFORM workron.refuse_ends(_ends, _outputs);
     WITH told AS MATERIALIZED (
         SELECT t.*, _outputs[t.number] AS output
         FROM ROWS FROM (jsonb_to_recordset(_ends) AS (
@@ -38,12 +37,18 @@ BEGIN
         WHERE r.job = t.job
           AND r.claim = t.claim AND r.fence = t.fence AND r.worker = _worker.id -- guard: claim
         RETURNING t.number, r.job, r.claim, r.pool, r.priority, r.attempt, r.losses, r.fence, r.alone,
-                  r.claimed_at, left(t.message, 4096) AS message, t.exit_code, t.delay, t.result, t.output, t.outcome,
+                  r.claimed_at, left(t.message, 4096) AS message, t.exit_code, t.delay, t.outcome,
+                  CASE WHEN octet_length(t.result) <= 65536 THEN t.result
+                       WHEN t.result IS NOT NULL THEN workron.refuse('result', 'at most 65536 bytes')
+                       END AS result,
+                  CASE WHEN octet_length(t.output) <= 1048576 THEN t.output
+                       ELSE workron.refuse('output', 'at most 1048576 bytes')::bytea END AS output,
                   r.failures + (t.outcome <> 'Succeeded')::integer AS failures,
                   CASE WHEN r.mark = 'Cancel' THEN 'Cancelled'
                        WHEN r.mark = 'Expire' THEN 'Failed'
                        WHEN r.mark = 'Hold' AND t.outcome = 'Retry' THEN 'Held'
-                       ELSE t.outcome END AS becomes,
+                       WHEN t.outcome IN ('Succeeded', 'Failed', 'Retry') THEN t.outcome
+                       ELSE workron.refuse('outcome', 'Succeeded, Failed or Retry') END AS becomes,
                   CASE WHEN r.mark = 'Cancel' THEN NULL
                        WHEN r.mark = 'Expire' THEN 'DeadlineExceeded'
                        WHEN t.outcome <> 'Succeeded' THEN t.reason END AS reason

@@ -5,8 +5,14 @@
 -- be nested loops here.
 CREATE OR REPLACE FUNCTION workron.inputs_of(_jobs bigint[])
 RETURNS TABLE (job bigint, inputs jsonb)
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE
 AS $$
+#variable_conflict use_column
+BEGIN
+    IF cardinality(_jobs) = 0 THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
     WITH upstream AS (
         SELECT wanted.job, e.parent, to_json(p.name)::text AS name,
                row_number() OVER (PARTITION BY e.parent) AS turn
@@ -30,5 +36,6 @@ AS $$
     SELECT job, CASE
         WHEN max(total) > 1048576 THEN 'null'::jsonb
         ELSE to_jsonb('{' || string_agg(name || ': ' || body, ', ' ORDER BY parent) || '}') END
-    FROM worded GROUP BY job
+    FROM worded GROUP BY job;
+END
 $$;
