@@ -33,6 +33,17 @@ async def test_job_goes_on_when_its_deadline_lies_ahead(harness: Harness, worker
     assert await harness.stand(root) == "Succeeded"
 
 
+async def test_deadline_goes_with_the_end_of_its_job(harness: Harness, worker: Worker) -> None:
+    about = {"deadline_seconds": 60.0}
+    await harness.submit(plans.dag(a=task(**about), b=task("a", **about), c=task("b", **about)))
+    cancelled = await harness.submit(plans.job(**about))
+    await harness.store.cancel(cancelled)
+    await worker.run_all({"b": Outcome.FAILED})
+    await harness.settle()
+    await harness.advance(MINUTE * 2)
+    assert await harness.store.expire(10) == 0
+
+
 async def test_waiting_job_fails_when_its_deadline_has_passed(
     harness: Harness, worker: Worker
 ) -> None:
