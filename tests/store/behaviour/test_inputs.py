@@ -1,5 +1,7 @@
 """What a claim brings of its upstreams' results: by size first, and as it was written."""
 
+import dataclasses
+
 import pytest
 
 from tests.store.behaviour import plans
@@ -72,6 +74,15 @@ async def test_there_are_no_inputs_when_no_upstream_left_a_result(
     await harness.settle()
     claimed = await worker.claim_one()
     assert (claimed.inputs, claimed.inputs_too_large) == (None, False)
+
+
+async def test_job_is_claimed_though_it_was_to_have_inputs_and_waits_for_nobody(
+    harness: Harness, worker: Worker
+) -> None:
+    plan = plans.job()
+    fed = dataclasses.replace(plan.nodes[0], feeds_inputs=True)
+    await harness.submit(dataclasses.replace(plan, nodes=[fed]))
+    assert (await worker.claim_one()).inputs is None
 
 
 @pytest.mark.parametrize("number", [1e22, 1e300, -0.0, 1.5, 10**30, 5e-324], ids=repr)

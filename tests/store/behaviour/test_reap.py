@@ -100,9 +100,7 @@ async def test_job_fails_when_it_was_lost_too_often(harness: Harness) -> None:
     assert (row.state, row.reason, row.losses) == ("Failed", Reason.WORKER_LOST, 3)
 
 
-async def test_cancelled_job_says_nothing_of_lost_workers(
-    harness: Harness, worker: Worker
-) -> None:
+async def test_cancelled_job_says_nothing_of_lost_workers(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job(max_losses=0))
     await worker.claim_one()
     await harness.store.cancel(root)
