@@ -17,15 +17,15 @@ def worded(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         text.encode()
     except UnicodeEncodeError:
-        raise _refusal("it has half of a surrogate pair; a string has whole characters") from None
+        raise _refusal("has half of a surrogate pair; strings are of whole characters") from None
     except RecursionError:
-        raise _refusal("it is nested too deeply") from None
+        raise _refusal("is nested too deeply") from None
     except (TypeError, ValueError) as cause:
-        raise _refusal(f"it is no JSON: {cause}") from None
+        raise _refusal(f"is no JSON: {cause}") from None
     if "\\u0000" in text.replace("\\\\", ""):
-        raise _refusal("it has a NUL character; leave it out or encode it")
+        raise _refusal("has a NUL character; leave it out or encode it")
     return text
 
 
 def _refusal(what: str) -> errors.StoreDataError:
-    return errors.StoreDataError(f"a value cannot be stored: {what}")
+    return errors.StoreDataError(f"a value that is to be stored {what}")

@@ -34,9 +34,9 @@ async def test_job_goes_on_when_its_deadline_lies_ahead(harness: Harness, worker
 
 
 async def test_deadline_goes_with_the_end_of_its_job(harness: Harness, worker: Worker) -> None:
-    about = {"deadline_seconds": 60.0}
-    await harness.submit(plans.dag(a=task(**about), b=task("a", **about), c=task("b", **about)))
-    cancelled = await harness.submit(plans.job(**about))
+    a, b, c = (task(*needs, deadline_seconds=60) for needs in ((), ("a",), ("b",)))
+    await harness.submit(plans.dag(a=a, b=b, c=c))
+    cancelled = await harness.submit(plans.job(deadline_seconds=60))
     await harness.store.cancel(cancelled)
     await worker.run_all({"b": Outcome.FAILED})
     await harness.settle()
