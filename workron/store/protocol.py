@@ -100,14 +100,18 @@ class WorkerDoor(Protocol):
     ) -> Completed:
         """Report ends and claim anew in one round trip; downstreams are decremented with it.
 
-        One bad end never fails the others: it ends Failed, and the rest is accepted.
+        One bad end never fails the others: it ends Failed, and the rest is accepted. So does one
+        with a result over 64 KiB or an output over 1 MiB; of a message, 4,096 characters are kept.
         """
 
     async def release(self, key: SessionKey, rights: Sequence[Right]) -> Sequence[Answer]:
         """Hand claims back; no counter moves."""
 
     async def append_output(self, key: SessionKey, right: Right, chunk: int, data: bytes) -> Answer:
-        """Store a piece of a running job's output. The same chunk again is ALREADY."""
+        """Store a piece of a running job's output. The same chunk again is ALREADY.
+
+        Chunks are counted from 0, and have at most 1 MiB.
+        """
 
     async def leave(self, key: SessionKey) -> None:
         """Forget a worker; what it still holds is released."""

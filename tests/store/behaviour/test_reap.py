@@ -7,7 +7,7 @@ from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import MANY, Worker
 from workron.core import errors
-from workron.core.states import Reason
+from workron.core.states import Reason, State
 
 
 async def test_look_shows_each_worker_and_its_counter(harness: Harness, worker: Worker) -> None:
@@ -98,6 +98,15 @@ async def test_job_fails_when_it_was_lost_too_often(harness: Harness) -> None:
     assert failed == [[], [], [root]]
     row = await harness.row(root)
     assert (row.state, row.reason, row.losses) == ("Failed", Reason.WORKER_LOST, 3)
+
+
+async def test_cancelled_job_says_nothing_of_lost_workers(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.job(max_losses=0))
+    await worker.claim_one()
+    await harness.store.cancel(root)
+    await harness.reap(worker)
+    row = await harness.row(root)
+    assert (row.state, row.message, row.losses) == (State.CANCELLED, None, 1)
 
 
 async def test_downstream_is_skipped_when_the_worker_was_lost_too_often(

@@ -1,5 +1,6 @@
 """What a role can do that `grant_worker` was called for: a worker's verbs, and nothing else."""
 
+import json
 import re
 
 import asyncpg
@@ -88,6 +89,42 @@ async def test_role_runs_a_job_from_its_claim_to_its_end(stage: Stage, role: Rol
         await door.leave(key)
     await stage.settle()
     assert set((await stage.stands(root)).values()) == {"Succeeded"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ({"outcome": "Held"}, "Succeeded, Failed or Retry"),
+        ({"outcome": "Cancelled"}, "Succeeded, Failed or Retry"),
+        ({"outcome": None}, "Succeeded, Failed or Retry"),
+        ({"outcome": "Failed", "reason": "Nonsense"}, "the reason is one by which"),
+        ({"outcome": "Failed", "reason": "NotNeeded"}, "the reason is one by which"),
+        ({"outcome": "Retry", "reason": "Backoff"}, "the reason is one by which"),
+        ({"outcome": "Failed", "reason": None}, "done_check"),
+        ({"result": "no JSON"}, "invalid input syntax for type json"),
+        ({"result": '"\\u0000"'}, "unsupported Unicode escape"),
+        ({"result": "1" * 65_537}, "at most 65536 bytes"),
+        ({"message": "x" * 5000, "outcome": "Held"}, "Succeeded, Failed or Retry"),
+    ],
+    ids=str,
+)
+async def test_role_can_store_no_end_that_readers_would_not_understand(
+    stage: Stage, role: Role, wrong: dict[str, str | None], right: str
+) -> None:
+    root = await stage.submit(plans.job())
+    async with role.door() as door:
+        key = (await roles.register(door, stage.token)).key
+        (claimed,) = await door.claim(key, mint())
+    claim, fence = claimed.right
+    end = {"job": claimed.job, "claim": str(claim), "fence": fence, "outcome": "Succeeded"}
+    connection = await role.connect()
+    with pytest.raises(asyncpg.PostgresError, match=right):
+        await connection.fetch(
+            "SELECT * FROM workron.complete($1, $2, ARRAY[''::bytea], '{}')",
+            *(key, json.dumps([end | {"delay": 1} | wrong])),
+        )
+    await connection.close()
+    assert await stage.stands(root) == {"job": "Running"}
 
 
 async def test_role_can_do_nothing_with_any_relation(stage: Stage, role: Role) -> None:
