@@ -10,15 +10,15 @@ from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import MANY, Worker, end_of
 from workron.core import inputs
 
-# What surrounds the elements of `{"a": [...]}`: the braces, the name, and two for each of 16.
-_AROUND = 2 + len('"a": ') + 2 * 16
+# What surrounds the elements of `{"a": [...]}`: the braces, the name, and two for each of 20.
+_AROUND = 2 + len('"a": ') + 2 * 20
 _MOST_OF_ONE = 65_536
 
 
-def _results_of(total: int) -> list[str]:
-    """Make the results of 16 elements, whose JSON has so many bytes together."""
-    last = total - 15 * _MOST_OF_ONE
-    return [(size - 2) * "x" for size in [_MOST_OF_ONE] * 15 + [last]]
+def _results_of(total: int) -> list[str | int | None]:
+    """Make the results of 20 elements, of the last one none, that have so many bytes together."""
+    rest = total - 15 * _MOST_OF_ONE - len("111") - len("null")
+    return [*((size - 2) * "x" for size in [_MOST_OF_ONE] * 15 + [rest]), 1, 1, 1, None]
 
 
 @pytest.mark.parametrize("more", [0, 1])
@@ -26,8 +26,8 @@ async def test_inputs_are_given_up_to_the_last_byte_of_their_bound(
     harness: Harness, worker: Worker, more: int
 ) -> None:
     results = _results_of(inputs.MOST_BYTES - _AROUND + more)
-    await harness.submit(plans.dag(a=task(count=16), b=task("a")))
-    claimed = await worker.claim(16)
+    await harness.submit(plans.dag(a=task(count=20), b=task("a")))
+    claimed = await worker.claim(20)
     ends = [end_of(one, result=results[one.index or 0]) for one in claimed]
     await worker.store.complete(worker.session.key, ends)
     await harness.settle()

@@ -6,7 +6,8 @@ AS $$
 DECLARE
     _size bigint;
     _last bigint;
-    _total bigint;
+    _total bigint := 0;
+    _count integer := 0;
 BEGIN
     SELECT octet_length(body) INTO _size FROM workron.result WHERE job = _job;
     IF FOUND THEN
@@ -14,12 +15,12 @@ BEGIN
     END IF;
     SELECT id INTO _last FROM workron.job WHERE member_of = _job AND bearing = 'Member'
     ORDER BY index DESC LIMIT 1;
-    -- As if none had one: each 'null' with what parts it from the next.
-    _total := 6 * (_last - _job);
     FOR _size IN SELECT octet_length(body) FROM workron.result WHERE job > _job AND job <= _last LOOP
-        _total := _total - 4 + _size;
+        _total := _total + _size + 2;
+        _count := _count + 1;
         EXIT WHEN _total > 1048576;
     END LOOP;
-    RETURN CASE WHEN FOUND THEN _total END;
+    -- Each of the others is a 'null', with what parts it from the next.
+    RETURN CASE WHEN _count > 0 THEN _total + 6 * (_last - _job - _count) END;
 END
 $$;
