@@ -1,10 +1,11 @@
 """The program as a user calls it: in this process for speed, or as one of its own."""
 
+import gc
 import io
 import pathlib
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -28,6 +29,13 @@ Call = Callable[..., Said]
 def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("WORKRON_STORE", "WORKRON_DEBUG"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays_frozen() -> Iterator[None]:
+    """Undo what a command in this process leaves to its end, or other tests' cycles never go."""
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

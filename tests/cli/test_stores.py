@@ -88,7 +88,7 @@ def test_run_that_fails_for_its_store_leaves_nothing_behind(
     tmp_path: pathlib.Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def fail(*_: object) -> str:
+    async def fail(*_: object, **__: object) -> str:
         raise errors.StoreFullError("jobs.db: there is no space left")
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

@@ -12,7 +12,7 @@ from workron.core import errors
 from workron.core.ids import ClaimId, JobId
 from workron.core.states import Reason, State
 from workron.scheduling.maintain import Maintainer
-from workron.store.protocol import End, Outcome, Reaped, Store
+from workron.store.protocol import Audited, End, Outcome, Reaped, Store
 
 
 @pytest.fixture
@@ -196,16 +196,23 @@ async def test_claims_without_a_worker_are_looked_for(
     assert limits == [1000]
 
 
-async def test_audit_that_finds_something_is_told(
+async def test_audit_goes_on_where_it_was_and_what_it_finds_is_told(
     store: Store,
     maintainer: Maintainer,
+    clock: HandClock,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    async def audit(limit: int) -> int:
-        return limit
+    behind = []
+
+    async def audit(limit: int, *, after: int = 0) -> Audited:
+        behind.append(after)
+        return Audited(missed=limit, last=7)
 
     monkeypatch.setattr(store, "audit", audit)
-    await maintainer.step()
+    while len(behind) < 2:
+        await maintainer.step()
+        clock.turn(10)
+    assert behind == [0, 7]
     said = capsys.readouterr()
     assert "jobs wait though their upstreams have ended" in said.out + said.err

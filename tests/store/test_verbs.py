@@ -21,6 +21,8 @@ _PARTS = {
         *("decide", "sum_arrivals", "take_out", "submit_reserve", "submit_bind", "hold_still"),
         *("refuse_cycle", "sweeps", "sweep_step", "sweep_cancel", "sweep_hold", "sweep_resume"),
         *("session", "settle_ends", "give_back", "prove_dead", "bury_older", "server"),
+        *("open_doors", "makes_room"),
+        *("result_size", "result_text", "refuse"),
     },
     "sqlite": {
         *("migrate", "scratch", "clear", "place", "end_claims", "leave_places", "sweep"),

@@ -1,6 +1,7 @@
 """What a worker's name proves about its process."""
 
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -32,6 +33,15 @@ def test_worker_is_gone_when_its_process_has_ended() -> None:
     child, name = _start()
     child.communicate("\n")
     assert identity.is_gone(name)
+
+
+def test_nobody_is_gone_where_machines_cannot_be_told_apart(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    monkeypatch.setattr(identity, "_PROC", tmp_path)
+    child, _ = _start()
+    child.communicate("\n")
+    assert not identity.is_gone(f"{identity.own_name().split(':')[0]}:{child.pid}:0")
 
 
 def test_worker_is_gone_when_only_its_zombie_is_left() -> None:

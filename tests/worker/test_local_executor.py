@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import pathlib
 from collections.abc import Callable
 from datetime import timedelta
@@ -157,16 +156,15 @@ async def test_child_that_holds_the_output_is_dead_when_its_command_ends(
     assert not lives(int(ended.output))
 
 
-async def test_child_that_left_the_group_and_holds_the_output_does_not_hang_the_job(
-    executor: LocalExecutor, make: Make, tmp_path: pathlib.Path
+async def test_child_that_left_the_group_neither_hangs_the_job_nor_outlives_the_executor(
+    executor: LocalExecutor, make: Make, tmp_path: pathlib.Path, lives: Callable[[int], bool]
 ) -> None:
     pid = tmp_path / "pid"
     leave = f"setsid sh -c 'echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000' &"
     command = f"{leave} while ! test -e {pid}; do :; done; echo done"
-    try:
-        assert (await executor.run(make(command), _ignore)).output == b"done\n"
-    finally:
-        os.kill(int(pid.read_text()), 9)
+    assert (await executor.run(make(command), _ignore)).output == b"done\n"
+    executor.close()
+    assert not lives(int(pid.read_text()))
 
 
 async def test_command_is_ended_when_its_timeout_has_passed(

@@ -30,6 +30,13 @@ def test_result_is_none_when_there_is_no_file(tmp_path: pathlib.Path) -> None:
     assert result.read(tmp_path / "absent") is None
 
 
+def test_result_of_exactly_the_depth_that_is_allowed_is_taken(tmp_path: pathlib.Path) -> None:
+    value: Any = "text"
+    for _ in range(64):
+        value = [value]
+    assert _read(tmp_path, json.dumps(value).encode()) == value
+
+
 def test_result_of_exactly_the_limit_is_taken(tmp_path: pathlib.Path) -> None:
     assert len(_read(tmp_path, b'"%s"' % (b"x" * (16 * 1024 - 2)))) == 16 * 1024 - 2
 
@@ -44,7 +51,9 @@ def test_result_of_exactly_the_limit_is_taken(tmp_path: pathlib.Path) -> None:
         (b"1e999", "out of range: 1e999"),
         (b"9" * 16_000, "is not JSON"),
         (b"\xff\xfe", "is not JSON"),
-        (b"[" * 16_000, "nested too deeply"),
+        (b"[" * 16_000, "nested too deeply: more than 64 levels"),
+        (b"[" * 65 + b"]" * 65, "nested too deeply"),
+        (b'{"a":' * 65 + b"0" + b"}" * 65, "nested too deeply"),
         (rb'{"a\u0000": 1}', "NUL character"),
         (rb'[{"a": "\ud800"}]', "half of a surrogate pair"),
     ],

@@ -56,7 +56,7 @@ class Executor(Protocol):
     """Runs commands; knows nothing of stores, claims that move, or retries."""
 
     async def run(self, task: Task, on_output: Callable[[bytes], None]) -> Ended:
-        """Run one attempt to its end, and leave none of its processes behind.
+        """Run one attempt to its end; what it leaves behind is dead by then, or by `close`.
 
         `on_output` is given every byte as it comes, from whichever thread reads it. StartError is
         no fault of the job.

@@ -29,7 +29,8 @@ def is_gone(name: str) -> bool:
     """Whether that worker was a process of this machine and has ended; if in doubt, it has not."""
     host, _, rest = name.partition(":")
     pid, _, start = rest.partition(":")
-    if host != _host() or not (pid.isdecimal() and start.isdecimal()):
+    # Where no mark can be read, the host part may be that of many machines.
+    if not any(_marks()) or host != _host() or not (pid.isdecimal() and start.isdecimal()):
         return False
     if int(start) == 0:
         return not _exists(int(pid))
@@ -37,9 +38,12 @@ def is_gone(name: str) -> bool:
 
 
 def _host() -> str:
-    marks = [_read("sys/kernel/random/boot_id"), _link("self/ns/pid")]
-    digest = hashlib.sha256("/".join(marks).encode()).hexdigest()[:8]
+    digest = hashlib.sha256("/".join(_marks()).encode()).hexdigest()[:8]
     return f"{socket.gethostname()}-{digest}"
+
+
+def _marks() -> list[str]:
+    return [_read("sys/kernel/random/boot_id"), _link("self/ns/pid")]
 
 
 def _start_of(pid: int) -> int | None:

@@ -13,7 +13,7 @@ from concurrent import futures
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from workron_worker import judge, process, scratch
+from workron_worker import judge, orphans, process, scratch
 from workron_worker.output import Kept
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class LocalExecutor:
     def __init__(self, *, slots: int, grace: timedelta, boot: UUID) -> None:
         self._grace = grace
         self._threads = futures.ThreadPoolExecutor(slots, thread_name_prefix="attempt")
+        self._boot = boot
         self._scratch = scratch.Scratch(boot)
         self._attempts: dict[ClaimId, _Attempt] = {}
 
@@ -67,11 +68,12 @@ class LocalExecutor:
             self._terminate(attempt)
 
     def close(self) -> None:
-        """Remove what is on disk, after killing what was given up without waiting for it."""
+        """Remove what is on disk, after killing what was given up or left its process group."""
         for attempt in self._attempts.values():
             attempt.process.signal(signal.SIGKILL)
         self._threads.shutdown()
         self._scratch.close()
+        orphans.end(self._boot)
 
     def _expire(self, attempt: _Attempt) -> None:
         attempt.is_late = True

@@ -111,18 +111,22 @@ class Agent:
 
     def cut_off(self) -> None:
         """Stop what must not outlive the lease; it is handed back as soon as the store answers."""
-        self._end(
-            [
-                claim
-                for claim, running in self._ledger.running.items()
-                if running.claimed.spec.get("onLeaseLost") != OnLeaseLost.CONTINUE
-            ],
-            Fate.RELEASE,
-        )
+        ending = [
+            claim
+            for claim, running in self._ledger.running.items()
+            if running.claimed.spec.get("onLeaseLost") != OnLeaseLost.CONTINUE
+            and running.fate is Fate.REPORT
+        ]
+        if ending:
+            _log.warning("commands are ended: the lease may be over", count=len(ending))
+            self._end(ending, Fate.RELEASE)
 
     def _end(self, claims: Iterable[ClaimId], fate: Fate) -> None:
         for claim in claims:
-            self._ledger.running[claim].fate = fate
+            running = self._ledger.running[claim]
+            # What the store took back is never spoken of again, whatever else happens.
+            if running.fate is not Fate.DROP:
+                running.fate = fate
             self._around.executor.kill(claim)
 
     async def _listen(self) -> None:
@@ -149,7 +153,11 @@ class Agent:
         key = self._key
         if key is not None:
             await self._hand_back(key)
-            for claimed in await self._exchange(key):
+            granted = await self._exchange(key)
+            if key != self._key:
+                self._renounce(granted)
+                return
+            for claimed in granted:
                 self._start(claimed, group)
 
     async def _register(self) -> None:
@@ -193,6 +201,11 @@ class Agent:
             return ()
         return self._ledger.ask(self._around.slots.take(self._wake.set))
 
+    def _renounce(self, granted: Sequence[Claimed]) -> None:
+        """Leave alone what was granted to a session that has been lost meanwhile."""
+        self._ledger.forget(claimed.claim for claimed in granted)
+        self._around.slots.give(len(granted))
+
     def _start(self, claimed: Claimed, group: asyncio.TaskGroup) -> None:
         running = self._ledger.start(claimed)
         if self._is_killed or self._pulse.is_late:
@@ -204,7 +217,8 @@ class Agent:
     async def _attempt(self, running: Running) -> None:
         end: End | None = None
         try:
-            end = await self._execute(running)
+            if running.fate is Fate.REPORT:
+                end = await self._execute(running)
             self._stumbles = 0
         except StartError as error:
             await self._stumble(error)

@@ -2,7 +2,8 @@
 
 Every process of an attempt inherits the boot of its worker in its environment, and most keep its
 folder as their own; either tells them from all others, whatever group or session they moved to.
-Called by `workron.cli` before the claims of a dead worker of this machine are taken back.
+Called by `workron.cli` before the claims of a dead worker of this machine are taken back, and by
+`local_executor` when it closes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import select
 import signal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from workron_worker import scratch
+from workron_worker import broom, scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,14 +40,14 @@ def can_be_found() -> bool:
 
 
 def end(boot: UUID) -> Swept:
-    """Kill every process of that boot, wait for its death, and remove its folder."""
+    """Kill every process of that boot but this one, wait for its death, and remove its folder."""
     ended = 0
     if not can_be_found():
         return Swept(ended, is_clear=False)
     for _ in range(_ROUNDS):
-        found = [pid for pid in _pids() if _carries(pid, boot)]
+        found = [pid for pid in _pids() if pid != os.getpid() and _carries(pid, boot)]
         if not found:
-            scratch.remove(scratch.folder(boot))
+            broom.remove(scratch.folder(boot))
             return Swept(ended, is_clear=True)
         ended += sum(_kill(pid, boot) for pid in found)
     return Swept(ended, is_clear=False)

@@ -24,7 +24,7 @@ class Kept:
         self._tail += data[room:]
         # Cut seldom, by halves: cutting at every piece would move the whole tail each time.
         if len(self._tail) > 2 * self._limit:
-            del self._tail[: -self._limit]
+            del self._tail[: len(self._tail) - self._limit]
 
     def value(self) -> bytes:
         """Give what is kept; where something is missing between head and tail, a line says so."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _CHUNK_BYTES: Final = 64 * 1024
 _DRAIN_SECONDS: Final = 0.5
 _LOOK_MILLISECONDS: Final = 20
+_DEATH_SECONDS: Final = 0.25
+_DEATH_LOOK_SECONDS: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Process:
             finally:
                 self.signal(signal.SIGKILL)
                 self._reap(child)
+                _await_death(child.pid)
         return child.returncode
 
     def signal(self, number: signal.Signals) -> None:
@@ -90,6 +93,15 @@ class Process:
         with self._lock:
             self._is_over = True
             child.wait()
+
+
+def _await_death(group: int) -> None:
+    """A killed process is not dead at once; what nobody collects is not waited for long."""
+    until = time.monotonic() + _DEATH_SECONDS
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        while time.monotonic() < until:
+            os.killpg(group, 0)
+            time.sleep(_DEATH_LOOK_SECONDS)
 
 
 def _read_until_exit(

@@ -16,9 +16,13 @@ from workron.core import errors
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 LIMIT_BYTES: Final = 16 * 1024
+LIMIT_DEPTH: Final = 64
+"""Whoever reads it parses it some levels deeper, and no parser goes down for ever."""
+
+_TOO_DEEP: Final = f"the result is nested too deeply: more than {LIMIT_DEPTH} levels"
 
 
 class ResultError(errors.InputError):
@@ -33,7 +37,7 @@ def read(path: pathlib.Path) -> Any:
     try:
         value = json.loads(raw, parse_constant=_refuse_constant, parse_float=_finite)
     except RecursionError:
-        raise ResultError("the result is nested too deeply") from None
+        raise ResultError(_TOO_DEEP) from None
     except ValueError as error:
         raise ResultError(f"the result is not JSON: {error}") from None
     for text in _strings(value):
@@ -72,16 +76,18 @@ def _finite(digits: str) -> float:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    rest = [value]
-    while rest:
-        one = rest.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            rest += one.keys()
-            rest += one.values()
-        elif isinstance(one, list):
-            rest += one
+    level = [value]
+    for _ in range(LIMIT_DEPTH + 1):
+        yield from (one for one in level if isinstance(one, str))
+        folds = [one for one in level if isinstance(one, (dict, list))]
+        if not folds:
+            return
+        level = [inner for one in folds for inner in _inside(one)]
+    raise ResultError(_TOO_DEEP)
+
+
+def _inside(fold: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return [*fold.keys(), *fold.values()] if isinstance(fold, dict) else fold
 
 
 def _check_text(text: str) -> None:

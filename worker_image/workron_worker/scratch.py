@@ -11,11 +11,11 @@ import itertools
 import json
 import os
 import pathlib
-import shutil
 import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from workron_worker import broom
 from workron_worker.executor import StartError
 
 if TYPE_CHECKING:
@@ -53,10 +53,11 @@ class Scratch:
         except OSError as error:
             raise StartError(f"{self._root} cannot be made: {error.strerror}") from error
         self._numbers = itertools.count(1)
+        self._broom = broom.Broom()
 
     @contextlib.contextmanager
     def place(self, task: Task) -> Iterator[Place]:
-        """Make the folder of an attempt, and remove it with all that the command left in it."""
+        """Make the folder of an attempt, and have it removed with all that the command left."""
         number = next(self._numbers)
         place = Place(
             self._root / str(number),
@@ -71,7 +72,7 @@ class Scratch:
         try:
             yield place
         finally:
-            _clear(place)
+            self._broom.take(broom.Litter(place.directory, (place.inputs, place.result)))
 
     def environment(self, task: Task, place: Place) -> dict[str, str]:
         """Compose what the command sees: nothing of this process but its PATH and language."""
@@ -88,30 +89,10 @@ class Scratch:
 
     def close(self) -> None:
         """Remove the folder."""
-        remove(self._root)
+        self._broom.close()
+        broom.remove(self._root)
 
 
 def folder(boot: UUID) -> pathlib.Path:
     """Name the folder under which everything of a boot stands."""
     return pathlib.Path(tempfile.gettempdir()) / f"workron-{boot.hex}"
-
-
-def remove(path: pathlib.Path) -> None:
-    """Remove a tree, also where the command took the right to do so from its folders."""
-    with contextlib.suppress(OSError):
-        shutil.rmtree(path)
-        return
-    for directory, _, _ in os.walk(path):
-        with contextlib.suppress(OSError):
-            pathlib.Path(directory).chmod(0o700)
-    shutil.rmtree(path, ignore_errors=True)
-
-
-def _clear(place: Place) -> None:
-    for path in (place.inputs, place.result):
-        with contextlib.suppress(OSError):
-            path.unlink()
-    try:
-        place.directory.rmdir()
-    except OSError:
-        remove(place.directory)

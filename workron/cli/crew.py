@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from workron.cli import system
 from workron.cli.gentle import GentleExecutor
+from workron.store import connect
 from workron.store.protocol import Registration
 from workron_worker import identity
 from workron_worker.local_executor import LocalExecutor
@@ -27,6 +28,20 @@ if TYPE_CHECKING:
 
 _GRACE: Final = timedelta(seconds=3)
 """Between TERM and KILL."""
+
+
+_WHILE_A_FILE_IS_WRITTEN: Final = timedelta(minutes=1)
+"""A large submission of another process holds a SQLite file for seconds, in which nobody can beat;
+who dies here is known to be dead without a lease."""
+_ALWAYS: Final = timedelta(days=365)
+"""Nobody else can ever have what is claimed in memory."""
+
+
+def lease_of(url: str) -> float | None:
+    """Say how long claims outlive the last beat of a worker here; None: as the pool has it."""
+    if connect.is_memory(url):
+        return _ALWAYS.total_seconds()
+    return _WHILE_A_FILE_IS_WRITTEN.total_seconds() if connect.is_file(url) else None
 
 
 class Crew:
@@ -61,7 +76,8 @@ class Crew:
     async def hire(self, pools: Iterable[tuple[str, str]]) -> None:
         """Make an agent for each pool, given by namespace and name."""
         for namespace, name in pools:
-            token = await self._store.ensure_pool(namespace, name)
+            lease = lease_of(self._store.url)
+            token = await self._store.ensure_pool(namespace, name, lease_seconds=lease)
             slots = self._around.slots.count
             registration = Registration(token, identity.own_name(), self._boot, slots)
             self._agents.append(Agent(self._around, registration))

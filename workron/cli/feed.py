@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from workron.scheduling.span import Span
     from workron.store.protocol import JobRow, ReaderDoor, RootRow
 
-_SHORTEST_PAUSE_SECONDS: Final = 0.1
+_SHORTEST_PAUSE_SECONDS: Final = 0.25
+"""Nobody reads faster, and the terminal is drawn no more often."""
 _SHARE: Final = 10
 """At most one part in so many of the time is spent with looking."""
 

@@ -1,4 +1,4 @@
-"""Opens the files that a command was given and has them read as manifests."""
+"""Opens the files that a command was given and has them read, as manifests or as what to submit."""
 
 from __future__ import annotations
 
@@ -7,17 +7,26 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from workron.cli import collector, system
 from workron.core import errors
 from workron.core.manifest import read
+from workron.scheduling import submit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import BinaryIO
 
     from workron.core.manifest.read import Manifest
+    from workron.scheduling.submit import Request
 
 _STDIN: Final = "-"
 _MOST_BYTES: Final = 64 * 1024 * 1024
+
+
+def request(paths: Sequence[str], namespace: str | None = None) -> Request:
+    """Read all of them, and plan what they ask for."""
+    with collector.resting():
+        return submit.plan(manifests(paths, namespace), system.RNG)
 
 
 def manifests(paths: Sequence[str], namespace: str | None = None) -> list[Manifest]:

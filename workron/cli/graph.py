@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from workron.cli import files, options, reference, system
+from workron.cli import collector, files, options, reference, system
 from workron.cli.opening import carry_out, opened
 from workron.core import drawing, errors
 from workron.core.model.job import Job, JobSpec
@@ -64,8 +64,9 @@ def _is_there(path: str) -> bool:
 
 
 def _from_file(path: str) -> Sequence[Sequence[drawing.Box]]:
-    manifests = files.manifests([path])
-    submit.plan(manifests, system.RNG)
+    with collector.resting():
+        manifests = files.manifests([path])
+        submit.plan(manifests, system.RNG)
     resources = [manifest.resource for manifest in manifests]
     jobs = [one for one in resources if isinstance(one, Job)]
     flows = [one for one in resources if isinstance(one, Workflow)]

@@ -94,7 +94,7 @@ def run(
         console=Console(stderr=output is Format.JSON, highlight=False),
         is_json=output is Format.JSON,
     )
-    request = submit.plan(files.manifests(paths, namespace), system.RNG)
+    request = files.request(paths, namespace)
     if not request.plans:
         raise errors.InputError("there is no Job and no Workflow in these files: nothing to run")
     raise typer.Exit(carry_out(_run(request, settings)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from workron.cli import files, options, system
+from workron.cli import files, options
 from workron.cli.opening import carry_out, opened
 from workron.core import errors
 from workron.scheduling import submit as scheduling
@@ -38,13 +38,13 @@ def submit(
     is acknowledged as it is.
     """
     url = options.lasting(store)
-    request = scheduling.plan(files.manifests(paths, namespace), system.RNG)
+    request = files.request(paths, namespace)
     if not request.plans and not request.pools:
         raise errors.InputError("there is nothing in these files to submit")
     for one in carry_out(_submit(url, request)):
         typer.echo(f"{one.identity.kind.lower()}/{one.identity.name} {_WORDS[one.effect]}")
     for _, name in sorted(request.pools):
-        typer.echo(f"workerpool/{name} noted: its pods are made in a cluster only")
+        typer.echo(f"workerpool/{name} left alone: its pods are made in a cluster only")
 
 
 async def _submit(url: str, request: Request) -> Sequence[Submission]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from workron.cli import files, options, system
+from workron.cli import files, options
 from workron.cli.opening import carry_out, opened
 from workron.core.plan import Kind
 from workron.scheduling import submit
@@ -12,7 +12,7 @@ from workron.scheduling import submit
 
 def validate(paths: options.Files, namespace: options.FileNamespace = None) -> None:
     """Check files as a submission would, and say what is in them."""
-    request = submit.plan(files.manifests(paths, namespace), system.RNG)
+    request = files.request(paths, namespace)
     carry_out(_try(request))
     for plan in request.plans:
         commands = sum(node.kind is Kind.JOB for node in plan.nodes)

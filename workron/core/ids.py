@@ -26,8 +26,7 @@ _RANDOM_BITS: Final = 22
 def mint_base(now: datetime, rng: Rng) -> JobId:
     """Draw the first id of a submission: 41 bits of milliseconds, then chance.
 
-    Two submissions of one millisecond may overlap; the primary key finds it, and the later one
-    draws again.
+    Two submissions of one millisecond may overlap; a store finds it and gives the later one others.
     """
     milliseconds = int((now - _EPOCH).total_seconds() * 1000)
     return JobId(milliseconds << _RANDOM_BITS | rng.getrandbits(_RANDOM_BITS))

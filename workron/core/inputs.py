@@ -17,4 +17,8 @@ def fit(text: str | None) -> tuple[Mapping[str, Any] | None, bool]:
         return None, False
     if len(text.encode()) > MOST_BYTES:
         return None, True
-    return json.loads(text), False
+    try:
+        return json.loads(text), False
+    except (RecursionError, ValueError):
+        # Results stand one level deeper here than where they were read; too deep is too large.
+        return None, True

@@ -49,6 +49,7 @@ class Maintainer:
         self._next_round = clock.monotonic()
         self._is_elected = False
         self._rounds = 0
+        self._audited = 0
 
     async def run(self, wait_for_work: Callable[[float], Awaitable[None]]) -> None:
         """Maintain for ever; a store that does not answer is asked again."""
@@ -101,6 +102,7 @@ class Maintainer:
 
     async def _audit(self) -> None:
         if self._rounds % _AUDIT_EVERY == 0:
-            missed = await self._door.audit(_BATCH)
-            if missed:
-                _log.error("jobs wait though their upstreams have ended", count=missed)
+            audited = await self._door.audit(_BATCH, after=self._audited)
+            self._audited = audited.last
+            if audited.missed:
+                _log.error("jobs wait though their upstreams have ended", count=audited.missed)

@@ -23,27 +23,30 @@ def is_memory(url: str) -> bool:
     return url.partition(":")[0].lower() == "memory"
 
 
+def is_file(url: str) -> bool:
+    """Tell whether a store is a file of this machine."""
+    return url.partition(":")[0].lower() == "sqlite"
+
+
 async def connect(url: str, *, clock: Clock, rng: Rng, may_create: bool = True) -> Store:
     """Open a store; one in a file is made when it is not there, unless it may not be."""
+    scheme = _scheme(url)
     # Imported on use: each dialect brings a library that the other one never needs.
-    from workron.store import sqlite
-
-    scheme = parse.urlsplit(url).scheme
-    if is_memory(url):
-        return await sqlite.open_sqlite(None, clock=clock, rng=rng)
-    if scheme == "sqlite":
-        path = _path(url) if may_create else _existing(_path(url))
-        return await sqlite.open_sqlite(path, clock=clock, rng=rng)
     if scheme in _POSTGRES:
         from workron.store import postgres
 
         return await postgres.open_postgres(url, rng=rng)
-    raise errors.InputError(f"cannot tell what store {url!r} is: {_FORMS}")
+    from workron.store import sqlite
+
+    path = _path(url) if scheme == "sqlite" else None
+    if path is not None and not may_create:
+        _refuse_absent(path)
+    return await sqlite.open_sqlite(path, clock=clock, rng=rng)
 
 
 async def migrate(url: str, *, clock: Clock, rng: Rng) -> list[str]:
     """Bring a store to this program's schema, and answer what that took."""
-    if parse.urlsplit(url).scheme in _POSTGRES:
+    if _scheme(url) in _POSTGRES:
         from workron.store import postgres
 
         return await postgres.migrate(url)
@@ -52,15 +55,43 @@ async def migrate(url: str, *, clock: Clock, rng: Rng) -> list[str]:
     return []
 
 
+def _scheme(url: str) -> str:
+    """Give the scheme of a store's URL; InputError if it is the URL of none."""
+    try:
+        scheme = parse.urlsplit(url).scheme
+    except ValueError as cause:
+        raise errors.InputError(f"{_shown(url)!r} is no URL: {cause}: {_FORMS}") from None
+    if scheme == "memory" and url != "memory:":
+        raise errors.InputError(
+            f"{url!r}: a store in memory has no name, so nothing may follow `memory:`; {_FORMS}"
+        )
+    if scheme not in {"memory", "sqlite", *_POSTGRES}:
+        raise errors.InputError(f"cannot tell what store {_shown(url)!r} is: {_FORMS}")
+    return scheme
+
+
+def _shown(url: str) -> str:
+    from workron.store.postgres import faults
+
+    return faults.shown(url)
+
+
 def _path(url: str) -> str:
-    path = url.removeprefix("sqlite://")
-    if not path.startswith("/") or path == "/":
-        raise errors.InputError(f"{url!r} names no file: {_FORMS}")
     # Three slashes are a path from here, four one from the root, as elsewhere.
-    return parse.unquote(path[1:])
+    prefix, _, path = url.partition("///")
+    if prefix.lower() != "sqlite:" or not path:
+        raise errors.InputError(f"{url!r} names no file: {_FORMS}")
+    if "?" in path:
+        raise errors.InputError(
+            f"{url!r}: a SQLite store has no parameters; leave out what follows the `?`, or write"
+            " it %3F if it belongs to the file's name"
+        )
+    path = parse.unquote(path)
+    if "\0" in path:
+        raise errors.InputError(f"{url!r}: the name of a file cannot hold a NUL; leave it out")
+    return path
 
 
-def _existing(path: str) -> str:
+def _refuse_absent(path: str) -> None:
     if not Path(path).exists():
         raise errors.InputError(f"{path} is not there; `workron run` or `workron submit` makes it")
-    return path

@@ -1,8 +1,10 @@
 """What every store does, said once: a small protocol for each kind of caller, and their rows.
 
-Each method is one verb, one SQL file of the same name in each dialect, and one transaction. A
-verb may be repeated when its answer was lost: the second call finds what the first did. Times are
-the store's own. Raised errors are those under `errors.StoreError`.
+Each method is one verb, with an SQL file of its name in each dialect (a submission has parts), and
+one transaction; what touches a whole root goes in bounded steps, each a transaction. A verb may
+be repeated when its answer was lost: the second call finds what the first did. Times are the
+store's own. Raised errors are those under `errors.StoreError`, and of a submission those under
+`errors.InputError`.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from workron.store.record import (
     Answer,
     Attempt,
+    Audited,
     Beat,
     Blocker,
     Claimed,
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Attempt",
+    "Audited",
     "Beat",
     "Blocker",
     "Claimed",
@@ -96,17 +100,21 @@ class WorkerDoor(Protocol):
     ) -> Completed:
         """Report ends and claim anew in one round trip; downstreams are decremented with it.
 
-        One bad end never fails the others: it ends Failed, and the rest is accepted.
+        One bad end never fails the others: it ends Failed, and the rest is accepted. So does one
+        with a result over 64 KiB or an output over 1 MiB; of a message, 4,096 characters are kept.
         """
 
     async def release(self, key: SessionKey, rights: Sequence[Right]) -> Sequence[Answer]:
         """Hand claims back; no counter moves."""
 
     async def append_output(self, key: SessionKey, right: Right, chunk: int, data: bytes) -> Answer:
-        """Store a piece of a running job's output. The same chunk again is ALREADY."""
+        """Store a piece of a running job's output. The same chunk again is ALREADY.
+
+        Chunks are counted from 0, and have at most 1 MiB.
+        """
 
     async def leave(self, key: SessionKey) -> None:
-        """Forget a worker that holds nothing; what it still holds is released."""
+        """Forget a worker; what it still holds is released."""
 
 
 class SubmitDoor(Protocol):
@@ -135,8 +143,13 @@ class SubmitDoor(Protocol):
     async def resume(self, root: JobId) -> bool:
         """Undo `hold`, or a submission as suspended."""
 
-    async def ensure_pool(self, namespace: str, name: str) -> str:
-        """Make the pool if it is new, and answer a token that admits workers to it."""
+    async def ensure_pool(
+        self, namespace: str, name: str, *, lease_seconds: float | None = None
+    ) -> str:
+        """Make the pool if it is new, and answer a token that admits workers to it.
+
+        `lease_seconds` is for workers that register from now on; None leaves what there is.
+        """
 
 
 class MaintainerDoor(Protocol):
@@ -179,8 +192,8 @@ class MaintainerDoor(Protocol):
     async def expire(self, limit: int) -> int:
         """End jobs whose deadline has passed; mark those that run."""
 
-    async def audit(self, limit: int) -> int:
-        """Count jobs that wait though all their upstreams have ended; it must be 0."""
+    async def audit(self, limit: int, *, after: int = 0) -> Audited:
+        """Look at so many waiting jobs behind an id: none may wait for what has ended."""
 
 
 class ReaderDoor(Protocol):

@@ -197,6 +197,16 @@ class Reaped:
 
 
 @dataclass(frozen=True, slots=True)
+class Audited:
+    """What one look at waiting jobs has found."""
+
+    missed: int
+    """How many wait though all their upstreams have ended; it must be 0."""
+    last: int
+    """Where to go on; 0: there were no more, so from the beginning."""
+
+
+@dataclass(frozen=True, slots=True)
 class RootRow:
     """A root as it was submitted."""
 

@@ -138,14 +138,14 @@ class PostgresGround:
 def copied_database(admin_dsn: str, template: str) -> Iterator[str]:
     """Copy a database, give the DSN of the copy, and drop it in the end."""
     name = f"workron_behaviour_{secrets.token_hex(6)}"
-    _run(admin_dsn, f"CREATE DATABASE {name} TEMPLATE {template}")
+    run_statement(admin_dsn, f"CREATE DATABASE {name} TEMPLATE {template}")
     try:
         yield parse.urlsplit(admin_dsn)._replace(path=f"/{name}").geturl()
     finally:
-        _run(admin_dsn, f"DROP DATABASE {name} WITH (FORCE)")
+        run_statement(admin_dsn, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def _run(dsn: str, statement: str) -> None:
+def run_statement(dsn: str, statement: str) -> None:
     async def work() -> None:
         connection = await asyncpg.connect(dsn)
         try:

@@ -33,6 +33,17 @@ async def test_job_goes_on_when_its_deadline_lies_ahead(harness: Harness, worker
     assert await harness.stand(root) == "Succeeded"
 
 
+async def test_deadline_goes_with_the_end_of_its_job(harness: Harness, worker: Worker) -> None:
+    a, b, c = (task(*needs, deadline_seconds=60) for needs in ((), ("a",), ("b",)))
+    await harness.submit(plans.dag(a=a, b=b, c=c))
+    cancelled = await harness.submit(plans.job(deadline_seconds=60))
+    await harness.store.cancel(cancelled)
+    await worker.run_all({"b": Outcome.FAILED})
+    await harness.settle()
+    await harness.advance(MINUTE * 2)
+    assert await harness.store.expire(10) == 0
+
+
 async def test_waiting_job_fails_when_its_deadline_has_passed(
     harness: Harness, worker: Worker
 ) -> None:

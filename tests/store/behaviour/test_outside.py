@@ -162,6 +162,30 @@ async def test_cycle_through_a_workflow_is_refused(harness: Harness) -> None:
         await harness.store.submit([back])
 
 
+async def test_cycle_is_found_soon_however_many_ways_lead_round(harness: Harness) -> None:
+    layers = 30
+    await harness.submit(plans.job("0", outside=[plans.outside("last")]))
+    for layer in range(1, layers):
+        outside = [plans.outside(f"{layer - 1}"), plans.outside(f"beside {layer - 1}")]
+        await harness.submit(
+            plans.job(f"{layer}", outside=outside), plans.job(f"beside {layer}", outside=outside)
+        )
+    with pytest.raises(errors.GraphError) as refusal:
+        await harness.store.submit([_down(f"{layers - 1}", name="last")])
+    assert str(refusal.value).count(" -> ") == layers + 1
+    assert "take one of these waits out" in str(refusal.value)
+
+
+async def test_what_has_ended_closes_no_cycle(harness: Harness, worker: Worker) -> None:
+    await harness.submit(_down("up", name="middle"))
+    ended = await harness.submit(_down("middle", name="ended"))
+    await harness.store.cancel(ended)
+    finished = plans.outside("ended", Condition.FINISHED)
+    root = await harness.submit(plans.job("up", outside=[finished]))
+    await worker.run_all()
+    assert await harness.stand(root) == "Succeeded"
+
+
 async def test_everything_else_goes_on_when_a_cycle_was_refused(
     harness: Harness, worker: Worker
 ) -> None:

@@ -139,6 +139,31 @@ async def test_blockers_are_listed_unfinished_first(harness: Harness, worker: Wo
     ]
 
 
+async def test_group_that_blocks_runs_once_one_of_its_members_has_run(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.dag(a=task(count=2), b=task("a"), c=task()))
+    down = await harness.submit(
+        plans.job("down", outside=[plans.outside("flow", kind=Kind.WORKFLOW)])
+    )
+
+    async def seen() -> list[State | None]:
+        (array,) = await harness.store.blockers(JobId(root + 4))
+        (flow,) = await harness.store.blockers(down)
+        return [array.state, flow.state]
+
+    assert await seen() == [State.WAITING, State.WAITING]
+    claimed = await worker.claim(3)
+    (alone,) = [one for one in claimed if one.name == "c"]
+    elements = [one for one in claimed if one.name == "a"]
+    await worker.release(*elements)
+    assert await seen() == [State.WAITING, State.RUNNING]
+    await worker.end(alone)
+    assert await seen() == [State.WAITING, State.RUNNING]
+    await worker.claim_one()
+    assert await seen() == [State.RUNNING, State.RUNNING]
+
+
 async def test_name_that_is_not_there_yet_is_a_blocker(harness: Harness) -> None:
     root = await harness.submit(plans.job("down", outside=[plans.outside("up")]))
     (blocker,) = await harness.store.blockers(root)
@@ -209,3 +234,15 @@ async def test_queue_counts_ready_jobs_by_pool(harness: Harness) -> None:
 
 async def test_wait_for_work_returns_when_there_is_none(harness: Harness) -> None:
     await harness.store.wait_for_work(0.01)
+
+
+async def test_audit_walks_over_all_that_waits_and_then_begins_anew(harness: Harness) -> None:
+    root = await harness.submit(plans.dag(a=task(), b=task("a"), c=task("a"), d=task("a")))
+    rows = await harness.rows(root)
+    waiting = sorted(rows[name].job for name in ("flow", "b", "c", "d"))
+    lasts = [0]
+    for _ in range(3):
+        audited = await harness.store.audit(2, after=lasts[-1])
+        assert audited.missed == 0
+        lasts.append(audited.last)
+    assert lasts == [0, waiting[1], waiting[3], 0]

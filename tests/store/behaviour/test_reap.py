@@ -7,7 +7,7 @@ from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import MANY, Worker
 from workron.core import errors
-from workron.core.states import Reason
+from workron.core.states import Reason, State
 
 
 async def test_look_shows_each_worker_and_its_counter(harness: Harness, worker: Worker) -> None:
@@ -100,6 +100,15 @@ async def test_job_fails_when_it_was_lost_too_often(harness: Harness) -> None:
     assert (row.state, row.reason, row.losses) == ("Failed", Reason.WORKER_LOST, 3)
 
 
+async def test_cancelled_job_says_nothing_of_lost_workers(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.job(max_losses=0))
+    await worker.claim_one()
+    await harness.store.cancel(root)
+    await harness.reap(worker)
+    row = await harness.row(root)
+    assert (row.state, row.message, row.losses) == (State.CANCELLED, None, 1)
+
+
 async def test_downstream_is_skipped_when_the_worker_was_lost_too_often(
     harness: Harness, worker: Worker
 ) -> None:
@@ -162,6 +171,25 @@ async def test_busy_worker_gets_nothing_while_a_job_is_to_be_tried_alone(
     assert not await busy.claim(MANY)
     await busy.end(held)
     assert [one.name for one in await busy.claim(MANY)] == ["work"]
+
+
+async def test_busier_workers_go_on_while_a_job_is_to_be_tried_alone(
+    harness: Harness, worker: Worker
+) -> None:
+    await harness.submit(plans.array(6, "busy"))
+    one, two, three = [await harness.worker(name) for name in ("one", "two", "three")]
+    for busy, count in ((one, 2), (two, 1), (three, 3)):
+        assert len(await busy.claim(count)) == count
+    await harness.submit(plans.array(2, "fallen"))
+    await worker.claim(2)
+    await harness.reap(worker)
+    await harness.submit(plans.array(4, "next"))
+    # Two are to be tried alone: the two that hold least make room for them.
+    assert [len(await busy.claim(2)) for busy in (one, two, three)] == [0, 0, 2]
+    fallen = await (await harness.worker("idle")).claim(MANY)
+    assert [claimed.root for claimed in fallen] == ["fallen"]
+    # Now it is one.
+    assert [len(await busy.claim(1)) for busy in (two, one, three)] == [0, 1, 1]
 
 
 async def test_others_are_claimed_again_when_nothing_is_to_be_tried_alone(

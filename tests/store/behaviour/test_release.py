@@ -48,6 +48,16 @@ async def test_release_is_stale_when_the_claim_was_never_made(worker: Worker) ->
     assert list(answers) == [Answer.STALE, Answer.STALE]
 
 
+async def test_release_is_known_by_its_claim_whoever_repeats_it(
+    harness: Harness, worker: Worker
+) -> None:
+    await harness.submit(plans.job())
+    claimed = await worker.claim_one()
+    await worker.release(claimed)
+    other = await harness.worker("other")
+    assert list(await other.release(claimed)) == [Answer.ALREADY]
+
+
 async def test_release_is_stale_when_the_claim_is_anothers(
     harness: Harness, worker: Worker
 ) -> None:

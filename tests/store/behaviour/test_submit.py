@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -269,3 +270,16 @@ async def test_odd_text_is_given_back_or_refused_whole(harness: Harness, text: s
         return
     (row,) = await harness.store.roots()
     assert (row.root, row.metadata) == (root, {"labels": {"text": text}})
+
+
+@pytest.mark.parametrize("item", ["a\0b", {"a": "\ud800"}, float("nan")], ids=ascii)
+async def test_nothing_is_stored_of_a_call_with_an_item_that_cannot_be_kept(
+    harness: Harness, worker: Worker, item: Any
+) -> None:
+    bad = plans.dag("bad", a=task(items=["good", item]))
+    with pytest.raises(errors.StoreDataError, match="a value that is to be stored"):
+        await harness.store.submit([plans.job("good"), bad])
+    assert not await harness.store.roots()
+    root = await harness.submit(plans.job("good"))
+    await worker.run_all()
+    assert await harness.stand(root) == "Succeeded"

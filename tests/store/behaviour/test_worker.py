@@ -14,7 +14,7 @@ from workron.store.protocol import Answer, Registration
 
 async def test_token_is_refused_when_it_is_not_the_pools(harness: Harness) -> None:
     await harness.token()
-    with pytest.raises(errors.StoreError):
+    with pytest.raises(errors.SessionError, match="ask for a new one"):
         await harness.store.register(Registration("guess", "worker", mint_boot(), 1))
     assert not await harness.store.look()
 
@@ -46,6 +46,15 @@ async def test_token_of_one_pool_opens_no_other(harness: Harness, worker: Worker
 
 async def test_session_tells_the_lease_of_its_pool(worker: Worker) -> None:
     assert worker.session.lease_seconds == 10
+
+
+async def test_lease_of_a_pool_is_for_those_who_register_after_it_was_set(
+    harness: Harness, worker: Worker
+) -> None:
+    await harness.store.ensure_pool(plans.NAMESPACE, "default", lease_seconds=60)
+    await harness.store.ensure_pool(plans.NAMESPACE, "default")
+    later = await harness.worker("later")
+    assert (worker.session.lease_seconds, later.session.lease_seconds) == (10, 60)
 
 
 async def test_draining_worker_ends_what_it_has_and_claims_no_more(

@@ -17,7 +17,9 @@ from workron.store.protocol import Answer, Claimed, End, Mark, Outcome
 class Oracle:
     """All jobs, and what each verb does to them."""
 
-    def __init__(self) -> None:
+    def __init__(self, crews: Sequence[Crew]) -> None:
+        self.crews = crews
+        """Those that are there, in the order in which they came."""
         self.now = datetime.min.replace(tzinfo=UTC)
         self.jobs: dict[JobId, Job] = {}
         self.roots: list[Root] = []
@@ -118,9 +120,24 @@ class Oracle:
         ready.sort(key=lambda job: (-job.root.plan.priority, job.id))
         alone = [job for job in ready if job.is_alone]
         held = self.held(crew)
-        if crew.is_draining or any(job.is_alone for job in held) or (alone and held):
+        if crew.is_draining or any(job.is_alone for job in held):
             return []
-        return alone[: min(count, 1)] if alone else ready[:count]
+        if alone and not held:
+            return alone[: min(count, 1)]
+        if alone and self._makes_room(crew, len(alone)):
+            return []
+        return [job for job in ready if not job.is_alone][:count]
+
+    def _makes_room(self, crew: Crew, wanted: int) -> bool:
+        """Whether it is among those that hold least, as many as wait to be tried alone."""
+        able = [
+            one
+            for one in self.crews
+            if one.pool == crew.pool and not one.is_draining
+            if not any(job.is_alone for job in self.held(one))
+        ]
+        able.sort(key=lambda one: len(self.held(one)))
+        return crew in able[:wanted]
 
     def take(self, crew: Crew, claimed: Claimed) -> None:
         job = self.jobs[claimed.job]

@@ -45,8 +45,8 @@ class Walk:
     def __init__(self, make_ground: Callable[[], Ground]) -> None:
         self._loop = asyncio.new_event_loop()
         self.chance = Random(0)
-        self.oracle = Oracle()
         self.hands: list[Hand] = []
+        self.oracle = Oracle(self.hands)
         self.gone: list[Hand] = []
         self.plans: list[Plan] = []
         self.unfinished: list[Root] = []
@@ -118,7 +118,7 @@ class Walk:
             if all(row.finished_at is not None for row in rows):
                 self.unfinished.remove(root)
         if self.is_settled:
-            assert await self.store.audit(10) == 0
+            assert (await self.store.audit(10)).missed == 0
 
 
 async def _open(ground: Ground) -> Harness:

@@ -2,19 +2,27 @@
 
 `python -m tests.store.postgres.golden`, from the top of the repository, writes
 `golden_schema.txt` anew from an embedded server; the test beside it compares. Function bodies are
-not part of it: they are files already, and are installed again whenever they change.
+not part of it: they are files already, and are installed again whenever they change. The number
+that says so, in the package's `functions.txt`, is raised by the same command.
 """
 
 import asyncio
 import pathlib
+import re
 from itertools import groupby
 
 import asyncpg
 
 from tests import postgres_server
 from workron.store import postgres
+from workron.store.postgres import functions, statements
 
 FILE = pathlib.Path(__file__).with_name("golden_schema.txt")
+_ROOM = pathlib.Path(postgres.__file__).parent
+FUNCTIONS = _ROOM / "functions.txt"
+
+_EDITION = re.compile(r"^(\d+) ([0-9a-f]{64})$", re.MULTILINE)
+_CALL = re.compile(r"\bworkron\.(\w+)\(")
 
 _COLUMNS = """
     SELECT c.relname AS relation, a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
@@ -81,10 +89,33 @@ def _block(title: str, lines: list[str]) -> str:
     return "".join([f"{title}\n", *(f"    {line}\n" for line in lines)])
 
 
+def numbered(written: str, digest: str) -> str:
+    """Give the first line of `functions.txt`: a number above all in it, if it lacks this digest."""
+    # Two branches may have raised it, and left a conflict: what both wrote is looked at.
+    numbers = {known: int(number) for number, known in _EDITION.findall(written)}
+    return f"{numbers.get(digest) or max(numbers.values(), default=0) + 1} {digest}"
+
+
+async def called(connection: asyncpg.Connection) -> list[str]:
+    """List the signatures of the functions that the program itself calls."""
+    texts = [file.read_text() for file in _ROOM.glob("*.py")]
+    texts += [file.read_text() for file in (_ROOM / "sql").glob("*.sql") if _is_query(file)]
+    names = set(_CALL.findall("".join(texts)))
+    rows = await connection.fetch(functions.SIGNATURES)
+    return [row["signature"] for row in rows if row["name"] in names]
+
+
+def _is_query(file: pathlib.Path) -> bool:
+    return file.stem not in statements.functions()
+
+
 async def _write(dsn: str) -> None:
+    edition = numbered(FUNCTIONS.read_text(), statements.functions_digest())
+    FUNCTIONS.write_text(f"{edition}\n")
     await postgres.migrate(dsn)
     connection = await asyncpg.connect(dsn)
     FILE.write_text(await dump(connection))
+    FUNCTIONS.write_text("".join(f"{line}\n" for line in [edition, *await called(connection)]))
     await connection.close()
 
 

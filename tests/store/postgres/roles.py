@@ -47,6 +47,13 @@ async def made_in(dsn: str) -> AsyncIterator[Role]:
 
 
 @contextlib.asynccontextmanager
+async def nobody_in(dsn: str) -> AsyncIterator[Role]:
+    """Make a role in the cluster that can do what everybody can."""
+    async with _made(dsn) as (role, _):
+        yield role
+
+
+@contextlib.asynccontextmanager
 async def owner_of(dsn: str) -> AsyncIterator[Role]:
     """Make a role that owns this database, and is nobody elsewhere."""
     async with _made(dsn) as (role, admin):

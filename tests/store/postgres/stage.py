@@ -222,7 +222,7 @@ class Stage:
         """Count the jobs that will wait for ever, once all ends are passed on."""
         await self.settle()
         assert not await self.misplaced()
-        return await self.watcher.audit(MANY)
+        return (await self.watcher.audit(MANY)).missed
 
 
 def _weaken(line: str, mark: str) -> str:

@@ -2,19 +2,23 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import asyncpg
 import pytest
 
-from tests.store.postgres import roles
+from tests.store.behaviour import plans
+from tests.store.behaviour.worker import MANY, end_of, mint, mint_boot
+from tests.store.postgres import golden, roles
 from tests.store.postgres.stage import Stage
 from workron.core import errors
-from workron.store import migration, postgres
-from workron.store.postgres import schema, statements
+from workron.store import migration, postgres, protocol
+from workron.store.postgres import functions, schema, statements
 
 _HEAD = schema.known()
+_FUNCTIONS = f"functions {functions.known().number}"
+_ALL = [*(step.name for step in _HEAD), _FUNCTIONS]
 
 
 async def _open(dsn: str) -> None:
@@ -45,7 +49,7 @@ async def test_schema_is_made_once_when_ten_migrate_at_once(empty_database: str)
     for _ in range(5):
         await connection.execute("DROP SCHEMA IF EXISTS workron CASCADE")
         answers = await asyncio.gather(*(postgres.migrate(empty_database) for _ in range(10)))
-        assert sorted(answers) == [[]] * 9 + [[step.name for step in _HEAD]]
+        assert sorted(answers) == [[]] * 9 + [_ALL]
     await connection.close()
     await _open(empty_database)
 
@@ -68,6 +72,26 @@ async def test_migration_waits_for_the_one_under_way(stage: Stage) -> None:
     assert not migrating.done()
     await first.commit()
     assert await migrating == []
+
+
+async def test_migration_gives_up_when_somebody_else_keeps_the_lock(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "_LOCK_SECONDS", 0.02)
+    await stage.watcher.begin()
+    await stage.sql.execute("LOCK TABLE workron.migration IN ACCESS EXCLUSIVE MODE")
+    with pytest.raises(errors.StoreBusyError, match=r"a lock on the schema for 0\.02 s; end what"):
+        await postgres.migrate(stage.dsn)
+
+
+async def test_migration_gives_up_when_a_statement_is_not_answered_in_time(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "_STATEMENT_SECONDS", 0.05)
+    await stage.watcher.begin()
+    await stage.sql.execute("LOCK TABLE workron.migration IN ACCESS EXCLUSIVE MODE")
+    with pytest.raises(errors.StoreUnreachableError, match="tried to migrate: no answer in time"):
+        await postgres.migrate(stage.dsn)
 
 
 @_either
@@ -97,38 +121,150 @@ async def test_schema_too_new_is_refused(
         await call(fresh_database)
 
 
-async def _put_another_weigh(connection: asyncpg.Connection) -> None:
+async def _put_another_weigh(connection: asyncpg.Connection, *, ahead: int) -> None:
+    """Leave the functions of a program that is so many changes ahead of this one."""
     text = statements.functions()["weigh"].replace("'Finished' THEN 0", "'Finished' THEN 5")
     await connection.execute(text)
-    await connection.execute("UPDATE workron.meta SET value = 'other' WHERE key = 'functions'")
+    await _number(connection, ahead=ahead)
+
+
+async def _number(connection: asyncpg.Connection, *, ahead: int) -> None:
+    edition = functions.Edition(functions.known().number + ahead, "other")
+    await connection.execute(functions._RECORD, str(edition))
 
 
 _WEIGH = "SELECT workron.weigh('Finished', 'Succeeded', NULL)"
+_not_newer = pytest.mark.parametrize("ahead", [-1, 0])
 
 
+@_not_newer
 async def test_functions_are_installed_again_when_they_are_not_this_programs(
-    fresh: asyncpg.Connection, fresh_database: str
+    fresh: asyncpg.Connection, fresh_database: str, ahead: int
 ) -> None:
-    await _put_another_weigh(fresh)
+    await _put_another_weigh(fresh, ahead=ahead)
     assert await fresh.fetchval(_WEIGH) == 5
-    await postgres.migrate(fresh_database)
+    assert await postgres.migrate(fresh_database) == [_FUNCTIONS]
     assert await fresh.fetchval(_WEIGH) == 0
+
+
+@_not_newer
+async def test_functions_that_are_older_are_told_with_the_command_when_a_store_is_opened(
+    fresh: asyncpg.Connection, fresh_database: str, ahead: int
+) -> None:
+    await _number(fresh, ahead=ahead)
+    with pytest.raises(errors.SchemaError, match=r"functions in .* are older.*workron migrate"):
+        await _open(fresh_database)
+    await postgres.migrate(fresh_database)
+    await _open(fresh_database)
+
+
+@pytest.mark.parametrize("recorded", ["DELETE FROM", "UPDATE"])
+async def test_functions_without_a_number_are_older(
+    fresh: asyncpg.Connection, fresh_database: str, recorded: str
+) -> None:
+    change = "SET value = md5('')" if recorded == "UPDATE" else ""
+    await fresh.execute(f"{recorded} workron.meta {change} WHERE key = 'functions'")
+    with pytest.raises(errors.SchemaError, match="workron migrate"):
+        await _open(fresh_database)
+    assert await postgres.migrate(fresh_database) == [_FUNCTIONS]
 
 
 async def test_functions_of_a_newer_program_stay_when_an_older_one_migrates(
     fresh: asyncpg.Connection, fresh_database: str
 ) -> None:
-    await _put_another_weigh(fresh)
-    await _record(fresh, True)
-    await postgres.migrate(fresh_database)
+    await _put_another_weigh(fresh, ahead=1)
+    assert await postgres.migrate(fresh_database) == []
+    await _open(fresh_database)
     assert await fresh.fetchval(_WEIGH) == 5
+
+
+async def test_functions_of_a_newer_program_serve_an_older_one_when_they_answer_more(
+    fresh: asyncpg.Connection, fresh_database: str
+) -> None:
+    await _replace(fresh, "RETURNS TABLE (answer text, more text)", "_a uuid[], _b bigint[]")
+    await _number(fresh, ahead=9)
+    await _open(fresh_database)
+
+
+@_either
+async def test_functions_of_a_newer_program_are_refused_when_they_lack_what_this_one_calls(
+    fresh: asyncpg.Connection, fresh_database: str, call: Any
+) -> None:
+    await _replace(fresh, "RETURNS TABLE (answer text)", "_rights jsonb")
+    await _number(fresh, ahead=1)
+    lack = r"lack release\(uuid, uuid\[\], bigint\[\]\).*install a newer workron"
+    with pytest.raises(errors.SchemaError, match=lack):
+        await call(fresh_database)
+
+
+async def _replace(connection: asyncpg.Connection, result: str, parameters: str) -> None:
+    """Leave another `release` in the place of ours, for the same roles."""
+    granted = await connection.fetch(functions._GRANTEES, "release")
+    await functions._drop(connection, functions._NAMED, "release")
+    await connection.execute(
+        f"CREATE FUNCTION workron.release(_session uuid, {parameters}) {result} "
+        "LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN END'"
+    )
+    await connection.execute("REVOKE ALL ON FUNCTION workron.release FROM PUBLIC")
+    for row in granted:
+        await connection.execute(f"GRANT EXECUTE ON FUNCTION workron.release TO {row['role']}")
+
+
+@pytest.mark.parametrize(
+    ("result", "parameters"),
+    [
+        ("RETURNS void", "_claims uuid[], _fences bigint[]"),
+        ("RETURNS TABLE (answer text)", "_claims uuid[]"),
+        ("RETURNS TABLE (answer text)", "_other uuid[], _name bigint[]"),
+    ],
+)
+async def test_function_takes_the_place_of_one_with_another_signature_for_the_same_roles(
+    fresh: asyncpg.Connection, fresh_database: str, result: str, parameters: str
+) -> None:
+    async with roles.made_in(fresh_database) as role:
+        await _replace(fresh, result, parameters)
+        await _number(fresh, ahead=-1)
+        await postgres.migrate(fresh_database)
+        assert await golden.dump(fresh) == golden.FILE.read_text()
+        connection = await role.connect()
+        with pytest.raises(asyncpg.PostgresError, match="no worker has this session key"):
+            await connection.fetch("SELECT workron.release(gen_random_uuid(), '{}', '{}')")
+        await connection.close()
+
+
+async def test_open_store_goes_on_when_all_functions_are_made_anew(stage: Stage) -> None:
+    store = await postgres.open_postgres(stage.dsn, rng=random.Random())
+    token = await store.ensure_pool(plans.NAMESPACE, "default")
+    session = await store.register(protocol.Registration(token, "worker", mint_boot(), slots=MANY))
+
+    async def work(name: str) -> Sequence[protocol.Answer]:
+        await store.submit([plans.dag(name, a=plans.task(), b=plans.task("a"))])
+        [claimed] = await store.claim(session.key, mint())
+        return (await store.complete(session.key, [end_of(claimed)])).answers
+
+    assert await work("before") == [protocol.Answer.ACCEPTED]
+    await stage.sql.execute("SET search_path = workron, pg_catalog")
+    await functions._drop(stage.sql, functions._STRANGERS, [])
+    await _number(stage.sql, ahead=-1)
+    await postgres.migrate(stage.dsn)
+    assert await work("after") == [protocol.Answer.ACCEPTED]
+    await store.close()
+
+
+async def test_function_that_is_no_more_is_dropped(
+    fresh: asyncpg.Connection, fresh_database: str
+) -> None:
+    await fresh.execute("CREATE FUNCTION workron.gone() RETURNS void LANGUAGE sql AS ''")
+    await _number(fresh, ahead=-1)
+    await postgres.migrate(fresh_database)
+    assert await golden.dump(fresh) == golden.FILE.read_text()
 
 
 async def test_grants_stay_when_functions_are_installed_again(
     fresh: asyncpg.Connection, fresh_database: str
 ) -> None:
     async with roles.made_in(fresh_database) as role:
-        await _put_another_weigh(fresh)
+        await _put_another_weigh(fresh, ahead=-1)
         await postgres.migrate(fresh_database)
         connection = await role.connect()
         with pytest.raises(asyncpg.PostgresError, match="no worker has this session key"):
@@ -161,5 +297,5 @@ async def test_missing_migration_is_named_with_the_command_when_a_store_is_opene
 
 async def test_schema_is_made_by_an_owner_who_is_no_superuser(empty_database: str) -> None:
     async with roles.owner_of(empty_database) as owner:
-        assert await postgres.migrate(owner.dsn) == [step.name for step in _HEAD]
+        assert await postgres.migrate(owner.dsn) == _ALL
         await _open(owner.dsn)

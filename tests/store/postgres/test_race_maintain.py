@@ -1,8 +1,12 @@
 """Two maintainers at once, and a maintainer that meets workers: promote, settle, wide rows."""
 
+import asyncio
+
+import asyncpg
+
 from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
-from tests.store.behaviour.worker import MANY, mint_boot
+from tests.store.behaviour.worker import MANY, end_of, mint_boot
 from tests.store.postgres.stage import Stage
 from workron.core.ids import JobId
 
@@ -48,6 +52,38 @@ async def test_job_is_retried_once_when_its_retry_is_reported_twice_at_once(
     assert await retrying == "already"
     assert await stage.stands(root) == {"job": "Waiting/Backoff"}
     assert not await stage.misplaced()
+
+
+async def _complete_and_expire_at_once(stage: Stage) -> list[object]:
+    """End two jobs, held up at the second, while the deadline of the first passes."""
+    root = await stage.submit(plans.array(2, deadline_seconds=0))
+    worker, expirer, holder = await stage.worker(), await stage.actor(), await stage.actor()
+    claimed = await worker.claim(2)
+    await holder.begin()
+    await holder.connection.execute(
+        "SELECT 1 FROM workron.running WHERE job = $1 FOR UPDATE", root + 3
+    )
+    ends = [end_of(one) for one in claimed]
+    racing = [
+        await stage.start(worker, worker.store.complete(worker.session.key, ends)),
+        await stage.start(expirer, expirer.expire(MANY)),
+    ]
+    await holder.commit()
+    return await asyncio.gather(*racing, return_exceptions=True)
+
+
+async def test_deadline_of_an_ended_job_is_left_to_an_expiry_that_holds_it(stage: Stage) -> None:
+    completed, expired = await _complete_and_expire_at_once(stage)
+    assert not isinstance(completed, BaseException)
+    assert expired == 2
+    assert await stage.sql.fetchval("SELECT count(*) FROM workron.deadline") == 0
+    assert not await stage.misplaced()
+
+
+async def test_complete_and_expire_deadlock_when_deadlines_are_waited_for(stage: Stage) -> None:
+    await stage.without("deadline")
+    answers = await _complete_and_expire_at_once(stage)
+    assert [isinstance(one, asyncpg.DeadlockDetectedError) for one in answers].count(True) == 1
 
 
 async def _two_that_wait_for_one_cancelled(stage: Stage) -> JobId:

@@ -1,5 +1,8 @@
 """What a role can do that `grant_worker` was called for: a worker's verbs, and nothing else."""
 
+import json
+import re
+
 import asyncpg
 import pytest
 
@@ -9,10 +12,12 @@ from tests.store.postgres import roles
 from tests.store.postgres.roles import Role
 from tests.store.postgres.stage import Stage
 from workron.core import errors
+from workron.store import postgres
 from workron.store.protocol import Answer, WorkerDoor
 
 _VERBS = {name for name in vars(WorkerDoor) if not name.startswith("_")}
 
+_MAY_ENTER = "SELECT has_schema_privilege($1, 'workron', 'USAGE')"
 _RELATIONS = """
     SELECT format('%I.%I', n.nspname, c.relname) AS name, c.relkind::text AS kind,
            (SELECT quote_ident(a.attname) FROM pg_attribute a
@@ -86,6 +91,42 @@ async def test_role_runs_a_job_from_its_claim_to_its_end(stage: Stage, role: Rol
     assert set((await stage.stands(root)).values()) == {"Succeeded"}
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ({"outcome": "Held"}, "Succeeded, Failed or Retry"),
+        ({"outcome": "Cancelled"}, "Succeeded, Failed or Retry"),
+        ({"outcome": None}, "Succeeded, Failed or Retry"),
+        ({"outcome": "Failed", "reason": "Nonsense"}, "the reason is one by which"),
+        ({"outcome": "Failed", "reason": "NotNeeded"}, "the reason is one by which"),
+        ({"outcome": "Retry", "reason": "Backoff"}, "the reason is one by which"),
+        ({"outcome": "Failed", "reason": None}, "done_check"),
+        ({"result": "no JSON"}, "invalid input syntax for type json"),
+        ({"result": '"\\u0000"'}, "unsupported Unicode escape"),
+        ({"result": "1" * 65_537}, "at most 65536 bytes"),
+        ({"message": "x" * 5000, "outcome": "Held"}, "Succeeded, Failed or Retry"),
+    ],
+    ids=str,
+)
+async def test_role_can_store_no_end_that_readers_would_not_understand(
+    stage: Stage, role: Role, wrong: dict[str, str | None], right: str
+) -> None:
+    root = await stage.submit(plans.job())
+    async with role.door() as door:
+        key = (await roles.register(door, stage.token)).key
+        (claimed,) = await door.claim(key, mint())
+    claim, fence = claimed.right
+    end = {"job": claimed.job, "claim": str(claim), "fence": fence, "outcome": "Succeeded"}
+    connection = await role.connect()
+    with pytest.raises(asyncpg.PostgresError, match=right):
+        await connection.fetch(
+            "SELECT * FROM workron.complete($1, $2, ARRAY[''::bytea], '{}')",
+            *(key, json.dumps([end | {"delay": 1} | wrong])),
+        )
+    await connection.close()
+    assert await stage.stands(root) == {"job": "Running"}
+
+
 async def test_role_can_do_nothing_with_any_relation(stage: Stage, role: Role) -> None:
     rows = await stage.sql.fetch(_RELATIONS)
     assert len(rows) > 20
@@ -121,6 +162,46 @@ async def test_role_without_the_grant_can_call_no_verb(stage: Stage, role: Role)
     async with role.door() as door:
         with pytest.raises(errors.StoreError, match="permission denied"):
             await roles.register(door, stage.token)
+
+
+async def test_grant_by_one_who_cannot_do_all_of_it_is_refused_with_what_a_superuser_must_run(
+    empty_database: str,
+) -> None:
+    async with roles.owner_of(empty_database) as owner, roles.nobody_in(empty_database) as role:
+        await postgres.migrate(owner.dsn)
+        own = await owner.connect()
+        grant = f"SELECT workron.grant_worker('{role.name}')"
+        with pytest.raises(asyncpg.InsufficientPrivilegeError, match=owner.name) as refusal:
+            await own.execute(grant)
+        assert not await own.fetchval(_MAY_ENTER, role.name)
+        left = re.findall(r"REVOKE [^;]*;", str(refusal.value.hint))
+        assert [one.split()[1] for one in left] == ["EXECUTE"] * 3
+        admin = await asyncpg.connect(empty_database)
+        await admin.execute("".join(left))
+        await admin.close()
+        await own.execute(grant)
+        assert await own.fetchval(_MAY_ENTER, role.name)
+        await own.close()
+        connection = await role.connect()
+        assert await roles.allowed(connection, _ELSEWHERE) == []
+        await connection.close()
+
+
+async def test_grant_by_one_who_does_not_own_the_database_names_that_too(
+    empty_database: str,
+) -> None:
+    async with roles.nobody_in(empty_database) as other, roles.nobody_in(empty_database) as role:
+        admin = await asyncpg.connect(empty_database)
+        await admin.execute(f"""
+            DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO {other.name}',
+                                       current_database()); END $$""")
+        await postgres.migrate(other.dsn)
+        own = await other.connect()
+        with pytest.raises(asyncpg.InsufficientPrivilegeError) as refusal:
+            await own.execute(f"SELECT workron.grant_worker('{role.name}')")
+        assert "REVOKE TEMPORARY ON DATABASE" in str(refusal.value.hint)
+        await own.close()
+        await admin.close()
 
 
 async def test_functions_that_act_for_their_owner_are_the_verbs_alone(stage: Stage) -> None:

@@ -5,8 +5,9 @@ import pathlib
 import re
 
 import asyncpg
+import pytest
 
-from workron.core import states, verdict
+from workron.core import inputs, states, verdict
 from workron.core.states import State
 from workron.core.verdict import Condition
 from workron.store.postgres import statements
@@ -53,6 +54,33 @@ async def test_checks_of_the_tables_name_the_states_of_the_core(fresh_database: 
     )
     await connection.close()
     assert set(re.findall(r"'(\w+)'", check)) == set(states.ENDS)
+
+
+@pytest.mark.parametrize(
+    ("table", "check", "state"),
+    [
+        ("done", "a failure has its reason", State.FAILED),
+        ("done", "a skip has its reason", State.SKIPPED),
+        ("attempt", "the reason is one by which a job can fail", State.FAILED),
+    ],
+)
+async def test_checks_of_the_tables_name_the_reasons_of_the_core(
+    fresh_database: str, table: str, check: str, state: State
+) -> None:
+    connection = await asyncpg.connect(fresh_database)
+    text = await connection.fetchval(
+        "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = $1"
+        " AND conrelid = format('workron.%s', $2::text)::regclass",
+        *(check, table),
+    )
+    await connection.close()
+    assert set(re.findall(r"'(\w+)'", text)) - {state} == states.REASONS[state]
+
+
+def test_bound_on_inputs_is_that_of_the_core() -> None:
+    for verb in ("inputs_of", "result_size"):
+        bounds = re.findall(r"[<>]=? (\d{5,})", statements.functions()[verb])
+        assert set(bounds) == {str(inputs.MOST_BYTES)}
 
 
 def test_every_guard_in_the_sql_is_left_out_by_some_test() -> None:

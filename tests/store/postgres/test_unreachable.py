@@ -189,6 +189,24 @@ async def test_error_says_so_when_a_statement_is_not_answered_in_time(
     await database.close()
 
 
+@pytest.mark.parametrize(
+    ("state", "kind"),
+    [
+        ("40001", errors.StoreBusyError),
+        ("40P01", errors.StoreBusyError),
+        ("58030", errors.StoreUnreachableError),
+    ],
+)
+async def test_error_is_one_that_passes_when_the_database_gave_way_every_time(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch, state: str, kind: type[Exception]
+) -> None:
+    monkeypatch.setattr("workron.store.postgres.database._PAUSE_SECONDS", 0)
+    database = await open_database(fresh_database, rng=random.Random(), connections=1)
+    with pytest.raises(kind):
+        await database.fetch(f"DO $$ BEGIN RAISE 'no' USING ERRCODE = '{state}'; END $$")
+    await database.close()
+
+
 async def _set(dsn: str, setting: str) -> None:
     admin = await asyncpg.connect(dsn)
     name = parse.urlsplit(dsn).path.removeprefix("/")

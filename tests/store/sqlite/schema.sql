@@ -184,7 +184,7 @@ CREATE TABLE name (
 CREATE TABLE output (
     job     INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
-    chunk   INTEGER NOT NULL,
+    chunk   INTEGER NOT NULL CHECK (chunk >= -1),
     data    BLOB NOT NULL,
     PRIMARY KEY (job, attempt, chunk)
 );

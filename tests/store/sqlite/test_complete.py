@@ -23,10 +23,10 @@ async def _claim(store: SqliteStore, session: Session, count: int) -> list[Claim
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"result": "\ud800"}, "surrogates"),
+    ({"result": "\ud800"}, "surrogate"),
     ({"result": float("inf")}, "JSON"),
     ({"result": object()}, "JSON serializable"),
-    ({"result": {"a\0": 1}}, "a result has no NUL"),
+    ({"result": {"a\0": 1}}, "has a NUL"),
     ({"message": "a\0b"}, "a message has no NUL"),
     ({"exit_code": 2**63}, "too large"),
     ({"outcome": Outcome.FAILED, "reason": None}, "a failure has a reason"),

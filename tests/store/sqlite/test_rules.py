@@ -1,13 +1,15 @@
 """The rules that SQL calls are those of the core, over all that can be asked of them."""
 
 import itertools
+import re
 import sqlite3
 
 import pytest
 
 from workron.core import verdict
-from workron.core.states import ENDS, REASONS
+from workron.core.states import ENDS, REASONS, State
 from workron.core.verdict import Condition, Verdict
+from workron.store.sqlite import statements
 
 _ENDS = [(end, reason) for end in ENDS for reason in REASONS.get(end, [None])]
 
@@ -34,6 +36,11 @@ def test_every_outcome_may_be_stored(bare: sqlite3.Connection) -> None:
             " VALUES (?, ?, ?, 0, 0, 0, 0)",
             (job, state, reason),
         )
+
+
+def test_report_may_have_the_reasons_by_which_a_job_can_fail() -> None:
+    (reasons,) = re.findall(r"reason IN \(([^)]*)\)", statements.text("scratch.report"))
+    assert set(re.findall(r"'(\w+)'", reasons)) == REASONS[State.FAILED]
 
 
 def test_go_is_the_verdict_that_statements_write_as_zero() -> None:

@@ -56,8 +56,9 @@ class MappingFrame(Frame):
 
     def begin(self, key: Any, line: int) -> str | None:
         """Take a key; answer what is wrong with it."""
-        self.step, self._key_line, self.wants_key = _as_text(key), line, False
-        if not isinstance(key, str | int):
+        self.step = key if isinstance(key, str) else _as_text(key)
+        self._key_line, self.wants_key = line, False
+        if not isinstance(key, (str, int)):
             return "a key is a text; write it in quotes"
         if self.step in self.value and self.step not in self._merged:
             return _TWICE.format(self.lines[self.step])
@@ -78,7 +79,8 @@ class MappingFrame(Frame):
             self.is_merging = False
             return self._merge(value, line)
         self.value[self.step], self.lines[self.step] = value, self._key_line
-        self._merged.discard(self.step)
+        if self._merged:
+            self._merged.discard(self.step)
         return None
 
     def _merge(self, value: Any, line: int) -> str | None:

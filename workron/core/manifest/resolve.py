@@ -9,6 +9,7 @@ JSON there. Each rule was tried on `kubectl` itself; the tests hold the table.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Mapping
@@ -90,12 +91,20 @@ _TAGGED: Final[Mapping[str, tuple[type, ...]]] = MappingProxyType(
         f"{_TAG}null": (type(None),),
     }
 )
+_SHORT: Final = 64
+_REMEMBERED: Final = 16_384
 UNTAGGED: Final = frozenset({None, "!"})
 CONTAINERS: Final = UNTAGGED | {f"{_TAG}map", f"{_TAG}seq"}
 
 
 def read(text: str, tag: str | None, *, is_plain: bool) -> tuple[Scalar, str | None]:
     """Tell what a scalar of a document means, and what is wrong with it, if anything."""
+    if len(text) <= _SHORT:
+        return _read_again(text, tag, is_plain=is_plain)
+    return _read(text, tag, is_plain=is_plain)
+
+
+def _read(text: str, tag: str | None, *, is_plain: bool) -> tuple[Scalar, str | None]:
     if tag in UNTAGGED:
         value = resolve(text) if is_plain else text
     elif types := _TAGGED.get(str(tag)):
@@ -107,6 +116,10 @@ def read(text: str, tag: str | None, *, is_plain: bool) -> tuple[Scalar, str | N
     else:
         return text, no_meaning(tag)
     return value, objection(as_json(value))
+
+
+# Keys, names and the like stand in a file many times over. Long texts are not worth their place.
+_read_again: Final = functools.lru_cache(maxsize=_REMEMBERED)(_read)
 
 
 def no_meaning(tag: str | None) -> str:

@@ -26,9 +26,7 @@ _OWN_PREFIX: Final = "workron.dev/"
 _FEW: Final = Field(max_length=100)
 _MAX_WORKERS: Final = 10_000
 
-Image = Annotated[
-    str, Form("the reference of an image, like ghcr.io/you/tools:1.4", 512, r"[^\s\"']+")
-]
+Image = Annotated[str, Form("the reference of an image, like team/tools:1.4", 512, r"[^\s\"']+")]
 
 
 def _unreserved(labels: dict[str, str]) -> dict[str, str]:

@@ -44,7 +44,6 @@ class Bell:
 
     async def _keep_listening(self, has_tried: asyncio.Event) -> None:
         is_pooled = False
-        is_pooled = False
         while not is_pooled:
             with contextlib.suppress(*faults.DRIVER):
                 is_pooled = await self._listen_until_lost(has_tried)
@@ -54,7 +53,7 @@ class Bell:
     async def _listen_until_lost(self, has_tried: asyncio.Event) -> bool:
         """Hear others as long as the connection lasts; True, and at once, if nobody may listen."""
         lost = asyncio.Event()
-        connection = await asyncpg.connect(self._database.url, timeout=10)
+        connection = await asyncpg.connect(self._database.url, timeout=10, command_timeout=10)
         try:
             if await _is_pooled(connection):
                 return True

@@ -1,6 +1,7 @@
-"""The one seam at which asyncpg's errors become ours, the cause kept.
+"""What asyncpg's errors mean in our terms, the cause kept.
 
-Called by `database`; nothing else in this room catches a driver's error.
+Called by `database` for every verb, and by `schema` for a migration; the others that catch a
+driver's error let it pass on purpose.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ _BY_STATE: Final[Mapping[str, type[errors.WorkronError]]] = {
     "55P03": errors.StoreBusyError,
     "57014": errors.StoreBusyError,
     **dict.fromkeys(_MIXED_UP, errors.StoreError),
+    "58030": errors.StoreUnreachableError,
 }
 _BY_CLASS: Final[Mapping[str, type[errors.WorkronError]]] = {
     "08": errors.StoreUnreachableError,
@@ -38,6 +40,7 @@ _BY_CLASS: Final[Mapping[str, type[errors.WorkronError]]] = {
     "28": errors.StoreUnreachableError,
     "3D": errors.StoreUnreachableError,
     "3F": errors.SchemaError,
+    "40": errors.StoreBusyError,
     "42": errors.SchemaError,
     "53": errors.StoreBusyError,
     "54": errors.StoreDataError,

@@ -92,9 +92,10 @@ class MaintainerVerbs:
         """End jobs whose deadline has passed; mark those that run."""
         return await self._step("SELECT workron.expire($1)", limit)
 
-    async def audit(self, limit: int) -> int:
-        """Count jobs that wait though all their upstreams have ended; it must be 0."""
-        return int(await self._database.fetch_value("SELECT workron.audit($1)", limit))
+    async def audit(self, limit: int, *, after: int = 0) -> protocol.Audited:
+        """Look at so many waiting jobs behind an id."""
+        [row] = await self._database.fetch("SELECT * FROM workron.audit($1, $2)", limit, after)
+        return protocol.Audited(row["missed"], row["last"])
 
     async def _step(self, statement: str, limit: int) -> int:
         moved = int(await self._database.fetch_value(statement, limit))

@@ -7,13 +7,14 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from workron.core import json_text
+from workron.core.ids import JobId
 from workron.core.plan import WIDE, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from workron.core.ids import JobId
     from workron.core.plan import Node, Plan
 
     Placed = Sequence[tuple[JobId, Plan]]
@@ -60,7 +61,7 @@ def idle(placed: Placed) -> Iterator[JobId]:
     for base, plan in placed:
         for offset, node in enumerate(plan.nodes):
             if _is_in_waiting(plan, node) and not node.upstreams and not _is_held(plan, node):
-                yield type(base)(base + offset)
+                yield JobId(base + offset)
 
 
 def _root(base: JobId, plan: Plan, now: datetime) -> tuple[Any, ...]:
@@ -74,7 +75,7 @@ def _root(base: JobId, plan: Plan, now: datetime) -> tuple[Any, ...]:
 
 
 def _specs(base: JobId, plan: Plan) -> Iterator[tuple[Any, ...]]:
-    return ((base + number, json.dumps(spec.body)) for number, spec in enumerate(plan.specs))
+    return ((base + number, json_text.worded(spec.body)) for number, spec in enumerate(plan.specs))
 
 
 def _edges(base: JobId, plan: Plan) -> Iterator[tuple[Any, ...]]:
@@ -94,7 +95,7 @@ def _jobs(base: JobId, plan: Plan, pools: Pools) -> Iterator[tuple[Any, ...]]:
     by_spec = [(spec.terms, pools[namespace, spec.terms.pool]) for spec in plan.specs]
     for offset, node in enumerate(plan.nodes):
         terms, pool = by_spec[node.spec]
-        item = None if node.item is None else json.dumps(node.item)
+        item = None if node.item is None else json_text.worded(node.item)
         member_of = None if node.member_of is None else base + node.member_of
         yield (
             *(base + offset, base, node.kind, base + node.spec, node.name, node.index),

@@ -6,6 +6,7 @@ role could take. Called by `connect` and by the tests.
 
 from __future__ import annotations
 
+import contextlib
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
@@ -13,10 +14,10 @@ import asyncpg
 
 from workron.core import errors
 from workron.store import migration
-from workron.store.postgres import faults, statements
+from workron.store.postgres import faults, functions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from asyncpg import Connection
 
@@ -43,11 +44,10 @@ _APPLIED: Final = "SELECT number, name, checksum, compatible FROM workron.migrat
 _RECORD: Final = (
     "INSERT INTO workron.migration (number, name, checksum, compatible) VALUES ($1, $2, $3, $4)"
 )
-_INSTALLED: Final = "SELECT value FROM workron.meta WHERE key = 'functions'"
-_INSTALL: Final = (
-    "INSERT INTO workron.meta (key, value) VALUES ('functions', $1) "
-    "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-)
+_CONNECT_SECONDS: Final = 10.0
+_LOCK_SECONDS: Final = 60.0
+_STATEMENT_SECONDS: Final = 600.0
+"""For one statement of a migration, which may rewrite a large table."""
 
 
 def known() -> Sequence[migration.Migration]:
@@ -58,60 +58,65 @@ def known() -> Sequence[migration.Migration]:
 async def migrate(url: str) -> list[str]:
     """Apply what is missing and answer the names; safe to run from many places at once."""
     try:
-        connection = await asyncpg.connect(url, timeout=10)
+        connection = await asyncpg.connect(
+            url, timeout=_CONNECT_SECONDS, command_timeout=_STATEMENT_SECONDS
+        )
     except (*faults.DRIVER, ValueError) as cause:
         raise faults.translate(cause, url, tried="to connect") from cause
     try:
         return await _migrate(connection)
+    except asyncpg.LockNotAvailableError as cause:
+        raise errors.StoreBusyError(
+            f"{faults.shown(url)}: nothing was changed: somebody else has held a lock on the schema"
+            f" for {_LOCK_SECONDS:g} s; end what holds it (`pg_stat_activity` tells), and try again"
+        ) from cause
     except faults.DRIVER as cause:
-        raise faults.translate(cause, url) from cause
+        raise faults.translate(cause, url, tried="to migrate") from cause
     finally:
-        await connection.close()
+        connection.terminate()
 
 
 async def _migrate(connection: Connection) -> list[str]:
     _refuse_an_old_server(connection)
     await _prepare(connection)
-    async with connection.transaction():
+    async with _transaction(connection):
         await connection.execute("LOCK TABLE workron.migration IN ACCESS EXCLUSIVE MODE")
-        applied = await _applied(connection)
-        missing = migration.pending(known(), applied)
+        missing = migration.pending(known(), await _applied(connection))
         await connection.execute("SET LOCAL search_path = workron, pg_catalog")
         for step in missing:
             await connection.execute(step.text)
             await connection.execute(
                 _RECORD, step.number, step.name, step.checksum, step.is_compatible
             )
-        # A newer program's functions fit its schema; ours may not.
-        if len(applied) <= len(known()):
-            await _install_functions(connection)
-    return [step.name for step in missing]
+        applied = [step.name for step in missing]
+        if not await functions.are_current(connection):
+            await functions.install(connection)
+            applied.append(f"functions {functions.known().number}")
+    return applied
 
 
 async def _prepare(connection: Connection) -> None:
     """Make room for the record; of two that do it at once, one fails and finds it made."""
     for _ in range(2):
         try:
-            await connection.execute("CREATE SCHEMA IF NOT EXISTS workron")
-            await connection.execute(_LEDGER)
+            async with _transaction(connection):
+                await connection.execute("CREATE SCHEMA IF NOT EXISTS workron")
+                await connection.execute(_LEDGER)
         except _MADE_ALREADY:
             continue
         return
 
 
+@contextlib.asynccontextmanager
+async def _transaction(connection: Connection) -> AsyncIterator[None]:
+    # Set for the transaction alone: behind a pooler, others use the same session.
+    async with connection.transaction():
+        await connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS:g}s'")
+        yield
+
+
 async def _applied(connection: Connection) -> list[migration.Applied]:
     return [migration.Applied(*row) for row in await connection.fetch(_APPLIED)]
-
-
-async def _install_functions(connection: Connection) -> None:
-    digest = statements.functions_digest()
-    if await connection.fetchval(_INSTALLED) == digest:
-        return
-    await connection.execute("SET LOCAL check_function_bodies = off")
-    for text in statements.functions().values():
-        await connection.execute(text)
-    await connection.execute("REVOKE ALL ON ALL FUNCTIONS IN SCHEMA workron FROM PUBLIC")
-    await connection.execute(_INSTALL, digest)
 
 
 def _refuse_an_old_server(connection: Connection) -> None:
@@ -135,4 +140,9 @@ async def check(database: Database) -> None:
         names = ", ".join(step.name for step in missing)
         raise errors.SchemaError(
             f"{where} lacks {names}; bring it up to date with `workron migrate --store {where}`"
+        )
+    if not await functions.are_current(database):
+        raise errors.SchemaError(
+            f"the functions in {where} are older than this program; bring them up to date with"
+            f" `workron migrate --store {where}`"
         )

@@ -1,6 +1,6 @@
 """The SQL files of this room: functions that `migrate` installs, and queries that the doors run.
 
-Called by `migrate` and by the doors; no SQL text stands in Python beyond what opens and migrates.
+Called by `functions` and by the doors; no SQL text stands in Python beyond what opens and migrates.
 """
 
 from __future__ import annotations

@@ -146,10 +146,14 @@ class SubmitVerbs:
         self._ring()
         return True
 
-    async def ensure_pool(self, namespace: str, name: str) -> str:
+    async def ensure_pool(
+        self, namespace: str, name: str, *, lease_seconds: float | None = None
+    ) -> str:
         """Make the pool if it is new, and answer a token that admits workers to it."""
         token = secrets.token_urlsafe()
-        await self._database.fetch("SELECT workron.ensure_pool($1, $2, $3)", namespace, name, token)
+        await self._database.fetch(
+            "SELECT workron.ensure_pool($1, $2, $3, $4)", namespace, name, token, lease_seconds
+        )
         return token
 
 

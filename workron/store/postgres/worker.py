@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import TYPE_CHECKING, Any
 
-from workron.core import errors, inputs
+from workron.core import errors, inputs, json_text
 from workron.core.ids import ClaimId, Fence, JobId, SessionKey, WorkerId
 from workron.core.states import Reason
 from workron.store import protocol
@@ -51,7 +52,7 @@ class WorkerVerbs:
     async def claim(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[protocol.Claimed]:
         """Take at most one ready job for each claim id."""
         rows = await self._database.fetch("SELECT * FROM workron.claim($1, $2)", key, claims)
-        return [_claimed(row) for row in rows]
+        return _claims(rows)
 
     async def complete(
         self, key: SessionKey, ends: Sequence[protocol.End], claims: Sequence[ClaimId] = ()
@@ -60,11 +61,15 @@ class WorkerVerbs:
         try:
             return await self._complete(key, ends, claims)
         except errors.StoreDataError as refusal:
+            if claims:
+                # No end may be blamed for what is refused of a claim.
+                accepted = await self.complete(key, ends)
+                return protocol.Completed(accepted.answers, await self.claim(key, claims))
             if len(ends) > 1:
                 middle = len(ends) // 2
                 first = await self.complete(key, ends[:middle])
-                rest = await self.complete(key, ends[middle:], claims)
-                return protocol.Completed([*first.answers, *rest.answers], rest.claimed)
+                rest = await self.complete(key, ends[middle:])
+                return protocol.Completed([*first.answers, *rest.answers])
             return await self._complete(key, [_refused(ends[0], refusal)], claims)
 
     async def _complete(
@@ -81,7 +86,7 @@ class WorkerVerbs:
             self._ring()
         count = len(ends)
         answers = [protocol.Answer(row["answer"]) for row in rows[:count]]
-        return protocol.Completed(answers, [_claimed(row) for row in rows[count:]])
+        return protocol.Completed(answers, _claims(rows[count:]))
 
     async def release(
         self, key: SessionKey, rights: Sequence[protocol.Right]
@@ -116,8 +121,16 @@ def _held(row: Record) -> protocol.Held:
     return protocol.Held(JobId(row["job"]), ClaimId(row["claim"]), Fence(row["fence"]), mark)
 
 
-def _claimed(row: Record) -> protocol.Claimed:
-    given, is_too_large = inputs.fit(row["inputs"])
+def _claims(rows: Sequence[Record]) -> list[protocol.Claimed]:
+    # Elements of one array share their spec and their inputs: each is read once.
+    read, fit = functools.cache(_read), functools.cache(_fit)
+    return [_claimed(row, read, fit) for row in rows]
+
+
+def _claimed(
+    row: Record, read: Callable[[str | None], Any], fit: Callable[[str | None], tuple[Any, bool]]
+) -> protocol.Claimed:
+    given, is_too_large = fit(row["inputs"])
     return protocol.Claimed(
         job=JobId(row["job"]),
         claim=ClaimId(row["claim"]),
@@ -129,11 +142,22 @@ def _claimed(row: Record) -> protocol.Claimed:
         root=row["root"],
         name=row["name"],
         index=row["index"],
-        item=None if row["item"] is None else json.loads(row["item"]),
-        spec=json.loads(row["spec"]),
+        item=read(row["item"]),
+        spec=read(row["spec"]),
         inputs=given,
         inputs_too_large=is_too_large,
     )
+
+
+def _read(sent: str | None) -> Any:
+    """Read JSON that came inside a JSON string."""
+    return None if sent is None else json.loads(json.loads(sent))
+
+
+def _fit(sent: str | None) -> tuple[Any, bool]:
+    """Read inputs; the database sends a JSON null for those that are too large."""
+    text = None if sent is None else json.loads(sent)
+    return (None, True) if sent is not None and text is None else inputs.fit(text)
 
 
 def _report(end: protocol.End) -> dict[str, Any]:
@@ -146,11 +170,12 @@ def _report(end: protocol.End) -> dict[str, Any]:
         "message": end.message,
         "exit_code": end.exit_code,
         "delay": end.delay_seconds,
-        "result": end.result,
+        "result": None if end.result is None else json_text.worded(end.result),
     }
 
 
 def _refused(end: protocol.End, refusal: errors.StoreDataError) -> protocol.End:
+    # Any of the values may be the bad one: none is sent again.
     return protocol.End(
         end.job,
         end.claim,
@@ -158,6 +183,4 @@ def _refused(end: protocol.End, refusal: errors.StoreDataError) -> protocol.End:
         protocol.Outcome.FAILED,
         Reason.RESULT_REFUSED,
         message=f"the store refused what this job reported: {refusal}",
-        exit_code=end.exit_code,
-        output=end.output,
     )

@@ -52,9 +52,12 @@ def take(tx: Transaction, worker: Any, claims: Sequence[ClaimId]) -> list[Claime
 
 
 def _take_new(tx: Transaction, worker: Any, wanted: str, count: int) -> None:
-    terms = tx.row("claim.terms", worker=worker["id"], pool=worker["pool"])
-    alone = bool(terms["is_alone_ready"])
-    if terms["holds_alone"] or (alone and terms["holds_any"]):
+    who = {"worker": worker["id"], "pool": worker["pool"]}
+    terms = tx.row("claim.terms", **who)
+    alone = terms["is_alone_ready"] and not terms["holds_any"]
+    if terms["holds_alone"]:
+        return
+    if terms["is_alone_ready"] and not alone and tx.row("claim.makes_room", **who)["makes_room"]:
         return
     count = min(count, 1) if alone else count
     if tx.run("claim.take", pool=worker["pool"], alone=alone, count=count):

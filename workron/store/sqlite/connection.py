@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from workron.core import errors, verdict
 from workron.core.states import Reason, State
 from workron.core.verdict import Condition, Verdict
-from workron.store.sqlite import statements
+from workron.store.sqlite import refusals, statements
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +73,8 @@ def _begin(connection: sqlite3.Connection, how: str, tries_left: int) -> None:
         try:
             connection.execute(how)
         except sqlite3.OperationalError as busy:
-            if busy.sqlite_errorcode != sqlite3.SQLITE_BUSY or not tries_left:
+            # One of its kinds: another process recovers what a killed one left.
+            if refusals.code_of(busy) != sqlite3.SQLITE_BUSY or not tries_left:
                 raise
             tries_left -= 1
             time.sleep(_PAUSE_SECONDS)

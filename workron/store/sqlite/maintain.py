@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from workron.core.ids import WorkerId
-from workron.store.protocol import Sighting, Sign
+from workron.store.protocol import Audited, Sighting, Sign
 from workron.store.sqlite import micros, reaping, settling, sweeping
 from workron.store.sqlite.verbs import Verbs
 
@@ -65,11 +65,10 @@ class MaintainerVerbs(Verbs):
         """End jobs whose deadline has passed; mark those that run."""
         return await self._stir(partial(_expire, limit=limit))
 
-    async def audit(self, limit: int) -> int:
-        """Count jobs that wait for nothing, among the `limit` oldest that wait."""
-        row = await self._read(lambda tx: tx.row("audit.missed", limit=limit))
-        missed: int = row["missed"]
-        return missed
+    async def audit(self, limit: int, *, after: int = 0) -> Audited:
+        """Look at so many waiting jobs behind an id."""
+        row = await self._read(lambda tx: tx.row("audit.audit", limit=limit, after=after))
+        return Audited(row["missed"], row["last"])
 
 
 def _elect(tx: Transaction, holder: UUID, lease_seconds: float) -> bool:

@@ -5,11 +5,11 @@ Called by `submit`. Rows go in from generators, so that a large plan is never th
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from workron.core import json_text
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.store.sqlite import micros
@@ -71,7 +71,7 @@ def _add_root(tx: Transaction, plot: Plot) -> None:
         "submit.add_root",
         uid=str(plan.identity.uid),
         digest=plan.digest,
-        metadata=_worded(plan.metadata),
+        metadata=json_text.worded(plan.metadata),
         held=plan.is_suspended,
         **name,
         **plot.range(),
@@ -101,7 +101,7 @@ def _share(spec: Spec, pool: int) -> tuple[Any, ...]:
 
 def _spec_rows(plot: Plot) -> Iterator[tuple[int, str]]:
     for number, spec in enumerate(plot.plan.specs):
-        yield plot.root + number, _worded(spec.body)
+        yield plot.root + number, json_text.worded(spec.body)
 
 
 def _job_rows(plot: Plot, shares: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
@@ -115,7 +115,7 @@ def _job_rows(plot: Plot, shares: list[tuple[Any, ...]]) -> Iterator[tuple[Any, 
             root + node.spec,
             node.name,
             node.index,
-            None if node.item is None else _worded(node.item),
+            None if node.item is None else json_text.worded(node.item),
             None if node.member_of is None else root + node.member_of,
             node.bearing,
             pool,
@@ -125,10 +125,6 @@ def _job_rows(plot: Plot, shares: list[tuple[Any, ...]]) -> Iterator[tuple[Any, 
             start_after,
             needs_proof,
         )
-
-
-def _worded(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _edge_rows(plot: Plot) -> Iterator[tuple[int, int, str]]:

@@ -1,6 +1,7 @@
-"""The one seam at which sqlite3's errors become ours, the cause kept.
+"""What sqlite3's errors mean in our terms, the cause kept.
 
-Called by `lane` and `reporting`; nothing else in this room catches sqlite3's errors.
+Called by `lane` for every verb, by `reporting` for one end among many, and by `connection`, which
+waits while another process writes.
 """
 
 from __future__ import annotations
@@ -63,8 +64,13 @@ def translate(cause: Exception, place: str) -> Exception:
     return cause
 
 
+def code_of(cause: sqlite3.Error) -> int:
+    """Give SQLite's code for what went wrong, without its finer distinctions."""
+    return getattr(cause, "sqlite_errorcode", 0) & _PRIMARY_CODE
+
+
 def _translate(cause: sqlite3.Error, place: str) -> errors.StoreError:
-    code = getattr(cause, "sqlite_errorcode", 0) & _PRIMARY_CODE
+    code = code_of(cause)
     kind = _KINDS.get(code)
     if kind is None:
         data = isinstance(cause, REFUSED)

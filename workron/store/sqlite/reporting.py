@@ -5,9 +5,9 @@ Called by `worker`.
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from workron.core import errors, json_text
 from workron.core.states import Reason
 from workron.store.protocol import Answer, Completed, Outcome
 from workron.store.sqlite import claiming, micros, refusals, settling
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from workron.core.ids import ClaimId, SessionKey
     from workron.store.protocol import End
     from workron.store.sqlite.transaction import Transaction
+
+_REFUSED: Final = (*refusals.REFUSED, errors.StoreDataError)
 
 
 def complete(
@@ -45,7 +47,7 @@ def _report(tx: Transaction, ends: Sequence[End]) -> None:
     """Fill `report`; an end that SQLite refuses is replaced by its failure."""
     try:
         tx.fill("complete.report", _rows(ends))
-    except refusals.REFUSED:
+    except _REFUSED:
         tx.run("clear.report")
         for place, end in enumerate(ends):
             _report_alone(tx, place, end)
@@ -54,7 +56,7 @@ def _report(tx: Transaction, ends: Sequence[End]) -> None:
 def _report_alone(tx: Transaction, place: int, end: End) -> None:
     try:
         tx.fill("complete.report", [_row(place, end)])
-    except refusals.REFUSED as cause:
+    except _REFUSED as cause:
         refused = Outcome.FAILED, Reason.RESULT_REFUSED, f"the report cannot be stored: {cause}"
         tx.fill(
             "complete.report",
@@ -77,6 +79,6 @@ def _row(place: int, end: End) -> tuple[Any, ...]:
         end.message,
         end.exit_code,
         micros.of_seconds(end.delay_seconds),
-        None if end.result is None else json.dumps(end.result, ensure_ascii=False, allow_nan=False),
+        None if end.result is None else json_text.worded(end.result),
         end.output,
     )

@@ -16,7 +16,7 @@ from workron.store.sqlite.verbs import Verbs
 from workron.store.standing import Standing, choose
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from workron.core.plan import Plan
     from workron.store.sqlite.transaction import Transaction
@@ -51,16 +51,23 @@ class SubmitVerbs(Verbs):
             pass
         return True
 
-    async def ensure_pool(self, namespace: str, name: str) -> str:
-        """Make the pool if it is new, set a fresh token, and answer the token."""
+    async def ensure_pool(
+        self, namespace: str, name: str, *, lease_seconds: float | None = None
+    ) -> str:
+        """Make the pool if it is new, and answer one more token that admits workers to it."""
         token = tokens.mint(self._rng)
-        await self._write(partial(_ensure_pool, namespace=namespace, name=name, token=token))
+        pool = {"namespace": namespace, "name": name}
+        await self._write(
+            partial(_ensure_pool, pool=pool, token=token, lease_seconds=lease_seconds)
+        )
         return token
 
 
-def _ensure_pool(tx: Transaction, namespace: str, name: str, token: str) -> None:
-    pool = {"namespace": namespace, "name": name}
+def _ensure_pool(
+    tx: Transaction, pool: Mapping[str, str], token: str, lease_seconds: float | None
+) -> None:
     tx.run("ensure_pool.make", **pool)
+    tx.run("ensure_pool.lease", lease=lease_seconds, **pool)
     tx.run("ensure_pool.drop_expired")
     expires = tx.now + micros.of_delta(tokens.LIFE)
     tx.run("ensure_pool.admit", hash=tokens.digest(token), expires=expires, **pool)

@@ -1,6 +1,6 @@
 """What a verb is given to work with: named statements, inside the transaction of its batch.
 
-Made by `thread` for each request, on the thread that owns the connection; called by the verbs.
+Made by `lane` for each request, on the thread that owns the connection; called by the verbs.
 """
 
 from __future__ import annotations

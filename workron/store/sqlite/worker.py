@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from workron.core import errors, ids
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from workron.store.protocol import Claimed, Completed, End, Registration, Right
     from workron.store.sqlite.transaction import Transaction
+
+_MOST_BYTES: Final = 1024 * 1024
+"""Of one piece of output."""
 
 
 class WorkerVerbs(Verbs):
@@ -52,6 +55,7 @@ class WorkerVerbs(Verbs):
 
     async def append_output(self, key: SessionKey, right: Right, chunk: int, data: bytes) -> Answer:
         """Store a piece of a running job's output."""
+        _check_piece(chunk, data)
         return await self._write(
             partial(_append_output, key=key, right=right, chunk=chunk, data=data)
         )
@@ -104,6 +108,17 @@ def _release(tx: Transaction, key: SessionKey, rights: Sequence[Right]) -> list[
     tx.run("release.pick", rights=wanted, worker=worker)
     reaping.give_back(tx, reaping.RELEASED)
     return answers
+
+
+def _check_piece(chunk: int, data: bytes) -> None:
+    if chunk < 0:
+        raise errors.StoreDataError(
+            f"a piece of output cannot have the number {chunk}; they are counted from 0"
+        )
+    if len(data) > _MOST_BYTES:
+        raise errors.StoreDataError(
+            f"a piece of output has {len(data)} bytes; it may have {_MOST_BYTES}"
+        )
 
 
 def _append_output(

@@ -1,6 +1,7 @@
 -- compatible: yes
 -- The split tables. A job is in exactly one place: waiting, ready, deferred, running or done; the row
--- that moves carries what changes. Everything else about a job is written once.
+-- that moves carries what changes. Everything else about a job is written once. JSON that people or
+-- jobs wrote is kept as its text: jsonb would write their numbers anew, 1e22 as 23 digits.
 
 CREATE TABLE pool (
     id            integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -46,7 +47,7 @@ CREATE TABLE name (
 
 CREATE TABLE spec (
     id   bigint PRIMARY KEY,
-    body jsonb NOT NULL
+    body text NOT NULL
 );
 
 CREATE TABLE job (
@@ -56,7 +57,7 @@ CREATE TABLE job (
     spec         bigint NOT NULL,
     name         text NOT NULL,
     index        integer,
-    item         jsonb,
+    item         text,
     member_of    bigint,
     bearing      text CHECK (bearing IN ('Member', 'Task', 'HandledTask')),
     pool         integer NOT NULL,
@@ -190,7 +191,12 @@ CREATE TABLE done (
     failures    integer NOT NULL,
     losses      integer NOT NULL,
     worker      text,
-    CHECK ((reason IS NULL) = (state IN ('Succeeded', 'Cancelled')))
+    CHECK ((reason IS NULL) = (state IN ('Succeeded', 'Cancelled'))),
+    CONSTRAINT "a failure has its reason" CHECK (state <> 'Failed' OR reason IN (
+        'ExitCode', 'Signal', 'Timeout', 'DeadlineExceeded', 'WorkerLost', 'CommandNotFound',
+        'OutOfMemory', 'InputsTooLarge', 'ResultRefused', 'MemberFailed')),
+    CONSTRAINT "a skip has its reason" CHECK (state <> 'Skipped' OR reason IN (
+        'UpstreamFailed', 'UpstreamCancelled', 'NotNeeded'))
 );
 
 CREATE TABLE attempt (
@@ -199,7 +205,10 @@ CREATE TABLE attempt (
     claim       uuid NOT NULL,
     outcome     text NOT NULL
         CHECK (outcome IN ('Succeeded', 'Failed', 'Retried', 'Released', 'Lost', 'Cancelled')),
-    reason      text,
+    -- What an attempt ends by, its job may fail by.
+    reason      text CONSTRAINT "the reason is one by which a job can fail" CHECK (reason IN (
+        'ExitCode', 'Signal', 'Timeout', 'DeadlineExceeded', 'WorkerLost', 'CommandNotFound',
+        'OutOfMemory', 'InputsTooLarge', 'ResultRefused', 'MemberFailed')),
     exit_code   integer,
     worker      text,
     started_at  timestamptz NOT NULL,
@@ -211,14 +220,14 @@ CREATE INDEX attempt_released ON attempt (claim) WHERE outcome = 'Released';
 
 CREATE TABLE result (
     job  bigint PRIMARY KEY,
-    body jsonb NOT NULL
+    body text NOT NULL
 );
 
 -- Chunk -1 is what the end of an attempt brought; 0 and up came while it ran.
 CREATE TABLE output (
     job     bigint NOT NULL,
     attempt integer NOT NULL,
-    chunk   integer NOT NULL,
+    chunk   integer NOT NULL CHECK (chunk >= -1),
     data    bytea NOT NULL,
     PRIMARY KEY (job, attempt, chunk)
 );

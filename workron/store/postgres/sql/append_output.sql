@@ -10,6 +10,13 @@ DECLARE
     _worker workron.worker := workron.session(_key);
     _held workron.running;
 BEGIN
+    IF _chunk < 0 THEN
+        RAISE EXCEPTION 'a piece of output cannot have the number %; they are counted from 0', _chunk
+            USING ERRCODE = 'invalid_parameter_value';
+    ELSIF octet_length(_data) > 1048576 THEN
+        RAISE EXCEPTION 'a piece of output has % bytes; it may have 1048576', octet_length(_data)
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
     SELECT * INTO _held FROM workron.running
     WHERE claim = _claim AND fence = _fence AND worker = _worker.id FOR KEY SHARE; -- guard: output
     IF NOT FOUND THEN

@@ -1,13 +1,19 @@
--- audit: how many of the oldest waiting jobs wait although everything that they wait for has ended.
-CREATE OR REPLACE FUNCTION workron.audit(_limit integer) RETURNS integer
+-- audit: how many of the waiting jobs behind an id wait although everything that they wait for has ended,
+-- and the id that the next look goes on from.
+CREATE OR REPLACE FUNCTION workron.audit(_limit integer, _after bigint)
+RETURNS TABLE (missed bigint, last bigint)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 BEGIN
-    RETURN (
+    RETURN QUERY
+    WITH seen AS MATERIALIZED (
+        SELECT * FROM workron.waiting WHERE job > _after ORDER BY job LIMIT _limit
+    )
+    SELECT (
         SELECT count(*)
-        FROM (SELECT * FROM workron.waiting ORDER BY job LIMIT _limit) w
+        FROM seen w
         JOIN workron.job j ON j.id = w.job
         JOIN workron.root r ON r.id = j.root
         WHERE NOT w.held AND NOT w.unproven
@@ -24,6 +30,6 @@ BEGIN
               LEFT JOIN workron.unsettled u ON u.job = m.id
               WHERE m.id BETWEEN w.job + 1 AND r.last AND m.member_of = w.job
                 AND (d.job IS NULL OR u.job IS NOT NULL)))
-    );
+    ), (SELECT CASE WHEN count(*) = _limit THEN max(job) ELSE 0 END FROM seen);
 END
 $$;

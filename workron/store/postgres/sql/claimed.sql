@@ -1,4 +1,6 @@
 -- claimed: all that a worker needs to know of those claims under these ids that are its own.
+-- Item, spec and inputs are JSON inside a JSON string: so their numbers stay as they were written. An
+-- SQL null says that there is none, a JSON null that the inputs are more than a job is given.
 CREATE OR REPLACE FUNCTION workron.claimed(_worker bigint, _claims uuid[])
 RETURNS TABLE (
     job bigint, claim uuid, attempt integer, failures integer, losses integer, fence bigint,
@@ -9,14 +11,25 @@ AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT c.job, c.claim, c.attempt, c.failures, c.losses, c.fence,
-           r.namespace, r.name, j.name, j.index, j.item, s.body,
-           CASE WHEN j.feeds_inputs THEN workron.inputs_of(j.id) END
-    FROM workron.running c
-    JOIN workron.job j ON j.id = c.job
-    JOIN workron.root r ON r.id = j.root
-    JOIN workron.spec s ON s.id = j.spec
-    WHERE c.claim = ANY (_claims) AND c.worker = _worker
-    ORDER BY c.priority DESC, c.job;
+    WITH mine AS MATERIALIZED (
+        SELECT c.job, c.claim, c.attempt, c.failures, c.losses, c.fence, r.namespace, r.name AS root,
+               j.name, j.index, j.item, s.body, c.priority, j.feeds_inputs
+        FROM workron.running c
+        JOIN workron.job j ON j.id = c.job
+        JOIN workron.root r ON r.id = j.root
+        JOIN workron.spec s ON s.id = j.spec
+        WHERE c.claim = ANY (_claims) AND c.worker = _worker
+    ), given AS (
+        SELECT m.*, NULL::jsonb AS inputs FROM mine m WHERE NOT m.feeds_inputs
+        UNION ALL
+        SELECT m.*, i.inputs
+        FROM workron.inputs_of(ARRAY(SELECT job FROM mine WHERE feeds_inputs)) i
+        -- LATERAL has the inputs, which may be large, read once and not once for each claim.
+        CROSS JOIN LATERAL (SELECT * FROM mine WHERE mine.job = i.job OFFSET 0) m
+    )
+    SELECT g.job, g.claim, g.attempt, g.failures, g.losses, g.fence, g.namespace, g.root, g.name,
+           g.index, to_jsonb(g.item), to_jsonb(g.body), g.inputs
+    FROM given g
+    ORDER BY g.priority DESC, g.job;
 END
 $$;

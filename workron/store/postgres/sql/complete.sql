@@ -6,7 +6,8 @@
 -- Running -> Cancelled (cancel)
 -- Running -> Failed (expire)
 -- One round trip of several statements: what an end frees is seen by a later statement than the one
--- that wrote it. Rows with an answer are one for each end, in order; the others are new claims.
+-- that wrote it. Rows with an answer are one for each end, in order; the others are new claims. A
+-- result is given as the text of its JSON.
 CREATE OR REPLACE FUNCTION workron.complete(
     _key uuid, _ends jsonb, _outputs bytea[], _claims uuid[]
 ) RETURNS TABLE (
@@ -28,7 +29,7 @@ BEGIN
         SELECT t.*, _outputs[t.number] AS output
         FROM ROWS FROM (jsonb_to_recordset(_ends) AS (
             job bigint, claim uuid, fence bigint, outcome text, reason text, message text,
-            exit_code integer, delay double precision, result jsonb)) WITH ORDINALITY AS t(
+            exit_code integer, delay double precision, result text)) WITH ORDINALITY AS t(
             job, claim, fence, outcome, reason, message, exit_code, delay, result, number)
         ORDER BY t.job, t.number -- guard: order
     ), taken AS (
@@ -36,15 +37,21 @@ BEGIN
         WHERE r.job = t.job
           AND r.claim = t.claim AND r.fence = t.fence AND r.worker = _worker.id -- guard: claim
         RETURNING t.number, r.job, r.claim, r.pool, r.priority, r.attempt, r.losses, r.fence, r.alone,
-                  r.claimed_at, t.message, t.exit_code, t.delay, t.result, t.output, t.outcome,
+                  r.claimed_at, left(t.message, 4096) AS message, t.exit_code, t.delay, t.outcome,
+                  CASE WHEN octet_length(t.result) <= 65536 THEN t.result
+                       WHEN t.result IS NOT NULL THEN workron.refuse('result', 'at most 65536 bytes')
+                       END AS result,
+                  CASE WHEN octet_length(t.output) <= 1048576 THEN t.output
+                       ELSE workron.refuse('output', 'at most 1048576 bytes')::bytea END AS output,
                   r.failures + (t.outcome <> 'Succeeded')::integer AS failures,
                   CASE WHEN r.mark = 'Cancel' THEN 'Cancelled'
                        WHEN r.mark = 'Expire' THEN 'Failed'
                        WHEN r.mark = 'Hold' AND t.outcome = 'Retry' THEN 'Held'
-                       ELSE t.outcome END AS becomes,
+                       WHEN t.outcome IN ('Succeeded', 'Failed', 'Retry') THEN t.outcome
+                       ELSE workron.refuse('outcome', 'Succeeded, Failed or Retry') END AS becomes,
                   CASE WHEN r.mark = 'Cancel' THEN NULL
                        WHEN r.mark = 'Expire' THEN 'DeadlineExceeded'
-                       ELSE t.reason END AS reason
+                       WHEN t.outcome <> 'Succeeded' THEN t.reason END AS reason
     ), ended AS (
         INSERT INTO workron.done (job, state, reason, message, exit_code, finished_at, attempts,
                                   failures, losses, worker)
@@ -71,7 +78,8 @@ BEGIN
     ), results AS (
         INSERT INTO workron.result (job, body)
         SELECT job, result FROM taken
-        WHERE result IS NOT NULL AND becomes NOT IN ('Retry', 'Held')
+        -- The cast refuses what is no JSON, and what no string of it may have.
+        WHERE result::jsonb IS NOT NULL AND becomes NOT IN ('Retry', 'Held')
     ), outputs AS (
         INSERT INTO workron.output (job, attempt, chunk, data)
         SELECT job, attempt, -1, output FROM taken WHERE output <> ''

@@ -1,5 +1,7 @@
 -- ensure_pool: make a pool if it is new, and admit one more token for a year.
-CREATE OR REPLACE FUNCTION workron.ensure_pool(_namespace text, _name text, _token text) RETURNS void
+CREATE OR REPLACE FUNCTION workron.ensure_pool(
+    _namespace text, _name text, _token text, _lease_seconds double precision
+) RETURNS void
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -8,6 +10,8 @@ DECLARE
     _pool integer;
 BEGIN
     SELECT id INTO STRICT _pool FROM workron.pools(ARRAY[_namespace], ARRAY[_name]);
+    UPDATE workron.pool SET lease_seconds = _lease_seconds
+    WHERE id = _pool AND lease_seconds <> _lease_seconds;
     DELETE FROM workron.token WHERE expires < workron.now();
     INSERT INTO workron.token (hash, pool, expires)
     VALUES (sha256(convert_to(_token, 'UTF8')), _pool, workron.now() + interval '1 year');

@@ -2,6 +2,9 @@
 CREATE OR REPLACE FUNCTION workron.grant_worker(_role text) RETURNS void
 LANGUAGE plpgsql
 AS $$
+DECLARE
+    _statement text;
+    _left text;
 BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA workron TO %I', _role);
     EXECUTE format(
@@ -10,9 +13,20 @@ BEGIN
         'workron.release(uuid, uuid[], bigint[]), '
         'workron.append_output(uuid, uuid, bigint, integer, bytea), '
         'workron.leave(uuid) TO %I', _role);
-    -- Everybody may make temporary tables and large objects by default: room to fill a disk from.
-    EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
-    REVOKE EXECUTE ON FUNCTION pg_catalog.lo_create(oid), pg_catalog.lo_creat(integer),
-        pg_catalog.lo_from_bytea(oid, bytea) FROM PUBLIC;
+    FOR _statement IN SELECT * FROM workron.open_doors(_role) LOOP
+        BEGIN
+            EXECUTE _statement;
+        EXCEPTION WHEN insufficient_privilege THEN
+            NULL; -- Mostly it is a mere warning; either way the door is looked at again.
+        END;
+    END LOOP;
+    SELECT string_agg(o || ';', ' ') INTO _left FROM workron.open_doors(_role) o;
+    IF _left IS NOT NULL THEN
+        RAISE EXCEPTION 'nothing was granted: % could do more than run jobs, and % may not change that',
+            _role, current_user
+            USING ERRCODE = 'insufficient_privilege',
+                  HINT = format('Let a superuser, or the owner of what they name, run in this database: '
+                                '%s Then grant again.', _left);
+    END IF;
 END
 $$;

@@ -1,11 +1,16 @@
 -- refuse_cycle: raise when one of these roots would wait for itself; the message is the cycle.
 -- Only roots are walked: an edge that leaves a root starts at its own id, and the edges inside a
--- workflow were checked before it came here.
+-- workflow were checked before it came here. Only what still waits can close a cycle.
 CREATE OR REPLACE FUNCTION workron.refuse_cycle(_roots bigint[]) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
     _start bigint;
+    _seen bigint[] := '{}';
+    _via bigint[] := '{}';
+    _front bigint[];
+    _before bigint[];
+    _at bigint;
     _cycle text;
 BEGIN
     IF cardinality(_roots) = 0 THEN
@@ -13,28 +18,46 @@ BEGIN
     END IF;
     WITH RECURSIVE down (start, root) AS (
         SELECT e.parent, j.root
-        FROM workron.edge e JOIN workron.job j ON j.id = e.child WHERE e.parent = ANY (_roots)
+        FROM workron.edge e
+        JOIN workron.waiting w ON w.job = e.child
+        JOIN workron.job j ON j.id = e.child
+        WHERE e.parent = ANY (_roots)
         UNION
         SELECT d.start, j.root
-        FROM down d JOIN workron.edge e ON e.parent = d.root JOIN workron.job j ON j.id = e.child
+        FROM down d
+        JOIN workron.edge e ON e.parent = d.root
+        JOIN workron.waiting w ON w.job = e.child
+        JOIN workron.job j ON j.id = e.child
     )
     SELECT start INTO _start FROM down WHERE root = start LIMIT 1;
     IF _start IS NULL THEN
         RETURN;
     END IF;
-    -- Breadth first, and stopped at the first: a shortest way round.
-    WITH RECURSIVE walk (root, path) AS (
-        SELECT _start, ARRAY[_start]
-        UNION ALL
-        SELECT j.root, w.path || j.root
-        FROM walk w JOIN workron.edge e ON e.parent = w.root JOIN workron.job j ON j.id = e.child
-        WHERE j.root <> ALL (w.path[2:]) AND (cardinality(w.path) = 1 OR w.root <> _start)
-    ), found AS (
-        SELECT path FROM walk WHERE root = _start AND cardinality(path) > 1 LIMIT 1
-    )
-    SELECT string_agg(r.name, ' -> ' ORDER BY p.number) INTO _cycle
-    FROM found, unnest(found.path) WITH ORDINALITY AS p(id, number)
-    JOIN workron.root r ON r.id = p.id;
-    RAISE EXCEPTION 'jobs wait for each other: %', _cycle USING ERRCODE = 'WK003';
+    -- Breadth first, each root once: `_via` has the one before it on a shortest way from the start.
+    _front := ARRAY[_start];
+    WHILE _start <> ALL (_seen) LOOP
+        SELECT array_agg(root), array_agg(parent) INTO _front, _before FROM (
+            SELECT DISTINCT ON (j.root) j.root, e.parent
+            FROM workron.edge e
+            JOIN workron.waiting w ON w.job = e.child
+            JOIN workron.job j ON j.id = e.child
+            WHERE e.parent = ANY (_front) AND j.root <> ALL (_seen)
+            ORDER BY j.root, e.parent
+        ) reached;
+        IF _front IS NULL THEN
+            RETURN; -- What waited there has gone on meanwhile.
+        END IF;
+        _seen := _seen || _front;
+        _via := _via || _before;
+    END LOOP;
+    _at := _start;
+    SELECT name INTO _cycle FROM workron.root WHERE id = _start;
+    LOOP
+        _at := _via[array_position(_seen, _at)];
+        SELECT name || ' -> ' || _cycle INTO _cycle FROM workron.root WHERE id = _at;
+        EXIT WHEN _at = _start;
+    END LOOP;
+    RAISE EXCEPTION 'jobs wait for each other: %; take one of these waits out', _cycle
+        USING ERRCODE = 'WK003';
 END
 $$;

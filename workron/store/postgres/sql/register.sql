@@ -13,7 +13,8 @@ BEGIN
     WHERE t.hash = sha256(convert_to(_token, 'UTF8')) AND t.expires > workron.now()
       AND (p.role IS NULL OR p.role = session_user);
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'no pool has this token' USING ERRCODE = 'WK002';
+        RAISE EXCEPTION 'no pool has this token, or it has expired; ask for a new one'
+            USING ERRCODE = 'WK002';
     END IF;
     INSERT INTO workron.worker (session, pool, name, boot, slots, registered_at)
     VALUES (gen_random_uuid(), _pool, _name, _boot, _slots, workron.now())

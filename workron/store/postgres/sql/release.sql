@@ -22,7 +22,7 @@ BEGIN
     RETURN QUERY
     SELECT CASE WHEN c.claim = ANY (_held) THEN 'accepted'
                 WHEN (SELECT true FROM workron.attempt a WHERE a.claim = c.claim
-                      AND a.outcome = 'Released' AND a.worker = _worker.name LIMIT 1) THEN 'already'
+                      AND a.outcome = 'Released' LIMIT 1) THEN 'already'
                 ELSE 'stale' END
     FROM unnest(_claims) WITH ORDINALITY AS c(claim, number) ORDER BY c.number;
 END

@@ -10,6 +10,11 @@ DECLARE
     _verdicts smallint[];
     _wide bigint[];
 BEGIN
+    -- An end needs no deadline; one that expire holds just now is dropped by it.
+    DELETE FROM workron.deadline WHERE job IN (
+        SELECT job FROM workron.deadline WHERE job = ANY (_ended)
+        FOR UPDATE SKIP LOCKED -- guard: deadline
+    );
     SELECT array_agg(told.job ORDER BY told.job), array_agg(told.count ORDER BY told.job),
            array_agg(told.verdict ORDER BY told.job)
     INTO _jobs, _counts, _verdicts

@@ -1,6 +1,6 @@
 -- specs: the spec of each job of a root; the body is given once, with the first job that has it.
 CREATE OR REPLACE FUNCTION workron.specs(_root bigint)
-RETURNS TABLE (job bigint, spec bigint, body jsonb)
+RETURNS TABLE (job bigint, spec bigint, body text)
 LANGUAGE sql STABLE
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off

@@ -11,6 +11,7 @@ AS $$
 DECLARE
     _now timestamptz;
     _picked bigint[];
+    _holds_any boolean := true;
 BEGIN
     -- A repeated call, its answer lost, gets what the first one took.
     IF EXISTS (SELECT 1 FROM workron.running r WHERE r.claim = ANY (_claims)) THEN
@@ -21,11 +22,15 @@ BEGIN
         OR EXISTS (SELECT 1 FROM workron.running r WHERE r.worker = _worker.id AND r.alone) THEN
         RETURN;
     END IF;
-    -- Who holds something leaves a job that must be alone, and takes no more, so as to become empty.
+    -- A job that must be alone is for a worker that holds nothing. So that there is one, those that
+    -- hold least take no more while it waits; all others go on.
     IF EXISTS (SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND r.alone) THEN
-        IF EXISTS (SELECT 1 FROM workron.running r WHERE r.worker = _worker.id) THEN
+        _holds_any := EXISTS (SELECT 1 FROM workron.running r WHERE r.worker = _worker.id);
+        IF _holds_any AND workron.makes_room(_worker) THEN
             RETURN;
         END IF;
+    END IF;
+    IF NOT _holds_any THEN
         SELECT array_agg(job) INTO _picked FROM (
             SELECT job FROM workron.ready WHERE pool = _worker.pool AND alone
             ORDER BY priority DESC, job LIMIT 1 FOR UPDATE SKIP LOCKED

@@ -1,9 +1,14 @@
--- audit: how many of the oldest waiting jobs wait although all that they wait for has ended.
+-- audit: how many of the waiting jobs behind an id wait although all that they wait for has ended, and
+-- the id that the next look goes on from.
 
--- name: missed
+-- name: audit
 -- An end that is still to be passed on is not missed.
-SELECT count(*) AS missed
-FROM (SELECT job, held, unproven FROM waiting ORDER BY job LIMIT :limit) AS oldest
+WITH seen AS MATERIALIZED (
+    SELECT job, held, unproven FROM waiting WHERE job > :after ORDER BY job LIMIT :limit
+)
+SELECT count(*) AS missed,
+       (SELECT CASE WHEN count(*) = :limit THEN max(job) ELSE 0 END FROM seen) AS last
+FROM seen AS oldest
 CROSS JOIN job ON job.id = oldest.job
 WHERE NOT oldest.held AND NOT oldest.unproven
   AND NOT EXISTS (SELECT 1 FROM unbound WHERE unbound.child = oldest.job)

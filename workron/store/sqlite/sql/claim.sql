@@ -8,11 +8,24 @@ SELECT EXISTS (
 ) AS is_repeated
 
 -- name: terms
--- A job that went down with others is tried alone: who holds one takes nothing, and who holds
--- anything takes nothing while one is ready, so as to become empty.
+-- A job that went down with others is tried alone: who holds one takes nothing more.
 SELECT EXISTS (SELECT 1 FROM running WHERE worker = :worker) AS holds_any,
        EXISTS (SELECT 1 FROM running WHERE worker = :worker AND alone) AS holds_alone,
        EXISTS (SELECT 1 FROM ready WHERE pool = :pool AND alone = 1) AS is_alone_ready
+
+-- name: makes_room
+-- A job that must be alone is for a worker that holds nothing. So that there is one, those that hold
+-- least take no more while it waits, as many as there are such jobs; all others go on.
+WITH load AS (
+    SELECT worker.id, count(running.job) AS claims
+    FROM worker LEFT JOIN running ON running.worker = worker.id
+    WHERE worker.pool = :pool AND NOT worker.draining
+    GROUP BY worker.id
+    HAVING NOT coalesce(max(running.alone), 0)
+)
+SELECT (SELECT count(*) FROM load CROSS JOIN load AS mine
+        WHERE mine.id = :worker AND (load.claims, load.id) < (mine.claims, mine.id))
+     < (SELECT count(*) FROM ready WHERE pool = :pool AND alone = 1) AS makes_room
 
 -- name: take
 -- An ordered walk over claimable rows only, down to the number of claims.

@@ -40,7 +40,7 @@ SELECT running.job, running.claim, running.worker, :name, running.pool, running.
        CASE report.outcome WHEN 'Retry' THEN 'Retried' ELSE report.outcome END,
        nullif(report.outcome, 'Retry'),
        CASE WHEN report.outcome <> 'Succeeded' THEN report.reason END,
-       report.message, report.exit_code,
+       substr(report.message, 1, 4096), report.exit_code,
        CASE WHEN report.outcome = 'Retry' THEN :now + report.delay END
 FROM temp.report CROSS JOIN running ON running.job = report.job
 WHERE report.answer = 'accepted'

@@ -7,6 +7,8 @@
 UPDATE temp.fallen SET
     state = CASE mark WHEN 'Cancel' THEN 'Cancelled' ELSE 'Failed' END,
     reason = CASE mark WHEN 'Expire' THEN 'DeadlineExceeded' END,
+    -- What its worker said of it stays; that workers vanished is not why it ended.
+    message = CASE WHEN outcome NOT IN ('Lost', 'Released') THEN message END,
     outcome = CASE WHEN mark = 'Cancel' THEN 'Cancelled'
                    WHEN outcome IN ('Lost', 'Released') THEN outcome
                    ELSE 'Failed' END

@@ -4,6 +4,11 @@
 -- A submission may have made it already.
 INSERT INTO pool (namespace, name) VALUES (:namespace, :name) ON CONFLICT DO NOTHING
 
+-- name: lease
+-- For workers that register from now on.
+UPDATE pool SET lease_seconds = :lease
+WHERE namespace = :namespace AND name = :name AND lease_seconds <> :lease
+
 -- name: drop_expired
 -- Else they would pile up.
 DELETE FROM token WHERE expires < :now

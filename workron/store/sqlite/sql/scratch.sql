@@ -4,24 +4,31 @@
 
 -- name: report
 -- The ends as a worker worded them, one row each, so that a value which SQLite refuses is found with
--- its row. The checks say what would be refused later, where neighbours would fail with it; a NUL is
--- refused because PostgreSQL cannot keep it either.
+-- its row. The checks say what would be refused later, where neighbours would fail with it, and what no
+-- reader would understand; a NUL is refused because PostgreSQL cannot keep it either.
 CREATE TEMP TABLE report (
     place     INTEGER PRIMARY KEY,
     job       INTEGER NOT NULL,
     claim     TEXT NOT NULL,
     fence     INTEGER NOT NULL,
-    outcome   TEXT NOT NULL,
+    outcome   TEXT NOT NULL
+        CONSTRAINT "the outcome of a report is Succeeded, Failed or Retry"
+        CHECK (outcome = 'Succeeded' OR outcome = 'Failed' OR outcome = 'Retry'),
     reason    TEXT
-        CONSTRAINT "a failure has a reason" CHECK (outcome <> 'Failed' OR reason IS NOT NULL),
+        CONSTRAINT "a failure has a reason" CHECK (outcome <> 'Failed' OR reason IS NOT NULL)
+        CONSTRAINT "the reason is one by which a job can fail"
+        CHECK (outcome = 'Succeeded' OR reason IS NULL OR reason IN (
+            'ExitCode', 'Signal', 'Timeout', 'DeadlineExceeded', 'WorkerLost', 'CommandNotFound',
+            'OutOfMemory', 'InputsTooLarge', 'ResultRefused', 'MemberFailed')),
     message   TEXT
         CONSTRAINT "a message has no NUL" CHECK (message IS NULL OR instr(message, char(0)) = 0),
     exit_code INTEGER,
     delay     INTEGER NOT NULL,
     result    TEXT
-        CONSTRAINT "a result has no NUL"
-        CHECK (result IS NULL OR instr(replace(result, '\\', ''), '\u0000') = 0),
-    output    BLOB NOT NULL,
+        CONSTRAINT "a result has at most 65536 bytes"
+        CHECK (result IS NULL OR length(CAST(result AS BLOB)) <= 65536),
+    output    BLOB NOT NULL
+        CONSTRAINT "an output has at most 1048576 bytes" CHECK (length(output) <= 1048576),
     answer    TEXT
 )
 

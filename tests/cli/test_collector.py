@@ -1,0 +1,64 @@
+"""The collector rests while manifests are read, and only then."""
+
+import gc
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+from workron.cli import collector, files
+from workron.core import errors
+from workron.core.manifest import read
+
+_JOB = "apiVersion: workron.dev/v1alpha1\nkind: Job\nmetadata: {name: a}\nspec: {command: x}\n"
+
+
+@pytest.fixture
+def reads_while(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Note at each reading whether the collector is at work."""
+    seen: list[bool] = []
+    genuine: Callable[..., list[read.Manifest]] = read.read
+
+    def noting(sources: list[read.Source]) -> list[read.Manifest]:
+        seen.append(gc.isenabled())
+        return genuine(sources)
+
+    monkeypatch.setattr(read, "read", noting)
+    return seen
+
+
+def test_files_are_read_while_the_collector_rests(
+    tmp_path: pathlib.Path, reads_while: list[bool]
+) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(_JOB)
+    assert len(files.request([str(path)]).plans) == 1
+    assert reads_while == [False]
+    assert gc.isenabled()
+
+
+def test_refused_file_leaves_the_collector_at_work(
+    tmp_path: pathlib.Path, reads_while: list[bool]
+) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text("kind: Job\n")
+    with pytest.raises(errors.ManifestError):
+        files.request([str(path)])
+    assert reads_while == [False]
+    assert gc.isenabled()
+
+
+def test_collector_that_was_off_stays_off() -> None:
+    gc.disable()
+    try:
+        with collector.resting():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_what_was_read_is_never_walked_through_again() -> None:
+    with collector.resting():
+        pass
+    assert gc.get_freeze_count() > 0

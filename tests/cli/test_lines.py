@@ -1,0 +1,26 @@
+"""Progress where there is no terminal."""
+
+from tests.cli import rows
+from workron.cli.feed import Look
+from workron.cli.lines import Lines
+from workron.core.states import State
+
+
+def test_each_end_is_a_line_and_all_lines_of_a_look_are_written_at_once() -> None:
+    written: list[str] = []
+    again = rows.row("flaky", State.WAITING, failures=2)
+    ends = [rows.row("a", State.SUCCEEDED), rows.row("b", State.FAILED, exit_code=3)]
+    root = rows.root()
+    Lines(written.append).show(Look([], [(root, end) for end in ends], [(root, again)]))
+    (text,) = written
+    assert [line.split()[:2] for line in text.splitlines()] == [
+        ["Retrying", "flow/flaky"],
+        ["Succeeded", "flow/a"],
+        ["Failed", "flow/b"],
+    ]
+
+
+def test_look_that_brought_nothing_writes_nothing() -> None:
+    written: list[str] = []
+    Lines(written.append).show(Look([], [], []))
+    assert written == []

@@ -1,0 +1,51 @@
+"""worded: the JSON that is kept of a value, or why there is none."""
+
+from typing import Any
+
+import pytest
+
+from workron.core import errors, inputs, json_text
+
+_DEEP: Any = []
+for _ in range(100_000):
+    _DEEP = [_DEEP]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"a": [1, 2.5, None, True]}, '{"a":[1,2.5,null,true]}'),
+        (1e22, "1e+22"),
+        (-0.0, "-0.0"),
+        (10**30, "1" + "0" * 30),
+        ("ü\U0001f9ea\n", '"ü\U0001f9ea\\n"'),
+        ("\\u0000", '"\\\\u0000"'),
+    ],
+)
+def test_value_is_worded_shortly_and_in_its_own_digits(value: Any, text: str) -> None:
+    assert json_text.worded(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("a\0b", "NUL"),
+        ({"\0": 1}, "NUL"),
+        ("\\\0", "NUL"),
+        (["\ud800"], "half of a surrogate pair"),
+        (float("nan"), "is no JSON"),
+        (float("-inf"), "is no JSON"),
+        ({1, 2}, "is no JSON"),
+        (10**5000, "is no JSON"),
+        (_DEEP, "nested too deeply"),
+    ],
+    ids=["text", "key", "backslash", "surrogate", "nan", "inf", "set", "digits", "deep"],
+)
+def test_value_without_a_text_that_every_store_keeps_is_refused(value: Any, why: str) -> None:
+    with pytest.raises(errors.StoreDataError, match=why):
+        json_text.worded(value)
+
+
+def test_inputs_that_are_too_deep_to_be_read_are_too_large() -> None:
+    deep = '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}"
+    assert inputs.fit(deep) == (None, True)

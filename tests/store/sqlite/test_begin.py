@@ -1,0 +1,44 @@
+"""Beginning a transaction while another process has the file."""
+
+import sqlite3
+from typing import Any
+
+import pytest
+
+from workron.store.sqlite import connection
+
+
+class _Taken(sqlite3.Connection):
+    """A connection whose file is another process's for a while; real ones cannot be made to be."""
+
+    refusals = 2
+    code = sqlite3.SQLITE_BUSY
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        if statement.startswith("BEGIN") and self.refusals:
+            self.refusals -= 1
+            refusal = sqlite3.OperationalError("database is locked")
+            refusal.sqlite_errorcode = self.code
+            raise refusal
+        return super().execute(statement, *values)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [sqlite3.SQLITE_BUSY, sqlite3.SQLITE_BUSY_RECOVERY, sqlite3.SQLITE_BUSY_SNAPSHOT],
+)
+def test_transaction_waits_for_every_kind_of_business(code: int) -> None:
+    taken = sqlite3.connect(":memory:", factory=_Taken, isolation_level=None)
+    taken.code = code
+    connection.begin(taken, "BEGIN IMMEDIATE")
+    assert taken.in_transaction
+    taken.close()
+
+
+def test_transaction_does_not_wait_for_what_will_not_pass() -> None:
+    taken = sqlite3.connect(":memory:", factory=_Taken, isolation_level=None)
+    taken.code = sqlite3.SQLITE_READONLY
+    with pytest.raises(sqlite3.OperationalError):
+        connection.begin(taken, "BEGIN IMMEDIATE")
+    assert taken.refusals == 1
+    taken.close()

@@ -1,0 +1,68 @@
+"""What attempts left is removed beside them, and all of it."""
+
+import pathlib
+import shutil
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from workron_worker import broom
+from workron_worker.broom import Broom, Litter
+
+
+@pytest.fixture
+def sweeper() -> Iterator[Broom]:
+    one = Broom()
+    yield one
+    one.close()
+
+
+def _litter(tmp_path: pathlib.Path, number: int) -> Litter:
+    folder, file = tmp_path / str(number), tmp_path / f"{number}.result.json"
+    (folder / "deep").mkdir(parents=True)
+    file.write_text("{}")
+    return Litter(folder, (file, tmp_path / "never-written"))
+
+
+def test_all_is_removed_when_the_broom_is_put_away(tmp_path: pathlib.Path) -> None:
+    sweeper = Broom()
+    for number in range(broom._MOST_WAITING + 10):
+        sweeper.take(_litter(tmp_path, number))
+    sweeper.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_name_is_free_at_once_though_the_removal_takes_long(
+    tmp_path: pathlib.Path, sweeper: Broom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go_on = threading.Event()
+    monkeypatch.setattr(broom, "_clear", lambda _: may_go_on.wait())
+    litter = _litter(tmp_path, 1)
+    sweeper.take(litter)
+    assert not litter.folder.exists()
+    assert (tmp_path / "1.gone" / "deep").exists()
+    may_go_on.set()
+
+
+def test_removal_that_fails_does_not_stop_the_next(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: pathlib.Path) -> None:
+        raise RecursionError("nested too deeply")
+
+    sweeper = Broom()
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", refuse)
+        for number in range(broom._MOST_WAITING + 10):
+            sweeper.take(_litter(tmp_path, number))
+        sweeper.close()
+    assert len(list(tmp_path.glob("*.gone"))) == broom._MOST_WAITING + 10
+
+
+def test_folder_that_the_command_removed_itself_is_no_trouble(
+    tmp_path: pathlib.Path, sweeper: Broom
+) -> None:
+    litter = _litter(tmp_path, 1)
+    shutil.rmtree(litter.folder)
+    sweeper.take(litter)

@@ -1,0 +1,11 @@
+-- result_text: a job's result as JSON; an array's is the list of its elements', with null for none.
+CREATE OR REPLACE FUNCTION workron.result_text(_job bigint) RETURNS text
+LANGUAGE sql STABLE
+AS $$
+    SELECT coalesce(
+        (SELECT body FROM workron.result WHERE job = _job),
+        (SELECT '[' || string_agg(coalesce(r.body, 'null'), ', ' ORDER BY m.index) || ']'
+         FROM workron.job m LEFT JOIN workron.result r ON r.job = m.id
+         WHERE m.member_of = _job AND m.bearing = 'Member'
+         HAVING count(r.body) > 0))
+$$;
