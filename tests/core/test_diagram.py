@@ -12,6 +12,7 @@ import pytest
 from workron.core import diagram, states
 from workron.core.states import Event, State
 
+_PAGES = ("states.md", "manifest.md", "command-line.md")
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -88,5 +89,6 @@ def test_check_names_the_page_when_it_is_not_what_the_code_says(docs: Path) -> N
 
 
 def test_generate_is_quiet_when_nothing_changed(docs: Path) -> None:
-    assert generate(docs).stdout == f"wrote {docs / 'reference' / 'states.md'}\n"
+    wrote = generate(docs).stdout.splitlines()
+    assert wrote == [f"wrote {docs / 'reference' / name}" for name in _PAGES]
     assert generate(docs).stdout == ""

@@ -31,6 +31,8 @@ class Record(BaseModel):
         alias_generator=alias_generators.to_camel,
         validate_by_alias=True,
         validate_by_name=True,
+        # Built on first use: most commands use one kind of three, and some none at all.
+        defer_build=True,
     )
 
     @model_validator(mode="before")

@@ -1,0 +1,54 @@
+"""The summary tells what was slow by the times of last attempts, and asks for few of them."""
+
+import io
+from datetime import timedelta
+from typing import cast
+
+from rich.console import Console
+
+from tests.cli import rows
+from workron.cli import summary
+from workron.cli.feed import Run
+from workron.core.ids import JobId
+from workron.core.plan import Kind
+from workron.core.states import State
+from workron.store.protocol import Attempt, JobRow, ReaderDoor
+
+
+class Reader:
+    """Every job was tried again, and its last attempt took a second."""
+
+    def __init__(self) -> None:
+        self.asked: list[JobId] = []
+
+    async def attempts(self, job: JobId) -> list[Attempt]:
+        self.asked.append(job)
+        end = rows.NOON + timedelta(seconds=1)
+        return [Attempt(job, 2, "Succeeded", None, 0, "w", rows.NOON, end)]
+
+
+def _row(name: str, job: int, seconds: float, attempts: int) -> JobRow:
+    return rows.row(
+        name,
+        State.SUCCEEDED,
+        job=job,
+        attempts=attempts,
+        started_at=rows.NOON,
+        finished_at=rows.NOON + timedelta(seconds=seconds),
+    )
+
+
+async def test_slowest_are_those_whose_last_attempt_was_and_no_others_are_asked_for() -> None:
+    jobs = [_row("lay-for-an-hour", 2, 3600.0, attempts=2)]
+    jobs += [_row(f"n{seconds}", 10 + seconds, seconds, attempts=1) for seconds in range(2, 6)]
+    jobs += [_row(f"quick{at}", 100 + at, 0.5, attempts=2) for at in range(50)]
+    own = rows.row("flow", State.SUCCEEDED, job=1, kind=Kind.WORKFLOW)
+    console, reader = Console(file=io.StringIO(), width=200), Reader()
+    runs = [Run(rows.root(), [own, *jobs])]
+    await summary.tell(console, cast("ReaderDoor", reader), runs, 9.0, before=1)
+    told = cast("io.StringIO", console.file).getvalue().splitlines()
+    assert told[1:] == [
+        "55 jobs in 9.0 s: 55 succeeded; 1 of them had ended before",
+        "slowest: flow/n5 5.0 s, flow/n4 4.0 s, flow/n3 3.0 s",
+    ]
+    assert reader.asked == [JobId(2)]
