@@ -19,7 +19,7 @@ from workron.core.verdict import Condition
 from workron.store import protocol
 from workron.store.protocol import Answer, Outcome
 
-MANY_JOBS = int(os.environ.get("WORKRON_DRAIN_JOBS", "20000"))
+MANY_JOBS = int(os.environ.get("WORKRON_DRAIN_JOBS", "100000"))
 """How many jobs the large drain has; 100000 is the promise, and takes minutes."""
 ROUNDS = 20
 

@@ -18,12 +18,13 @@ from workron.store.protocol import Claimed
 from workron.store.sqlite import transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from workron.core.ids import SessionKey
     from workron.store.sqlite.transaction import Transaction
 
 _NOTHING: Final = (None, False)
+_TOO_LARGE: Final = (None, True)
 
 
 def worker_of(tx: Transaction, key: SessionKey) -> Any:
@@ -104,22 +105,34 @@ def _inputs(tx: Transaction, jobs: Sequence[int]) -> Mapping[int, tuple[Any, boo
     for row in tx.rows("claim.upstreams", jobs=transaction.listed(jobs)):
         upstreams[row["child"]].append(row)
     parents = {row["parent"] for rows in upstreams.values() for row in rows}
-    sizes = tx.rows("claim.result_sizes", parents=transaction.listed(parents))
-    results = dict.fromkeys((row["parent"] for row in sizes if row["size"]), None)
-    fitting = [row["parent"] for row in sizes if 0 < row["size"] <= inputs.MOST_BYTES]
-    results |= _results(tx, fitting)
-    return {job: _inputs_of_one(rows, results) for job, rows in upstreams.items()}
+    sizes = {
+        row["parent"]: row["size"]
+        for row in tx.rows("claim.result_sizes", parents=transaction.listed(parents))
+    }
+    # What is too large together is never read.
+    fitting = {
+        job: rows
+        for job, rows in upstreams.items()
+        if sum(sizes[row["parent"]] for row in rows) <= inputs.MOST_BYTES
+    }
+    given = {row["parent"] for rows in fitting.values() for row in rows if sizes[row["parent"]]}
+    results = _results(tx, given)
+    return {
+        job: _inputs_of_one(rows, results) if job in fitting else _TOO_LARGE
+        for job, rows in upstreams.items()
+    }
 
 
-def _inputs_of_one(upstreams: Sequence[Any], results: Mapping[int, str | None]) -> tuple[Any, bool]:
-    given = [(row["name"], results[row["parent"]]) for row in upstreams if row["parent"] in results]
-    if any(body is None for _, body in given):
-        return None, True
-    members = [f"{json.dumps(name)}: {body}" for name, body in given]
+def _inputs_of_one(upstreams: Sequence[Any], results: Mapping[int, str]) -> tuple[Any, bool]:
+    members = [
+        f"{json.dumps(row['name'])}: {results[row['parent']]}"
+        for row in upstreams
+        if row["parent"] in results
+    ]
     return inputs.fit("{" + ", ".join(members) + "}" if members else None)
 
 
-def _results(tx: Transaction, parents: Sequence[int]) -> dict[int, str | None]:
+def _results(tx: Transaction, parents: Iterable[int]) -> dict[int, str]:
     """Read each upstream's result once, as JSON; an array's is a list."""
     rows = tx.rows("claim.results", parents=transaction.listed(parents))
     return {
