@@ -33,7 +33,8 @@ async def _put_the_last_first(stage: Stage, table: str, jobs: list[JobId]) -> No
 
 async def _let_plans_loose(stage: Stage, verb: str) -> None:
     # The order of locks must not hang on the plans that a verb pins for other reasons.
-    await stage.replace(verb, r"SET enable_seqscan = off SET enable_hashjoin = off", "")
+    pinned = "SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off"
+    await stage.replace(verb, pinned, "")
 
 
 def _deadlocks(answers: list[object]) -> int:

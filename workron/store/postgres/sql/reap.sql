@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION workron.reap(
 ) RETURNS TABLE (was_reaped boolean, job bigint, place text)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION workron.register(_token text, _name text, _boot uuid,
 RETURNS TABLE (worker bigint, session uuid, lease_seconds double precision)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
