@@ -33,6 +33,14 @@ test: $(READY) ## run the tests, on a PostgreSQL of their own or on the one of W
 pgbouncer: ## fetch a PgBouncer for the tests that need a real one; on Debian
 	tests/store/postgres/pgbouncer.sh
 
+.PHONY: e2e
+e2e: $(READY) ## install the wheel by itself, and kill what runs over a real PostgreSQL
+	$(BIN)/pytest e2e $(ARGS)
+
+.PHONY: bench
+bench: $(READY) ## measure how much of what this machine can do is reached; minutes
+	$(BIN)/python -m bench $(ARGS)
+
 .PHONY: lint
 lint: $(READY) ## check style, types, import contracts and spelling
 	$(BIN)/ruff check

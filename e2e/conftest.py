@@ -1,0 +1,86 @@
+"""The program as a user installs it: a wheel of this tree, in an environment with nothing else."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import venv
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests import postgres_server
+
+_ROOT = pathlib.Path(__file__).parents[1]
+_UV = _ROOT / ".uv" / "bin" / "uv"
+
+Call = Callable[..., "subprocess.CompletedProcess[str]"]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture(scope="session")
+def workron(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """The command, installed from a wheel with the locked libraries that it needs to run."""
+    home = tmp_path_factory.mktemp("installed")
+    venv.create(home / "venv", symlinks=True)
+    wheel = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(home)]
+    _run(*wheel)
+    needs = home / "requirements.txt"
+    _run(_UV, "export", "--frozen", "--no-dev", "--no-emit-project", "--quiet", "-o", needs)
+    (built,) = home.glob("*.whl")
+    python = home / "venv" / "bin" / "python"
+    _run(_UV, "pip", "install", "--quiet", "--python", python, "-r", needs, built)
+    return home / "venv" / "bin" / "workron"
+
+
+@pytest.fixture(scope="session")
+def database() -> Iterator[str]:
+    """An empty PostgreSQL."""
+    with postgres_server.running() as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def call(workron: pathlib.Path, tmp_path: pathlib.Path) -> Call:
+    """Run the program to its end, in an empty folder."""
+
+    def call(*arguments: object) -> "subprocess.CompletedProcess[str]":
+        command = [str(workron), *map(str, arguments)]
+        return subprocess.run(
+            command, cwd=tmp_path, env=_environment(), text=True, capture_output=True, check=False
+        )
+
+    return call
+
+
+@pytest.fixture
+def start(workron: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Start]:
+    """Start the program and leave it to the test; what is left of it is ended."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: object) -> "subprocess.Popen[str]":
+        command = [str(workron), *map(str, arguments)]
+        started.append(
+            subprocess.Popen(
+                command,
+                cwd=tmp_path,
+                env=_environment(),
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+        )
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def _environment() -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
+
+
+def _run(*command: object) -> None:
+    subprocess.run(list(map(str, command)), cwd=_ROOT, check=True)
