@@ -44,6 +44,16 @@ def test_run_ends_with_1_when_a_job_is_skipped_because_of_a_failure(
     assert "Skipped    next  a job that it depends on failed" in said.out
 
 
+def test_run_says_that_it_makes_nothing_of_a_pool(
+    call: Call, write: Write, tmp_path: pathlib.Path
+) -> None:
+    pool = tmp_path / "pool.yaml"
+    pool.write_text("{apiVersion: workron.dev/v1alpha1, kind: WorkerPool, metadata: {name: big}}")
+    said = call("run", pool, write("hello"))
+    assert said.code == 0
+    assert "workerpool/big left alone: its pods, with their image, slots and env" in said.out
+
+
 def test_run_ends_with_0_when_a_job_was_not_needed(call: Call, write: Write) -> None:
     undo = write("undo", command="exit 1", more="dependsOn: [{name: good, when: Failed}]")
     said = call("run", undo, write("good"))

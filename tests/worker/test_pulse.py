@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from workron.core import errors
 from workron.core.ids import SessionKey, WorkerId
 from workron.store.protocol import Beat, Session
 from workron_worker.ledger import Ledger
@@ -26,6 +27,7 @@ class Scene:
         self.seconds = 0.0
         self.events: list[str] = []
         self.happened = asyncio.Event()
+        self.errors: list[Exception] = []
 
     def now(self) -> datetime:
         return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
@@ -35,6 +37,8 @@ class Scene:
 
     async def beat(self, _: SessionKey) -> Beat:
         self._note("beat")
+        if self.errors:
+            raise self.errors.pop()
         return Beat([], is_draining=False, database="x")
 
     def cut_off(self) -> None:
@@ -89,3 +93,14 @@ async def test_all_is_cut_off_before_a_beat_that_comes_past_the_deadline(
 ) -> None:
     scene.seconds = 6.0
     assert (await _let_it(pulse, scene, SESSION, 0.0))[:2] == ["cut off", "beat"]
+
+
+async def test_beat_that_was_not_answered_is_followed_by_another_soon(
+    pulse: Pulse, scene: Scene
+) -> None:
+    scene.errors = [errors.StoreUnreachableError("away")]
+    long = Session(SESSION.worker, SESSION.key, lease_seconds=1e6)
+    await _let_it(pulse, scene, long, 0.0)
+    while scene.events != ["beat", "beat", "obey"]:
+        scene.happened.clear()
+        await scene.happened.wait()

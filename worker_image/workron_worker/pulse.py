@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _TRIES_PER_LEASE: Final = 4
+_AGAIN_SECONDS: Final = 0.25
+"""After a beat that was not answered: an outage of seconds must not cost what runs its lease."""
 
 
 class Body(Protocol):
@@ -76,9 +78,9 @@ class Pulse:
             # After a freeze this comes first, before a beat could be on its way.
             if self.is_late:
                 self._body.cut_off()
-            if self._key is not None:
-                await self._beat(self._key)
-            await self._rest(min(self._rhythm.beat.total_seconds(), self._patience()))
+            is_heard = self._key is None or await self._beat(self._key)
+            pause = self._rhythm.beat.total_seconds() if is_heard else _AGAIN_SECONDS
+            await self._rest(min(pause, self._patience()))
 
     async def _rest(self, seconds: float) -> None:
         """Sleep, but not into a new session: its first beat frees what older boots held."""
@@ -87,7 +89,8 @@ class Pulse:
                 await self._begun.wait()
         self._begun.clear()
 
-    async def _beat(self, key: SessionKey) -> None:
+    async def _beat(self, key: SessionKey) -> bool:
+        """Beat once; False when no answer came, so that the next beat is urgent."""
         before, sent_at = self._ledger.knowledge(), self._around.clock.monotonic()
         try:
             async with asyncio.timeout(self._patience()):
@@ -95,13 +98,14 @@ class Pulse:
         except (errors.StoreError, TimeoutError) as error:
             if key == self._key:
                 self._miss(error)
-            return
+            return False
         if key != self._key:
-            return
+            return True
         self._deadline = self._deadline.acknowledge(sent_at)
         self._body.obey(beat.read(answer, before, self._ledger.knowledge()))
         if answer.is_draining:
             self._body.drain()
+        return True
 
     def _miss(self, error: Exception) -> None:
         if isinstance(error, errors.SessionError):

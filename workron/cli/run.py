@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from workron.cli import exit_codes, files, log, options, recovery, summary, system
+from workron.cli import exit_codes, files, log, options, recovery, summary, system, words
 from workron.cli.board import Board
 from workron.cli.crew import Crew
 from workron.cli.feed import Feed
@@ -106,6 +106,8 @@ async def _run(request: Request, settings: _Settings) -> int:
     async with opened_for_run(settings.store) as store:
         for line in await recovery.recover(store):
             settings.note(line)
+        for _, name in sorted(request.pools):
+            settings.note(words.pool_left_alone(name))
         feed = await _begin(store, request, settings)
         for line in await loose_ends.told(store, request.plans):
             settings.note(line)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from workron.cli import files, options
+from workron.cli import files, options, words
 from workron.cli.opening import carry_out, opened
 from workron.core import errors
 from workron.scheduling import submit as scheduling
@@ -44,7 +44,7 @@ def submit(
     for one in carry_out(_submit(url, request)):
         typer.echo(f"{one.identity.kind.lower()}/{one.identity.name} {_WORDS[one.effect]}")
     for _, name in sorted(request.pools):
-        typer.echo(f"workerpool/{name} left alone: its pods are made in a cluster only")
+        typer.echo(words.pool_left_alone(name))
 
 
 async def _submit(url: str, request: Request) -> Sequence[Submission]:

@@ -68,6 +68,14 @@ def why(row: JobRow) -> str:
     return _REASONS.get(row.reason, str(row.reason)) if row.reason else ""
 
 
+def pool_left_alone(name: str) -> str:
+    """Say that a WorkerPool among the files changes nothing here."""
+    return (
+        f"workerpool/{name} left alone: its pods, with their image, slots and env, are made in a"
+        " cluster only"
+    )
+
+
 def command(spec: Mapping[str, Any]) -> str:
     """Write a spec's command on one line: the first of its own."""
     if "argv" in spec:

@@ -207,6 +207,18 @@ async def test_error_is_one_that_passes_when_the_database_gave_way_every_time(
     await database.close()
 
 
+async def test_driver_that_a_lost_connection_mixed_up_says_that_nobody_answers(
+    fresh_database: str,
+) -> None:
+    async def mix_up(_: object) -> None:
+        raise asyncpg.InternalClientError("cannot switch to state 12; another is in progress")
+
+    database = await open_database(fresh_database, rng=random.Random(), connections=1)
+    with pytest.raises(errors.StoreUnreachableError):
+        await database.run(mix_up)
+    await database.close()
+
+
 async def _set(dsn: str, setting: str) -> None:
     admin = await asyncpg.connect(dsn)
     name = parse.urlsplit(dsn).path.removeprefix("/")

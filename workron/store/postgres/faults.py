@@ -16,7 +16,14 @@ from workron.core import errors
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-DRIVER: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+DRIVER: Final = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    # A connection that the server ends just when a statement goes out mixes the driver up.
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+)
 """All that a call on a connection can raise because of the database."""
 
 _MIXED_UP: Final = frozenset({"26000", "42P05"})
