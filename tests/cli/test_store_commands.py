@@ -204,9 +204,13 @@ def test_describe_says_why_a_job_waits(call: Call, write: Write, url: str) -> No
 def test_describe_tells_all_about_a_job(call: Call, done: str) -> None:
     out = call("describe", "flow/bad", "--store", done).out
     assert "Command    echo why; exit 9" in out
-    assert "Why        ExitCode: the command ended with exit code 9" in out
+    assert "Why        the command ended with exit code 9 (ExitCode)" in out
     assert re.search(r"Attempt 1  Failed in .* exit code 9 on ", out)
     assert "  | why" in out
+
+
+def test_describe_says_in_words_why_a_workflow_failed(call: Call, done: str) -> None:
+    assert "Why        a job of it failed" in call("describe", "flow", "--store", done).out
 
 
 def test_describe_tells_a_result(call: Call, done: str) -> None:

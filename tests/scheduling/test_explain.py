@@ -52,11 +52,6 @@ _STATES: list[tuple[dict[str, Any], str]] = [
         {"state": State.RUNNING, "reason": None, "kind": Kind.ARRAY},
         "its jobs have not all ended",
     ),
-    (
-        {"state": State.FAILED, "reason": Reason.TIMEOUT, "message": "too long"},
-        "Timeout: too long",
-    ),
-    ({"state": State.SKIPPED, "reason": Reason.NOT_NEEDED}, "NotNeeded"),
     ({"kind": Kind.WORKFLOW}, "none of its jobs has begun"),
     ({"kind": Kind.WORKFLOW, "reason": Reason.SUSPENDED}, "is suspended"),
 ]
@@ -67,8 +62,10 @@ def test_state_is_told_in_words(change: dict[str, Any], words: str) -> None:
     assert explain(replace(_ROW, **change), []) == [words]
 
 
-def test_nothing_is_added_where_the_state_says_it_all() -> None:
-    assert explain(replace(_ROW, state=State.SUCCEEDED, reason=None), []) == []
+@pytest.mark.parametrize("reason", [None, Reason.TIMEOUT])
+def test_nothing_is_explained_of_what_has_ended(reason: Reason | None) -> None:
+    state = State.FAILED if reason else State.SUCCEEDED
+    assert explain(replace(_ROW, state=state, reason=reason), []) == []
 
 
 def test_only_a_command_that_waits_for_others_is_blocked() -> None:

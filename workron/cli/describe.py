@@ -68,7 +68,8 @@ def _identity(root: RootRow, row: JobRow) -> Iterator[Text]:
 async def _standing(store: Store, row: JobRow) -> Sequence[Text]:
     lines = [Text.assemble(("State      ", "bold"), (str(row.state), words.COLOURS[row.state]))]
     blockers = await store.blockers(row.job) if explain.is_blocked(row) else ()
-    told = explain.explain(row, blockers)
+    told = explain.explain(row, blockers) if row.state not in states.ENDS else [words.why(row)]
+    told = list(filter(None, told))
     lines += [Text(("Why        " if at == 0 else " " * 11) + line) for at, line in enumerate(told)]
     return [*lines, *_times(row, await span.last(store, row))]
 

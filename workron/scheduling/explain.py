@@ -26,7 +26,7 @@ def is_blocked(row: JobRow) -> bool:
 
 
 def explain(row: JobRow, blockers: Sequence[Blocker]) -> list[str]:
-    """Give one line, and one more for each thing that is waited for; none if all is said.
+    """Give one line, and one more for each thing that is waited for; none of what has ended.
 
     `blockers` need be known only of what `is_blocked`.
     """
@@ -40,7 +40,7 @@ def explain(row: JobRow, blockers: Sequence[Blocker]) -> list[str]:
         return [f"runs on worker {row.worker}, attempt {row.attempts}"]
     if row.state is State.RUNNING:
         return ["its jobs have not all ended"]
-    return [_ended(row)] if row.reason or row.message else []
+    return []
 
 
 def _waiting(row: JobRow, blockers: Sequence[Blocker]) -> list[str]:
@@ -75,7 +75,3 @@ def _blocker(one: Blocker) -> str:
     if one.state is None:
         return f"{one.kind} {name!r}, which is not in the store yet; asked for: {one.condition}"
     return f"{name} is {one.state}; asked for: {one.condition}"
-
-
-def _ended(row: JobRow) -> str:
-    return ": ".join(part for part in (row.reason, row.message) if part)
