@@ -1,31 +1,31 @@
-"""The places of an executor's attempts on disk, and the environment that points into them.
+"""The places of attempts on disk, and the environment that points into them.
 
-Called by `local_executor`. All of one boot stands under one folder that carries the boot in its
-name, so that a later process can clear what a killed one left (`orphans`).
+Called by `runner` and by `workron_worker.local_executor`. All of one boot stands under one folder
+that carries the boot in its name, so that a later process can clear what a killed one left
+(`workron_worker.orphans`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import json
 import os
 import pathlib
 import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from workron_worker import broom
-from workron_worker.executor import StartError
+from workron_runner import broom
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
     from uuid import UUID
-
-    from workron_worker.executor import Task
 
 BOOT_VARIABLE: Final = "WORKRON_BOOT"
 _DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class ScratchError(Exception):
+    """This machine has no room for an attempt; no fault of the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Place:
 
     def within(self, workdir: str | None) -> str:
         """Resolve a job's `workdir`; a relative one lies in the attempt's own folder."""
-        return str(self.directory / (workdir or "."))
+        return str(self.directory / workdir) if workdir else str(self.directory)
 
 
 class Scratch:
@@ -51,13 +51,12 @@ class Scratch:
         try:
             self._root.mkdir(mode=0o700)
         except OSError as error:
-            raise StartError(f"{self._root} cannot be made: {error.strerror}") from error
+            raise ScratchError(f"{self._root} cannot be made: {error.strerror}") from error
         self._numbers = itertools.count(1)
         self._broom = broom.Broom()
 
-    @contextlib.contextmanager
-    def place(self, task: Task) -> Iterator[Place]:
-        """Make the folder of an attempt, and have it removed with all that the command left."""
+    def place(self, inputs: str) -> Place:
+        """Make the folder of an attempt, with the text of its inputs beside it."""
         number = next(self._numbers)
         place = Place(
             self._root / str(number),
@@ -66,22 +65,25 @@ class Scratch:
         )
         try:
             place.directory.mkdir()
-            place.inputs.write_text(json.dumps(task.inputs, ensure_ascii=False), encoding="utf-8")
+            place.inputs.write_text(inputs, encoding="utf-8")
         except OSError as error:
-            raise StartError(f"no folder can be made in {self._root}: {error.strerror}") from error
-        try:
-            yield place
-        finally:
-            self._broom.take(broom.Litter(place.directory, (place.inputs, place.result)))
+            raise ScratchError(
+                f"no folder can be made in {self._root}: {error.strerror}"
+            ) from error
+        return place
 
-    def environment(self, task: Task, place: Place) -> dict[str, str]:
+    def leave(self, place: Place) -> None:
+        """Have the folder of an attempt removed, with all that its command left."""
+        self._broom.take(broom.Litter(place.directory, (place.inputs, place.result)))
+
+    def environment(self, own: Mapping[str, str], place: Place) -> dict[str, str]:
         """Compose what the command sees: nothing of this process but its PATH and language."""
         return {
             "PATH": os.environ.get("PATH", _DEFAULT_PATH),
             "LANG": os.environ.get("LANG", "C.UTF-8"),
             "HOME": str(place.directory),
             "TMPDIR": str(place.directory),
-            **task.environment,
+            **own,
             "WORKRON_INPUTS": str(place.inputs),
             "WORKRON_RESULT": str(place.result),
             BOOT_VARIABLE: str(self._boot),
