@@ -35,7 +35,10 @@ def _options() -> argparse.Namespace:
 
 def _stream(options: argparse.Namespace) -> socket.socket:
     if options.descriptor is not None:
-        return socket.socket(fileno=options.descriptor)
+        stream = socket.socket(fileno=options.descriptor)
+        # It was handed over by inheritance; no command is to have it too.
+        stream.set_inheritable(False)
+        return stream
     path: pathlib.Path = options.socket
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(path))

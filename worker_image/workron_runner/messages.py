@@ -17,7 +17,7 @@ from workron_runner import frame
 from workron_runner.frame import ProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 VERSION: Final = 1
 CLAIM_BYTES: Final = 16
@@ -137,6 +137,21 @@ _CLASSES: Final[Mapping[int, type[Message]]] = {
     Kind.ENDED: Ended,
     Kind.REFUSED: Refused,
 }
+_CHECKS: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "str": lambda one: isinstance(one, str),
+    "bool": lambda one: isinstance(one, bool),
+    "int": lambda one: isinstance(one, int) and not isinstance(one, bool) and one >= 0,
+    "float": lambda one: (
+        isinstance(one, int | float) and not isinstance(one, bool) and isfinite(one) and one >= 0
+    ),
+    "list[str]": lambda one: (
+        isinstance(one, list) and one != [] and all(isinstance(word, str) for word in one)
+    ),
+    "dict[str, str]": lambda one: (
+        isinstance(one, dict) and all(isinstance(text, str) for text in one.values())
+    ),
+}
+"""What a field of each type has to be, by how the type is written."""
 _KINDS: Final = {one: kind for kind, one in _CLASSES.items()}
 _FIELDS: Final = {one: dataclasses.fields(one) for one in _KINDS}
 
@@ -183,15 +198,7 @@ def _checked(one: type[Message], field: dataclasses.Field[Any], given: Mapping[s
 def _fits(value: Any, type_: str) -> bool:
     if type_.endswith(" | None"):
         return value is None or _fits(value, type_.removesuffix(" | None"))
-    if type_ == "list[str]":
-        return isinstance(value, list) and value != [] and all(isinstance(o, str) for o in value)
-    if type_ == "dict[str, str]":
-        return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
-    if isinstance(value, bool):
-        return type_ == "bool"
-    if type_ == "float":
-        return isinstance(value, int | float) and isfinite(value)
-    return isinstance(value, {"str": str, "int": int}.get(type_, ()))
+    return _CHECKS[type_](value)
 
 
 def _is_claim(value: Any) -> bool:
