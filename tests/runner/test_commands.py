@@ -62,7 +62,7 @@ def test_start_that_fails_is_told_by_whose_fault_it_is(mate: Mate) -> None:
     refused = mate.refused(mate.run(["no-such-program"]))
     assert (refused.fault, refused.where) == ("job", "no-such-program")
     assert mate.refused(mate.run("true", workdir="/no/such")).where == "/no/such"
-    mate.folder.rmdir()
+    mate.folder.rename(mate.folder.with_name("elsewhere"))
     refused = mate.refused(mate.run("true"))
     assert refused.fault == "machine"
     assert "no folder can be made" in refused.what
