@@ -63,9 +63,10 @@ def test_start_that_fails_is_told_by_whose_fault_it_is(mate: Mate) -> None:
     assert (refused.fault, refused.where) == ("job", "no-such-program")
     assert mate.refused(mate.run("true", workdir="/no/such")).where == "/no/such"
     mate.folder.rename(mate.folder.with_name("elsewhere"))
-    refused = mate.refused(mate.run("true"))
-    assert refused.fault == "machine"
-    assert "no folder can be made" in refused.what
+    for inputs, words in [("{}", "is gone"), ("[]", "no folder can be made")]:
+        refused = mate.refused(mate.run("true", inputs=inputs))
+        assert refused.fault == "machine"
+        assert words in refused.what
 
 
 def test_program_is_found_on_the_path_that_it_will_have(mate: Mate, tmp_path: pathlib.Path) -> None:

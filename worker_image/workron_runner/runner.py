@@ -125,8 +125,11 @@ class Runner:
         try:
             attempt = self._spawn(order, place)
         except (OSError, ValueError) as error:
+            why = refusal.of(error)
+            if not place.directory.is_dir():
+                why = refusal.Refusal(False, f"{place.directory} is gone", None)  # noqa: FBT003
             self._scratch.leave(place)
-            self._refuse(order, refusal.of(error))
+            self._refuse(order, why)
             return
         self._crowd.enter(attempt, order.timeout)
         self._turns.listen(attempt.pipe, partial(self._pass_on, attempt))
