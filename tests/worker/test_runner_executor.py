@@ -142,7 +142,8 @@ async def test_kill_while_a_runner_is_being_started_starts_nothing(
         ("import os; os.write(fd, b'\\377' * 5)", "a frame of"),
         ("say(messages.Hello(2, '', 0))", "it speaks version 2, not 1"),
         ("say(messages.Hello(1, '', 5))", "another CLOCK_BOOTTIME"),
-        ("say(messages.Bye('tired'))", "it began with Bye"),
+        ("say(messages.Deadline(1))", "it began with Deadline"),
+        ("say(messages.Bye('tired'))", "no runner can be had: tired"),
     ],
 )
 def test_runner_that_begins_wrong_is_not_kept(

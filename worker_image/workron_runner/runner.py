@@ -99,7 +99,6 @@ class Runner:
                 raise ProtocolError(f"{type(message).__name__} is not for a runner")
 
     def _greet(self, hello: messages.Hello) -> None:
-        self._link.send(messages.encode(messages.Hello(messages.VERSION, hello.boot, limits.now())))
         if hello.version != messages.VERSION:
             raise ProtocolError(
                 f"the agent speaks version {hello.version}, this runner {messages.VERSION}: "
@@ -109,6 +108,8 @@ class Runner:
             self._scratch = Scratch(uuid.UUID(hello.boot))
         except (ValueError, ScratchError) as error:
             raise ProtocolError(str(error)) from None
+        answer = messages.Hello(messages.VERSION, hello.boot, limits.now())
+        self._link.send(messages.encode(answer))
 
     def _start(self, order: Run) -> None:
         if self._crowd.get(order.claim):
@@ -194,6 +195,9 @@ class Runner:
         self._turns.ignore(attempt.pipe)
         rest = attempt.read_rest()
         result, wrong = _result(attempt.place)
+        attempt.close()
+        assert self._scratch is not None
+        self._scratch.leave(attempt.place)
         parts = [
             (Kind.OUTPUT, rest if attempt.is_streamed else b""),
             (Kind.KEPT, attempt.kept),
@@ -201,9 +205,6 @@ class Runner:
         ]
         said = [messages.encode_bytes(kind, attempt.claim, data) for kind, data in parts if data]
         self._link.send(b"".join([*said, messages.encode(attempt.ended(wrong))]))
-        attempt.close()
-        assert self._scratch is not None
-        self._scratch.leave(attempt.place)
 
     def _told(self, descriptor: int) -> None:
         self._turns.ignore(descriptor)

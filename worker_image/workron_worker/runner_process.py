@@ -78,6 +78,8 @@ class RunnerProcess:
         sent_at = limits.now()
         self._link.send(messages.encode(Hello(messages.VERSION, boot.hex, sent_at)))
         hello = self._first_word()
+        if isinstance(hello, Bye):
+            raise ProtocolError(hello.why or "it said goodbye at once")
         if not isinstance(hello, Hello):
             raise ProtocolError(f"it began with {hello}")
         if hello.version != messages.VERSION:
