@@ -27,11 +27,11 @@ def environment(tmp: pathlib.Path) -> dict[str, str]:
 class Mate:
     """One runner and the socket to it."""
 
-    def __init__(self, tmp: pathlib.Path) -> None:
+    def __init__(self, tmp: pathlib.Path, *options: str) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             self.child = subprocess.Popen(
-                [*COMMAND, "--descriptor", str(theirs.fileno())],
+                [*COMMAND, "--descriptor", str(theirs.fileno()), *options],
                 pass_fds=[theirs.fileno()],
                 env=environment(tmp),
                 start_new_session=True,

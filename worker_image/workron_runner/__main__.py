@@ -10,7 +10,7 @@ import argparse
 import pathlib
 import socket
 
-from workron_runner import system
+from workron_runner import landlock, system
 from workron_runner.link import Link
 from workron_runner.runner import Runner
 
@@ -18,9 +18,10 @@ from workron_runner.runner import Runner
 def main() -> None:
     """Run for one agent, until it is gone."""
     told = system.told_to_end()
-    stream = _stream(_options())
+    options = _options()
+    stream = _stream(options)
     system.settle()
-    runner = Runner(Link(stream))
+    runner = Runner(Link(stream), is_isolating=options.isolate)
     runner.end_on(told.fileno())
     runner.run()
 
@@ -30,7 +31,13 @@ def _options() -> argparse.Namespace:
     ways = parser.add_mutually_exclusive_group(required=True)
     ways.add_argument("--descriptor", type=int, help="a connected stream socket, inherited")
     ways.add_argument("--socket", type=pathlib.Path, help="where to wait for the agent")
-    return parser.parse_args()
+    parser.add_argument(
+        "--isolate", action="store_true", help="shut commands off from each other, with Landlock"
+    )
+    options = parser.parse_args()
+    if options.isolate and not landlock.is_there():
+        parser.error("--isolate needs a kernel with Landlock and its scopes: Linux 6.12 or newer")
+    return options
 
 
 def _stream(options: argparse.Namespace) -> socket.socket:

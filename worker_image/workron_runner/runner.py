@@ -14,13 +14,13 @@ import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from workron_runner import leavings, limits, messages, refusal, strays
+from workron_runner import landlock, leavings, limits, messages, refusal, strays
 from workron_runner.attempt import Attempt
 from workron_runner.crowd import Crowd
 from workron_runner.frame import ProtocolError
 from workron_runner.messages import Kind
 from workron_runner.scratch import Place, Scratch, ScratchError
-from workron_runner.spawn import Hand, Launch
+from workron_runner.spawn import Hands, Launch
 from workron_runner.turns import Turns
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ _LAST_WORD_SECONDS: Final = 1
 class Runner:
     """One connection to an agent, and all that it has this process run."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, *, is_isolating: bool) -> None:
         self._link = link
         self._turns = Turns()
-        self._hand = Hand()
+        self._hands = Hands(landlock.enter if is_isolating else None)
         self._marks = strays.Marks()
         self._crowd = Crowd()
         self._scratch: Scratch | None = None
@@ -146,9 +146,10 @@ class Runner:
             mark = self._marks.put_on()
             try:
                 os.set_blocking(reader, False)
-                pid = self._hand.start(launch, writer)
+                pid = self._hands.start(launch, writer)
             finally:
                 os.close(writer)
+            undo.callback(self._hands.done, pid)
             undo.callback(os.waitpid, pid, 0)
             undo.callback(os.kill, pid, signal.SIGKILL)
             attempt = Attempt(order, place, pid, mark, reader)
@@ -196,6 +197,7 @@ class Runner:
         rest = attempt.read_rest()
         result, wrong = _result(attempt.place)
         attempt.close()
+        self._hands.done(attempt.pid)
         assert self._scratch is not None
         self._scratch.leave(attempt.place)
         parts = [
@@ -225,7 +227,7 @@ class Runner:
             self._scratch.close()
         self._turns.close()
         self._link.say_last(messages.encode(messages.Bye(self._why)), _LAST_WORD_SECONDS)
-        self._hand.close()
+        self._hands.close()
 
 
 def _result(place: Place) -> tuple[bytes, str | None]:

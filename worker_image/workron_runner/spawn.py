@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _HOME: Final = "/"
 # Python ignores some signals, and a program that inherits that would not notice a closed pipe.
@@ -33,9 +33,13 @@ class Launch:
 
 
 class Hand:
-    """The thread that starts commands, so that they are its children and not the first thread's."""
+    """A thread that starts commands, so that they are its children and not the first thread's.
 
-    def __init__(self) -> None:
+    It may prepare itself first, in a way that its commands inherit; if that fails, so does the start.
+    """
+
+    def __init__(self, prepare: Callable[[], None] | None = None) -> None:
+        self._prepare = prepare
         self._orders: queue.SimpleQueue[tuple[Launch, int] | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[int | Exception] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="hand", daemon=True)
@@ -57,9 +61,46 @@ class Hand:
     def _work(self) -> None:
         while (order := self._orders.get()) is not None:
             try:
+                if self._prepare:
+                    self._prepare()
                 self._answers.put(_start(*order))
             except Exception as error:  # noqa: BLE001 - whoever asked for it gets it, and judges it
                 self._answers.put(error)
+
+
+class Hands:
+    """Gives each command its hand: all the same one, or each its own, where it has to prepare."""
+
+    def __init__(self, prepare: Callable[[], None] | None) -> None:
+        self._prepare = prepare
+        self._shared = Hand() if prepare is None else None
+        self._own: dict[int, Hand] = {}
+
+    def start(self, launch: Launch, output: int) -> int:
+        """Start a command, as a hand does."""
+        if self._shared is not None:
+            return self._shared.start(launch, output)
+        try:
+            hand = Hand(self._prepare)
+        except RuntimeError as error:
+            raise OSError(errno.EAGAIN, str(error)) from None
+        try:
+            pid = hand.start(launch, output)
+        except Exception:
+            hand.close()
+            raise
+        self._own[pid] = hand
+        return pid
+
+    def done(self, pid: int) -> None:
+        """Let the hand of a command go, if it had one of its own; it has ended."""
+        if hand := self._own.pop(pid, None):
+            hand.close()
+
+    def close(self) -> None:
+        """Let all go."""
+        for hand in [*self._own.values(), *([self._shared] if self._shared else [])]:
+            hand.close()
 
 
 def _start(launch: Launch, output: int) -> int:

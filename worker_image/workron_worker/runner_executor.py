@@ -7,6 +7,7 @@ that said, so that nothing is run again beside itself; the next command gets a n
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import json
 from dataclasses import dataclass
@@ -50,7 +51,9 @@ class _Attempt:
 
     def settle(self, outcome: Ended | Exception) -> None:
         """Have `run` return or raise this; from any thread."""
-        self.future.get_loop().call_soon_threadsafe(self._settle, outcome)
+        # Its loop may be over, and then nobody waits for this any more.
+        with contextlib.suppress(RuntimeError):
+            self.future.get_loop().call_soon_threadsafe(self._settle, outcome)
 
     def _settle(self, outcome: Ended | Exception) -> None:
         if self.future.done():
