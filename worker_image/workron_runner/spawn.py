@@ -35,7 +35,7 @@ class Launch:
 class Hand:
     """A thread that starts commands, so that they are its children and not the first thread's.
 
-    It may prepare itself first, in a way that its commands inherit; if that fails, so does the start.
+    It may prepare itself first, in a way that its commands inherit; if that fails, the start does.
     """
 
     def __init__(self, prepare: Callable[[], None] | None = None) -> None:
