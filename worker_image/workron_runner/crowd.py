@@ -58,6 +58,9 @@ class Crowd:
 
     def kill(self, attempt: Attempt, grace: float, because: Because = Because.KILL) -> None:
         """Begin to end an attempt, or to end it quicker."""
+        if attempt in self._ending:
+            # It came to its own end, and the number of its group may be another's by now.
+            return
         attempt.because = because
         attempt.grace = grace
         attempt.is_told = False

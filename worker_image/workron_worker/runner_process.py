@@ -63,9 +63,8 @@ class RunnerProcess:
         """Send without waiting; what the socket does not take now goes as soon as it does."""
         with self._lock:
             self._link.send(frames)
-            is_waiting = self._link.has_backlog
-        if is_waiting:
-            os.eventfd_write(self._bell, 1)
+            if self._link.has_backlog:
+                os.eventfd_write(self._bell, 1)
 
     def close(self) -> None:
         """Have it end everything, and return when it is gone."""
@@ -125,6 +124,7 @@ class RunnerProcess:
         # It reads the end of the stream, and ends all that it runs before it ends itself.
         with self._lock:
             self._link.close()
+            os.close(self._bell)
         try:
             self._child.wait(_FAREWELL_SECONDS)
         except subprocess.TimeoutExpired:
