@@ -1,4 +1,4 @@
-"""The wheel holds both packages, whole, and nothing else of the repository."""
+"""The wheel holds all packages, whole, and nothing else of the repository."""
 
 import pathlib
 import subprocess
@@ -20,15 +20,21 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     return set(zipfile.ZipFile(built).namelist())
 
 
-def test_wheel_holds_exactly_the_two_packages(wheel: set[str]) -> None:
+def test_wheel_holds_exactly_the_three_packages(wheel: set[str]) -> None:
     tops = {name.split("/")[0] for name in wheel}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"workron", "workron_worker"}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {
+        "workron", "workron_worker", "workron_runner",
+    }  # fmt: skip
 
 
 def test_wheel_holds_every_source_file_of_the_packages(wheel: set[str]) -> None:
     expected = {
         str(path.relative_to(yard))
-        for yard, package in ((_ROOT, "workron"), (_ROOT / "worker_image", "workron_worker"))
+        for yard, package in (
+            (_ROOT, "workron"),
+            (_ROOT / "worker_image", "workron_worker"),
+            (_ROOT / "worker_image", "workron_runner"),
+        )
         for path in (yard / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }

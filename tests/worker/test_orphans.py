@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from workron_worker import orphans, scratch
+from workron_runner import scratch
+from workron_worker import orphans
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The port behind which commands are run: what the agent hands over, and what it gets back.
 
-Called by `loop`; `local_executor` fills it with processes of this machine.
+Called by `loop`; `local_executor` fills it with threads of this process, `runner_executor` with a
+process beside it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class Task:
     inputs: Mapping[str, Any] = field(default_factory=dict)
     workdir: str | None = None
     timeout: timedelta | None = None
+    outlives_lease: bool = False
+    """Whether it may run on where an executor ends by itself what its agent has left alone."""
 
 
 @dataclass(frozen=True, slots=True)

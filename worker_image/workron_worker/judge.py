@@ -1,45 +1,35 @@
 """Tells from how a command ended what that means for its job.
 
-Called by `local_executor` once the last process is gone.
+Called by the executors once the last process is gone.
 """
 
 from __future__ import annotations
 
-import errno
 import signal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from workron.core.states import Reason
 from workron_worker import result
 from workron_worker.executor import Ended, StartError
 
 if TYPE_CHECKING:
-    import pathlib
+    from collections.abc import Callable
     from datetime import timedelta
 
+    from workron_runner.refusal import Refusal
     from workron_worker.executor import Task
 
 _NOT_FOUND: Final = 127
 _SIGNAL_BASE: Final = 128
-_FAULTS_OF_THE_JOB: Final = frozenset(
-    {
-        errno.E2BIG,
-        errno.EACCES,
-        errno.EISDIR,
-        errno.ELOOP,
-        errno.ENAMETOOLONG,
-        errno.ENOENT,
-        errno.ENOEXEC,
-        errno.ENOTDIR,
-    }
-)
-"""Errors of a start that lie in the command or its folder; all others lie in this machine."""
 
 
-def ended(task: Task, code: int, output: bytes, result_path: pathlib.Path) -> Ended:
-    """Judge a command that ended by itself; a negative code is the signal that ended it."""
+def ended(task: Task, code: int, output: bytes, value: Callable[[], Any]) -> Ended:
+    """Judge a command that ended by itself; a negative code is the signal that ended it.
+
+    `value` gives its result, or raises ResultError.
+    """
     if code == 0:
-        return _succeeded(output, result_path)
+        return _succeeded(output, value)
     if code < 0:
         message = f"the command was ended by {_signal_name(-code)}"
         return Ended(Reason.SIGNAL, message, _SIGNAL_BASE - code, output)
@@ -60,22 +50,21 @@ def killed(output: bytes) -> Ended:
     return Ended(output=output, is_killed=True)
 
 
-def not_started(task: Task, error: OSError | ValueError) -> Ended:
+def refused(task: Task, why: Refusal) -> Ended:
     """Judge a start that failed; StartError if the job is not to blame."""
-    if isinstance(error, OSError) and error.errno not in _FAULTS_OF_THE_JOB:
-        raise StartError(f"this machine cannot start commands: {error.strerror}") from error
-    what = error.strerror if isinstance(error, OSError) else str(error)
-    where = getattr(error, "filename", None) or _first_word(task)
-    message = f"the command could not be started: {where!r}: {what}"
+    if not why.is_fault_of_job:
+        raise StartError(f"this machine cannot start commands: {why.what}")
+    where = why.where or _first_word(task)
+    message = f"the command could not be started: {where!r}: {why.what}"
     return Ended(Reason.COMMAND_NOT_FOUND, message)
 
 
-def _succeeded(output: bytes, result_path: pathlib.Path) -> Ended:
+def _succeeded(output: bytes, value: Callable[[], Any]) -> Ended:
     try:
-        value = result.read(result_path)
+        left = value()
     except result.ResultError as error:
         return Ended(Reason.RESULT_REFUSED, str(error), 0, output)
-    return Ended(exit_code=0, output=output, result=value)
+    return Ended(exit_code=0, output=output, result=left)
 
 
 def _signal_name(number: int) -> str:

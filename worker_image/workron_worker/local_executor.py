@@ -7,17 +7,21 @@ environments only: whoever may run this process may do all that its jobs do.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
+import json
 import signal
 from concurrent import futures
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from workron_worker import judge, orphans, process, scratch
-from workron_worker.output import Kept
+from workron_runner import refusal, scratch
+from workron_runner.kept import Kept
+from workron_worker import judge, orphans, process, result
+from workron_worker.executor import StartError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from datetime import timedelta
     from uuid import UUID
 
@@ -40,7 +44,7 @@ class LocalExecutor:
         self._grace = grace
         self._threads = futures.ThreadPoolExecutor(slots, thread_name_prefix="attempt")
         self._boot = boot
-        self._scratch = scratch.Scratch(boot)
+        self._scratch = _scratch(boot)
         self._attempts: dict[ClaimId, _Attempt] = {}
 
     async def run(self, task: Task, on_output: Callable[[bytes], None]) -> Ended:
@@ -92,21 +96,40 @@ class LocalExecutor:
             kept.add(chunk)
             on_output(chunk)
 
-        with self._scratch.place(task) as place:
+        with self._place(task) as place:
             try:
                 code = attempt.process.run(self._launch(task, place), take)
             except (OSError, ValueError) as error:
-                return judge.not_started(task, error)
+                return judge.refused(task, refusal.of(error))
             if attempt.is_killed:
                 return judge.killed(kept.value())
             if attempt.is_late and task.timeout is not None:
                 return judge.late(task.timeout, kept.value())
-            return judge.ended(task, code, kept.value(), place.result)
+            value = functools.partial(result.read, place.result)
+            return judge.ended(task, code, kept.value(), value)
+
+    @contextlib.contextmanager
+    def _place(self, task: Task) -> Iterator[scratch.Place]:
+        try:
+            place = self._scratch.place(json.dumps(task.inputs, ensure_ascii=False))
+        except scratch.ScratchError as error:
+            raise StartError(str(error)) from error
+        try:
+            yield place
+        finally:
+            self._scratch.leave(place)
 
     def _launch(self, task: Task, place: scratch.Place) -> process.Launch:
         command = task.command
         return process.Launch(
             argv=("sh", "-c", command) if isinstance(command, str) else command,
             directory=place.within(task.workdir),
-            environment=self._scratch.environment(task, place),
+            environment=self._scratch.environment(task.environment, place),
         )
+
+
+def _scratch(boot: UUID) -> scratch.Scratch:
+    try:
+        return scratch.Scratch(boot)
+    except scratch.ScratchError as error:
+        raise StartError(str(error)) from error

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from workron.core import retry
-from workron.core.model.command import CommandSpec
+from workron.core.model.command import CommandSpec, OnLeaseLost
 from workron.core.model.record import field_names
 from workron.core.states import Reason
 from workron.store.protocol import End, Outcome
@@ -35,6 +35,7 @@ def task_of(claimed: Claimed) -> Task:
         inputs=claimed.inputs or {},
         workdir=spec.workdir,
         timeout=spec.timeout,
+        outlives_lease=spec.on_lease_lost is OnLeaseLost.CONTINUE,
     )
 
 

@@ -3,7 +3,7 @@
 Every process of an attempt inherits the boot of its worker in its environment, and most keep its
 folder as their own; either tells them from all others, whatever group or session they moved to.
 Called by `workron.cli` before the claims of a dead worker of this machine are taken back, and by
-`local_executor` when it closes.
+the executors when they close or lose what runs their commands.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import select
 import signal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from workron_worker import broom, scratch
+from workron_runner import broom, scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,24 +1,22 @@
 """Reads the small JSON value that a job may leave for its downstreams in `$WORKRON_RESULT`.
 
-Called by `local_executor` after a command has ended well. The file comes from the command, so it
-is trusted in nothing: not to be a file, not to be small, not to be JSON that a store can keep.
+Called by the executors after a command has ended well. The value comes from the command, so it is
+trusted in nothing: not to be in a file, not to be small, not to be JSON that a store can keep.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import os
-import stat
 from typing import TYPE_CHECKING, Any, Final, Never
 
 from workron.core import errors
+from workron_runner import leavings
 
 if TYPE_CHECKING:
     import pathlib
     from collections.abc import Iterable, Iterator
 
-LIMIT_BYTES: Final = 16 * 1024
 LIMIT_DEPTH: Final = 64
 """Whoever reads it parses it some levels deeper, and no parser goes down for ever."""
 
@@ -31,7 +29,14 @@ class ResultError(errors.InputError):
 
 def read(path: pathlib.Path) -> Any:
     """Give the value, or None if there is none; ResultError says what is wrong with it."""
-    raw = _load(path)
+    try:
+        return parse(leavings.read(path))
+    except leavings.LeavingsError as error:
+        raise ResultError(str(error)) from None
+
+
+def parse(raw: bytes) -> Any:
+    """Give the value that these bytes say, or None if they say nothing; ResultError, as above."""
     if not raw.strip():
         return None
     try:
@@ -43,25 +48,6 @@ def read(path: pathlib.Path) -> Any:
     for text in _strings(value):
         _check_text(text)
     return value
-
-
-def _load(path: pathlib.Path) -> bytes:
-    try:
-        # Non-blocking and following no link: the command may have left a pipe, or a trap.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return b""
-    except OSError as error:
-        raise ResultError(f"the result cannot be read: {error.strerror}") from None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ResultError("the result is not a regular file")
-        raw = os.read(descriptor, LIMIT_BYTES + 1)
-    finally:
-        os.close(descriptor)
-    if len(raw) > LIMIT_BYTES:
-        raise ResultError(f"the result is larger than {LIMIT_BYTES} bytes")
-    return raw
 
 
 def _refuse_constant(word: str) -> Never:

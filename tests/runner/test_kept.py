@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workron_worker.output import Kept
+from workron_runner.kept import Kept
 
 
 def _keep(limit: int, *pieces: bytes) -> bytes:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from workron_worker import broom
-from workron_worker.broom import Broom, Litter
+from workron_runner import broom
+from workron_runner.broom import Broom, Litter
 
 
 @pytest.fixture

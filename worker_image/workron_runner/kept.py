@@ -1,7 +1,7 @@
 """What is kept of a command's output: all of it while it is short, else its head and its tail.
 
-Called by `local_executor` with every chunk that a command writes; memory stays bounded however
-much that is.
+Called by `attempt` and by `workron_worker.local_executor` with every chunk that a command writes;
+memory stays bounded however much that is.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 class Kept:
     """Head and tail of a stream of bytes, exact, in at most `limit` bytes."""
+
+    __slots__ = ("_head", "_limit", "_seen", "_tail")
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -30,11 +32,23 @@ class Kept:
         """Give what is kept; where something is missing between head and tail, a line says so."""
         if self._seen <= self._limit:
             return bytes(self._head + self._tail)
-        gap = b"\n[... of %d bytes in all, some are left out here ...]\n" % self._seen
-        room = self._limit - len(self._head) - len(gap)
-        if room > 0:
-            return bytes(self._head + gap + self._tail[-room:])
+        if (room := self._room()) > 0:
+            return bytes(self._head + self._gap() + self._tail[-room:])
         return bytes(self._last(self._limit))
+
+    @property
+    def left_out(self) -> int:
+        """How many bytes of the stream are missing in what is kept."""
+        if self._seen <= self._limit:
+            return 0
+        gap = len(self._gap()) if self._room() > 0 else 0
+        return self._seen - self._limit + gap
+
+    def _gap(self) -> bytes:
+        return b"\n[... of %d bytes in all, some are left out here ...]\n" % self._seen
+
+    def _room(self) -> int:
+        return self._limit - len(self._head) - len(self._gap())
 
     def _last(self, count: int) -> bytearray:
         return (self._head + self._tail)[-count:] if count else bytearray()

@@ -1,0 +1,70 @@
+"""Commands in domains of their own; only where the kernel has them."""
+
+import pathlib
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.runner.mate import Mate
+from workron_runner import __main__ as entry
+from workron_runner import landlock
+
+_NEEDS_LANDLOCK = pytest.mark.skipif(
+    not landlock.is_there(), reason="this kernel has no Landlock scopes"
+)
+_ISOLATE = ["--isolate"]
+_VICTIM = "echo $$; exec sleep 1000"
+
+
+@pytest.fixture
+def open_or_not(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Mate]:
+    one = Mate(tmp_path, *request.param)
+    one.greet()
+    yield one
+    one.close()
+
+
+@_NEEDS_LANDLOCK
+@pytest.mark.parametrize(
+    ("open_or_not", "is_reached"), [(_ISOLATE, False), ([], True)], indirect=["open_or_not"]
+)
+@pytest.mark.parametrize("deed", ["kill -0 {pid}", "readlink /proc/{pid}/cwd"])
+def test_command_reaches_another_only_where_it_is_not_isolated(
+    open_or_not: Mate, deed: str, *, is_reached: bool
+) -> None:
+    pid = int(open_or_not.word(open_or_not.run(_VICTIM)))
+    ended = open_or_not.ended(open_or_not.run(deed.format(pid=pid)))
+    assert (ended.exit_code == 0) is is_reached
+
+
+@_NEEDS_LANDLOCK
+@pytest.mark.parametrize("open_or_not", [_ISOLATE], indirect=True)
+def test_isolated_command_reaches_what_it_started_itself(open_or_not: Mate) -> None:
+    command = "sleep 1000 & readlink /proc/$!/cwd && kill $!; wait $!; test $? = 143"
+    assert open_or_not.ended(open_or_not.run(command)).exit_code == 0
+
+
+@_NEEDS_LANDLOCK
+@pytest.mark.parametrize("open_or_not", [_ISOLATE], indirect=True)
+def test_isolated_command_is_ended_whole_and_its_thread_with_it(
+    open_or_not: Mate, tmp_path: pathlib.Path, lives: Callable[[int], bool]
+) -> None:
+    pid, tasks = tmp_path / "pid", pathlib.Path(f"/proc/{open_or_not.child.pid}/task")
+    open_or_not.ended(open_or_not.run("true"))
+    before = len(list(tasks.iterdir()))
+    leave = f"env -i setsid sh -c 'echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000' &"
+    open_or_not.ended(open_or_not.run(f"{leave} while ! test -e {pid}; do :; done"))
+    assert not lives(int(pid.read_text()))
+    # A thread that was joined is not yet gone from there.
+    while len(list(tasks.iterdir())) > before:
+        pass
+
+
+def test_isolation_that_the_kernel_does_not_have_is_refused(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(landlock, "is_there", lambda: False)
+    monkeypatch.setattr("sys.argv", ["runner", "--isolate", "--socket", str(tmp_path / "door")])
+    with pytest.raises(SystemExit):
+        entry._options()
+    assert "Linux 6.12 or newer" in capsys.readouterr().err

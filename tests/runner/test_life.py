@@ -1,0 +1,227 @@
+"""When a runner ends a command, and when it ends itself."""
+
+import contextlib
+import os
+import pathlib
+import select
+import signal
+import socket
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+
+import pytest
+
+from tests.runner.mate import COMMAND, HOME, Mate, environment
+from workron_runner import limits, messages
+from workron_runner.link import Link
+
+_FOREVER = "echo $$; exec sleep 1000"
+
+
+def _wait_until(moment: float) -> None:
+    while (left := moment - limits.now()) > 0:
+        select.select([], [], [], left)
+
+
+def _wait_for(is_so: Callable[[], bool]) -> None:
+    while not is_so():
+        select.select([], [], [], 0.005)
+
+
+def test_command_that_is_late_gets_a_polite_signal_first(mate: Mate) -> None:
+    claim = mate.run("trap 'echo bye; exit 4' TERM; sleep 1000 & wait", timeout=0.2, grace=50)
+    ended = mate.ended(claim)
+    assert (ended.because, ended.exit_code) == ("timeout", 4)
+    assert mate.kept[claim] == b"bye\n"
+
+
+def test_command_that_is_late_and_ignores_it_is_killed(mate: Mate) -> None:
+    ended = mate.ended(mate.run("trap '' TERM; sleep 1000; sleep 1000", timeout=0.1))
+    assert (ended.because, ended.signal) == ("timeout", signal.SIGKILL)
+
+
+def test_kill_ends_one_command_and_no_other(mate: Mate, lives: Callable[[int], bool]) -> None:
+    one, other = mate.run(_FOREVER), mate.run(_FOREVER)
+    mate.word(one)
+    pid = int(mate.word(other))
+    mate.say(messages.Kill(one, 50))
+    ended = mate.ended(one)
+    assert (ended.because, ended.signal) == ("kill", signal.SIGTERM)
+    assert lives(pid)
+    mate.say(messages.Kill(one, 0))
+
+
+def test_second_kill_may_be_quicker_than_the_first(mate: Mate) -> None:
+    claim = mate.run("trap '' TERM; echo on; sleep 1000; sleep 1000")
+    mate.word(claim)
+    mate.say(messages.Kill(claim, 1000))
+    mate.say(messages.Kill(claim, 0))
+    assert mate.ended(claim).signal == signal.SIGKILL
+
+
+def test_everything_but_what_outlives_it_dies_at_the_deadline(
+    mate: Mate, lives: Callable[[int], bool]
+) -> None:
+    tough = mate.run(_FOREVER, outlives_deadline=True)
+    pid = int(mate.word(tough))
+    claim = mate.run("trap '' TERM; echo on; sleep 1000; sleep 1000", grace=1000)
+    mate.word(claim)
+    mate.say(messages.Deadline(limits.now() + 0.1))
+    ended = mate.ended(claim)
+    assert (ended.because, ended.signal) == ("deadline", signal.SIGKILL)
+    assert lives(pid)
+
+
+def test_nothing_starts_after_the_deadline_until_there_is_a_new_one(mate: Mate) -> None:
+    mate.say(messages.Deadline(limits.now()))
+    refused = mate.refused(mate.run("true"))
+    assert (refused.fault, refused.what) == ("machine", "the deadline has passed")
+    mate.say(messages.Deadline(limits.now() + 1000))
+    assert mate.ended(mate.run("true")).exit_code == 0
+
+
+def test_after_a_freeze_the_deadline_comes_before_what_waits_in_the_socket(mate: Mate) -> None:
+    claim = mate.run(_FOREVER)
+    mate.word(claim)
+    deadline = limits.now() + 0.3
+    mate.say(messages.Deadline(deadline))
+    mate.ended(mate.run("true"))
+    mate.child.send_signal(signal.SIGSTOP)
+    _wait_until(deadline)
+    mate.say(messages.Deadline(limits.now() + 1000))
+    mate.child.send_signal(signal.SIGCONT)
+    assert mate.ended(claim).because == "deadline"
+
+
+def test_goodbye_ends_everything_and_tells_of_it_first(
+    mate: Mate, lives: Callable[[int], bool]
+) -> None:
+    claim = mate.run(_FOREVER, grace=1000)
+    pid = int(mate.word(claim))
+    mate.say(messages.Bye())
+    assert mate.farewell() == messages.Bye(None)
+    assert mate.ended(claim).because == "kill"
+    assert not lives(pid)
+    assert not mate.folder.exists()
+
+
+def test_end_of_the_connection_ends_everything(mate: Mate, lives: Callable[[int], bool]) -> None:
+    pid = int(mate.word(mate.run("trap '' TERM; setsid sleep 1000 & echo $!; sleep 1000")))
+    mate.link.close()
+    mate.child.wait()
+    assert not lives(pid)
+    assert not mate.folder.exists()
+
+
+def test_signal_to_the_runner_ends_everything(mate: Mate, lives: Callable[[int], bool]) -> None:
+    pid = int(mate.word(mate.run(_FOREVER)))
+    mate.child.terminate()
+    assert mate.farewell().why == "the runner was asked to end by a signal"
+    assert not lives(pid)
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        (messages.Ended("0" * 32, "itself", 0, None, 0, 0, 0, None), "Ended is not for a runner"),
+        (messages.Hello(1, "0" * 32, 0), "cannot be made"),
+    ],
+)
+def test_agent_that_does_not_speak_as_agreed_is_told_why(
+    mate: Mate, message: messages.Message, why: str
+) -> None:
+    if isinstance(message, messages.Hello):
+        message = messages.Hello(1, mate.boot.hex, 0)
+    pid = mate.run(_FOREVER)
+    mate.word(pid)
+    mate.say(message)
+    assert why in (mate.farewell().why or "")
+
+
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        (messages.Hello(2, "0" * 32, 0), "the agent speaks version 2, this runner 1"),
+        (messages.Hello(1, "zz", 0), "badly formed"),
+        (messages.Deadline(1), "Deadline came before Hello"),
+    ],
+)
+def test_connection_that_begins_wrong_is_not_kept(
+    tmp_path: pathlib.Path, first: messages.Message, why: str
+) -> None:
+    mate = Mate(tmp_path)
+    mate.say(first)
+    assert why in (mate.farewell().why or "")
+    mate.close()
+
+
+def test_runner_takes_one_connection_at_a_path_and_removes_it(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "door"
+    child = subprocess.Popen([*COMMAND, "--socket", str(path)], env=environment(tmp_path))
+    with socket.socket(socket.AF_UNIX) as stream:
+        _wait_for(lambda: _has_connected(stream, path))
+        link = Link(stream)
+        link.send(messages.encode(messages.Hello(1, uuid.uuid4().hex, 0)))
+        select.select([link], [], [])
+        assert link.receive()[0].kind == messages.Kind.HELLO
+        assert not path.exists()
+    assert child.wait() == 0
+
+
+def test_runner_is_closed_to_its_commands_and_adopts_their_orphans(tmp_path: pathlib.Path) -> None:
+    ask = (
+        "from workron_runner import system; import ctypes; system.settle(); "
+        "c = ctypes.CDLL(None); n = ctypes.c_int(); c.prctl(37, ctypes.byref(n), 0, 0, 0); "
+        "print(c.prctl(3, 0, 0, 0, 0), n.value)"
+    )
+    asked = subprocess.run(
+        [sys.executable, "-c", ask], env=environment(tmp_path), stdout=subprocess.PIPE, check=True
+    )
+    assert asked.stdout == b"0 1\n"
+
+
+_AGENT = """
+import asyncio, sys, uuid
+from datetime import timedelta
+from workron.core.ids import ClaimId
+from workron_worker.executor import Task
+from workron_worker.runner_executor import RunnerExecutor
+
+def say(chunk):
+    print(chunk.decode(), executor._process.pid, flush=True)
+
+async def main():
+    global executor
+    executor = RunnerExecutor(grace=timedelta(minutes=1), boot=uuid.uuid4())
+    command = "trap '' TERM; setsid sleep 1000 & echo $! $$; sleep 1000; sleep 1000"
+    await executor.run(Task(ClaimId(uuid.uuid4()), command, {}, 1000), say)
+
+asyncio.run(main())
+"""
+
+
+def test_kill_of_the_agent_ends_runner_and_commands_and_leaves_no_folder(
+    tmp_path: pathlib.Path, lives: Callable[[int], bool]
+) -> None:
+    variables = environment(tmp_path) | {"PYTHONPATH": f"{HOME.parent}:{HOME}"}
+    with subprocess.Popen(
+        [sys.executable, "-c", _AGENT], env=variables, stdout=subprocess.PIPE
+    ) as agent:
+        assert agent.stdout is not None
+        pids = [int(word) for _ in range(2) for word in agent.stdout.readline().split()]
+        assert [lives(pid) for pid in pids] == [True, True, True]
+        watched = [os.pidfd_open(pid) for pid in pids]
+        agent.kill()
+        for one in watched:
+            select.select([one], [], [])
+            os.close(one)
+    assert list(tmp_path.glob("workron-*")) == []
+
+
+def _has_connected(stream: socket.socket, path: pathlib.Path) -> bool:
+    with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+        stream.connect(str(path))
+        return True
+    return False

@@ -1,0 +1,81 @@
+"""Messages come out as they went in; what is wrong with one is named."""
+
+import json
+from typing import Any
+
+import pytest
+
+from workron_runner import frame, messages
+from workron_runner.frame import ProtocolError
+from workron_runner.messages import Kind
+
+_CLAIM = "0123456789abcdef" * 2
+_RUN = messages.Run(
+    claim=_CLAIM, argv=["a", "\udcff"], environment={"A": "ü"}, inputs="{}", output_bytes=1,
+    window=0, workdir=None, timeout=1.5, grace=1, outlives_deadline=True,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        _RUN,
+        messages.Hello(1, "0" * 32, 1.5),
+        messages.Kill(_CLAIM, 0),
+        messages.Deadline(1e6),
+        messages.Credit(_CLAIM, 5),
+        messages.Bye("why"),
+        messages.Ended(_CLAIM, "itself", None, 9, 0.1, 5, 0, None),
+        messages.Refused(_CLAIM, "job", "what", None),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_message_comes_out_as_it_went_in(message: messages.Message) -> None:
+    (one,) = frame.Decoder().feed(messages.encode(message))
+    assert messages.decode(*one) == message
+
+
+def test_bytes_of_a_command_come_out_with_their_claim() -> None:
+    (one,) = frame.Decoder().feed(messages.encode_bytes(Kind.OUTPUT, _CLAIM, b"\0\xff"))
+    assert one.kind == Kind.OUTPUT
+    assert messages.decode_bytes(one.payload) == (_CLAIM, b"\0\xff")
+
+
+def test_field_that_is_not_known_is_let_be() -> None:
+    assert messages.decode(Kind.BYE, b'{"why": null, "mood": 1}') == messages.Bye(None)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"claim": "x"}, "Run.claim is 'x'"),
+        ({"argv": []}, "Run.argv is \\[\\], not list\\[str\\]"),
+        ({"argv": "ls"}, "Run.argv"),
+        ({"environment": {"A": 1}}, "Run.environment"),
+        ({"window": True}, "Run.window is True, not int"),
+        ({"window": -1}, "Run.window is -1"),
+        ({"timeout": "1"}, "Run.timeout is '1', not float | None"),
+        ({"grace": None}, "Run.grace is None, not float"),
+        ({"outlives_deadline": 1}, "Run.outlives_deadline is 1, not bool"),
+    ],
+)
+def test_field_that_is_wrong_is_named(change: dict[str, Any], words: str) -> None:
+    fields = {name: getattr(_RUN, name) for name in _RUN.__slots__} | change
+    with pytest.raises(ProtocolError, match=words):
+        messages.decode(Kind.RUN, json.dumps(fields).encode())
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "words"),
+    [
+        (99, b"{}", "kind 99 is not known in version 1"),
+        (Kind.BYE, b"{", "Bye is not JSON"),
+        (Kind.BYE, b"[]", "Bye is not a JSON object"),
+        (Kind.DEADLINE, b'{"at": NaN}', "Deadline.at"),
+    ],
+)
+def test_payload_that_is_no_message_is_refused(kind: int, payload: bytes, words: str) -> None:
+    with pytest.raises(ProtocolError, match=words):
+        messages.decode(kind, payload)
+    with pytest.raises(ProtocolError, match="too few for a claim"):
+        messages.decode_bytes(b"short")

@@ -1,0 +1,82 @@
+"""A place is as new for every attempt: it is made anew unless nobody can tell the difference."""
+
+import os
+import pathlib
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from workron_runner.scratch import Place, Scratch, ScratchError
+
+
+@pytest.fixture
+def scratch(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scratch]:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    one = Scratch(uuid.uuid4())
+    yield one
+    one.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def _next_tick(place: Place) -> None:
+    """Write until a change of time is seen: the clock of files goes in steps."""
+    other = place.directory.with_name("tick")
+    other.touch()
+    while other.stat().st_ctime_ns == place.directory.stat().st_ctime_ns:
+        other.touch()
+    other.unlink()
+
+
+def test_place_that_nobody_touched_is_given_to_the_next(scratch: Scratch) -> None:
+    place = scratch.place("{}")
+    scratch.leave(place)
+    assert scratch.place("{}") == place
+    assert scratch.place("{}").directory != place.directory
+
+
+def test_place_with_inputs_of_its_own_is_given_to_nobody_else(scratch: Scratch) -> None:
+    place = scratch.place("[1]")
+    assert place.inputs.read_text() == "[1]"
+    scratch.leave(place)
+    assert scratch.place("[1]").directory != place.directory
+    assert scratch.place("{}").directory != place.directory
+    assert not place.directory.exists()
+
+
+@pytest.mark.parametrize(
+    "touch",
+    [
+        lambda place: (place.directory / "file").touch(),
+        lambda place: ((place.directory / "file").touch(), (place.directory / "file").unlink()),
+        lambda place: place.directory.chmod(0o777),
+        lambda place: (place.directory.chmod(0o777), place.directory.chmod(0o755)),
+        lambda place: os.utime(place.directory, (1, 1)),
+        lambda place: place.directory.rmdir(),
+        lambda place: place.directory.rename(place.directory.with_name("elsewhere")),
+        lambda place: (place.directory.rmdir(), place.directory.mkdir()),
+        lambda place: place.inputs.write_text("[]"),
+        lambda place: (place.inputs.write_text("[]"), place.inputs.write_text("{}")),
+        lambda place: place.inputs.unlink(),
+        lambda place: place.inputs.chmod(0o600),
+        lambda place: os.link(place.inputs, place.directory / "link"),
+        lambda place: place.result.touch(),
+        lambda place: place.result.symlink_to("nowhere"),
+    ],
+)
+def test_place_that_was_touched_is_given_to_nobody_else(
+    scratch: Scratch, touch: Callable[[Place], object]
+) -> None:
+    place = scratch.place("{}")
+    _next_tick(place)
+    touch(place)
+    scratch.leave(place)
+    assert scratch.place("{}").directory != place.directory
+
+
+def test_place_is_named_where_none_can_be_made(scratch: Scratch, tmp_path: pathlib.Path) -> None:
+    (root,) = tmp_path.iterdir()
+    root.rmdir()
+    with pytest.raises(ScratchError, match="no folder can be made in"):
+        scratch.place("{}")
+    root.mkdir()

@@ -1,0 +1,188 @@
+"""What only the executor over a runner has to get right: two processes, either of which may die."""
+
+import asyncio
+import os
+import pathlib
+import signal
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+
+from tests.worker.ear import Ear
+from workron_runner import limits, messages
+from workron_runner.frame import Frame
+from workron_worker import runner_process
+from workron_worker.executor import StartError, Task
+from workron_worker.runner_executor import RunnerExecutor, RunnerLostError
+
+Make = Callable[..., Task]
+
+
+def _ignore(_: bytes) -> None:
+    pass
+
+
+@pytest.fixture
+def runner(
+    boot: uuid.UUID, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[RunnerExecutor]:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    executor = RunnerExecutor(grace=timedelta(seconds=0.1), boot=boot)
+    yield executor
+    executor.close()
+    assert list(tmp_path.glob("workron-*")) == []
+
+
+def _pid(executor: RunnerExecutor) -> int:
+    assert executor._process is not None
+    return executor._process.pid
+
+
+async def test_lost_runner_is_told_of_when_nothing_of_its_commands_is_left(
+    runner: RunnerExecutor, make: Make, lives: Callable[[int], bool]
+) -> None:
+    ear = Ear()
+    command = "trap '' TERM; setsid sleep 1000 & echo $! $$; sleep 1000; sleep 1000"
+    run = asyncio.ensure_future(runner.run(make(command), ear))
+    await ear.wait()
+    os.kill(_pid(runner), signal.SIGKILL)
+    with pytest.raises(RunnerLostError, match="the runner was lost: it is gone"):
+        await run
+    assert [lives(int(pid)) for pid in ear.heard.split()] == [False, False]
+
+
+async def test_command_after_a_lost_runner_gets_a_new_one(
+    runner: RunnerExecutor, make: Make
+) -> None:
+    lost = _pid(runner)
+    run = asyncio.ensure_future(runner.run(make("exec sleep 1000"), _ignore))
+    os.kill(lost, signal.SIGKILL)
+    with pytest.raises(RunnerLostError):
+        await run
+    assert (await runner.run(make("echo again"), _ignore)).output == b"again\n"
+    assert _pid(runner) != lost
+
+
+async def test_deadline_ends_what_runs_even_while_the_agent_does_nothing(
+    runner: RunnerExecutor, make: Make
+) -> None:
+    runner.hold_until(limits.now() + 0.1)
+    ended = await runner.run(make("exec sleep 1000"), _ignore)
+    assert ended.is_killed
+    assert ended.reason is None
+
+
+async def test_deadline_holds_for_a_new_runner_too(runner: RunnerExecutor, make: Make) -> None:
+    runner.hold_until(limits.now())
+    run = asyncio.ensure_future(runner.run(make("exec sleep 1000", outlives_lease=True), _ignore))
+    os.kill(_pid(runner), signal.SIGKILL)
+    with pytest.raises(RunnerLostError):
+        await run
+    with pytest.raises(StartError, match="the deadline has passed"):
+        await runner.run(make("true"), _ignore)
+
+
+async def test_error_of_who_hears_the_output_is_that_of_the_run(
+    runner: RunnerExecutor, make: Make
+) -> None:
+    def refuse(_: bytes) -> None:
+        raise ValueError("I do not want this")
+
+    with pytest.raises(ValueError, match="I do not want this"):
+        await runner.run(make("echo; exec sleep 1000"), refuse)
+    assert (await runner.run(make("echo on"), _ignore)).output == b"on\n"
+
+
+async def test_slow_ear_slows_its_command_and_neither_agent_nor_runner_grows(
+    runner: RunnerExecutor, make: Make
+) -> None:
+    heard = 0
+
+    def hear(chunk: bytes) -> None:
+        nonlocal heard
+        heard += len(chunk)
+
+    await runner.run(make("true"), _ignore)
+    before = [_peak(os.getpid()), _peak(_pid(runner))]
+    await runner.run(make("head -c 200000000 /dev/zero"), hear)
+    after = [_peak(os.getpid()), _peak(_pid(runner))]
+    assert heard == 200_000_000
+    assert [b - a < 8_000_000 for a, b in zip(before, after, strict=True)] == [True, True]
+
+
+async def test_kill_while_a_runner_is_being_started_starts_nothing(
+    runner: RunnerExecutor, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.kill(_pid(runner), signal.SIGKILL)
+    task, may_start = make("echo on"), asyncio.Event()
+    while runner._process is not None:
+        await asyncio.sleep(0)
+
+    async def wait(start: Callable[[], object]) -> object:
+        await may_start.wait()
+        return start()
+
+    monkeypatch.setattr("asyncio.to_thread", wait)
+    run = asyncio.ensure_future(runner.run(task, _ignore))
+    await asyncio.sleep(0)
+    runner.kill(task.claim)
+    may_start.set()
+    ended = await run
+    assert ended.is_killed
+    assert ended.output == b""
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("pass", "it did not answer"),
+        ("import os; os.write(fd, b'\\377' * 5)", "a frame of"),
+        ("say(messages.Hello(2, '', 0))", "it speaks version 2, not 1"),
+        ("say(messages.Hello(1, '', 5))", "another CLOCK_BOOTTIME"),
+        ("say(messages.Deadline(1))", "it began with Deadline"),
+        ("say(messages.Bye('tired'))", "no runner can be had: tired"),
+    ],
+)
+def test_runner_that_begins_wrong_is_not_kept(
+    program: str, words: str, boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prelude = (
+        "import os, sys; from workron_runner import messages; fd = int(sys.argv[2])\n"
+        "def say(one): os.write(fd, messages.encode(one))\n"
+    )
+    monkeypatch.setattr(runner_process, "_COMMAND", (sys.executable, "-c", prelude + program))
+    with pytest.raises(StartError, match=words):
+        RunnerExecutor(grace=timedelta(), boot=boot)
+
+
+def test_runner_that_cannot_be_started_is_named(
+    boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner_process, "_COMMAND", ("/no/such/python",))
+    with pytest.raises(StartError, match="no runner can be started: No such file"):
+        RunnerExecutor(grace=timedelta(), boot=boot)
+
+
+async def test_runner_that_says_what_it_must_not_is_given_up(
+    runner: RunnerExecutor, make: Make
+) -> None:
+    ear = Ear()
+    run = asyncio.ensure_future(runner.run(make("echo on; exec sleep 1000"), ear))
+    await ear.wait()
+    assert runner._process is not None
+    hear = runner._process._hear
+
+    def mishear(_: Frame) -> None:
+        hear(Frame(messages.Kind.RUN, b"{}"))
+
+    runner._process._hear = mishear
+    with pytest.raises(RunnerLostError, match=r"Run\.claim is None"):
+        await asyncio.gather(run, runner.run(make("echo"), _ignore))
+
+
+def _peak(pid: int) -> int:
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024

@@ -1,0 +1,61 @@
+"""The entry of the runner's process: `python -m workron_runner`, with the connection to its agent.
+
+Either the agent made a pair of sockets and hands one over (`--descriptor`), or it comes to a path
+(`--socket`), where one connection is taken and the path is then removed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import socket
+
+from workron_runner import landlock, system
+from workron_runner.link import Link
+from workron_runner.runner import Runner
+
+
+def main() -> None:
+    """Run for one agent, until it is gone."""
+    told = system.told_to_end()
+    options = _options()
+    stream = _stream(options)
+    system.settle()
+    runner = Runner(Link(stream), is_isolating=options.isolate)
+    runner.end_on(told.fileno())
+    runner.run()
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser("workron_runner", description="Runs commands for one agent.")
+    ways = parser.add_mutually_exclusive_group(required=True)
+    ways.add_argument("--descriptor", type=int, help="a connected stream socket, inherited")
+    ways.add_argument("--socket", type=pathlib.Path, help="where to wait for the agent")
+    parser.add_argument(
+        "--isolate", action="store_true", help="shut commands off from each other, with Landlock"
+    )
+    options = parser.parse_args()
+    if options.isolate and not landlock.is_there():
+        parser.error("--isolate needs a kernel with Landlock and its scopes: Linux 6.12 or newer")
+    return options
+
+
+def _stream(options: argparse.Namespace) -> socket.socket:
+    if options.descriptor is not None:
+        stream = socket.socket(fileno=options.descriptor)
+        # It was handed over by inheritance; no command is to have it too.
+        stream.set_inheritable(False)
+        return stream
+    path: pathlib.Path = options.socket
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(path))
+        # The agent is another user of the same group.
+        path.chmod(0o660)
+        door.listen(1)
+        stream, _ = door.accept()
+    path.unlink()
+    return stream
+
+
+if __name__ == "__main__":
+    main()

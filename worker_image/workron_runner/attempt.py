@@ -1,0 +1,143 @@
+"""One command that runs: its pipe, what is kept of it, and the signals on the way to its end.
+
+Called by `runner`, which waits for its descriptors and its terms.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from enum import StrEnum
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from workron_runner import limits, messages
+from workron_runner.kept import Kept
+
+if TYPE_CHECKING:
+    from workron_runner.messages import Run
+    from workron_runner.scratch import Place
+
+_CHUNK_BYTES: Final = 64 * 1024
+_REST_CHUNKS: Final = 16
+"""A pipe of Linux holds at most 1 MiB, unless an administrator has raised that."""
+
+
+class Because(StrEnum):
+    """What brought an end about."""
+
+    ITSELF = "itself"
+    TIMEOUT = "timeout"
+    KILL = "kill"
+    DEADLINE = "deadline"
+
+
+class Attempt:
+    """A command and all that came of it."""
+
+    __slots__ = (
+        "_begun", "_code", "_credit", "_kept", "_seconds", "because", "claim", "exit", "grace",
+        "is_streamed", "is_told", "mark", "outlives_deadline", "peak_bytes", "pid", "pipe", "place",
+        "term",
+    )  # fmt: skip
+
+    def __init__(self, order: Run, place: Place, pid: int, mark: int, pipe: int) -> None:
+        self.claim = order.claim
+        self.place = place
+        self.pid = pid
+        self.mark = mark
+        self.pipe = pipe
+        self.exit = os.pidfd_open(pid)
+        self.term = limits.Term()
+        self.grace = order.grace
+        self.outlives_deadline = order.outlives_deadline
+        self.because = Because.ITSELF
+        self.is_told = False
+        """Whether TERM was sent, so that KILL is next."""
+        self.peak_bytes = 0
+        self._kept = Kept(order.output_bytes)
+        self._credit = order.window
+        self.is_streamed = order.window > 0
+        self._begun = limits.now()
+        self._seconds = 0.0
+        self._code = 0
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether its output has to wait in the pipe until the agent has dealt with some of it."""
+        return self.is_streamed and self._credit <= 0
+
+    def add_credit(self, count: int) -> None:
+        """Let more of its output go to the agent."""
+        self._credit += count
+
+    def read(self) -> bytes | None:
+        """Read its output once: nothing, if there is none now; None at the end of the pipe."""
+        try:
+            data = os.read(self.pipe, _CHUNK_BYTES)
+        except BlockingIOError:
+            return b""
+        if not data:
+            return None
+        self._kept.add(data)
+        self._credit -= len(data)
+        return data
+
+    def read_rest(self) -> bytes:
+        """Read what the pipe still holds; it is no more, as nobody is left to write to it."""
+        rest = bytearray()
+        for _ in range(_REST_CHUNKS):
+            data = self.read()
+            if not data:
+                break
+            rest += data
+        return bytes(rest)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to its group; the number is its own until the command is reaped."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def step(self) -> float:
+        """Send the next signal of an end that has begun; give the seconds until the one after."""
+        if self.is_told or self.grace <= 0:
+            self.signal(signal.SIGKILL)
+            return inf
+        self.is_told = True
+        self.signal(signal.SIGTERM)
+        return self.grace
+
+    def reap(self) -> bool:
+        """Take the command's own status; False if it has not ended."""
+        pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+        if not pid:
+            return False
+        self.peak_bytes = max(self.peak_bytes, usage.ru_maxrss * 1024)
+        self._code = os.waitstatus_to_exitcode(status)
+        self._seconds = limits.now() - self._begun
+        return True
+
+    def ended(self, result_error: str | None) -> messages.Ended:
+        """Say how it ended."""
+        code = self._code
+        return messages.Ended(
+            claim=self.claim,
+            because=self.because,
+            exit_code=code if code >= 0 else None,
+            signal=-code if code < 0 else None,
+            seconds=self._seconds,
+            peak_bytes=self.peak_bytes,
+            left_out=self._kept.left_out,
+            result_error=result_error,
+        )
+
+    @property
+    def kept(self) -> bytes:
+        """Head and tail of its output."""
+        return self._kept.value()
+
+    def close(self) -> None:
+        """Give its descriptors back."""
+        os.close(self.pipe)
+        os.close(self.exit)

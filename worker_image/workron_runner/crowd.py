@@ -1,0 +1,166 @@
+"""The commands that run now: their clocks, their ends, and what they left running.
+
+Called by `runner`. An attempt is over when its own command has ended and no process that bears its
+mark is left; only then is it told.
+"""
+
+from __future__ import annotations
+
+import signal
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from workron_runner import limits, strays
+from workron_runner.attempt import Because
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from workron_runner.attempt import Attempt
+
+_UNKILLABLE_SECONDS: Final = 5
+"""What a signal cannot end, because it waits for a device, holds up the report for so long."""
+_ROUNDS: Final = 20
+_LOOK_SECONDS: Final = 0.001
+"""A killed process is dead in a moment, but not at once."""
+
+
+class Crowd:
+    """All attempts, from their start until they are told of."""
+
+    def __init__(self) -> None:
+        self._by_claim: dict[str, Attempt] = {}
+        self._by_mark: dict[int, Attempt] = {}
+        self._commands: set[int] = set()
+        self._ending: dict[Attempt, float] = {}
+        """Whose commands have ended, and until when what they left is waited for."""
+        self._terms = limits.Terms()
+        self._deadline = inf
+
+    def __len__(self) -> int:
+        return len(self._by_claim)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether something has to be looked for again soon."""
+        return bool(self._ending)
+
+    def get(self, claim: str) -> Attempt | None:
+        """Give the attempt of a claim, if it is not over."""
+        return self._by_claim.get(claim)
+
+    def enter(self, attempt: Attempt, timeout: float | None) -> None:
+        """Take in a command that was just started."""
+        self._by_claim[attempt.claim] = self._by_mark[attempt.mark] = attempt
+        self._commands.add(attempt.pid)
+        if timeout is not None:
+            self._terms.set(attempt.term, limits.now() + timeout)
+
+    def kill(self, attempt: Attempt, grace: float, because: Because = Because.KILL) -> None:
+        """Begin to end an attempt, or to end it quicker."""
+        if attempt in self._ending:
+            # It came to its own end, and the number of its group may be another's by now.
+            return
+        attempt.because = because
+        attempt.grace = grace
+        attempt.is_told = False
+        self._step(attempt)
+
+    def kill_all(self) -> None:
+        """End every attempt at once."""
+        for attempt in self._running():
+            self.kill(attempt, 0)
+
+    def look_after(self) -> None:
+        """Take away what has died, and kill what belongs to nobody any more."""
+        self._clear()
+
+    def exited(self, attempt: Attempt) -> bool:
+        """Whether its command has ended; then what shared its group is dead or about to be."""
+        # Before its remains are taken away: until then the number of the group is its own.
+        attempt.signal(signal.SIGKILL)
+        if not attempt.reap():
+            return False
+        self._commands.discard(attempt.pid)
+        attempt.term.at = inf
+        self._ending[attempt] = limits.now() + _UNKILLABLE_SECONDS
+        return True
+
+    def over(self) -> Iterable[Attempt]:
+        """Kill what ended commands left, and give the attempts of which nothing is left."""
+        left = self._clear()
+        now = limits.now()
+        done = [one for one, until in self._ending.items() if one.mark not in left or now > until]
+        for attempt in done:
+            del self._ending[attempt], self._by_claim[attempt.claim], self._by_mark[attempt.mark]
+        return done
+
+    def set_deadline(self, at: float) -> None:
+        """Let everything run until then."""
+        self._deadline = at
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the deadline has passed."""
+        return limits.now() >= self._deadline
+
+    def look_at_clock(self) -> None:
+        """Begin the ends whose moment has come."""
+        if self.is_late:
+            for attempt in self._running():
+                if not attempt.outlives_deadline and attempt.because is not Because.DEADLINE:
+                    self.kill(attempt, 0, Because.DEADLINE)
+        moment = limits.now()
+        if self._terms.are_due(moment):
+            for attempt in self._running():
+                if attempt.term.at <= moment:
+                    self._expire(attempt)
+            self._terms.renew(one.term for one in self._by_claim.values())
+
+    def patience(self) -> float | None:
+        """Tell how long to wait at most until the next look."""
+        if self._ending:
+            return _LOOK_SECONDS
+        if not self._by_claim and not strays.are_there():
+            return None
+        moment = limits.now()
+        until_deadline = self._deadline - moment
+        rests = [limits.TICK_SECONDS, self._terms.left(moment)]
+        return min(rests + ([until_deadline] if until_deadline > 0 else []))
+
+    def _running(self) -> list[Attempt]:
+        return [one for one in self._by_claim.values() if one not in self._ending]
+
+    def _expire(self, attempt: Attempt) -> None:
+        if attempt.because is Because.ITSELF:
+            attempt.because = Because.TIMEOUT
+        self._step(attempt)
+
+    def _step(self, attempt: Attempt) -> None:
+        self._terms.set(attempt.term, limits.now() + attempt.step())
+
+    def _clear(self) -> set[int]:
+        """Kill every stray whose attempt is over; the marks of those that are not dead yet."""
+        left: set[int] = set()
+        for _ in range(_ROUNDS):
+            if not strays.are_there():
+                return set()
+            left, is_progress = self._look()
+            # The children of one that has died are strays from now on: looked for at once.
+            if not is_progress:
+                break
+        return left
+
+    def _look(self) -> tuple[set[int], bool]:
+        left: set[int] = set()
+        is_progress = False
+        for stray in strays.find(self._commands):
+            owner = self._by_mark.get(stray.mark)
+            is_allowed = owner is not None and owner not in self._ending
+            peak = strays.reap(stray.pid) if is_allowed else strays.end(stray)
+            if owner is not None:
+                owner.peak_bytes = max(owner.peak_bytes, peak)
+            if not is_allowed:
+                is_progress |= peak >= 0
+                left.add(stray.mark)
+        return left, is_progress

@@ -1,0 +1,39 @@
+"""Reads what a command left as its result: bytes, bounded, and trusted in nothing.
+
+Called by `runner` and by `workron_worker.result`, which judges what they say.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import pathlib
+
+LIMIT_BYTES: Final = 16 * 1024
+
+
+class LeavingsError(Exception):
+    """What stands where the result should be cannot be taken."""
+
+
+def read(path: pathlib.Path) -> bytes:
+    """Give the bytes of the result, none if there is none; LeavingsError says what is wrong."""
+    try:
+        # Non-blocking and following no link: the command may have left a pipe, or a trap.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise LeavingsError(f"the result cannot be read: {error.strerror}") from None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise LeavingsError("the result is not a regular file")
+        raw = os.read(descriptor, LIMIT_BYTES + 1)
+    finally:
+        os.close(descriptor)
+    if len(raw) > LIMIT_BYTES:
+        raise LeavingsError(f"the result is larger than {LIMIT_BYTES} bytes")
+    return raw

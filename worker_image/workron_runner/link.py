@@ -1,0 +1,79 @@
+"""One end of the socket between agent and runner; never waits, neither to read nor to write.
+
+Called by `runner`, and on the other side by `workron_worker.runner_process`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+from workron_runner.frame import Decoder, Frame
+
+if TYPE_CHECKING:
+    import socket
+
+_CHUNK_BYTES: Final = 256 * 1024
+
+
+class Link:
+    """A stream socket that carries frames both ways."""
+
+    def __init__(self, stream: socket.socket) -> None:
+        stream.settimeout(0)
+        self._stream = stream
+        self._decoder = Decoder()
+        self._backlog = bytearray()
+        self.is_open = True
+
+    def fileno(self) -> int:
+        """Give the descriptor to wait for."""
+        return self._stream.fileno()
+
+    @property
+    def has_backlog(self) -> bool:
+        """Whether something waits until the socket can be written to again."""
+        return self.is_open and bool(self._backlog)
+
+    def receive(self) -> list[Frame]:
+        """Read once and give the frames that are complete now; at the end the link is closed."""
+        try:
+            data = self._stream.recv(_CHUNK_BYTES)
+        except BlockingIOError:
+            return []
+        except OSError:
+            data = b""
+        if not data:
+            self.is_open = False
+        return self._decoder.feed(data)
+
+    def send(self, frames: bytes) -> None:
+        """Write what can be written now and keep the rest; nothing, if nobody is there to read."""
+        if not self.is_open:
+            return
+        self._backlog += frames
+        self.flush()
+
+    def flush(self) -> None:
+        """Write as much of what waits as the socket takes."""
+        while self.has_backlog:
+            try:
+                del self._backlog[: self._stream.send(self._backlog)]
+            except BlockingIOError:
+                return
+            except OSError:
+                self.is_open = False
+
+    def close(self) -> None:
+        """Close the socket; the other side reads its end."""
+        self.is_open = False
+        self._stream.close()
+
+    def say_last(self, frames: bytes, seconds: float) -> None:
+        """Write this and all that waits, for so long at most, and close."""
+        self.send(frames)
+        if self.is_open:
+            with contextlib.suppress(OSError):
+                self._stream.settimeout(seconds)
+                self._stream.sendall(self._backlog)
+        self.close()

@@ -1,0 +1,205 @@
+"""What agent and runner say to each other, and how it stands in frames.
+
+Called by both sides; docs/reference/runner-protocol.md says what each message means. A payload is a
+JSON object, or, where bytes of a command are carried, the 16 bytes of its claim and then these.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from enum import IntEnum
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final
+
+from workron_runner import frame
+from workron_runner.frame import ProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+VERSION: Final = 1
+CLAIM_BYTES: Final = 16
+
+
+class Kind(IntEnum):
+    """The byte behind the length: below 16 the agent's and those of both, then the runner's."""
+
+    HELLO = 1
+    RUN = 2
+    KILL = 3
+    DEADLINE = 4
+    CREDIT = 5
+    BYE = 6
+    OUTPUT = 16
+    KEPT = 17
+    RESULT = 18
+    ENDED = 19
+    REFUSED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """The first word of each side."""
+
+    version: int
+    boot: str
+    """Of the worker: 32 hexadecimal digits; names the runner's folder and marks its commands."""
+    clock: float
+    """CLOCK_BOOTTIME as the sender reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Start a command."""
+
+    claim: str
+    argv: list[str]
+    environment: dict[str, str]
+    inputs: str
+    """The text of the file that `$WORKRON_INPUTS` names."""
+    output_bytes: int
+    window: int
+    """So many bytes of output may be under way to the agent; 0: none is wanted as it comes."""
+    workdir: str | None
+    timeout: float | None
+    grace: float
+    outlives_deadline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """End a command: TERM, and when the grace is over KILL; a grace of 0 is KILL at once."""
+
+    claim: str
+    grace: float
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """What does not outlive the deadline is killed at that moment of CLOCK_BOOTTIME."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """So many bytes of output have been dealt with; as many more may come."""
+
+    claim: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A command is over, and nothing of it runs any more."""
+
+    claim: str
+    because: str
+    """`itself`, `timeout`, `kill` or `deadline`: what brought the end about."""
+    exit_code: int | None
+    signal: int | None
+    seconds: float
+    peak_bytes: int
+    left_out: int
+    """Bytes of output that are missing between the head and the tail that were kept."""
+    result_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A command was not started."""
+
+    claim: str
+    fault: str
+    """`job`: it would fail anywhere; `machine`: it might start elsewhere, or later."""
+    what: str
+    where: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bye:
+    """End everything and go; from the runner: it has, and why if it was not asked to."""
+
+    why: str | None = None
+
+
+Message = Hello | Run | Kill | Deadline | Credit | Ended | Refused | Bye
+
+_CLASSES: Final[Mapping[int, type[Message]]] = {
+    Kind.HELLO: Hello,
+    Kind.RUN: Run,
+    Kind.KILL: Kill,
+    Kind.DEADLINE: Deadline,
+    Kind.CREDIT: Credit,
+    Kind.BYE: Bye,
+    Kind.ENDED: Ended,
+    Kind.REFUSED: Refused,
+}
+_CHECKS: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "str": lambda one: isinstance(one, str),
+    "bool": lambda one: isinstance(one, bool),
+    "int": lambda one: isinstance(one, int) and not isinstance(one, bool) and one >= 0,
+    "float": lambda one: (
+        isinstance(one, int | float) and not isinstance(one, bool) and isfinite(one) and one >= 0
+    ),
+    "list[str]": lambda one: (
+        isinstance(one, list) and one != [] and all(isinstance(word, str) for word in one)
+    ),
+    "dict[str, str]": lambda one: (
+        isinstance(one, dict) and all(isinstance(text, str) for text in one.values())
+    ),
+}
+"""What a field of each type has to be, by how the type is written."""
+_KINDS: Final = {one: kind for kind, one in _CLASSES.items()}
+_FIELDS: Final = {one: dataclasses.fields(one) for one in _KINDS}
+
+
+def encode(message: Message) -> bytes:
+    """Write a message as a frame."""
+    fields = {one.name: getattr(message, one.name) for one in _FIELDS[type(message)]}
+    return frame.encode(_KINDS[type(message)], json.dumps(fields).encode())
+
+
+def encode_bytes(kind: Kind, claim: str, data: bytes) -> bytes:
+    """Write bytes of a command as a frame."""
+    return frame.encode(kind, bytes.fromhex(claim), data)
+
+
+def decode(kind: int, payload: bytes) -> Message:
+    """Read a message; ProtocolError says what is wrong with it. Fields not known are let be."""
+    one = _CLASSES.get(kind)
+    if one is None:
+        raise ProtocolError(f"a message of kind {kind} is not known in version {VERSION}")
+    try:
+        given = json.loads(payload)
+    except ValueError as error:
+        raise ProtocolError(f"{one.__name__} is not JSON: {error}") from None
+    if not isinstance(given, dict):
+        raise ProtocolError(f"{one.__name__} is not a JSON object")
+    return one(**{field.name: _checked(one, field, given) for field in _FIELDS[one]})
+
+
+def decode_bytes(payload: bytes) -> tuple[str, bytes]:
+    """Read a claim and the bytes of its command."""
+    if len(payload) < CLAIM_BYTES:
+        raise ProtocolError(f"{len(payload)} bytes are too few for a claim, which has 16")
+    return payload[:CLAIM_BYTES].hex(), payload[CLAIM_BYTES:]
+
+
+def _checked(one: type[Message], field: dataclasses.Field[Any], given: Mapping[str, Any]) -> Any:
+    value = given.get(field.name)
+    if not _fits(value, str(field.type)) or (field.name == "claim" and not _is_claim(value)):
+        raise ProtocolError(f"{one.__name__}.{field.name} is {value!r:.80}, not {field.type}")
+    return value
+
+
+def _fits(value: Any, type_: str) -> bool:
+    if type_.endswith(" | None"):
+        return value is None or _fits(value, type_.removesuffix(" | None"))
+    return _CHECKS[type_](value)
+
+
+def _is_claim(value: Any) -> bool:
+    return len(value) == 2 * CLAIM_BYTES and all(one in "0123456789abcdef" for one in value)

@@ -1,0 +1,237 @@
+"""The runner: hears what it is to run, and tells what came of it.
+
+Called by `__main__`. One thread waits for the agent's messages, for output and for ends, and never
+for one of them alone. The end of the connection is the end of the agent: all that runs is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+import uuid
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from workron_runner import landlock, leavings, limits, messages, refusal, strays
+from workron_runner.attempt import Attempt
+from workron_runner.crowd import Crowd
+from workron_runner.frame import ProtocolError
+from workron_runner.messages import Kind
+from workron_runner.scratch import Place, Scratch, ScratchError
+from workron_runner.spawn import Hands, Launch
+from workron_runner.turns import Turns
+
+if TYPE_CHECKING:
+    from workron_runner.frame import Frame
+    from workron_runner.link import Link
+    from workron_runner.messages import Message, Run
+
+_LAST_LOOK_SECONDS: Final = 5
+_LAST_WORD_SECONDS: Final = 1
+
+
+class Runner:
+    """One connection to an agent, and all that it has this process run."""
+
+    def __init__(self, link: Link, *, is_isolating: bool) -> None:
+        self._link = link
+        self._turns = Turns()
+        self._hands = Hands(landlock.enter if is_isolating else None)
+        self._marks = strays.Marks()
+        self._crowd = Crowd()
+        self._scratch: Scratch | None = None
+        self._why: str | None = None
+        self._is_stopping = False
+        self._next_tick = 0.0
+        self._descriptor = link.fileno()
+        self._turns.listen(self._descriptor, self._hear)
+
+    def end_on(self, descriptor: int) -> None:
+        """End as soon as this can be read."""
+        self._turns.listen(descriptor, partial(self._told, descriptor))
+
+    def run(self) -> None:
+        """Run until the agent says goodbye or is gone, and leave nothing behind."""
+        while not self._is_stopping or len(self._crowd):
+            calls = self._turns.wait(self._crowd.patience())
+            # After a freeze this comes first: nothing that waits in the socket may prolong a life.
+            self._crowd.look_at_clock()
+            for call in calls:
+                call()
+            self._report()
+            self._tick()
+        self._leave()
+
+    def _hear(self) -> None:
+        self._link.flush()
+        try:
+            for one in self._link.receive():
+                self._obey(one)
+        except ProtocolError as error:
+            self._why = str(error)
+            self._stop()
+        if not self._link.is_open:
+            self._stop()
+
+    def _obey(self, one: Frame) -> None:
+        message = messages.decode(one.kind, one.payload)
+        if self._scratch is None and not isinstance(message, messages.Hello):
+            raise ProtocolError(f"{type(message).__name__} came before Hello")
+        self._follow(message)
+
+    def _follow(self, message: Message) -> None:
+        match message:
+            case messages.Hello():
+                self._greet(message)
+            case messages.Run():
+                self._start(message)
+            case messages.Kill() | messages.Credit():
+                # An attempt that is not there has ended, and that is on its way to the agent.
+                if attempt := self._crowd.get(message.claim):
+                    self._touch(attempt, message)
+            case messages.Deadline(at):
+                self._crowd.set_deadline(at)
+            case messages.Bye():
+                self._stop()
+            case _:
+                raise ProtocolError(f"{type(message).__name__} is not for a runner")
+
+    def _greet(self, hello: messages.Hello) -> None:
+        if hello.version != messages.VERSION:
+            raise ProtocolError(
+                f"the agent speaks version {hello.version}, this runner {messages.VERSION}: "
+                "take both from the same release"
+            )
+        try:
+            self._scratch = Scratch(uuid.UUID(hello.boot))
+        except (ValueError, ScratchError) as error:
+            raise ProtocolError(str(error)) from None
+        answer = messages.Hello(messages.VERSION, hello.boot, limits.now())
+        self._link.send(messages.encode(answer))
+
+    def _start(self, order: Run) -> None:
+        if self._crowd.get(order.claim):
+            raise ProtocolError(f"the claim {order.claim} runs already")
+        if self._is_stopping or (self._crowd.is_late and not order.outlives_deadline):
+            self._refuse(order, refusal.Refusal(False, "the deadline has passed", None))  # noqa: FBT003
+            return
+        assert self._scratch is not None
+        try:
+            place = self._scratch.place(order.inputs)
+        except ScratchError as error:
+            self._refuse(order, refusal.Refusal(False, str(error), None))  # noqa: FBT003
+            return
+        try:
+            attempt = self._spawn(order, place)
+        except (OSError, ValueError) as error:
+            why = refusal.of(error)
+            if not place.directory.is_dir():
+                why = refusal.Refusal(False, f"{place.directory} is gone", None)  # noqa: FBT003
+            self._scratch.leave(place)
+            self._refuse(order, why)
+            return
+        self._crowd.enter(attempt, order.timeout)
+        self._turns.listen(attempt.pipe, partial(self._pass_on, attempt))
+        self._turns.listen(attempt.exit, partial(self._exited, attempt))
+
+    def _spawn(self, order: Run, place: Place) -> Attempt:
+        assert self._scratch is not None
+        environment = self._scratch.environment(order.environment, place)
+        launch = Launch(order.argv, place.within(order.workdir), environment)
+        with contextlib.ExitStack() as undo:
+            reader, writer = os.pipe()
+            undo.callback(os.close, reader)
+            mark = self._marks.put_on()
+            try:
+                os.set_blocking(reader, False)
+                pid = self._hands.start(launch, writer)
+            finally:
+                os.close(writer)
+            undo.callback(self._hands.done, pid)
+            undo.callback(os.waitpid, pid, 0)
+            undo.callback(os.kill, pid, signal.SIGKILL)
+            attempt = Attempt(order, place, pid, mark, reader)
+            undo.pop_all()
+            return attempt
+
+    def _refuse(self, order: Run, why: refusal.Refusal) -> None:
+        fault = "job" if why.is_fault_of_job else "machine"
+        self._link.send(messages.encode(messages.Refused(order.claim, fault, why.what, why.where)))
+
+    def _pass_on(self, attempt: Attempt) -> None:
+        data = attempt.read()
+        if data is None or attempt.is_paused:
+            self._turns.ignore(attempt.pipe)
+        if data and attempt.is_streamed:
+            self._link.send(messages.encode_bytes(Kind.OUTPUT, attempt.claim, data))
+
+    def _touch(self, attempt: Attempt, message: messages.Kill | messages.Credit) -> None:
+        if isinstance(message, messages.Kill):
+            self._crowd.kill(attempt, message.grace)
+            return
+        was_paused = attempt.is_paused
+        attempt.add_credit(message.bytes)
+        if was_paused and not attempt.is_paused:
+            self._turns.listen(attempt.pipe, partial(self._pass_on, attempt))
+
+    def _exited(self, attempt: Attempt) -> None:
+        if self._crowd.exited(attempt):
+            self._turns.ignore(attempt.exit)
+
+    def _report(self) -> None:
+        if self._crowd.is_ending:
+            for attempt in self._crowd.over():
+                self._tell(attempt)
+        self._turns.also_write(self._descriptor, is_wanted=self._link.has_backlog)
+
+    def _tick(self) -> None:
+        now = limits.now()
+        if now >= self._next_tick:
+            self._next_tick = now + limits.TICK_SECONDS
+            self._crowd.look_after()
+
+    def _tell(self, attempt: Attempt) -> None:
+        self._turns.ignore(attempt.pipe)
+        rest = attempt.read_rest()
+        result, wrong = _result(attempt.place)
+        attempt.close()
+        self._hands.done(attempt.pid)
+        assert self._scratch is not None
+        self._scratch.leave(attempt.place)
+        parts = [
+            (Kind.OUTPUT, rest if attempt.is_streamed else b""),
+            (Kind.KEPT, attempt.kept),
+            (Kind.RESULT, result),
+        ]
+        said = [messages.encode_bytes(kind, attempt.claim, data) for kind, data in parts if data]
+        self._link.send(b"".join([*said, messages.encode(attempt.ended(wrong))]))
+
+    def _told(self, descriptor: int) -> None:
+        self._turns.ignore(descriptor)
+        self._why = "the runner was asked to end by a signal"
+        self._stop()
+
+    def _stop(self) -> None:
+        self._is_stopping = True
+        self._turns.ignore(self._descriptor)
+        self._crowd.kill_all()
+
+    def _leave(self) -> None:
+        until = limits.now() + _LAST_LOOK_SECONDS
+        while strays.are_there() and limits.now() < until:
+            self._crowd.look_after()
+            time.sleep(0.001)
+        if self._scratch is not None:
+            self._scratch.close()
+        self._turns.close()
+        self._link.say_last(messages.encode(messages.Bye(self._why)), _LAST_WORD_SECONDS)
+        self._hands.close()
+
+
+def _result(place: Place) -> tuple[bytes, str | None]:
+    try:
+        return leavings.read(place.result), None
+    except leavings.LeavingsError as error:
+        return b"", str(error)

@@ -1,0 +1,141 @@
+"""The places of attempts on disk, and the environment that points into them.
+
+Called by `runner` and by `workron_worker.local_executor`. All of one boot stands under one folder
+that carries the boot in its name, so that a later process can clear what a killed one left
+(`workron_worker.orphans`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import os
+import pathlib
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from workron_runner import broom
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+BOOT_VARIABLE: Final = "WORKRON_BOOT"
+_DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+_NO_INPUTS: Final = "{}"
+
+
+class ScratchError(Exception):
+    """This machine has no room for an attempt; no fault of the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one attempt runs; its files lie beside its folder, so that this is empty at first."""
+
+    directory: pathlib.Path
+    """Its cwd, HOME and TMPDIR."""
+    inputs: pathlib.Path
+    result: pathlib.Path
+    seal: tuple[object, ...] | None = None
+    """How it was when it was made; None: it has inputs of its own, and is for nobody else."""
+
+    def within(self, workdir: str | None) -> str:
+        """Resolve a job's `workdir`; a relative one lies in the attempt's own folder."""
+        return str(self.directory / workdir) if workdir else str(self.directory)
+
+
+class Scratch:
+    """The folder of one boot, with a fresh folder in it for each attempt."""
+
+    def __init__(self, boot: UUID) -> None:
+        self._boot = boot
+        self._root = folder(boot)
+        try:
+            self._root.mkdir(mode=0o700)
+        except OSError as error:
+            raise ScratchError(f"{self._root} cannot be made: {error.strerror}") from error
+        self._numbers = itertools.count(1)
+        self._broom = broom.Broom()
+        self._spares: list[Place] = []
+
+    def place(self, inputs: str) -> Place:
+        """Give an attempt a folder as new, with the text of its inputs beside it.
+
+        Most commands never touch theirs, and to make one and remove it costs as much as to start a
+        command: so a folder without inputs that is as it was made is given to another.
+        """
+        # Other threads take from the same list, so it may be empty by then.
+        with contextlib.suppress(IndexError):
+            if inputs == _NO_INPUTS:
+                return self._spares.pop()
+        return self._make(inputs)
+
+    def leave(self, place: Place) -> None:
+        """Keep the folder of an attempt for another, or have it removed with all that is in it."""
+        if place.seal is not None and place.seal == _seal(place):
+            self._spares.append(place)
+        else:
+            self._broom.take(broom.Litter(place.directory, (place.inputs, place.result)))
+
+    def _make(self, inputs: str) -> Place:
+        number = next(self._numbers)
+        place = Place(
+            self._root / str(number),
+            self._root / f"{number}.inputs.json",
+            self._root / f"{number}.result.json",
+        )
+        try:
+            place.directory.mkdir()
+            place.inputs.write_text(inputs, encoding="utf-8")
+        except OSError as error:
+            raise ScratchError(
+                f"no folder can be made in {self._root}: {error.strerror}"
+            ) from error
+        if inputs != _NO_INPUTS:
+            return place
+        return dataclasses.replace(place, seal=_seal(place))
+
+    def environment(self, own: Mapping[str, str], place: Place) -> dict[str, str]:
+        """Compose what the command sees: nothing of this process but its PATH and language."""
+        return {
+            "PATH": os.environ.get("PATH", _DEFAULT_PATH),
+            "LANG": os.environ.get("LANG", "C.UTF-8"),
+            "HOME": str(place.directory),
+            "TMPDIR": str(place.directory),
+            **own,
+            "WORKRON_INPUTS": str(place.inputs),
+            "WORKRON_RESULT": str(place.result),
+            BOOT_VARIABLE: str(self._boot),
+        }
+
+    def close(self) -> None:
+        """Remove the folder."""
+        self._broom.close()
+        broom.remove(self._root)
+
+
+def folder(boot: UUID) -> pathlib.Path:
+    """Name the folder under which everything of a boot stands."""
+    return pathlib.Path(tempfile.gettempdir()) / f"workron-{boot.hex}"
+
+
+def _seal(place: Place) -> tuple[object, ...] | None:
+    """Take down what tells whether a place was touched: nobody can set a time of change back."""
+    try:
+        with open(place.inputs, "rb") as inputs:  # noqa: PTH123 - half the time, at every end
+            text, file = inputs.read(len(_NO_INPUTS) + 1), os.fstat(inputs.fileno())
+        directory = os.stat(place.directory, follow_symlinks=False)  # noqa: PTH116 - (the same)
+        # Within one tick of the clock that time stands still, so the contents are looked at too.
+        entries = os.listdir(place.directory)  # noqa: PTH208 - (the same)
+    except OSError:
+        return ()
+    return (text, _mark(file), _mark(directory), *entries, os.path.lexists(place.result))
+
+
+def _mark(one: os.stat_result) -> tuple[int, ...]:
+    return (one.st_ino, one.st_mode, one.st_uid, one.st_gid, one.st_nlink, one.st_ctime_ns)
