@@ -1,7 +1,7 @@
 """Rows that are over do not slow what comes after them, whether or not they were vacuumed.
 
 A scan of an index leaves a mark at each entry whose row is dead to all, and no later scan reads it
-again; a bitmap scan does not. So the verbs forbid bitmap scans.
+again; a bitmap scan does not. So the worker's verbs forbid bitmap scans.
 """
 
 from tests.store.behaviour import plans

@@ -5,7 +5,7 @@ RETURNS TABLE (
 )
 LANGUAGE sql STABLE
 SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
     WITH whole AS MATERIALIZED (
         SELECT g.id, r.last FROM workron.job g JOIN workron.root r ON r.id = g.root WHERE g.id = _job

@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION workron.ended(_jobs bigint[]) RETURNS SETOF bigint
 LANGUAGE sql STABLE
 SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
     SELECT p.job FROM unnest(_jobs) w(job) JOIN workron.done p ON p.job = w.job
 $$;

@@ -11,7 +11,7 @@ RETURNS TABLE (
 )
 LANGUAGE sql STABLE
 SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
     SELECT r.last, r.namespace, r.uid, r.digest, r.submitted_at, r.metadata, h.*, c.commands,
            CASE WHEN h.finished_at IS NOT NULL THEN c.commands

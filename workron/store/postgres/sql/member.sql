@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION workron.member(_root bigint, _name text, _index integer) RETURNS bigint
 LANGUAGE sql STABLE
 SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
     SELECT j.id
     FROM workron.root r JOIN workron.job j ON j.id BETWEEN r.id + 1 AND r.last

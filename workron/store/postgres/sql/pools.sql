@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION workron.pools(_namespaces text[], _names text[])
 RETURNS TABLE (namespace text, name text, id integer)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 BEGIN

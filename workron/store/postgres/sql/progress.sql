@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION workron.progress(_root bigint)
 RETURNS TABLE (state text, count integer)
 LANGUAGE sql STABLE
 SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
     SELECT p.state, count(*)::integer AS count
     FROM workron.root r

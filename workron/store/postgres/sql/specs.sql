@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION workron.specs(_root bigint)
 RETURNS TABLE (job bigint, spec bigint, body text)
 LANGUAGE sql STABLE
 SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
     SELECT j.id AS job, j.spec,
            CASE WHEN row_number() OVER (PARTITION BY j.spec ORDER BY j.id) = 1 THEN s.body END AS body

@@ -9,7 +9,7 @@ RETURNS TABLE (
 )
 LANGUAGE sql STABLE
 SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
     SELECT j.id AS job, j.root, j.kind, j.name, j.index, j.member_of,
            CASE WHEN g.has_begun AND p.state = 'Waiting' THEN 'Running' ELSE p.state END AS state,

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION workron.sweep_step(_root bigint, _limit integer) RETURNS boolean
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
     _verb text;
