@@ -3,6 +3,8 @@
 CREATE OR REPLACE FUNCTION workron.sweep_hold(_root bigint, _last bigint, _limit integer) RETURNS void
 LANGUAGE plpgsql
 AS $$
+DECLARE
+    _jobs bigint[];
 BEGIN
     PERFORM 1 FROM workron.running WHERE job BETWEEN _root AND _last AND mark IS NULL
     ORDER BY job FOR UPDATE;
@@ -26,14 +28,11 @@ BEGIN
     SELECT job, 1, true, false, priority, attempts, failures, losses, fence, alone
     FROM (SELECT * FROM from_ready UNION ALL SELECT * FROM from_deferred) taken;
 
-    PERFORM 1 FROM workron.waiting w JOIN workron.job j ON j.id = w.job
-    WHERE w.job BETWEEN _root AND _last AND j.kind = 'Job' AND NOT w.held
-    ORDER BY w.job LIMIT _limit FOR UPDATE OF w;
-    UPDATE workron.waiting w SET held = true, remaining = remaining + 1
-    WHERE w.job IN (
-        SELECT b.job FROM workron.waiting b JOIN workron.job j ON j.id = b.job
-        WHERE b.job BETWEEN _root AND _last AND j.kind = 'Job' AND NOT b.held
-        ORDER BY b.job LIMIT _limit
-    );
+    SELECT array_agg(job) INTO _jobs FROM (
+        SELECT w.job FROM workron.waiting w JOIN workron.job j ON j.id = w.job
+        WHERE w.job BETWEEN _root AND _last AND j.kind = 'Job' AND NOT w.held
+        ORDER BY w.job LIMIT _limit FOR UPDATE OF w
+    ) blocked;
+    UPDATE workron.waiting SET held = true, remaining = remaining + 1 WHERE job = ANY (_jobs);
 END
 $$;
