@@ -1,7 +1,7 @@
 """Starts commands: by `posix_spawn`, in a session of their own, on a thread that does only this.
 
 Called by `runner`. `posix_spawn` shares the memory of the runner until the command is loaded, so
-it costs the same however large that is, and a third of a fork. It knows no folder to start in: the
+it costs the same however large that is, which a fork does not. It knows no folder to start in: the
 whole process goes there for the moment, which is safe as nothing else in it uses a relative path.
 """
 
