@@ -1,6 +1,7 @@
 """The same command after its process was killed, stopped, or came to its end."""
 
 import asyncio
+import contextlib
 import json
 import os
 import pathlib
@@ -64,13 +65,34 @@ def _is_asleep(pid: int) -> bool:
     return b"sleep" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
-def test_killed_run_goes_on_where_it_was_and_its_orphans_are_dead_first(
+def _kill_with_its_runner(run: subprocess.Popen[str]) -> None:
+    """Kill both as one: neither may have the time to end what the other one left."""
+    run.send_signal(signal.SIGSTOP)
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if stat.read_text().rpartition(")")[2].split()[1] == str(run.pid):
+                os.kill(int(stat.parent.name), signal.SIGKILL)
+    run.kill()
+    run.communicate()
+
+
+def test_commands_of_a_killed_run_die_with_it(
+    start: Start, flow: pathlib.Path, tmp_path: pathlib.Path, url: str
+) -> None:
+    run = start("run", flow, "--store", url)
+    command = _wait_for_second(tmp_path)
+    run.kill()
+    # The runner holds the other end of this, until it has ended everything.
+    run.communicate()
+    assert not pathlib.Path(f"/proc/{command}").exists()
+
+
+def test_run_killed_with_its_runner_goes_on_where_it_was_and_its_orphans_are_dead_first(
     call: Call, start: Start, flow: pathlib.Path, tmp_path: pathlib.Path, url: str
 ) -> None:
     run = start("run", flow, "--store", url)
     orphan = _wait_for_second(tmp_path)
-    run.kill()
-    run.communicate()
+    _kill_with_its_runner(run)
     assert _is_asleep(orphan)
     said = call("run", flow, "--store", url)
     assert said.code == 0, said
@@ -114,8 +136,7 @@ def test_what_was_ended_of_a_killed_run_is_told_also_when_the_file_is_refused(
 ) -> None:
     run = start("run", flow, "--store", url)
     _wait_for_second(tmp_path)
-    run.kill()
-    run.communicate()
+    _kill_with_its_runner(run)
     flow.write_text(flow.read_text().replace("echo third", "echo another"))
     said = call("run", flow, "--store", url)
     assert said.code == 2

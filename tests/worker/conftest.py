@@ -10,8 +10,7 @@ import pytest
 
 from tests.worker.shop import Shop, opened
 from workron.core.ids import ClaimId
-from workron_worker.executor import Executor, Task
-from workron_worker.local_executor import LocalExecutor
+from workron_worker.executor import Task
 from workron_worker.runner_executor import RunnerExecutor
 
 Make = Callable[..., Task]
@@ -22,23 +21,12 @@ def boot() -> uuid.UUID:
     return uuid.uuid4()
 
 
-def _local(grace: timedelta, boot: uuid.UUID) -> Executor:
-    return LocalExecutor(slots=4, grace=grace, boot=boot)
-
-
-def _runner(grace: timedelta, boot: uuid.UUID) -> Executor:
-    return RunnerExecutor(grace=grace, boot=boot)
-
-
-@pytest.fixture(params=[_local, _runner], ids=["local", "runner"])
+@pytest.fixture
 def executor(
-    request: pytest.FixtureRequest,
-    boot: uuid.UUID,
-    tmp_path: pathlib.Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Executor]:
+    boot: uuid.UUID, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[RunnerExecutor]:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    executor: Executor = request.param(timedelta(seconds=0.1), boot)
+    executor = RunnerExecutor(grace=timedelta(seconds=0.1), boot=boot)
     yield executor
     executor.close()
     assert list(tmp_path.glob("workron-*")) == []

@@ -20,8 +20,8 @@ from workron.scheduling.maintain import Maintainer
 from workron.store import connect
 from workron.store.protocol import Claimed, JobRow, Registration, Store, WorkerDoor
 from workron_worker.executor import Executor
-from workron_worker.local_executor import LocalExecutor
 from workron_worker.loop import Agent
+from workron_worker.runner_executor import RunnerExecutor
 from workron_worker.slots import Slots
 from workron_worker.surroundings import Rhythm, Surroundings
 
@@ -54,7 +54,7 @@ class Shop:
         self.clock = clock
         self.rng = random.Random()
         self.boot = uuid.uuid4()
-        self.executor: Executor = LocalExecutor(slots=4, grace=timedelta(minutes=1), boot=self.boot)
+        self.executor: Executor = RunnerExecutor(grace=timedelta(minutes=1), boot=self.boot)
         self.ear = Ear()
         self.heard_of: list[Claimed] = []
         self.slots = Slots(4)

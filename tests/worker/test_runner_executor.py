@@ -116,14 +116,15 @@ async def test_slow_ear_slows_its_command_and_neither_agent_nor_runner_grows(
 async def test_kill_while_a_runner_is_being_started_starts_nothing(
     runner: RunnerExecutor, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    await runner.run(make("true"), _ignore)
     os.kill(_pid(runner), signal.SIGKILL)
     task, may_start = make("echo on"), asyncio.Event()
     while runner._process is not None:
         await asyncio.sleep(0)
 
-    async def wait(start: Callable[[], object]) -> object:
+    async def wait(work: Callable[..., object], *given: object) -> object:
         await may_start.wait()
-        return start()
+        return work(*given)
 
     monkeypatch.setattr("asyncio.to_thread", wait)
     run = asyncio.ensure_future(runner.run(task, _ignore))

@@ -31,7 +31,6 @@ class Crowd:
     def __init__(self) -> None:
         self._by_claim: dict[str, Attempt] = {}
         self._by_mark: dict[int, Attempt] = {}
-        self._commands: set[int] = set()
         self._ending: dict[Attempt, float] = {}
         """Whose commands have ended, and until when what they left is waited for."""
         self._terms = limits.Terms()
@@ -52,7 +51,6 @@ class Crowd:
     def enter(self, attempt: Attempt, timeout: float | None) -> None:
         """Take in a command that was just started."""
         self._by_claim[attempt.claim] = self._by_mark[attempt.mark] = attempt
-        self._commands.add(attempt.pid)
         if timeout is not None:
             self._terms.set(attempt.term, limits.now() + timeout)
 
@@ -81,7 +79,6 @@ class Crowd:
         attempt.signal(signal.SIGKILL)
         if not attempt.reap():
             return False
-        self._commands.discard(attempt.pid)
         attempt.term.at = inf
         self._ending[attempt] = limits.now() + _UNKILLABLE_SECONDS
         return True
@@ -154,7 +151,7 @@ class Crowd:
     def _look(self) -> tuple[set[int], bool]:
         left: set[int] = set()
         is_progress = False
-        for stray in strays.find(self._commands):
+        for stray in strays.find():
             owner = self._by_mark.get(stray.mark)
             is_allowed = owner is not None and owner not in self._ending
             peak = strays.reap(stray.pid) if is_allowed else strays.end(stray)

@@ -47,11 +47,14 @@ class Link:
             self.is_open = False
         return self._decoder.feed(data)
 
+    def put(self, frames: bytes) -> None:
+        """Keep this to be written with the next flush; nothing, if nobody is there to read."""
+        if self.is_open:
+            self._backlog += frames
+
     def send(self, frames: bytes) -> None:
-        """Write what can be written now and keep the rest; nothing, if nobody is there to read."""
-        if not self.is_open:
-            return
-        self._backlog += frames
+        """Write what can be written now and keep the rest."""
+        self.put(frames)
         self.flush()
 
     def flush(self) -> None:

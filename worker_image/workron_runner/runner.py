@@ -6,9 +6,6 @@ for one of them alone. The end of the connection is the end of the agent: all th
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
 import time
 import uuid
 from functools import partial
@@ -20,7 +17,8 @@ from workron_runner.crowd import Crowd
 from workron_runner.frame import ProtocolError
 from workron_runner.messages import Kind
 from workron_runner.scratch import Place, Scratch, ScratchError
-from workron_runner.spawn import Hands, Launch
+from workron_runner.spawn import Launch
+from workron_runner.starts import Starts
 from workron_runner.turns import Turns
 
 if TYPE_CHECKING:
@@ -38,8 +36,7 @@ class Runner:
     def __init__(self, link: Link, *, is_isolating: bool) -> None:
         self._link = link
         self._turns = Turns()
-        self._hands = Hands(landlock.enter if is_isolating else None)
-        self._marks = strays.Marks()
+        self._starts = Starts(landlock.enter if is_isolating else None)
         self._crowd = Crowd()
         self._scratch: Scratch | None = None
         self._why: str | None = None
@@ -47,6 +44,7 @@ class Runner:
         self._next_tick = 0.0
         self._descriptor = link.fileno()
         self._turns.listen(self._descriptor, self._hear)
+        self._turns.listen(self._starts.fileno(), self._started)
 
     def end_on(self, descriptor: int) -> None:
         """End as soon as this can be read."""
@@ -54,7 +52,7 @@ class Runner:
 
     def run(self) -> None:
         """Run until the agent says goodbye or is gone, and leave nothing behind."""
-        while not self._is_stopping or len(self._crowd):
+        while not self._is_stopping or len(self._crowd) or len(self._starts):
             calls = self._turns.wait(self._crowd.patience())
             # After a freeze this comes first: nothing that waits in the socket may prolong a life.
             self._crowd.look_at_clock()
@@ -91,6 +89,8 @@ class Runner:
                 # An attempt that is not there has ended, and that is on its way to the agent.
                 if attempt := self._crowd.get(message.claim):
                     self._touch(attempt, message)
+                elif start := self._starts.get(message.claim):
+                    start.later.append(message)
             case messages.Deadline(at):
                 self._crowd.set_deadline(at)
             case messages.Bye():
@@ -112,7 +112,7 @@ class Runner:
         self._link.send(messages.encode(answer))
 
     def _start(self, order: Run) -> None:
-        if self._crowd.get(order.claim):
+        if self._crowd.get(order.claim) or self._starts.get(order.claim):
             raise ProtocolError(f"the claim {order.claim} runs already")
         if self._is_stopping or (self._crowd.is_late and not order.outlives_deadline):
             self._refuse(order, refusal.Refusal(False, "the deadline has passed", None))  # noqa: FBT003
@@ -123,38 +123,36 @@ class Runner:
         except ScratchError as error:
             self._refuse(order, refusal.Refusal(False, str(error), None))  # noqa: FBT003
             return
-        try:
-            attempt = self._spawn(order, place)
-        except (OSError, ValueError) as error:
-            why = refusal.of(error)
-            if not place.directory.is_dir():
-                why = refusal.Refusal(False, f"{place.directory} is gone", None)  # noqa: FBT003
-            self._scratch.leave(place)
-            self._refuse(order, why)
-            return
-        self._crowd.enter(attempt, order.timeout)
-        self._turns.listen(attempt.pipe, partial(self._pass_on, attempt))
-        self._turns.listen(attempt.exit, partial(self._exited, attempt))
-
-    def _spawn(self, order: Run, place: Place) -> Attempt:
-        assert self._scratch is not None
         environment = self._scratch.environment(order.environment, place)
         launch = Launch(order.argv, place.within(order.workdir), environment)
-        with contextlib.ExitStack() as undo:
-            reader, writer = os.pipe()
-            undo.callback(os.close, reader)
-            mark = self._marks.put_on()
-            try:
-                os.set_blocking(reader, False)
-                pid = self._hands.start(launch, writer)
-            finally:
-                os.close(writer)
-            undo.callback(self._hands.done, pid)
-            undo.callback(os.waitpid, pid, 0)
-            undo.callback(os.kill, pid, signal.SIGKILL)
-            attempt = Attempt(order, place, pid, mark, reader)
-            undo.pop_all()
-            return attempt
+        try:
+            self._starts.begin(order, place, launch)
+        except OSError as error:
+            self._give_up(order, place, error)
+
+    def _started(self) -> None:
+        for start, outcome in self._starts.arrived():
+            if isinstance(outcome, Exception):
+                self._give_up(start.order, start.place, outcome)
+                continue
+            self._crowd.enter(outcome, start.order.timeout)
+            self._turns.listen(outcome.pipe, partial(self._pass_on, outcome))
+            self._turns.listen(outcome.exit, partial(self._exited, outcome))
+            for message in start.later:
+                self._touch(outcome, message)
+            if self._is_stopping:
+                self._crowd.kill(outcome, 0)
+        self._crowd.look_at_clock()
+
+    def _give_up(self, order: Run, place: Place, error: Exception) -> None:
+        if not isinstance(error, OSError | ValueError):
+            raise error
+        why = refusal.of(error)
+        if not place.directory.is_dir():
+            why = refusal.Refusal(False, f"{place.directory} is gone", None)  # noqa: FBT003
+        assert self._scratch is not None
+        self._scratch.leave(place)
+        self._refuse(order, why)
 
     def _refuse(self, order: Run, why: refusal.Refusal) -> None:
         fault = "job" if why.is_fault_of_job else "machine"
@@ -197,7 +195,7 @@ class Runner:
         rest = attempt.read_rest()
         result, wrong = _result(attempt.place)
         attempt.close()
-        self._hands.done(attempt.pid)
+        self._starts.ended(attempt.pid)
         assert self._scratch is not None
         self._scratch.leave(attempt.place)
         parts = [
@@ -227,7 +225,7 @@ class Runner:
             self._scratch.close()
         self._turns.close()
         self._link.say_last(messages.encode(messages.Bye(self._why)), _LAST_WORD_SECONDS)
-        self._hands.close()
+        self._starts.close()
 
 
 def _result(place: Place) -> tuple[bytes, str | None]:

@@ -1,24 +1,29 @@
-"""Starts commands: by `posix_spawn`, in a session of their own, on a thread that does only this.
+"""Starts one command: by `posix_spawn`, in a session of its own, in its folder.
 
-Called by `runner`. `posix_spawn` shares the memory of the runner until the command is loaded, so
-it costs the same however large that is, which a fork does not. It knows no folder to start in: the
-whole process goes there for the moment, which is safe as nothing else in it uses a relative path.
+Called by `hands`, on a thread. `posix_spawn` shares the memory of the runner until the command is
+loaded, so it costs the same however large that is, which a fork does not. It is called in libc
+itself, which lets the other threads of this process go on while the command is loaded; Python's own
+call has them all wait, and knows no folder to start in.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
-import queue
 import signal
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping, Sequence
 
-_HOME: Final = "/"
+_LIBRARY: Final = ctypes.CDLL(None)
+# The structures differ between C libraries; both are far smaller than this.
+_ROOM: Final = 1024
+_SET_SIGNAL_DEFAULTS: Final = 0x04
+_SET_SIGNAL_MASK: Final = 0x08
+_SET_SESSION: Final = 0x80
 # Python ignores some signals, and a program that inherits that would not notice a closed pipe.
 _IGNORED_BY_PYTHON: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT)
 
@@ -27,109 +32,94 @@ _IGNORED_BY_PYTHON: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT)
 class Launch:
     """What to start, where, and what it sees."""
 
-    argv: list[str]
+    argv: Sequence[str]
     directory: str
     environment: Mapping[str, str]
 
 
-class Hand:
-    """A thread that starts commands, so that they are its children and not the first thread's.
-
-    It may prepare itself first, in a way that its commands inherit; if that fails, the start does.
-    """
-
-    def __init__(self, prepare: Callable[[], None] | None = None) -> None:
-        self._prepare = prepare
-        self._orders: queue.SimpleQueue[tuple[Launch, int] | None] = queue.SimpleQueue()
-        self._answers: queue.SimpleQueue[int | Exception] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="hand", daemon=True)
-        self._thread.start()
-
-    def start(self, launch: Launch, output: int) -> int:
-        """Start a command that writes to that descriptor; OSError, ValueError: not started."""
-        self._orders.put((launch, output))
-        answer = self._answers.get()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    def close(self) -> None:
-        """End the thread; its commands would become children of the first one."""
-        self._orders.put(None)
-        self._thread.join()
-
-    def _work(self) -> None:
-        while (order := self._orders.get()) is not None:
-            try:
-                if self._prepare:
-                    self._prepare()
-                self._answers.put(_start(*order))
-            except Exception as error:  # noqa: BLE001 - whoever asked for it gets it, and judges it
-                self._answers.put(error)
-
-
-class Hands:
-    """Gives each command its hand: all the same one, or each its own, where it has to prepare."""
-
-    def __init__(self, prepare: Callable[[], None] | None) -> None:
-        self._prepare = prepare
-        self._shared = Hand() if prepare is None else None
-        self._own: dict[int, Hand] = {}
-
-    def start(self, launch: Launch, output: int) -> int:
-        """Start a command, as a hand does."""
-        if self._shared is not None:
-            return self._shared.start(launch, output)
-        try:
-            hand = Hand(self._prepare)
-        except RuntimeError as error:
-            raise OSError(errno.EAGAIN, str(error)) from None
-        try:
-            pid = hand.start(launch, output)
-        except Exception:
-            hand.close()
-            raise
-        self._own[pid] = hand
-        return pid
-
-    def done(self, pid: int) -> None:
-        """Let the hand of a command go, if it had one of its own; it has ended."""
-        if hand := self._own.pop(pid, None):
-            hand.close()
-
-    def close(self) -> None:
-        """Let all go."""
-        for hand in [*self._own.values(), *([self._shared] if self._shared else [])]:
-            hand.close()
-
-
-def _start(launch: Launch, output: int) -> int:
-    os.chdir(launch.directory)
-    try:
-        program = _find(launch.argv[0], launch.environment.get("PATH", os.defpath))
-        return os.posix_spawn(
-            program,
-            launch.argv,
-            launch.environment,
-            file_actions=(
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_DUP2, output, 1),
-                (os.POSIX_SPAWN_DUP2, output, 2),
-            ),
-            setsid=True,
-            setsigmask=(),
-            setsigdef=_IGNORED_BY_PYTHON,
+def start(launch: Launch, output: int) -> int:
+    """Start a command that writes to that descriptor; OSError, ValueError: not started."""
+    program = _find(launch.argv[0], launch.environment.get("PATH", os.defpath), launch.directory)
+    pid = ctypes.c_int()
+    with _Actions(launch.directory, output) as actions:
+        number = _LIBRARY.posix_spawn(
+            ctypes.byref(pid),
+            os.fsencode(program),
+            actions,
+            _ATTRIBUTES,
+            _words(launch.argv),
+            _words([f"{name}={value}" for name, value in launch.environment.items()]),
         )
-    finally:
-        os.chdir(_HOME)
+    if number:
+        raise OSError(number, os.strerror(number), _culprit(launch.directory, program))
+    return pid.value
 
 
-def _find(word: str, path: str) -> str:
+class _Actions:
+    """What is done between the old program and the new one; it needs no more memory than it has."""
+
+    def __init__(self, directory: str, output: int) -> None:
+        self._room = ctypes.create_string_buffer(_ROOM)
+        self._directory = _bytes(directory)
+        self._output = output
+
+    def __enter__(self) -> ctypes.Array[ctypes.c_char]:
+        room, output = self._room, self._output
+        _checked(_LIBRARY.posix_spawn_file_actions_init(room))
+        _checked(_LIBRARY.posix_spawn_file_actions_addopen(room, 0, b"/dev/null", os.O_RDONLY, 0))
+        _checked(_LIBRARY.posix_spawn_file_actions_adddup2(room, output, 1))
+        _checked(_LIBRARY.posix_spawn_file_actions_adddup2(room, output, 2))
+        _checked(_LIBRARY.posix_spawn_file_actions_addchdir_np(room, self._directory))
+        return room
+
+    def __exit__(self, *_: object) -> None:
+        _LIBRARY.posix_spawn_file_actions_destroy(self._room)
+
+
+def _attributes() -> ctypes.Array[ctypes.c_char]:
+    room, signals = ctypes.create_string_buffer(_ROOM), ctypes.create_string_buffer(_ROOM)
+    _checked(_LIBRARY.posix_spawnattr_init(room))
+    _checked(_LIBRARY.sigemptyset(signals))
+    _checked(_LIBRARY.posix_spawnattr_setsigmask(room, signals))
+    for number in _IGNORED_BY_PYTHON:
+        _checked(_LIBRARY.sigaddset(signals, int(number)))
+    _checked(_LIBRARY.posix_spawnattr_setsigdefault(room, signals))
+    flags = _SET_SIGNAL_DEFAULTS | _SET_SIGNAL_MASK | _SET_SESSION
+    _checked(_LIBRARY.posix_spawnattr_setflags(room, ctypes.c_short(flags)))
+    return room
+
+
+def _checked(number: int) -> None:
+    if number:
+        raise OSError(number, os.strerror(number))
+
+
+def _words(words: Sequence[str]) -> ctypes.Array[ctypes.c_char_p]:
+    return (ctypes.c_char_p * (len(words) + 1))(*map(_bytes, words), None)
+
+
+def _bytes(word: str) -> bytes:
+    encoded = os.fsencode(word)
+    if b"\0" in encoded:
+        raise ValueError(f"{word!r:.80} has a NUL, which ends a word for every program")
+    return encoded
+
+
+def _find(word: str, path: str, directory: str) -> str:
     """Find a program as a shell would, on the PATH that it will have itself."""
     if "/" in word:
         return word
     for folder in path.split(os.pathsep):
-        candidate = os.path.join(folder, word)  # noqa: PTH118 - half the time, at every start
+        # Relative folders of a PATH mean what they mean to the command.
+        candidate = os.path.join(directory, folder, word)  # noqa: PTH118 - half the time
         if os.access(candidate, os.X_OK) and not os.path.isdir(candidate):  # noqa: PTH112
             return candidate
     raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), word)
+
+
+def _culprit(directory: str, program: str) -> str:
+    """Tell which of the two could not be had; libc does not."""
+    return program if os.path.isdir(directory) else directory  # noqa: PTH112
+
+
+_ATTRIBUTES: Final = _attributes()

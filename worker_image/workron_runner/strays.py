@@ -1,7 +1,7 @@
 """Finds what an attempt's command left running, whatever group, session or parent it moved to.
 
 Called by `runner`. The runner is a subreaper, so what loses its parent becomes its child; and its
-commands are started by a thread of its own (`spawn`), so that these orphans are the only children
+commands are started by threads of their own (`hands`), so that these orphans are the only children
 of the first thread, and one system call tells whether there are any. Whose they are is told by a
 mark that every process inherits and that it can neither see nor take off by clearing its
 environment or leaving its session: the limit of file locks, which the kernel has ignored since
@@ -19,12 +19,13 @@ import signal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Iterator
 
 _PROC: Final = pathlib.Path("/proc")
 _RLIMIT_LOCKS: Final = 10
 _HIGHEST_MARK: Final = 2**62
 _WNOTHREAD: Final = 0x20000000
+_LOOK: Final = os.WEXITED | os.WNOHANG | os.WNOWAIT | _WNOTHREAD
 _PARENT_FIELD: Final = 1
 """Where `/proc/PID/stat` has the parent, counted from behind the command's name."""
 
@@ -52,19 +53,18 @@ class Marks:
 
 def are_there() -> bool:
     """Whether the first thread has children; only it may ask."""
-    options = os.WEXITED | os.WNOHANG | os.WNOWAIT | _WNOTHREAD
     try:
-        os.waitid(os.P_ALL, 0, options)
+        os.waitid(os.P_ALL, 0, _LOOK)
     except ChildProcessError:
         return False
     return True
 
 
-def find(commands: Container[int]) -> Iterator[Stray]:
-    """Give the children of this process that are not among the commands that it started."""
+def find() -> Iterator[Stray]:
+    """Give the children of the first thread; only it may ask."""
     own = str(os.getpid()).encode()
     for pid in _pids():
-        if pid not in commands and _parent(pid) == own:
+        if _parent(pid) == own and _is_own(pid):
             yield Stray(pid, _mark(pid))
 
 
@@ -83,6 +83,15 @@ def reap(pid: int) -> int:
     except ChildProcessError:
         return 0
     return usage.ru_maxrss * 1024 if reaped else -1
+
+
+def _is_own(pid: int) -> bool:
+    # The commands are children of this process too, but of other threads.
+    try:
+        os.waitid(os.P_PID, pid, _LOOK)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _pids() -> Iterator[int]:

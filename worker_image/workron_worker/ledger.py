@@ -55,6 +55,12 @@ class Ledger:
         """Whether nothing runs and nothing is left to tell the store."""
         return not (self.running or self._ends or self._releases)
 
+    @property
+    def has_few_ends(self) -> bool:
+        """Whether something is to be told to the store, but more still runs."""
+        told = len(self._ends) + len(self._releases)
+        return 0 < told < len(self.running)
+
     def knowledge(self) -> Knowledge:
         """What a beat's answer is compared with."""
         return Knowledge(frozenset(self.running), frozenset(self._known))

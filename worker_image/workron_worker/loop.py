@@ -38,6 +38,7 @@ _STUMBLES: Final = 5
 """So many starts in a row that this machine refuses will not pass."""
 _HURRY: Final = timedelta(seconds=3)
 """A killed agent waits no longer than this for a store that is away; the lease will do then."""
+_GATHERING: Final = timedelta(milliseconds=2)
 _TOO_LARGE: Final = (
     "the results of its upstreams are larger than 1 MiB together; let them hand on less,"
     " such as the place where the data is"
@@ -76,9 +77,9 @@ class Agent:
         await self._leave()
 
     @property
-    def running(self) -> int:
-        """How many commands run."""
-        return len(self._ledger.running)
+    def running(self) -> Sequence[Claimed]:
+        """Whose commands run."""
+        return [running.claimed for running in self._ledger.running.values()]
 
     def drain(self) -> None:
         """Claim nothing any more; `run` returns when what runs has ended."""
@@ -139,11 +140,25 @@ class Agent:
         while not (self._is_draining and self._ledger.is_empty):
             await self._wake.wait()
             self._wake.clear()
+            await self._gather()
             try:
                 await self._turn(group)
             except errors.SessionError as error:
                 _log.warning("worker was taken back", error=str(error))
                 self.lose()
+
+    async def _gather(self) -> None:
+        """Wait a moment for more commands to end: an exchange costs the same for one as for many.
+
+        Only while most still run: a machine that has them is not idle meanwhile.
+        """
+        if not self._ledger.has_few_ends:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GATHERING.total_seconds()):
+                while self._ledger.has_few_ends:
+                    await self._wake.wait()
+                    self._wake.clear()
 
     async def _turn(self, group: asyncio.TaskGroup) -> None:
         if self._key is None:

@@ -7,7 +7,6 @@ that said, so that nothing is run again beside itself; the next command gets a n
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import json
 from dataclasses import dataclass
@@ -45,17 +44,14 @@ class _Attempt:
     task: Task
     on_output: Callable[[bytes], None]
     future: asyncio.Future[Ended]
+    is_ordered: bool = False
+    """Whether the runner was told of it, so that it is lost together with it."""
     is_killed: bool = False
     output: bytes = b""
     result: bytes = b""
 
     def settle(self, outcome: Ended | Exception) -> None:
-        """Have `run` return or raise this; from any thread."""
-        # Its loop may be over, and then nobody waits for this any more.
-        with contextlib.suppress(RuntimeError):
-            self.future.get_loop().call_soon_threadsafe(self._settle, outcome)
-
-    def _settle(self, outcome: Ended | Exception) -> None:
+        """Have `run` return or raise this."""
         if self.future.done():
             return
         if isinstance(outcome, Exception):
@@ -71,21 +67,24 @@ class RunnerExecutor:
         self._grace = grace
         self._boot = boot
         self._deadline = inf
-        self._is_closing = False
         self._attempts: dict[str, _Attempt] = {}
-        self._starting = asyncio.Lock()
-        self._process: RunnerProcess | None = self._start()
+        self._changing = asyncio.Lock()
+        self._is_attended = False
+        self._burial: asyncio.Task[None] | None = None
+        self._process: RunnerProcess | None = RunnerProcess(boot)
 
     async def run(self, task: Task, on_output: Callable[[bytes], None]) -> Ended:
         """Run one attempt to its end; see the port."""
         future: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
         attempt = self._attempts[task.claim.hex] = _Attempt(task, on_output, future)
         try:
-            process = await self._ready()
+            process = self._process if self._is_attended else None
+            process = process or await self._ready()
             if attempt.is_killed:
                 return judge.killed(b"")
+            attempt.is_ordered = True
             process.send(messages.encode(self._order(task)))
-            return await self._end_of(attempt, process)
+            return await self._end_of(attempt)
         finally:
             del self._attempts[task.claim.hex]
 
@@ -104,33 +103,32 @@ class RunnerExecutor:
 
     def close(self) -> None:
         """End everything, and return when the runner is gone and its folder with it."""
-        self._is_closing = True
         if self._process is not None:
             self._process.close()
         orphans.end(self._boot)
+        for attempt in self._attempts.values():
+            attempt.settle(judge.killed(b""))
 
     async def _ready(self) -> RunnerProcess:
-        async with self._starting:
+        async with self._changing:
             if self._process is None:
-                self._process = await asyncio.to_thread(self._start)
+                self._process = await asyncio.to_thread(RunnerProcess, self._boot)
+                if self._deadline < inf:
+                    self._process.send(messages.encode(messages.Deadline(self._deadline)))
+            if not self._is_attended:
+                self._is_attended = True
+                self._process.attend(self._hear, self._lose)
             return self._process
 
-    def _start(self) -> RunnerProcess:
-        process = RunnerProcess(self._boot, self._hear, self._lose)
-        if self._deadline < inf:
-            process.send(messages.encode(messages.Deadline(self._deadline)))
-        return process
-
-    async def _end_of(self, attempt: _Attempt, process: RunnerProcess) -> Ended:
-        is_over = False
+    async def _end_of(self, attempt: _Attempt) -> Ended:
         try:
-            ended = await attempt.future
-            is_over = True
-            return ended
-        finally:
-            if not is_over:
-                # Given up by who asked for it, or by who heard its output.
-                process.send(messages.encode(messages.Kill(attempt.task.claim.hex, 0)))
+            return await attempt.future
+        except asyncio.CancelledError:
+            # Given up, which is no fault of its own: it ends as softly as one that is killed.
+            attempt.future = asyncio.get_running_loop().create_future()
+            self.kill(attempt.task.claim)
+            await asyncio.gather(attempt.future, return_exceptions=True)
+            raise
 
     def _send(self, frames: bytes) -> None:
         if self._process is not None:
@@ -152,7 +150,7 @@ class RunnerExecutor:
         )
 
     def _hear(self, frame: Frame) -> None:
-        """Take in what the runner says; on its thread."""
+        """Take in what the runner says."""
         if frame.kind in (Kind.OUTPUT, Kind.KEPT, Kind.RESULT):
             claim, data = messages.decode_bytes(frame.payload)
             if attempt := self._attempts.get(claim):
@@ -170,19 +168,31 @@ class RunnerExecutor:
         elif kind == Kind.RESULT:
             attempt.result = data
         else:
-            try:
-                attempt.on_output(data)
-            except Exception as error:  # noqa: BLE001 - it belongs to who listens, and goes there
-                attempt.settle(error)
-            self._send(messages.encode(messages.Credit(attempt.task.claim.hex, len(data))))
+            self._hand_on(attempt, data)
+
+    def _hand_on(self, attempt: _Attempt, data: bytes) -> None:
+        claim = attempt.task.claim.hex
+        try:
+            attempt.on_output(data)
+        except Exception as error:  # noqa: BLE001 - it belongs to who listens, and goes there
+            attempt.settle(error)
+            self._send(messages.encode(messages.Kill(claim, 0)))
+        self._send(messages.encode(messages.Credit(claim, len(data))))
 
     def _lose(self, why: str) -> None:
-        """End what a lost runner left; on its thread, the last thing that this does."""
-        if not self._is_closing:
-            orphans.end(self._boot)
-        self._process = None
+        self._is_attended = False
+        self._burial = asyncio.get_running_loop().create_task(self._bury(why))
+
+    async def _bury(self, why: str) -> None:
+        """End what a lost runner left, and only then say so."""
+        async with self._changing:
+            lost, self._process = self._process, None
+            if lost is not None:
+                await asyncio.to_thread(lost.bury)
+            await asyncio.to_thread(orphans.end, self._boot)
         for attempt in list(self._attempts.values()):
-            attempt.settle(RunnerLostError(f"the runner was lost: {why}"))
+            if attempt.is_ordered:
+                attempt.settle(RunnerLostError(f"the runner was lost: {why}"))
 
 
 def _outcome(attempt: _Attempt, told: Told | Refused) -> Ended | Exception:

@@ -1,11 +1,12 @@
 """A runner as its agent sees it: a child process, frames to it, and frames from it.
 
-Called by `runner_executor`. A thread reads, so that whoever hears output may take its time without
-the agent's beats being late. What the runner says is not trusted: it runs other people's commands.
+Called by `runner_executor`. What the runner says is heard on the agent's own loop, and is not
+trusted: it runs other people's commands.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pathlib
 import select
@@ -13,7 +14,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +25,7 @@ from workron_runner.messages import Bye, Hello, Kind
 from workron_worker.executor import StartError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from uuid import UUID
 
     from workron_runner.frame import Frame
@@ -38,40 +38,92 @@ _FAREWELL_SECONDS: Final = 10
 class RunnerProcess:
     """One runner, from its start until it is gone; StartError if there is none to be had."""
 
-    def __init__(
-        self, boot: UUID, hear: Callable[[Frame], None], lose: Callable[[str], None]
-    ) -> None:
-        self._hear = hear
-        self._lose = lose
-        self._lock = threading.Lock()
-        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+    def __init__(self, boot: UUID) -> None:
         self._child, self._link = _start()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_about_to_write = False
+        self._hear: Callable[[Frame], None]
+        self._lose: Callable[[str], object]
+        self._why = "it is gone"
         try:
             self._greet(boot)
         except ProtocolError as error:
-            self._bury()
+            self.bury()
             raise StartError(f"no runner can be had: {error}") from None
-        self._thread = threading.Thread(target=self._listen, name="runner", daemon=True)
-        self._thread.start()
 
     @property
     def pid(self) -> int:
         """Of the runner."""
         return self._child.pid
 
+    def attend(self, hear: Callable[[Frame], None], lose: Callable[[str], object]) -> None:
+        """Listen to it on this loop; `lose` is told once why nothing more will be heard."""
+        self._hear = hear
+        self._lose = lose
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._link.fileno(), self._listen)
+        self._write_soon()
+
     def send(self, frames: bytes) -> None:
-        """Send without waiting; what the socket does not take now goes as soon as it does."""
-        with self._lock:
-            self._link.send(frames)
-            if self._link.has_backlog:
-                os.eventfd_write(self._bell, 1)
+        """Send without waiting, all that is said in one turn of the loop together."""
+        self._link.put(frames)
+        self._write_soon()
 
     def close(self) -> None:
         """Have it end everything, and return when it is gone."""
-        self.send(messages.encode(Bye()))
-        self._thread.join(_FAREWELL_SECONDS)
-        self._child.kill()
-        self._thread.join()
+        self._turn_away()
+        self._link.say_last(messages.encode(Bye()), _FAREWELL_SECONDS)
+        self.bury()
+
+    def bury(self) -> None:
+        """Close the connection, whose end has it end all that it runs, and wait for its own end."""
+        self._link.close()
+        try:
+            self._child.wait(_FAREWELL_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+
+    def _write_soon(self) -> None:
+        if self._loop is not None and not self._is_about_to_write:
+            self._is_about_to_write = True
+            self._loop.call_soon(self._write)
+
+    def _write(self) -> None:
+        self._is_about_to_write = False
+        if self._loop is None:
+            return
+        self._link.flush()
+        if self._link.has_backlog:
+            self._loop.add_writer(self._link.fileno(), self._write)
+        else:
+            self._loop.remove_writer(self._link.fileno())
+
+    def _listen(self) -> None:
+        try:
+            for one in self._link.receive():
+                self._take(one)
+        except ProtocolError as error:
+            self._end(str(error))
+        else:
+            if not self._link.is_open:
+                self._end(self._why)
+
+    def _take(self, one: Frame) -> None:
+        if one.kind == Kind.BYE:
+            self._why = _why(one) or self._why
+        else:
+            self._hear(one)
+
+    def _end(self, why: str) -> None:
+        self._turn_away()
+        self._lose(why)
+
+    def _turn_away(self) -> None:
+        loop, self._loop = self._loop, None
+        if loop is not None and not loop.is_closed():
+            loop.remove_reader(self._link.fileno())
+            loop.remove_writer(self._link.fileno())
 
     def _greet(self, boot: UUID) -> None:
         sent_at = limits.now()
@@ -94,45 +146,13 @@ class RunnerProcess:
                 return messages.decode(one.kind, one.payload)
         raise ProtocolError("it did not answer")
 
-    def _listen(self) -> None:
-        why = "it is gone"
-        try:
-            for one in self._frames():
-                if one.kind == Kind.BYE:
-                    why = _why(one) or why
-                else:
-                    self._hear(one)
-        except ProtocolError as error:
-            why = str(error)
-        finally:
-            self._bury()
-            self._lose(why)
-
-    def _frames(self) -> Iterator[Frame]:
-        poller = select.poll()
-        poller.register(self._bell, select.POLLIN)
-        while self._link.is_open:
-            wanted = select.POLLIN | (select.POLLOUT if self._link.has_backlog else 0)
-            poller.register(self._link, wanted)
-            if self._bell in (descriptor for descriptor, _ in poller.poll()):
-                os.eventfd_read(self._bell)
-            with self._lock:
-                self._link.flush()
-            yield from self._link.receive()
-
-    def _bury(self) -> None:
-        # It reads the end of the stream, and ends all that it runs before it ends itself.
-        with self._lock:
-            self._link.close()
-            os.close(self._bell)
-        try:
-            self._child.wait(_FAREWELL_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._child.kill()
-            self._child.wait()
-
 
 def _start() -> tuple[subprocess.Popen[bytes], Link]:
+    if not sys.platform.startswith("linux"):
+        raise StartError(
+            f"commands are run on Linux only, and this is {sys.platform}: start workron in a Linux"
+            " container or virtual machine"
+        )
     ours, theirs = socket.socketpair()
     # Not in isolated mode: the package may stand anywhere, and this names where.
     home = str(pathlib.Path(workron_runner.__file__).parents[1])

@@ -10,12 +10,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from workron.cli import system
-from workron.cli.gentle import GentleExecutor
 from workron.store import connect
 from workron.store.protocol import Registration
 from workron_worker import identity
-from workron_worker.local_executor import LocalExecutor
 from workron_worker.loop import Agent
+from workron_worker.runner_executor import RunnerExecutor
 from workron_worker.slots import Slots
 from workron_worker.surroundings import Surroundings, hear_nothing
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from uuid import UUID
 
-    from workron.core.ids import ClaimId
     from workron.store.protocol import Claimed, Store
 
 _GRACE: Final = timedelta(seconds=3)
@@ -56,12 +54,7 @@ class Crew:
     ) -> None:
         self._boot = boot
         self._store = store
-        self._names: dict[ClaimId, str] = {}
-        self._executor = GentleExecutor(
-            LocalExecutor(slots=slots, grace=_GRACE, boot=boot),
-            on_end=lambda claim: self._names.pop(claim, None),
-        )
-        self._listen = listener or hear_nothing
+        self._executor = RunnerExecutor(grace=_GRACE, boot=boot)
         self._around = Surroundings(
             door=store,
             executor=self._executor,
@@ -69,7 +62,7 @@ class Crew:
             clock=system.CLOCK,
             rng=system.RNG,
             wait_for_work=store.wait_for_work,
-            listener=self._begin,
+            listener=listener or hear_nothing,
         )
         self._agents: list[Agent] = []
 
@@ -100,11 +93,11 @@ class Crew:
     @property
     def running(self) -> int:
         """How many commands run."""
-        return sum(agent.running for agent in self._agents)
+        return sum(len(agent.running) for agent in self._agents)
 
     def names(self) -> Sequence[str]:
         """Name the commands that run, as other commands take the names."""
-        return sorted(self._names.values())
+        return sorted(_path(claimed) for agent in self._agents for claimed in agent.running)
 
     def drain(self) -> None:
         """Claim nothing any more."""
@@ -115,10 +108,6 @@ class Crew:
         """End what runs and hand it back."""
         for agent in self._agents:
             agent.kill()
-
-    def _begin(self, claimed: Claimed) -> Callable[[bytes], None]:
-        self._names[claimed.claim] = _path(claimed)
-        return self._listen(claimed)
 
 
 def _path(claimed: Claimed) -> str:
