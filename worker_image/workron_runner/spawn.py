@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _LIBRARY: Final = ctypes.CDLL(None)
 # The structures differ between C libraries; both are far smaller than this.
 _ROOM: Final = 1024
+_MOST_KNOWN: Final = 256
+_KNOWN: Final[dict[tuple[str, str], str]] = {}
 _SET_SIGNAL_DEFAULTS: Final = 0x04
 _SET_SIGNAL_MASK: Final = 0x08
 _SET_SESSION: Final = 0x80
@@ -109,12 +111,24 @@ def _find(word: str, path: str, directory: str) -> str:
     """Find a program as a shell would, on the PATH that it will have itself."""
     if "/" in word:
         return word
+    # Shells remember too where a program was, for as long as it is there.
+    known = _KNOWN.get((path, word))
+    if known is not None and os.access(known, os.X_OK):
+        return known
     for folder in path.split(os.pathsep):
         # Relative folders of a PATH mean what they mean to the command.
-        candidate = os.path.join(directory, folder, word)  # noqa: PTH118 - half the time
-        if os.access(candidate, os.X_OK) and not os.path.isdir(candidate):  # noqa: PTH112
-            return candidate
+        found = os.path.join(directory, folder, word)  # noqa: PTH118 - half the time, at each start
+        if os.access(found, os.X_OK) and not os.path.isdir(found):  # noqa: PTH112 - (the same)
+            _remember(path, word, found if folder.startswith("/") else None)
+            return found
     raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), word)
+
+
+def _remember(path: str, word: str, found: str | None) -> None:
+    if len(_KNOWN) >= _MOST_KNOWN:
+        _KNOWN.clear()
+    if found is not None:
+        _KNOWN[path, word] = found
 
 
 def _culprit(directory: str, program: str) -> str:

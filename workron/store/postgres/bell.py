@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from workron.store.wakeup import Wakeup
 
 _CHANNEL: Final = "workron"
-_QUIET_SECONDS: Final = 0.005
+_QUIET_SECONDS: Final = 0.025
+"""A ring is a commit of its own; who is woken that often has no need to be woken more often."""
 _AGAIN_SECONDS: Final = 1.0
 _LAST_RING_SECONDS: Final = 1.0
 
