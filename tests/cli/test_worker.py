@@ -111,7 +111,9 @@ def test_command_that_outlasts_the_drain_is_ended_and_handed_back_uncharged(  # 
     call("submit", write("hello", command=_STAY.format(fifos)), "--store", url)
     worker = start("worker", "--store", url, "--grace", grace)
     pid = (fifos / "on").read_text().strip()
-    for _ in range(signals):
+    worker.send_signal(signal.SIGTERM)
+    _hear(worker, "worker drains")
+    if signals == 2:
         worker.send_signal(signal.SIGTERM)
     _hear(worker, "what runs is ended and handed back")
     worker.communicate()
