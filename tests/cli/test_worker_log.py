@@ -129,3 +129,19 @@ def _read_on(worker: subprocess.Popen[str], event: str) -> str:
         if json.loads(line)["event"] == event:
             return read
     raise AssertionError(f"the worker ended without saying: {event}\n{read}")
+
+
+@pytest.mark.parametrize("kind", ["job", "workflow"])
+def test_trace_of_who_submits_is_that_of_the_jobs_and_no_content_of_theirs(
+    call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    tasks = ["name: hello, command: 'echo $TRACEPARENT'"] * (kind == "workflow")
+    file = write("flow", *tasks, command='echo "$TRACEPARENT"')
+    monkeypatch.setenv("TRACEPARENT", _PARENT)
+    call("submit", file, "--store", url)
+    monkeypatch.delenv("TRACEPARENT")
+    assert "unchanged" in call("submit", file, "--store", url).out
+    said = call("worker", "--store", url, "--max-jobs", "1")
+    assert _TRACE in said.err
+    member = "flow/hello" if tasks else "flow"
+    assert call("output", member, "--store", url).out == f"{_PARENT}\n"

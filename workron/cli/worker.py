@@ -18,6 +18,7 @@ from workron.cli.drain import Drain
 from workron.cli.interrupt import heard
 from workron.cli.opening import carry_out, opened, opened_as_worker
 from workron.core import errors, ids
+from workron.core.model import scalar
 from workron_worker.surroundings import Rhythm
 
 _log = structlog.get_logger(__name__)
@@ -70,8 +71,8 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
     idle = None if idle_exit is None else options.duration("--idle-exit", idle_exit)
     settings = _Settings(
         store=options.lasting(store),
-        namespace=namespace,
-        pool=pool,
+        namespace=options.name("--namespace", namespace, scalar.Label),
+        pool=options.name("--pool", pool, scalar.PoolName),
         slots=slots or os.cpu_count() or 1,
         grace=options.duration("--grace", grace),
         # A store that is away has cost it all that ran, and will cost it nothing more.
