@@ -31,6 +31,7 @@ class Because(StrEnum):
     TIMEOUT = "timeout"
     KILL = "kill"
     DEADLINE = "deadline"
+    MEMORY = "memory"
 
 
 class Attempt:
@@ -38,13 +39,14 @@ class Attempt:
 
     __slots__ = (
         "_begun", "_code", "_credit", "_kept", "_seconds", "because", "claim", "exit", "grace",
-        "is_streamed", "is_told", "mark", "outlives_deadline", "peak_bytes", "pid", "pipe", "place",
-        "term",
+        "is_streamed", "is_told", "limit_bytes", "mark", "outlives_deadline", "peak_bytes", "pid",
+        "pipe", "place", "term", "uid",
     )  # fmt: skip
 
     def __init__(self, order: Run, place: Place, pid: int, mark: int, pipe: int) -> None:
         self.claim = order.claim
         self.place = place
+        self.uid = place.uid
         self.pid = pid
         self.mark = mark
         self.pipe = pipe
@@ -56,6 +58,8 @@ class Attempt:
         self.is_told = False
         """Whether TERM was sent, so that KILL is next."""
         self.peak_bytes = 0
+        self.limit_bytes: int | None = None
+        """Of memory, if that is what it was ended for."""
         self._kept = Kept(order.output_bytes)
         self._credit = order.window
         self.is_streamed = order.window > 0
@@ -130,6 +134,7 @@ class Attempt:
             peak_bytes=self.peak_bytes,
             left_out=self._kept.left_out,
             result_error=result_error,
+            limit_bytes=self.limit_bytes,
         )
 
     @property

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workron_runner.attempt import Attempt
+    from workron_runner.uids import Uids
 
 _UNKILLABLE_SECONDS: Final = 5
 """What a signal cannot end, because it waits for a device, holds up the report for so long."""
@@ -28,7 +29,8 @@ _LOOK_SECONDS: Final = 0.001
 class Crowd:
     """All attempts, from their start until they are told of."""
 
-    def __init__(self) -> None:
+    def __init__(self, uids: Uids | None = None) -> None:
+        self._uids = uids
         self._by_claim: dict[str, Attempt] = {}
         self._by_mark: dict[int, Attempt] = {}
         self._commands: set[int] = set()
@@ -88,9 +90,14 @@ class Crowd:
 
     def over(self) -> Iterable[Attempt]:
         """Kill what ended commands left, and give the attempts of which nothing is left."""
+        held = [one for one in self._ending if self._has_company(one)]
         left = self._clear()
         now = limits.now()
-        done = [one for one, until in self._ending.items() if one.mark not in left or now > until]
+        done = [
+            one
+            for one, until in self._ending.items()
+            if now > until or (one.mark not in left and one not in held)
+        ]
         for attempt in done:
             del self._ending[attempt], self._by_claim[attempt.claim], self._by_mark[attempt.mark]
         return done
@@ -127,6 +134,10 @@ class Crowd:
         until_deadline = self._deadline - moment
         rests = [limits.TICK_SECONDS, self._terms.left(moment)]
         return min(rests + ([until_deadline] if until_deadline > 0 else []))
+
+    def _has_company(self, attempt: Attempt) -> bool:
+        """Kill what runs as its uid still; whether there was anything."""
+        return self._uids is not None and attempt.uid is not None and self._uids.end(attempt.uid)
 
     def _running(self) -> list[Attempt]:
         return [one for one in self._by_claim.values() if one not in self._ending]

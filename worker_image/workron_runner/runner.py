@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from workron_runner.frame import Frame
     from workron_runner.link import Link
     from workron_runner.messages import Message, Run
+    from workron_runner.uids import Uids
 
 _LAST_LOOK_SECONDS: Final = 5
 _LAST_WORD_SECONDS: Final = 1
@@ -35,12 +36,13 @@ _LAST_WORD_SECONDS: Final = 1
 class Runner:
     """One connection to an agent, and all that it has this process run."""
 
-    def __init__(self, link: Link, *, is_isolating: bool) -> None:
+    def __init__(self, link: Link, *, is_isolating: bool, uids: Uids | None = None) -> None:
         self._link = link
         self._turns = Turns()
         self._hands = Hands(landlock.enter if is_isolating else None)
         self._marks = strays.Marks()
-        self._crowd = Crowd()
+        self._uids = uids
+        self._crowd = Crowd(uids)
         self._scratch: Scratch | None = None
         self._why: str | None = None
         self._is_stopping = False
@@ -105,7 +107,7 @@ class Runner:
                 "take both from the same release"
             )
         try:
-            self._scratch = Scratch(uuid.UUID(hello.boot))
+            self._scratch = Scratch(uuid.UUID(hello.boot), has_uids=self._uids is not None)
         except (ValueError, ScratchError) as error:
             raise ProtocolError(str(error)) from None
         answer = messages.Hello(messages.VERSION, hello.boot, limits.now())
@@ -119,7 +121,7 @@ class Runner:
             return
         assert self._scratch is not None
         try:
-            place = self._scratch.place(order.inputs)
+            place = self._place(order.inputs)
         except ScratchError as error:
             self._refuse(order, refusal.Refusal(False, str(error), None))  # noqa: FBT003
             return
@@ -129,17 +131,34 @@ class Runner:
             why = refusal.of(error)
             if not place.directory.is_dir():
                 why = refusal.Refusal(False, f"{place.directory} is gone", None)  # noqa: FBT003
-            self._scratch.leave(place)
+            self._leave_place(place)
             self._refuse(order, why)
             return
         self._crowd.enter(attempt, order.timeout)
         self._turns.listen(attempt.pipe, partial(self._pass_on, attempt))
         self._turns.listen(attempt.exit, partial(self._exited, attempt))
 
+    def _place(self, inputs: str) -> Place:
+        assert self._scratch is not None
+        if self._uids is None:
+            return self._scratch.place(inputs)
+        uid = self._uids.draw()
+        try:
+            return self._scratch.place(inputs, uid)
+        except ScratchError:
+            self._uids.give_back(uid)
+            raise
+
+    def _leave_place(self, place: Place) -> None:
+        assert self._scratch is not None
+        self._scratch.leave(place)
+        if self._uids is not None and place.uid is not None:
+            self._uids.give_back(place.uid)
+
     def _spawn(self, order: Run, place: Place) -> Attempt:
         assert self._scratch is not None
         environment = self._scratch.environment(order.environment, place)
-        launch = Launch(order.argv, place.within(order.workdir), environment)
+        launch = Launch(order.argv, place.within(order.workdir), environment, place.uid)
         with contextlib.ExitStack() as undo:
             reader, writer = os.pipe()
             undo.callback(os.close, reader)
@@ -198,8 +217,7 @@ class Runner:
         result, wrong = _result(attempt.place)
         attempt.close()
         self._hands.done(attempt.pid)
-        assert self._scratch is not None
-        self._scratch.leave(attempt.place)
+        self._leave_place(attempt.place)
         parts = [
             (Kind.OUTPUT, rest if attempt.is_streamed else b""),
             (Kind.KEPT, attempt.kept),
@@ -232,6 +250,6 @@ class Runner:
 
 def _result(place: Place) -> tuple[bytes, str | None]:
     try:
-        return leavings.read(place.result), None
+        return leavings.read(place.result, place.uid), None
     except leavings.LeavingsError as error:
         return b"", str(error)

@@ -15,6 +15,8 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from workron_runner import fork
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -30,6 +32,8 @@ class Launch:
     argv: list[str]
     directory: str
     environment: Mapping[str, str]
+    uid: int | None = None
+    """Whom it is to be; None: whom the runner is."""
 
 
 class Hand:
@@ -107,6 +111,8 @@ def _start(launch: Launch, output: int) -> int:
     os.chdir(launch.directory)
     try:
         program = _find(launch.argv[0], launch.environment.get("PATH", os.defpath))
+        if launch.uid is not None:
+            return fork.start(program, launch, launch.uid, output)
         return os.posix_spawn(
             program,
             launch.argv,
