@@ -38,7 +38,7 @@ class Attempt:
     """A command and all that came of it."""
 
     __slots__ = (
-        "_begun", "_code", "_credit", "_kept", "_seconds", "because", "claim", "exit", "grace",
+        "_begun", "_credit", "_kept", "_seconds", "because", "claim", "code", "exit", "grace",
         "is_streamed", "is_told", "limit_bytes", "mark", "outlives_deadline", "peak_bytes", "pid",
         "pipe", "place", "term", "uid",
     )  # fmt: skip
@@ -65,7 +65,8 @@ class Attempt:
         self.is_streamed = order.window > 0
         self._begun = limits.now()
         self._seconds = 0.0
-        self._code = 0
+        self.code = 0
+        """Its exit code when it has ended, or the signal's number below zero."""
 
     @property
     def is_paused(self) -> bool:
@@ -118,13 +119,13 @@ class Attempt:
         if not pid:
             return False
         self.peak_bytes = max(self.peak_bytes, usage.ru_maxrss * 1024)
-        self._code = os.waitstatus_to_exitcode(status)
+        self.code = os.waitstatus_to_exitcode(status)
         self._seconds = limits.now() - self._begun
         return True
 
     def ended(self, result_error: str | None) -> messages.Ended:
         """Say how it ended."""
-        code = self._code
+        code = self.code
         return messages.Ended(
             claim=self.claim,
             because=self.because,
@@ -134,7 +135,7 @@ class Attempt:
             peak_bytes=self.peak_bytes,
             left_out=self._kept.left_out,
             result_error=result_error,
-            limit_bytes=self.limit_bytes,
+            limit_bytes=self.limit_bytes if self.because is Because.MEMORY else None,
         )
 
     @property

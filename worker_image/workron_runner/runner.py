@@ -14,11 +14,12 @@ import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from workron_runner import landlock, leavings, limits, messages, refusal, strays
+from workron_runner import landlock, leavings, limits, memory, messages, refusal, strays
 from workron_runner.attempt import Attempt
 from workron_runner.crowd import Crowd
 from workron_runner.frame import ProtocolError
 from workron_runner.messages import Kind
+from workron_runner.pressure import Pressure
 from workron_runner.scratch import Place, Scratch, ScratchError
 from workron_runner.spawn import Hands, Launch
 from workron_runner.turns import Turns
@@ -42,7 +43,8 @@ class Runner:
         self._hands = Hands(landlock.enter if is_isolating else None)
         self._marks = strays.Marks()
         self._uids = uids
-        self._crowd = Crowd(uids)
+        found = memory.find()
+        self._crowd = Crowd(uids, Pressure(found) if found else None)
         self._scratch: Scratch | None = None
         self._why: str | None = None
         self._is_stopping = False

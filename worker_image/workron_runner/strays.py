@@ -63,9 +63,9 @@ def are_there() -> bool:
 def find(commands: Container[int]) -> Iterator[Stray]:
     """Give the children of this process that are not among the commands that it started."""
     own = str(os.getpid()).encode()
-    for pid in _pids():
+    for pid in pids():
         if pid not in commands and _parent(pid) == own:
-            yield Stray(pid, _mark(pid))
+            yield Stray(pid, mark(pid))
 
 
 def end(stray: Stray) -> int:
@@ -85,7 +85,7 @@ def reap(pid: int) -> int:
     return usage.ru_maxrss * 1024 if reaped else -1
 
 
-def _pids() -> Iterator[int]:
+def pids() -> Iterator[int]:
     with os.scandir(_PROC) as entries:
         yield from (int(entry.name) for entry in entries if entry.name.isdecimal())
 
@@ -97,7 +97,7 @@ def _parent(pid: int) -> bytes:
     return b""
 
 
-def _mark(pid: int) -> int:
+def mark(pid: int) -> int:
     with contextlib.suppress(OSError):
         for line in (_PROC / str(pid) / "limits").read_bytes().splitlines():
             if line.startswith(b"Max file locks"):
