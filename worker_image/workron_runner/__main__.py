@@ -39,7 +39,7 @@ def _options() -> argparse.Namespace:
         "--isolate", action="store_true", help="shut commands off from each other, with Landlock"
     )
     parser.add_argument(
-        "--uids", type=Range.parse, metavar="FIRST-LAST",
+        "--uids", type=_range, metavar="FIRST-LAST",
         help="give each command a uid of its own; the first is the runner's, for ending the others",
     )  # fmt: skip
     parser.add_argument(
@@ -52,6 +52,15 @@ def _options() -> argparse.Namespace:
     return options
 
 
+def _range(text: str) -> Range:
+    try:
+        return Range.parse(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no range of two or more uids that are not root's, as 100000-100099"
+        ) from None
+
+
 def _check_rights(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     try:
         if options.uids:
@@ -61,7 +70,7 @@ def _check_rights(parser: argparse.ArgumentParser, options: argparse.Namespace) 
     if options.processes is None:
         return
     if options.processes < 1 or not options.uids:
-        parser.error("--processes needs a number above 0, and --uids: it is a uid's that are counted")
+        parser.error("--processes needs a number above 0, and --uids: those of a uid are counted")
     try:
         rights.check_processes()
     except rights.RightsError as error:

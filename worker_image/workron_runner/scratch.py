@@ -115,8 +115,11 @@ class Scratch:
         return dataclasses.replace(place, seal=_seal(place))
 
     def _shared_place(self, number: int) -> Place:
-        files = (self._root / f"{number}.{name}.json" for name in ("inputs", "result"))
-        return Place(self._root / str(number), *files)
+        return Place(
+            self._root / str(number),
+            self._root / f"{number}.inputs.json",
+            self._root / f"{number}.result.json",
+        )
 
     def _own_place(self, number: int, uid: int) -> Place:
         """Name a place whose files lie in a folder of its own: its uid cannot write beside it."""

@@ -86,6 +86,7 @@ def reap(pid: int) -> int:
 
 
 def pids() -> Iterator[int]:
+    """Give all processes that are seen from here."""
     with os.scandir(_PROC) as entries:
         yield from (int(entry.name) for entry in entries if entry.name.isdecimal())
 
@@ -98,6 +99,7 @@ def _parent(pid: int) -> bytes:
 
 
 def mark(pid: int) -> int:
+    """Read the mark that a process bears, 0 if there is none."""
     with contextlib.suppress(OSError):
         for line in (_PROC / str(pid) / "limits").read_bytes().splitlines():
             if line.startswith(b"Max file locks"):

@@ -12,14 +12,17 @@ import ctypes
 import errno
 import os
 import signal
+import time
 from collections import deque
 from typing import Final, NamedTuple
 
+from workron_runner import limits
 from workron_runner.scratch import ScratchError
 
 _SETRESUID: Final = {"x86_64": 117, "aarch64": 147, "riscv64": 147}
 """The number of the system call; of this one thread alone, where the C library changes them all."""
 _CAPABILITIES_3: Final = 0x20080522
+_DEATH_SECONDS: Final = 1
 
 
 class Range(NamedTuple):
@@ -80,6 +83,12 @@ class Uids:
         finally:
             _become(0, 0, 0)
         return True
+
+    def end_all(self) -> None:
+        """Kill all that runs as any of them, and wait for its death, but not for ever."""
+        until = limits.now() + _DEATH_SECONDS
+        while [one for one in self._free if self.end(one)] and limits.now() < until:
+            time.sleep(0.001)
 
 
 def is_used(uid: int) -> bool:

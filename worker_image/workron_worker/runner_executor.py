@@ -21,6 +21,7 @@ from workron_runner.messages import Kind, Refused
 from workron_runner.refusal import Refusal
 from workron_worker import judge, orphans, result
 from workron_worker.executor import StartError
+from workron_worker.runner_options import RunnerOptions
 from workron_worker.runner_process import RunnerProcess
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 _WINDOW_BYTES: Final = 256 * 1024
 """So much output of one command may be on its way here; then it waits in its own pipe."""
+
+
+_USUAL: Final = RunnerOptions()
 
 
 class RunnerLostError(StartError):
@@ -67,7 +71,8 @@ class _Attempt:
 class RunnerExecutor:
     """Runs as many commands at once as it is asked to."""
 
-    def __init__(self, *, grace: timedelta, boot: UUID) -> None:
+    def __init__(self, *, grace: timedelta, boot: UUID, options: RunnerOptions = _USUAL) -> None:
+        self._options = options
         self._grace = grace
         self._boot = boot
         self._deadline = inf
@@ -116,7 +121,7 @@ class RunnerExecutor:
             return self._process
 
     def _start(self) -> RunnerProcess:
-        process = RunnerProcess(self._boot, self._hear, self._lose)
+        process = RunnerProcess(self._boot, self._hear, self._lose, self._options)
         if self._deadline < inf:
             process.send(messages.encode(messages.Deadline(self._deadline)))
         return process
@@ -180,6 +185,7 @@ class RunnerExecutor:
         """End what a lost runner left; on its thread, the last thing that this does."""
         if not self._is_closing:
             orphans.end(self._boot)
+            self._options.end_all()
         self._process = None
         for attempt in list(self._attempts.values()):
             attempt.settle(RunnerLostError(f"the runner was lost: {why}"))
@@ -198,6 +204,8 @@ def _judged(attempt: _Attempt, told: Told) -> Ended:
     task = attempt.task
     if told.because == "timeout" and task.timeout is not None and not attempt.is_killed:
         return judge.late(task.timeout, attempt.output)
+    if told.because == "memory" and told.limit_bytes is not None and not attempt.is_killed:
+        return judge.out_of_memory(told.limit_bytes, told.peak_bytes, attempt.output)
     if told.because != "itself":
         return judge.killed(attempt.output)
     code = -(told.signal or 0) if told.exit_code is None else told.exit_code

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from workron_runner.frame import Frame
+    from workron_worker.runner_options import RunnerOptions
 
 _COMMAND: Final = (sys.executable, "-PSs", "-m", "workron_runner")
 _GREETING_SECONDS: Final = 30
@@ -39,18 +40,23 @@ class RunnerProcess:
     """One runner, from its start until it is gone; StartError if there is none to be had."""
 
     def __init__(
-        self, boot: UUID, hear: Callable[[Frame], None], lose: Callable[[str], None]
+        self,
+        boot: UUID,
+        hear: Callable[[Frame], None],
+        lose: Callable[[str], None],
+        options: RunnerOptions,
     ) -> None:
         self._hear = hear
         self._lose = lose
         self._lock = threading.Lock()
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._child, self._link = _start()
+        self._child, self._link = _start(options)
         try:
             self._greet(boot)
         except ProtocolError as error:
             self._bury()
-            raise StartError(f"no runner can be had: {error}") from None
+            said = "; its standard error says why" if self._child.returncode else ""
+            raise StartError(f"no runner can be had: {error}{said}") from None
         self._thread = threading.Thread(target=self._listen, name="runner", daemon=True)
         self._thread.start()
 
@@ -132,7 +138,7 @@ class RunnerProcess:
             self._child.wait()
 
 
-def _start() -> tuple[subprocess.Popen[bytes], Link]:
+def _start(options: RunnerOptions) -> tuple[subprocess.Popen[bytes], Link]:
     ours, theirs = socket.socketpair()
     # Not in isolated mode: the package may stand anywhere, and this names where.
     home = str(pathlib.Path(workron_runner.__file__).parents[1])
@@ -140,7 +146,7 @@ def _start() -> tuple[subprocess.Popen[bytes], Link]:
     with theirs:
         try:
             child = subprocess.Popen(  # noqa: S603 - this Python, and our own package
-                [*_COMMAND, "--descriptor", str(theirs.fileno())],
+                [*_COMMAND, "--descriptor", str(theirs.fileno()), *options.words()],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 env=passed | {"PYTHONPATH": home, "TMPDIR": tempfile.gettempdir()},
