@@ -160,7 +160,7 @@ def test_process_that_is_no_child_of_the_runner_is_ended_with_its_uid(own: Mate)
     claim, other = own.run("id -u; exec sleep 1000"), own.run("id -u; exec sleep 1000")
     uid, spared = _uid_of(own, claim), _uid_of(own, other)
     strangers = [
-        subprocess.Popen(["sleep", "1000"], user=one, group=one, extra_groups=[], cwd="/")
+        subprocess.Popen(["/bin/sleep", "1000"], user=one, group=one, extra_groups=[], cwd="/")
         for one in (uid, spared)
     ]
     own.say(messages.Kill(claim, 0))
@@ -227,7 +227,7 @@ def test_command_that_was_refused_keeps_no_uid(passable: pathlib.Path) -> None:
 
 def test_uid_that_somebody_runs_as_is_passed_over() -> None:
     drawn = Uids(_UIDS)
-    with subprocess.Popen(["sleep", "1000"], user=_FIRST + 1) as sleeper:
+    with subprocess.Popen(["/bin/sleep", "1000"], user=_FIRST + 1) as sleeper:
         assert drawn.draw() == _FIRST + 2
         drawn.end_all()
         assert sleeper.wait() == -9

@@ -10,15 +10,17 @@ import subprocess
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workron_runner.spawn import Launch
+    from collections.abc import Mapping, Sequence
 
 
-def start(program: str, launch: Launch, uid: int, output: int) -> int:
+def start(
+    program: str, argv: Sequence[str], environment: Mapping[str, str], uid: int, output: int
+) -> int:
     """Start a command in this folder, in no group but its own; OSError, ValueError: not started."""
     child = subprocess.Popen(  # noqa: S603 - what to start is all that this is asked for
-        launch.argv,
+        argv,
         executable=program,
-        env=launch.environment,
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,

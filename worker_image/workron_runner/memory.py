@@ -109,9 +109,9 @@ class Level:
 class Memory:
     """The levels at which there is a limit, and the one at which Linux counts what it killed."""
 
-    def __init__(self, levels: list[Level], root: pathlib.Path) -> None:
-        self._limited = [one for one in levels if one.limit < inf]
-        self._own = levels[0]
+    def __init__(self, found: list[Level], root: pathlib.Path) -> None:
+        self._limited = [one for one in found if one.limit < inf]
+        self._own = found[0]
         self._swaps = root / "proc/swaps"
         self._info = root / "proc/meminfo"
 
@@ -133,12 +133,13 @@ class Memory:
 
 def find(root: pathlib.Path = pathlib.Path("/")) -> Memory | None:
     """Find what limits the memory of this process; None if nothing does."""
-    levels = list(_levels(root))
-    is_limited = any(one.limit < inf for one in levels)
-    return Memory(levels, root) if is_limited else None
+    found = list(levels(root))
+    is_limited = any(one.limit < inf for one in found)
+    return Memory(found, root) if is_limited else None
 
 
-def _levels(root: pathlib.Path) -> Iterator[Level]:
+def levels(root: pathlib.Path) -> Iterator[Level]:
+    """Give the cgroups that count the memory of this process, its own one first."""
     with contextlib.suppress(OSError, ValueError):
         version, path = _own_path(root)
         top, mount = _mount(root, version)

@@ -112,7 +112,7 @@ def _start(launch: Launch, output: int) -> int:
     try:
         program = _find(launch.argv[0], launch.environment.get("PATH", os.defpath))
         if launch.uid is not None:
-            return fork.start(program, launch, launch.uid, output)
+            return fork.start(program, launch.argv, launch.environment, launch.uid, output)
         return os.posix_spawn(
             program,
             launch.argv,
