@@ -95,6 +95,7 @@ def test_limit_further_up_counts_if_it_is_nearer(tmp_path: pathlib.Path) -> None
         ("/docker/abc", "/docker/abc"),
         ("/docker/abc", "/"),
         ("/../../kubepods/pod", "/"),
+        ("/..", "/"),
         ("/docker/abcdef", "/docker/abc"),
     ],
 )

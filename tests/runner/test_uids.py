@@ -112,7 +112,10 @@ def test_command_is_one_uid_through_and_through(own: Mate) -> None:
     assert _UIDS.first < int(uid) <= _UIDS.last
     assert status["Uid"].split() == status["Gid"].split() == [uid] * 4
     assert status["Groups"].split() == []
-    assert {int(status[f"Cap{kind}"], 16) for kind in ("Inh", "Prm", "Eff", "Amb")} == {0}
+    powers = {name for name in status if name.startswith("Cap") and int(status[name], 16)}
+    # What it could have at most says nothing without a way to get it.
+    assert powers <= {"CapBnd"}
+    assert status["NoNewPrivs"].strip() == "1"
 
 
 def test_command_does_not_become_root_by_a_program_that_others_do(

@@ -177,7 +177,7 @@ def _folders(mount: pathlib.Path, top: str, path: str) -> Iterator[pathlib.Path]
     """
     below = path.removeprefix(top.rstrip("/")).strip("/")
     folder = mount / below
-    if ".." in pathlib.PurePath(below).parts or not folder.is_dir():
+    if not folder.is_dir():
         folder = mount
     yield folder
     while folder != mount:
