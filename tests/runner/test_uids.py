@@ -4,12 +4,12 @@ import os
 import pathlib
 import shutil
 import subprocess
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.runner import ground
 from tests.runner.mate import Mate
 from workron_runner import leavings, messages, uids
 from workron_runner.scratch import Place, Scratch, ScratchError
@@ -18,10 +18,8 @@ from workron_runner.uids import Range, Uids
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0, reason="only root may start commands with another uid"
 )
-# Nobody else's, and no other test's that runs at the same time.
-_FIRST = 1_000_000 + 16 * os.getpid()
-_UIDS = Range(_FIRST, _FIRST + 15)
-_OPTIONS = ["--uids", str(_UIDS), "--processes", "30"]
+_FIRST = ground.UIDS.first
+_OPTIONS = ["--uids", str(ground.UIDS), "--processes", "30"]
 _VICTIM = "echo secret > file; echo $$ $PWD $WORKRON_INPUTS; exec sleep 1000"
 _REACHES_RUNNER = (
     'for task in /proc/{pid}/task/*; do kill -0 "${{task##*/}}" && exit 0; done; false'
@@ -30,11 +28,8 @@ _REACHES_RUNNER = (
 
 @pytest.fixture
 def passable() -> Iterator[pathlib.Path]:
-    """Give a folder that every uid may pass through."""
-    folder = pathlib.Path(tempfile.mkdtemp(dir="/var/tmp"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
+    with ground.passable() as folder:
+        yield folder
 
 
 @pytest.fixture
@@ -44,7 +39,7 @@ def open_or_not(request: pytest.FixtureRequest, passable: pathlib.Path) -> Itera
     yield one
     one.close()
     assert not one.folder.exists()
-    assert not any(uids.is_used(uid) for uid in range(_UIDS.first, _UIDS.last + 1))
+    assert not any(uids.is_used(uid) for uid in range(ground.UIDS.first, ground.UIDS.last + 1))
 
 
 @pytest.fixture
@@ -54,7 +49,7 @@ def own(passable: pathlib.Path) -> Iterator[Mate]:
     yield one
     one.close()
     assert not one.folder.exists()
-    assert not any(uids.is_used(uid) for uid in range(_UIDS.first, _UIDS.last + 1))
+    assert not any(uids.is_used(uid) for uid in range(ground.UIDS.first, ground.UIDS.last + 1))
 
 
 def _uid_of(mate: Mate, claim: str) -> int:
@@ -109,7 +104,7 @@ def test_command_is_one_uid_through_and_through(own: Mate) -> None:
     lines = own.kept[claim].decode().splitlines()
     status = dict(line.split(":", 1) for line in lines)
     uid = status["Uid"].split()[0]
-    assert _UIDS.first < int(uid) <= _UIDS.last
+    assert ground.UIDS.first < int(uid) <= ground.UIDS.last
     assert status["Uid"].split() == status["Gid"].split() == [uid] * 4
     assert status["Groups"].split() == []
     powers = {name for name in status if name.startswith("Cap") and int(status[name], 16)}
@@ -128,7 +123,7 @@ def test_command_does_not_become_root_by_a_program_that_others_do(
     assert anybody.stdout == b"0\n", "this folder has no such programs, so the test shows nothing"
     claim = own.run([str(tool), "-u"])
     assert own.ended(claim).exit_code == 0
-    assert _UIDS.first < int(own.kept[claim]) <= _UIDS.last
+    assert ground.UIDS.first < int(own.kept[claim]) <= ground.UIDS.last
 
 
 def test_inputs_and_result_are_the_commands_own(own: Mate) -> None:
@@ -229,7 +224,7 @@ def test_command_that_was_refused_keeps_no_uid(passable: pathlib.Path) -> None:
 
 
 def test_uid_that_somebody_runs_as_is_passed_over() -> None:
-    drawn = Uids(_UIDS)
+    drawn = Uids(ground.UIDS)
     with subprocess.Popen(["/bin/sleep", "1000"], user=_FIRST + 1) as sleeper:
         assert drawn.draw() == _FIRST + 2
         drawn.end_all()

@@ -11,12 +11,13 @@ import contextlib
 import ctypes
 import errno
 import os
+import pathlib
 import signal
 import time
 from collections import deque
 from typing import Final, NamedTuple
 
-from workron_runner import limits
+from workron_runner import limits, strays
 from workron_runner.scratch import ScratchError
 
 _SETRESUID: Final = {"x86_64": 117, "aarch64": 147, "riscv64": 147}
@@ -87,7 +88,9 @@ class Uids:
     def end_all(self) -> None:
         """Kill all that runs as any of them, and wait for its death, but not for ever."""
         until = limits.now() + _DEATH_SECONDS
-        while [one for one in self._free if self.end(one)] and limits.now() < until:
+        left = [one for one in self._free if self.end(one)]
+        # Whoever is dead waits here to be taken away by somebody else, and maybe for long.
+        while (left := [one for one in left if _is_alive(one)]) and limits.now() < until:
             time.sleep(0.001)
 
 
@@ -98,6 +101,17 @@ def is_used(uid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def _is_alive(uid: int) -> bool:
+    return any(_is_it(pid, uid) for pid in strays.pids())
+
+
+def _is_it(pid: int, uid: int) -> bool:
+    with contextlib.suppress(OSError):
+        status = pathlib.Path(f"/proc/{pid}/status").read_text(errors="replace")
+        return f"\nUid:\t{uid}\t" in status and "\nState:\tZ" not in status
+    return False
 
 
 def _become(real: int, effective: int, saved: int) -> None:
