@@ -10,6 +10,11 @@ import pytest
 
 from workron_runner import memory
 
+HOG = (
+    "import time\nheld = [b'x' * (100 * 2**20)]\n"
+    "while True:\n    held.append(b'x' * 2**20)\n    time.sleep(0.01)"
+)
+"""A program that takes all there is, no faster than a busy machine can look at it."""
 _REMOVE_ROUNDS = 1000
 
 

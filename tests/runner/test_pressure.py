@@ -15,7 +15,7 @@ from workron_runner.pressure import Pressure
 
 _MIB = 2**20
 _LIMIT = 256 * _MIB
-_HOG = [sys.executable, "-c", "held = []\nwhile True: held.append(b'x' * 2**20)"]
+_HOG = [sys.executable, "-c", cgroup.HOG]
 
 
 class _Memory:

@@ -106,8 +106,7 @@ async def test_command_that_takes_all_memory_fails_for_that_and_the_others_do_no
     siblings = [asyncio.ensure_future(narrow.run(make(wait), ear)) for ear in ears]
     for ear in ears:
         await ear.wait()
-    hog = "held = []\nwhile True: held.append(b'x' * 2**20)"
-    ended = await narrow.run(make([sys.executable, "-c", hog]), _ignore)
+    ended = await narrow.run(make([sys.executable, "-c", cgroup.HOG]), _ignore)
     assert (ended.reason, ended.exit_code) == (Reason.OUT_OF_MEMORY, 137)
     assert ended.message is not None
     assert "near the memory limit of 256 MiB" in ended.message
