@@ -24,14 +24,23 @@ def environment(tmp: pathlib.Path) -> dict[str, str]:
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(HOME), "TMPDIR": str(tmp)}
 
 
+def _entering(cgroup: pathlib.Path | None) -> list[str]:
+    """Have what comes behind it run in a cgroup from its very start."""
+    if cgroup is None:
+        return []
+    return ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(cgroup / "cgroup.procs")]
+
+
 class Mate:
     """One runner and the socket to it."""
 
-    def __init__(self, tmp: pathlib.Path, *options: str) -> None:
+    def __init__(
+        self, tmp: pathlib.Path, *options: str, within: pathlib.Path | None = None
+    ) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             self.child = subprocess.Popen(
-                [*COMMAND, "--descriptor", str(theirs.fileno()), *options],
+                [*_entering(within), *COMMAND, "--descriptor", str(theirs.fileno()), *options],
                 pass_fds=[theirs.fileno()],
                 env=environment(tmp),
                 start_new_session=True,

@@ -1,9 +1,13 @@
-"""What must not be done to a command whose remains have been taken away."""
+"""What a crowd must not do, though it could."""
 
 import os
 import pathlib
 import select
 import uuid
+from collections.abc import Iterator
+from concurrent import futures
+
+import pytest
 
 from workron_runner import messages
 from workron_runner.attempt import Attempt, Because
@@ -11,17 +15,17 @@ from workron_runner.crowd import Crowd
 from workron_runner.scratch import Place
 
 
+@pytest.fixture
+def hand() -> Iterator[futures.Executor]:
+    """Give another thread, whose children are commands; those of the first one are strays."""
+    with futures.ThreadPoolExecutor(1) as hand:
+        yield hand
+
+
 def test_kill_after_the_end_neither_signals_nor_changes_what_is_told(
-    tmp_path: pathlib.Path,
+    tmp_path: pathlib.Path, hand: futures.Executor
 ) -> None:
-    order = messages.Run(
-        claim=uuid.uuid4().hex, argv=["true"], environment={}, inputs="{}", output_bytes=0,
-        window=0, workdir=None, timeout=None, grace=0, outlives_deadline=False,
-    )  # fmt: skip
-    reader, writer = os.pipe()
-    os.close(writer)
-    pid = os.posix_spawnp("true", ["true"], os.environ, setsid=True)
-    attempt = Attempt(order, Place(tmp_path, tmp_path, tmp_path), pid, 1, reader)
+    attempt = _started(hand, tmp_path, "true")
     crowd = Crowd()
     crowd.enter(attempt, None)
     select.select([attempt.exit], [], [])
@@ -31,3 +35,50 @@ def test_kill_after_the_end_neither_signals_nor_changes_what_is_told(
     assert attempt.because is Because.ITSELF
     assert attempt.ended(None).exit_code == 0
     attempt.close()
+
+
+def test_only_one_is_killed_for_memory_until_it_is_gone(
+    tmp_path: pathlib.Path, hand: futures.Executor
+) -> None:
+    attempts = [_started(hand, tmp_path, "sleep", "1000") for _ in range(3)]
+    crowd = Crowd(None, _Short())  # type: ignore[arg-type]
+    for one in attempts:
+        crowd.enter(one, None)
+    for count in (1, 2, 3):
+        crowd.look_at_clock()
+        crowd.look_at_clock()
+        killed = [one for one in attempts if one.because is Because.MEMORY]
+        assert len(killed) == count
+        for one in killed:
+            _see_off(crowd, one)
+    for one in attempts:
+        one.close()
+
+
+class _Short:
+    """Memory that is always short."""
+
+    def look(self) -> int:
+        return 1000
+
+    def has_ended(self, code: int) -> None:
+        del code
+
+
+def _see_off(crowd: Crowd, attempt: Attempt) -> None:
+    if crowd.get(attempt.claim):
+        select.select([attempt.exit], [], [])
+        assert crowd.exited(attempt)
+        assert list(crowd.over()) == [attempt]
+
+
+def _started(hand: futures.Executor, folder: pathlib.Path, *argv: str) -> Attempt:
+    order = messages.Run(
+        claim=uuid.uuid4().hex, argv=list(argv), environment={}, inputs="{}", output_bytes=0,
+        window=0, workdir=None, timeout=None, grace=0, outlives_deadline=False,
+    )  # fmt: skip
+    reader, writer = os.pipe()
+    os.close(writer)
+    pid = hand.submit(os.posix_spawnp, argv[0], argv, os.environ, setsid=True).result()
+    # The mark says only whose an orphan is, and here are none.
+    return Attempt(order, Place(folder, folder, folder), pid, -pid, reader)

@@ -10,9 +10,10 @@ import argparse
 import pathlib
 import socket
 
-from workron_runner import landlock, system
+from workron_runner import landlock, rights, system
 from workron_runner.link import Link
 from workron_runner.runner import Runner
+from workron_runner.uids import Range, Uids
 
 
 def main() -> None:
@@ -21,7 +22,10 @@ def main() -> None:
     options = _options()
     stream = _stream(options)
     system.settle()
-    runner = Runner(Link(stream), is_isolating=options.isolate)
+    if options.uids:
+        rights.settle(options.processes)
+    own = Uids(options.uids) if options.uids else None
+    runner = Runner(Link(stream), is_isolating=options.isolate, uids=own)
     runner.end_on(told.fileno())
     runner.run()
 
@@ -34,10 +38,43 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--isolate", action="store_true", help="shut commands off from each other, with Landlock"
     )
+    parser.add_argument(
+        "--uids", type=_range, metavar="FIRST-LAST",
+        help="give each command a uid of its own; the first is the runner's, for ending the others",
+    )  # fmt: skip
+    parser.add_argument(
+        "--processes", type=int, metavar="N", help="so many processes and threads per command"
+    )
     options = parser.parse_args()
     if options.isolate and not landlock.is_there():
         parser.error("--isolate needs a kernel with Landlock and its scopes: Linux 6.12 or newer")
+    _check_rights(parser, options)
     return options
+
+
+def _range(text: str) -> Range:
+    try:
+        return Range.parse(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no range of two or more uids that are not root's, as 100000-100099"
+        ) from None
+
+
+def _check_rights(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    try:
+        if options.uids:
+            rights.check(options.uids)
+    except rights.RightsError as error:
+        parser.error(f"--uids {error}")
+    if options.processes is None:
+        return
+    if options.processes < 1 or not options.uids:
+        parser.error("--processes needs a number above 0, and --uids: those of a uid are counted")
+    try:
+        rights.check_processes()
+    except rights.RightsError as error:
+        parser.error(f"--processes {error}")
 
 
 def _stream(options: argparse.Namespace) -> socket.socket:

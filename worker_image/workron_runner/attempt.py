@@ -31,20 +31,22 @@ class Because(StrEnum):
     TIMEOUT = "timeout"
     KILL = "kill"
     DEADLINE = "deadline"
+    MEMORY = "memory"
 
 
 class Attempt:
     """A command and all that came of it."""
 
     __slots__ = (
-        "_begun", "_code", "_credit", "_kept", "_seconds", "because", "claim", "exit", "grace",
-        "is_streamed", "is_told", "mark", "outlives_deadline", "peak_bytes", "pid", "pipe", "place",
-        "term",
+        "_begun", "_credit", "_kept", "_seconds", "because", "claim", "code", "exit", "grace",
+        "is_streamed", "is_told", "limit_bytes", "mark", "outlives_deadline", "peak_bytes", "pid",
+        "pipe", "place", "term", "uid",
     )  # fmt: skip
 
     def __init__(self, order: Run, place: Place, pid: int, mark: int, pipe: int) -> None:
         self.claim = order.claim
         self.place = place
+        self.uid = place.uid
         self.pid = pid
         self.mark = mark
         self.pipe = pipe
@@ -56,12 +58,15 @@ class Attempt:
         self.is_told = False
         """Whether TERM was sent, so that KILL is next."""
         self.peak_bytes = 0
+        self.limit_bytes: int | None = None
+        """Of memory, if that is what it was ended for."""
         self._kept = Kept(order.output_bytes)
         self._credit = order.window
         self.is_streamed = order.window > 0
         self._begun = limits.now()
         self._seconds = 0.0
-        self._code = 0
+        self.code = 0
+        """Its exit code when it has ended, or the signal's number below zero."""
 
     @property
     def is_paused(self) -> bool:
@@ -114,13 +119,13 @@ class Attempt:
         if not pid:
             return False
         self.peak_bytes = max(self.peak_bytes, usage.ru_maxrss * 1024)
-        self._code = os.waitstatus_to_exitcode(status)
+        self.code = os.waitstatus_to_exitcode(status)
         self._seconds = limits.now() - self._begun
         return True
 
     def ended(self, result_error: str | None) -> messages.Ended:
         """Say how it ended."""
-        code = self._code
+        code = self.code
         return messages.Ended(
             claim=self.claim,
             because=self.because,
@@ -130,6 +135,7 @@ class Attempt:
             peak_bytes=self.peak_bytes,
             left_out=self._kept.left_out,
             result_error=result_error,
+            limit_bytes=self.limit_bytes if self.because is Because.MEMORY else None,
         )
 
     @property

@@ -10,13 +10,15 @@ import signal
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from workron_runner import limits, strays
+from workron_runner import limits, strays, usage
 from workron_runner.attempt import Because
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from workron_runner.attempt import Attempt
+    from workron_runner.pressure import Pressure
+    from workron_runner.uids import Uids
 
 _UNKILLABLE_SECONDS: Final = 5
 """What a signal cannot end, because it waits for a device, holds up the report for so long."""
@@ -28,7 +30,9 @@ _LOOK_SECONDS: Final = 0.001
 class Crowd:
     """All attempts, from their start until they are told of."""
 
-    def __init__(self) -> None:
+    def __init__(self, uids: Uids | None = None, pressure: Pressure | None = None) -> None:
+        self._uids = uids
+        self._pressure = pressure
         self._by_claim: dict[str, Attempt] = {}
         self._by_mark: dict[int, Attempt] = {}
         self._ending: dict[Attempt, float] = {}
@@ -79,15 +83,21 @@ class Crowd:
         attempt.signal(signal.SIGKILL)
         if not attempt.reap():
             return False
+        self._look_who_killed(attempt)
         attempt.term.at = inf
         self._ending[attempt] = limits.now() + _UNKILLABLE_SECONDS
         return True
 
     def over(self) -> Iterable[Attempt]:
         """Kill what ended commands left, and give the attempts of which nothing is left."""
+        held = [one for one in self._ending if self._has_company(one)]
         left = self._clear()
         now = limits.now()
-        done = [one for one, until in self._ending.items() if one.mark not in left or now > until]
+        done = [
+            one
+            for one, until in self._ending.items()
+            if now > until or (one.mark not in left and one not in held)
+        ]
         for attempt in done:
             del self._ending[attempt], self._by_claim[attempt.claim], self._by_mark[attempt.mark]
         return done
@@ -113,6 +123,8 @@ class Crowd:
                 if attempt.term.at <= moment:
                     self._expire(attempt)
             self._terms.renew(one.term for one in self._by_claim.values())
+        if self._pressure and self._by_claim and (limit := self._pressure.look()):
+            self._relieve(limit)
 
     def patience(self) -> float | None:
         """Tell how long to wait at most until the next look."""
@@ -123,7 +135,29 @@ class Crowd:
         moment = limits.now()
         until_deadline = self._deadline - moment
         rests = [limits.TICK_SECONDS, self._terms.left(moment)]
+        if self._pressure and self._by_claim:
+            rests.append(self._pressure.patience(moment))
         return min(rests + ([until_deadline] if until_deadline > 0 else []))
+
+    def _relieve(self, limit: int) -> None:
+        """Kill who uses most memory, unless one that was killed for it is still going."""
+        if any(one.because is Because.MEMORY for one in self._by_claim.values()):
+            return
+        if use := usage.largest(self._running()):
+            use.attempt.peak_bytes = max(use.attempt.peak_bytes, use.resident)
+            use.attempt.limit_bytes = limit
+            self.kill(use.attempt, 0, Because.MEMORY)
+
+    def _look_who_killed(self, attempt: Attempt) -> None:
+        if self._pressure is None or attempt.because is not Because.ITSELF:
+            return
+        if limit := self._pressure.has_ended(attempt.code):
+            attempt.because = Because.MEMORY
+            attempt.limit_bytes = limit
+
+    def _has_company(self, attempt: Attempt) -> bool:
+        """Kill what runs as its uid still; whether there was anything."""
+        return self._uids is not None and attempt.uid is not None and self._uids.end(attempt.uid)
 
     def _running(self) -> list[Attempt]:
         return [one for one in self._by_claim.values() if one not in self._ending]

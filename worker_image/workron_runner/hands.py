@@ -11,7 +11,7 @@ import queue
 import threading
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from workron_runner import spawn, strays
+from workron_runner import fork, spawn, strays
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -129,9 +129,16 @@ class Hands:
         # The mark is put on the whole process, for the one command that inherits it.
         with self._marking:
             mark = self._marks.put_on()
-            return spawn.start(order.launch, order.output), mark
+            return _start(order), mark
 
     def answer(self, started: Started) -> None:
         """Hand an answer over; on the thread of a hand."""
         self._answers.put(started)
         os.eventfd_write(self._bell, 1)
+
+
+def _start(order: Order) -> int:
+    uid = order.launch.uid
+    if uid is None:
+        return spawn.start(order.launch, order.output)
+    return fork.start(order.launch, uid, order.output)

@@ -97,7 +97,7 @@ class Ended:
 
     claim: str
     because: str
-    """`itself`, `timeout`, `kill` or `deadline`: what brought the end about."""
+    """`itself`, `timeout`, `kill`, `deadline` or `memory`: what brought the end about."""
     exit_code: int | None
     signal: int | None
     seconds: float
@@ -105,6 +105,8 @@ class Ended:
     left_out: int
     """Bytes of output that are missing between the head and the tail that were kept."""
     result_error: str | None
+    limit_bytes: int | None = None
+    """Of memory, where that was the end of it."""
 
 
 @dataclass(frozen=True, slots=True)

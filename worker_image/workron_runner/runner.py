@@ -11,11 +11,12 @@ import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from workron_runner import landlock, leavings, limits, messages, refusal, strays
+from workron_runner import landlock, leavings, limits, memory, messages, refusal, strays
 from workron_runner.attempt import Attempt
 from workron_runner.crowd import Crowd
 from workron_runner.frame import ProtocolError
 from workron_runner.messages import Kind
+from workron_runner.pressure import Pressure
 from workron_runner.scratch import Place, Scratch, ScratchError
 from workron_runner.spawn import Launch
 from workron_runner.starts import Starts
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from workron_runner.frame import Frame
     from workron_runner.link import Link
     from workron_runner.messages import Message, Run
+    from workron_runner.uids import Uids
 
 _LAST_LOOK_SECONDS: Final = 5
 _LAST_WORD_SECONDS: Final = 1
@@ -33,11 +35,13 @@ _LAST_WORD_SECONDS: Final = 1
 class Runner:
     """One connection to an agent, and all that it has this process run."""
 
-    def __init__(self, link: Link, *, is_isolating: bool) -> None:
+    def __init__(self, link: Link, *, is_isolating: bool, uids: Uids | None = None) -> None:
         self._link = link
         self._turns = Turns()
         self._starts = Starts(landlock.enter if is_isolating else None)
-        self._crowd = Crowd()
+        self._uids = uids
+        found = memory.find()
+        self._crowd = Crowd(uids, Pressure(found) if found else None)
         self._scratch: Scratch | None = None
         self._why: str | None = None
         self._is_stopping = False
@@ -105,7 +109,7 @@ class Runner:
                 "take both from the same release"
             )
         try:
-            self._scratch = Scratch(uuid.UUID(hello.boot))
+            self._scratch = Scratch(uuid.UUID(hello.boot), has_uids=self._uids is not None)
         except (ValueError, ScratchError) as error:
             raise ProtocolError(str(error)) from None
         answer = messages.Hello(messages.VERSION, hello.boot, limits.now())
@@ -119,12 +123,12 @@ class Runner:
             return
         assert self._scratch is not None
         try:
-            place = self._scratch.place(order.inputs)
+            place = self._place(order.inputs)
         except ScratchError as error:
             self._refuse(order, refusal.Refusal(False, str(error), None))  # noqa: FBT003
             return
         environment = self._scratch.environment(order.environment, place)
-        launch = Launch(order.argv, place.within(order.workdir), environment)
+        launch = Launch(order.argv, place.within(order.workdir), environment, place.uid)
         try:
             self._starts.begin(order, place, launch)
         except OSError as error:
@@ -150,9 +154,25 @@ class Runner:
         why = refusal.of(error)
         if not place.directory.is_dir():
             why = refusal.Refusal(False, f"{place.directory} is gone", None)  # noqa: FBT003
+        self._leave_place(place)
+        self._refuse(order, why)
+
+    def _place(self, inputs: str) -> Place:
+        assert self._scratch is not None
+        if self._uids is None:
+            return self._scratch.place(inputs)
+        uid = self._uids.draw()
+        try:
+            return self._scratch.place(inputs, uid)
+        except ScratchError:
+            self._uids.give_back(uid)
+            raise
+
+    def _leave_place(self, place: Place) -> None:
         assert self._scratch is not None
         self._scratch.leave(place)
-        self._refuse(order, why)
+        if self._uids is not None and place.uid is not None:
+            self._uids.give_back(place.uid)
 
     def _refuse(self, order: Run, why: refusal.Refusal) -> None:
         fault = "job" if why.is_fault_of_job else "machine"
@@ -196,8 +216,7 @@ class Runner:
         result, wrong = _result(attempt.place)
         attempt.close()
         self._starts.ended(attempt.pid)
-        assert self._scratch is not None
-        self._scratch.leave(attempt.place)
+        self._leave_place(attempt.place)
         parts = [
             (Kind.OUTPUT, rest if attempt.is_streamed else b""),
             (Kind.KEPT, attempt.kept),
@@ -230,6 +249,6 @@ class Runner:
 
 def _result(place: Place) -> tuple[bytes, str | None]:
     try:
-        return leavings.read(place.result), None
+        return leavings.read(place.result, place.uid), None
     except leavings.LeavingsError as error:
         return b"", str(error)

@@ -12,7 +12,9 @@ import dataclasses
 import itertools
 import os
 import pathlib
+import stat
 import tempfile
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -43,6 +45,15 @@ class Place:
     result: pathlib.Path
     seal: tuple[object, ...] | None = None
     """How it was when it was made; None: it has inputs of its own, and is for nobody else."""
+    uid: int | None = None
+    """Whose it is; None: the runner's own."""
+
+    @property
+    def litter(self) -> broom.Litter:
+        """All that there is of it."""
+        if self.uid is None:
+            return broom.Litter(self.directory, (self.inputs, self.result))
+        return broom.Litter(self.directory.parent, ())
 
     def within(self, workdir: str | None) -> str:
         """Resolve a job's `workdir`; a relative one lies in the attempt's own folder."""
@@ -52,46 +63,49 @@ class Place:
 class Scratch:
     """The folder of one boot, with a fresh folder in it for each attempt."""
 
-    def __init__(self, boot: UUID) -> None:
+    def __init__(self, boot: UUID, *, has_uids: bool = False) -> None:
         self._boot = boot
         self._root = folder(boot)
         try:
             self._root.mkdir(mode=0o700)
+            if has_uids:
+                _open_way(self._root)
         except OSError as error:
             raise ScratchError(f"{self._root} cannot be made: {error.strerror}") from error
         self._numbers = itertools.count(1)
         self._broom = broom.Broom()
-        self._spares: list[Place] = []
+        self._spares: defaultdict[int | None, list[Place]] = defaultdict(list)
 
-    def place(self, inputs: str) -> Place:
+    def place(self, inputs: str, uid: int | None = None) -> Place:
         """Give an attempt a folder as new, with the text of its inputs beside it.
 
         Most commands never touch theirs, and to make one and remove it costs as much as to start a
-        command: so a folder without inputs that is as it was made is given to another.
+        command: so a folder without inputs that is as it was made is given to another, of the same
+        uid: it never changes its owner.
         """
         # Other threads take from the same list, so it may be empty by then.
         with contextlib.suppress(IndexError):
             if inputs == _NO_INPUTS:
-                return self._spares.pop()
-        return self._make(inputs)
+                return self._spares[uid].pop()
+        return self._make(inputs, uid)
 
     def leave(self, place: Place) -> None:
         """Keep the folder of an attempt for another, or have it removed with all that is in it."""
         if place.seal is not None and place.seal == _seal(place):
-            self._spares.append(place)
+            self._spares[place.uid].append(place)
         else:
-            self._broom.take(broom.Litter(place.directory, (place.inputs, place.result)))
+            self._broom.take(place.litter)
 
-    def _make(self, inputs: str) -> Place:
+    def _make(self, inputs: str, uid: int | None) -> Place:
         number = next(self._numbers)
-        place = Place(
-            self._root / str(number),
-            self._root / f"{number}.inputs.json",
-            self._root / f"{number}.result.json",
-        )
+        place = self._shared_place(number) if uid is None else self._own_place(number, uid)
         try:
+            if uid is not None:
+                place.directory.parent.mkdir(mode=0o700)
             place.directory.mkdir()
             place.inputs.write_text(inputs, encoding="utf-8")
+            if uid is not None:
+                _hand_over(place, uid)
         except OSError as error:
             raise ScratchError(
                 f"no folder can be made in {self._root}: {error.strerror}"
@@ -99,6 +113,18 @@ class Scratch:
         if inputs != _NO_INPUTS:
             return place
         return dataclasses.replace(place, seal=_seal(place))
+
+    def _shared_place(self, number: int) -> Place:
+        return Place(
+            self._root / str(number),
+            self._root / f"{number}.inputs.json",
+            self._root / f"{number}.result.json",
+        )
+
+    def _own_place(self, number: int, uid: int) -> Place:
+        """Name a place whose files lie in a folder of its own: its uid cannot write beside it."""
+        room = self._root / str(number)
+        return Place(room / "home", room / "inputs.json", room / "result.json", uid=uid)
 
     def environment(self, own: Mapping[str, str], place: Place) -> dict[str, str]:
         """Compose what the command sees: nothing of this process but its PATH and language."""
@@ -124,17 +150,39 @@ def folder(boot: UUID) -> pathlib.Path:
     return pathlib.Path(tempfile.gettempdir()) / f"workron-{boot.hex}"
 
 
+def _open_way(root: pathlib.Path) -> None:
+    """Let other uids pass through, and list nothing."""
+    root.chmod(0o711)
+    if closed := [one for one in root.parents if not one.stat().st_mode & stat.S_IXOTH]:
+        root.rmdir()
+        raise ScratchError(f"commands of other uids cannot pass through {closed[0]}: set TMPDIR")
+
+
+def _hand_over(place: Place, uid: int) -> None:
+    room = place.directory.parent
+    place.directory.chmod(0o700)
+    # The outermost last: until then nobody else can put anything in its way.
+    for path in (place.inputs, place.directory, room):
+        os.chown(path, uid, uid, follow_symlinks=False)
+
+
 def _seal(place: Place) -> tuple[object, ...] | None:
     """Take down what tells whether a place was touched: nobody can set a time of change back."""
     try:
         with open(place.inputs, "rb") as inputs:  # noqa: PTH123 - half the time, at every end
             text, file = inputs.read(len(_NO_INPUTS) + 1), os.fstat(inputs.fileno())
-        directory = os.stat(place.directory, follow_symlinks=False)  # noqa: PTH116 - (the same)
-        # Within one tick of the clock that time stands still, so the contents are looked at too.
-        entries = os.listdir(place.directory)  # noqa: PTH208 - (the same)
+        folders = [_look_into(place.directory)]
+        if place.uid is not None:
+            folders.append(_look_into(place.directory.parent))
     except OSError:
         return ()
-    return (text, _mark(file), _mark(directory), *entries, os.path.lexists(place.result))
+    return (text, _mark(file), *folders, os.path.lexists(place.result))
+
+
+def _look_into(folder: pathlib.Path) -> tuple[tuple[int, ...], frozenset[str]]:
+    mark = _mark(os.stat(folder, follow_symlinks=False))  # noqa: PTH116 - (the same)
+    # Within one tick of the clock that time stands still, so the contents are looked at too.
+    return mark, frozenset(os.listdir(folder))  # noqa: PTH208 - (the same)
 
 
 def _mark(one: os.stat_result) -> tuple[int, ...]:

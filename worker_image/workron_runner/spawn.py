@@ -37,11 +37,13 @@ class Launch:
     argv: Sequence[str]
     directory: str
     environment: Mapping[str, str]
+    uid: int | None = None
+    """Whom it is to be; None: whom the runner is."""
 
 
 def start(launch: Launch, output: int) -> int:
     """Start a command that writes to that descriptor; OSError, ValueError: not started."""
-    program = _find(launch.argv[0], launch.environment.get("PATH", os.defpath), launch.directory)
+    program = find(launch)
     pid = ctypes.c_int()
     with _Actions(launch.directory, output) as actions:
         number = _LIBRARY.posix_spawn(
@@ -107,8 +109,9 @@ def _bytes(word: str) -> bytes:
     return encoded
 
 
-def _find(word: str, path: str, directory: str) -> str:
-    """Find a program as a shell would, on the PATH that it will have itself."""
+def find(launch: Launch) -> str:
+    """Find its program as a shell would, on the PATH that it will have itself."""
+    word, path = launch.argv[0], launch.environment.get("PATH", os.defpath)
     if "/" in word:
         return word
     # Shells remember too where a program was, for as long as it is there.
@@ -117,7 +120,7 @@ def _find(word: str, path: str, directory: str) -> str:
         return known
     for folder in path.split(os.pathsep):
         # Relative folders of a PATH mean what they mean to the command.
-        found = os.path.join(directory, folder, word)  # noqa: PTH118 - half the time, at each start
+        found = os.path.join(launch.directory, folder, word)  # noqa: PTH118 - half the time
         if os.access(found, os.X_OK) and not os.path.isdir(found):  # noqa: PTH112 - (the same)
             _remember(path, word, found if folder.startswith("/") else None)
             return found

@@ -63,9 +63,9 @@ def are_there() -> bool:
 def find() -> Iterator[Stray]:
     """Give the children of the first thread; only it may ask."""
     own = str(os.getpid()).encode()
-    for pid in _pids():
+    for pid in pids():
         if _parent(pid) == own and _is_own(pid):
-            yield Stray(pid, _mark(pid))
+            yield Stray(pid, mark(pid))
 
 
 def end(stray: Stray) -> int:
@@ -94,7 +94,8 @@ def _is_own(pid: int) -> bool:
     return True
 
 
-def _pids() -> Iterator[int]:
+def pids() -> Iterator[int]:
+    """Give all processes that are seen from here."""
     with os.scandir(_PROC) as entries:
         yield from (int(entry.name) for entry in entries if entry.name.isdecimal())
 
@@ -106,7 +107,8 @@ def _parent(pid: int) -> bytes:
     return b""
 
 
-def _mark(pid: int) -> int:
+def mark(pid: int) -> int:
+    """Read the mark that a process bears, 0 if there is none."""
     with contextlib.suppress(OSError):
         for line in (_PROC / str(pid) / "limits").read_bytes().splitlines():
             if line.startswith(b"Max file locks"):

@@ -13,6 +13,7 @@ from typing import Final
 
 _PR_SET_DUMPABLE: Final = 4
 _PR_SET_CHILD_SUBREAPER: Final = 36
+_PR_SET_NO_NEW_PRIVS: Final = 38
 
 
 def settle() -> None:
@@ -20,6 +21,11 @@ def settle() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     _prctl(_PR_SET_DUMPABLE, 0)
     os.chdir("/")
+
+
+def no_new_rights() -> None:
+    """Let no program that this thread or what it starts runs have more rights than its caller."""
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def told_to_end() -> socket.socket:

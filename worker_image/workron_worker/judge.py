@@ -45,6 +45,15 @@ def late(timeout: timedelta, output: bytes) -> Ended:
     return Ended(Reason.TIMEOUT, f"the command ran longer than {seconds:g} s", None, output)
 
 
+def out_of_memory(limit_bytes: int, peak_bytes: int, output: bytes) -> Ended:
+    """Judge a command that was killed because memory ran short."""
+    message = (
+        f"the command was killed near the memory limit of {_mib(limit_bytes)} that it shares with "
+        f"all that its worker runs; it used up to {_mib(peak_bytes)}"
+    )
+    return Ended(Reason.OUT_OF_MEMORY, message, _SIGNAL_BASE + signal.SIGKILL, output)
+
+
 def killed(output: bytes) -> Ended:
     """Judge a command that was ended from outside."""
     return Ended(output=output, is_killed=True)
@@ -77,6 +86,10 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def _mib(count: int) -> str:
+    return f"{count / 2**20:.0f} MiB"
 
 
 def _first_word(task: Task) -> str:

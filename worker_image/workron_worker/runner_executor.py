@@ -20,6 +20,7 @@ from workron_runner.messages import Kind, Refused
 from workron_runner.refusal import Refusal
 from workron_worker import judge, orphans, result
 from workron_worker.executor import RunnerLostError, StartError
+from workron_worker.runner_options import RunnerOptions
 from workron_worker.runner_process import RunnerProcess
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 _WINDOW_BYTES: Final = 256 * 1024
 """So much output of one command may be on its way here; then it waits in its own pipe."""
+
+
+_USUAL: Final = RunnerOptions()
 
 
 @dataclass(slots=True)
@@ -61,7 +65,8 @@ class _Attempt:
 class RunnerExecutor:
     """Runs as many commands at once as it is asked to."""
 
-    def __init__(self, *, grace: timedelta, boot: UUID) -> None:
+    def __init__(self, *, grace: timedelta, boot: UUID, options: RunnerOptions = _USUAL) -> None:
+        self._options = options
         self._grace = grace
         self._boot = boot
         self._deadline = inf
@@ -69,7 +74,7 @@ class RunnerExecutor:
         self._changing = asyncio.Lock()
         self._is_attended = False
         self._burial: asyncio.Task[None] | None = None
-        self._process: RunnerProcess | None = RunnerProcess(boot)
+        self._process: RunnerProcess | None = RunnerProcess(boot, options)
 
     async def run(self, task: Task, on_output: Callable[[bytes], None]) -> Ended:
         """Run one attempt to its end; see the port."""
@@ -110,7 +115,7 @@ class RunnerExecutor:
     async def _ready(self) -> RunnerProcess:
         async with self._changing:
             if self._process is None:
-                self._process = await asyncio.to_thread(RunnerProcess, self._boot)
+                self._process = await asyncio.to_thread(RunnerProcess, self._boot, self._options)
                 if self._deadline < inf:
                     self._process.send(messages.encode(messages.Deadline(self._deadline)))
             if not self._is_attended:
@@ -189,10 +194,14 @@ class RunnerExecutor:
             lost, self._process = self._process, None
             if lost is not None:
                 await asyncio.to_thread(lost.bury)
-            await asyncio.to_thread(orphans.end, self._boot)
+            await asyncio.to_thread(self._clear)
         fallen = [one for one in self._attempts.values() if one.is_ordered and not one.is_settled]
         for attempt in fallen:
             attempt.settle(RunnerLostError(why, is_alone=len(fallen) == 1))
+
+    def _clear(self) -> None:
+        orphans.end(self._boot)
+        self._options.end_all()
 
 
 def _is_by_runner(told: Told | Refused) -> bool:
@@ -212,6 +221,8 @@ def _judged(attempt: _Attempt, told: Told) -> Ended:
     task = attempt.task
     if told.because == "timeout" and task.timeout is not None and not attempt.is_killed:
         return judge.late(task.timeout, attempt.output)
+    if told.because == "memory" and told.limit_bytes is not None and not attempt.is_killed:
+        return judge.out_of_memory(told.limit_bytes, told.peak_bytes, attempt.output)
     if told.because == "deadline":
         return judge.overdue(attempt.output)
     if told.because != "itself":

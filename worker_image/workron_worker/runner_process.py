@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from workron_runner.frame import Frame
+    from workron_worker.runner_options import RunnerOptions
 
 _COMMAND: Final = (sys.executable, "-PSs", "-m", "workron_runner")
 _GREETING_SECONDS: Final = 30
@@ -38,8 +39,8 @@ _FAREWELL_SECONDS: Final = 10
 class RunnerProcess:
     """One runner, from its start until it is gone; StartError if there is none to be had."""
 
-    def __init__(self, boot: UUID) -> None:
-        self._child, self._link = _start()
+    def __init__(self, boot: UUID, options: RunnerOptions) -> None:
+        self._child, self._link = _start(options)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_about_to_write = False
         self._hear: Callable[[Frame], None]
@@ -49,7 +50,8 @@ class RunnerProcess:
             self._greet(boot)
         except ProtocolError as error:
             self.bury()
-            raise StartError(f"no runner can be had: {error}") from None
+            said = "; its standard error says why" if self._child.returncode else ""
+            raise StartError(f"no runner can be had: {error}{said}") from None
 
     @property
     def pid(self) -> int:
@@ -147,7 +149,7 @@ class RunnerProcess:
         raise ProtocolError("it did not answer")
 
 
-def _start() -> tuple[subprocess.Popen[bytes], Link]:
+def _start(options: RunnerOptions) -> tuple[subprocess.Popen[bytes], Link]:
     if not sys.platform.startswith("linux"):
         raise StartError(
             f"commands are run on Linux only, and this is {sys.platform}: start workron in a Linux"
@@ -160,7 +162,7 @@ def _start() -> tuple[subprocess.Popen[bytes], Link]:
     with theirs:
         try:
             child = subprocess.Popen(  # noqa: S603 - this Python, and our own package
-                [*_COMMAND, "--descriptor", str(theirs.fileno())],
+                [*_COMMAND, "--descriptor", str(theirs.fileno()), *options.words()],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 env=passed | {"PYTHONPATH": home, "TMPDIR": tempfile.gettempdir()},

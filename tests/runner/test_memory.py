@@ -1,0 +1,193 @@
+"""Limits of memory in either version of cgroups, read from files as Linux writes them."""
+
+import pathlib
+
+import pytest
+
+from workron_runner import memory
+
+_MIB = 2**20
+_V1_NONE = "9223372036854771712"
+
+
+def _write(root: pathlib.Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def _v2(root: pathlib.Path, path: str = "/", top: str = "/") -> None:
+    mount = f"30 23 0:26 {top} /sys/fs/cgroup rw,nosuid - cgroup2 cgroup rw,nsdelegate\n"
+    _write(root, {"proc/self/cgroup": f"0::{path}\n", "proc/self/mountinfo": mount})
+
+
+def _v1(root: pathlib.Path, path: str = "/", top: str = "/") -> None:
+    mounts = (
+        "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"
+        f"33 31 0:30 {top} /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu\n"
+        f"35 31 0:32 {top} /sys/fs/cgroup/memory rw shared:11 - cgroup cgroup rw,memory\n"
+        "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+    )
+    groups = f"5:cpu:{path}\n4:memory:{path}\n0::/\n"
+    _write(root, {"proc/self/cgroup": groups, "proc/self/mountinfo": mounts})
+
+
+def _v2_level(limit: str, used: int, *, stat: str = "", kills: int = 0) -> dict[str, str]:
+    return {
+        "memory.max": f"{limit}\n",
+        "memory.current": f"{used}\n",
+        "memory.stat": f"anon 4096\nfile 8192\n{stat}",
+        "memory.events": f"low 0\nhigh 0\nmax 17\noom {kills}\noom_kill {kills}\n",
+    }
+
+
+def _v1_level(limit: str, used: int, *, stat: str = "", kills: int = 0) -> dict[str, str]:
+    return {
+        "memory.limit_in_bytes": f"{limit}\n",
+        "memory.usage_in_bytes": f"{used}\n",
+        "memory.stat": f"cache 8192\ninactive_file 4096\n{stat}",
+        "memory.oom_control": f"oom_kill_disable 0\nunder_oom 0\noom_kill {kills}\n",
+    }
+
+
+def _put(root: pathlib.Path, at: str, files: dict[str, str]) -> None:
+    _write(root, {f"sys/fs/cgroup/{at}/{name}": text for name, text in files.items()})
+
+
+def test_version_2_is_read_without_what_linux_would_take_back(tmp_path: pathlib.Path) -> None:
+    _v2(tmp_path, "/a/b")
+    stat = "inactive_file 100\nactive_file 20\nslab_reclaimable 3\n"
+    _put(tmp_path, "a/b", _v2_level("1000", 900, stat=stat, kills=2))
+    _put(tmp_path, "a", _v2_level("max", 2000))
+    found = memory.find(tmp_path)
+    assert found is not None
+    assert found.standing() == memory.Standing(1000, 223)
+    assert found.kills() == 2
+
+
+def test_version_1_is_read_without_what_linux_would_take_back(tmp_path: pathlib.Path) -> None:
+    _v1(tmp_path, "/a/b")
+    stat = "total_inactive_file 100\ntotal_active_file 20\n"
+    _put(tmp_path, "memory/a/b", _v1_level("1000", 900, stat=stat, kills=3))
+    _put(tmp_path, "memory/a", _v1_level(_V1_NONE, 2000))
+    _put(tmp_path, "memory", _v1_level(_V1_NONE, 9000))
+    found = memory.find(tmp_path)
+    assert found is not None
+    assert found.standing() == memory.Standing(1000, 220)
+    assert found.kills() == 3
+
+
+def test_limit_further_up_counts_if_it_is_nearer(tmp_path: pathlib.Path) -> None:
+    _v2(tmp_path, "/a/b")
+    _put(tmp_path, "a/b", _v2_level("1000", 900))
+    _put(tmp_path, "a", _v2_level("5000", 4950, kills=9))
+    found = memory.find(tmp_path)
+    assert found is not None
+    assert found.standing() == memory.Standing(5000, 50)
+    assert found.kills() == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "top"),
+    [
+        ("/", "/"),
+        ("/docker/abc", "/docker/abc"),
+        ("/docker/abc", "/"),
+        ("/../../kubepods/pod", "/"),
+        ("/..", "/"),
+        ("/docker/abcdef", "/docker/abc"),
+    ],
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_mount_is_the_cgroup_in_a_container(
+    tmp_path: pathlib.Path, version: int, path: str, top: str
+) -> None:
+    if version == 1:
+        _v1(tmp_path, path, top)
+        _put(tmp_path, "memory", _v1_level("1000", 900))
+    else:
+        _v2(tmp_path, path, top)
+        _put(tmp_path, ".", _v2_level("1000", 900))
+    found = memory.find(tmp_path)
+    assert found is not None
+    assert found.standing() == memory.Standing(1000, 100)
+
+
+def test_cgroup_below_the_one_that_is_mounted_is_found(tmp_path: pathlib.Path) -> None:
+    _v1(tmp_path, "/docker/abc/own", "/docker/abc")
+    _put(tmp_path, "memory/own", _v1_level("1000", 900))
+    _put(tmp_path, "memory", _v1_level("1000", 100))
+    found = memory.find(tmp_path)
+    assert found is not None
+    assert found.standing() == memory.Standing(1000, 100)
+
+
+@pytest.mark.parametrize("files", [{}, {"proc/self/cgroup": "0::/\n"}, {"proc/self/cgroup": "?"}])
+def test_where_there_are_no_cgroups_there_is_no_limit(
+    tmp_path: pathlib.Path, files: dict[str, str]
+) -> None:
+    _write(tmp_path, files)
+    assert memory.find(tmp_path) is None
+
+
+def test_where_no_level_has_a_limit_there_is_none(tmp_path: pathlib.Path) -> None:
+    _v2(tmp_path, "/a")
+    _put(tmp_path, "a", _v2_level("max", 900))
+    assert memory.find(tmp_path) is None
+    _v1(tmp_path, "/a")
+    _put(tmp_path, "memory/a", _v1_level(_V1_NONE, 900))
+    assert memory.find(tmp_path) is None
+
+
+def test_limit_that_is_changed_or_taken_away_is_seen(tmp_path: pathlib.Path) -> None:
+    _v2(tmp_path)
+    _put(tmp_path, ".", _v2_level("1000", 900))
+    found = memory.find(tmp_path)
+    assert found is not None
+    _put(tmp_path, ".", {"memory.max": "2000\n"})
+    assert found.standing() == memory.Standing(2000, 1100)
+    _put(tmp_path, ".", {"memory.max": "max\n"})
+    assert found.standing() is None
+
+
+def test_use_that_cannot_be_read_is_no_use_at_all(tmp_path: pathlib.Path) -> None:
+    _v2(tmp_path)
+    _put(tmp_path, ".", _v2_level("1000", 900))
+    found = memory.find(tmp_path)
+    assert found is not None
+    (tmp_path / "sys/fs/cgroup/memory.current").write_text("")
+    assert found.standing() is None
+
+
+@pytest.mark.parametrize(
+    ("version", "may", "used", "free", "left"),
+    [
+        (2, "max", 0, 5, 100 + 5 * 1024),
+        (2, "50", 10, 5, 140),
+        (2, "0", 0, 5, 100),
+        (2, "50", 10, 0, 100),
+        (1, _V1_NONE, 900, 5, 100 + 5 * 1024),
+        (1, "1050", 910, 5, 140),
+        (1, "1000", 900, 5, 100),
+    ],
+)
+def test_what_can_go_to_swap_is_left_too(
+    tmp_path: pathlib.Path, version: int, may: str, used: int, free: int, left: int
+) -> None:
+    swap = {
+        "proc/swaps": "Filename Type Size Used Priority\n/swap file 9 0 -2\n",
+        "proc/meminfo": f"MemTotal: 99 kB\nSwapTotal: 9 kB\nSwapFree: {free} kB\n",
+    }
+    _write(tmp_path, swap)
+    if version == 1:
+        _v1(tmp_path)
+        words = {"memory.memsw.limit_in_bytes": may, "memory.memsw.usage_in_bytes": str(used)}
+        _put(tmp_path, "memory", _v1_level("1000", 900) | words)
+    else:
+        _v2(tmp_path)
+        words = {"memory.swap.max": may, "memory.swap.current": str(used)}
+        _put(tmp_path, ".", _v2_level("1000", 900) | words)
+    found = memory.find(tmp_path)
+    assert found is not None
+    assert found.standing() == memory.Standing(1000, left)

@@ -1,0 +1,123 @@
+"""What a runner says when it may not give its commands uids or limits of their own."""
+
+import pathlib
+
+import pytest
+
+from workron_runner import __main__ as entry
+from workron_runner import rights, uids
+from workron_runner.rights import RightsError
+from workron_runner.uids import Range
+
+_RANGE = Range(5000, 5009)
+_ALL = "0 0 4294967295"
+_CHOWN_DAC_FOWNER_KILL_GID_UID = 0b11101011
+
+
+@pytest.fixture
+def root(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    monkeypatch.setattr(uids, "is_used", lambda _: False)
+    monkeypatch.setattr(uids, "is_known_here", lambda: True)
+    _write(tmp_path)
+    return tmp_path
+
+
+def _write(
+    root: pathlib.Path,
+    *,
+    uid: int = 0,
+    powers: int = _CHOWN_DAC_FOWNER_KILL_GID_UID,
+    maps: tuple[str, str] = (_ALL, _ALL),
+) -> None:
+    folder = root / "proc/self"
+    folder.mkdir(parents=True, exist_ok=True)
+    status = f"Name:\tpython\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\nGroups:\t\nCapEff:\t{powers:016x}\n"
+    (folder / "status").write_text(status)
+    for name, text in zip(("uid_map", "gid_map"), maps, strict=True):
+        (folder / name).write_text(f"{text}\n")
+
+
+def test_root_with_all_that_it_takes_may(root: pathlib.Path) -> None:
+    rights.check(_RANGE, root)
+    rights.check_processes(root)
+
+
+def test_other_users_may_not(root: pathlib.Path) -> None:
+    _write(root, uid=1000)
+    with pytest.raises(RightsError, match="needs root, and this process has the uid 1000"):
+        rights.check(_RANGE, root)
+
+
+@pytest.mark.parametrize(
+    ("bit", "name"),
+    [(0, "CHOWN"), (1, "DAC_OVERRIDE"), (3, "FOWNER"), (5, "KILL"), (6, "SETGID"), (7, "SETUID")],
+)
+def test_right_that_is_missing_is_named(root: pathlib.Path, bit: int, name: str) -> None:
+    _write(root, powers=_CHOWN_DAC_FOWNER_KILL_GID_UID & ~(1 << bit))
+    with pytest.raises(RightsError, match=f"lacks: CAP_{name}$"):
+        rights.check(_RANGE, root)
+
+
+@pytest.mark.parametrize(
+    ("maps", "kind"), [(("0 1000 5005", _ALL), "uid"), ((_ALL, "0 1000 1\n1 2000 5008"), "gid")]
+)
+def test_uids_that_a_container_does_not_have_are_named(
+    root: pathlib.Path, maps: tuple[str, str], kind: str
+) -> None:
+    _write(root, maps=maps)
+    with pytest.raises(RightsError, match=f"needs {kind}s that there are here, and 5000-5009"):
+        rights.check(_RANGE, root)
+
+
+def test_uid_that_somebody_has_is_named(
+    root: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uids, "is_used", lambda uid: uid == _RANGE.first)
+    with pytest.raises(RightsError, match="nobody else's, and 5000 is in use"):
+        rights.check(_RANGE, root)
+
+
+def test_unknown_kind_of_machine_is_named(
+    root: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uids, "is_known_here", lambda: False)
+    with pytest.raises(RightsError, match="is not known on "):
+        rights.check(_RANGE, root)
+
+
+def test_limit_on_processes_that_would_bind_the_runner_too_is_refused(root: pathlib.Path) -> None:
+    _write(root, maps=("0 1000 65536", "0 1000 65536"))
+    rights.check(_RANGE, root)
+    with pytest.raises(RightsError, match="in a user namespace root is counted"):
+        rights.check_processes(root)
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["--uids", "5"], "'5' is no range of two or more uids"),
+        (["--uids", "5-5"], "'5-5' is no range"),
+        (["--uids", "0-5"], "'0-5' is no range"),
+        (["--uids", "9-5"], "'9-5' is no range"),
+        (["--uids", "1-4294967295"], "is no range"),
+        (["--uids", "a-b"], "'a-b' is no range"),
+        (["--processes", "5"], "--processes needs a number above 0, and --uids"),
+        (["--uids", "5000-5009", "--processes", "0"], "--processes needs a number above 0"),
+        (["--uids", "5000-5009"], "--uids needs root, as told"),
+    ],
+)
+def test_options_that_cannot_be_followed_are_refused_in_words(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    error: str,
+) -> None:
+    def check(_: Range) -> None:
+        if error.endswith("as told"):
+            raise RightsError("needs root, as told")
+
+    monkeypatch.setattr(rights, "check", check)
+    monkeypatch.setattr("sys.argv", ["runner", "--descriptor", "0", *words])
+    with pytest.raises(SystemExit):
+        entry._options()
+    assert error in capsys.readouterr().err

@@ -1,0 +1,290 @@
+"""Commands with uids of their own; only root may give them any."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.runner import ground
+from tests.runner.mate import Mate
+from workron_runner import leavings, messages, uids
+from workron_runner.scratch import Place, Scratch, ScratchError
+from workron_runner.uids import Range, Uids
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root may start commands with another uid"
+)
+_FIRST = ground.UIDS.first
+_OPTIONS = ["--uids", str(ground.UIDS), "--processes", "30"]
+_VICTIM = "echo secret > file; echo $$ $PWD $WORKRON_INPUTS; exec sleep 1000"
+_REACHES_RUNNER = (
+    'for task in /proc/{pid}/task/*; do kill -0 "${{task##*/}}" && exit 0; done; false'
+)
+
+
+@pytest.fixture
+def passable() -> Iterator[pathlib.Path]:
+    with ground.passable() as folder:
+        yield folder
+
+
+@pytest.fixture
+def open_or_not(request: pytest.FixtureRequest, passable: pathlib.Path) -> Iterator[Mate]:
+    one = Mate(passable, *request.param)
+    one.greet()
+    yield one
+    one.close()
+    assert not one.folder.exists()
+    assert not any(uids.is_used(uid) for uid in range(ground.UIDS.first, ground.UIDS.last + 1))
+
+
+@pytest.fixture
+def own(passable: pathlib.Path) -> Iterator[Mate]:
+    one = Mate(passable, *_OPTIONS)
+    one.greet()
+    yield one
+    one.close()
+    assert not one.folder.exists()
+    assert not any(uids.is_used(uid) for uid in range(ground.UIDS.first, ground.UIDS.last + 1))
+
+
+def _uid_of(mate: Mate, claim: str) -> int:
+    return int(mate.word(claim))
+
+
+@pytest.mark.parametrize(("open_or_not", "is_reached"), [(_OPTIONS, False), ([], True)],
+                         indirect=["open_or_not"])  # fmt: skip
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "kill -0 {pid}",
+        "cat /proc/{pid}/environ",
+        "readlink /proc/{pid}/cwd",
+        "ls {home}",
+        "cat {home}/file",
+        "cat {inputs}",
+        "touch {inputs}",
+        "ls {home}/..",
+        "touch {home}/../other",
+    ],
+)
+def test_command_reaches_another_only_where_they_share_a_uid(
+    open_or_not: Mate, deed: str, *, is_reached: bool
+) -> None:
+    line = open_or_not.word(open_or_not.run(_VICTIM, environment={"TOKEN": "x"}))
+    pid, home, inputs = line.decode().split()
+    ended = open_or_not.ended(open_or_not.run(deed.format(pid=pid, home=home, inputs=inputs)))
+    assert (ended.exit_code == 0) is is_reached
+
+
+def test_folder_of_the_runner_can_be_passed_and_not_listed(own: Mate) -> None:
+    assert own.ended(own.run("cd $HOME/../../.. && ls")).exit_code != 0
+    assert own.ended(own.run("ls $HOME/../..")).exit_code != 0
+    assert own.ended(own.run("ls $HOME/..")).exit_code == 0
+
+
+@pytest.mark.parametrize("options", [[], ["--isolate"]])
+def test_command_reaches_no_thread_of_the_runner(
+    passable: pathlib.Path, options: list[str]
+) -> None:
+    mate = Mate(passable, *_OPTIONS, *options)
+    mate.greet()
+    deed = _REACHES_RUNNER.format(pid=mate.child.pid)
+    assert mate.ended(mate.run(deed)).exit_code == 1
+    mate.close()
+
+
+def test_command_is_one_uid_through_and_through(own: Mate) -> None:
+    claim = own.run("cat /proc/self/status", output_bytes=10_000)
+    assert own.ended(claim).exit_code == 0
+    lines = own.kept[claim].decode().splitlines()
+    status = dict(line.split(":", 1) for line in lines)
+    uid = status["Uid"].split()[0]
+    assert ground.UIDS.first < int(uid) <= ground.UIDS.last
+    assert status["Uid"].split() == status["Gid"].split() == [uid] * 4
+    assert status["Groups"].split() == []
+    powers = {name for name in status if name.startswith("Cap") and int(status[name], 16)}
+    # What it could have at most says nothing without a way to get it.
+    assert powers <= {"CapBnd"}
+    assert status["NoNewPrivs"].strip() == "1"
+
+
+def test_command_does_not_become_root_by_a_program_that_others_do(
+    own: Mate, passable: pathlib.Path
+) -> None:
+    tool = passable / "id"
+    shutil.copy(shutil.which("id") or "", tool)
+    tool.chmod(0o4755)
+    anybody = subprocess.run([tool, "-u"], user=_FIRST, stdout=subprocess.PIPE, check=True)
+    assert anybody.stdout == b"0\n", "this folder has no such programs, so the test shows nothing"
+    claim = own.run([str(tool), "-u"])
+    assert own.ended(claim).exit_code == 0
+    assert ground.UIDS.first < int(own.kept[claim]) <= ground.UIDS.last
+
+
+def test_inputs_and_result_are_the_commands_own(own: Mate) -> None:
+    claim = own.run('cat $WORKRON_INPUTS > new; mv new "$WORKRON_RESULT"; echo >> $WORKRON_INPUTS',
+                    inputs='{"a": 1}')  # fmt: skip
+    assert own.ended(claim).exit_code == 0
+    assert own.results[claim] == b'{"a": 1}'
+
+
+def test_result_that_is_somebody_elses_file_is_not_read(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "result"
+    path.write_text("1")
+    assert leavings.read(path, owner=os.getuid()) == b"1"
+    with pytest.raises(leavings.LeavingsError, match="somebody else's"):
+        leavings.read(path, owner=_FIRST)
+
+
+def test_daemon_that_left_everything_but_its_uid_is_dead_at_the_end(
+    own: Mate, passable: pathlib.Path, lives: Callable[[int], bool]
+) -> None:
+    drop = passable / "drop"
+    drop.mkdir()
+    drop.chmod(0o777)
+    daemon = f"cd /; echo $$ > {drop}/new; mv {drop}/new {drop}/pid; exec sleep 1000"
+    twice = f"setsid sh -c 'setsid env -i sh -c \"$0\" &' '{daemon}'"
+    wait = f"while ! test -e {drop}/pid; do :; done"
+    assert own.ended(own.run(f"{twice}; {wait}")).exit_code == 0
+    assert not lives(int((drop / "pid").read_text()))
+
+
+def test_process_that_is_no_child_of_the_runner_is_ended_with_its_uid(own: Mate) -> None:
+    claim, other = own.run("id -u; exec sleep 1000"), own.run("id -u; exec sleep 1000")
+    uid, spared = _uid_of(own, claim), _uid_of(own, other)
+    strangers = [
+        subprocess.Popen(["/bin/sleep", "1000"], user=one, group=one, extra_groups=[], cwd="/")
+        for one in (uid, spared)
+    ]
+    own.say(messages.Kill(claim, 0))
+    # Whoever is not waited for has not gone, and so holds up the end.
+    assert strangers[0].wait() == -9
+    assert own.ended(claim).because == "kill"
+    assert strangers[1].poll() is None
+    own.say(messages.Kill(other, 0))
+    assert strangers[1].wait() == -9
+    own.ended(other)
+
+
+def test_what_forks_faster_than_it_can_be_looked_for_is_ended(
+    own: Mate, passable: pathlib.Path
+) -> None:
+    comet = passable / "comet"
+    # One process at a time, and at most so many one after the other.
+    comet.write_text('test "$1" -gt 3000 || setsid sh "$0" $(($1 + 1)) &')
+    comet.chmod(0o755)
+    claim = own.run(f"id -u; sh {comet} 0")
+    uid = _uid_of(own, claim)
+    assert own.ended(claim).exit_code == 0
+    assert not uids.is_used(uid)
+
+
+def test_fork_bomb_harms_nobody_and_leaves_nothing(own: Mate) -> None:
+    # With no limit at all there would be 254 of them.
+    bomb = "bomb() { test $1 = 0 || { bomb $(($1 - 1)) & bomb $(($1 - 1)) & }; sleep 1000; }"
+    sibling = own.run("id -u; exec sleep 1000")
+    _uid_of(own, sibling)
+    claim = own.run(f"id -u; {bomb}; bomb 6")
+    uid = _uid_of(own, claim)
+    own.hear(lambda: b"ork" in own.output[claim])
+    assert _count(uid) <= 30
+    assert own.ended(own.run("true & true & wait")).exit_code == 0
+    own.say(messages.Kill(claim, 0))
+    own.ended(claim)
+    assert not uids.is_used(uid)
+    own.say(messages.Kill(sibling, 0))
+    assert own.ended(sibling).because == "kill"
+
+
+def test_uids_are_given_in_turn_and_none_is_given_twice(passable: pathlib.Path) -> None:
+    mate = Mate(passable, "--uids", f"{_FIRST}-{_FIRST + 2}")
+    mate.greet()
+    one, other = mate.run("id -u; exec sleep 1000"), mate.run("id -u; exec sleep 1000")
+    assert [_uid_of(mate, claim) for claim in (one, other)] == [_FIRST + 1, _FIRST + 2]
+    refused = mate.refused(mate.run("true"))
+    assert refused.fault == "machine"
+    assert refused.what == f"no uid of {_FIRST}-{_FIRST + 2} is free for another command"
+    mate.say(messages.Kill(one, 0))
+    mate.ended(one)
+    assert mate.ended(mate.run("true")).exit_code == 0
+    mate.close()
+
+
+def test_command_that_was_refused_keeps_no_uid(passable: pathlib.Path) -> None:
+    mate = Mate(passable, "--uids", f"{_FIRST}-{_FIRST + 1}")
+    mate.greet()
+    assert mate.refused(mate.run(["there-is-no-such-program"])).fault == "job"
+    assert mate.ended(mate.run("true")).exit_code == 0
+    mate.close()
+
+
+def test_uid_that_somebody_runs_as_is_passed_over() -> None:
+    drawn = Uids(ground.UIDS)
+    with subprocess.Popen(["/bin/sleep", "1000"], user=_FIRST + 1) as sleeper:
+        assert drawn.draw() == _FIRST + 2
+        drawn.end_all()
+        assert sleeper.wait() == -9
+    few = Uids(Range(_FIRST, _FIRST + 1))
+    few.draw()
+    with pytest.raises(ScratchError, match="no uid of"):
+        few.draw()
+
+
+def test_runner_in_a_folder_that_others_cannot_pass_says_which(passable: pathlib.Path) -> None:
+    closed = passable / "closed"
+    closed.mkdir(mode=0o700)
+    mate = Mate(closed, *_OPTIONS)
+    mate.say(messages.Hello(messages.VERSION, mate.boot.hex, 0))
+    assert f"cannot pass through {closed}" in (mate.farewell().why or "")
+    mate.close()
+
+
+@pytest.fixture
+def scratch(passable: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scratch]:
+    monkeypatch.setattr("tempfile.tempdir", str(passable))
+    one = Scratch(uuid.uuid4(), has_uids=True)
+    yield one
+    one.close()
+    assert list(passable.iterdir()) == []
+
+
+def test_place_that_nobody_touched_is_given_to_the_same_uid_alone(scratch: Scratch) -> None:
+    place = scratch.place("{}", _FIRST)
+    scratch.leave(place)
+    assert scratch.place("{}", _FIRST + 1).directory != place.directory
+    assert scratch.place("{}", _FIRST) == place
+
+
+@pytest.mark.parametrize(
+    "touch",
+    [
+        lambda place: (place.directory / "file").touch(),
+        lambda place: (place.directory.parent / "file").touch(),
+        lambda place: place.directory.parent.chmod(0o777),
+        lambda place: place.directory.chmod(0o777),
+        lambda place: place.result.touch(),
+        lambda place: place.inputs.write_text("[]"),
+    ],
+)
+def test_place_of_a_uid_that_was_touched_is_removed(
+    scratch: Scratch, touch: Callable[[Place], object]
+) -> None:
+    place = scratch.place("{}", _FIRST)
+    touch(place)
+    scratch.leave(place)
+    assert scratch.place("{}", _FIRST).directory != place.directory
+
+
+def _count(uid: int) -> int:
+    count = 0
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            count += folder.stat().st_uid == uid
+        except FileNotFoundError:
+            continue
+    return count

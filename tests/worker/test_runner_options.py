@@ -1,0 +1,123 @@
+"""An executor whose runner keeps its commands apart, and watches their memory."""
+
+import asyncio
+import os
+import pathlib
+import signal
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+
+from tests.runner import cgroup, ground
+from tests.worker.ear import Ear
+from workron.core.states import Reason
+from workron_runner import uids
+from workron_worker import judge, runner_process
+from workron_worker.executor import RunnerLostError, StartError, Task
+from workron_worker.runner_executor import RunnerExecutor
+from workron_worker.runner_options import RunnerOptions
+
+Make = Callable[..., Task]
+_LIMIT = 256 * 2**20
+_ONLY_ROOT = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root may start commands with another uid"
+)
+
+
+def _ignore(_: bytes) -> None:
+    pass
+
+
+@pytest.fixture
+def apart(boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunnerExecutor]:
+    with ground.passable() as folder:
+        monkeypatch.setattr("tempfile.tempdir", str(folder))
+        options = RunnerOptions(uids=ground.UIDS, processes=50)
+        executor = RunnerExecutor(grace=timedelta(seconds=0.1), boot=boot, options=options)
+        yield executor
+        executor.close()
+        assert list(folder.iterdir()) == []
+
+
+@pytest.fixture
+def narrow(
+    boot: uuid.UUID, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[RunnerExecutor]:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with cgroup.limited(_LIMIT) as folder:
+        enter = ("sh", "-c", f'echo $$ > {folder}/cgroup.procs && exec "$@"', "sh")
+        monkeypatch.setattr(runner_process, "_COMMAND", (*enter, *runner_process._COMMAND))
+        executor = RunnerExecutor(grace=timedelta(seconds=0.1), boot=boot)
+        yield executor
+        executor.close()
+
+
+def test_options_are_written_as_a_runner_reads_them() -> None:
+    options = RunnerOptions(is_isolating=True, uids=uids.Range(5, 9), processes=7)
+    assert options.words() == ["--isolate", "--uids", "5-9", "--processes", "7"]
+    assert RunnerOptions().words() == []
+
+
+@_ONLY_ROOT
+async def test_commands_have_uids_of_their_own_and_a_limit(
+    apart: RunnerExecutor, make: Make
+) -> None:
+    ended = await apart.run(make("id -u; ulimit -a | grep process"), _ignore)
+    uid, limit = ended.output.decode().splitlines()
+    assert ground.UIDS.first < int(uid) <= ground.UIDS.last
+    assert limit.split()[-1] == "50"
+
+
+@_ONLY_ROOT
+async def test_lost_runner_is_told_of_when_nothing_of_its_uids_is_left(
+    apart: RunnerExecutor, make: Make, lives: Callable[[int], bool]
+) -> None:
+    ear = Ear()
+    hidden = "cd / && exec env -i sh -c 'id -u; echo $$; exec sleep 1000'"
+    run = asyncio.ensure_future(apart.run(make(hidden), ear))
+    while len(ear.heard.split()) < 2:
+        await ear.wait()
+    uid, pid = map(int, ear.heard.split())
+    assert uids.is_used(uid)
+    assert lives(pid)
+    assert apart._process is not None
+    os.kill(apart._process.pid, signal.SIGKILL)
+    with pytest.raises(RunnerLostError):
+        await run
+    assert not lives(pid)
+
+
+def test_runner_that_may_not_do_as_it_is_told_does_not_start(
+    boot: uuid.UUID, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(StartError, match="its standard error says why"):
+        RunnerExecutor(grace=timedelta(), boot=boot, options=RunnerOptions(processes=5))
+    assert "--processes needs" in capfd.readouterr().err
+
+
+async def test_command_that_takes_all_memory_fails_for_that_and_the_others_do_not(
+    narrow: RunnerExecutor, make: Make, tmp_path: pathlib.Path
+) -> None:
+    ears = [Ear() for _ in range(3)]
+    wait = f"echo on; until test -e {tmp_path}/go; do sleep 0.05; done"
+    siblings = [asyncio.ensure_future(narrow.run(make(wait), ear)) for ear in ears]
+    for ear in ears:
+        await ear.wait()
+    ended = await narrow.run(make([sys.executable, "-c", cgroup.HOG]), _ignore)
+    assert (ended.reason, ended.exit_code) == (Reason.OUT_OF_MEMORY, 137)
+    assert ended.message is not None
+    assert "near the memory limit of 256 MiB" in ended.message
+    (tmp_path / "go").touch()
+    assert [(await one).reason for one in siblings] == [None, None, None]
+
+
+def test_end_for_memory_names_limit_and_peak() -> None:
+    ended = judge.out_of_memory(512 * 2**20, 300 * 2**20, b"out")
+    assert ended.message == (
+        "the command was killed near the memory limit of 512 MiB that it shares with all that its "
+        "worker runs; it used up to 300 MiB"
+    )
+    assert (ended.reason, ended.exit_code, ended.output) == (Reason.OUT_OF_MEMORY, 137, b"out")
