@@ -37,9 +37,9 @@ class Attempt:
     """A command and all that came of it."""
 
     __slots__ = (
-        "_begun", "_code", "_credit", "_kept", "_seconds", "because", "claim", "exit", "grace",
+        "_code", "_credit", "_kept", "_seconds", "because", "begun", "claim", "exit", "grace",
         "is_streamed", "is_told", "mark", "outlives_deadline", "peak_bytes", "pid", "pipe", "place",
-        "term",
+        "start_seconds", "term",
     )  # fmt: skip
 
     def __init__(self, order: Run, place: Place, pid: int, mark: int, pipe: int) -> None:
@@ -59,7 +59,8 @@ class Attempt:
         self._kept = Kept(order.output_bytes)
         self._credit = order.window
         self.is_streamed = order.window > 0
-        self._begun = limits.now()
+        self.begun = limits.now()
+        self.start_seconds = 0.0
         self._seconds = 0.0
         self._code = 0
 
@@ -115,7 +116,7 @@ class Attempt:
             return False
         self.peak_bytes = max(self.peak_bytes, usage.ru_maxrss * 1024)
         self._code = os.waitstatus_to_exitcode(status)
-        self._seconds = limits.now() - self._begun
+        self._seconds = limits.now() - self.begun
         return True
 
     def ended(self, result_error: str | None) -> messages.Ended:
@@ -127,6 +128,7 @@ class Attempt:
             exit_code=code if code >= 0 else None,
             signal=-code if code < 0 else None,
             seconds=self._seconds,
+            start_seconds=self.start_seconds,
             peak_bytes=self.peak_bytes,
             left_out=self._kept.left_out,
             result_error=result_error,

@@ -45,6 +45,7 @@ class Runner:
         self._why: str | None = None
         self._is_stopping = False
         self._next_tick = 0.0
+        self._heard_at = 0.0
         self._descriptor = link.fileno()
         self._turns.listen(self._descriptor, self._hear)
 
@@ -66,6 +67,7 @@ class Runner:
 
     def _hear(self) -> None:
         self._link.flush()
+        self._heard_at = limits.now()
         try:
             for one in self._link.receive():
                 self._obey(one)
@@ -153,6 +155,7 @@ class Runner:
             undo.callback(os.waitpid, pid, 0)
             undo.callback(os.kill, pid, signal.SIGKILL)
             attempt = Attempt(order, place, pid, mark, reader)
+            attempt.start_seconds = attempt.begun - self._heard_at
             undo.pop_all()
             return attempt
 

@@ -49,6 +49,8 @@ class Ended:
     result: Any = None
     is_killed: bool = False
     """Whether `kill` ended it; then the other fields say nothing about the command."""
+    start_seconds: float | None = field(default=None, compare=False)
+    """From the order until the command was started; None: it was not, or nobody measured it."""
 
 
 class StartError(errors.WorkronError):

@@ -66,6 +66,7 @@ class Pulse:
         margin = min(self._rhythm.margin.total_seconds(), session.lease_seconds / 2)
         self._key = session.key
         self._deadline = lease.Deadline(session.lease_seconds, margin, sent_at)
+        self._around.meter.registered(session.lease_seconds, sent_at)
         self._begun.set()
 
     def end(self) -> None:
@@ -102,6 +103,7 @@ class Pulse:
         if key != self._key:
             return True
         self._deadline = self._deadline.acknowledge(sent_at)
+        self._around.meter.beaten(sent_at)
         self._body.obey(beat.read(answer, before, self._ledger.knowledge()))
         if answer.is_draining:
             self._body.drain()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import functools
 import json
 from dataclasses import dataclass
@@ -189,7 +190,7 @@ def _outcome(attempt: _Attempt, told: Told | Refused) -> Ended | Exception:
     try:
         if isinstance(told, Refused):
             return judge.refused(attempt.task, Refusal(told.fault == "job", told.what, told.where))
-        return _judged(attempt, told)
+        return dataclasses.replace(_judged(attempt, told), start_seconds=told.start_seconds)
     except StartError as error:
         return error
 

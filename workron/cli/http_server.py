@@ -1,0 +1,164 @@
+"""A tiny HTTP server for probes and scrapes, on a thread of its own.
+
+Called by `health`. It answers while the event loop is stuck, for it is asked whether that is so.
+One thread holds all connections and waits for none of them: each has a few seconds in all and a
+few KiB for its head, and if there are too many the oldest gives way. So nobody keeps others out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from workron.cli import http_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workron.cli.http_page import Pages
+
+_CONNECTIONS: Final = 32
+_SECONDS: Final = 5.0
+_CHUNK_BYTES: Final = 4096
+_MOST_BYTES: Final = 64 * 1024
+"""So much is read of one connection at most, its head and what follows the head."""
+_PAUSE_SECONDS: Final = 0.1
+"""After a connection that could not be taken for want of descriptors; it still waits."""
+
+
+class _Visit:
+    """One connection: its head is read, it is answered, and then its end is waited for."""
+
+    def __init__(self, stream: socket.socket, until: float) -> None:
+        stream.setblocking(False)
+        self.stream = stream
+        self.until = until
+        self.head = bytearray()
+        self.answer = memoryview(b"")
+        self.is_answered = False
+        self._left = _MOST_BYTES
+
+    def read(self) -> bool:
+        """Read once; False at the end. What comes after the head is of no interest."""
+        data = self.stream.recv(_CHUNK_BYTES)
+        self._left -= len(data)
+        if not self.is_answered:
+            self.head += data
+        return bool(data) and self._left > 0
+
+    def write(self) -> None:
+        """Write once, and say when that was all."""
+        self.answer = self.answer[self.stream.send(self.answer) :]
+        if not self.answer:
+            # Closed now, what the other side still sends would have it lose the answer.
+            self.stream.shutdown(socket.SHUT_WR)
+
+
+class HttpServer:
+    """Listens from the moment it is made; OSError if it cannot."""
+
+    def __init__(
+        self, host: str, port: int, pages: Pages, *, seconds_each: float = _SECONDS
+    ) -> None:
+        self._pages = pages
+        self._seconds_each = seconds_each
+        self._visits: dict[_Visit, None] = {}
+        self._is_stopping = False
+        self._listener = _listener(host, port)
+        self._bell, self._rope = socket.socketpair()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
+        self._selector.register(self._bell, selectors.EVENT_READ, lambda: None)
+        self._thread = threading.Thread(target=self._serve, name="health", daemon=True)
+        self._thread.start()
+
+    @property
+    def port(self) -> int:
+        """Where it listens; the system chose it if it was asked for 0."""
+        port: int = self._listener.getsockname()[1]
+        return port
+
+    def stop(self) -> None:
+        """Close every connection, and return when nobody listens any more."""
+        self._is_stopping = True
+        self._rope.send(b"!")
+        self._thread.join()
+
+    def _serve(self) -> None:
+        while not self._is_stopping:
+            for key, _ in self._selector.select(self._patience()):
+                key.data()
+            now = time.monotonic()
+            for visit in [one for one in self._visits if one.until <= now]:
+                self._drop(visit)
+        for visit in list(self._visits):
+            self._drop(visit)
+        for one in (self._selector, self._listener, self._bell, self._rope):
+            one.close()
+
+    def _patience(self) -> float | None:
+        oldest = next(iter(self._visits), None)
+        return None if oldest is None else max(0.0, oldest.until - time.monotonic())
+
+    def _accept(self) -> None:
+        try:
+            stream, _ = self._listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        except OSError:
+            time.sleep(_PAUSE_SECONDS)
+            return
+        if len(self._visits) >= _CONNECTIONS:
+            self._drop(next(iter(self._visits)))
+        visit = _Visit(stream, time.monotonic() + self._seconds_each)
+        self._visits[visit] = None
+        self._selector.register(
+            stream, selectors.EVENT_READ, self._guarded(visit, lambda: self._hear(visit))
+        )
+
+    def _guarded(self, visit: _Visit, step: Callable[[], None]) -> Callable[[], None]:
+        def call() -> None:
+            # It may have given way to another since it was found ready.
+            if visit in self._visits:
+                try:
+                    step()
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    self._drop(visit)
+
+        return call
+
+    def _hear(self, visit: _Visit) -> None:
+        if not visit.read():
+            self._drop(visit)
+        elif not visit.is_answered and (answer := http_page.answer(visit.head, self._pages)):
+            visit.is_answered = True
+            visit.answer = memoryview(answer)
+            step = self._guarded(visit, lambda: self._say(visit))
+            self._selector.modify(visit.stream, selectors.EVENT_WRITE, step)
+
+    def _say(self, visit: _Visit) -> None:
+        visit.write()
+        if not visit.answer:
+            step = self._guarded(visit, lambda: self._hear(visit))
+            self._selector.modify(visit.stream, selectors.EVENT_READ, step)
+
+    def _drop(self, visit: _Visit) -> None:
+        del self._visits[visit]
+        self._selector.unregister(visit.stream)
+        with contextlib.suppress(OSError):
+            visit.stream.close()
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    family, _, _, _, where = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.create_server(where, family=family, backlog=_CONNECTIONS)
+    listener.setblocking(False)
+    return listener
