@@ -22,32 +22,37 @@ _PAGE: Final = """\
 
 <!-- Made by `make generate` from docs/metrics.py and the registries of worker and maintainer. -->
 
-`--health HOST:PORT` has a worker or a maintainer answer GET and HEAD over HTTP, without encryption or
-password: give it an address that only those can reach who may know. A thread of its own answers,
+`--health HOST:PORT` has a worker or a maintainer answer GET and HEAD over HTTP, without encryption
+or password: give it an address that only those can reach who may know. A thread of its own answers,
 also while the rest of the process is stuck.
 
-| path | 200 | 503, and a line of text that says why | ask it in order to |
-|---|---|---|---|
-| `/healthz` | the process lives | its event loop has not turned for 10 seconds, or it has failed and does nothing any more | restart it |
-| `/readyz` | it can work | see below, and all of the above | count it, or hold a rollout |
-| `/metrics` | what Prometheus reads | | see it over time |
+| path | 200: | ask it in order to |
+|---|---|---|
+| `/healthz` | the process lives | restart it |
+| `/readyz` | it can work now | count on it, or hold a rollout |
+| `/metrics` | what Prometheus reads | see it over time |
 
-A store that is away does not fail `/healthz`, for another process would not find it either; workers
-and maintainers wait by themselves, and a worker that has waited in vain for a minute ends. A worker
-is ready once it is registered, while its last answered beat is younger than its lease, until it
-drains. A maintainer is ready when its last round was completed within 10 seconds; one that is not
-elected is ready too, for its round is to ask who is.
+The first two are `ok`, or else 503 and a line of text that says why.
 
-Other paths are 404, other methods 405. A connection has five seconds in all; when there are more than
-32, the oldest gives way.
+A process does not live when its event loop has not turned for 10 seconds, or when it has failed for
+good and is still there; then it is not ready either. A store that is away does not fail `/healthz`,
+for another process would not find it either, and workers and maintainers ask again by themselves.
+
+A worker is ready once it is registered, while its last answered beat is younger than its lease,
+until it drains. A maintainer is ready when its last round was completed within 10 seconds; one that
+is not elected is ready too, for its round is to ask who is.
+
+Other paths are 404, other methods 405. A connection has five seconds in all; when there are more
+than 32, the oldest gives way.
 
 ## Of a worker
 
 {worker}
 
-`outcome` is Succeeded, Failed or Retry (it failed and is tried again), `reason` one of those in
-[states](states.md) and empty after a success. It is the worker's own judgement: a command that was
-ended because its job was cancelled counts as Failed by Signal, whatever the store makes of the job.
+`outcome` is Succeeded, Failed or Retry (it failed and is tried again); `reason` is one of
+those in [States](states.md), and empty after a success. Both are the worker's own judgement: a
+command that was ended because its job was cancelled counts as Failed by Signal, whatever the store
+makes of the job.
 
 ## Of a maintainer
 
