@@ -247,8 +247,8 @@ class _Ear(Meter):
 async def test_meter_hears_what_each_duty_has_moved(store: Store, clock: HandClock) -> None:
     ear = _Ear()
     maintainer = Maintainer(store, clock, uuid.uuid4(), ear)
-    await submit(store, job("held"))
-    await _claim(store, await submit(store, job("late", deadline="1h")))
+    await _claim(store, await submit(store, job("held")))
+    await submit(store, job("late", deadline="1h"))
     await submit(store, job("later", startAfter="2026-01-01T00:00:30Z"))
     for _ in range(60):
         await _settle(maintainer)

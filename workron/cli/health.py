@@ -115,7 +115,7 @@ def told(where: Address, subject: Subject, clock: Clock) -> Iterator[int]:
 
     with Turning(clock) as turning:
         try:
-            server = HttpServer(where.host, where.port, pages(subject, turning))
+            server = HttpServer(where, pages(subject, turning), clock)
         except (OSError, UnicodeError) as error:
             raise errors.InputError(f"--health: {where}: {_why(error)}") from error
         _log.info("health is told", address=str(where._replace(port=server.port)))

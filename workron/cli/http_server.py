@@ -7,19 +7,19 @@ few KiB for its head, and if there are too many the oldest gives way. So nobody 
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import selectors
 import socket
 import threading
 import time
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from workron.cli import http_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from workron.cli.http_page import Pages
+    from workron.core.ports import Clock
 
 _CONNECTIONS: Final = 32
 _SECONDS: Final = 5.0
@@ -37,38 +37,48 @@ class _Visit:
         stream.setblocking(False)
         self.stream = stream
         self.until = until
-        self.head = bytearray()
-        self.answer = memoryview(b"")
-        self.is_answered = False
+        self._head = bytearray()
+        self._answer = memoryview(b"")
+        self._is_answered = False
         self._left = _MOST_BYTES
 
-    def read(self) -> bool:
-        """Read once; False at the end. What comes after the head is of no interest."""
+    def go(self, pages: Pages) -> int:
+        """Read or write once, and tell which of these is next; 0: it is over."""
+        return self._say() if self._answer else self._hear(pages)
+
+    def _hear(self, pages: Pages) -> int:
         data = self.stream.recv(_CHUNK_BYTES)
         self._left -= len(data)
-        if not self.is_answered:
-            self.head += data
-        return bool(data) and self._left > 0
+        if not data or self._left <= 0:
+            return 0
+        # What comes after the head is of no interest.
+        if not self._is_answered:
+            self._head += data
+            self._answer = memoryview(http_page.answer(self._head, pages) or b"")
+            self._is_answered = bool(self._answer)
+        return selectors.EVENT_WRITE if self._answer else selectors.EVENT_READ
 
-    def write(self) -> None:
-        """Write once, and say when that was all."""
-        self.answer = self.answer[self.stream.send(self.answer) :]
-        if not self.answer:
-            # Closed now, what the other side still sends would have it lose the answer.
-            self.stream.shutdown(socket.SHUT_WR)
+    def _say(self) -> int:
+        self._answer = self._answer[self.stream.send(self._answer) :]
+        if self._answer:
+            return selectors.EVENT_WRITE
+        # Closed now, what the other side still sends would have it lose the answer.
+        self.stream.shutdown(socket.SHUT_WR)
+        return selectors.EVENT_READ
 
 
 class HttpServer:
     """Listens from the moment it is made; OSError if it cannot."""
 
     def __init__(
-        self, host: str, port: int, pages: Pages, *, seconds_each: float = _SECONDS
+        self, address: tuple[str, int], pages: Pages, clock: Clock, seconds_each: float = _SECONDS
     ) -> None:
         self._pages = pages
+        self._clock = clock
         self._seconds_each = seconds_each
         self._visits: dict[_Visit, None] = {}
         self._is_stopping = False
-        self._listener = _listener(host, port)
+        self._listener = _listener(*address)
         self._bell, self._rope = socket.socketpair()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
@@ -92,17 +102,14 @@ class HttpServer:
         while not self._is_stopping:
             for key, _ in self._selector.select(self._patience()):
                 key.data()
-            now = time.monotonic()
-            for visit in [one for one in self._visits if one.until <= now]:
-                self._drop(visit)
-        for visit in list(self._visits):
-            self._drop(visit)
+            self._drop_until(self._clock.monotonic())
+        self._drop_until(inf)
         for one in (self._selector, self._listener, self._bell, self._rope):
             one.close()
 
     def _patience(self) -> float | None:
         oldest = next(iter(self._visits), None)
-        return None if oldest is None else max(0.0, oldest.until - time.monotonic())
+        return None if oldest is None else max(0.0, oldest.until - self._clock.monotonic())
 
     def _accept(self) -> None:
         try:
@@ -114,45 +121,35 @@ class HttpServer:
             return
         if len(self._visits) >= _CONNECTIONS:
             self._drop(next(iter(self._visits)))
-        visit = _Visit(stream, time.monotonic() + self._seconds_each)
+        visit = _Visit(stream, self._clock.monotonic() + self._seconds_each)
         self._visits[visit] = None
-        self._selector.register(
-            stream, selectors.EVENT_READ, self._guarded(visit, lambda: self._hear(visit))
-        )
+        call = functools.partial(self._attend, visit)
+        self._selector.register(stream, selectors.EVENT_READ, call)
 
-    def _guarded(self, visit: _Visit, step: Callable[[], None]) -> Callable[[], None]:
-        def call() -> None:
-            # It may have given way to another since it was found ready.
-            if visit in self._visits:
-                try:
-                    step()
-                except BlockingIOError:
-                    pass
-                except OSError:
-                    self._drop(visit)
-
-        return call
-
-    def _hear(self, visit: _Visit) -> None:
-        if not visit.read():
+    def _attend(self, visit: _Visit) -> None:
+        # It may have given way to another since it was found ready.
+        if visit not in self._visits:
+            return
+        try:
+            wanted = visit.go(self._pages)
+        except BlockingIOError:
+            return
+        except OSError:
+            wanted = 0
+        if wanted:
+            call = self._selector.get_key(visit.stream).data
+            self._selector.modify(visit.stream, wanted, call)
+        else:
             self._drop(visit)
-        elif not visit.is_answered and (answer := http_page.answer(visit.head, self._pages)):
-            visit.is_answered = True
-            visit.answer = memoryview(answer)
-            step = self._guarded(visit, lambda: self._say(visit))
-            self._selector.modify(visit.stream, selectors.EVENT_WRITE, step)
 
-    def _say(self, visit: _Visit) -> None:
-        visit.write()
-        if not visit.answer:
-            step = self._guarded(visit, lambda: self._hear(visit))
-            self._selector.modify(visit.stream, selectors.EVENT_READ, step)
+    def _drop_until(self, moment: float) -> None:
+        for visit in [one for one in self._visits if one.until <= moment]:
+            self._drop(visit)
 
     def _drop(self, visit: _Visit) -> None:
         del self._visits[visit]
         self._selector.unregister(visit.stream)
-        with contextlib.suppress(OSError):
-            visit.stream.close()
+        visit.stream.close()
 
 
 def _listener(host: str, port: int) -> socket.socket:
