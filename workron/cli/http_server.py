@@ -134,7 +134,7 @@ class HttpServer:
             wanted = visit.go(self._pages)
         except BlockingIOError:
             return
-        except OSError:
+        except Exception:  # noqa: BLE001 - whatever it is, the thread goes on answering
             wanted = 0
         if wanted:
             call = self._selector.get_key(visit.stream).data
