@@ -18,11 +18,12 @@ import structlog
 from workron.core import errors
 from workron.core.model.command import OnLeaseLost
 from workron.core.states import Reason
-from workron_worker import order
-from workron_worker.executor import StartError
+from workron_worker import journal, order
+from workron_worker.executor import RunnerLostError, StartError
 from workron_worker.ledger import Fate, Ledger
 from workron_worker.patience import Patience
 from workron_worker.pulse import Pulse
+from workron_worker.shift import Shift
 from workron_worker.surroundings import Rhythm, Surroundings
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Agent:
         self._ledger = Ledger(around.rng)
         self._pulse = Pulse(around, rhythm, self._ledger, self)
         self._patience = Patience(around.clock, rhythm.patience)
+        self._shift = Shift(around.clock, rhythm)
         self._wake = asyncio.Event()
         self._key: SessionKey | None = None
         self._is_draining = False
@@ -172,14 +174,14 @@ class Agent:
         session = await self._patience.insist(lambda: door.register(registration))
         self._key = session.key
         self._pulse.begin(session, sent_at)
+        journal.registered(registration, session)
 
     async def _hand_back(self, key: SessionKey) -> None:
-        releases = self._ledger.take_releases()
-        if releases:
-            door = self._around.door
-            await self._patience.insist(lambda: door.release(key, releases))
-            self._around.meter.released(len(releases))
-            self._ledger.forget(right.claim for right in releases)
+        door = self._around.door
+        for lost, rights in self._ledger.take_releases().items():
+            await self._patience.insist(functools.partial(door.release, key, rights, lost))
+            self._around.meter.released(len(rights))
+            self._ledger.forget(right.claim for right in rights)
 
     async def _exchange(self, key: SessionKey) -> Sequence[Claimed]:
         ends, claims = self._ledger.take_ends(), self._ask()
@@ -196,6 +198,10 @@ class Agent:
             self._around.slots.give(len(claims) - len(granted))
             self._ledger.forget(end.claim for end in ends)
             self._ledger.forget(set(claims) - {claimed.claim for claimed in granted})
+        is_over = self._shift.is_over(asked=len(claims), granted=len(granted), running=self.running)
+        if is_over and not self._is_draining:
+            _log.info("worker drains: its shift is over", worker=self._registration.name)
+            self.drain()
         return granted
 
     async def _complete_and_claim(
@@ -212,7 +218,10 @@ class Agent:
     def _ask(self) -> Sequence[ClaimId]:
         if self._is_draining or self._pulse.is_late:
             return ()
-        return self._ledger.ask(self._around.slots.take(self._wake.set))
+        free = self._around.slots.take(self._wake.set)
+        wanted = self._shift.cap(free)
+        self._around.slots.give(free - wanted)
+        return self._ledger.ask(wanted)
 
     def _renounce(self, granted: Sequence[Claimed]) -> None:
         """Leave alone what was granted to a session that has been lost meanwhile."""
@@ -229,14 +238,24 @@ class Agent:
             group.create_task(self._attempt(running))
 
     async def _attempt(self, running: Running) -> None:
+        with journal.attempt(running.claimed, self._registration.name):
+            end = await self._try(running)
+            self._finish(running, end)
+            journal.ended(running.fate, end)
+
+    async def _try(self, running: Running) -> End | None:
         end: End | None = None
         try:
             if running.fate is Fate.REPORT:
                 end = await self._execute(running)
             self._stumbles = 0
+        except RunnerLostError as error:
+            _log.warning("command was lost", error=str(error))
+            if running.fate is Fate.REPORT:
+                running.fate = Fate.LOST_ALONE if error.is_alone else Fate.LOST_TOGETHER
         except StartError as error:
             await self._stumble(error)
-        self._finish(running, end)
+        return end
 
     async def _execute(self, running: Running) -> End:
         claimed, around = running.claimed, self._around
@@ -250,12 +269,18 @@ class Agent:
         ended = await around.executor.run(task, around.listener(claimed))
         if ended.start_seconds is not None:
             around.meter.spawned(ended.start_seconds)
+        if ended.is_overdue and running.fate is Fate.REPORT:
+            # The executor was faster than this process, which may have been frozen.
+            running.fate = Fate.RELEASE
+            around.meter.cut_off(1)
         if not ended.is_killed and running.fate is Fate.RELEASE:
             # It came to its own end before the signal did.
             running.fate = Fate.REPORT
         return order.end_of(claimed, ended, around.rng)
 
     async def _stumble(self, error: StartError) -> None:
+        if self._pulse.is_late:
+            return
         self._stumbles += 1
         if self._stumbles >= _STUMBLES:
             raise error

@@ -64,6 +64,11 @@ def address(text: str) -> Address:
     return Address(host, int(port))
 
 
+def given(text: str | None) -> Address | None:
+    """Read the option, if there is one."""
+    return None if text is None else address(text)
+
+
 class Subject(Protocol):
     """Whose health is told; asked on another thread than its own."""
 

@@ -23,6 +23,7 @@ from workron.store.record import (
     Head,
     Held,
     JobRow,
+    Loss,
     Mark,
     Outcome,
     Progress,
@@ -56,6 +57,7 @@ __all__ = [
     "Head",
     "Held",
     "JobRow",
+    "Loss",
     "MaintainerDoor",
     "Mark",
     "Outcome",
@@ -72,6 +74,7 @@ __all__ = [
     "SubmitDoor",
     "Submitted",
     "WorkerDoor",
+    "WorkerStore",
 ]
 
 
@@ -104,8 +107,10 @@ class WorkerDoor(Protocol):
         with a result over 64 KiB or an output over 1 MiB; of a message, 4,096 characters are kept.
         """
 
-    async def release(self, key: SessionKey, rights: Sequence[Right]) -> Sequence[Answer]:
-        """Hand claims back; no counter moves."""
+    async def release(
+        self, key: SessionKey, rights: Sequence[Right], lost: Loss | None = None
+    ) -> Sequence[Answer]:
+        """Hand claims back. No counter moves, unless they were lost with what ran them."""
 
     async def append_output(self, key: SessionKey, right: Right, chunk: int, data: bytes) -> Answer:
         """Store a piece of a running job's output. The same chunk again is ALREADY.
@@ -248,8 +253,8 @@ class ReaderDoor(Protocol):
         """Count ready jobs by namespace and pool."""
 
 
-class Store(WorkerDoor, SubmitDoor, MaintainerDoor, ReaderDoor, Protocol):
-    """All doors of one database. The worker's room is handed only the first."""
+class WorkerStore(WorkerDoor, Protocol):
+    """A database as a worker opens it, maybe with a role that can call nothing but its verbs."""
 
     url: str
 
@@ -261,3 +266,7 @@ class Store(WorkerDoor, SubmitDoor, MaintainerDoor, ReaderDoor, Protocol):
 
     async def close(self) -> None:
         """Give all connections back."""
+
+
+class Store(WorkerStore, SubmitDoor, MaintainerDoor, ReaderDoor, Protocol):
+    """All doors of one database. The worker's room is handed only the first."""
