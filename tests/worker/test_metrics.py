@@ -2,8 +2,9 @@
 
 import asyncio
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
@@ -15,7 +16,7 @@ from workron.core import errors
 from workron.core.ids import ClaimId, Fence, JobId
 from workron.core.states import Reason
 from workron.store.protocol import Answer, End, Outcome
-from workron_worker.executor import Ended
+from workron_worker.executor import Ended, Executor, Task
 from workron_worker.metrics import Metrics
 from workron_worker.runner_executor import RunnerExecutor
 from workron_worker.surroundings import Rhythm
@@ -108,6 +109,34 @@ async def test_commands_that_are_cut_off_are_counted_once_and_released(
         assert _read(metrics)["beat_age_seconds"] < 6
     read = _read(metrics)
     assert (read["cut_off_total"], read["releases_total"], read["sessions_lost_total"]) == (1, 1, 0)
+
+
+class _Overdue:
+    """An executor that ends its first command by itself, as it heard of no beat."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._is_first = True
+
+    async def run(self, task: Task, on_output: Callable[[bytes], None]) -> Ended:
+        if self._is_first:
+            self._is_first = False
+            return Ended(is_killed=True, is_overdue=True)
+        return await self._executor.run(task, on_output)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._executor, name)
+
+
+async def test_command_that_the_executor_cut_off_is_counted_as_well(
+    shop: Shop, metrics: Metrics
+) -> None:
+    shop.executor = _Overdue(shop.executor)
+    job = await shop.job(command="true")
+    async with shop.working(await shop.agent()):
+        await shop.ended(job)
+    read = _read(metrics)
+    assert (read["cut_off_total"], read["releases_total"]) == (1, 1)
 
 
 async def test_lost_session_is_counted_once(shop: Shop, metrics: Metrics) -> None:
