@@ -24,6 +24,7 @@ def test_end_tells_code_time_and_memory(mate: Mate) -> None:
     ended = mate.ended(mate.run("exit 3"))
     assert (ended.because, ended.exit_code, ended.signal) == ("itself", 3, None)
     assert 0 < ended.seconds < 60
+    assert 0 < ended.start_seconds < 60
     assert ended.result_error is None
 
 

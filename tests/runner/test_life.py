@@ -125,7 +125,10 @@ def test_signal_to_the_runner_ends_everything(mate: Mate, lives: Callable[[int],
 @pytest.mark.parametrize(
     ("message", "why"),
     [
-        (messages.Ended("0" * 32, "itself", 0, None, 0, 0, 0, None), "Ended is not for a runner"),
+        (
+            messages.Ended("0" * 32, "itself", 0, None, 0, 0, 0, 0, None),
+            "Ended is not for a runner",
+        ),
         (messages.Hello(1, "0" * 32, 0), "cannot be made"),
     ],
 )

@@ -25,7 +25,7 @@ _RUN = messages.Run(
         messages.Deadline(1e6),
         messages.Credit(_CLAIM, 5),
         messages.Bye("why"),
-        messages.Ended(_CLAIM, "itself", None, 9, 0.1, 5, 0, None),
+        messages.Ended(_CLAIM, "itself", None, 9, 0.1, 0.01, 5, 0, None),
         messages.Refused(_CLAIM, "job", "what", None),
     ],
     ids=lambda one: type(one).__name__,

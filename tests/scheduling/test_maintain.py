@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import uuid
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from workron.core import errors
 from workron.core.ids import ClaimId, JobId
 from workron.core.states import Reason, State
 from workron.scheduling.maintain import Maintainer
+from workron.scheduling.meter import Duty, Meter
 from workron.store.protocol import Audited, End, Outcome, Reaped, Store
 
 
@@ -216,3 +218,84 @@ async def test_audit_goes_on_where_it_was_and_what_it_finds_is_told(
     assert behind == [0, 7]
     said = capsys.readouterr()
     assert "jobs wait though their upstreams have ended" in said.out + said.err
+
+
+class _Ear(Meter):
+    """Writes down what it hears."""
+
+    def __init__(self) -> None:
+        self.rounds: list[bool] = []
+        self.counts: Counter[str] = Counter()
+        self.error: BaseException | None = None
+
+    def round_over(self, *, is_elected: bool) -> None:
+        self.rounds.append(is_elected)
+
+    def moved(self, duty: Duty, count: int) -> None:
+        self.counts[duty] += count
+
+    def reaped(self) -> None:
+        self.counts["workers"] += 1
+
+    def missed(self, count: int) -> None:
+        self.counts["missed"] += count
+
+    def gave_up(self, error: BaseException) -> None:
+        self.error = error
+
+
+async def test_meter_hears_what_each_duty_has_moved(store: Store, clock: HandClock) -> None:
+    ear = _Ear()
+    maintainer = Maintainer(store, clock, uuid.uuid4(), ear)
+    await _claim(store, await submit(store, job("held")))
+    await submit(store, job("late", deadline="1h"))
+    await submit(store, job("later", startAfter="2026-01-01T00:00:30Z"))
+    for _ in range(60):
+        await _settle(maintainer)
+        clock.turn(1)
+    clock.turn(3600)
+    await _settle(maintainer)
+    assert ear.counts[Duty.PROMOTE] >= 1
+    assert (ear.counts["workers"], ear.counts[Duty.REAP]) == (1, 1)
+    assert ear.counts[Duty.EXPIRE] == 1
+    assert len(ear.rounds) == 61
+    assert set(ear.rounds) == {True}
+
+
+async def test_meter_hears_of_rounds_without_the_office_and_of_none_without_a_store(
+    store: Store, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ear = _Ear()
+    await Maintainer(store, clock, uuid.uuid4()).step()
+    second = Maintainer(store, clock, uuid.uuid4(), ear)
+    await second.step()
+    assert ear.rounds == [False]
+    monkeypatch.setattr(store, "elect", _failing(errors.StoreUnreachableError("away")))
+    clock.turn(2)
+    with pytest.raises(errors.StoreUnreachableError):
+        await second.step()
+    assert ear.rounds == [False]
+
+
+async def test_meter_hears_what_an_audit_finds_and_what_ends_the_maintainer(
+    store: Store, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ear = _Ear()
+    error = errors.SchemaError("too new")
+
+    async def audit(_: int, *, after: int) -> Audited:
+        return Audited(missed=3, last=after)
+
+    monkeypatch.setattr(store, "audit", audit)
+    monkeypatch.setattr(store, "settle", _failing(error))
+    with pytest.raises(errors.SchemaError):
+        await Maintainer(store, clock, uuid.uuid4(), ear).run(store.wait_for_work)
+    assert ear.counts["missed"] == 3
+    assert ear.error is error
+
+
+def _failing(error: Exception) -> Any:
+    async def call(*_: Any) -> Any:
+        raise error
+
+    return call

@@ -19,6 +19,7 @@ from workron.scheduling import wait
 from workron.scheduling.maintain import Maintainer
 from workron.store import connect
 from workron.store.protocol import Claimed, JobRow, Registration, Store, WorkerDoor
+from workron_worker import meter
 from workron_worker.executor import Executor
 from workron_worker.loop import Agent
 from workron_worker.runner_executor import RunnerExecutor
@@ -58,6 +59,7 @@ class Shop:
         self.ear = Ear()
         self.heard_of: list[Claimed] = []
         self.slots = Slots(4)
+        self.meter = meter.SILENT
 
     async def job(self, name: str = "job", **spec: Any) -> JobId:
         """Submit a Job."""
@@ -88,6 +90,7 @@ class Shop:
             rng=self.rng,
             wait_for_work=self.store.wait_for_work,
             listener=self._listen,
+            meter=self.meter,
         )
         token = await self.store.ensure_pool("default", pool)
         return Agent(around, Registration(token, name, self.boot, self.slots.count), rhythm)

@@ -38,9 +38,9 @@ class Attempt:
     """A command and all that came of it."""
 
     __slots__ = (
-        "_begun", "_credit", "_kept", "_seconds", "because", "claim", "code", "exit", "grace",
+        "_credit", "_kept", "_seconds", "because", "begun", "claim", "code", "exit", "grace",
         "is_streamed", "is_told", "limit_bytes", "mark", "outlives_deadline", "peak_bytes", "pid",
-        "pipe", "place", "term", "uid",
+        "pipe", "place", "start_seconds", "term", "uid",
     )  # fmt: skip
 
     def __init__(self, order: Run, place: Place, pid: int, mark: int, pipe: int) -> None:
@@ -63,7 +63,8 @@ class Attempt:
         self._kept = Kept(order.output_bytes)
         self._credit = order.window
         self.is_streamed = order.window > 0
-        self._begun = limits.now()
+        self.begun = limits.now()
+        self.start_seconds = 0.0
         self._seconds = 0.0
         self.code = 0
         """Its exit code when it has ended, or the signal's number below zero."""
@@ -120,7 +121,7 @@ class Attempt:
             return False
         self.peak_bytes = max(self.peak_bytes, usage.ru_maxrss * 1024)
         self.code = os.waitstatus_to_exitcode(status)
-        self._seconds = limits.now() - self._begun
+        self._seconds = limits.now() - self.begun
         return True
 
     def ended(self, result_error: str | None) -> messages.Ended:
@@ -132,6 +133,7 @@ class Attempt:
             exit_code=code if code >= 0 else None,
             signal=-code if code < 0 else None,
             seconds=self._seconds,
+            start_seconds=self.start_seconds,
             peak_bytes=self.peak_bytes,
             left_out=self._kept.left_out,
             result_error=result_error,

@@ -101,6 +101,8 @@ class Ended:
     exit_code: int | None
     signal: int | None
     seconds: float
+    start_seconds: float
+    """From when the runner took the order in until the command was started."""
     peak_bytes: int
     left_out: int
     """Bytes of output that are missing between the head and the tail that were kept."""

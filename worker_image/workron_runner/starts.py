@@ -10,7 +10,7 @@ import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from workron_runner import hands
+from workron_runner import hands, limits
 from workron_runner.attempt import Attempt
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class Start:
     order: Run
     place: Place
     pipe: int
+    heard_at: float
     later: list[Kill | Credit] = field(default_factory=list)
     """What the agent has said about it since."""
 
@@ -59,7 +60,7 @@ class Starts:
         except OSError:
             os.close(reader)
             raise
-        self._by_claim[order.claim] = Start(order, place, reader)
+        self._by_claim[order.claim] = Start(order, place, reader, limits.now())
 
     def arrived(self) -> Iterator[tuple[Start, Attempt | Exception]]:
         """Give the commands that run since the last call, and why others do not."""
@@ -72,13 +73,15 @@ class Starts:
 
     def _attempt(self, start: Start, answer: hands.Started) -> Attempt | OSError:
         try:
-            return Attempt(start.order, start.place, answer.pid, answer.mark, start.pipe)
+            attempt = Attempt(start.order, start.place, answer.pid, answer.mark, start.pipe)
         except OSError as error:
             # There is no descriptor left that would tell of its end.
             os.kill(answer.pid, signal.SIGKILL)
             os.waitpid(answer.pid, 0)
             self.ended(answer.pid)
             return error
+        attempt.start_seconds = attempt.begun - start.heard_at
+        return attempt
 
     def ended(self, pid: int) -> None:
         """Let go what a command needed for as long as it ran."""

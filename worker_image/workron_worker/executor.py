@@ -51,6 +51,8 @@ class Ended:
     """Whether `kill` ended it; then the other fields say nothing about the command."""
     is_overdue: bool = False
     """Whether the executor did so by itself, at the moment of `hold_until`."""
+    start_seconds: float | None = field(default=None, compare=False)
+    """From the order until the command was started; None: it was not, or nobody measured it."""
 
 
 class StartError(errors.WorkronError):

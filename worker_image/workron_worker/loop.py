@@ -75,7 +75,9 @@ class Agent:
                 for task in company:
                     task.cancel()
         except BaseExceptionGroup as failed:
-            raise _first(failed) from failed
+            cause = _first(failed)
+            self._around.meter.gave_up(cause)
+            raise cause from failed
         await self._leave()
 
     @property
@@ -86,6 +88,7 @@ class Agent:
     def drain(self) -> None:
         """Claim nothing any more; `run` returns when what runs has ended."""
         self._is_draining = True
+        self._around.meter.draining()
         self._wake.set()
 
     def kill(self) -> None:
@@ -106,6 +109,8 @@ class Agent:
 
     def lose(self) -> None:
         """Stop everything: the store knows this session no more, and has its claims back."""
+        if self._key is not None:
+            self._around.meter.lost()
         self._key = None
         self._pulse.end()
         self._ledger.forget_all()
@@ -122,6 +127,7 @@ class Agent:
         ]
         if ending:
             _log.warning("commands are ended: the lease may be over", count=len(ending))
+            self._around.meter.cut_off(len(ending))
             self._end(ending, Fate.RELEASE)
 
     def _end(self, claims: Iterable[ClaimId], fate: Fate) -> None:
@@ -189,15 +195,20 @@ class Agent:
         door = self._around.door
         for lost, rights in self._ledger.take_releases().items():
             await self._patience.insist(functools.partial(door.release, key, rights, lost))
+            self._around.meter.released(len(rights))
             self._ledger.forget(right.claim for right in rights)
 
     async def _exchange(self, key: SessionKey) -> Sequence[Claimed]:
         ends, claims = self._ledger.take_ends(), self._ask()
         granted: Sequence[Claimed] = ()
+        asked_at = self._around.clock.monotonic()
         try:
             granted = await self._patience.insist(
                 functools.partial(self._complete_and_claim, key, ends, claims)
             )
+            if claims:
+                seconds = self._around.clock.monotonic() - asked_at
+                self._around.meter.claimed(len(granted), seconds)
         finally:
             self._around.slots.give(len(claims) - len(granted))
             self._ledger.forget(end.claim for end in ends)
@@ -213,7 +224,9 @@ class Agent:
         self, key: SessionKey, ends: Sequence[End], claims: Sequence[ClaimId]
     ) -> Sequence[Claimed]:
         if ends:
-            return (await self._around.door.complete(key, ends, claims)).claimed
+            completed = await self._around.door.complete(key, ends, claims)
+            self._around.meter.reported(ends, completed.answers)
+            return completed.claimed
         if claims:
             return await self._around.door.claim(key, claims)
         return ()
@@ -233,6 +246,7 @@ class Agent:
 
     def _start(self, claimed: Claimed, group: asyncio.TaskGroup) -> None:
         running = self._ledger.start(claimed)
+        self._around.meter.began()
         if self._is_killed or self._pulse.is_late:
             running.fate = Fate.RELEASE
             self._finish(running, None)
@@ -269,9 +283,12 @@ class Agent:
             message = f"this worker cannot read the job's spec: {error}"
             return order.refuse(claimed, Reason.COMMAND_NOT_FOUND, message)
         ended = await around.executor.run(task, around.listener(claimed))
+        if ended.start_seconds is not None:
+            around.meter.spawned(ended.start_seconds)
         if ended.is_overdue and running.fate is Fate.REPORT:
             # The executor was faster than this process, which may have been frozen.
             running.fate = Fate.RELEASE
+            around.meter.cut_off(1)
         if not ended.is_killed and running.fate is Fate.RELEASE:
             # It came to its own end before the signal did.
             running.fate = Fate.REPORT
@@ -290,6 +307,7 @@ class Agent:
 
     def _finish(self, running: Running, end: End | None) -> None:
         self._ledger.end(running, end)
+        self._around.meter.over()
         self._around.slots.give(1)
         self._wake.set()
 

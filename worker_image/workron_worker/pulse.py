@@ -69,6 +69,7 @@ class Pulse:
         margin = min(self._rhythm.margin.total_seconds(), session.lease_seconds / 2)
         self._key = session.key
         self._extend(lease.Deadline(session.lease_seconds, margin, sent_at))
+        self._around.meter.registered(session.lease_seconds, sent_at)
         self._begun.set()
 
     def end(self) -> None:
@@ -105,6 +106,7 @@ class Pulse:
         if key != self._key:
             return True
         self._extend(self._deadline.acknowledge(sent_at))
+        self._around.meter.beaten(sent_at)
         self._body.obey(beat.read(answer, before, self._ledger.knowledge()))
         if answer.is_draining:
             self._body.drain()

@@ -7,6 +7,7 @@ that said, so that nothing is run again beside itself; the next command gets a n
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import json
 from dataclasses import dataclass
@@ -212,7 +213,7 @@ def _outcome(attempt: _Attempt, told: Told | Refused) -> Ended | Exception:
     try:
         if isinstance(told, Refused):
             return judge.refused(attempt.task, Refusal(told.fault == "job", told.what, told.where))
-        return _judged(attempt, told)
+        return dataclasses.replace(_judged(attempt, told), start_seconds=told.start_seconds)
     except StartError as error:
         return error
 

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from workron_worker import meter as metering
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from workron.core.ports import Clock, Rng
     from workron.store.protocol import Claimed, WorkerDoor
     from workron_worker.executor import Executor
+    from workron_worker.meter import Meter
     from workron_worker.slots import Slots
 
 
@@ -36,6 +39,7 @@ class Surroundings:
     """Returns soon after something became ready, or after so many seconds."""
     listener: Callable[[Claimed], Callable[[bytes], None]] = hear_nothing
     """Gives what is to hear every byte of an attempt's output, on a thread of the executor."""
+    meter: Meter = metering.SILENT
 
 
 @dataclass(frozen=True, slots=True)

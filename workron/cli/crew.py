@@ -14,6 +14,7 @@ from workron.cli import system
 from workron.store import connect
 from workron.store.protocol import Registration
 from workron_worker import identity
+from workron_worker import meter as metering
 from workron_worker.loop import Agent
 from workron_worker.runner_executor import RunnerExecutor
 from workron_worker.slots import Slots
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from workron.store.protocol import Claimed, Store, WorkerStore
+    from workron_worker.meter import Meter
     from workron_worker.surroundings import Rhythm
 
 _WHILE_A_FILE_IS_WRITTEN: Final = timedelta(minutes=1)
@@ -57,6 +59,7 @@ class Crew:
         *,
         rhythm: Rhythm | None = None,
         listener: Callable[[Claimed], Callable[[bytes], None]] | None = None,
+        meter: Meter = metering.SILENT,
     ) -> None:
         self._boot = boot
         self._rhythm = rhythm
@@ -69,6 +72,7 @@ class Crew:
             rng=system.RNG,
             wait_for_work=store.wait_for_work,
             listener=listener or hear_nothing,
+            meter=meter,
         )
         self._agents: list[Agent] = []
 

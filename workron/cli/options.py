@@ -93,6 +93,15 @@ Log = Annotated[
     ),
 ]
 
+Health = Annotated[
+    str | None,
+    typer.Option(
+        "--health",
+        metavar="HOST:PORT",
+        help="Where to answer /healthz, /readyz and /metrics; default: nowhere.",
+    ),
+]
+
 
 def duration(option: str, text: str) -> timedelta:
     """Read a length of time; InputError says how one is written."""

@@ -12,13 +12,15 @@ from typing import Annotated, Final
 import structlog
 import typer
 
-from workron.cli import log, options, recovery, system
+from workron.cli import health, log, options, recovery, system
 from workron.cli.crew import Crew, tokens_of
 from workron.cli.drain import Drain
+from workron.cli.health import Address
 from workron.cli.interrupt import heard
 from workron.cli.opening import carry_out, opened, opened_as_worker
 from workron.core import errors, ids
 from workron.core.model import scalar
+from workron_worker.meter import Meter
 from workron_worker.surroundings import Rhythm
 
 _log = structlog.get_logger(__name__)
@@ -38,6 +40,7 @@ class _Settings:
     slots: int
     grace: timedelta
     rhythm: Rhythm
+    health: Address | None
 
 
 def worker(  # noqa: PLR0913, PLR0917 - one for each option
@@ -58,6 +61,7 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
         str,
         typer.Option(metavar="DURATION", help="So long what runs may run on after a signal."),
     ] = "25s",
+    where: options.Health = None,
     log_format: options.Log = None,
 ) -> None:
     """Claim jobs of a pool from a store and run them on this machine, until a signal comes.
@@ -77,15 +81,22 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
         grace=options.duration("--grace", grace),
         # A store that is away has cost it all that ran, and will cost it nothing more.
         rhythm=Rhythm(patience=timedelta.max, most_jobs=max_jobs, longest_idle=idle),
+        health=health.given(where),
     )
-    carry_out(_work(settings))
+    carry_out(_serve(settings))
 
 
-async def _work(settings: _Settings) -> None:
+async def _serve(settings: _Settings) -> None:
+    # From the very beginning: a worker that waits for its store lives.
+    async with health.of_worker(settings.health, settings.slots, system.CLOCK) as meter:
+        await _work(settings, meter)
+
+
+async def _work(settings: _Settings, meter: Meter) -> None:
     token = os.environ.get(TOKEN) or await _take_token(settings)
     async with opened_as_worker(settings.store) as store:
         boot = ids.mint_uuid(system.RNG)
-        crew = Crew(store, boot, settings.slots, rhythm=settings.rhythm)
+        crew = Crew(store, boot, settings.slots, rhythm=settings.rhythm, meter=meter)
         with contextlib.closing(crew):
             crew.hire([token])
             drain = Drain(crew, settings.grace, asyncio.get_running_loop())

@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from workron.core import errors, lease
+from workron.scheduling import meter as metering
+from workron.scheduling.meter import Duty
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from uuid import UUID
 
     from workron.core.ports import Clock
-    from workron.store.protocol import MaintainerDoor
+    from workron.scheduling.meter import Meter
+    from workron.store.protocol import MaintainerDoor, Sighting
 
 _log = structlog.get_logger(__name__)
-_LEASE_SECONDS: Final = 10.0
+LEASE_SECONDS: Final = 10.0
+"""Of the office: so long after its last round its holder counts as gone."""
 _BATCH: Final = 1_000
 _AUDIT_EVERY: Final = 60
 """So many rounds apart; it reads much and should never find anything."""
@@ -40,10 +44,17 @@ class Maintainer:
     `holder` is the boot of the process, so that whoever proves that dead can vacate the office.
     """
 
-    def __init__(self, door: MaintainerDoor, clock: Clock, holder: UUID) -> None:
+    def __init__(
+        self,
+        door: MaintainerDoor,
+        clock: Clock,
+        holder: UUID,
+        meter: Meter = metering.SILENT,
+    ) -> None:
         self._door = door
         self._clock = clock
         self._holder = holder
+        self._meter = meter
         self._watch = lease.Watch()
         self._round_seconds = _ROUND_SECONDS
         self._next_round = clock.monotonic()
@@ -58,6 +69,9 @@ class Maintainer:
                 if not await self._try_step():
                     await wait_for_work(min(_POLL_SECONDS, self._round_seconds))
                     await asyncio.sleep(_BREATH_SECONDS)
+        except Exception as error:
+            self._meter.gave_up(error)
+            raise
         finally:
             with contextlib.suppress(errors.StoreError):
                 await self._door.resign(self._holder)
@@ -71,14 +85,15 @@ class Maintainer:
             if self._is_elected:
                 moved += await self._round()
             self._next_round = began + self._round_seconds
+            self._meter.round_over(is_elected=self._is_elected)
         if self._is_elected:
-            moved += await self._door.promote(_BATCH)
-            moved += await self._door.settle(_BATCH)
+            moved += self._told(Duty.PROMOTE, await self._door.promote(_BATCH))
+            moved += self._told(Duty.SETTLE, await self._door.settle(_BATCH))
         return moved
 
     async def _stand(self) -> None:
         """Stand for election, and say if something came of it."""
-        is_elected = await self._door.elect(self._holder, _LEASE_SECONDS)
+        is_elected = await self._door.elect(self._holder, LEASE_SECONDS)
         if is_elected != self._is_elected:
             _log.info("maintainer was elected" if is_elected else "another maintainer was elected")
         self._is_elected = is_elected
@@ -98,18 +113,29 @@ class Maintainer:
         self._round_seconds = min([_ROUND_SECONDS, *leases])
         moved = 0
         for fallen in self._watch.observe(self._clock.monotonic(), sightings):
-            reaped = await self._door.reap(fallen.worker, sign=fallen.sign)
-            moved += reaped.was_reaped
-            _log.info("worker was reaped", worker=fallen.name, was_reaped=reaped.was_reaped)
-        moved += await self._door.reap_orphans(_BATCH)
-        moved += await self._door.expire(_BATCH)
+            moved += await self._reap(fallen)
+        moved += self._told(Duty.REAP_ORPHANS, await self._door.reap_orphans(_BATCH))
+        moved += self._told(Duty.EXPIRE, await self._door.expire(_BATCH))
         await self._audit()
         self._rounds += 1
         return moved
+
+    async def _reap(self, fallen: Sighting) -> bool:
+        reaped = await self._door.reap(fallen.worker, sign=fallen.sign)
+        _log.info("worker was reaped", worker=fallen.name, was_reaped=reaped.was_reaped)
+        if reaped.was_reaped:
+            self._meter.reaped()
+            self._told(Duty.REAP, len(reaped.requeued) + len(reaped.failed))
+        return reaped.was_reaped
 
     async def _audit(self) -> None:
         if self._rounds % _AUDIT_EVERY == 0:
             audited = await self._door.audit(_BATCH, after=self._audited)
             self._audited = audited.last
             if audited.missed:
+                self._meter.missed(audited.missed)
                 _log.error("jobs wait though their upstreams have ended", count=audited.missed)
+
+    def _told(self, duty: Duty, moved: int) -> int:
+        self._meter.moved(duty, moved)
+        return moved

@@ -1,0 +1,100 @@
+"""Renders the page about health and metrics from the registries themselves.
+
+Called by `generate`.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from workron.cli.maintainer_metrics import MaintainerMetrics
+from workron_worker.metrics import Metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.metrics_core import Metric
+
+_PAGE: Final = """\
+# Health and metrics
+
+<!-- Made by `make generate` from docs/metrics.py and the registries of worker and maintainer. -->
+
+`--health HOST:PORT` has a worker or a maintainer answer GET and HEAD over HTTP, without encryption
+or password: give it an address that only those can reach who may know. A thread of its own answers,
+also while the rest of the process is stuck.
+
+| path | 200: | ask it in order to |
+|---|---|---|
+| `/healthz` | the process lives | restart it |
+| `/readyz` | it can work now | count on it, or hold a rollout |
+| `/metrics` | what Prometheus reads | see it over time |
+
+The first two are `ok`, or else 503 and a line of text that says why.
+
+A process does not live when its event loop has not turned for 10 seconds, or when it has failed for
+good and is still there; then it is not ready either. A store that is away does not fail `/healthz`,
+for another process would not find it either, and workers and maintainers ask again by themselves.
+
+A worker is ready once it is registered, while its last answered beat is younger than its lease,
+until it drains. A maintainer is ready when its last round was completed within 10 seconds; one that
+is not elected is ready too, for its round is to ask who is.
+
+Other paths are 404, other methods 405. A connection has five seconds in all; when there are more
+than 32, the oldest gives way.
+
+## Of a worker
+
+{worker}
+
+`outcome` is Succeeded, Failed or Retry (it failed and is tried again); `reason` is one of
+those in [States](states.md), and empty after a success. Both are the worker's own judgement: a
+command that was ended because its job was cancelled counts as Failed by Signal, whatever the store
+makes of the job.
+
+## Of a maintainer
+
+{maintainer}
+
+`verb` is the verb of the store that moved the jobs. `missed_edges` is the one to be woken for: it
+stays 0 unless Workron itself is wrong.
+
+## How to read them
+
+Counters and histograms also have a `_created` series, the time at which they began. No label ever
+holds the name of a job, so the number of series does not grow with what runs.
+"""
+
+
+class _Standstill:
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+def page() -> str:
+    """Render it, a table for each registry."""
+    return _PAGE.format(
+        worker=_table(Metrics(1, _Standstill()).registry),
+        maintainer=_table(MaintainerMetrics(_Standstill()).registry),
+    )
+
+
+def _table(registry: CollectorRegistry) -> str:
+    return "\n".join(["| name | type | labels | |", "|---|---|---|---|", *_rows(registry)])
+
+
+def _rows(registry: CollectorRegistry) -> Iterator[str]:
+    for family in sorted(registry.collect(), key=lambda one: one.name):
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        labels = ", ".join(f"`{label}`" for label in _labels(family))
+        yield f"| `{name}` | {family.type} | {labels} | {family.documentation} |"
+
+
+def _labels(family: Metric) -> list[str]:
+    # A bucket's bound belongs to the type, not to what is measured.
+    return sorted({label for sample in family.samples for label in sample.labels} - {"le"})

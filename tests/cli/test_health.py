@@ -1,0 +1,279 @@
+"""What `--health` tells of a worker and a maintainer, and what it refuses to listen on."""
+
+import asyncio
+import contextlib
+import random
+import re
+import socket
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.cli.asking import ask, samples
+from tests.scheduling.conftest import HandClock
+from workron.cli import health
+from workron.cli.health import Address
+from workron.cli.maintainer_metrics import MaintainerMetrics
+from workron.cli.turning import Turning
+from workron.core import errors
+from workron.scheduling.maintain import Maintainer
+from workron.scheduling.meter import Duty
+from workron.store import connect
+from workron_worker.metrics import Metrics
+
+HERE = Address("127.0.0.1", 0)
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+def _told(subject: Any) -> Callable[[str], tuple[int, str]]:
+    """Give a way to ask without a server, while the loop turns."""
+    pages = health.pages(subject, Turning(HandClock()))
+
+    def get(path: str) -> tuple[int, str]:
+        page = pages[path.encode()]()
+        return page.status, page.body.decode()
+
+    return get
+
+
+@contextlib.asynccontextmanager
+async def _asked(subject: Any, clock: HandClock) -> Any:
+    """Give a way to ask that leaves the loop free."""
+    with health.told(HERE, subject, clock) as port:
+        yield lambda path: asyncio.to_thread(ask, port, path)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("127.0.0.1:9464", Address("127.0.0.1", 9464)),
+        ("localhost:0", Address("localhost", 0)),
+        ("[::1]:65535", Address("::1", 65535)),
+    ],
+)
+def test_address_is_a_host_and_a_port(text: str, meant: Address) -> None:
+    assert health.address(text) == meant
+    assert str(meant) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "'' names no host and port; it is HOST:PORT, such as 127.0.0.1:9464"),
+        ("9464", "'9464' names no host and port"),
+        (":9464", "':9464' names no host and port; .* or 0.0.0.0:9464 for every interface"),
+        ("[]:1", "names no host and port"),
+        ("localhost:", "'' is no port from 0 to 65535"),
+        ("localhost:http", "'http' is no port from 0 to 65535"),
+        ("localhost:-1", "'-1' is no port"),
+        ("localhost:65536", "'65536' is no port"),
+        ("localhost:\u0661", "is no port"),
+        ("::1:80", r"'::1:80': write \[::1\]:80 for an IPv6 address"),
+    ],
+)
+def test_what_is_no_address_is_refused_with_what_would_be_one(text: str, words: str) -> None:
+    with pytest.raises(errors.InputError, match=f"^--health: .*{words}"):
+        health.address(text)
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        yield other.getsockname()[1]
+
+
+async def test_port_in_use_is_named(taken: int, clock: HandClock) -> None:
+    words = f"--health: 127.0.0.1:{taken}: another program listens there already"
+    with pytest.raises(errors.InputError, match=re.escape(words)):
+        async with health.of_worker(Address("127.0.0.1", taken), 1, clock):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [("192.0.2.1", "no address of this machine"), ("a..b", "no such host is known here")],
+)
+async def test_host_that_is_not_here_is_named(host: str, words: str, clock: HandClock) -> None:
+    with pytest.raises(errors.InputError, match=words):
+        async with health.of_maintainer(Address(host, 0), clock):
+            pass
+
+
+async def test_nobody_listens_when_nobody_asked_for_it(clock: HandClock) -> None:
+    threads = threading.active_count()
+    async with health.of_worker(None, 1, clock), health.of_maintainer(None, clock):
+        assert threading.active_count() == threads
+
+
+def test_worker_is_ready_from_its_registration_until_its_lease_is_over(clock: HandClock) -> None:
+    metrics = Metrics(4, clock)
+    get = _told(metrics)
+    assert "is not registered yet" in get("/readyz")[1]
+    metrics.registered(10, clock.monotonic())
+    assert get("/readyz") == (200, "ok\n")
+    clock.turn(9)
+    metrics.beaten(clock.monotonic() - 1)
+    clock.turn(8.9)
+    assert get("/readyz") == (200, "ok\n")
+    clock.turn(0.1)
+    words = "the last answered beat is 10.0 s old, and the lease is 10 s\n"
+    assert get("/readyz") == (503, words)
+
+
+def test_answer_to_an_older_beat_makes_nobody_less_ready(clock: HandClock) -> None:
+    metrics = Metrics(4, clock)
+    metrics.registered(10, 0)
+    clock.turn(9)
+    metrics.beaten(8)
+    metrics.beaten(2)
+    clock.turn(5)
+    assert _told(metrics)("/readyz")[0] == 200
+
+
+def test_worker_that_lost_its_session_is_ready_with_the_next_one(clock: HandClock) -> None:
+    metrics = Metrics(4, clock)
+    get = _told(metrics)
+    metrics.registered(10, clock.monotonic())
+    metrics.lost()
+    assert get("/readyz") == (
+        503,
+        "the store took this worker's session back; it asks for a new one\n",
+    )
+    metrics.registered(10, clock.monotonic())
+    assert get("/readyz")[0] == 200
+
+
+def test_draining_worker_lives_and_is_not_ready(clock: HandClock) -> None:
+    metrics = Metrics(4, clock)
+    metrics.registered(10, clock.monotonic())
+    metrics.draining()
+    get = _told(metrics)
+    assert get("/readyz") == (503, "this worker is draining: it claims nothing any more\n")
+    assert get("/healthz") == (200, "ok\n")
+
+
+def test_outage_of_the_store_does_not_end_the_life_of_a_worker(clock: HandClock) -> None:
+    metrics = Metrics(4, clock)
+    metrics.registered(10, clock.monotonic())
+    clock.turn(3600)
+    assert _told(metrics)("/readyz")[0] == 503
+    assert _told(metrics)("/healthz")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(errors.SchemaError("too new"), "too new"), (TimeoutError(), "TimeoutError")],
+)
+def test_worker_that_has_failed_and_is_still_there_is_dead(
+    clock: HandClock, error: Exception, words: str
+) -> None:
+    metrics = Metrics(4, clock)
+    metrics.registered(10, clock.monotonic())
+    metrics.gave_up(error)
+    for path in ("/healthz", "/readyz"):
+        assert _told(metrics)(path) == (503, f"this worker has failed: {words}\n")
+
+
+def test_stuck_event_loop_is_told_of_while_it_is_stuck(clock: HandClock) -> None:
+    metrics = Metrics(4, clock)
+    metrics.registered(1e6, clock.monotonic())
+    at: list[int] = []
+    begun, release = threading.Event(), threading.Event()
+
+    async def live() -> None:
+        with health.told(HERE, metrics, clock) as port:
+            at.append(port)
+            begun.set()
+            # This holds up the whole loop.
+            release.wait()
+
+    stuck = threading.Thread(target=asyncio.run, args=(live(),))
+    stuck.start()
+    try:
+        begun.wait()
+        assert ask(at[0], "/healthz").status == 200
+        clock.turn(10.5)
+        for path in ("/healthz", "/readyz"):
+            answer = ask(at[0], path)
+            assert answer.status == 503
+            assert answer.body == "the event loop has not turned for 10.5 s\n"
+        assert "workron_worker_slots 4.0" in ask(at[0], "/metrics").body
+    finally:
+        release.set()
+        stuck.join()
+
+
+async def test_loop_that_turns_is_alive_however_long_it_lives(
+    clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workron.cli.turning._EVERY_SECONDS", 0.0)
+    async with _asked(Metrics(1, clock), clock) as get:
+        clock.turn(3600)
+        # The way there and back is many turns of the loop.
+        await get("/metrics")
+        assert (await get("/healthz")).status == 200
+
+
+async def test_metrics_are_what_prometheus_reads(clock: HandClock) -> None:
+    async with _asked(Metrics(4, clock), clock) as get:
+        answer = await get("/metrics")
+    assert answer.headers["Content-Type"].startswith("text/plain; version=")
+    seen = samples(answer.body)
+    assert seen["workron_worker_slots"] == 4
+    assert {name for name in seen if not name.startswith("workron_worker_")} == set()
+
+
+def test_maintainer_is_ready_while_its_rounds_are_completed(clock: HandClock) -> None:
+    metrics = MaintainerMetrics(clock)
+    get = _told(metrics)
+    assert "no round is completed yet" in get("/readyz")[1]
+    metrics.round_over(is_elected=False)
+    assert get("/readyz") == (200, "ok\n")
+    clock.turn(12.5)
+    words = "the last completed round is 12.5 s ago: the store does not answer\n"
+    assert get("/readyz") == (503, words)
+    assert get("/healthz")[0] == 200
+    metrics.gave_up(errors.SchemaError("too new"))
+    assert get("/healthz") == (503, "this maintainer has failed: too new\n")
+
+
+def test_maintainer_tells_of_its_office_and_its_work(clock: HandClock) -> None:
+    metrics = MaintainerMetrics(clock)
+    metrics.round_over(is_elected=True)
+    metrics.moved(Duty.SETTLE, 3)
+    metrics.reaped()
+    metrics.missed(2)
+    clock.turn(2)
+    seen = samples(_told(metrics)("/metrics")[1])
+    assert seen["workron_maintainer_elected"] == 1
+    assert seen["workron_maintainer_round_age_seconds"] == 2
+    assert seen["workron_maintainer_moved_total settle"] == 3
+    assert seen["workron_maintainer_moved_total expire"] == 0
+    assert seen["workron_maintainer_reaped_workers_total"] == 1
+    assert seen["workron_maintainer_missed_edges_total"] == 2
+
+
+def test_office_counts_as_given_up_when_its_lease_is_over(clock: HandClock) -> None:
+    metrics = MaintainerMetrics(clock)
+    metrics.round_over(is_elected=True)
+    clock.turn(10)
+    assert samples(_told(metrics)("/metrics")[1])["workron_maintainer_elected"] == 0
+
+
+async def test_maintainer_at_work_is_seen_over_http(clock: HandClock) -> None:
+    store = await connect.connect("memory:", clock=clock, rng=random.Random())
+    metrics = MaintainerMetrics(clock)
+    try:
+        await Maintainer(store, clock, uuid.uuid4(), metrics).step()
+        async with _asked(metrics, clock) as get:
+            assert (await get("/readyz")).status == 200
+            assert samples((await get("/metrics")).body)["workron_maintainer_elected"] == 1
+    finally:
+        await store.close()

@@ -1,0 +1,186 @@
+"""What an agent at work tells its meter, read as Prometheus would read it."""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families as families
+
+from tests.worker.shop import Shop
+from tests.worker.test_faults import Door
+from workron.core import errors
+from workron.core.ids import ClaimId, Fence, JobId
+from workron.core.states import Reason
+from workron.store.protocol import Answer, End, Outcome
+from workron_worker.executor import Ended, Executor, Task
+from workron_worker.metrics import Metrics
+from workron_worker.runner_executor import RunnerExecutor
+from workron_worker.surroundings import Rhythm
+
+_TWICE = 'if [ "$WORKRON_ATTEMPT" = 1 ]; then echo on; exec sleep 1000; fi'
+
+
+@pytest.fixture
+def metrics(shop: Shop) -> Metrics:
+    shop.meter = made = Metrics(shop.slots.count, shop.clock)
+    return made
+
+
+def _read(metrics: Metrics) -> Mapping[str, float]:
+    """Give each series by its short name and the values of its labels."""
+    text = generate_latest(metrics.registry).decode()
+    return {
+        " ".join([sample.name, *sample.labels.values()]).removeprefix(
+            "workron_worker_"
+        ): sample.value
+        for family in families(text)
+        for sample in family.samples
+    }
+
+
+def _end(outcome: Outcome, reason: Reason | None = None) -> End:
+    return End(JobId(1), ClaimId(uuid.uuid4()), Fence(1), outcome, reason)
+
+
+async def test_claims_and_ends_are_counted_and_nothing_runs_afterwards(
+    shop: Shop, metrics: Metrics
+) -> None:
+    good = await shop.workflow({"name": "many", "count": 5, "command": "true"})
+    bad = await shop.job(command="exit 3", maxAttempts=2, backoff={"initial": "1ms"})
+    async with shop.working(await shop.agent()):
+        await shop.ended(good)
+        await shop.ended(bad)
+    read = _read(metrics)
+    assert read["claims_total"] == 7
+    assert {name: value for name, value in read.items() if name.startswith("ends_total")} == {
+        "ends_total Succeeded ": 5,
+        "ends_total Retry ExitCode": 1,
+        "ends_total Failed ExitCode": 1,
+    }
+    assert (read["running"], read["slots"]) == (0, 4)
+    assert read["claim_latency_seconds_count"] >= 2
+    assert read["claim_latency_seconds_sum"] > 0
+
+
+async def test_running_command_occupies_a_slot(shop: Shop, metrics: Metrics) -> None:
+    await shop.job(command="echo on; exec sleep 1000")
+    agent = await shop.agent()
+    async with shop.working(agent):
+        await shop.ear.wait()
+        assert _read(metrics)["running"] == 1
+        agent.kill()
+    assert _read(metrics)["running"] == 0
+    assert _read(metrics)["releases_total"] == 1
+
+
+async def test_time_of_a_start_is_what_the_runner_measured(shop: Shop, metrics: Metrics) -> None:
+    shop.executor.close()
+    shop.executor = RunnerExecutor(grace=timedelta(minutes=1), boot=shop.boot)
+    root = await shop.workflow({"name": "many", "count": 3, "command": "true"})
+    async with shop.working(await shop.agent()):
+        await shop.ended(root)
+    read = _read(metrics)
+    assert read["spawn_latency_seconds_count"] == 3
+    assert 0 < read["spawn_latency_seconds_sum"] < 60
+
+
+async def test_commands_that_are_cut_off_are_counted_once_and_released(
+    shop: Shop, metrics: Metrics
+) -> None:
+    door = Door(shop.store)
+    job = await shop.job(command=_TWICE)
+    async with shop.working(await shop.agent(door=door)):
+        await shop.ear.wait()
+        door.is_shut = True
+        shop.clock.turned += 6
+        assert metrics.why_not_ready() is None
+        shop.clock.turned += 6
+        assert "last answered beat" in (metrics.why_not_ready() or "")
+        assert _read(metrics)["beat_age_seconds"] >= 12
+        while not _read(metrics)["cut_off_total"]:
+            await asyncio.sleep(0)
+        door.is_shut = False
+        await shop.ended(job)
+        assert metrics.why_not_ready() is None
+        assert _read(metrics)["beat_age_seconds"] < 6
+    read = _read(metrics)
+    assert (read["cut_off_total"], read["releases_total"], read["sessions_lost_total"]) == (1, 1, 0)
+
+
+class _Overdue:
+    """An executor that ends its first command by itself, as it heard of no beat."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._is_first = True
+
+    async def run(self, task: Task, on_output: Callable[[bytes], None]) -> Ended:
+        if self._is_first:
+            self._is_first = False
+            return Ended(is_killed=True, is_overdue=True)
+        return await self._executor.run(task, on_output)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._executor, name)
+
+
+async def test_command_that_the_executor_cut_off_is_counted_as_well(
+    shop: Shop, metrics: Metrics
+) -> None:
+    shop.executor = _Overdue(shop.executor)
+    job = await shop.job(command="true")
+    async with shop.working(await shop.agent()):
+        await shop.ended(job)
+    read = _read(metrics)
+    assert (read["cut_off_total"], read["releases_total"]) == (1, 1)
+
+
+async def test_lost_session_is_counted_once(shop: Shop, metrics: Metrics) -> None:
+    job = await shop.job(command=_TWICE)
+    async with shop.working(await shop.agent()):
+        await shop.ear.wait()
+        [worker] = await shop.store.look()
+        await shop.store.reap(worker.worker, sign=None)
+        await shop.ended(job)
+        assert metrics.why_not_ready() is None
+    assert _read(metrics)["sessions_lost_total"] == 1
+
+
+async def test_draining_agent_is_not_ready(shop: Shop, metrics: Metrics) -> None:
+    agent = await shop.agent()
+    async with shop.working(agent) as work:
+        agent.drain()
+        await work
+    assert "draining" in (metrics.why_not_ready() or "")
+    assert metrics.why_hopeless is None
+
+
+async def test_agent_that_gives_up_is_hopeless(shop: Shop, metrics: Metrics) -> None:
+    door = Door(shop.store)
+    door.is_shut = True
+    with pytest.raises(errors.StoreUnreachableError):
+        await (await shop.agent(door=door, rhythm=Rhythm(patience=timedelta(0)))).run()
+    assert metrics.why_hopeless == "this worker has failed: the store is away"
+
+
+async def test_end_that_is_stale_is_no_end(shop: Shop) -> None:
+    metrics = Metrics(1, shop.clock)
+    ends = [_end(Outcome.SUCCEEDED), _end(Outcome.FAILED, Reason.TIMEOUT), _end(Outcome.SUCCEEDED)]
+    metrics.reported(ends, [Answer.STALE, Answer.ACCEPTED, Answer.ALREADY])
+    read = _read(metrics)
+    assert read["stale_completions_total"] == 1
+    assert (read["ends_total Failed Timeout"], read["ends_total Succeeded "]) == (1, 1)
+
+
+async def test_two_registries_know_nothing_of_each_other(shop: Shop) -> None:
+    one, other = Metrics(1, shop.clock), Metrics(2, shop.clock)
+    one.began()
+    assert (_read(one)["running"], _read(other)["running"]) == (1, 0)
+
+
+def test_time_of_a_start_is_no_part_of_how_a_command_ended() -> None:
+    assert Ended(start_seconds=1.0) == Ended()
