@@ -6,6 +6,7 @@ moment whom the command is can be killed by it, and the whole runner with it (do
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ def start(
     program: str, argv: Sequence[str], environment: Mapping[str, str], uid: int, output: int
 ) -> int:
     """Start a command in this folder, in no group but its own; OSError, ValueError: not started."""
+    # A program that inherits a blocked signal would not hear it.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     child = subprocess.Popen(  # noqa: S603 - what to start is all that this is asked for
         argv,
         executable=program,
