@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import uuid
 from collections.abc import Callable, Iterator
@@ -126,6 +127,21 @@ def test_command_does_not_become_root_by_a_program_that_others_do(
     assert ground.UIDS.first < int(own.kept[claim]) <= ground.UIDS.last
 
 
+def test_command_hears_signals_that_its_runner_was_started_without(
+    passable: pathlib.Path,
+) -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+    try:
+        mate = Mate(passable, *_OPTIONS)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    mate.greet()
+    claim = mate.run(["grep", "-E", "SigBlk|SigIgn", "/proc/self/status"])
+    assert mate.ended(claim).exit_code == 0
+    assert {int(line.split()[1], 16) for line in mate.kept[claim].splitlines()} == {0}
+    mate.close()
+
+
 def test_inputs_and_result_are_the_commands_own(own: Mate) -> None:
     claim = own.run('cat $WORKRON_INPUTS > new; mv new "$WORKRON_RESULT"; echo >> $WORKRON_INPUTS',
                     inputs='{"a": 1}')  # fmt: skip
@@ -233,6 +249,42 @@ def test_uid_that_somebody_runs_as_is_passed_over() -> None:
     few.draw()
     with pytest.raises(ScratchError, match="no uid of"):
         few.draw()
+
+
+@pytest.mark.parametrize("told", [(0, 0), (0, 5), (5, 0), (_FIRST, _FIRST + 1)])
+def test_signal_to_all_is_not_sent_by_anybody_who_may_do_more(
+    monkeypatch: pytest.MonkeyPatch, told: tuple[int, int]
+) -> None:
+    sent: list[int] = []
+    monkeypatch.setattr(uids, "is_used", lambda _: True)
+    monkeypatch.setattr(os, "kill", lambda pid, _: sent.append(pid))
+    # It says that it is somebody else, and is root all the same.
+    monkeypatch.setattr(uids, "_become", lambda *_: None)
+    monkeypatch.setattr(uids, "_ids", lambda: told)
+    with pytest.raises(PermissionError, match="cannot be ended alone"):
+        Uids(ground.UIDS).end(_FIRST + 1)
+    assert sent == []
+
+
+def test_signal_to_all_is_not_sent_as_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[int] = []
+    become = uids._become
+    other = (_FIRST + 3, _FIRST + 4, 0)
+    monkeypatch.setattr(uids, "is_used", lambda _: True)
+    monkeypatch.setattr(os, "kill", lambda pid, _: sent.append(pid))
+    monkeypatch.setattr(uids, "_become", lambda *ids: become(*(other if any(ids) else ids)))
+    with pytest.raises(PermissionError, match="cannot be ended alone"):
+        Uids(ground.UIDS).end(_FIRST + 1)
+    assert sent == []
+    assert os.getresuid() == (0, 0, 0)
+
+
+def test_thread_that_ended_a_uid_is_root_again() -> None:
+    with subprocess.Popen(["/bin/sleep", "1000"], user=_FIRST + 1) as sleeper:
+        assert Uids(ground.UIDS).end(_FIRST + 1)
+        assert sleeper.wait() == -9
+    assert os.getresuid() == (0, 0, 0)
+    assert not Uids(ground.UIDS).end(_FIRST + 1)
 
 
 def test_runner_in_a_folder_that_others_cannot_pass_says_which(passable: pathlib.Path) -> None:

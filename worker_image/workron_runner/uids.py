@@ -2,7 +2,7 @@
 
 Called by `runner` and `crowd`, where the runner was started with `--uids`. Whatever a process does
 to its session, environment, parents or limits, its uid stays: nothing that it starts gets rights
-that it lacks. docs/decisions/0011 says why some of this is asked of Linux past the C library.
+that it lacks. docs/decisions/0013 says why some of this is asked of Linux past the C library.
 """
 
 from __future__ import annotations
