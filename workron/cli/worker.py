@@ -20,6 +20,7 @@ from workron.cli.interrupt import heard
 from workron.cli.opening import carry_out, opened, opened_as_worker
 from workron.core import errors, ids
 from workron.core.model import scalar
+from workron_worker import roster
 from workron_worker.meter import Meter
 from workron_worker.surroundings import Rhythm
 
@@ -93,11 +94,16 @@ async def _serve(settings: _Settings) -> None:
 
 
 async def _work(settings: _Settings, meter: Meter) -> None:
+    await asyncio.to_thread(roster.sweep)
     token = os.environ.get(TOKEN) or await _take_token(settings)
     async with opened_as_worker(settings.store) as store:
         boot = ids.mint_uuid(system.RNG)
-        crew = Crew(store, boot, settings.slots, rhythm=settings.rhythm, meter=meter)
-        with contextlib.closing(crew):
+        with (
+            roster.entered(boot),
+            contextlib.closing(
+                Crew(store, boot, settings.slots, rhythm=settings.rhythm, meter=meter)
+            ) as crew,
+        ):
             crew.hire([token])
             drain = Drain(crew, settings.grace, asyncio.get_running_loop())
             with heard(drain.hear):
@@ -105,7 +111,7 @@ async def _work(settings: _Settings, meter: Meter) -> None:
 
 
 async def _take_token(settings: _Settings) -> str:
-    """Make the pool, and end first what a worker that was killed on this machine left."""
+    """Make the pool; what dead workers of this machine held needs no lease to pass, then."""
     pool = settings.namespace, settings.pool
     try:
         async with opened(settings.store) as store:
