@@ -13,13 +13,13 @@ import pytest
 from tests.worker.ear import Ear
 from workron.core.states import Reason
 from workron_runner import scratch
-from workron_worker.executor import Ended, Executor, StartError, Task
+from workron_worker.executor import Done, Ended, Executor, StartError, Task
 
 Make = Callable[..., Task]
 
 
-def _ignore(_: bytes) -> None:
-    pass
+def _ignore(_: bytes, done: Done) -> None:
+    done()
 
 
 def _was_below_and_is_gone(folder: pathlib.Path, root: pathlib.Path) -> None:
@@ -125,7 +125,12 @@ async def test_start_that_this_machine_refuses_is_no_fault_of_the_job(
 
 async def test_output_is_bounded_and_still_handed_on_whole(executor: Executor, make: Make) -> None:
     seen = bytearray()
-    ended = await executor.run(make("yes | head -c 3000000; printf end"), seen.extend)
+
+    def hear(chunk: bytes, done: Done) -> None:
+        seen.extend(chunk)
+        done()
+
+    ended = await executor.run(make("yes | head -c 3000000; printf end"), hear)
     assert len(seen) == 3_000_003
     assert len(ended.output) == 1000
     assert ended.output.endswith(b"y\nend")

@@ -7,14 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from workron_worker.executor import StartError, Task
+from workron_worker.executor import Done, StartError, Task
 from workron_worker.local_executor import LocalExecutor
 
 Make = Callable[..., Task]
 
 
-def _ignore(_: bytes) -> None:
-    pass
+def _ignore(_: bytes, done: Done) -> None:
+    done()
 
 
 @pytest.fixture

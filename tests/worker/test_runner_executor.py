@@ -15,14 +15,14 @@ from tests.worker.ear import Ear
 from workron_runner import limits, messages
 from workron_runner.frame import Frame
 from workron_worker import runner_process
-from workron_worker.executor import StartError, Task
+from workron_worker.executor import Done, StartError, Task
 from workron_worker.runner_executor import RunnerExecutor, RunnerLostError
 
 Make = Callable[..., Task]
 
 
-def _ignore(_: bytes) -> None:
-    pass
+def _ignore(_: bytes, done: Done) -> None:
+    done()
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ async def test_deadline_holds_for_a_new_runner_too(runner: RunnerExecutor, make:
 async def test_error_of_who_hears_the_output_is_that_of_the_run(
     runner: RunnerExecutor, make: Make
 ) -> None:
-    def refuse(_: bytes) -> None:
+    def refuse(_: bytes, __: Done) -> None:
         raise ValueError("I do not want this")
 
     with pytest.raises(ValueError, match="I do not want this"):
@@ -101,9 +101,10 @@ async def test_slow_ear_slows_its_command_and_neither_agent_nor_runner_grows(
 ) -> None:
     heard = 0
 
-    def hear(chunk: bytes) -> None:
+    def hear(chunk: bytes, done: Done) -> None:
         nonlocal heard
         heard += len(chunk)
+        done()
 
     await runner.run(make("true"), _ignore)
     before = [_peak(os.getpid()), _peak(_pid(runner))]

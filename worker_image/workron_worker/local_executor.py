@@ -19,14 +19,15 @@ from workron_runner import refusal, scratch
 from workron_runner.kept import Kept
 from workron_worker import judge, orphans, process, result
 from workron_worker.executor import StartError
+from workron_worker.window import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from datetime import timedelta
     from uuid import UUID
 
     from workron.core.ids import ClaimId
-    from workron_worker.executor import Ended, Task
+    from workron_worker.executor import Ended, OnOutput, Task
 
 
 @dataclass(slots=True)
@@ -47,7 +48,7 @@ class LocalExecutor:
         self._scratch = _scratch(boot)
         self._attempts: dict[ClaimId, _Attempt] = {}
 
-    async def run(self, task: Task, on_output: Callable[[bytes], None]) -> Ended:
+    async def run(self, task: Task, on_output: OnOutput | None) -> Ended:
         """Run one attempt to its end; see the port."""
         loop = asyncio.get_running_loop()
         attempt = _Attempt(process.Process())
@@ -89,16 +90,15 @@ class LocalExecutor:
         seconds = self._grace.total_seconds()
         attempt.timers.append(loop.call_later(seconds, attempt.process.signal, signal.SIGKILL))
 
-    def _run(self, attempt: _Attempt, task: Task, on_output: Callable[[bytes], None]) -> Ended:
+    def _run(self, attempt: _Attempt, task: Task, on_output: OnOutput | None) -> Ended:
         kept = Kept(task.output_bytes)
-
-        def take(chunk: bytes) -> None:
-            kept.add(chunk)
-            on_output(chunk)
-
         with self._place(task) as place:
+            launch = self._launch(task, place)
             try:
-                code = attempt.process.run(self._launch(task, place), take)
+                if on_output is None:
+                    code = attempt.process.run(launch, kept.add)
+                else:
+                    code = _run_heard(attempt.process, launch, kept, on_output)
             except (OSError, ValueError) as error:
                 return judge.refused(task, refusal.of(error))
             if attempt.is_killed:
@@ -126,6 +126,18 @@ class LocalExecutor:
             directory=place.within(task.workdir),
             environment=self._scratch.environment(task.environment, place),
         )
+
+
+def _run_heard(
+    running: process.Process, launch: process.Launch, kept: Kept, on_output: OnOutput
+) -> int:
+    with Window() as window:
+
+        def take(chunk: bytes) -> None:
+            kept.add(chunk)
+            on_output(chunk, window.take(len(chunk)))
+
+        return running.run(launch, take, window)
 
 
 def _scratch(boot: UUID) -> scratch.Scratch:

@@ -20,8 +20,12 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from workron_worker.window import Window
+
 _CHUNK_BYTES: Final = 64 * 1024
 _DRAIN_SECONDS: Final = 0.5
+_REST_CHUNKS: Final = 16
+"""A pipe of Linux holds at most 1 MiB, unless an administrator has raised that."""
 _LOOK_MILLISECONDS: Final = 20
 _DEATH_SECONDS: Final = 0.25
 _DEATH_LOOK_SECONDS: Final = 0.001
@@ -44,14 +48,20 @@ class Process:
         self._child: subprocess.Popen[bytes] | None = None
         self._is_over = False
 
-    def run(self, launch: Launch, on_output: Callable[[bytes], None]) -> int:
-        """Run to the end; the exit code, or less than 0: the signal. OSError: not started."""
+    def run(
+        self, launch: Launch, on_output: Callable[[bytes], None], window: Window | None = None
+    ) -> int:
+        """Run to the end; the exit code, or less than 0: the signal. OSError: not started.
+
+        While the window is shut the command waits in its pipe; its end is seen all the same, and
+        what the pipe then holds is read.
+        """
         child = self._start(launch)
         if child is None or child.stdout is None:
             return -signal.SIGTERM
         with child.stdout as pipe:
             try:
-                _read_until_exit(child, pipe.fileno(), on_output)
+                _read_until_exit(child, pipe.fileno(), on_output, window)
                 # What it left in its group would go on writing.
                 self.signal(signal.SIGKILL)
                 _read_rest(pipe.fileno(), on_output)
@@ -105,19 +115,34 @@ def _await_death(group: int) -> None:
 
 
 def _read_until_exit(
-    child: subprocess.Popen[bytes], pipe: int, on_output: Callable[[bytes], None]
+    child: subprocess.Popen[bytes],
+    pipe: int,
+    on_output: Callable[[bytes], None],
+    window: Window | None,
 ) -> None:
-    poller = select.poll()
-    poller.register(pipe, select.POLLIN)
+    is_open = True
     with _exit_descriptor(child) as ended:
-        if ended is not None:
-            poller.register(ended, select.POLLIN)
         while True:
-            ready = [descriptor for descriptor, _ in poller.poll(_patience(ended))]
+            source = _source(pipe, window) if is_open else None
+            ready = _wait(_patience(ended), source, ended)
             if ended in ready or (ended is None and child.poll() is not None):
                 return
-            if pipe in ready and not _read_once(pipe, on_output):
-                poller.unregister(pipe)
+            if pipe in ready:
+                is_open = _read_once(pipe, on_output)
+            elif source in ready and window is not None:
+                window.hush()
+
+
+def _source(pipe: int, window: Window | None) -> int:
+    return pipe if window is None or not window.is_shut else window.fileno()
+
+
+def _wait(milliseconds: int | None, *descriptors: int | None) -> Sequence[int]:
+    poller = select.poll()
+    for descriptor in descriptors:
+        if descriptor is not None:
+            poller.register(descriptor, select.POLLIN)
+    return [descriptor for descriptor, _ in poller.poll(milliseconds)]
 
 
 def _patience(ended: int | None) -> int | None:
@@ -143,8 +168,9 @@ def _read_rest(pipe: int, on_output: Callable[[bytes], None]) -> None:
     poller = select.poll()
     poller.register(pipe, select.POLLIN)
     until = time.monotonic() + _DRAIN_SECONDS
-    while (left := until - time.monotonic()) > 0:
-        if not poller.poll(left * 1000) or not _read_once(pipe, on_output):
+    for _ in range(_REST_CHUNKS):
+        left = until - time.monotonic()
+        if left <= 0 or not poller.poll(left * 1000) or not _read_once(pipe, on_output):
             return
 
 

@@ -12,7 +12,7 @@ import functools
 import json
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from workron_runner import messages
 from workron_runner.frame import ProtocolError
@@ -20,20 +20,16 @@ from workron_runner.messages import Ended as Told
 from workron_runner.messages import Kind, Refused
 from workron_runner.refusal import Refusal
 from workron_worker import judge, orphans, result
-from workron_worker.executor import StartError
+from workron_worker.executor import WINDOW_BYTES, StartError
 from workron_worker.runner_process import RunnerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import timedelta
     from uuid import UUID
 
     from workron.core.ids import ClaimId
     from workron_runner.frame import Frame
-    from workron_worker.executor import Ended, Task
-
-_WINDOW_BYTES: Final = 256 * 1024
-"""So much output of one command may be on its way here; then it waits in its own pipe."""
+    from workron_worker.executor import Ended, OnOutput, Task
 
 
 class RunnerLostError(StartError):
@@ -43,7 +39,7 @@ class RunnerLostError(StartError):
 @dataclass(slots=True)
 class _Attempt:
     task: Task
-    on_output: Callable[[bytes], None]
+    on_output: OnOutput | None
     future: asyncio.Future[Ended]
     is_killed: bool = False
     output: bytes = b""
@@ -76,7 +72,7 @@ class RunnerExecutor:
         self._starting = asyncio.Lock()
         self._process: RunnerProcess | None = self._start()
 
-    async def run(self, task: Task, on_output: Callable[[bytes], None]) -> Ended:
+    async def run(self, task: Task, on_output: OnOutput | None) -> Ended:
         """Run one attempt to its end; see the port."""
         future: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
         attempt = self._attempts[task.claim.hex] = _Attempt(task, on_output, future)
@@ -84,7 +80,8 @@ class RunnerExecutor:
             process = await self._ready()
             if attempt.is_killed:
                 return judge.killed(b"")
-            process.send(messages.encode(self._order(task)))
+            window = 0 if on_output is None else WINDOW_BYTES
+            process.send(messages.encode(self._order(task, window)))
             return await self._end_of(attempt, process)
         finally:
             del self._attempts[task.claim.hex]
@@ -136,7 +133,7 @@ class RunnerExecutor:
         if self._process is not None:
             self._process.send(frames)
 
-    def _order(self, task: Task) -> messages.Run:
+    def _order(self, task: Task, window: int) -> messages.Run:
         is_shell = isinstance(task.command, str)
         return messages.Run(
             claim=task.claim.hex,
@@ -144,7 +141,7 @@ class RunnerExecutor:
             environment=dict(task.environment),
             inputs=json.dumps(task.inputs, ensure_ascii=False),
             output_bytes=task.output_bytes,
-            window=_WINDOW_BYTES,
+            window=window,
             workdir=task.workdir,
             timeout=None if task.timeout is None else task.timeout.total_seconds(),
             grace=self._grace.total_seconds(),
@@ -169,12 +166,16 @@ class RunnerExecutor:
             attempt.output = data
         elif kind == Kind.RESULT:
             attempt.result = data
-        else:
+        elif attempt.on_output is not None:
+            done = functools.partial(self._credit, attempt.task.claim, len(data))
             try:
-                attempt.on_output(data)
+                attempt.on_output(data, done)
             except Exception as error:  # noqa: BLE001 - it belongs to who listens, and goes there
                 attempt.settle(error)
-            self._send(messages.encode(messages.Credit(attempt.task.claim.hex, len(data))))
+                done()
+
+    def _credit(self, claim: ClaimId, count: int) -> None:
+        self._send(messages.encode(messages.Credit(claim.hex, count)))
 
     def _lose(self, why: str) -> None:
         """End what a lost runner left; on its thread, the last thing that this does."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from workron.core.ids import ClaimId
     from workron.store.protocol import Claimed, Store
+    from workron_worker.executor import OnOutput
 
 _GRACE: Final = timedelta(seconds=3)
 """Between TERM and KILL."""
@@ -52,7 +53,7 @@ class Crew:
         store: Store,
         boot: UUID,
         slots: int,
-        listener: Callable[[Claimed], Callable[[bytes], None]] | None = None,
+        listener: Callable[[Claimed], OnOutput | None] | None = None,
     ) -> None:
         self._boot = boot
         self._store = store
@@ -116,7 +117,7 @@ class Crew:
         for agent in self._agents:
             agent.kill()
 
-    def _begin(self, claimed: Claimed) -> Callable[[bytes], None]:
+    def _begin(self, claimed: Claimed) -> OnOutput | None:
         self._names[claimed.claim] = _path(claimed)
         return self._listen(claimed)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workron.core.ids import ClaimId
-    from workron_worker.executor import Ended, Executor, Task
+    from workron_worker.executor import Ended, Executor, OnOutput, Task
 
 
 class GentleExecutor:
@@ -23,7 +23,7 @@ class GentleExecutor:
         self._executor = executor
         self._on_end = on_end
 
-    async def run(self, task: Task, on_output: Callable[[bytes], None]) -> Ended:
+    async def run(self, task: Task, on_output: OnOutput | None) -> Ended:
         """Run one attempt to its end; see the port."""
         running = asyncio.ensure_future(self._executor.run(task, on_output))
         try:
