@@ -16,6 +16,9 @@ _SEQUENCES: Final = re.compile(
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """All but tab and line feed, and what turns the direction of writing."""
 
+READ_BYTES: Final = 64 * 1024
+"""So much of the end of an output is looked at for the few lines that are shown of it."""
+
 
 def text(output: bytes) -> str:
     """Decode what a command wrote, without anything that a terminal would obey."""
