@@ -19,10 +19,10 @@ def _claimed(job: int) -> Claimed:
 
 
 def _hear(folder: OutputDir, job: int, data: bytes) -> None:
-    listener, dealt_with = folder.listener(_claimed(job)), []
+    listener, dealt_with = folder.listener(_claimed(job)), list[int]()
     assert listener is not None
-    listener(data, lambda: dealt_with.append(data))
-    assert dealt_with == [data]
+    listener(data, dealt_with.append)
+    assert dealt_with == [len(data)]
 
 
 def _files(folder: pathlib.Path) -> dict[str, bytes]:

@@ -15,7 +15,7 @@ class Ear:
 
     def __call__(self, chunk: bytes, done: Done) -> None:
         self.heard += chunk
-        done()
+        done(len(chunk))
         self._loop.call_soon_threadsafe(self._event.set)
 
     async def wait(self) -> None:

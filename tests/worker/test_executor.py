@@ -18,8 +18,8 @@ from workron_worker.executor import Done, Ended, Executor, StartError, Task
 Make = Callable[..., Task]
 
 
-def _ignore(_: bytes, done: Done) -> None:
-    done()
+def _ignore(data: bytes, done: Done) -> None:
+    done(len(data))
 
 
 def _was_below_and_is_gone(folder: pathlib.Path, root: pathlib.Path) -> None:
@@ -128,7 +128,7 @@ async def test_output_is_bounded_and_still_handed_on_whole(executor: Executor, m
 
     def hear(chunk: bytes, done: Done) -> None:
         seen.extend(chunk)
-        done()
+        done(len(chunk))
 
     ended = await executor.run(make("yes | head -c 3000000; printf end"), hear)
     assert len(seen) == 3_000_003

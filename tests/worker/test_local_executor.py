@@ -13,8 +13,8 @@ from workron_worker.local_executor import LocalExecutor
 Make = Callable[..., Task]
 
 
-def _ignore(_: bytes, done: Done) -> None:
-    done()
+def _ignore(data: bytes, done: Done) -> None:
+    done(len(data))
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from workron_worker.runner_executor import RunnerExecutor, RunnerLostError
 Make = Callable[..., Task]
 
 
-def _ignore(_: bytes, done: Done) -> None:
-    done()
+def _ignore(data: bytes, done: Done) -> None:
+    done(len(data))
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ async def test_slow_ear_slows_its_command_and_neither_agent_nor_runner_grows(
     def hear(chunk: bytes, done: Done) -> None:
         nonlocal heard
         heard += len(chunk)
-        done()
+        done(len(chunk))
 
     await runner.run(make("true"), _ignore)
     before = [_peak(os.getpid()), _peak(_pid(runner))]

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from workron.core.ids import ClaimId
     from workron.core.states import Reason
 
-Done = Callable[[], None]
+Done = Callable[[int], None]
+"""Says, from any thread, that so many bytes more have been dealt with."""
+
 OnOutput = Callable[[bytes, Done], None]
-"""Is given every byte as it comes, from whichever thread reads it, and calls `Done` from any thread
-when it has dealt with that piece."""
+"""Is given every byte as it comes, from whichever thread reads it."""
 
 WINDOW_BYTES: Final = 256 * 1024
 """So much output of one command may wait to be dealt with; then the command waits in its pipe."""

@@ -135,7 +135,8 @@ def _run_heard(
 
         def take(chunk: bytes) -> None:
             kept.add(chunk)
-            on_output(chunk, window.take(len(chunk)))
+            window.take(len(chunk))
+            on_output(chunk, window.give)
 
         return running.run(launch, take, window)
 

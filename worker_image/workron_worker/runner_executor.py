@@ -167,12 +167,12 @@ class RunnerExecutor:
         elif kind == Kind.RESULT:
             attempt.result = data
         elif attempt.on_output is not None:
-            done = functools.partial(self._credit, attempt.task.claim, len(data))
+            done = functools.partial(self._credit, attempt.task.claim)
             try:
                 attempt.on_output(data, done)
             except Exception as error:  # noqa: BLE001 - it belongs to who listens, and goes there
                 attempt.settle(error)
-                done()
+                done(len(data))
 
     def _credit(self, claim: ClaimId, count: int) -> None:
         self._send(messages.encode(messages.Credit(claim.hex, count)))

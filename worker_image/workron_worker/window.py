@@ -6,15 +6,11 @@ Made by `local_executor` for a command that somebody hears; `process` takes of i
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import threading
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from workron_worker.executor import WINDOW_BYTES
-
-if TYPE_CHECKING:
-    from workron_worker.executor import Done
 
 _BELL_BYTES: Final = 1024
 
@@ -54,13 +50,13 @@ class Window:
         with contextlib.suppress(BlockingIOError):
             os.read(self._bell, _BELL_BYTES)
 
-    def take(self, count: int) -> Done:
-        """Take room for so many bytes; answer what gives it back."""
+    def take(self, count: int) -> None:
+        """Take room for so many bytes."""
         with self._lock:
             self._left -= count
-        return functools.partial(self._give, count)
 
-    def _give(self, count: int) -> None:
+    def give(self, count: int) -> None:
+        """Give room back."""
         with self._lock:
             was_shut, self._left = self.is_shut, self._left + count
             if was_shut and not self.is_shut and not self._is_closed:

@@ -69,7 +69,7 @@ class OutputDir:
 
     def _append(self, path: Path, chunk: bytes, done: Done) -> None:
         self._write(path, chunk, "ab")
-        done()
+        done(len(chunk))
 
     async def complete(self, reader: ReaderDoor, runs: Iterable[Run]) -> None:
         """Write what ended elsewhere."""

@@ -22,8 +22,12 @@ READ_BYTES: Final = 64 * 1024
 
 def text(output: bytes) -> str:
     """Decode what a command wrote, without anything that a terminal would obey."""
-    decoded = output.decode(errors="replace").replace("\r\n", "\n")
-    return _CONTROLS.sub("", _SEQUENCES.sub("", decoded))
+    return plain(output.decode(errors="replace"))
+
+
+def plain(words: str) -> str:
+    """Leave out of a text what a terminal would obey."""
+    return _CONTROLS.sub("", _SEQUENCES.sub("", words.replace("\r\n", "\n")))
 
 
 def tail(output: bytes, limit_bytes: int) -> str:
