@@ -15,7 +15,7 @@ from tests.worker.ear import Ear
 from workron_runner import limits, messages
 from workron_runner.frame import Frame
 from workron_worker import runner_process
-from workron_worker.executor import Done, StartError, Task
+from workron_worker.executor import Done, OnOutput, StartError, Task
 from workron_worker.runner_executor import RunnerExecutor, RunnerLostError
 
 Make = Callable[..., Task]
@@ -94,6 +94,28 @@ async def test_error_of_who_hears_the_output_is_that_of_the_run(
     with pytest.raises(ValueError, match="I do not want this"):
         await runner.run(make("echo; exec sleep 1000"), refuse)
     assert (await runner.run(make("echo on"), _ignore)).output == b"on\n"
+
+
+@pytest.mark.parametrize(("on_output", "is_sent"), [(None, False), (_ignore, True)])
+async def test_output_is_sent_only_if_somebody_hears_it(
+    runner: RunnerExecutor,
+    make: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    on_output: OnOutput | None,
+    is_sent: bool,
+) -> None:
+    kinds = set[int]()
+    assert runner._process is not None
+    hear = runner._process._hear
+
+    def spy(frame: Frame) -> None:
+        kinds.add(frame.kind)
+        hear(frame)
+
+    monkeypatch.setattr(runner._process, "_hear", spy)
+    await runner.run(make("echo out"), on_output)
+    assert (messages.Kind.OUTPUT in kinds) is is_sent
+    assert messages.Kind.KEPT in kinds
 
 
 async def test_slow_ear_slows_its_command_and_neither_agent_nor_runner_grows(
