@@ -187,6 +187,18 @@ async def test_command_that_waits_can_be_killed_and_ends(executor: Executor, mak
     ear.deal()
 
 
+async def test_what_escaped_floods_nobody_after_the_end_of_its_command(
+    executor: Executor, make: Make
+) -> None:
+    ear, task = Slow(), make("setsid yes & exec sleep 1000")
+    run = asyncio.ensure_future(executor.run(task, ear))
+    await ear.is_full.wait()
+    executor.kill(task.claim)
+    assert (await run).is_killed
+    assert ear.heard < WINDOW_BYTES + 2**20 + 2**17
+    ear.deal()
+
+
 async def test_command_that_nobody_hears_is_run_to_its_end(executor: Executor, make: Make) -> None:
     ended = await executor.run(make("head -c 10000000 /dev/zero; printf end"), None)
     assert ended.exit_code == 0
