@@ -49,8 +49,8 @@ _BOUNDS: dict[str, tuple[int, int, set[str]]] = {
     "edges": (500, 200, {"edge_child"}),
     "attempts": (50, 50, {"attempt_pkey"}),
     "blockers": (500, 200, {"edge_child", "unbound_child"}),
-    "output": (50, 50, {"output_pkey"}),
-    "pieces": (50, 50, {"output_pkey"}),
+    "output": (50, 50, set()),
+    "pieces": (50, 50, set()),
     "result": (50, 50, set()),
 }
 
