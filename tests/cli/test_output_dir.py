@@ -18,6 +18,13 @@ def _claimed(job: int) -> Claimed:
     return cast("Claimed", type("Claim", (), {"job": JobId(job)})())
 
 
+def _hear(folder: OutputDir, job: int, data: bytes) -> None:
+    listener, dealt_with = folder.listener(_claimed(job)), list[int]()
+    assert listener is not None
+    listener(data, dealt_with.append)
+    assert dealt_with == [len(data)]
+
+
 def _files(folder: pathlib.Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -27,8 +34,8 @@ def test_jobs_that_would_share_a_file_have_one_each(tmp_path: pathlib.Path) -> N
     alone = rows.root("flow.a", Kind.JOB, job=7)
     folder.expect(alone, [rows.row("flow.a", State.QUEUED, job=7)])
     folder.expect(rows.root("flow"), [rows.row("a", State.QUEUED, job=8)])
-    folder.listener(_claimed(7))(b"seven")
-    folder.listener(_claimed(8))(b"eight")
+    _hear(folder, 7, b"seven")
+    _hear(folder, 8, b"eight")
     assert _files(tmp_path) == {"flow.a.log": b"seven", "flow.a-8.log": b"eight"}
 
 
@@ -36,13 +43,13 @@ def test_name_that_is_too_long_for_a_file_is_cut(tmp_path: pathlib.Path) -> None
     folder = OutputDir(tmp_path)
     root = rows.root("x" * 253)
     folder.expect(root, [rows.row("task", State.QUEUED, job=8)])
-    folder.listener(_claimed(8))(b"eight")
+    _hear(folder, 8, b"eight")
     assert _files(tmp_path) == {"x" * 200 + "-8.log": b"eight"}
     assert folder.trouble is None
 
 
 def test_job_of_another_run_is_not_written(tmp_path: pathlib.Path) -> None:
-    OutputDir(tmp_path).listener(_claimed(99))(b"theirs")
+    assert OutputDir(tmp_path).listener(_claimed(99)) is None
     assert _files(tmp_path) == {}
 
 
@@ -50,7 +57,7 @@ def test_trouble_is_remembered_and_harms_nobody(tmp_path: pathlib.Path) -> None:
     folder = OutputDir(tmp_path / "gone")
     folder.expect(rows.root("flow"), [rows.row("a", State.QUEUED, job=8)])
     (tmp_path / "gone").rmdir()
-    folder.listener(_claimed(8))(b"lost")
+    _hear(folder, 8, b"lost")
     assert folder.trouble == f"{tmp_path}/gone/flow.a.log: No such file or directory"
 
 

@@ -192,8 +192,9 @@ from workron.core.ids import ClaimId
 from workron_worker.executor import Task
 from workron_worker.runner_executor import RunnerExecutor
 
-def say(chunk):
+def say(chunk, done):
     print(chunk.decode(), executor._process.pid, flush=True)
+    done(len(chunk))
 
 async def main():
     global executor

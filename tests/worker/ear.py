@@ -2,6 +2,8 @@
 
 import asyncio
 
+from workron_worker.executor import Done
+
 
 class Ear:
     """Takes in chunks on any thread; waits on the loop that made it."""
@@ -11,8 +13,9 @@ class Ear:
         self._event = asyncio.Event()
         self.heard = bytearray()
 
-    def __call__(self, chunk: bytes) -> None:
+    def __call__(self, chunk: bytes, done: Done) -> None:
         self.heard += chunk
+        done(len(chunk))
         self._loop.call_soon_threadsafe(self._event.set)
 
     async def wait(self) -> None:

@@ -5,7 +5,7 @@ import contextlib
 import random
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from workron.scheduling.maintain import Maintainer
 from workron.store import connect
 from workron.store.protocol import Claimed, JobRow, Registration, Store, WorkerDoor
 from workron_worker import meter
-from workron_worker.executor import Executor
+from workron_worker.executor import Executor, OnOutput
 from workron_worker.loop import Agent
 from workron_worker.runner_executor import RunnerExecutor
 from workron_worker.slots import Slots
@@ -124,7 +124,7 @@ class Shop:
         rows = {row.name: row for row in await self.store.jobs(root)}
         return (await self.store.output(rows[name].job)).decode()
 
-    def _listen(self, claimed: Claimed) -> Callable[[bytes], None]:
+    def _listen(self, claimed: Claimed) -> OnOutput:
         self.heard_of.append(claimed)
         return self.ear
 

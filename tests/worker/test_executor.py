@@ -13,13 +13,13 @@ import pytest
 from tests.worker.ear import Ear
 from workron.core.states import Reason
 from workron_runner import scratch
-from workron_worker.executor import Ended, Executor, StartError, Task
+from workron_worker.executor import WINDOW_BYTES, Done, Ended, Executor, StartError, Task
 
 Make = Callable[..., Task]
 
 
-def _ignore(_: bytes) -> None:
-    pass
+def _ignore(data: bytes, done: Done) -> None:
+    done(len(data))
 
 
 def _was_below_and_is_gone(folder: pathlib.Path, root: pathlib.Path) -> None:
@@ -125,10 +125,84 @@ async def test_start_that_this_machine_refuses_is_no_fault_of_the_job(
 
 async def test_output_is_bounded_and_still_handed_on_whole(executor: Executor, make: Make) -> None:
     seen = bytearray()
-    ended = await executor.run(make("yes | head -c 3000000; printf end"), seen.extend)
+
+    def hear(chunk: bytes, done: Done) -> None:
+        seen.extend(chunk)
+        done(len(chunk))
+
+    ended = await executor.run(make("yes | head -c 3000000; printf end"), hear)
     assert len(seen) == 3_000_003
     assert len(ended.output) == 1000
     assert ended.output.endswith(b"y\nend")
+
+
+class Slow:
+    """Hears all, and deals with nothing until it is told to."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._owed: list[tuple[Done, int]] = []
+        self._is_free = False
+        self.is_full = asyncio.Event()
+        self.heard = 0
+
+    def __call__(self, data: bytes, done: Done) -> None:
+        self.heard += len(data)
+        if self._is_free:
+            done(len(data))
+            return
+        self._owed.append((done, len(data)))
+        if self.heard >= WINDOW_BYTES:
+            self._loop.call_soon_threadsafe(self.is_full.set)
+
+    def deal(self) -> None:
+        self._is_free = True
+        for done, count in self._owed:
+            done(count)
+
+
+async def test_command_waits_until_what_it_wrote_was_dealt_with(
+    executor: Executor, make: Make, tmp_path: pathlib.Path
+) -> None:
+    ear, over = Slow(), tmp_path / "over"
+    command = f"head -c 10000000 /dev/zero; touch {over}"
+    run = asyncio.ensure_future(executor.run(make(command), ear))
+    await ear.is_full.wait()
+    # Another command is through from end to end meanwhile.
+    await executor.run(make("head -c 10000000 /dev/zero"), _ignore)
+    assert WINDOW_BYTES <= ear.heard < WINDOW_BYTES + 2**16
+    assert not over.exists()
+    ear.deal()
+    assert (await run).exit_code == 0
+    assert ear.heard == 10_000_000
+
+
+async def test_command_that_waits_can_be_killed_and_ends(executor: Executor, make: Make) -> None:
+    ear, task = Slow(), make("exec head -c 10000000 /dev/zero")
+    run = asyncio.ensure_future(executor.run(task, ear))
+    await ear.is_full.wait()
+    executor.kill(task.claim)
+    assert (await run).is_killed
+    assert ear.heard < WINDOW_BYTES + 2**20 + 2**17
+    ear.deal()
+
+
+async def test_what_escaped_floods_nobody_after_the_end_of_its_command(
+    executor: Executor, make: Make
+) -> None:
+    ear, task = Slow(), make("setsid yes & exec sleep 1000")
+    run = asyncio.ensure_future(executor.run(task, ear))
+    await ear.is_full.wait()
+    executor.kill(task.claim)
+    assert (await run).is_killed
+    assert ear.heard < WINDOW_BYTES + 2**20 + 2**17
+    ear.deal()
+
+
+async def test_command_that_nobody_hears_is_run_to_its_end(executor: Executor, make: Make) -> None:
+    ended = await executor.run(make("head -c 10000000 /dev/zero; printf end"), None)
+    assert ended.exit_code == 0
+    assert ended.output.endswith(b"\0end")
 
 
 async def test_output_is_kept_whatever_bytes_it_has(executor: Executor, make: Make) -> None:

@@ -16,7 +16,7 @@ from workron.core import errors
 from workron.core.plan import Identity, Kind, Node, Plan, Spec
 from workron.core.states import Reason, State
 from workron.store.protocol import Store
-from workron_worker.executor import Ended, Executor, StartError, Task
+from workron_worker.executor import Ended, Executor, OnOutput, StartError, Task
 from workron_worker.slots import Slots
 from workron_worker.surroundings import Rhythm
 
@@ -63,7 +63,7 @@ class Stumbling:
         self._executor = executor
         self._times = times
 
-    async def run(self, task: Task, on_output: Callable[[bytes], None]) -> Ended:
+    async def run(self, task: Task, on_output: OnOutput | None) -> Ended:
         if self._times:
             self._times -= 1
             raise StartError("out of processes")

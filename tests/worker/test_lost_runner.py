@@ -112,7 +112,8 @@ async def test_command_that_the_runner_ended_in_time_is_handed_back(
     async with shop.working(await shop.agent()):
         await shop.ear.wait()
         # As if this process had stood still, and the runner alone had kept the time. The next beat
-        # lets live again.
+        # lets live again; what is claimed before it is not started, and handed back too.
         runner.hold_until(limits.now())
         row = await shop.ended(job)
-    assert (row.state, row.attempts, row.failures, row.losses) == (State.SUCCEEDED, 2, 0, 0)
+    assert (row.state, row.failures, row.losses) == (State.SUCCEEDED, 0, 0)
+    assert row.attempts >= 2

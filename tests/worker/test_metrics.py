@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +16,7 @@ from workron.core import errors
 from workron.core.ids import ClaimId, Fence, JobId
 from workron.core.states import Reason
 from workron.store.protocol import Answer, End, Outcome
-from workron_worker.executor import Ended, Executor, Task
+from workron_worker.executor import Ended, Executor, OnOutput, Task
 from workron_worker.metrics import Metrics
 from workron_worker.runner_executor import RunnerExecutor
 from workron_worker.surroundings import Rhythm
@@ -118,7 +118,7 @@ class _Overdue:
         self._executor = executor
         self._is_first = True
 
-    async def run(self, task: Task, on_output: Callable[[bytes], None]) -> Ended:
+    async def run(self, task: Task, on_output: OnOutput | None) -> Ended:
         if self._is_first:
             self._is_first = False
             return Ended(is_killed=True, is_overdue=True)
@@ -131,7 +131,8 @@ class _Overdue:
 async def test_command_that_the_executor_cut_off_is_counted_as_well(
     shop: Shop, metrics: Metrics
 ) -> None:
-    shop.executor = _Overdue(shop.executor)
+    overdue: Any = _Overdue(shop.executor)
+    shop.executor = overdue
     job = await shop.job(command="true")
     async with shop.working(await shop.agent()):
         await shop.ended(job)

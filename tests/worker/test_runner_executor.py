@@ -15,14 +15,14 @@ from tests.worker.ear import Ear
 from workron_runner import limits, messages
 from workron_runner.frame import Frame
 from workron_worker import runner_process
-from workron_worker.executor import RunnerLostError, StartError, Task
+from workron_worker.executor import Done, OnOutput, RunnerLostError, StartError, Task
 from workron_worker.runner_executor import RunnerExecutor
 
 Make = Callable[..., Task]
 
 
-def _ignore(_: bytes) -> None:
-    pass
+def _ignore(data: bytes, done: Done) -> None:
+    done(len(data))
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ async def test_deadline_holds_for_a_new_runner_too(runner: RunnerExecutor, make:
 async def test_error_of_who_hears_the_output_is_that_of_the_run(
     runner: RunnerExecutor, make: Make
 ) -> None:
-    def refuse(_: bytes) -> None:
+    def refuse(_: bytes, __: Done) -> None:
         raise ValueError("I do not want this")
 
     with pytest.raises(ValueError, match="I do not want this"):
@@ -96,14 +96,38 @@ async def test_error_of_who_hears_the_output_is_that_of_the_run(
     assert (await runner.run(make("echo on"), _ignore)).output == b"on\n"
 
 
+@pytest.mark.parametrize(("on_output", "is_sent"), [(None, False), (_ignore, True)])
+async def test_output_is_sent_only_if_somebody_hears_it(
+    runner: RunnerExecutor,
+    make: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    on_output: OnOutput | None,
+    is_sent: bool,
+) -> None:
+    kinds = set[int]()
+    await runner.run(make("true"), None)
+    assert runner._process is not None
+    hear = runner._process._hear
+
+    def spy(frame: Frame) -> None:
+        kinds.add(frame.kind)
+        hear(frame)
+
+    monkeypatch.setattr(runner._process, "_hear", spy)
+    await runner.run(make("echo out"), on_output)
+    assert (messages.Kind.OUTPUT in kinds) is is_sent
+    assert messages.Kind.KEPT in kinds
+
+
 async def test_slow_ear_slows_its_command_and_neither_agent_nor_runner_grows(
     runner: RunnerExecutor, make: Make
 ) -> None:
     heard = 0
 
-    def hear(chunk: bytes) -> None:
+    def hear(chunk: bytes, done: Done) -> None:
         nonlocal heard
         heard += len(chunk)
+        done(len(chunk))
 
     await runner.run(make("true"), _ignore)
     before = [_peak(os.getpid()), _peak(_pid(runner))]

@@ -27,10 +27,6 @@ _ONLY_ROOT = pytest.mark.skipif(
 )
 
 
-def _ignore(_: bytes) -> None:
-    pass
-
-
 @pytest.fixture
 def apart(boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunnerExecutor]:
     with ground.passable() as folder:
@@ -65,7 +61,7 @@ def test_options_are_written_as_a_runner_reads_them() -> None:
 async def test_commands_have_uids_of_their_own_and_a_limit(
     apart: RunnerExecutor, make: Make
 ) -> None:
-    ended = await apart.run(make("id -u; ulimit -a | grep process"), _ignore)
+    ended = await apart.run(make("id -u; ulimit -a | grep process"), None)
     uid, limit = ended.output.decode().splitlines()
     assert ground.UIDS.first < int(uid) <= ground.UIDS.last
     assert limit.split()[-1] == "50"
@@ -106,7 +102,7 @@ async def test_command_that_takes_all_memory_fails_for_that_and_the_others_do_no
     siblings = [asyncio.ensure_future(narrow.run(make(wait), ear)) for ear in ears]
     for ear in ears:
         await ear.wait()
-    ended = await narrow.run(make([sys.executable, "-c", cgroup.HOG]), _ignore)
+    ended = await narrow.run(make([sys.executable, "-c", cgroup.HOG]), None)
     assert (ended.reason, ended.exit_code) == (Reason.OUT_OF_MEMORY, 137)
     assert ended.message is not None
     assert "near the memory limit of 256 MiB" in ended.message

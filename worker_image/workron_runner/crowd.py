@@ -105,6 +105,8 @@ class Crowd:
     def set_deadline(self, at: float) -> None:
         """Let everything run until then."""
         self._deadline = at
+        # One that has passed already may be followed by a later one, but not be overtaken by it.
+        self.look_at_clock()
 
     @property
     def is_late(self) -> bool:

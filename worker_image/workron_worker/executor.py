@@ -1,22 +1,31 @@
 """The port behind which commands are run: what the agent hands over, and what it gets back.
 
-Called by `loop`; `local_executor` fills it with threads of this process, `runner_executor` with a
-process beside it.
+Called by `loop`; `runner_executor` fills it with a process beside this one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from workron.core import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import timedelta
 
     from workron.core.ids import ClaimId
     from workron.core.states import Reason
+
+Done = Callable[[int], None]
+"""Says, on the loop of `run`, that so many bytes more have been dealt with."""
+
+OnOutput = Callable[[bytes, Done], None]
+"""Is given every byte as it comes, on the loop of `run`, which it must not hold up."""
+
+WINDOW_BYTES: Final = 256 * 1024
+"""So much output of one command may wait to be dealt with; then the command waits in its pipe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,8 @@ class Task:
     """The job's own variables and those that name the attempt; the executor adds the rest."""
     output_bytes: int
     """How much of the output is kept, head and tail together."""
+    stream_bytes: int = 0
+    """How much of it the agent stores while it runs; nothing to an executor."""
     inputs: Mapping[str, Any] = field(default_factory=dict)
     workdir: str | None = None
     timeout: timedelta | None = None
@@ -71,11 +82,12 @@ class RunnerLostError(errors.WorkronError):
 class Executor(Protocol):
     """Runs commands; knows nothing of stores, claims that move, or retries."""
 
-    async def run(self, task: Task, on_output: Callable[[bytes], None]) -> Ended:
+    async def run(self, task: Task, on_output: OnOutput | None) -> Ended:
         """Run one attempt to its end; what it leaves behind is dead by then, or by `close`.
 
-        `on_output` is given every byte as it comes, from whichever thread reads it. StartError is
-        no fault of the job; RunnerLostError may be, or not.
+        Without `on_output` nobody hears the output, and it never waits. What is not dealt with at
+        the end of the command does not keep `run` from returning. StartError is no fault of the
+        job; RunnerLostError may be, or not.
         """
 
     def kill(self, claim: ClaimId) -> None:

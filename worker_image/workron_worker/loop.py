@@ -24,6 +24,7 @@ from workron_worker.ledger import Fate, Ledger
 from workron_worker.patience import Patience
 from workron_worker.pulse import Pulse
 from workron_worker.shift import Shift
+from workron_worker.stream import Streams
 from workron_worker.surroundings import Rhythm, Surroundings
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Agent:
         self._pulse = Pulse(around, rhythm, self._ledger, self)
         self._patience = Patience(around.clock, rhythm.patience)
         self._shift = Shift(around.clock, rhythm)
+        self._streams = Streams(around, self._patience)
         self._wake = asyncio.Event()
         self._key: SessionKey | None = None
         self._is_draining = False
@@ -95,6 +97,7 @@ class Agent:
         """Drain, but end what runs and hand it back."""
         self._is_killed = True
         self._patience.limit = min(self._patience.limit, _HURRY)
+        self._streams.hurry()
         self._end(self._ledger.running, Fate.RELEASE)
         self.drain()
 
@@ -282,7 +285,11 @@ class Agent:
         except ValueError as error:
             message = f"this worker cannot read the job's spec: {error}"
             return order.refuse(claimed, Reason.COMMAND_NOT_FOUND, message)
-        ended = await around.executor.run(task, around.listener(claimed))
+        listener = around.listener(claimed)
+        if task.stream_bytes and self._key is not None:
+            ended = await self._streams.run(self._key, running, task, listener)
+        else:
+            ended = await around.executor.run(task, listener)
         if ended.start_seconds is not None:
             around.meter.spawned(ended.start_seconds)
         if ended.is_overdue and running.fate is Fate.REPORT:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from workron.core import retry
+from workron.core import output, retry
 from workron.core.model.command import CommandSpec, OnLeaseLost
 from workron.core.model.record import field_names
 from workron.core.states import Reason
@@ -17,6 +17,8 @@ from workron.store.protocol import End, Outcome
 from workron_worker.executor import Task
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from workron.core.ports import Rng
     from workron.store.protocol import Claimed
     from workron_worker.executor import Ended
@@ -26,17 +28,27 @@ _FIELDS: Final = field_names(CommandSpec)
 
 def task_of(claimed: Claimed) -> Task:
     """Say what to run; ValueError if the spec cannot be read."""
-    spec = CommandSpec.parse({k: v for k, v in claimed.spec.items() if k in _FIELDS})
+    spec = CommandSpec.parse(_known(claimed.spec))
     return Task(
         claim=claimed.claim,
         command=spec.argv or spec.command or "",
         environment={one.name: one.value for one in spec.env} | _names(claimed),
         output_bytes=spec.output_tail,
+        stream_bytes=spec.output_stream,
         inputs=claimed.inputs or {},
         workdir=spec.workdir,
         timeout=spec.timeout,
         outlives_lease=spec.on_lease_lost is OnLeaseLost.CONTINUE,
     )
+
+
+def _known(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what this program does not know; and it streams what it can of what is asked."""
+    known = {k: v for k, v in spec.items() if k in _FIELDS}
+    wanted = known.get("outputStream")
+    if isinstance(wanted, int) and wanted > output.STREAM_BYTES:
+        known["outputStream"] = output.STREAM_BYTES
+    return known
 
 
 def end_of(claimed: Claimed, ended: Ended, rng: Rng) -> End:

@@ -20,21 +20,17 @@ from workron_runner.messages import Ended as Told
 from workron_runner.messages import Kind, Refused
 from workron_runner.refusal import Refusal
 from workron_worker import judge, orphans, result
-from workron_worker.executor import RunnerLostError, StartError
+from workron_worker.executor import WINDOW_BYTES, RunnerLostError, StartError
 from workron_worker.runner_options import RunnerOptions
 from workron_worker.runner_process import RunnerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import timedelta
     from uuid import UUID
 
     from workron.core.ids import ClaimId
     from workron_runner.frame import Frame
-    from workron_worker.executor import Ended, Task
-
-_WINDOW_BYTES: Final = 256 * 1024
-"""So much output of one command may be on its way here; then it waits in its own pipe."""
+    from workron_worker.executor import Ended, OnOutput, Task
 
 
 _USUAL: Final = RunnerOptions()
@@ -43,7 +39,7 @@ _USUAL: Final = RunnerOptions()
 @dataclass(slots=True)
 class _Attempt:
     task: Task
-    on_output: Callable[[bytes], None]
+    on_output: OnOutput | None
     future: asyncio.Future[Ended]
     is_ordered: bool = False
     """Whether the runner was told of it, so that it is lost together with it."""
@@ -77,7 +73,7 @@ class RunnerExecutor:
         self._burial: asyncio.Task[None] | None = None
         self._process: RunnerProcess | None = RunnerProcess(boot, options)
 
-    async def run(self, task: Task, on_output: Callable[[bytes], None]) -> Ended:
+    async def run(self, task: Task, on_output: OnOutput | None) -> Ended:
         """Run one attempt to its end; see the port."""
         future: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
         attempt = self._attempts[task.claim.hex] = _Attempt(task, on_output, future)
@@ -87,7 +83,8 @@ class RunnerExecutor:
             if attempt.is_killed:
                 return judge.killed(b"")
             attempt.is_ordered = True
-            process.send(messages.encode(self._order(task)))
+            window = 0 if on_output is None else WINDOW_BYTES
+            process.send(messages.encode(self._order(task, window)))
             return await self._end_of(attempt)
         finally:
             del self._attempts[task.claim.hex]
@@ -138,7 +135,7 @@ class RunnerExecutor:
         if self._process is not None:
             self._process.send(frames)
 
-    def _order(self, task: Task) -> messages.Run:
+    def _order(self, task: Task, window: int) -> messages.Run:
         is_shell = isinstance(task.command, str)
         return messages.Run(
             claim=task.claim.hex,
@@ -146,7 +143,7 @@ class RunnerExecutor:
             environment=dict(task.environment),
             inputs=json.dumps(task.inputs, ensure_ascii=False),
             output_bytes=task.output_bytes,
-            window=_WINDOW_BYTES,
+            window=window,
             workdir=task.workdir,
             timeout=None if task.timeout is None else task.timeout.total_seconds(),
             grace=self._grace.total_seconds(),
@@ -173,17 +170,17 @@ class RunnerExecutor:
             attempt.output = data
         elif kind == Kind.RESULT:
             attempt.result = data
-        else:
-            self._hand_on(attempt, data)
+        elif attempt.on_output is not None:
+            done = functools.partial(self._credit, attempt.task.claim)
+            try:
+                attempt.on_output(data, done)
+            except Exception as error:  # noqa: BLE001 - it belongs to who listens, and goes there
+                attempt.settle(error)
+                self._send(messages.encode(messages.Kill(attempt.task.claim.hex, 0)))
+                done(len(data))
 
-    def _hand_on(self, attempt: _Attempt, data: bytes) -> None:
-        claim = attempt.task.claim.hex
-        try:
-            attempt.on_output(data)
-        except Exception as error:  # noqa: BLE001 - it belongs to who listens, and goes there
-            attempt.settle(error)
-            self._send(messages.encode(messages.Kill(claim, 0)))
-        self._send(messages.encode(messages.Credit(claim, len(data))))
+    def _credit(self, claim: ClaimId, count: int) -> None:
+        self._send(messages.encode(messages.Credit(claim.hex, count)))
 
     def _lose(self, why: str) -> None:
         self._is_attended = False

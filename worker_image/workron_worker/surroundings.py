@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from workron.core.ports import Clock, Rng
     from workron.store.protocol import Claimed, WorkerDoor
-    from workron_worker.executor import Executor
+    from workron_worker.executor import Executor, OnOutput
     from workron_worker.meter import Meter
     from workron_worker.slots import Slots
 
 
-def hear_nothing(_: Claimed) -> Callable[[bytes], None]:
+def hear_nothing(_: Claimed) -> OnOutput | None:
     """Listen to no attempt; what is kept of its output is reported anyway."""
-    return lambda _: None
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Surroundings:
     rng: Rng
     wait_for_work: Callable[[float], Awaitable[None]]
     """Returns soon after something became ready, or after so many seconds."""
-    listener: Callable[[Claimed], Callable[[bytes], None]] = hear_nothing
-    """Gives what is to hear every byte of an attempt's output, on a thread of the executor."""
+    listener: Callable[[Claimed], OnOutput | None] = hear_nothing
+    """Gives what is to hear every byte of an attempt's output; None: nothing does."""
     meter: Meter = metering.SILENT
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from workron.store.protocol import Claimed, Store, WorkerStore
+    from workron_worker.executor import OnOutput
     from workron_worker.meter import Meter
     from workron_worker.surroundings import Rhythm
 
@@ -58,7 +59,7 @@ class Crew:
         slots: int,
         *,
         rhythm: Rhythm | None = None,
-        listener: Callable[[Claimed], Callable[[bytes], None]] | None = None,
+        listener: Callable[[Claimed], OnOutput | None] | None = None,
         meter: Meter = metering.SILENT,
     ) -> None:
         self._boot = boot

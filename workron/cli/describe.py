@@ -99,7 +99,8 @@ async def _command(store: Store, row: JobRow) -> Sequence[Text]:
     result = await store.result(row.job)
     if result is not None:
         lines.append(_field("Result", tail.line(json.dumps(result, ensure_ascii=False))))
-    output = tail.tail(await store.output(row.job), _TAIL_BYTES).splitlines()[-_TAIL_LINES:]
+    end = await store.output(row.job, last=tail.READ_BYTES)
+    output = tail.tail(end, _TAIL_BYTES).splitlines()[-_TAIL_LINES:]
     lines += [Text("Output", style="bold")] if output else []
     return lines + [Text(f"  | {line}", style="dim") for line in output]
 

@@ -6,6 +6,7 @@ filled in at the end from what the store kept of it, unless that process wrote i
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,11 +16,12 @@ from workron.core.plan import Kind
 from workron.scheduling import present, span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from workron.cli.feed import Run
     from workron.core.ids import JobId
     from workron.store.protocol import Claimed, JobRow, ReaderDoor, RootRow
+    from workron_worker.executor import Done, OnOutput
 
 _TICK_SECONDS: Final = 0.05
 """File systems read a clock that lags behind by a tick or two."""
@@ -56,14 +58,18 @@ class OutputDir:
             taken[path] += 1
             self._paths[row.job] = path
 
-    def listener(self, claimed: Claimed) -> Callable[[bytes], None]:
-        """Begin the file of an attempt, and give what writes to it."""
+    def listener(self, claimed: Claimed) -> OnOutput | None:
+        """Begin the file of an attempt, and give what writes to it; None if it has no file."""
         path = self._paths.get(claimed.job)
         if path is None:
-            return lambda _: None
+            return None
         self._written.add(claimed.job)
         self._write(path, b"", "wb")
-        return lambda chunk: self._write(path, chunk, "ab")
+        return functools.partial(self._append, path)
+
+    def _append(self, path: Path, chunk: bytes, done: Done) -> None:
+        self._write(path, chunk, "ab")
+        done(len(chunk))
 
     async def complete(self, reader: ReaderDoor, runs: Iterable[Run]) -> None:
         """Write what ended elsewhere."""

@@ -9,7 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from workron.core.plan import Kind
-from workron.scheduling import present
+from workron.scheduling import present, tail
 
 if TYPE_CHECKING:
     from workron.store.protocol import JobRow, ReaderDoor, RootRow
@@ -36,4 +36,4 @@ async def get(reader: ReaderDoor, root: RootRow) -> list[dict[str, Any]]:
 
 
 async def _output(reader: ReaderDoor, row: JobRow) -> bytes:
-    return await reader.output(row.job) if row.attempts else b""
+    return await reader.output(row.job, last=tail.READ_BYTES) if row.attempts else b""

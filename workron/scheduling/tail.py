@@ -16,11 +16,18 @@ _SEQUENCES: Final = re.compile(
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """All but tab and line feed, and what turns the direction of writing."""
 
+READ_BYTES: Final = 64 * 1024
+"""So much of the end of an output is looked at for the few lines that are shown of it."""
+
 
 def text(output: bytes) -> str:
     """Decode what a command wrote, without anything that a terminal would obey."""
-    decoded = output.decode(errors="replace").replace("\r\n", "\n")
-    return _CONTROLS.sub("", _SEQUENCES.sub("", decoded))
+    return plain(output.decode(errors="replace"))
+
+
+def plain(words: str) -> str:
+    """Leave out of a text what a terminal would obey."""
+    return _CONTROLS.sub("", _SEQUENCES.sub("", words.replace("\r\n", "\n")))
 
 
 def tail(output: bytes, limit_bytes: int) -> str:

@@ -26,6 +26,7 @@ from workron.store.record import (
     Loss,
     Mark,
     Outcome,
+    Piece,
     Progress,
     Reaped,
     Registration,
@@ -61,6 +62,7 @@ __all__ = [
     "MaintainerDoor",
     "Mark",
     "Outcome",
+    "Piece",
     "Progress",
     "ReaderDoor",
     "Reaped",
@@ -115,7 +117,8 @@ class WorkerDoor(Protocol):
     async def append_output(self, key: SessionKey, right: Right, chunk: int, data: bytes) -> Answer:
         """Store a piece of a running job's output. The same chunk again is ALREADY.
 
-        Chunks are counted from 0, and have at most 1 MiB.
+        Chunks are counted from 0 and have at most 1 MiB; of one attempt there are at most 16,384,
+        and 64 MiB of them together.
         """
 
     async def leave(self, key: SessionKey) -> None:
@@ -240,8 +243,14 @@ class ReaderDoor(Protocol):
     async def attempts(self, job: JobId) -> Sequence[Attempt]:
         """List the ended attempts of a job, first to last."""
 
-    async def output(self, job: JobId) -> bytes:
-        """Give the stored output of the newest attempt that has any."""
+    async def output(self, job: JobId, *, last: int | None = None) -> bytes:
+        """Give the stored output of the newest attempt that has any, or its last bytes.
+
+        It is the attempt's pieces in order, and then what came with its end.
+        """
+
+    async def pieces(self, job: JobId, attempt: int, chunk: int = 0) -> Sequence[Piece]:
+        """Give some of what an attempt wrote, from this chunk on; none: it has no more for now."""
 
     async def result(self, job: JobId) -> Any:
         """Give a job's result, or None."""

@@ -152,6 +152,7 @@ class End:
     result: Any = None
     """What the job wrote as its result, any JSON value; None: nothing."""
     output: bytes = b""
+    """What is kept of it; of an attempt that was streamed, what follows the pieces that it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +295,14 @@ class Attempt:
     worker: str | None
     started_at: datetime
     finished_at: datetime
+
+
+class Piece(NamedTuple):
+    """A part of what an attempt wrote; parts of it stand in the order of their numbers."""
+
+    chunk: int
+    """What came with the attempt's end has the number `output.PIECES`; before it came less."""
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ _BOUNDS = {
     "maxAttempts": (1, 100),
     "maxLosses": (1, 100),
     "outputTail": (0, 1048576),
+    "outputStream": (0, 67108864),
     "ttlSecondsAfterFinished": (0, 315360000),
 }
 
@@ -29,7 +30,8 @@ def test_job_has_the_documented_defaults() -> None:
     spec = _spec()
     assert (spec.pool, spec.priority, spec.max_attempts, spec.max_losses) == ("default", 0, 3, 5)
     assert (spec.overlap, spec.on_lease_lost) == (Overlap.ALLOW, OnLeaseLost.KILL)
-    assert (spec.output_tail, spec.ttl_seconds_after_finished) == (65536, None)
+    assert (spec.output_tail, spec.output_stream) == (65536, 0)
+    assert spec.ttl_seconds_after_finished is None
     assert (spec.backoff.initial, spec.backoff.factor) == (timedelta(seconds=1), 2)
     assert spec.backoff.max == timedelta(minutes=5)
     assert (spec.suspend, spec.cancel) == (False, False)

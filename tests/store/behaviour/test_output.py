@@ -1,12 +1,14 @@
 """append_output and output: bytes, in order, from the claim that is current."""
 
+from datetime import timedelta
+
 import pytest
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.worker import Worker, mint_rights
-from workron.core import errors
-from workron.store.protocol import Answer, Claimed
+from workron.core import errors, output
+from workron.store.protocol import Answer, Claimed, Piece
 
 ODD = bytes(range(256))
 
@@ -115,3 +117,101 @@ async def test_output_is_empty_when_there_is_none(harness: Harness, worker: Work
     assert await harness.store.output(root) == b""
     await worker.end(await worker.claim_one())
     assert await harness.store.output(root) == b""
+
+
+async def test_what_came_with_the_end_follows_the_pieces(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.job())
+    claimed = await worker.claim_one()
+    await _append(worker, claimed, 0, ODD)
+    await _append(worker, claimed, 1, b"more")
+    await worker.end(claimed, output=b"the end")
+    assert await harness.store.output(root) == ODD + b"more" + b"the end"
+
+
+@pytest.mark.parametrize(
+    ("last", "shown"),
+    [(0, b""), (3, b"end"), (7, b"the end"), (8, b"cthe end"), (10, b"bbcthe end"), (99, None)],
+)
+async def test_end_of_an_output_is_given_alone(
+    harness: Harness, worker: Worker, last: int, shown: bytes | None
+) -> None:
+    root = await harness.submit(plans.job())
+    claimed = await worker.claim_one()
+    for chunk, data in enumerate((b"a", b"bb", b"c")):
+        await _append(worker, claimed, chunk, data)
+    await worker.end(claimed, output=b"the end")
+    given = await harness.store.output(root, last=last)
+    assert given == (b"abbcthe end" if shown is None else shown)
+
+
+async def test_pieces_are_given_from_one_on_and_the_end_is_the_last(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job())
+    claimed = await worker.claim_one()
+    for chunk, data in enumerate((b"a", ODD, b"c")):
+        await _append(worker, claimed, chunk, data)
+    assert await harness.store.pieces(root, 1, 1) == [Piece(1, ODD), Piece(2, b"c")]
+    assert await harness.store.pieces(root, 1, 3) == []
+    await worker.end(claimed, output=b"end")
+    assert await harness.store.pieces(root, 1, 3) == [Piece(output.PIECES, b"end")]
+    assert await harness.store.pieces(root, 1, output.PIECES) == [Piece(output.PIECES, b"end")]
+    assert await harness.store.pieces(root, 1, output.PIECES + 1) == []
+
+
+async def test_pieces_are_those_of_one_attempt(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.job())
+    first = await worker.claim_one()
+    await _append(worker, first, 0, b"first")
+    await worker.retry(first, delay_seconds=0)
+    await harness.advance(timedelta(seconds=1))
+    await harness.promote()
+    second = await worker.claim_one()
+    await _append(worker, second, 0, b"second")
+    assert await harness.store.pieces(root, 1) == [Piece(0, b"first")]
+    assert await harness.store.pieces(root, 2) == [Piece(0, b"second")]
+    assert await harness.store.pieces(root, 3) == []
+
+
+async def test_pieces_come_a_bounded_number_at_a_time_and_none_is_left_out(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job())
+    claimed, count = await worker.claim_one(), output.PIECES_AT_ONCE + 1
+    for chunk in range(count):
+        await _append(worker, claimed, chunk, b"%d" % chunk)
+    await worker.end(claimed, output=b"end")
+    first = await harness.store.pieces(root, 1)
+    rest = await harness.store.pieces(root, 1, first[-1].chunk + 1)
+    assert len(first) == output.PIECES_AT_ONCE
+    assert [one.data for one in [*first, *rest]] == [b"%d" % one for one in range(count)] + [b"end"]
+
+
+@pytest.mark.parametrize("chunk", [output.PIECES, 2**31 - 1])
+async def test_piece_with_too_high_a_number_is_refused(
+    harness: Harness, worker: Worker, chunk: int
+) -> None:
+    root = await harness.submit(plans.job())
+    claimed = await worker.claim_one()
+    with pytest.raises(errors.StoreDataError, match="counted from 0 to 16383"):
+        await _append(worker, claimed, chunk, b"x")
+    assert await _append(worker, claimed, output.PIECES - 1, b"last") is Answer.ACCEPTED
+    assert await harness.store.output(root) == b"last"
+
+
+async def test_attempt_cannot_store_more_than_its_bound_and_the_next_has_its_own(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job())
+    claimed, full = await worker.claim_one(), b"x" * output.PIECE_BYTES
+    chunks = output.STREAM_BYTES // output.PIECE_BYTES
+    for chunk in range(chunks):
+        assert await _append(worker, claimed, chunk, full) is Answer.ACCEPTED
+    with pytest.raises(errors.StoreDataError, match="an attempt may have 67108864"):
+        await _append(worker, claimed, chunks, b"x")
+    assert await _append(worker, claimed, 0, full) is Answer.ALREADY
+    assert await _append(worker, claimed, chunks, b"") is Answer.ACCEPTED
+    assert len(await harness.store.output(root)) == output.STREAM_BYTES
+    assert len(await harness.store.output(root, last=10)) == 10
+    await worker.release(claimed)
+    assert await _append(worker, await worker.claim_one(), 0, full) is Answer.ACCEPTED

@@ -156,6 +156,7 @@ async def _spend(hand: Hand, root: Any) -> dict[str, Toll]:
         await note(reader.__name__, partial(reader, root))
     for asker in (store.blockers, store.output, store.result):
         await note(asker.__name__, partial(asker, root))
+    await note("pieces", lambda: store.pieces(root, 1))
     await note("spec", lambda: store.spec(root))
     for many in (store.standing, store.ended):
         await note(many.__name__, partial(many, [root]))

@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 
 _LOOKS = 20_000
 _GUARD = re.compile(
-    r" FOR (KEY SHARE|SHARE|UPDATE)( SKIP LOCKED)?"
+    r" FOR (KEY SHARE|SHARE|NO KEY UPDATE|UPDATE)( SKIP LOCKED)?"
     r"| AND r\.claim = t\.claim AND r\.fence = t\.fence AND r\.worker = _worker\.id"
     r"| ORDER BY t\.job, t\.number"
 )

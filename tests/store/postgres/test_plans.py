@@ -50,6 +50,7 @@ _BOUNDS: dict[str, tuple[int, int, set[str]]] = {
     "attempts": (50, 50, {"attempt_pkey"}),
     "blockers": (500, 200, {"edge_child", "unbound_child"}),
     "output": (50, 50, set()),
+    "pieces": (50, 50, set()),
     "result": (50, 50, set()),
 }
 

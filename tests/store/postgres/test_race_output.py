@@ -1,10 +1,12 @@
 """Output that is written while its claim ends: none of it comes after the end."""
 
+import asyncio
+
 import pytest
 
 from tests.store.behaviour import plans
 from tests.store.postgres.stage import Stage
-from workron.core import errors
+from workron.core import errors, output
 from workron.store.protocol import Answer
 
 
@@ -60,6 +62,37 @@ async def test_output_of_an_ended_attempt_is_stored_when_it_does_not_ask_for_the
 ) -> None:
     await stage.without("output")
     assert await _write_after_the_release(stage) is Answer.ACCEPTED
+
+
+async def _write_two_at_once(stage: Stage) -> int:
+    """Fill an attempt up to its last byte but one, and answer how many of two more got in."""
+    await stage.submit(plans.job())
+    worker = await stage.worker()
+    twin, claimed = await stage.twin(worker), await worker.claim_one()
+    store, key, right = worker.store, worker.session.key, claimed.right
+    await store.append_output(key, right, 0, b"x")
+    await stage.sql.execute(
+        "INSERT INTO workron.output SELECT job, attempt, 1, convert_to(repeat('x', $1), 'UTF8')"
+        " FROM workron.output",
+        output.STREAM_BYTES - 2,
+    )
+    await worker.begin()
+    await store.append_output(key, right, 2, b"x")
+    writing = await stage.start(twin, twin.store.append_output(key, right, 3, b"x"))
+    await worker.commit()
+    await asyncio.gather(writing, return_exceptions=True)
+    return await _written(stage) - 2
+
+
+async def test_two_pieces_at_once_do_not_share_the_last_room(stage: Stage) -> None:
+    assert await _write_two_at_once(stage) == 1
+
+
+async def test_two_pieces_at_once_share_the_last_room_when_they_do_not_hold_the_claim(
+    stage: Stage,
+) -> None:
+    await stage.without("output")
+    assert await _write_two_at_once(stage) == 2
 
 
 async def test_output_is_refused_when_its_worker_was_reaped_just_before(stage: Stage) -> None:

@@ -23,7 +23,7 @@ VERBS = [
     *("submit", "cancel", "hold", "resume", "ensure_pool"),
     *("elect", "resign", "look", "reap", "drain", "reap_orphans", "promote", "settle", "expire"),
     *("audit", "find", "roots", "jobs", "specs", "edges", "blockers", "attempts", "output"),
-    *("result", "progress", "queue"),
+    *("pieces", "result", "progress", "queue"),
 ]
 
 

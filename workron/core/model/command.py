@@ -8,6 +8,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import Field, model_validator
 
+from workron.core import output
 from workron.core.model import duration, record, scalar
 from workron.core.model.scalar import (
     Argument,
@@ -97,6 +98,13 @@ class CommandSpec(record.Record):
     )
     output_tail: int = Field(
         65536, ge=0, le=OUTPUT_BYTES, description="How many bytes of the end of its output to keep."
+    )
+    output_stream: int = Field(
+        0,
+        ge=0,
+        le=output.STREAM_BYTES,
+        description="So many bytes of its output are stored in full, and while it runs;"
+        " behind them only what outputTail keeps. 0: none.",
     )
 
     @model_validator(mode="after")

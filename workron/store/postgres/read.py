@@ -6,6 +6,7 @@ import json
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
+from workron.core import output
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
@@ -92,9 +93,14 @@ class ReaderVerbs:
         """List the ended attempts of a job, first to last."""
         return [_attempt(row) for row in await self._ask("attempts", job)]
 
-    async def output(self, job: JobId) -> bytes:
-        """Give the stored output of the newest attempt that has any."""
-        return b"".join(row["data"] for row in await self._ask("output", job))
+    async def output(self, job: JobId, *, last: int | None = None) -> bytes:
+        """Give the stored output of the newest attempt that has any, or its last bytes."""
+        return output.joined([row["data"] for row in await self._ask("output", job, last)], last)
+
+    async def pieces(self, job: JobId, attempt: int, chunk: int = 0) -> Sequence[protocol.Piece]:
+        """Give some of what an attempt wrote, from this chunk on."""
+        rows = await self._ask("pieces", job, attempt, chunk, output.PIECES_AT_ONCE)
+        return [protocol.Piece(row["chunk"], row["data"]) for row in rows]
 
     async def result(self, job: JobId) -> Any:
         """Give a job's result, or None."""

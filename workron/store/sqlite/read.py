@@ -11,10 +11,11 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
+from workron.core import output
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
-from workron.store.protocol import Attempt, Blocker, Head, JobRow, Progress, RootRow
+from workron.store.protocol import Attempt, Blocker, Head, JobRow, Piece, Progress, RootRow
 from workron.store.sqlite import micros
 from workron.store.sqlite.transaction import listed
 from workron.store.sqlite.verbs import Verbs
@@ -80,9 +81,15 @@ class ReaderVerbs(Verbs):
         """List the ended attempts of a job, first to last."""
         return await self._list("attempts.attempts", _attempt, job=job)
 
-    async def output(self, job: JobId) -> bytes:
-        """Give the stored output of the newest attempt that has any."""
-        return b"".join(await self._list("output.output", itemgetter("data"), job=job))
+    async def output(self, job: JobId, *, last: int | None = None) -> bytes:
+        """Give the stored output of the newest attempt that has any, or its last bytes."""
+        parts = await self._list("output.output", itemgetter("data"), job=job, last=last)
+        return output.joined(parts, last)
+
+    async def pieces(self, job: JobId, attempt: int, chunk: int = 0) -> Sequence[Piece]:
+        """Give some of what an attempt wrote, from this chunk on."""
+        about = {"job": job, "attempt": attempt, "chunk": chunk, "most": output.PIECES_AT_ONCE}
+        return await self._list("pieces.pieces", Piece._make, **about)
 
     async def result(self, job: JobId) -> Any:
         """Give a job's result, or None."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from workron.core import errors, ids
+from workron.core import errors, ids, output
 from workron.core.ids import ClaimId, Fence, JobId, SessionKey, WorkerId
 from workron.store.protocol import Answer, Beat, Held, Mark, Session
 from workron.store.sqlite import claiming, reaping, reporting, tokens
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from workron.store.protocol import Claimed, Completed, End, Loss, Registration, Right
     from workron.store.sqlite.transaction import Transaction
-
-_MOST_BYTES: Final = 1024 * 1024
-"""Of one piece of output."""
 
 
 class WorkerVerbs(Verbs):
@@ -115,13 +112,14 @@ def _release(
 
 
 def _check_piece(chunk: int, data: bytes) -> None:
-    if chunk < 0:
+    if not 0 <= chunk < output.PIECES:
         raise errors.StoreDataError(
-            f"a piece of output cannot have the number {chunk}; they are counted from 0"
+            f"a piece of output cannot have the number {chunk};"
+            f" they are counted from 0 to {output.PIECES - 1}"
         )
-    if len(data) > _MOST_BYTES:
+    if len(data) > output.PIECE_BYTES:
         raise errors.StoreDataError(
-            f"a piece of output has {len(data)} bytes; it may have {_MOST_BYTES}"
+            f"a piece of output has {len(data)} bytes; it may have {output.PIECE_BYTES}"
         )
 
 
@@ -134,14 +132,17 @@ def _append_output(
     )
     if attempt is None:
         return Answer.STALE
-    is_new = tx.run(
-        "append_output.append",
-        job=attempt["job"],
-        attempt=attempt["attempt"],
-        chunk=chunk,
-        data=data,
-    )
-    return Answer.ACCEPTED if is_new else Answer.ALREADY
+    piece = {"job": attempt["job"], "attempt": attempt["attempt"], "chunk": chunk}
+    stored = tx.row("append_output.stored", **piece)
+    if stored["is_known"]:
+        return Answer.ALREADY
+    if stored["bytes"] + len(data) > output.STREAM_BYTES:
+        raise errors.StoreDataError(
+            f"a piece of output has {len(data)} bytes and {stored['bytes']} are stored;"
+            f" an attempt may have {output.STREAM_BYTES}"
+        )
+    tx.run("append_output.append", data=data, **piece)
+    return Answer.ACCEPTED
 
 
 def _leave(tx: Transaction, key: SessionKey) -> bool:

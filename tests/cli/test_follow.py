@@ -1,0 +1,158 @@
+"""`workron output` of a job that runs: all of it, as it comes, and exactly."""
+
+import contextlib
+import io
+import os
+import pathlib
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.cli.conftest import Call
+from tests.cli.test_terminal import Terminal
+from workron.cli.sink import sink
+
+Write = Callable[..., pathlib.Path]
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@contextlib.contextmanager
+def _following(*arguments: object) -> Iterator[subprocess.Popen[bytes]]:
+    """Let the program write bytes into a pipe."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "workron", "output", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def _read(child: subprocess.Popen[bytes], size: int) -> bytes:
+    assert child.stdout is not None
+    return child.stdout.read(size)
+
+
+def test_follow_prints_what_comes_until_the_end(
+    call: Call, start: Start, write: Write, url: str, tmp_path: pathlib.Path
+) -> None:
+    os.mkfifo(tmp_path / "go")
+    data = random.Random(1).randbytes(600_000) + b"\0"
+    (tmp_path / "odd").write_bytes(data)
+    command = f"cat {tmp_path}/odd; cat {tmp_path}/go"
+    path = write("long", command=command, more="outputStream: 1000000")
+    call("submit", path, "--store", url)
+    with _following("long", "-f", "--store", url) as child:
+        run = start("run", path, "--store", url)
+        assert _read(child, len(data)) == data
+        now = subprocess.run(
+            [sys.executable, "-m", "workron", "output", "long", "--store", url],
+            capture_output=True,
+            check=True,
+        )
+        assert (now.stdout, now.stderr) == (data, b"")
+        (tmp_path / "go").write_text("no line feed")
+        out, err = child.communicate()
+    assert (out, err, child.returncode) == (b"no line feed", b"", 0)
+    run.communicate()
+    assert run.returncode == 0
+
+
+def test_follow_goes_on_with_the_next_attempt(
+    call: Call, start: Start, write: Write, url: str, tmp_path: pathlib.Path
+) -> None:
+    os.mkfifo(tmp_path / "go")
+    command = f'echo "this is $WORKRON_ATTEMPT"; test $WORKRON_ATTEMPT = 2 || ! cat {tmp_path}/go'
+    path = write("twice", command=command, more="outputStream: 99\n  backoff: {initial: 1ms}")
+    call("submit", path, "--store", url)
+    with _following("twice", "--follow", "--store", url) as child:
+        run = start("run", path, "--store", url)
+        assert _read(child, 10) == b"this is 1\n"
+        (tmp_path / "go").write_text("")
+        out, err = child.communicate()
+        run.communicate()
+    assert (out, err, child.returncode) == (b"this is 2\n", b"workron: attempt 2 began\n", 0)
+
+
+def test_follow_of_a_job_that_does_not_stream_says_so(
+    call: Call, start: Start, write: Write, url: str
+) -> None:
+    path = write("plain", command="echo kept")
+    call("submit", path, "--store", url)
+    with _following("plain", "-f", "--store", url) as child:
+        run = start("run", path, "--store", url)
+        out, err = child.communicate()
+        run.communicate()
+    assert (out, child.returncode) == (b"kept\n", 0)
+    assert err.startswith(b"workron: this job has no outputStream")
+
+
+def test_follow_of_a_job_that_has_ended_prints_what_there_is(
+    call: Call, write: Write, url: str
+) -> None:
+    call("run", write("done", command="echo out"), "--store", url)
+    said = call("output", "done", "-f", "--store", url)
+    assert (said.code, said.out, said.err) == (0, "out\n", "")
+
+
+class _Screen(io.TextIOWrapper):
+    """Takes what is printed, for a terminal."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8", write_through=True)
+
+    def isatty(self) -> bool:
+        return True
+
+    @property
+    def shown(self) -> str:
+        buffer = self.buffer
+        assert isinstance(buffer, io.BytesIO)
+        return buffer.getvalue().decode()
+
+
+@pytest.mark.parametrize(
+    ("parts", "shown"),
+    [
+        ([b"a", b"b\n"], "ab\n"),
+        ([b"\xc3", b"\xbc\n"], "ü\n"),
+        ([b"a\x1b[3", b"1mred\x1b", b"[0m\n"], "ared\n"),
+        ([b"a\x1b]0;ti", b"tle\x07b\n"], "ab\n"),
+        ([b"\x1b", b"\n"], "\n"),
+        ([b"\x1b[" + b"1" * 5000, b"x\n"], None),
+        ([b"no line feed"], "no line feed\n"),
+        ([b"\xff"], "\N{REPLACEMENT CHARACTER}\n"),
+        ([], ""),
+    ],
+)
+def test_terminal_is_shown_no_sequence_though_it_comes_in_parts(
+    parts: list[bytes], shown: str | None
+) -> None:
+    screen = _Screen()
+    with contextlib.redirect_stdout(screen), sink() as out:
+        for part in parts:
+            out.write(part)
+    assert "\x1b" not in screen.shown
+    assert shown is None or screen.shown == shown
+
+
+def test_terminal_is_shown_a_line_before_it_is_whole() -> None:
+    screen = _Screen()
+    with contextlib.redirect_stdout(screen), sink() as out:
+        out.write(b"50 %")
+        assert screen.shown == "50 %"
+
+
+def test_output_on_a_terminal_has_nothing_that_it_would_obey(
+    call: Call, write: Write, url: str
+) -> None:
+    call("run", write("odd", command=r"printf '\033[31mred\033[0m\007'"), "--store", url)
+    terminal = Terminal("output", "odd", "--store", url)
+    assert terminal.end() == 0
+    assert terminal.written == "red\r\n"

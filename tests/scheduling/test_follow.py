@@ -1,0 +1,159 @@
+"""Follow: every part of every attempt, once and in order, up to the job's end."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from typing import Any, cast
+
+import pytest
+
+from tests.scheduling.conftest import HandClock, hire, job, submit
+from workron.core import errors, output
+from workron.core.ids import ClaimId, JobId
+from workron.scheduling import follow, outage
+from workron.scheduling.follow import Part
+from workron.scheduling.outage import Outage
+from workron.store.protocol import Claimed, End, Outcome, Session, Store
+
+
+class Follower:
+    """Follows a job, one part after the other."""
+
+    def __init__(self, store: Store, clock: HandClock, root: JobId) -> None:
+        self.said = list[str]()
+        self._parts: AsyncIterator[Part] = follow.follow(
+            store, root, Outage(clock, self.said.append)
+        )
+
+    async def next(self) -> Part:
+        return await anext(self._parts)
+
+    async def rest(self) -> list[Part]:
+        return [part async for part in self._parts]
+
+
+class Hand:
+    """A worker that does what a test tells it to."""
+
+    def __init__(self, store: Store, session: Session) -> None:
+        self._store = store
+        self._key = session.key
+        self._chunk = 0
+        self._claimed: Claimed | None = None
+
+    async def claim(self) -> None:
+        [self._claimed] = await self._store.claim(self._key, [ClaimId(uuid.uuid4())])
+        self._chunk = 0
+
+    async def write(self, data: bytes) -> None:
+        assert self._claimed is not None
+        await self._store.append_output(self._key, self._claimed.right, self._chunk, data)
+        self._chunk += 1
+
+    async def end(self, outcome: Outcome = Outcome.SUCCEEDED, kept: bytes = b"") -> None:
+        assert self._claimed is not None
+        end = End(self._claimed.job, *self._claimed.right, outcome, output=kept)
+        await self._store.complete(self._key, [end])
+
+
+@pytest.fixture
+async def hand(store: Store) -> Hand:
+    return Hand(store, await hire(store))
+
+
+@pytest.fixture
+async def root(store: Store) -> JobId:
+    return await submit(store, job("job"))
+
+
+@pytest.fixture
+def follower(store: Store, clock: HandClock, root: JobId) -> Follower:
+    return Follower(store, clock, root)
+
+
+async def test_parts_come_as_they_are_stored(follower: Follower, hand: Hand) -> None:
+    first = asyncio.create_task(follower.next())
+    await asyncio.sleep(0)
+    await hand.claim()
+    await hand.write(b"one\0")
+    assert await first == Part(1, b"one\0")
+    await hand.write(b"two")
+    assert await follower.next() == Part(1, b"two")
+    await hand.end(kept=b"the end")
+    assert await follower.rest() == [Part(1, b"the end")]
+
+
+async def test_all_that_was_stored_before_comes_first(follower: Follower, hand: Hand) -> None:
+    await hand.claim()
+    pieces = [b"%d" % number for number in range(2 * output.PIECES_AT_ONCE + 1)]
+    for piece in pieces:
+        await hand.write(piece)
+    await hand.end()
+    assert [part.data for part in await follower.rest()] == pieces
+
+
+async def test_next_attempt_is_told_of_and_followed(
+    follower: Follower, hand: Hand, store: Store, clock: HandClock
+) -> None:
+    await hand.claim()
+    await hand.write(b"one")
+    assert await follower.next() == Part(1, b"one")
+    for kept in (b"more of one", b""):
+        await hand.end(Outcome.RETRY, kept)
+        clock.turn(1)
+        await store.promote(10)
+        await hand.claim()
+    await hand.write(b"three")
+    await hand.end()
+    assert await follower.rest() == [
+        Part(1, b"more of one"),
+        Part(2, b""),
+        Part(3, b""),
+        Part(3, b"three"),
+    ]
+
+
+async def test_attempt_that_runs_is_followed_and_none_before_it(
+    follower: Follower, hand: Hand, store: Store, clock: HandClock
+) -> None:
+    await hand.claim()
+    await hand.end(Outcome.RETRY, b"one")
+    clock.turn(1)
+    await store.promote(10)
+    await hand.claim()
+    await hand.end(kept=b"two")
+    assert await follower.rest() == [Part(2, b"two")]
+
+
+async def test_job_that_never_runs_is_followed_to_its_end(
+    follower: Follower, store: Store, root: JobId
+) -> None:
+    following = asyncio.create_task(follower.rest())
+    await asyncio.sleep(0)
+    await store.cancel(root)
+    assert await following == []
+
+
+async def test_store_that_is_away_for_a_while_is_borne(
+    store: Store, clock: HandClock, root: JobId, hand: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outage, "_PAUSE_SECONDS", 0)
+    await hand.claim()
+    await hand.write(b"one")
+    await hand.end()
+    left = {"standing": 2, "pieces": 2}
+
+    class Away:
+        def __getattr__(self, verb: str) -> Callable[..., Any]:
+            async def call(*given: Any) -> Any:
+                left[verb] = left.get(verb, 0) - 1
+                if left[verb] >= 0:
+                    raise errors.StoreUnreachableError("the store is away")
+                return await getattr(store, verb)(*given)
+
+            return call
+
+    follower = Follower(cast("Store", Away()), clock, root)
+    assert await follower.rest() == [Part(1, b"one")]
+    assert follower.said.count("the store answers again") == 2
+    assert max(left.values()) < 0

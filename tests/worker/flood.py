@@ -1,0 +1,106 @@
+"""An agent by itself, while a command of its writes a gigabyte: how far it grows, how it beats.
+
+`python tests/worker/flood.py URL STREAM` prints that as JSON; `test_flood` starts it, for
+a process that runs tests has memory of its own.
+"""
+
+import asyncio
+import itertools
+import json
+import pathlib
+import random
+import sys
+import time
+import uuid
+from datetime import timedelta
+from typing import Any
+
+from tests.worker.shop import RealClock
+from workron.core import expand
+from workron.core.ids import JobId
+from workron.core.model.job import Job
+from workron.scheduling import wait
+from workron.store import connect
+from workron.store.protocol import Registration, Store
+from workron_worker.executor import Executor
+from workron_worker.loop import Agent
+from workron_worker.runner_executor import RunnerExecutor
+from workron_worker.slots import Slots
+from workron_worker.surroundings import Rhythm, Surroundings
+
+_BYTES = 1_000_000_000
+_RHYTHM = Rhythm(beat=timedelta(milliseconds=100))
+
+
+class Door:
+    """Notes when the agent beats."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.beats: list[float] = []
+
+    def __getattr__(self, verb: str) -> Any:
+        return getattr(self._store, verb)
+
+    async def beat(self, key: Any) -> Any:
+        answer = await self._store.beat(key)
+        self.beats.append(time.monotonic())
+        return answer
+
+
+def _memory(what: str) -> int:
+    status = pathlib.Path("/proc/self/status").read_text()
+    return int(status.partition(f"{what}:")[2].split()[0]) * 1024
+
+
+def _calm_down() -> int:
+    """Have the peak of memory begin anew, and give what there is."""
+    pathlib.Path("/proc/self/clear_refs").write_text("5")
+    return _memory("VmRSS")
+
+
+async def _submit(store: Store, name: str, **spec: Any) -> JobId:
+    manifest = {
+        "apiVersion": "workron.dev/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    [submitted] = await store.submit([expand.plan_job(Job.parse(manifest), uuid.uuid4())])
+    return submitted.root
+
+
+async def _measure(store: Store, executor: Executor, boot: uuid.UUID, stream: int) -> Any:
+    door: Any = Door(store)
+    clock, rng = RealClock(), random.Random()
+    around = Surroundings(door, executor, Slots(2), clock, rng, store.wait_for_work)
+    token = await store.ensure_pool("default", "default")
+    agent = Agent(around, Registration(token, "flood", boot, 2), _RHYTHM)
+    work = asyncio.create_task(agent.run())
+    await wait.wait(store, [await _submit(store, "idle", command="true")])
+    idle, began = _calm_down(), time.monotonic()
+    flood = f"head -c {_BYTES} /dev/zero"
+    job = await _submit(store, "flood", command=flood, outputStream=stream, outputTail=65536)
+    await wait.wait(store, [job])
+    seconds, grown = time.monotonic() - began, _memory("VmHWM") - idle
+    agent.drain()
+    await work
+    during = [one for one in door.beats if one > began]
+    gaps = [later - one for one, later in itertools.pairwise(during)]
+    shown = await store.output(job)
+    return {"grown": grown, "gap": max(gaps), "seconds": seconds, "stored": len(shown)}
+
+
+async def _main(url: str, stream: int) -> None:
+    store = await connect.connect(url, clock=RealClock(), rng=random.Random())
+    boot = uuid.uuid4()
+    executor = RunnerExecutor(grace=timedelta(seconds=1), boot=boot)
+    try:
+        print(json.dumps(await _measure(store, executor, boot, stream)))  # noqa: T201
+    finally:
+        executor.close()
+        await store.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(sys.argv[1], int(sys.argv[2])))

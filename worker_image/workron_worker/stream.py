@@ -1,0 +1,238 @@
+"""Stores what a command writes while it runs, for jobs that ask for it with `outputStream`.
+
+Called by `loop`. Pieces are stored in order, one after the other, each again until the store has
+answered: while it is away the command waits in its full pipe, but no longer than until it has
+written as much as is stored of it at all. Its end waits for its last piece, as long as the agent
+bears a store that is away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import functools
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, Self
+
+import structlog
+
+from workron.core import errors
+from workron.core.model.command import OUTPUT_BYTES
+from workron.store.protocol import Answer
+from workron_worker import ears
+from workron_worker.executor import WINDOW_BYTES
+from workron_worker.inbox import Inbox
+from workron_worker.ledger import Fate
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from workron.core.ids import SessionKey
+    from workron.core.ports import Clock
+    from workron.store.protocol import Right
+    from workron_worker.executor import Done, Ended, OnOutput, Task
+    from workron_worker.ledger import Running
+    from workron_worker.patience import Patience
+    from workron_worker.surroundings import Surroundings
+
+    Append = Callable[[int, bytes], Awaitable[Answer]]
+
+PIECE_BYTES: Final = WINDOW_BYTES
+"""A full window makes a piece: the command waits for that one only."""
+
+_log = structlog.get_logger(__name__)
+_AT_ONCE: Final = 2
+"""So many pieces of one agent are on their way: claims and reports need connections too."""
+_PAUSE_SECONDS: Final = 1.0
+_SHARE_OF_AGE: Final = 1 / 1024
+"""A command that writes a line a second for a year must not come to more pieces than it may have;
+who watches it after a day sees a line a minute and a half late."""
+_FAREWELL: Final = timedelta(seconds=1)
+"""For the last words of a command that is handed back."""
+_LINE: Final = b"\n[... of %d bytes in all, the last %d follow ...]\n"
+_MOST_TAIL: Final = OUTPUT_BYTES - 2 * len(_LINE)
+"""The line and it together are not more than a store takes with an end."""
+_PASSING: Final = (errors.StoreUnreachableError, errors.StoreBusyError)
+_FIRST_AGAIN_SECONDS: Final = 0.05
+_LAST_AGAIN_SECONDS: Final = 2.0
+
+
+def pause_seconds(age_seconds: float) -> float:
+    """Say how long after a piece of an attempt of that age the next one is gathered at least."""
+    return max(_PAUSE_SECONDS, _SHARE_OF_AGE * age_seconds)
+
+
+class Stream:
+    """One attempt's output, on its way to the store while this is entered."""
+
+    def __init__(self, append: Append, *, limit: int, tail: int, clock: Clock) -> None:
+        self._append = append
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._bell = asyncio.Event()
+        self._inbox = Inbox(limit, full=PIECE_BYTES, ring=self._ring)
+        self._tail = _Tail(tail)
+        self._stored = 0
+        self._is_sure = True
+        """Whether it is known of the last piece that was sent if it is stored."""
+        self._is_ending = False
+        self._began = self._next_at = clock.monotonic()
+        self._last_wait: asyncio.Timeout | None = None
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._store())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    def hear(self, data: bytes, done: Done) -> None:
+        """Take in what the command wrote; on the one thread that reads it."""
+        self._tail.add(data)
+        self._inbox.hear(data, done)
+
+    async def finish(self, patience: timedelta) -> None:
+        """Store what is left, for so long at most; all of it has been heard."""
+        self._is_ending = True
+        self._bell.set()
+        self._last_wait = asyncio.timeout(patience.total_seconds())
+        try:
+            async with self._last_wait:
+                await self._task
+        except TimeoutError:
+            _log.warning("output was not stored to its end", bytes=self._tail.seen - self._stored)
+        finally:
+            self._last_wait = None
+
+    def hurry(self, patience: timedelta) -> None:
+        """Let `finish` wait no longer than that."""
+        wait = self._last_wait
+        if wait is not None and not wait.expired() and (when := wait.when()) is not None:
+            wait.reschedule(min(when, self._loop.time() + patience.total_seconds()))
+
+    def rest(self, kept: bytes) -> bytes:
+        """Give what has to follow the pieces that are stored; `kept` is for when there are none."""
+        if self._is_sure:
+            if self._stored == 0:
+                return kept
+            missing = self._tail.last(self._tail.seen - self._stored)
+            if self._stored + len(missing) == self._tail.seen:
+                return missing
+        tail = self._tail.last(_MOST_TAIL)
+        return _LINE % (self._tail.seen, len(tail)) + tail
+
+    def _ring(self) -> None:
+        # Its loop may be over, and then nobody waits for this any more.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._bell.set)
+
+    async def _store(self) -> None:
+        number, is_current = 0, True
+        try:
+            while is_current and await self._gather():
+                data, settle = self._inbox.take()
+                try:
+                    is_current = await self._insist(number, data)
+                finally:
+                    settle()
+                number += 1
+                self._stored += len(data) * is_current
+        except errors.StoreError as error:
+            _log.warning("output is not stored any more", error=str(error))
+        finally:
+            self._inbox.close()
+
+    async def _gather(self) -> bool:
+        """Wait until there is a piece to store; False if there will be none."""
+        while not self._is_ending and self._inbox.waiting < PIECE_BYTES:
+            left = self._next_at - self._clock.monotonic() if self._inbox.waiting else None
+            if left is not None and left <= 0:
+                break
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._bell.wait()
+            self._bell.clear()
+        now = self._clock.monotonic()
+        self._next_at = now + pause_seconds(now - self._began)
+        return self._inbox.waiting > 0
+
+    async def _insist(self, number: int, data: bytes) -> bool:
+        """Store a piece; False if the claim was taken back."""
+        pause = _FIRST_AGAIN_SECONDS
+        while True:
+            was_sure, self._is_sure = self._is_sure, False
+            try:
+                answer = await self._append(number, data)
+            except _PASSING as error:
+                if was_sure:
+                    _log.warning("output waits for the store", error=str(error))
+            except errors.StoreError:
+                # What was refused is not stored; what was sent before may be.
+                self._is_sure = was_sure
+                raise
+            else:
+                self._is_sure = True
+                return answer is not Answer.STALE
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LAST_AGAIN_SECONDS)
+
+
+class Streams:
+    """All streams of one agent."""
+
+    def __init__(self, around: Surroundings, patience: Patience) -> None:
+        self._around = around
+        self._patience = patience
+        self._turn = asyncio.Semaphore(_AT_ONCE)
+        self._open: set[Stream] = set()
+
+    async def run(
+        self, key: SessionKey, running: Running, task: Task, listener: OnOutput | None
+    ) -> Ended:
+        """Run an attempt and store what it writes; its end says what has to follow that."""
+        append = functools.partial(self._append, key, running.claimed.right)
+        limit, tail = task.stream_bytes, task.output_bytes
+        async with Stream(append, limit=limit, tail=tail, clock=self._around.clock) as stream:
+            self._open.add(stream)
+            try:
+                ended = await self._around.executor.run(task, ears.both(listener, stream.hear))
+                is_own = running.fate is Fate.REPORT or not ended.is_killed
+                is_reported = is_own and not ended.is_overdue
+                await stream.finish(self._patience.limit if is_reported else _FAREWELL)
+            finally:
+                self._open.remove(stream)
+            return dataclasses.replace(ended, output=stream.rest(ended.output))
+
+    def hurry(self) -> None:
+        """Bear a store that is away no longer than the agent does now."""
+        for stream in self._open:
+            stream.hurry(self._patience.limit)
+
+    async def _append(self, key: SessionKey, right: Right, number: int, data: bytes) -> Answer:
+        async with self._turn:
+            return await self._around.door.append_output(key, right, number, data)
+
+
+class _Tail:
+    """The last bytes of all that was heard."""
+
+    __slots__ = ("_kept", "_limit", "seen")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._kept = bytearray()
+        self.seen = 0
+
+    def add(self, data: bytes) -> None:
+        """Take in what comes next."""
+        self.seen += len(data)
+        self._kept += data[max(0, len(data) - self._limit) :]
+        # Cut seldom: cutting at every piece would move the whole of it each time.
+        if len(self._kept) > 2 * self._limit:
+            del self._kept[: len(self._kept) - self._limit]
+
+    def last(self, count: int) -> bytes:
+        """Give so many of the last bytes, or as many as there are."""
+        return bytes(self._kept[max(0, len(self._kept) - min(count, self._limit)) :])
