@@ -4,10 +4,12 @@ Made by the fixture `house`, which after every test ends what the test did not, 
 anything is left.
 """
 
+import contextlib
 import os
 import pathlib
 import textwrap
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import asyncpg
@@ -34,6 +36,11 @@ _EDGES = """
     SELECT coalesce(m.id, e.parent) AS upstream, e.child AS downstream
     FROM workron.edge e LEFT JOIN workron.job m ON m.member_of = e.parent
     """
+
+
+def now() -> float:
+    """Read the clock of the ledger."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class House:
@@ -143,24 +150,31 @@ class House:
 
     def await_reap(self, worker: Worker) -> None:
         """Wait until the store has taken back what the worker of that process held."""
-        until(lambda: not self._is_known(worker), f"{worker.name} is reaped\n{self.told()}")
+        until(lambda: not self.knows(worker), f"{worker.name} is reaped\n{self.told()}")
 
-    def _is_known(self, worker: Worker) -> bool:
+    def knows(self, worker: Worker) -> bool:
+        """Whether that process is registered."""
         names = [row["name"] for row in self.ask("SELECT name FROM workron.worker")]
         return any(f":{worker.pid}:" in name for name in names)
 
     def states(self) -> dict[str, tuple[str, str | None, int, int, int]]:
         """Give state, reason, attempts, failures and losses of each task that has ended."""
-        rows = self.ask(
-            "SELECT j.name, d.* FROM workron.job j JOIN workron.done d ON d.job = j.id"
-            " WHERE j.kind = 'Job'"
-        )
         return {
             row["name"]: (
                 row["state"], row["reason"], row["attempts"], row["failures"], row["losses"],
             )
-            for row in rows
+            for row in self._ended()
         }  # fmt: skip
+
+    def rows(self, *columns: str) -> list[tuple[object, ...]]:
+        """Give these columns of every job that has ended."""
+        return [tuple(row[one] for one in columns) for row in self._ended()]
+
+    def _ended(self) -> list[asyncpg.Record]:
+        return self.ask(
+            "SELECT j.name, d.* FROM workron.done d JOIN workron.job j ON j.id = d.job"
+            " WHERE j.kind = 'Job'"
+        )
 
     def books(self) -> Books:
         """Read what the store says."""
@@ -180,6 +194,17 @@ class House:
     def told(self) -> str:
         """Give what all programs wrote last, for whoever has to find out."""
         return "\n".join(f"--- {one.folder.name}\n{one.said()}" for one in self._programs)
+
+    @contextlib.contextmanager
+    def frozen(self, worker: Worker, *pids: int) -> Iterator[None]:
+        """Freeze processes of a worker, and have them go on afterwards."""
+        since = now()
+        worker.stop(*pids)
+        try:
+            yield
+        finally:
+            worker.wake(*pids)
+            self.freezes.append(Freeze(worker.name, since, now()))
 
     def close(self) -> None:
         """End what the test has left, and look that nothing is left of it all."""

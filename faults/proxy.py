@@ -93,6 +93,8 @@ class Proxy:
         self._dsn = parse.urlsplit(dsn)
         self._points: list[_Point] = []
         self._lines: dict[Line, asyncio.Task[None] | None] = {}
+        self.is_silent = False
+        """Whether it swallows whatever comes on any line."""
         self.answered: collections.Counter[str] = collections.Counter()
         """How many calls of each verb were answered."""
         self._server = loop.call(self._open())
@@ -118,6 +120,16 @@ class Proxy:
     def hush(self) -> None:
         """Make all lines that there are half-open; new ones may be made."""
         self._loop.call(self._each(Line.hush))
+
+    def silence(self) -> None:
+        """Make all lines half-open, those too that are made from now on."""
+        self.is_silent = True
+        self.hush()
+
+    def restore(self) -> None:
+        """Let new lines through again; those that were half-open are reset."""
+        self.is_silent = False
+        self.cut()
 
     def close(self) -> None:
         """Take no more calls, and drop all lines."""
@@ -145,6 +157,7 @@ class Proxy:
             client[1].transport.abort()
             return
         line = Line(client, server)
+        line.is_hushed = self.is_silent
         self._lines[line] = asyncio.current_task()
         try:
             await _Course(line, self).run()
