@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from workron.cli import system
-from workron.cli.crew import Crew
+from workron.cli.crew import Crew, tokens_of
 from workron.store import connect
 from workron.store.protocol import Registration
 
@@ -20,7 +20,7 @@ async def test_lease_suits_who_else_could_hold_what_is_claimed(
 ) -> None:
     store = await connect.connect(url.format(tmp_path), clock=system.CLOCK, rng=system.RNG)
     with contextlib.closing(Crew(store, uuid.uuid4(), slots=1)) as crew:
-        await crew.hire([("default", "default")])
+        crew.hire(await tokens_of(store, [("default", "default")]))
         token = await store.ensure_pool("default", "default")
         session = await store.register(Registration(token, "one", uuid.uuid4(), slots=1))
     await store.close()

@@ -23,6 +23,7 @@ from workron_worker.executor import StartError
 from workron_worker.ledger import Fate, Ledger
 from workron_worker.patience import Patience
 from workron_worker.pulse import Pulse
+from workron_worker.shift import Shift
 from workron_worker.surroundings import Rhythm, Surroundings
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Agent:
         self._ledger = Ledger(around.rng)
         self._pulse = Pulse(around, rhythm, self._ledger, self)
         self._patience = Patience(around.clock, rhythm.patience)
+        self._shift = Shift(around.clock, rhythm)
         self._wake = asyncio.Event()
         self._key: SessionKey | None = None
         self._is_draining = False
@@ -185,6 +187,8 @@ class Agent:
             self._around.slots.give(len(claims) - len(granted))
             self._ledger.forget(end.claim for end in ends)
             self._ledger.forget(set(claims) - {claimed.claim for claimed in granted})
+        if self._shift.is_over(asked=len(claims), granted=len(granted), running=self.running):
+            self.drain()
         return granted
 
     async def _complete_and_claim(
@@ -199,7 +203,10 @@ class Agent:
     def _ask(self) -> Sequence[ClaimId]:
         if self._is_draining or self._pulse.is_late:
             return ()
-        return self._ledger.ask(self._around.slots.take(self._wake.set))
+        free = self._around.slots.take(self._wake.set)
+        wanted = self._shift.cap(free)
+        self._around.slots.give(free - wanted)
+        return self._ledger.ask(wanted)
 
     def _renounce(self, granted: Sequence[Claimed]) -> None:
         """Leave alone what was granted to a session that has been lost meanwhile."""

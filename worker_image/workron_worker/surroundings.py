@@ -49,3 +49,7 @@ class Rhythm:
     begins to kill."""
     patience: timedelta = timedelta(minutes=1)
     """So long the store may be away before the agent gives up."""
+    most_jobs: int | None = None
+    """So many are claimed and run, and then the agent drains by itself."""
+    longest_idle: timedelta | None = None
+    """So long it runs nothing and finds nothing, and then it drains by itself."""

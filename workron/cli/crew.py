@@ -1,6 +1,7 @@
 """The workers of this process: one agent for each pool, all of them sharing the slots.
 
-Made by `run`. Commands run here whatever pool their file names, for there are no pods to choose.
+Made by `run`, for whatever pools its files name, as there are no pods to choose, and by `worker`
+for one.
 """
 
 from __future__ import annotations
@@ -24,11 +25,9 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from workron.core.ids import ClaimId
-    from workron.store.protocol import Claimed, Store
-
-_GRACE: Final = timedelta(seconds=3)
-"""Between TERM and KILL."""
-
+    from workron.store.protocol import Claimed, Store, WorkerStore
+    from workron_worker.executor import Executor
+    from workron_worker.surroundings import Rhythm
 
 _WHILE_A_FILE_IS_WRITTEN: Final = timedelta(minutes=1)
 """A large submission of another process holds a SQLite file for seconds, in which nobody can beat;
@@ -44,21 +43,30 @@ def lease_of(url: str) -> float | None:
     return _WHILE_A_FILE_IS_WRITTEN.total_seconds() if connect.is_file(url) else None
 
 
+async def tokens_of(store: Store, pools: Iterable[tuple[str, str]]) -> Sequence[str]:
+    """Make the pools, given by namespace and name, and take a token of each."""
+    lease = lease_of(store.url)
+    return [await store.ensure_pool(*pool, lease_seconds=lease) for pool in pools]
+
+
 class Crew:
     """The agents, and the executor that they share."""
 
     def __init__(
         self,
-        store: Store,
+        store: WorkerStore,
         boot: UUID,
         slots: int,
+        *,
+        executor: Executor | None = None,
+        rhythm: Rhythm | None = None,
         listener: Callable[[Claimed], Callable[[bytes], None]] | None = None,
     ) -> None:
         self._boot = boot
-        self._store = store
+        self._rhythm = rhythm
         self._names: dict[ClaimId, str] = {}
         self._executor = GentleExecutor(
-            LocalExecutor(slots=slots, grace=_GRACE, boot=boot),
+            executor or LocalExecutor(slots=slots, grace=system.KILL_GRACE, boot=boot),
             on_end=lambda claim: self._names.pop(claim, None),
         )
         self._listen = listener or hear_nothing
@@ -73,14 +81,12 @@ class Crew:
         )
         self._agents: list[Agent] = []
 
-    async def hire(self, pools: Iterable[tuple[str, str]]) -> None:
-        """Make an agent for each pool, given by namespace and name."""
-        for namespace, name in pools:
-            lease = lease_of(self._store.url)
-            token = await self._store.ensure_pool(namespace, name, lease_seconds=lease)
-            slots = self._around.slots.count
+    def hire(self, tokens: Iterable[str]) -> None:
+        """Make an agent for each pool, given by a token of it."""
+        slots = self._around.slots.count
+        for token in tokens:
             registration = Registration(token, identity.own_name(), self._boot, slots)
-            self._agents.append(Agent(self._around, registration))
+            self._agents.append(Agent(self._around, registration, self._rhythm))
 
     async def run(self) -> None:
         """Work until drained."""

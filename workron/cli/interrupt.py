@@ -1,4 +1,7 @@
-"""What signals do to a run: the first Ctrl-C drains it, the second kills; others kill at once."""
+"""What signals do to a run: the first Ctrl-C drains it, the second kills; others kill at once.
+
+`heard` is shared with the commands that serve until a signal ends them.
+"""
 
 from __future__ import annotations
 
@@ -39,17 +42,9 @@ class Interrupt:
         self.is_patient = True
         """Whether the first Ctrl-C lets what runs finish."""
 
-    @contextlib.contextmanager
-    def listening(self) -> Iterator[None]:
+    def listening(self) -> contextlib.AbstractContextManager[None]:
         """Handle the signals of this process meanwhile."""
-        loop = asyncio.get_running_loop()
-        for number in _ENDING:
-            loop.add_signal_handler(number, self._hear, number)
-        try:
-            yield
-        finally:
-            for number in _ENDING:
-                loop.remove_signal_handler(number)
+        return heard(self._hear)
 
     def _hear(self, number: signal.Signals) -> None:
         is_patient = self.is_patient and self.exit_code is None and number is signal.SIGINT
@@ -61,6 +56,19 @@ class Interrupt:
         else:
             self._say(f"ending {jobs}")
             self._target.kill()
+
+
+@contextlib.contextmanager
+def heard(hear: Callable[[signal.Signals], object]) -> Iterator[None]:
+    """Have the signals that would end this process heard meanwhile."""
+    loop = asyncio.get_running_loop()
+    for number in _ENDING:
+        loop.add_signal_handler(number, hear, number)
+    try:
+        yield
+    finally:
+        for number in _ENDING:
+            loop.remove_signal_handler(number)
 
 
 def _jobs(count: int) -> str:

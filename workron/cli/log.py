@@ -1,11 +1,12 @@
-"""What the parts below log, and what of it a person at a terminal is shown.
+"""What the parts below log, and what of it is printed.
 
-`program` silences what libraries would print by themselves; `run`, whose worker and maintainer are
-the only ones to log, has their warnings printed.
+`program` silences what libraries would print by themselves. `run` prints the warnings of its worker
+and maintainer to a person; `worker` and `maintain`, which serve, print everything worth keeping.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
+
+    import structlog
 
 DEBUG: Final = "WORKRON_DEBUG"
 _OF_AN_OUTAGE: Final = frozenset(
@@ -50,6 +53,47 @@ def configure() -> None:
         # Looked up at each line: the live display puts itself in the place of stderr.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )
+
+
+def serve(form: str | None) -> None:
+    """Print what happens to stderr, a line each, as `text` or `json`; None: as who reads it likes.
+
+    A person reads a terminal, and a program everything else.
+    """
+    import structlog
+
+    is_text = form == "text" if form else sys.stderr.isatty()
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+            _text_renderer() if is_text else structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.DEBUG if is_debug() else logging.INFO
+        ),
+        logger_factory=lambda *_: _Lines(),
+        cache_logger_on_first_use=True,
+    )
+
+
+def _text_renderer() -> structlog.dev.ConsoleRenderer:
+    import structlog
+
+    return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), timestamp_key="time")
+
+
+class _Lines:
+    """Writes lines to stderr; that nobody reads them any more ends no worker."""
+
+    def msg(self, line: str) -> None:
+        """Write one, whole."""
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()
+
+    debug = info = warning = error = critical = exception = msg
 
 
 def _leave_out_outages(

@@ -15,7 +15,7 @@ from workron.store import connect
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine
 
-    from workron.store.protocol import Store
+    from workron.store.protocol import Store, WorkerStore
 
 Answer = TypeVar("Answer")
 
@@ -24,6 +24,16 @@ Answer = TypeVar("Answer")
 async def opened(url: str, *, may_create: bool = False) -> AsyncIterator[Store]:
     """Open a store and close it again; who only reads makes none of a path with a slip in it."""
     store = await connect.connect(url, clock=system.CLOCK, rng=system.RNG, may_create=may_create)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@contextlib.asynccontextmanager
+async def opened_as_worker(url: str) -> AsyncIterator[WorkerStore]:
+    """Open a store for the worker's verbs alone, for which a role suffices that can call these."""
+    store = await connect.connect_worker(url, clock=system.CLOCK, rng=system.RNG)
     try:
         yield store
     finally:

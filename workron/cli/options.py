@@ -37,6 +37,13 @@ def choice(words: type[Choice]) -> Callable[[str], Choice]:
     return read
 
 
+class LogFormat(StrEnum):
+    """How a command that serves logs."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 _STORE_HELP: Final = "memory:, sqlite:///path or postgresql://user@host/database."
 
 Files = Annotated[
@@ -71,6 +78,17 @@ Member = Annotated[
     typer.Argument(
         metavar="[KIND/]NAME[/TASK[/INDEX]]",
         help="A job, a workflow, a task of it, or an element of an array: etl/transform/3.",
+    ),
+]
+
+
+Log = Annotated[
+    LogFormat | None,
+    typer.Option(
+        "--log",
+        parser=choice(LogFormat),
+        metavar="text|json",
+        help="Lines on standard error; default: text on a terminal, else json.",
     ),
 ]
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _MOST_PROBLEMS: Final = 50
 COMMANDS: Final = (
     "run",
+    "worker",
+    "maintain",
     "submit",
     "wait",
     "cancel",

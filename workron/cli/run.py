@@ -15,7 +15,7 @@ from rich.text import Text
 
 from workron.cli import exit_codes, files, log, options, recovery, summary, system, words
 from workron.cli.board import Board
-from workron.cli.crew import Crew
+from workron.cli.crew import Crew, tokens_of
 from workron.cli.feed import Feed
 from workron.cli.lines import Lines
 from workron.cli.opening import carry_out, opened_for_run
@@ -153,9 +153,10 @@ async def _perform(
         for root in feed.roots:
             output_dir.expect(root, await store.jobs(root.root))
     boot = ids.mint_uuid(system.RNG)
-    crew = Crew(store, boot, settings.slots, output_dir.listener if output_dir else None)
+    listener = output_dir.listener if output_dir else None
+    crew = Crew(store, boot, settings.slots, listener=listener)
     with contextlib.closing(crew):
-        await crew.hire(sorted(request.wanted_pools))
+        crew.hire(await tokens_of(store, sorted(request.wanted_pools)))
         try:
             with await _view(store, feed.roots, settings) as view:
                 return await perform(store, feed, crew, boot=boot, view=view)

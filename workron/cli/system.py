@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 # CLOCK_MONOTONIC stands still while a laptop sleeps, and leases do not.
 _COUNTING: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+KILL_GRACE: Final = timedelta(seconds=3)
+"""Between TERM and KILL."""
 
 
 class SystemClock:

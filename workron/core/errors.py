@@ -12,8 +12,10 @@
         ├── StoreBusyError          another process holds it
         ├── StoreFullError          no space, or read-only
         ├── StoreDataError          it refused a value
+        ├── StoreRightsError        this role may not do that there
         ├── SchemaError             its schema is not one this program knows
         │   └── SchemaMissingError  it has none at all
+        ├── TokenError              no pool admits workers by this token
         └── SessionError            the worker behind a session key is gone or was never there
 
 The message is for a person: what was wrong, where, and what would be right.
@@ -85,12 +87,20 @@ class StoreDataError(StoreError):
     """The database refused a value; the same call will be refused again."""
 
 
+class StoreRightsError(StoreError):
+    """The role that this program connects as may not do what was asked."""
+
+
 class SchemaError(StoreError):
     """The schema is not one that this program knows."""
 
 
 class SchemaMissingError(SchemaError):
     """The database has no schema of Workron's at all."""
+
+
+class TokenError(StoreError):
+    """No pool admits workers by this token, or it has expired."""
 
 
 class SessionError(StoreError):

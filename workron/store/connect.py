@@ -10,7 +10,7 @@ from workron.core import errors
 
 if TYPE_CHECKING:
     from workron.core.ports import Clock, Rng
-    from workron.store.protocol import Store
+    from workron.store.protocol import Store, WorkerStore
 
 _FORMS: Final = (
     "a store is `memory:`, `sqlite:///path/to/file` or `postgresql://user@host:5432/database`"
@@ -42,6 +42,15 @@ async def connect(url: str, *, clock: Clock, rng: Rng, may_create: bool = True) 
     if path is not None and not may_create:
         _refuse_absent(path)
     return await sqlite.open_sqlite(path, clock=clock, rng=rng)
+
+
+async def connect_worker(url: str, *, clock: Clock, rng: Rng) -> WorkerStore:
+    """Open a store for its worker's verbs alone; a role that can call just these will do."""
+    if _scheme(url) in _POSTGRES:
+        from workron.store import postgres
+
+        return await postgres.open_worker(url, rng=rng)
+    return await connect(url, clock=clock, rng=rng, may_create=False)
 
 
 async def migrate(url: str, *, clock: Clock, rng: Rng) -> list[str]:

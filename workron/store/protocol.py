@@ -72,6 +72,7 @@ __all__ = [
     "SubmitDoor",
     "Submitted",
     "WorkerDoor",
+    "WorkerStore",
 ]
 
 
@@ -248,8 +249,8 @@ class ReaderDoor(Protocol):
         """Count ready jobs by namespace and pool."""
 
 
-class Store(WorkerDoor, SubmitDoor, MaintainerDoor, ReaderDoor, Protocol):
-    """All doors of one database. The worker's room is handed only the first."""
+class WorkerStore(WorkerDoor, Protocol):
+    """A database as a worker opens it, maybe with a role that can call nothing but its verbs."""
 
     url: str
 
@@ -261,3 +262,7 @@ class Store(WorkerDoor, SubmitDoor, MaintainerDoor, ReaderDoor, Protocol):
 
     async def close(self) -> None:
         """Give all connections back."""
+
+
+class Store(WorkerStore, SubmitDoor, MaintainerDoor, ReaderDoor, Protocol):
+    """All doors of one database. The worker's room is handed only the first."""

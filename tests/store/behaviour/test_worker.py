@@ -14,7 +14,7 @@ from workron.store.protocol import Answer, Registration
 
 async def test_token_is_refused_when_it_is_not_the_pools(harness: Harness) -> None:
     await harness.token()
-    with pytest.raises(errors.SessionError, match="ask for a new one"):
+    with pytest.raises(errors.TokenError, match="ask for a new one"):
         await harness.store.register(Registration("guess", "worker", mint_boot(), 1))
     assert not await harness.store.look()
 

@@ -91,7 +91,7 @@ async def test_older_boot_of_another_pool_lives_when_its_name_beats_here(
 async def test_role_enters_no_pool_that_is_another_roles(stage: Stage, role: Role) -> None:
     await stage.sql.execute("UPDATE workron.pool SET role = 'somebody'")
     async with role.door() as door:
-        with pytest.raises(errors.SessionError):
+        with pytest.raises(errors.TokenError):
             await roles.register(door, stage.token)
 
 
@@ -99,7 +99,7 @@ async def test_role_enters_the_pool_that_is_its_own(stage: Stage, role: Role) ->
     await stage.sql.execute("UPDATE workron.pool SET role = $1", role.name)
     async with role.door() as door:
         await roles.register(door, stage.token)
-    with pytest.raises(errors.SessionError):
+    with pytest.raises(errors.TokenError):
         await stage.worker()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
+from urllib import parse
 
 import asyncpg
 
@@ -29,9 +30,11 @@ DRIVER: Final = (
 _MIXED_UP: Final = frozenset({"26000", "42P05"})
 """A prepared statement is not there, or there already: the session is not that of its making."""
 
+_NO_RIGHT: Final = "42501"
+
 _BY_STATE: Final[Mapping[str, type[errors.WorkronError]]] = {
     "WK001": errors.SessionError,
-    "WK002": errors.SessionError,
+    "WK002": errors.TokenError,
     "WK003": errors.GraphError,
     "53100": errors.StoreFullError,
     "25006": errors.StoreFullError,
@@ -39,6 +42,7 @@ _BY_STATE: Final[Mapping[str, type[errors.WorkronError]]] = {
     "57014": errors.StoreBusyError,
     **dict.fromkeys(_MIXED_UP, errors.StoreError),
     "58030": errors.StoreUnreachableError,
+    _NO_RIGHT: errors.StoreRightsError,
 }
 _BY_CLASS: Final[Mapping[str, type[errors.WorkronError]]] = {
     "08": errors.StoreUnreachableError,
@@ -57,6 +61,10 @@ _BY_CLASS: Final[Mapping[str, type[errors.WorkronError]]] = {
 _POOLER_ADVICE: Final = (
     "the pooler in front of it mixes up prepared statements: let it be PgBouncer 1.21 or newer with"
     " max_prepared_statements above 0, or pool_mode = session"
+)
+_RIGHTS_ADVICE: Final = (
+    "to work for a pool a role needs `SELECT workron.grant_worker('{role}')`, said by the owner of"
+    " the schema `workron`; all else needs that owner"
 )
 _IN_LOGIN: Final = re.compile(r"(?<=://)(?P<user>[^:/?#@]*):.*@")
 _IN_QUERY: Final = re.compile(r"(?<=[?&]password=)[^&]*")
@@ -86,6 +94,8 @@ def translate(cause: BaseException, url: str, *, tried: str = "") -> errors.Work
         what = "no answer in time"
     if state in _MIXED_UP:
         what = _POOLER_ADVICE
+    if state == _NO_RIGHT:
+        what = f"{what}: {_RIGHTS_ADVICE.format(role=role_of(url))}"
     return kind(f"{shown(url)}: tried {tried}: {what}" if tried else f"{shown(url)}: {what}")
 
 
@@ -95,6 +105,11 @@ def _is_answer(cause: BaseException) -> bool:
         # The driver has one class for its misuse and for a connection that is gone.
         return not ("closed" in str(cause) or "closing" in str(cause))
     return isinstance(cause, asyncpg.PostgresError)
+
+
+def role_of(url: str) -> str:
+    """Name the role that a URL connects as; a word for it where the URL does not."""
+    return parse.unquote(parse.urlsplit(url).username or "ROLE")
 
 
 def shown(url: str) -> str:

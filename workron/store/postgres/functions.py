@@ -20,6 +20,7 @@ from workron.store.postgres import statements
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     from asyncpg import Connection
 
@@ -78,15 +79,23 @@ async def are_current(source: Connection | Database) -> bool:
     installed, ours = await _installed(source), known()
     if installed.number <= ours.number:
         return installed == ours
-    there = [row["signature"] for row in await source.fetch(SIGNATURES)]
-    lacking = [one for one in calls() if not any(_serves(other, one) for other in there)]
-    if lacking:
+    missing = await lacking(source)
+    if missing:
         raise errors.SchemaError(
             f"the database has the functions of a newer workron (number {installed.number}, this"
-            f" program brings {ours.number}), and they lack {'; '.join(lacking)}: install a newer"
+            f" program brings {ours.number}), and they lack {'; '.join(missing)}: install a newer"
             " workron"
         )
     return True
+
+
+async def lacking(
+    source: Connection | Database, names: AbstractSet[str] | None = None
+) -> Sequence[str]:
+    """List what this program calls, or what it calls of these names, and a database has not."""
+    there = [row["signature"] for row in await source.fetch(SIGNATURES)]
+    called = [one for one in calls() if names is None or one.partition("(")[0] in names]
+    return [one for one in called if not any(_serves(other, one) for other in there)]
 
 
 def _serves(signature: str, called: str) -> bool:

@@ -68,7 +68,7 @@ class WorkerVerbs(Verbs):
 def _register(tx: Transaction, registration: Registration, key: SessionKey) -> Session:
     pool = tx.row("register.pool", hash=tokens.digest(registration.token))
     if pool is None:
-        raise errors.SessionError("no pool has this token, or it has expired; ask for a new one")
+        raise errors.TokenError("no pool has this token, or it has expired; ask for a new one")
     who = {"pool": pool["id"], "name": registration.name, "boot": str(registration.boot)}
     if tx.row("register.known", **who) is None:
         tx.run("register.enter", session=str(key), slots=registration.slots, **who)

@@ -1,0 +1,30 @@
+"""`workron maintain`: the maintainer by itself, for workers that run elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from workron.cli import log, options, system
+from workron.cli.interrupt import heard
+from workron.cli.opening import carry_out, opened
+from workron.core import ids
+from workron.scheduling.maintain import Maintainer
+
+
+def maintain(store: options.Store = None, log_format: options.Log = None) -> None:
+    """Take back what dead workers held, wake what is due, and pass ends on, until a signal comes.
+
+    Any number of them may run: the store elects one that works, and when that ends another one
+    follows, at once if it was ended by a signal, else after 10 s.
+    """
+    log.serve(log_format)
+    carry_out(_maintain(options.lasting(store)))
+
+
+async def _maintain(url: str) -> None:
+    async with opened(url) as store:
+        maintainer = Maintainer(store, system.CLOCK, ids.mint_uuid(system.RNG))
+        work = asyncio.create_task(maintainer.run(store.wait_for_work))
+        with heard(lambda _: work.cancel()), contextlib.suppress(asyncio.CancelledError):
+            await work

@@ -1,0 +1,107 @@
+"""`workron worker`: one worker of one pool, on this machine, for jobs of a store."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated, Final
+
+import structlog
+import typer
+
+from workron.cli import log, options, recovery, system
+from workron.cli.crew import Crew, tokens_of
+from workron.cli.drain import Drain
+from workron.cli.interrupt import heard
+from workron.cli.opening import carry_out, opened, opened_as_worker
+from workron.core import errors, ids
+from workron_worker.runner_executor import RunnerExecutor
+from workron_worker.surroundings import Rhythm
+
+_log = structlog.get_logger(__name__)
+TOKEN: Final = "WORKRON_TOKEN"  # noqa: S105 - the name of a variable, and no token
+_NO_TOKEN: Final = (
+    f"without a token in {TOKEN} this command makes the pool and takes one itself, which only the"
+    " owner of the schema `workron` can; have him run `SELECT workron.ensure_pool('{}',"
+    " '{}', 'TOKEN', NULL)` with a TOKEN that nobody can guess, and set it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    store: str
+    namespace: str
+    pool: str
+    slots: int
+    grace: timedelta
+    rhythm: Rhythm
+
+
+def worker(  # noqa: PLR0913, PLR0917 - one for each option
+    store: options.Store = None,
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Namespace of the pool.")
+    ] = "default",
+    pool: Annotated[str, typer.Option(help="Whose jobs it runs.")] = "default",
+    slots: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Commands at once; default: the CPUs.")
+    ] = None,
+    max_jobs: Annotated[int | None, typer.Option(min=1, help="End after so many jobs.")] = None,
+    idle_exit: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="End when there was nothing to run for so long."),
+    ] = None,
+    grace: Annotated[
+        str,
+        typer.Option(metavar="DURATION", help="So long what runs may run on after a signal."),
+    ] = "25s",
+    log_format: options.Log = None,
+) -> None:
+    """Claim jobs of a pool from a store and run them on this machine, until a signal comes.
+
+    The token of the pool is taken from WORKRON_TOKEN; without one the pool is made, which needs a
+    role that owns the store. The first TERM, HUP or Ctrl-C has it claim nothing more and let run
+    what runs, for as long as --grace; the second ends that at once. What is ended so is handed
+    back and costs no attempt. Exits with 0 after either.
+    """
+    log.serve(log_format)
+    idle = None if idle_exit is None else options.duration("--idle-exit", idle_exit)
+    settings = _Settings(
+        store=options.lasting(store),
+        namespace=namespace,
+        pool=pool,
+        slots=slots or os.cpu_count() or 1,
+        grace=options.duration("--grace", grace),
+        # A store that is away has cost it all that ran, and will cost it nothing more.
+        rhythm=Rhythm(patience=timedelta.max, most_jobs=max_jobs, longest_idle=idle),
+    )
+    carry_out(_work(settings))
+
+
+async def _work(settings: _Settings) -> None:
+    token = os.environ.get(TOKEN) or await _take_token(settings)
+    async with opened_as_worker(settings.store) as store:
+        boot = ids.mint_uuid(system.RNG)
+        executor = RunnerExecutor(grace=system.KILL_GRACE, boot=boot)
+        crew = Crew(store, boot, settings.slots, executor=executor, rhythm=settings.rhythm)
+        with contextlib.closing(crew):
+            crew.hire([token])
+            drain = Drain(crew, settings.grace, asyncio.get_running_loop())
+            with heard(drain.hear):
+                await crew.run()
+
+
+async def _take_token(settings: _Settings) -> str:
+    """Make the pool, and end first what a worker that was killed on this machine left."""
+    pool = settings.namespace, settings.pool
+    try:
+        async with opened(settings.store) as store:
+            for line in await recovery.recover(store):
+                _log.warning(line)
+            [token] = await tokens_of(store, [pool])
+    except errors.StoreRightsError as error:
+        raise errors.StoreRightsError(f"{error}; {_NO_TOKEN.format(*pool)}") from error
+    return token
