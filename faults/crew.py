@@ -95,7 +95,7 @@ class Worker(Program):
 
     def await_runner(self) -> int:
         """Give the pid of its runner, as soon as there is one."""
-        runner = until(self.runner, f"{self.name} has a runner\n{self.said()}")
+        runner = until(self.runner, f"{self.name} has a runner", told=self.said)
         assert runner is not None
         return runner.pid
 

@@ -10,7 +10,7 @@ import pathlib
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import asyncpg
 import yaml
@@ -25,6 +25,7 @@ from tests.postgres_server import Server
 
 LEASE_SECONDS = 2.0
 """Of the pool of a test: the shortest in which a worker of a busy machine still beats in time."""
+_T = TypeVar("_T")
 _NAMESPACE = "default"
 _POOL = "default"
 _JOBS = """
@@ -68,7 +69,8 @@ class House:
     ) -> Worker:
         """Start a worker with a folder and a proxy of its own."""
         folder = self.folder / f"w{len(self.workers):03}"
-        one = Worker(folder, proxy or self.proxy(), self.token(lease_seconds), options)
+        usual = ("--log", "json", "--grace", "5s")
+        one = Worker(folder, proxy or self.proxy(), self.token(lease_seconds), [*usual, *options])
         self.workers.append(one)
         self._programs.append(one)
         return one
@@ -76,7 +78,7 @@ class House:
     def maintainer(self) -> Program:
         """Start a maintainer."""
         number = len(self._programs)
-        arguments = ["maintain", "--store", self.dsn]
+        arguments = ["maintain", "--store", self.dsn, "--log", "json"]
         self._programs.append(Program(self.folder / f"m{number:03}", arguments, {}))
         return self._programs[-1]
 
@@ -116,6 +118,10 @@ class House:
         given["command"] = ledger.command(self.ledger, textwrap.dedent(given["command"]))
         return given
 
+    def until(self, condition: Callable[[], _T], what: str, seconds: float = 30) -> _T:
+        """Wait, and if it is in vain give what all programs wrote last."""
+        return until(condition, what, seconds, self.told)
+
     def ask(self, statement: str, *values: Any) -> list[asyncpg.Record]:
         """Ask the database, as its owner."""
         return self._loop.call(_ask(self.dsn, statement, values))
@@ -134,11 +140,11 @@ class House:
         def found() -> list[ledger.Execution]:
             return [one for one in self.executions() if one.attempt == attempt]
 
-        return until(found, f"attempt {attempt} begins\n{self.told()}")[0]
+        return self.until(found, f"attempt {attempt} begins")[0]
 
     def await_end(self, seconds: float = 30) -> None:
         """Wait until every job has ended."""
-        until(lambda: not self.unfinished(), f"all jobs end\n{self.told()}", seconds)
+        self.until(lambda: not self.unfinished(), "all jobs end", seconds)
 
     def unfinished(self) -> int:
         """Count the jobs without an end."""
@@ -150,7 +156,7 @@ class House:
 
     def await_reap(self, worker: Worker) -> None:
         """Wait until the store has taken back what the worker of that process held."""
-        until(lambda: not self.knows(worker), f"{worker.name} is reaped\n{self.told()}")
+        self.until(lambda: not self.knows(worker), f"{worker.name} is reaped")
 
     def knows(self, worker: Worker) -> bool:
         """Whether that process is registered."""
@@ -220,10 +226,7 @@ class House:
         self._await(self._sessions, "sessions of the database are left")
 
     def _await(self, left: Callable[[], Sequence[object]], what: str) -> None:
-        try:
-            until(lambda: not left(), what, seconds=10)
-        except AssertionError:
-            raise AssertionError(f"{what}: {left()}\n{self.told()}") from None
+        until(lambda: not left(), what, 10, lambda: f"{left()}\n{self.told()}")
 
     def _processes(self) -> Sequence[object]:
         return crew.leftovers(self._known, self.server.home)

@@ -11,10 +11,15 @@ _T = TypeVar("_T")
 _PAUSE_SECONDS = 0.02
 
 
-def until(condition: Callable[[], _T], what: str, seconds: float = 30) -> _T:
-    """Give the condition's first answer that is true."""
+def until(
+    condition: Callable[[], _T],
+    what: str,
+    seconds: float = 30,
+    told: Callable[[], str] = str,
+) -> _T:
+    """Give the condition's first answer that is true; `told` says more when there is none."""
     limit = time.monotonic() + seconds
     while not (answer := condition()):
-        assert time.monotonic() < limit, f"not within {seconds:g} s: {what}"
+        assert time.monotonic() < limit, f"not within {seconds:g} s: {what}\n{told()}"
         time.sleep(_PAUSE_SECONDS)
     return answer

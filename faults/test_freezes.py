@@ -4,7 +4,6 @@ from faults import processes
 from faults.crew import Worker
 from faults.house import LEASE_SECONDS, House
 from faults.ledger import Execution
-from faults.patience import until
 
 _BEATS_PER_LEASE = 4
 
@@ -23,6 +22,12 @@ def _await_second(house: House) -> None:
     house.await_execution(attempt=2)
 
 
+def _await_overlap(house: House) -> None:
+    """Have both attempts be seen alive: the frozen runner cannot end the first."""
+    _await_second(house)
+    house.until(lambda: house.check().overlaps, "both attempts tell that they live")
+
+
 def _let_end(house: House, attempt: int) -> None:
     (house.folder / f"go-{attempt}").touch()
 
@@ -31,16 +36,16 @@ def _await_ended(house: House, attempt: int) -> None:
     def has_ended() -> bool:
         return any(one.has_ended for one in house.executions() if one.attempt == attempt)
 
-    until(has_ended, f"the command of attempt {attempt} comes to its end")
+    house.until(has_ended, f"the command of attempt {attempt} comes to its end")
 
 
 def _await_return(house: House, worker: Worker) -> None:
     """Wait until a worker that was taken back has registered anew: it has said what it had to."""
-    until(lambda: house.knows(worker), f"{worker.name} has come back\n{house.told()}")
+    house.until(lambda: house.knows(worker), f"{worker.name} has come back")
 
 
-def _await_death(execution: Execution, seconds: float = 1) -> None:
-    until(lambda: not processes.is_alive(execution.pid), "the command is dead", seconds)
+def _await_death(house: House, execution: Execution, seconds: float = 1) -> None:
+    house.until(lambda: not processes.is_alive(execution.pid), "the command is dead", seconds)
 
 
 def _assert_second_is_accepted(house: House, overlaps: int) -> None:
@@ -58,7 +63,7 @@ def test_frozen_agent_has_its_command_ended_by_the_runner_before_another_begins(
 ) -> None:
     worker, first = _begin(house)
     with house.frozen(worker, worker.pid):
-        _await_death(first, seconds=LEASE_SECONDS)
+        _await_death(house, first, seconds=LEASE_SECONDS)
         house.await_reap(worker)
         _await_second(house)
     _await_return(house, worker)
@@ -82,7 +87,7 @@ def test_frozen_runner_costs_no_lease_and_its_end_is_accepted_once(house: House)
     with house.frozen(worker, worker.await_runner()):
         _let_end(house, 1)
         _await_ended(house, 1)
-        until(lambda: worker.proxy.answered["beat"] >= beats, "two leases go by")
+        house.until(lambda: worker.proxy.answered["beat"] >= beats, "two leases go by")
         assert house.unfinished() == 1
     house.await_end()
     assert house.states() == {"work": ("Succeeded", None, 1, 0, 0)}
@@ -95,9 +100,9 @@ def test_frozen_runner_whose_agent_was_killed_ends_its_command_on_return(house: 
     with house.frozen(worker, runner):
         worker.kill()
         house.await_reap(worker)
-        _await_second(house)
-    _await_death(first)
-    until(lambda: not processes.is_alive(runner), "the runner has gone, too", seconds=5)
+        _await_overlap(house)
+    _await_death(house, first)
+    house.until(lambda: not processes.is_alive(runner), "the runner has gone, too", seconds=5)
     _assert_second_is_accepted(house, overlaps=1)
 
 
@@ -105,8 +110,8 @@ def test_frozen_agent_and_runner_end_their_command_on_return(house: House) -> No
     worker, first = _begin(house)
     with house.frozen(worker, worker.pid, worker.await_runner()):
         house.await_reap(worker)
-        _await_second(house)
-    _await_death(first)
+        _await_overlap(house)
+    _await_death(house, first)
     _await_return(house, worker)
     _assert_second_is_accepted(house, overlaps=1)
 
@@ -127,7 +132,7 @@ def test_frozen_worker_with_its_command_ends_it_on_return(house: House) -> None:
     with house.frozen(worker, worker.pid, worker.await_runner(), first.pid):
         house.await_reap(worker)
         _await_second(house)
-    _await_death(first)
+    _await_death(house, first)
     _await_return(house, worker)
     _assert_second_is_accepted(house, overlaps=_none_or_one(house))
 

@@ -12,7 +12,6 @@ import pytest
 from faults import processes
 from faults.crew import Worker
 from faults.house import House
-from faults.patience import until
 from faults.proxy import Line, Moment, Proxy
 
 _POINTS = [
@@ -34,7 +33,8 @@ def _hit(
     house: House, moment: Moment, verb: str, blow: Callable[[Worker, Line], None]
 ) -> tuple[Worker, Proxy]:
     """Start a worker that is hit at that point, and wait until it is."""
-    proxy, hurt = house.proxy(), []
+    hurt: list[Worker] = []
+    proxy = house.proxy()
     reached = proxy.at(moment, verb, lambda line: blow(hurt[0], line))
     hurt.append(house.worker(proxy=proxy))
     assert reached.wait(30), house.told()
@@ -90,8 +90,8 @@ def test_agent_is_killed_in_the_middle_of_a_run_and_takes_its_command_with_it(
     first = house.await_execution()
     runner = hurt.await_runner()
     hurt.kill()
-    until(lambda: not processes.is_alive(first.pid), "the command is dead", seconds=1)
-    until(lambda: not processes.is_alive(runner), "its runner has gone, too", seconds=5)
+    house.until(lambda: not processes.is_alive(first.pid), "the command is dead", seconds=1)
+    house.until(lambda: not processes.is_alive(runner), "its runner has gone, too", seconds=5)
     (house.folder / "go").touch()
     house.worker()
     house.await_end()
@@ -109,7 +109,7 @@ def test_runner_is_killed_in_the_middle_of_a_run_and_takes_its_command_with_it(
     hurt = house.worker()
     first = house.await_execution()
     os.kill(hurt.await_runner(), signal.SIGKILL)
-    until(lambda: not processes.is_alive(first.pid), "the command is dead", seconds=1)
+    house.until(lambda: not processes.is_alive(first.pid), "the command is dead", seconds=1)
     house.await_end()
     assert house.states()["work"][:4] == ("Succeeded", None, 2, 0)
     assert hurt.is_alive

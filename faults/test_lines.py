@@ -4,7 +4,6 @@ import pytest
 
 from faults import processes
 from faults.house import LEASE_SECONDS, House
-from faults.patience import until
 from faults.proxy import Line, Moment
 
 _STATEMENT_SECONDS = 60
@@ -36,7 +35,7 @@ def test_all_lines_are_reset_while_a_job_runs_and_it_runs_on(house: House) -> No
     house.await_execution()
     beats = worker.proxy.answered["beat"]
     worker.proxy.cut()
-    until(lambda: worker.proxy.answered["beat"] > beats, "it beats again")
+    house.until(lambda: worker.proxy.answered["beat"] > beats, "it beats again")
     gate.touch()
     house.await_end()
     assert house.states() == {"work": ("Succeeded", None, 1, 0, 0)}
@@ -65,7 +64,7 @@ def test_beats_on_half_open_lines_are_given_up_before_the_lease_is_over(house: H
     house.await_execution()
     worker.proxy.hush()
     beats = worker.proxy.answered["beat"]
-    until(lambda: worker.proxy.answered["beat"] > beats, "it beats on another line")
+    house.until(lambda: worker.proxy.answered["beat"] > beats, "it beats on another line")
     # All others of its lines are silent still, and are given up in their own time.
     worker.proxy.cut()
     (house.folder / "go").touch()
@@ -80,16 +79,16 @@ def test_worker_that_is_cut_off_ends_what_it_runs_before_another_begins_it(house
     worker = house.worker()
     first = house.await_execution()
     worker.proxy.silence()
-    until(
+    house.until(
         lambda: not processes.is_alive(first.pid),
-        f"the command does not outlive the lease\n{house.told()}",
+        "the command does not outlive the lease",
         seconds=LEASE_SECONDS,
     )
     house.await_reap(worker)
     house.worker()
     house.await_execution(attempt=2)
     worker.proxy.restore()
-    until(lambda: house.knows(worker), f"it has come back\n{house.told()}")
+    house.until(lambda: house.knows(worker), "it has come back")
     assert house.unfinished() == 1
     (house.folder / "go-2").touch()
     house.await_end()

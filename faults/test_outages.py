@@ -7,7 +7,6 @@ import pytest
 
 from faults import processes
 from faults.house import LEASE_SECONDS, House, now
-from faults.patience import until
 
 _LONG_LEASE_SECONDS = 10.0
 _JOBS = 4
@@ -28,7 +27,7 @@ def _begin(house: House, lease_seconds: float) -> None:
     house.submit("flow", work={"command": f"live {_gate(house)}", "count": _JOBS})
     for _ in range(2):
         house.worker("--slots", _JOBS / 2, lease_seconds=lease_seconds)
-    until(lambda: len(house.executions()) == _JOBS, f"all jobs run\n{house.told()}")
+    house.until(lambda: len(house.executions()) == _JOBS, "all jobs run")
 
 
 def _gate(house: House) -> pathlib.Path:
@@ -59,12 +58,12 @@ def test_outage_longer_than_a_lease_ends_what_runs_in_time_and_reaps_nobody(
     house.server.crash()
     crashed.append(True)
     since = now()
-    until(
+    house.until(
         lambda: not any(processes.is_alive(one.pid) for one in before),
-        f"no command outlives its lease\n{house.told()}",
+        "no command outlives its lease",
         seconds=LEASE_SECONDS,
     )
-    until(lambda: now() > since + 2 * LEASE_SECONDS, "two leases go by")
+    house.until(lambda: now() > since + 2 * LEASE_SECONDS, "two leases go by")
     _begin_again(house, crashed)
     _gate(house).touch()
     house.await_end()
@@ -81,7 +80,7 @@ def test_end_that_comes_during_an_outage_is_reported_after_it(
     house.server.crash()
     crashed.append(True)
     _gate(house).touch()
-    until(lambda: all(one.has_ended for one in house.executions()), "all commands end")
+    house.until(lambda: all(one.has_ended for one in house.executions()), "all commands end")
     _begin_again(house, crashed)
     house.await_end()
     assert set(house.rows("attempts", "failures", "losses")) == {(1, 0, 0)}
