@@ -55,6 +55,14 @@ def is_alive(pid: int) -> bool:
     return one is not None and one.state not in "ZX"
 
 
+def peak_bytes(pid: int) -> int:
+    """Tell how much memory a process has had at most."""
+    for line in (_PROC / str(pid) / "status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError(f"{pid} has no memory: it is gone")
+
+
 def bury() -> None:
     """Take away the remains of what was taken in; nobody waits for children of our own by now."""
     for one in _all():
