@@ -148,7 +148,7 @@ def test_jobs_that_cannot_be_started_on_a_full_disk_are_lost_to_nobody(
     house.until(lambda: _free(small_disk) == 0, "the disk is full")
     house.submit("others", work={"command": ":", "count": 4})
     other = house.worker("--slots", 2)
-    house.until(lambda: house.unfinished() == 1, "another worker runs what this one cannot")
+    house.until(lambda: "was not started" in full.said(), "it cannot start another command")
     gate.touch()
     house.await_end()
     assert other.is_alive
