@@ -72,6 +72,9 @@ class Stumbling:
     def kill(self, claim: Any) -> None:
         self._executor.kill(claim)
 
+    def hold_until(self, at: float) -> None:
+        self._executor.hold_until(at)
+
     def close(self) -> None:
         self._executor.close()
 

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from workron.core.ids import ClaimId, Fence, JobId
-from workron.store.protocol import Claimed, End, Outcome, Right
+from workron.store.protocol import Claimed, End, Loss, Outcome, Right
 from workron_worker.ledger import Fate, Ledger, Running
 
 
@@ -37,7 +37,23 @@ def test_claim_without_an_end_of_its_own_is_handed_back(ledger: Ledger, fate: Fa
     running, _ = _start(ledger)
     running.fate = fate
     ledger.end(running, None)
-    assert list(ledger.take_releases()) == [running.claimed.right]
+    assert ledger.take_releases() == {None: [running.claimed.right]}
+
+
+def test_claims_that_were_lost_are_handed_back_apart_by_how_they_fell(ledger: Ledger) -> None:
+    fates = [Fate.LOST_TOGETHER, Fate.RELEASE, Fate.LOST_ALONE, Fate.LOST_TOGETHER]
+    rights = []
+    for fate in fates:
+        running, _ = _start(ledger)
+        running.fate = fate
+        ledger.end(running, None)
+        rights.append(running.claimed.right)
+    assert ledger.take_releases() == {
+        Loss.TOGETHER: [rights[0], rights[3]],
+        None: [rights[1]],
+        Loss.ALONE: [rights[2]],
+    }
+    assert ledger.is_empty
 
 
 def test_claim_that_the_store_took_back_is_never_spoken_of(ledger: Ledger) -> None:
@@ -54,7 +70,7 @@ def test_nothing_is_left_to_tell_once_the_session_is_lost(ledger: Ledger) -> Non
     ledger.hand_back([Right(ledger.ask(1)[0], Fence(7))])
     running, late = _start(ledger)
     ledger.forget_all()
-    assert (list(ledger.take_ends()), list(ledger.take_releases())) == ([], [])
+    assert (list(ledger.take_ends()), ledger.take_releases()) == ([], {})
     ledger.end(running, late)
     assert ledger.is_empty
 

@@ -25,6 +25,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.held_until = 0.0
         self.events: list[str] = []
         self.happened = asyncio.Event()
         self.errors: list[Exception] = []
@@ -40,6 +41,9 @@ class Scene:
         if self.errors:
             raise self.errors.pop()
         return Beat([], is_draining=False, database="x")
+
+    def hold_until(self, at: float) -> None:
+        self.held_until = at
 
     def cut_off(self) -> None:
         self._note("cut off")
@@ -60,7 +64,7 @@ def scene() -> Scene:
 @pytest.fixture
 async def pulse(scene: Scene) -> AsyncIterator[Pulse]:
     """A pulse that would rest for an hour after each beat."""
-    ports = {"door": scene, "executor": None, "slots": None, "wait_for_work": None}
+    ports = {"door": scene, "executor": scene, "slots": None, "wait_for_work": None}
     around = Surroundings(clock=scene, rng=random.Random(), **cast("Any", ports))
     rhythm = Rhythm(beat=timedelta(hours=1), margin=timedelta(seconds=4))
     pulse = Pulse(around, rhythm, Ledger(random.Random()), cast("Any", scene))
@@ -104,3 +108,30 @@ async def test_beat_that_was_not_answered_is_followed_by_another_soon(
     while scene.events != ["beat", "beat", "obey"]:
         scene.happened.clear()
         await scene.happened.wait()
+
+
+async def test_executor_is_told_how_long_all_may_live_before_the_first_claim_can_come(
+    pulse: Pulse, scene: Scene
+) -> None:
+    pulse.begin(SESSION, 100.0)
+    assert scene.held_until == 109.0
+
+
+async def test_each_answered_beat_lets_live_longer(pulse: Pulse, scene: Scene) -> None:
+    scene.seconds = 5.0
+    assert await _let_it(pulse, scene, SESSION, 0.0) == ["beat", "obey"]
+    assert scene.held_until == 14.0
+
+
+async def test_beat_that_was_not_answered_lets_live_no_longer(pulse: Pulse, scene: Scene) -> None:
+    scene.seconds = 5.0
+    scene.errors = [errors.StoreUnreachableError("away")]
+    await _let_it(pulse, scene, SESSION, 0.0)
+    assert scene.held_until == 9.0
+
+
+async def test_lease_that_is_short_leaves_a_part_of_itself_for_the_kill(
+    pulse: Pulse, scene: Scene
+) -> None:
+    pulse.begin(Session(SESSION.worker, SESSION.key, lease_seconds=4.0), 0.0)
+    assert scene.held_until == 3.5

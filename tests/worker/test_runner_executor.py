@@ -15,8 +15,8 @@ from tests.worker.ear import Ear
 from workron_runner import limits, messages
 from workron_runner.frame import Frame
 from workron_worker import runner_process
-from workron_worker.executor import StartError, Task
-from workron_worker.runner_executor import RunnerExecutor, RunnerLostError
+from workron_worker.executor import RunnerLostError, StartError, Task
+from workron_worker.runner_executor import RunnerExecutor
 
 Make = Callable[..., Task]
 

@@ -49,10 +49,21 @@ class Ended:
     result: Any = None
     is_killed: bool = False
     """Whether `kill` ended it; then the other fields say nothing about the command."""
+    is_overdue: bool = False
+    """Whether the executor did so by itself, at the moment of `hold_until`."""
 
 
 class StartError(errors.WorkronError):
     """This machine cannot start commands at present, whatever they are."""
+
+
+class RunnerLostError(errors.WorkronError):
+    """What ran the command is gone, and the command with it; whose fault that is nobody knows."""
+
+    def __init__(self, why: str, *, is_alone: bool) -> None:
+        super().__init__(f"the runner was lost: {why}")
+        self.is_alone = is_alone
+        """Whether nothing else fell with it."""
 
 
 class Executor(Protocol):
@@ -62,11 +73,17 @@ class Executor(Protocol):
         """Run one attempt to its end; what it leaves behind is dead by then, or by `close`.
 
         `on_output` is given every byte as it comes, from whichever thread reads it. StartError is
-        no fault of the job.
+        no fault of the job; RunnerLostError may be, or not.
         """
 
     def kill(self, claim: ClaimId) -> None:
         """End an attempt: TERM, and after a grace KILL. `run` returns when it is dead."""
+
+    def hold_until(self, at: float) -> None:
+        """Let what runs live until that moment of CLOCK_BOOTTIME, unless this is called again.
+
+        Nothing starts after it, either. A task that `outlives_lease` is spared.
+        """
 
     def close(self) -> None:
         """Give everything back; nothing runs any more."""

@@ -50,6 +50,11 @@ def killed(output: bytes) -> Ended:
     return Ended(output=output, is_killed=True)
 
 
+def overdue(output: bytes) -> Ended:
+    """Judge a command that was ended because its agent had not been heard of in time."""
+    return Ended(output=output, is_killed=True, is_overdue=True)
+
+
 def refused(task: Task, why: Refusal) -> Ended:
     """Judge a start that failed; StartError if the job is not to blame."""
     if not why.is_fault_of_job:

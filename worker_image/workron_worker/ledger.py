@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from workron.core import ids
+from workron.store.protocol import Loss
 from workron_worker.beat import Knowledge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from workron.core.ids import ClaimId
     from workron.core.ports import Rng
@@ -30,6 +32,15 @@ class Fate(Enum):
     """It was ended for a reason that is not the job's; another worker may have it."""
     DROP = auto()
     """The store has taken the claim back already."""
+    LOST_ALONE = auto()
+    """It went down with what ran it, and nothing else did."""
+    LOST_TOGETHER = auto()
+    """It went down with what ran it, as others did."""
+
+
+_LOSSES: Final[Mapping[Fate, Loss]] = MappingProxyType(
+    {Fate.LOST_ALONE: Loss.ALONE, Fate.LOST_TOGETHER: Loss.TOGETHER}
+)
 
 
 @dataclass(slots=True)
@@ -47,7 +58,7 @@ class Ledger:
         self._rng = rng
         self._known: set[ClaimId] = set()
         self._ends: list[End] = []
-        self._releases: list[Right] = []
+        self._releases: dict[Loss | None, list[Right]] = {}
         self.running: dict[ClaimId, Running] = {}
 
     @property
@@ -79,11 +90,11 @@ class Ledger:
         elif running.fate is Fate.REPORT and end is not None:
             self._ends.append(end)
         else:
-            self._releases.append(running.claimed.right)
+            self._release(_LOSSES.get(running.fate), [running.claimed.right])
 
     def hand_back(self, rights: Iterable[Right]) -> None:
         """Enter claims that are ours but that nothing here runs."""
-        self._releases += rights
+        self._release(None, rights)
         self._known.update(right.claim for right in rights)
 
     def take_ends(self) -> Sequence[End]:
@@ -91,14 +102,17 @@ class Ledger:
         ends, self._ends = self._ends, []
         return ends
 
-    def take_releases(self) -> Sequence[Right]:
-        """Give the claims that are to be handed back, each once."""
-        releases, self._releases = self._releases, []
+    def take_releases(self) -> Mapping[Loss | None, Sequence[Right]]:
+        """Give the claims that are to be handed back, each once, by how they were lost, if so."""
+        releases, self._releases = self._releases, {}
         return releases
 
     def forget(self, claims: Iterable[ClaimId]) -> None:
         """Strike claims that the store has answered for, or never granted."""
         self._known.difference_update(claims)
+
+    def _release(self, lost: Loss | None, rights: Iterable[Right]) -> None:
+        self._releases.setdefault(lost, []).extend(rights)
 
     def forget_all(self) -> None:
         """Strike everything: the store knows this worker no more."""

@@ -71,6 +71,9 @@ class LocalExecutor:
             attempt.is_killed = True
             self._terminate(attempt)
 
+    def hold_until(self, at: float) -> None:
+        """Do nothing: threads of this process stand still with it, and so cannot act for it."""
+
     def close(self) -> None:
         """Remove what is on disk, after killing what was given up or left its process group."""
         for attempt in self._attempts.values():

@@ -18,8 +18,8 @@ import structlog
 from workron.core import errors
 from workron.core.model.command import OnLeaseLost
 from workron.core.states import Reason
-from workron_worker import order
-from workron_worker.executor import StartError
+from workron_worker import journal, order
+from workron_worker.executor import RunnerLostError, StartError
 from workron_worker.ledger import Fate, Ledger
 from workron_worker.patience import Patience
 from workron_worker.pulse import Pulse
@@ -168,13 +168,13 @@ class Agent:
         session = await self._patience.insist(lambda: door.register(registration))
         self._key = session.key
         self._pulse.begin(session, sent_at)
+        journal.registered(registration, session)
 
     async def _hand_back(self, key: SessionKey) -> None:
-        releases = self._ledger.take_releases()
-        if releases:
-            door = self._around.door
-            await self._patience.insist(lambda: door.release(key, releases))
-            self._ledger.forget(right.claim for right in releases)
+        door = self._around.door
+        for lost, rights in self._ledger.take_releases().items():
+            await self._patience.insist(functools.partial(door.release, key, rights, lost))
+            self._ledger.forget(right.claim for right in rights)
 
     async def _exchange(self, key: SessionKey) -> Sequence[Claimed]:
         ends, claims = self._ledger.take_ends(), self._ask()
@@ -187,7 +187,9 @@ class Agent:
             self._around.slots.give(len(claims) - len(granted))
             self._ledger.forget(end.claim for end in ends)
             self._ledger.forget(set(claims) - {claimed.claim for claimed in granted})
-        if self._shift.is_over(asked=len(claims), granted=len(granted), running=self.running):
+        is_over = self._shift.is_over(asked=len(claims), granted=len(granted), running=self.running)
+        if is_over and not self._is_draining:
+            _log.info("worker drains: its shift is over", worker=self._registration.name)
             self.drain()
         return granted
 
@@ -222,14 +224,24 @@ class Agent:
             group.create_task(self._attempt(running))
 
     async def _attempt(self, running: Running) -> None:
+        with journal.attempt(running.claimed, self._registration.name):
+            end = await self._try(running)
+            self._finish(running, end)
+            journal.ended(running.fate, end)
+
+    async def _try(self, running: Running) -> End | None:
         end: End | None = None
         try:
             if running.fate is Fate.REPORT:
                 end = await self._execute(running)
             self._stumbles = 0
+        except RunnerLostError as error:
+            _log.warning("command was lost", error=str(error))
+            if running.fate is Fate.REPORT:
+                running.fate = Fate.LOST_ALONE if error.is_alone else Fate.LOST_TOGETHER
         except StartError as error:
             await self._stumble(error)
-        self._finish(running, end)
+        return end
 
     async def _execute(self, running: Running) -> End:
         claimed, around = running.claimed, self._around
@@ -241,12 +253,17 @@ class Agent:
             message = f"this worker cannot read the job's spec: {error}"
             return order.refuse(claimed, Reason.COMMAND_NOT_FOUND, message)
         ended = await around.executor.run(task, around.listener(claimed))
+        if ended.is_overdue and running.fate is Fate.REPORT:
+            # The executor was faster than this process, which may have been frozen.
+            running.fate = Fate.RELEASE
         if not ended.is_killed and running.fate is Fate.RELEASE:
             # It came to its own end before the signal did.
             running.fate = Fate.REPORT
         return order.end_of(claimed, ended, around.rng)
 
     async def _stumble(self, error: StartError) -> None:
+        if self._pulse.is_late:
+            return
         self._stumbles += 1
         if self._stumbles >= _STUMBLES:
             raise error

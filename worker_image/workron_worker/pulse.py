@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 _TRIES_PER_LEASE: Final = 4
+_LAST_SHARE: Final = 0.25
+"""Of the margin: with so much of it left the executor kills what still runs. What was before it was
+for TERM and a grace; this is for the kill and for clocks that do not run equally fast."""
 _AGAIN_SECONDS: Final = 0.25
 """After a beat that was not answered: an outage of seconds must not cost what runs its lease."""
 
@@ -65,7 +68,7 @@ class Pulse:
         """Beat for this session, which was asked for at `sent_at`."""
         margin = min(self._rhythm.margin.total_seconds(), session.lease_seconds / 2)
         self._key = session.key
-        self._deadline = lease.Deadline(session.lease_seconds, margin, sent_at)
+        self._extend(lease.Deadline(session.lease_seconds, margin, sent_at))
         self._begun.set()
 
     def end(self) -> None:
@@ -101,11 +104,16 @@ class Pulse:
             return False
         if key != self._key:
             return True
-        self._deadline = self._deadline.acknowledge(sent_at)
+        self._extend(self._deadline.acknowledge(sent_at))
         self._body.obey(beat.read(answer, before, self._ledger.knowledge()))
         if answer.is_draining:
             self._body.drain()
         return True
+
+    def _extend(self, deadline: lease.Deadline) -> None:
+        """Live longer, and let live: the executor acts by itself where this process cannot."""
+        self._deadline = deadline
+        self._around.executor.hold_until(deadline.at + (1 - _LAST_SHARE) * deadline.margin_seconds)
 
     def _miss(self, error: Exception) -> None:
         if isinstance(error, errors.SessionError):

@@ -20,7 +20,7 @@ from workron_runner.messages import Ended as Told
 from workron_runner.messages import Kind, Refused
 from workron_runner.refusal import Refusal
 from workron_worker import judge, orphans, result
-from workron_worker.executor import StartError
+from workron_worker.executor import RunnerLostError, StartError
 from workron_worker.runner_process import RunnerProcess
 
 if TYPE_CHECKING:
@@ -36,10 +36,6 @@ _WINDOW_BYTES: Final = 256 * 1024
 """So much output of one command may be on its way here; then it waits in its own pipe."""
 
 
-class RunnerLostError(StartError):
-    """The runner is gone and took what it ran with it; nothing of that runs any more."""
-
-
 @dataclass(slots=True)
 class _Attempt:
     task: Task
@@ -48,9 +44,11 @@ class _Attempt:
     is_killed: bool = False
     output: bytes = b""
     result: bytes = b""
+    is_settled: bool = False
 
     def settle(self, outcome: Ended | Exception) -> None:
         """Have `run` return or raise this; from any thread."""
+        self.is_settled = True
         # Its loop may be over, and then nobody waits for this any more.
         with contextlib.suppress(RuntimeError):
             self.future.get_loop().call_soon_threadsafe(self._settle, outcome)
@@ -161,7 +159,10 @@ class RunnerExecutor:
         message = messages.decode(frame.kind, frame.payload)
         if not isinstance(message, Told | Refused):
             raise ProtocolError(f"{type(message).__name__} is not for an agent")
-        if attempt := self._attempts.get(message.claim):
+        attempt = self._attempts.get(message.claim)
+        # What a runner killed that nobody asked to is lost with all else: it is about to end.
+        is_asked = self._is_closing or (attempt and attempt.is_killed)
+        if attempt and (is_asked or not _is_by_runner(message)):
             attempt.settle(_outcome(attempt, message))
 
     def _take(self, attempt: _Attempt, kind: int, data: bytes) -> None:
@@ -181,8 +182,13 @@ class RunnerExecutor:
         if not self._is_closing:
             orphans.end(self._boot)
         self._process = None
-        for attempt in list(self._attempts.values()):
-            attempt.settle(RunnerLostError(f"the runner was lost: {why}"))
+        fallen = [attempt for attempt in list(self._attempts.values()) if not attempt.is_settled]
+        for attempt in fallen:
+            attempt.settle(RunnerLostError(why, is_alone=len(fallen) == 1))
+
+
+def _is_by_runner(told: Told | Refused) -> bool:
+    return isinstance(told, Told) and told.because == "kill"
 
 
 def _outcome(attempt: _Attempt, told: Told | Refused) -> Ended | Exception:
@@ -198,6 +204,8 @@ def _judged(attempt: _Attempt, told: Told) -> Ended:
     task = attempt.task
     if told.because == "timeout" and task.timeout is not None and not attempt.is_killed:
         return judge.late(task.timeout, attempt.output)
+    if told.because == "deadline":
+        return judge.overdue(attempt.output)
     if told.because != "itself":
         return judge.killed(attempt.output)
     code = -(told.signal or 0) if told.exit_code is None else told.exit_code

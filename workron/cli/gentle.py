@@ -39,6 +39,10 @@ class GentleExecutor:
         """End an attempt; see the port."""
         self._executor.kill(claim)
 
+    def hold_until(self, at: float) -> None:
+        """Say how long what runs may live; see the port."""
+        self._executor.hold_until(at)
+
     def close(self) -> None:
         """Give everything back; see the port."""
         self._executor.close()

@@ -74,7 +74,6 @@ def serve(form: str | None) -> None:
             logging.DEBUG if is_debug() else logging.INFO
         ),
         logger_factory=lambda *_: _Lines(),
-        cache_logger_on_first_use=True,
     )
 
 

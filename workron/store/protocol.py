@@ -23,6 +23,7 @@ from workron.store.record import (
     Head,
     Held,
     JobRow,
+    Loss,
     Mark,
     Outcome,
     Progress,
@@ -56,6 +57,7 @@ __all__ = [
     "Head",
     "Held",
     "JobRow",
+    "Loss",
     "MaintainerDoor",
     "Mark",
     "Outcome",
@@ -105,8 +107,10 @@ class WorkerDoor(Protocol):
         with a result over 64 KiB or an output over 1 MiB; of a message, 4,096 characters are kept.
         """
 
-    async def release(self, key: SessionKey, rights: Sequence[Right]) -> Sequence[Answer]:
-        """Hand claims back; no counter moves."""
+    async def release(
+        self, key: SessionKey, rights: Sequence[Right], lost: Loss | None = None
+    ) -> Sequence[Answer]:
+        """Hand claims back. No counter moves, unless they were lost with what ran them."""
 
     async def append_output(self, key: SessionKey, right: Right, chunk: int, data: bytes) -> Answer:
         """Store a piece of a running job's output. The same chunk again is ALREADY.

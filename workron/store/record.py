@@ -37,6 +37,15 @@ class Answer(StrEnum):
     """The claim was taken back; nothing of it was stored."""
 
 
+class Loss(StrEnum):
+    """How a claim was lost with what ran it, which decides what that costs its job."""
+
+    ALONE = "Alone"
+    """Nothing else ran there: it is charged a loss."""
+    TOGETHER = "Together"
+    """It fell with others: no loss, but each is tried alone next."""
+
+
 class Outcome(StrEnum):
     """How an attempt ended, as the worker judged it by the job's retry rules."""
 

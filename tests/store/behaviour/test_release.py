@@ -1,9 +1,15 @@
-"""release: a claim handed back costs nothing."""
+"""release: a claim handed back costs nothing, unless what ran it was lost."""
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.worker import Worker, mint_rights
-from workron.store.protocol import Answer
+from workron.core.states import Reason
+from workron.store.protocol import Answer, Claimed, Loss
+
+
+async def _lose(worker: Worker, lost: Loss, *claimed: Claimed) -> list[Answer]:
+    rights = [one.right for one in claimed]
+    return list(await worker.store.release(worker.session.key, rights, lost))
 
 
 async def test_released_job_is_queued_and_nothing_is_counted(
@@ -98,3 +104,50 @@ async def test_released_attempt_is_listed(harness: Harness, worker: Worker) -> N
 
 async def test_nothing_is_answered_when_nothing_is_released(worker: Worker) -> None:
     assert list(await worker.release()) == []
+
+
+async def test_job_that_was_lost_alone_is_charged_a_loss(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.job())
+    assert await _lose(worker, Loss.ALONE, await worker.claim_one()) == [Answer.ACCEPTED]
+    row = await harness.row(root)
+    assert (row.state, row.failures, row.losses) == ("Queued", 0, 1)
+    (attempt,) = await harness.store.attempts(root)
+    assert (attempt.attempt, attempt.outcome) == (1, "Lost")
+
+
+async def test_jobs_that_were_lost_together_are_charged_nothing_and_tried_alone_next(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.array(2))
+    await _lose(worker, Loss.TOGETHER, *await worker.claim(2))
+    assert {row.losses for row in await harness.store.jobs(root)} == {0}
+    assert len(await worker.claim(2)) == 1
+    assert await worker.claim(2) == []
+
+
+async def test_job_ends_when_it_was_lost_alone_too_often(harness: Harness, worker: Worker) -> None:
+    root = await harness.submit(plans.job(max_losses=1))
+    for _ in range(2):
+        await _lose(worker, Loss.ALONE, await worker.claim_one())
+    row = await harness.row(root)
+    assert (row.state, row.reason, row.losses) == ("Failed", Reason.WORKER_LOST, 2)
+
+
+async def test_loss_that_is_told_again_is_known_and_charged_once(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job())
+    claimed = await worker.claim_one()
+    await _lose(worker, Loss.ALONE, claimed)
+    assert await _lose(worker, Loss.ALONE, claimed) == [Answer.ALREADY]
+    assert (await harness.row(root)).losses == 1
+
+
+async def test_lost_job_that_somebody_cancelled_is_cancelled(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.job(max_losses=0))
+    claimed = await worker.claim_one()
+    await harness.store.cancel(root)
+    await _lose(worker, Loss.ALONE, claimed)
+    assert await harness.stand(root) == "Cancelled"

@@ -11,7 +11,7 @@ from tests.store.machine.job import Crew, Job, Root
 from workron.core.ids import ClaimId, JobId
 from workron.core.plan import Kind, Plan
 from workron.core.states import Reason, State
-from workron.store.protocol import Answer, Claimed, End, Mark, Outcome
+from workron.store.protocol import Answer, Claimed, End, Loss, Mark, Outcome
 
 
 class Oracle:
@@ -173,10 +173,16 @@ class Oracle:
             job.state, job.reason = State.WAITING, Reason.BACKOFF
             job.due = self.now + timedelta(seconds=end.delay_seconds)
 
-    def release(self, claim: ClaimId) -> None:
+    def release(self, claim: ClaimId, lost: Loss | None = None) -> None:
         job = self._drop(claim, Answer.ALREADY)
         mark, job.mark = job.mark, None
-        if not self._obey(job, mark):
+        job.losses += lost is Loss.ALONE
+        job.is_alone |= lost is Loss.TOGETHER
+        if self._obey(job, mark):
+            return
+        if job.losses > job.terms.max_losses:
+            self.end(job, State.FAILED, Reason.WORKER_LOST)
+        else:
             self._wait(job, is_held=mark is Mark.HOLD)
 
     def reap(self, crew: Crew, *, is_proven: bool, is_blaming: bool = True) -> list[Job]:

@@ -9,7 +9,7 @@ from tests.store.machine import sketches
 from tests.store.machine.walk import Hand, Walk
 from workron.core import errors
 from workron.core.ids import ClaimId
-from workron.store.protocol import Answer, Claimed, End, Outcome, Registration
+from workron.store.protocol import Answer, Claimed, End, Loss, Outcome, Registration
 
 NAMES = ("anna", "ben", "cleo", "dora")
 DELAYS = (0.0, 5.5)
@@ -148,11 +148,13 @@ def release(walk: Walk) -> None:
     hand = walk.pick(hands)
     chosen = _some(walk, hand)
     expected = [walk.oracle.answer(hand, row.claim) for row in chosen]
-    answers = walk.run(walk.store.release(hand.session.key, [row.right for row in chosen]))
+    lost = walk.chance.choices([None, *Loss], [4, 1, 1])[0]
+    rights = [row.right for row in chosen]
+    answers = walk.run(walk.store.release(hand.session.key, rights, lost))
     for row, answer, right in zip(chosen, answers, expected, strict=True):
         _check_answer(answer, right)
         if answer is Answer.ACCEPTED:
-            walk.oracle.release(row.claim)
+            walk.oracle.release(row.claim, lost)
             walk.is_settled = False
 
 

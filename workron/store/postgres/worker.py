@@ -89,14 +89,18 @@ class WorkerVerbs:
         return protocol.Completed(answers, _claims(rows[count:]))
 
     async def release(
-        self, key: SessionKey, rights: Sequence[protocol.Right]
+        self,
+        key: SessionKey,
+        rights: Sequence[protocol.Right],
+        lost: protocol.Loss | None = None,
     ) -> Sequence[protocol.Answer]:
-        """Hand claims back; no counter moves."""
+        """Hand claims back."""
         rows = await self._database.fetch(
-            "SELECT * FROM workron.release($1, $2, $3)",
+            "SELECT * FROM workron.release($1, $2, $3, $4)",
             key,
             [right.claim for right in rights],
             [right.fence for right in rights],
+            lost,
         )
         self._ring()
         return [protocol.Answer(row["answer"]) for row in rows]

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from workron.core.ids import JobId, WorkerId
-from workron.store.protocol import Reaped
+from workron.store.protocol import Loss, Reaped
 from workron.store.sqlite import settling
 
 if TYPE_CHECKING:
@@ -31,6 +31,14 @@ class Terms:
 
 RELEASED: Final = Terms("Released", proven=True)
 ORPHANED: Final = Terms("Lost", apart=True)
+
+
+def terms_of(lost: Loss | None) -> Terms:
+    """Say what it costs to be handed back: nothing, unless what ran the claims was lost."""
+    if lost is None:
+        return RELEASED
+    alone = lost is Loss.ALONE
+    return Terms("Lost", losses=int(alone), apart=not alone, proven=True)
 
 
 def give_back(tx: Transaction, terms: Terms) -> list[Any]:

@@ -19,7 +19,7 @@ from workron.store.sqlite.verbs import Verbs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workron.store.protocol import Claimed, Completed, End, Registration, Right
+    from workron.store.protocol import Claimed, Completed, End, Loss, Registration, Right
     from workron.store.sqlite.transaction import Transaction
 
 _MOST_BYTES: Final = 1024 * 1024
@@ -49,9 +49,11 @@ class WorkerVerbs(Verbs):
         work = partial(reporting.complete, key=key, ends=ends, claims=claims)
         return await (self._stir(work) if ends else self._write(work))
 
-    async def release(self, key: SessionKey, rights: Sequence[Right]) -> Sequence[Answer]:
+    async def release(
+        self, key: SessionKey, rights: Sequence[Right], lost: Loss | None = None
+    ) -> Sequence[Answer]:
         """Hand claims back."""
-        return await self._stir(partial(_release, key=key, rights=rights))
+        return await self._stir(partial(_release, key=key, rights=rights, lost=lost))
 
     async def append_output(self, key: SessionKey, right: Right, chunk: int, data: bytes) -> Answer:
         """Store a piece of a running job's output."""
@@ -98,15 +100,17 @@ def _held(row: Any) -> Held:
     )
 
 
-def _release(tx: Transaction, key: SessionKey, rights: Sequence[Right]) -> list[Answer]:
+def _release(
+    tx: Transaction, key: SessionKey, rights: Sequence[Right], lost: Loss | None
+) -> list[Answer]:
     tx.clear()
+    terms = reaping.terms_of(lost)
     worker = claiming.worker_of(tx, key)["id"]
     wanted = json.dumps([[str(right.claim), right.fence] for right in rights])
-    answers = [
-        Answer(row["answer"]) for row in tx.rows("release.answers", rights=wanted, worker=worker)
-    ]
+    rows = tx.rows("release.answers", rights=wanted, worker=worker, outcome=terms.outcome)
+    answers = [Answer(row["answer"]) for row in rows]
     tx.run("release.pick", rights=wanted, worker=worker)
-    reaping.give_back(tx, reaping.RELEASED)
+    reaping.give_back(tx, terms)
     return answers
 
 

@@ -10,7 +10,7 @@ BEGIN
     EXECUTE format(
         'GRANT EXECUTE ON FUNCTION workron.register(text, text, uuid, integer), workron.beat(uuid), '
         'workron.claim(uuid, uuid[]), workron.complete(uuid, jsonb, bytea[], uuid[]), '
-        'workron.release(uuid, uuid[], bigint[]), '
+        'workron.release(uuid, uuid[], bigint[], text), '
         'workron.append_output(uuid, uuid, bigint, integer, bytea), '
         'workron.leave(uuid) TO %I', _role);
     FOR _statement IN SELECT * FROM workron.open_doors(_role) LOOP

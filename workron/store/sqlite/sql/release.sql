@@ -1,5 +1,7 @@
--- release: hand claims back that this worker will not end; nothing is counted.
+-- release: hand claims back that this worker will not end; nothing is counted, unless they are lost.
 -- Running -> Queued (release)
+-- Running -> Queued (reap)
+-- Running -> Failed (fail)
 
 -- name: pick
 -- Only what this worker holds.
@@ -19,7 +21,7 @@ SELECT CASE
            THEN 'accepted'
            WHEN EXISTS (SELECT 1 FROM attempt
                         WHERE attempt.claim = json_extract(named.value, '$[0]')
-                          AND attempt.outcome = 'Released')
+                          AND attempt.outcome = :outcome)
            THEN 'already'
            ELSE 'stale' END AS answer
 FROM json_each(:rights) AS named

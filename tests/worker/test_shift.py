@@ -1,0 +1,93 @@
+"""When an agent drains by itself."""
+
+import asyncio
+import dataclasses
+from datetime import UTC, datetime, timedelta
+
+from tests.worker.shop import QUICK, Shop
+from workron.core.states import State
+from workron_worker.shift import Shift
+from workron_worker.surroundings import Rhythm
+
+_TEN = timedelta(seconds=10)
+
+
+class HandClock:
+    """Stands still until it is turned."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+def test_shift_without_a_limit_is_never_over() -> None:
+    clock = HandClock()
+    shift = Shift(clock, Rhythm())
+    for _ in range(3):
+        clock.seconds += 1e6
+        assert shift.cap(1000) == 1000
+        assert not shift.is_over(asked=1000, granted=0, running=0)
+
+
+def test_no_more_is_asked_for_than_is_left_of_the_jobs() -> None:
+    shift = Shift(HandClock(), Rhythm(most_jobs=5))
+    assert shift.cap(4) == 4
+    assert not shift.is_over(asked=4, granted=3, running=0)
+    assert shift.cap(4) == 2
+    assert shift.is_over(asked=2, granted=2, running=3)
+
+
+def test_shift_is_over_when_nothing_was_found_for_so_long() -> None:
+    clock = HandClock()
+    shift = Shift(clock, Rhythm(longest_idle=_TEN))
+    assert not shift.is_over(asked=1, granted=0, running=0)
+    clock.seconds = 9.9
+    assert not shift.is_over(asked=1, granted=0, running=0)
+    clock.seconds = 10
+    assert shift.is_over(asked=1, granted=0, running=0)
+
+
+def test_idle_time_begins_anew_with_whatever_runs() -> None:
+    clock = HandClock()
+    shift = Shift(clock, Rhythm(longest_idle=_TEN))
+    shift.is_over(asked=1, granted=0, running=0)
+    clock.seconds = 9
+    shift.is_over(asked=1, granted=0, running=1)
+    clock.seconds = 15
+    assert not shift.is_over(asked=1, granted=0, running=0)
+    clock.seconds = 25
+    assert shift.is_over(asked=1, granted=0, running=0)
+
+
+def test_who_asked_for_nothing_has_not_found_nothing() -> None:
+    clock = HandClock()
+    shift = Shift(clock, Rhythm(longest_idle=_TEN))
+    shift.is_over(asked=0, granted=0, running=0)
+    clock.seconds = 20
+    assert not shift.is_over(asked=1, granted=0, running=0)
+    assert not shift.is_over(asked=0, granted=0, running=0)
+
+
+async def test_agent_runs_so_many_jobs_and_leaves_the_rest(shop: Shop) -> None:
+    root = await shop.workflow({"name": "many", "count": 10, "command": "true"})
+    agent = await shop.agent(rhythm=dataclasses.replace(QUICK, most_jobs=6))
+    async with asyncio.timeout(20):
+        await agent.run()
+    states = [state for name, state in (await shop.states(root)).items() if "/" in name]
+    assert (states.count(State.SUCCEEDED), states.count(State.QUEUED)) == (6, 4)
+    assert len(shop.heard_of) == 6
+
+
+async def test_agent_that_found_nothing_for_long_ends(shop: Shop) -> None:
+    agent = await shop.agent(rhythm=dataclasses.replace(QUICK, longest_idle=timedelta(hours=1)))
+    task = asyncio.create_task(agent.run())
+    await shop.ended(await shop.job(command="true"))
+    while not task.done():
+        shop.clock.turned += timedelta(minutes=50).total_seconds()
+        await asyncio.wait([task], timeout=QUICK.poll.total_seconds())
+    await task

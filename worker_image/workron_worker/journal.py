@@ -1,0 +1,84 @@
+"""What is logged of a worker and of each attempt: names, numbers and outcomes.
+
+Called by `loop`. Nothing that a job brings with it is logged, such as its environment, its command
+or its output, and no message that may quote from these; only the id of its trace, when it is one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from workron_worker.ledger import Fate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workron.store.protocol import Claimed, End, Registration, Session
+
+_log = structlog.get_logger(__name__)
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-(?P<trace>[0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+_NO_TRACE: Final = "0" * 32
+_FATES: Final = {
+    Fate.RELEASE: "Released",
+    Fate.DROP: "TakenBack",
+    Fate.LOST_ALONE: "Lost",
+    Fate.LOST_TOGETHER: "Lost",
+}
+
+
+def registered(registration: Registration, session: Session) -> None:
+    """Say that a worker has entered."""
+    _log.info(
+        "worker registered",
+        worker=registration.name,
+        slots=registration.slots,
+        lease_seconds=session.lease_seconds,
+    )
+
+
+@contextlib.contextmanager
+def attempt(claimed: Claimed, worker: str) -> Iterator[None]:
+    """Say that an attempt begins; all that is logged in this task meanwhile names it."""
+    with structlog.contextvars.bound_contextvars(**_names(claimed, worker)):
+        _log.info("attempt began")
+        yield
+
+
+def ended(fate: Fate, end: End | None) -> None:
+    """Say how the attempt ended."""
+    if end is None or fate is not Fate.REPORT:
+        _log.info("attempt ended", outcome=_FATES.get(fate, _FATES[Fate.RELEASE]))
+        return
+    reason = end.reason and end.reason.value
+    _log.info("attempt ended", outcome=end.outcome.value, reason=reason, exit_code=end.exit_code)
+
+
+def _names(claimed: Claimed, worker: str) -> dict[str, Any]:
+    names = {
+        "job": claimed.job,
+        "name": _path(claimed),
+        "attempt": claimed.attempt,
+        "fence": claimed.fence,
+        "worker": worker,
+    }
+    trace = _trace(claimed)
+    return names | {"trace_id": trace} if trace else names
+
+
+def _path(claimed: Claimed) -> str:
+    index = "" if claimed.index is None else f"/{claimed.index}"
+    return f"{claimed.namespace}/{claimed.root}/{claimed.name}{index}"
+
+
+def _trace(claimed: Claimed) -> str | None:
+    """Give the W3C id of the trace that the job belongs to, if its environment names one."""
+    given = claimed.spec.get("env")
+    # Nobody has judged the spec yet: another program may have written it.
+    env = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+    values = [str(one.get("value")) for one in env if one.get("name") == "TRACEPARENT"]
+    found = _TRACEPARENT.fullmatch(values[-1]) if values else None
+    return found["trace"] if found and found["trace"] != _NO_TRACE else None
