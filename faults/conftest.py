@@ -31,12 +31,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Take in what loses its parent, and keep what tests have to tell."""
     processes.take_in_orphans()
     config.stash[_TOLD] = []
+    config.addinivalue_line("markers", "storm: lasts as long as --minutes says")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give every test time for real processes, and the storm as much as it was given."""
     for item in items:
-        room = config.getoption("minutes") * 60 if "storm" in item.fixturenames else 0  # type: ignore[attr-defined]
+        room = config.getoption("minutes") * 60 if item.get_closest_marker("storm") else 0
         item.add_marker(pytest.mark.timeout(room + _ROOM_SECONDS))
 
 

@@ -52,10 +52,14 @@ class Program:
         """End it as no program can prevent."""
         self.signal(signal.SIGKILL)
 
-    def end(self) -> int:
-        """Ask it to end, and give its exit code."""
+    def tell_to_end(self) -> None:
+        """Ask it to end."""
         self.signal(signal.SIGCONT)
         self.signal(signal.SIGTERM)
+
+    def end(self) -> int:
+        """Ask it to end, and give its exit code."""
+        self.tell_to_end()
         try:
             return self._process.wait(_FAREWELL_SECONDS)
         except subprocess.TimeoutExpired:
@@ -102,7 +106,8 @@ class Worker(Program):
     def stop(self, *pids: int) -> None:
         """Freeze these processes."""
         for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
 
     def wake(self, *pids: int) -> None:
         """Have frozen ones go on, those that were killed meanwhile aside."""

@@ -9,8 +9,8 @@ import os
 import pathlib
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import asyncpg
 import yaml
@@ -44,6 +44,17 @@ def now() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
+class Submission(NamedTuple):
+    """A workflow on its way to the store, and the jobs that it stands for."""
+
+    program: Program
+    jobs: list[tuple[str, str, int | None]]
+
+
+def _indexes(task: dict[str, Any]) -> Iterable[int | None]:
+    return range(task["count"]) if "count" in task else [None]
+
+
 class House:
     """What one test has to itself."""
 
@@ -57,6 +68,7 @@ class House:
         self.ledger.chmod(0o666)
         self.workers: list[Worker] = []
         self.freezes: list[Freeze] = []
+        self._frozen: dict[str, float] = {}
         self._programs: list[Program] = []
         self._acknowledged: list[tuple[str, str, int | None]] = []
         self._loop = loop
@@ -97,6 +109,12 @@ class House:
 
     def submit(self, name: str, **tasks: Any) -> None:
         """Submit a workflow of these tasks; a text is a command that keeps the ledger."""
+        submission = self.begin_submission(name, **tasks)
+        submission.program.wait()
+        self.acknowledge(submission)
+
+    def begin_submission(self, name: str, **tasks: Any) -> Submission:
+        """Begin to submit a workflow; it counts when it is acknowledged."""
         written = [{"name": task, **self._spec(spec)} for task, spec in tasks.items()]
         flow = {
             "apiVersion": "workron.dev/v1alpha1",
@@ -108,10 +126,13 @@ class House:
         path.write_text(yaml.safe_dump(flow))
         arguments = ["submit", path, "--store", self.dsn]
         program = Program(self.folder / f"submit-{name}", arguments, {})
-        assert program.wait() == 0, program.said()
-        for task in written:
-            indexes = range(task["count"]) if "count" in task else [None]
-            self._acknowledged += [(name, task["name"], index) for index in indexes]
+        jobs = [(name, one["name"], index) for one in written for index in _indexes(one)]
+        return Submission(program, jobs)
+
+    def acknowledge(self, submission: Submission) -> None:
+        """Count the jobs of a submission that the command has acknowledged."""
+        assert submission.program.wait() == 0, submission.program.said()
+        self._acknowledged += submission.jobs
 
     def _spec(self, spec: str | dict[str, Any]) -> dict[str, Any]:
         given = {"command": spec} if isinstance(spec, str) else dict(spec)
@@ -204,18 +225,30 @@ class House:
     @contextlib.contextmanager
     def frozen(self, worker: Worker, *pids: int) -> Iterator[None]:
         """Freeze processes of a worker, and have them go on afterwards."""
-        since = now()
-        worker.stop(*pids)
+        self.freeze(worker, *pids)
         try:
             yield
         finally:
-            worker.wake(*pids)
-            self.freezes.append(Freeze(worker.name, since, now()))
+            self.thaw(worker, *pids)
+
+    def freeze(self, worker: Worker, *pids: int) -> float:
+        """Freeze processes of a worker, and tell when that was."""
+        since = self._frozen[worker.name] = now()
+        worker.stop(*pids)
+        return since
+
+    def thaw(self, worker: Worker, *pids: int) -> None:
+        """Have them go on."""
+        worker.wake(*pids)
+        self.freezes.append(Freeze(worker.name, self._frozen.pop(worker.name), now()))
 
     def close(self) -> None:
         """End what the test has left, and look that nothing is left of it all."""
         try:
-            codes = {one.folder.name: one.end() for one in self._programs if one.is_alive}
+            alive = [one for one in self._programs if one.is_alive]
+            for one in alive:
+                one.tell_to_end()
+            codes = {one.folder.name: one.end() for one in alive}
             assert not any(codes.values()), f"{codes}\n{self.told()}"
             self._await(self._processes, "processes are left")
             self._await(self._files, "files are left")
