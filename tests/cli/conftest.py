@@ -27,7 +27,7 @@ Call = Callable[..., Said]
 
 @pytest.fixture(autouse=True)
 def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("WORKRON_STORE", "WORKRON_DEBUG"):
+    for name in ("WORKRON_STORE", "WORKRON_DEBUG", "WORKRON_TOKEN", "TRACEPARENT"):
         monkeypatch.delenv(name, raising=False)
 
 

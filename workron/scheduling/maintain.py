@@ -1,7 +1,7 @@
 """Maintain: what only one process at a time does, so that nothing is stuck for ever.
 
-Called by `workron run`, beside its worker. Two maintainers at once are harmless; the elected one
-spares the store the work of the others.
+Called by `workron run`, beside its worker, and by `workron maintain`. Two maintainers at once are
+harmless; the elected one spares the store the work of the others.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Maintainer:
         moved = 0
         began = self._clock.monotonic()
         if began >= self._next_round:
-            self._is_elected = await self._door.elect(self._holder, _LEASE_SECONDS)
+            await self._stand()
             if self._is_elected:
                 moved += await self._round()
             self._next_round = began + self._round_seconds
@@ -75,6 +75,13 @@ class Maintainer:
             moved += await self._door.promote(_BATCH)
             moved += await self._door.settle(_BATCH)
         return moved
+
+    async def _stand(self) -> None:
+        """Stand for election, and say if something came of it."""
+        is_elected = await self._door.elect(self._holder, _LEASE_SECONDS)
+        if is_elected != self._is_elected:
+            _log.info("maintainer was elected" if is_elected else "another maintainer was elected")
+        self._is_elected = is_elected
 
     async def _try_step(self) -> int:
         try:
@@ -93,7 +100,7 @@ class Maintainer:
         for fallen in self._watch.observe(self._clock.monotonic(), sightings):
             reaped = await self._door.reap(fallen.worker, sign=fallen.sign)
             moved += reaped.was_reaped
-            _log.info("worker was reaped", worker=fallen.worker, was_reaped=reaped.was_reaped)
+            _log.info("worker was reaped", worker=fallen.name, was_reaped=reaped.was_reaped)
         moved += await self._door.reap_orphans(_BATCH)
         moved += await self._door.expire(_BATCH)
         await self._audit()

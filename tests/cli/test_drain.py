@@ -1,0 +1,74 @@
+"""What signals do to a worker."""
+
+import signal
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from workron.cli.drain import Drain
+
+
+class Target:
+    """Notes what is asked of it."""
+
+    running = 3
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def drain(self) -> None:
+        self.asked.append("drain")
+
+    def kill(self) -> None:
+        self.asked.append("kill")
+
+
+class Timers:
+    """Calls when the test says so."""
+
+    def __init__(self) -> None:
+        self.set: list[tuple[float, Callable[[], object]]] = []
+
+    def call_later(self, delay: float, callback: Callable[[], object]) -> None:
+        self.set.append((delay, callback))
+
+
+@pytest.fixture
+def target() -> Target:
+    return Target()
+
+
+@pytest.fixture
+def timers() -> Timers:
+    return Timers()
+
+
+@pytest.fixture
+def drain(target: Target, timers: Timers) -> Drain:
+    return Drain(target, timedelta(seconds=25), timers)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_first_signal_drains(drain: Drain, target: Target, number: signal.Signals) -> None:
+    drain.hear(number)
+    assert target.asked == ["drain"]
+
+
+def test_what_runs_is_ended_when_the_grace_is_over(
+    drain: Drain, target: Target, timers: Timers
+) -> None:
+    drain.hear(signal.SIGTERM)
+    [(delay, callback)] = timers.set
+    callback()
+    assert (delay, target.asked) == (25.0, ["drain", "kill"])
+
+
+def test_second_signal_ends_what_runs_at_once_and_a_third_changes_nothing(
+    drain: Drain, target: Target, timers: Timers
+) -> None:
+    for _ in range(3):
+        drain.hear(signal.SIGTERM)
+    timers.set[0][1]()
+    assert target.asked == ["drain", "kill"]
+    assert len(timers.set) == 1

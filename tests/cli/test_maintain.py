@@ -1,0 +1,61 @@
+"""`workron maintain`: any number of processes, of which one works."""
+
+import json
+import pathlib
+import random
+import signal
+import subprocess
+import uuid
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import Call
+from workron.cli import system
+from workron.store import connect
+
+Write = Callable[..., pathlib.Path]
+Start = Callable[..., subprocess.Popen[str]]
+
+
+def _hear(process: subprocess.Popen[str], event: str) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if json.loads(line)["event"] == event:
+            return
+    raise AssertionError(f"the process ended without saying: {event}")
+
+
+def test_jobs_go_on_to_their_end_with_a_worker_and_a_maintainer(
+    call: Call, start: Start, write: Write, url: str
+) -> None:
+    flow = write(
+        "flow", "name: b, command: echo, dependsOn: [{name: a}]", "name: a, count: 3, command: echo"
+    )
+    call("submit", flow, "--store", url)
+    maintainer, worker = start("maintain", "--store", url), start("worker", "--store", url)
+    assert call("wait", "flow", "--store", url).code == 0
+    for process in (worker, maintainer):
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+    assert (worker.returncode, maintainer.returncode) == (0, 0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_maintainer_that_is_ended_gives_the_office_up_at_once(
+    start: Start, url: str, number: signal.Signals
+) -> None:
+    store = await connect.connect(url, clock=system.CLOCK, rng=random.Random())
+    maintainer = start("maintain", "--store", url)
+    _hear(maintainer, "maintainer was elected")
+    assert not await store.elect(uuid.uuid4(), 10.0)
+    maintainer.send_signal(number)
+    maintainer.communicate()
+    assert maintainer.returncode == 0
+    assert await store.elect(uuid.uuid4(), 10.0)
+    await store.close()
+
+
+def test_maintainer_of_no_store_is_refused_in_words(call: Call, tmp_path: pathlib.Path) -> None:
+    assert "is not there" in call("maintain", "--store", f"sqlite:///{tmp_path}/none.db").err
+    assert "which store?" in call("maintain").err

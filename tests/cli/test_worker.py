@@ -1,0 +1,183 @@
+"""`workron worker`: one worker as a process of its own, from its start to an orderly end."""
+
+import asyncio
+import json
+import os
+import pathlib
+import signal
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Call
+from workron.cli import system
+from workron.store import connect
+
+Write = Callable[..., pathlib.Path]
+Start = Callable[..., subprocess.Popen[str]]
+
+_STAY = "echo $$ > {0}/on; cat {0}/go"
+
+
+@pytest.fixture
+def fifos(tmp_path: pathlib.Path) -> pathlib.Path:
+    """A folder with `on`, through which a job tells its pid, and `go`, for which it waits."""
+    os.mkfifo(tmp_path / "on")
+    os.mkfifo(tmp_path / "go")
+    return tmp_path
+
+
+def _row(call: Call, url: str, name: str = "hello") -> dict[str, Any]:
+    said = json.loads(call("get", name, "--store", url, "-o", "json").out)
+    [row] = said["items"]
+    status: dict[str, Any] = row["status"]
+    return status
+
+
+def _hear(process: subprocess.Popen[str], event: str) -> None:
+    """Read the log of a process up to this event."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if json.loads(line)["event"] == event:
+            return
+    raise AssertionError(f"the process ended without saying: {event}")
+
+
+def _token(url: str, lease_seconds: float | None = None) -> str:
+    async def take() -> str:
+        store = await connect.connect(url, clock=system.CLOCK, rng=system.RNG)
+        token = await store.ensure_pool("default", "default", lease_seconds=lease_seconds)
+        await store.close()
+        return token
+
+    return asyncio.run(take())
+
+
+def test_worker_runs_what_is_there_and_ends_after_so_many_jobs(
+    call: Call, write: Write, url: str
+) -> None:
+    call("submit", write("one"), write("two"), "--store", url)
+    said = call("worker", "--store", url, "--max-jobs", "1")
+    assert said.code == 0
+    states = [_row(call, url, name)["phase"] for name in ("one", "two")]
+    assert sorted(states) == ["Queued", "Succeeded"]
+
+
+def test_worker_ends_when_there_was_nothing_to_run_for_long_enough(
+    call: Call, write: Write, url: str
+) -> None:
+    call("submit", write("hello", command="exit 3", more="maxAttempts: 1"), "--store", url)
+    said = call("worker", "--store", url, "--idle-exit", "1ms")
+    assert (said.code, said.out) == (0, "")
+    assert _row(call, url)["exitCode"] == 3
+
+
+def test_worker_works_for_no_other_pool_than_its_own(call: Call, write: Write, url: str) -> None:
+    call("submit", write("hello", more="pool: large"), "--store", url)
+    call("worker", "--store", url, "--idle-exit", "1ms")
+    assert _row(call, url)["phase"] == "Queued"
+    call("worker", "--store", url, "--pool", "large", "--idle-exit", "1ms")
+    assert _row(call, url)["phase"] == "Succeeded"
+
+
+def test_drained_worker_lets_run_what_runs(
+    call: Call, start: Start, write: Write, url: str, fifos: pathlib.Path
+) -> None:
+    call("submit", write("hello", command=_STAY.format(fifos)), "--store", url)
+    worker = start("worker", "--store", url)
+    (fifos / "on").read_text()
+    call("submit", write("later"), "--store", url)
+    worker.send_signal(signal.SIGTERM)
+    _hear(worker, "worker drains")
+    (fifos / "go").write_text("")
+    worker.communicate()
+    assert worker.returncode == 0
+    assert (_row(call, url)["phase"], _row(call, url)["attempts"]) == ("Succeeded", 1)
+
+
+@pytest.mark.parametrize(("grace", "signals"), [("10ms", 1), ("1h", 2)])
+def test_command_that_outlasts_the_drain_is_ended_and_handed_back_uncharged(  # noqa: PLR0913
+    *,
+    call: Call,
+    start: Start,
+    write: Write,
+    url: str,
+    fifos: pathlib.Path,
+    grace: str,
+    signals: int,
+) -> None:
+    call("submit", write("hello", command=_STAY.format(fifos)), "--store", url)
+    worker = start("worker", "--store", url, "--grace", grace)
+    pid = (fifos / "on").read_text().strip()
+    for _ in range(signals):
+        worker.send_signal(signal.SIGTERM)
+    _hear(worker, "what runs is ended and handed back")
+    worker.communicate()
+    assert worker.returncode == 0
+    assert not pathlib.Path(f"/proc/{pid}").exists()
+    row = _row(call, url)
+    assert (row["phase"], row["failures"], row["losses"]) == ("Queued", 0, 0)
+
+
+def test_runner_alone_ends_a_command_when_its_agent_stands_still_past_the_lease(
+    *,
+    call: Call,
+    start: Start,
+    write: Write,
+    url: str,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    os.mkfifo(tmp_path / "life")
+    command = f"exec 3> {tmp_path}/life; echo $WORKRON_ATTEMPT >&3; [ $WORKRON_ATTEMPT = 2 ] || cat"
+    command = command.replace("|| cat", f"|| exec tail -f {tmp_path}/jobs.db")
+    call("submit", write("hello", command=command), "--store", url)
+    monkeypatch.setenv("WORKRON_TOKEN", _token(url, lease_seconds=2))
+    worker = start("worker", "--store", url, "--max-jobs", "2")
+    with (tmp_path / "life").open() as life:
+        assert life.readline() == "1\n"
+        worker.send_signal(signal.SIGSTOP)
+        # It ends when nobody holds its other end any more.
+        assert life.read() == ""
+        assert _state(worker.pid) == "T"
+    worker.send_signal(signal.SIGCONT)
+    assert (tmp_path / "life").read_text() == "2\n"
+    worker.communicate()
+    row = _row(call, url)
+    assert (row["phase"], row["attempts"], row["failures"]) == ("Succeeded", 2, 0)
+
+
+def _state(pid: int) -> str:
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--store", "memory:"], "a store in memory ends with the command that made it"),
+        (["--store", "sqlite:///{}/none.db"], "none.db is not there"),
+        (["--store", "{}", "--grace", "5"], "--grace: '5' is not a duration; write it like 90s"),
+        (["--store", "{}", "--idle-exit", "soon"], "--idle-exit: 'soon' is not a duration"),
+        (["--store", "{}", "--log", "yaml"], "'yaml' is not one of: text, json"),
+        ([], "which store?"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_words(
+    call: Call, tmp_path: pathlib.Path, given: list[str], words: str
+) -> None:
+    said = call("worker", *(one.format(tmp_path) for one in given))
+    assert said.code == 2
+    assert words in said.err
+
+
+def test_token_of_no_pool_is_refused_once_and_the_worker_ends(
+    call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("submit", write("hello"), "--store", url)
+    monkeypatch.setenv("WORKRON_TOKEN", "a-guess")
+    said = call("worker", "--store", url)
+    assert said.code == 1
+    assert said.err.count("no pool has this token, or it has expired; ask for a new one") == 1
+    assert "a-guess" not in said.err

@@ -1,0 +1,131 @@
+"""What a worker logs: enough to follow each attempt, and nothing that is nobody's business."""
+
+import asyncio
+import json
+import os
+import pathlib
+import subprocess
+from collections.abc import Callable
+from typing import Any
+from urllib import parse
+
+import asyncpg
+import pytest
+
+from tests.cli.conftest import Call
+from tests.store.postgres import roles
+
+Write = Callable[..., pathlib.Path]
+Start = Callable[..., subprocess.Popen[str]]
+
+_TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+_PARENT = f"00-{_TRACE}-00f067aa0ba902b7-01"
+_ENV = (
+    "env: [{{name: TRACEPARENT, value: {}}}, {{name: SECRET, value: planted-in-the-environment}}]"
+)
+
+
+def _lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_each_line_of_an_attempt_names_it(call: Call, write: Write, url: str) -> None:
+    job = write("hello", command="exit 3", more="maxAttempts: 1")
+    call("submit", job, "--store", url)
+    began, ended = [
+        line
+        for line in _lines(call("worker", "--store", url, "--max-jobs", "1").err)
+        if line["event"].startswith("attempt")
+    ]
+    for line in began, ended:
+        assert line["name"] == "default/hello/hello"
+        assert (line["attempt"], line["level"]) == (1, "info")
+        assert line["job"] > 0
+        assert line["fence"] > 0
+        assert line["worker"].count(":") == 2
+        assert "trace_id" not in line
+    assert (ended["outcome"], ended["reason"], ended["exit_code"]) == ("Failed", "ExitCode", 3)
+
+
+def test_trace_of_a_job_is_given_to_it_as_it_is_and_its_id_is_in_its_lines(
+    call: Call, write: Write, url: str
+) -> None:
+    job = write("hello", command='echo "$TRACEPARENT"', more=_ENV.format(_PARENT))
+    call("submit", job, "--store", url)
+    said = call("worker", "--store", url, "--max-jobs", "1")
+    assert call("output", "hello", "--store", url).out == f"{_PARENT}\n"
+    traces = [one.get("trace_id") for one in _lines(said.err) if one["event"].startswith("attempt")]
+    assert traces == [_TRACE, _TRACE]
+
+
+@pytest.mark.parametrize("value", ["00-planted-01-01", f"00-{'0' * 32}-00f067aa0ba902b7-01"])
+def test_what_is_no_trace_is_not_logged(call: Call, write: Write, url: str, value: str) -> None:
+    call("submit", write("hello", more=_ENV.format(value)), "--store", url)
+    said = call("worker", "--store", url, "--max-jobs", "1")
+    assert "attempt ended" in said.err
+    assert "trace_id" not in said.err
+
+
+def test_text_is_for_people(call: Call, write: Write, url: str) -> None:
+    call("submit", write("hello"), "--store", url)
+    said = call("worker", "--store", url, "--max-jobs", "1", "--log", "text")
+    assert "attempt ended" in said.err
+    assert not said.err.startswith("{")
+
+
+_TASKS = (
+    "name: prints, command: echo $SECRET, {env}",
+    "name: dies, command: kill -9 $$, {env}, maxAttempts: 1",
+    "name: returns, command: echo planted $SECRET > $WORKRON_RESULT, {env}, maxAttempts: 1",
+    "name: lacks, argv: [/planted/program], {env}, maxAttempts: 1",
+    "name: stays, command: 'echo on > {folder}/on; cat {folder}/go', {env}",
+)
+
+
+_TERMINATE = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = $1"
+
+
+async def test_no_line_has_a_value_of_an_environment_or_a_credential(
+    start: Start,
+    write: Write,
+    tmp_path: pathlib.Path,
+    fresh_database: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    os.mkfifo(tmp_path / "on")
+    os.mkfifo(tmp_path / "go")
+    env = "env: [{name: SECRET, value: planted-value}]"
+    flow = write("flow", *(one.format(env=env, folder=tmp_path) for one in _TASKS))
+    await asyncio.to_thread(start("submit", flow, "--store", fresh_database).communicate)
+    admin = await asyncpg.connect(fresh_database)
+    await admin.execute("SELECT workron.ensure_pool('default', 'default', 'planted-token', NULL)")
+    async with roles.made_in(fresh_database) as role:
+        await admin.execute(f"ALTER ROLE {role.name} PASSWORD 'planted-password'")
+        password = parse.urlsplit(role.dsn).password
+        assert password
+        monkeypatch.setenv("WORKRON_TOKEN", "planted-token")
+        url = role.dsn.replace(password, "planted-password")
+        worker = start("worker", "--store", url, "--max-jobs", "5")
+        await asyncio.to_thread((tmp_path / "on").read_text)
+        await admin.execute(f"ALTER ROLE {role.name} NOLOGIN")
+        await admin.execute(_TERMINATE, role.name)
+        log = await asyncio.to_thread(_read_on, worker, "beat was not answered")
+        await admin.execute(f"ALTER ROLE {role.name} LOGIN")
+        await asyncio.to_thread((tmp_path / "go").write_text, "")
+        log += (await asyncio.to_thread(worker.communicate))[0]
+    await admin.close()
+    assert worker.returncode == 0
+    assert role.name in log
+    assert log.count("attempt ended") == 5
+    assert "planted" not in log
+
+
+def _read_on(worker: subprocess.Popen[str], event: str) -> str:
+    """Read the log up to this event, and give what was read."""
+    assert worker.stdout is not None
+    read = ""
+    for line in worker.stdout:
+        read += line
+        if json.loads(line)["event"] == event:
+            return read
+    raise AssertionError(f"the worker ended without saying: {event}\n{read}")
