@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from faults.proxy import Proxy
 _COMMAND = [sys.executable, "-P", "-m", "workron"]
 _RUNNER = "workron_runner"
 _FAREWELL_SECONDS = 20
+_ROUTINE = re.compile(r'"event": "(attempt began|attempt ended|worker registered)"')
 
 
 class Program:
@@ -60,18 +62,19 @@ class Program:
     def end(self) -> int:
         """Ask it to end, and give its exit code."""
         self.tell_to_end()
+        return self.wait()
+
+    def wait(self) -> int:
+        """Give its exit code when it has ended."""
         try:
             return self._process.wait(_FAREWELL_SECONDS)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"{self.folder.name} does not end:\n{self.said()}") from None
 
-    def wait(self) -> int:
-        """Give its exit code when it has ended by itself."""
-        return self._process.wait(_FAREWELL_SECONDS)
-
     def said(self) -> str:
-        """Give the end of what it wrote."""
-        return self.log.read_text(errors="replace")[-4000:]
+        """Give the end of what it wrote, but for the attempts of which nothing is to be told."""
+        lines = self.log.read_text(errors="replace").splitlines(keepends=True)
+        return "".join(one for one in lines if not _ROUTINE.search(one))[-2000:]
 
 
 class Worker(Program):

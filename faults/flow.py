@@ -7,10 +7,10 @@ _TERMS = {
     "maxLosses": 100,
     "backoff": {"initial": "50ms", "max": "500ms"},
 }
+# From half a second to longer than a lease, so that a frozen one may be run beside itself.
 _LONG = """
-    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-      sleep 0.1; note alive
-    done
+    left=$((5 << WORKRON_INDEX))
+    while test $left -gt 0; do sleep 0.1; note alive; left=$((left - 1)); done
     """
 
 
@@ -24,7 +24,7 @@ def wave() -> dict[str, Any]:
             "dependsOn": [{"name": "first", "each": True}],
         },
         "moody": {"command": "test $WORKRON_ATTEMPT -gt 1 || exit 3", "count": 20},
-        "long": {"command": _LONG, "count": 4},
+        "long": {"command": _LONG, "count": 5},
         "after": {
             "command": ":",
             "count": 10,

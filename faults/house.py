@@ -248,7 +248,7 @@ class House:
             alive = [one for one in self._programs if one.is_alive]
             for one in alive:
                 one.tell_to_end()
-            codes = {one.folder.name: one.end() for one in alive}
+            codes = {one.folder.name: one.wait() for one in alive}
             assert not any(codes.values()), f"{codes}\n{self.told()}"
             self._await(self._processes, "processes are left")
             self._await(self._files, "files are left")

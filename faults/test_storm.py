@@ -1,4 +1,4 @@
-"""The storm: everything at once, for as long as `--minutes` says, and then the books are checked."""
+"""The storm: all at once, for as long as `--minutes` says, and then the books are checked."""
 
 import pytest
 
