@@ -175,6 +175,15 @@ class House:
         )
         return count
 
+    def await_death(self, execution: ledger.Execution, seconds: float = 1) -> None:
+        """Wait until a command is dead; it has no more time than that."""
+        self.until(lambda: not processes.is_alive(execution.pid), "the command is dead", seconds)
+
+    def await_beats(self, worker: Worker, count: int) -> None:
+        """Wait until so many more beats of a worker are answered."""
+        enough = worker.proxy.answered["beat"] + count
+        self.until(lambda: worker.proxy.answered["beat"] >= enough, f"{worker.name} beats")
+
     def await_reap(self, worker: Worker) -> None:
         """Wait until the store has taken back what the worker of that process held."""
         self.until(lambda: not self.knows(worker), f"{worker.name} is reaped")

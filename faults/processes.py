@@ -63,6 +63,15 @@ def peak_bytes(pid: int) -> int:
     raise AssertionError(f"{pid} has no memory: it is gone")
 
 
+def open_sockets(pid: int) -> int:
+    """Count the sockets that a process has open."""
+    count = 0
+    for one in (_PROC / str(pid) / "fd").iterdir():
+        with contextlib.suppress(OSError):
+            count += str(one.readlink()).startswith("socket:")
+    return count
+
+
 def bury() -> None:
     """Take away the remains of what was taken in; nobody waits for children of our own by now."""
     for one in _all():

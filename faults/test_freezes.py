@@ -44,10 +44,6 @@ def _await_return(house: House, worker: Worker) -> None:
     house.until(lambda: house.knows(worker), f"{worker.name} has come back")
 
 
-def _await_death(house: House, execution: Execution, seconds: float = 1) -> None:
-    house.until(lambda: not processes.is_alive(execution.pid), "the command is dead", seconds)
-
-
 def _assert_second_is_accepted(house: House, overlaps: int) -> None:
     assert house.unfinished() == 1, "a stale end was accepted"
     _let_end(house, 2)
@@ -63,7 +59,7 @@ def test_frozen_agent_has_its_command_ended_by_the_runner_before_another_begins(
 ) -> None:
     worker, first = _begin(house)
     with house.frozen(worker, worker.pid):
-        _await_death(house, first, seconds=LEASE_SECONDS)
+        house.await_death(first, seconds=LEASE_SECONDS)
         house.await_reap(worker)
         _await_second(house)
     _await_return(house, worker)
@@ -81,19 +77,14 @@ def test_frozen_agent_reports_an_end_too_late_and_is_refused(house: House) -> No
     _assert_second_is_accepted(house, overlaps=0)
 
 
-def _await_two_leases(house: House, worker: Worker) -> None:
-    beats = worker.proxy.answered["beat"] + 2 * _BEATS_PER_LEASE
-    house.until(lambda: worker.proxy.answered["beat"] >= beats, "two leases go by")
-
-
 def test_frozen_runner_ends_its_command_on_return_and_its_agent_hands_it_back(
     house: House,
 ) -> None:
     worker, first = _begin(house)
     with house.frozen(worker, worker.await_runner()):
-        _await_two_leases(house, worker)
+        house.await_beats(worker, 2 * _BEATS_PER_LEASE)
         assert processes.is_alive(first.pid)
-    _await_death(house, first)
+    house.await_death(first)
     _let_end(house, 2)
     house.await_end()
     assert house.states() == {"work": ("Succeeded", None, 2, 0, 0)}
@@ -106,7 +97,7 @@ def test_end_that_a_frozen_runner_has_missed_is_accepted_once(house: House) -> N
     with house.frozen(worker, worker.await_runner()):
         _let_end(house, 1)
         _await_ended(house, 1)
-        _await_two_leases(house, worker)
+        house.await_beats(worker, 2 * _BEATS_PER_LEASE)
         assert house.unfinished() == 1
     # It may take the end for one that came too late; then the command is run again.
     _let_end(house, 2)
@@ -123,7 +114,7 @@ def test_frozen_runner_whose_agent_was_killed_ends_its_command_on_return(house: 
         worker.kill()
         house.await_reap(worker)
         _await_overlap(house)
-    _await_death(house, first)
+    house.await_death(first)
     house.until(lambda: not processes.is_alive(runner), "the runner has gone, too", seconds=5)
     _assert_second_is_accepted(house, overlaps=1)
 
@@ -133,7 +124,7 @@ def test_frozen_agent_and_runner_end_their_command_on_return(house: House) -> No
     with house.frozen(worker, worker.pid, worker.await_runner()):
         house.await_reap(worker)
         _await_overlap(house)
-    _await_death(house, first)
+    house.await_death(first)
     _await_return(house, worker)
     _assert_second_is_accepted(house, overlaps=1)
 
@@ -154,7 +145,7 @@ def test_frozen_worker_with_its_command_ends_it_on_return(house: House) -> None:
     with house.frozen(worker, worker.pid, worker.await_runner(), first.pid):
         house.await_reap(worker)
         _await_second(house)
-    _await_death(house, first)
+    house.await_death(first)
     _await_return(house, worker)
     _assert_second_is_accepted(house, overlaps=_none_or_one(house))
 
