@@ -5,9 +5,11 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 
-# Which Python the environment is made with, and what else pytest is told: `make test ARGS=-x`.
+# Which Python the environment is made with, what else pytest is told (`make test ARGS=-x`), and how
+# long the storm of faults lasts.
 PYTHON ?= python3
 ARGS ?=
+MINUTES ?= 1
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -16,7 +18,7 @@ UV_VERSION := 0.13.8
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: $(READY) ## make .venv, with workron and every tool in it; needs Python 3.11+ only
@@ -36,6 +38,10 @@ pgbouncer: ## fetch a PgBouncer for the tests that need a real one; on Debian
 .PHONY: e2e
 e2e: $(READY) ## install the wheel by itself, and kill what runs over a real PostgreSQL
 	$(BIN)/pytest e2e $(ARGS)
+
+.PHONY: test-faults
+test-faults: $(READY) ## kill, freeze and cut off workers over a real PostgreSQL; MINUTES=10 for a long storm
+	$(BIN)/pytest faults --minutes $(MINUTES) $(ARGS)
 
 .PHONY: bench
 bench: $(READY) ## measure how much of what this machine can do is reached; minutes

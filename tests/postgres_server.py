@@ -5,6 +5,7 @@ takes no settings, and as root it opens the permissions of every folder above th
 """
 
 import contextlib
+import dataclasses
 import importlib.util
 import os
 import pathlib
@@ -22,27 +23,62 @@ _OPTIONS = "-h '' -k $PWD -c max_connections=200 -c fsync=off -c full_page_write
 # pytest went, and server and files go with it.
 _KEEPER = f"""
 trap 'rm -rf "$PWD"' EXIT
-{{
-  "$BIN"/initdb -D data -U postgres --auth=trust --encoding=UTF8 --locale=C --no-sync &&
-  "$BIN"/pg_ctl -D data -l log -t 60 -w -o "{_OPTIONS}" start
-}} >>log 2>&1 </dev/null || {{ cat log; exit 1; }}
-echo ready
-read -r _
-"$BIN"/pg_ctl -D data -m immediate stop >>log 2>&1
+begin() {{ "$BIN"/pg_ctl -D data -l log -t 60 -w -o "{_OPTIONS}" start; }}
+crash() {{ "$BIN"/pg_ctl -D data -m immediate -t 60 -w stop; }}
+carry_out() {{ "$@" >>log 2>&1 </dev/null || {{ cat log; exit 1; }}; echo ready; }}
+carry_out "$BIN"/initdb -D data -U postgres --auth=trust --encoding=UTF8 --locale=C --no-sync
+carry_out begin
+while read -r word && test "$word" != stop; do carry_out "$word"; done
+crash >>log 2>&1
 """
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """A server that runs, until it is told otherwise."""
+
+    home: pathlib.Path
+    _keeper: subprocess.Popen[str]
+
+    @property
+    def dsn(self) -> str:
+        """The DSN of its administrator."""
+        return f"postgresql://postgres@/postgres?host={self.home}"
+
+    def crash(self) -> None:
+        """Have it die where it stands; what it has committed stays."""
+        self._tell("crash")
+
+    def begin(self) -> None:
+        """Have it run again; it takes calls when this returns."""
+        self._tell("begin")
+
+    def _tell(self, word: str) -> None:
+        assert self._keeper.stdin is not None
+        self._keeper.stdin.write(f"{word}\n")
+        self._keeper.stdin.flush()
+        _await_ready(self._keeper)
 
 
 @contextlib.contextmanager
 def running() -> Iterator[str]:
     """Start a server, give its administrator's DSN, then stop it and remove every trace of it."""
+    with serving() as server:
+        yield server.dsn
+
+
+@contextlib.contextmanager
+def serving() -> Iterator[Server]:
+    """The same, with a server that can be made to crash meanwhile."""
     # A socket's path has to stay under 108 bytes, which the system's own choice may not.
     home = pathlib.Path(tempfile.mkdtemp(prefix="workron-pg-", dir="/tmp"))
     binaries = _copy_binaries(home)
     user = _give_away(home) if os.geteuid() == 0 else None
     with _keeper(home, binaries, user) as keeper:
-        _await_ready(keeper)
+        for _ in ("made", "begun"):
+            _await_ready(keeper)
         try:
-            yield f"postgresql://postgres@/postgres?host={home}"
+            yield Server(home, keeper)
         finally:
             keeper.communicate("stop\n", timeout=30)
 
@@ -91,4 +127,4 @@ def _await_ready(keeper: subprocess.Popen[str]) -> None:
     assert keeper.stdout is not None
     first = keeper.stdout.readline()
     if first != "ready\n":
-        raise RuntimeError(f"the embedded PostgreSQL did not start:\n{first}{keeper.stdout.read()}")
+        raise RuntimeError(f"the embedded PostgreSQL did not obey:\n{first}{keeper.stdout.read()}")

@@ -57,7 +57,7 @@ class Database:
         for tries_left in reversed(range(_TRIES)):
             try:
                 async with self._pool.acquire(timeout=_ACQUIRE_SECONDS) as connection:
-                    return await work(connection)
+                    return await _ask(connection, work)
             except faults.DRIVER as cause:
                 if not (tries_left and faults.is_passing(cause)):
                     raise faults.translate(cause, self.url) from cause
@@ -71,6 +71,21 @@ class Database:
                 await self._pool.close()
         except (TimeoutError, *faults.DRIVER):
             self._pool.terminate()
+
+
+async def _ask(
+    connection: PoolConnectionProxy, work: Callable[[PoolConnectionProxy], Awaitable[_T]]
+) -> _T:
+    """Run `work`, and drop the connection if it is given up.
+
+    Giving it back would wait for the server to hear of that, and one that went silent never does:
+    a beat that is given up in time would hold up its worker past the end of its lease.
+    """
+    try:
+        return await work(connection)
+    except (asyncio.CancelledError, TimeoutError):
+        connection.terminate()
+        raise
 
 
 async def open_database(url: str, *, rng: Rng, connections: int) -> Database:

@@ -1,0 +1,301 @@
+"""One test's own world: a database, a ledger, workers and maintainers, and what they may leave.
+
+Made by the fixture `house`, which after every test ends what the test did not, and looks whether
+anything is left.
+"""
+
+import contextlib
+import os
+import pathlib
+import textwrap
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import asyncpg
+import yaml
+
+from faults import checker, crew, ledger, processes
+from faults.checker import Books, Findings, Freeze
+from faults.crew import Program, Worker
+from faults.loop import Loop
+from faults.patience import until
+from faults.proxy import Proxy
+from tests.postgres_server import Server
+
+LEASE_SECONDS = 2.0
+"""Of the pool of a test: the shortest in which a worker of a busy machine still beats in time."""
+_T = TypeVar("_T")
+_NAMESPACE = "default"
+_POOL = "default"
+_JOBS = """
+    SELECT j.id, r.name AS root, j.name, j.index, d.state, d.attempts
+    FROM workron.job j JOIN workron.root r ON r.id = j.root
+    LEFT JOIN workron.done d ON d.job = j.id WHERE j.kind = 'Job'
+    """
+_EDGES = """
+    SELECT coalesce(m.id, e.parent) AS upstream, e.child AS downstream
+    FROM workron.edge e LEFT JOIN workron.job m ON m.member_of = e.parent
+    """
+
+
+def now() -> float:
+    """Read the clock of the ledger."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Submission(NamedTuple):
+    """A workflow on its way to the store, and the jobs that it stands for."""
+
+    program: Program
+    jobs: list[tuple[str, str, int | None]]
+
+
+def _indexes(task: dict[str, Any]) -> Iterable[int | None]:
+    return range(task["count"]) if "count" in task else [None]
+
+
+class House:
+    """What one test has to itself."""
+
+    def __init__(self, folder: pathlib.Path, server: Server, dsn: str, loop: Loop) -> None:
+        self.folder = folder
+        self.server = server
+        self.dsn = dsn
+        self.ledger = folder / "ledger"
+        self.ledger.touch()
+        # A command may run as another user than its worker.
+        self.ledger.chmod(0o666)
+        self.workers: list[Worker] = []
+        self.freezes: list[Freeze] = []
+        self._frozen: dict[str, float] = {}
+        self._programs: list[Program] = []
+        self._acknowledged: list[tuple[str, str, int | None]] = []
+        self._loop = loop
+        self._proxies: list[Proxy] = []
+        self._known = frozenset(one.pid for one in processes.descendants(os.getpid()))
+        self._tokens: dict[float, str] = {}
+
+    def worker(
+        self, *options: object, lease_seconds: float = LEASE_SECONDS, proxy: Proxy | None = None
+    ) -> Worker:
+        """Start a worker with a folder and a proxy of its own."""
+        folder = self.folder / f"w{len(self.workers):03}"
+        usual = ("--log", "json", "--grace", "5s")
+        one = Worker(folder, proxy or self.proxy(), self.token(lease_seconds), [*usual, *options])
+        self.workers.append(one)
+        self._programs.append(one)
+        return one
+
+    def maintainer(self) -> Program:
+        """Start a maintainer."""
+        number = len(self._programs)
+        arguments = ["maintain", "--store", self.dsn, "--log", "json"]
+        self._programs.append(Program(self.folder / f"m{number:03}", arguments, {}))
+        return self._programs[-1]
+
+    def proxy(self) -> Proxy:
+        """Make a way to the database at which things can be done."""
+        self._proxies.append(Proxy(self._loop, self.dsn))
+        return self._proxies[-1]
+
+    def token(self, lease_seconds: float) -> str:
+        """Give what admits a worker to a pool with such leases."""
+        if lease_seconds not in self._tokens:
+            token = self._tokens[lease_seconds] = f"token-{len(self._tokens)}"
+            call = "SELECT workron.ensure_pool($1, $2, $3, $4)"
+            self.ask(call, _NAMESPACE, _POOL, token, lease_seconds)
+        return self._tokens[lease_seconds]
+
+    def submit(self, name: str, **tasks: Any) -> None:
+        """Submit a workflow of these tasks; a text is a command that keeps the ledger."""
+        submission = self.begin_submission(name, **tasks)
+        submission.program.wait()
+        self.acknowledge(submission)
+
+    def begin_submission(self, name: str, **tasks: Any) -> Submission:
+        """Begin to submit a workflow; it counts when it is acknowledged."""
+        written = [{"name": task, **self._spec(spec)} for task, spec in tasks.items()]
+        flow = {
+            "apiVersion": "workron.dev/v1alpha1",
+            "kind": "Workflow",
+            "metadata": {"name": name},
+            "spec": {"tasks": written},
+        }
+        path = self.folder / f"{name}.yaml"
+        path.write_text(yaml.safe_dump(flow))
+        arguments = ["submit", path, "--store", self.dsn]
+        program = Program(self.folder / f"submit-{name}", arguments, {})
+        jobs = [(name, one["name"], index) for one in written for index in _indexes(one)]
+        return Submission(program, jobs)
+
+    def acknowledge(self, submission: Submission) -> None:
+        """Count the jobs of a submission that the command has acknowledged."""
+        assert submission.program.wait() == 0, submission.program.said()
+        self._acknowledged += submission.jobs
+
+    def _spec(self, spec: str | dict[str, Any]) -> dict[str, Any]:
+        given = {"command": spec} if isinstance(spec, str) else dict(spec)
+        given["command"] = ledger.command(self.ledger, textwrap.dedent(given["command"]))
+        return given
+
+    def until(self, condition: Callable[[], _T], what: str, seconds: float = 30) -> _T:
+        """Wait, and if it is in vain give what all programs wrote last."""
+        return until(condition, what, seconds, self.told)
+
+    def ask(self, statement: str, *values: Any) -> list[asyncpg.Record]:
+        """Ask the database, as its owner."""
+        return self._loop.call(_ask(self.dsn, statement, values))
+
+    def value(self, statement: str, *values: Any) -> Any:
+        """Ask for one value."""
+        return self.ask(statement, *values)[0][0]
+
+    def executions(self) -> list[ledger.Execution]:
+        """Read the ledger."""
+        return ledger.read(self.ledger)
+
+    def await_execution(self, attempt: int = 1) -> ledger.Execution:
+        """Give the first execution with such a number, as soon as it is there."""
+
+        def found() -> list[ledger.Execution]:
+            return [one for one in self.executions() if one.attempt == attempt]
+
+        return self.until(found, f"attempt {attempt} begins")[0]
+
+    def await_end(self, seconds: float = 30) -> None:
+        """Wait until every job has ended."""
+        self.until(lambda: not self.unfinished(), "all jobs end", seconds)
+
+    def unfinished(self) -> int:
+        """Count the jobs without an end."""
+        count: int = self.value(
+            "SELECT count(*) FROM workron.job j WHERE j.kind = 'Job'"
+            " AND NOT EXISTS (SELECT 1 FROM workron.done d WHERE d.job = j.id)"
+        )
+        return count
+
+    def await_death(self, execution: ledger.Execution, seconds: float = 1) -> None:
+        """Wait until a command is dead; it has no more time than that."""
+        self.until(lambda: not processes.is_alive(execution.pid), "the command is dead", seconds)
+
+    def await_beats(self, worker: Worker, count: int) -> None:
+        """Wait until so many more beats of a worker are answered."""
+        enough = worker.proxy.answered["beat"] + count
+        self.until(lambda: worker.proxy.answered["beat"] >= enough, f"{worker.name} beats")
+
+    def await_reap(self, worker: Worker) -> None:
+        """Wait until the store has taken back what the worker of that process held."""
+        self.until(lambda: not self.knows(worker), f"{worker.name} is reaped")
+
+    def knows(self, worker: Worker) -> bool:
+        """Whether that process is registered."""
+        names = [row["name"] for row in self.ask("SELECT name FROM workron.worker")]
+        return any(f":{worker.pid}:" in name for name in names)
+
+    def states(self) -> dict[str, tuple[str, str | None, int, int, int]]:
+        """Give state, reason, attempts, failures and losses of each task that has ended."""
+        return {
+            row["name"]: (
+                row["state"], row["reason"], row["attempts"], row["failures"], row["losses"],
+            )
+            for row in self._ended()
+        }  # fmt: skip
+
+    def rows(self, *columns: str) -> list[tuple[object, ...]]:
+        """Give these columns of every job that has ended."""
+        return [tuple(row[one] for one in columns) for row in self._ended()]
+
+    def _ended(self) -> list[asyncpg.Record]:
+        return self.ask(
+            "SELECT j.name, d.* FROM workron.done d JOIN workron.job j ON j.id = d.job"
+            " WHERE j.kind = 'Job'"
+        )
+
+    def books(self) -> Books:
+        """Read what the store says."""
+        rows = self.ask(_JOBS)
+        attempts = self.ask("SELECT job, attempt, outcome FROM workron.attempt")
+        return Books(
+            jobs={row["id"]: (row["root"], row["name"], row["index"]) for row in rows},
+            done={row["id"]: (row["state"], row["attempts"]) for row in rows if row["state"]},
+            attempts=[(row["job"], row["attempt"], row["outcome"]) for row in attempts],
+            edges=[(row["upstream"], row["downstream"]) for row in self.ask(_EDGES)],
+        )
+
+    def check(self) -> Findings:
+        """Compare ledger and store."""
+        return checker.check(self._acknowledged, self.executions(), self.books(), self.freezes)
+
+    def told(self) -> str:
+        """Give what all programs wrote last, for whoever has to find out."""
+        return "\n".join(f"--- {one.folder.name}\n{one.said()}" for one in self._programs)
+
+    @contextlib.contextmanager
+    def frozen(self, worker: Worker, *pids: int) -> Iterator[None]:
+        """Freeze processes of a worker, and have them go on afterwards."""
+        self.freeze(worker, *pids)
+        try:
+            yield
+        finally:
+            self.thaw(worker, *pids)
+
+    def freeze(self, worker: Worker, *pids: int) -> float:
+        """Freeze processes of a worker, and tell when that was."""
+        since = self._frozen[worker.name] = now()
+        worker.stop(*pids)
+        return since
+
+    def thaw(self, worker: Worker, *pids: int) -> None:
+        """Have them go on."""
+        worker.wake(*pids)
+        self.freezes.append(Freeze(worker.name, self._frozen.pop(worker.name), now()))
+
+    def close(self) -> None:
+        """End what the test has left, and look that nothing is left of it all."""
+        try:
+            alive = [one for one in self._programs if one.is_alive]
+            for one in alive:
+                one.tell_to_end()
+            codes = {one.folder.name: one.wait() for one in alive}
+            assert not any(codes.values()), f"{codes}\n{self.told()}"
+            self._await(self._processes, "processes are left")
+            self._await(self._files, "files are left")
+        finally:
+            self._end_all()
+            for proxy in self._proxies:
+                proxy.close()
+        self._await(self._sessions, "sessions of the database are left")
+
+    def _await(self, left: Callable[[], Sequence[object]], what: str) -> None:
+        until(lambda: not left(), what, 10, lambda: f"{left()}\n{self.told()}")
+
+    def _processes(self) -> Sequence[object]:
+        return crew.leftovers(self._known, self.server.home)
+
+    def _files(self) -> Sequence[object]:
+        left = [path for one in self._programs for path in one.folder.iterdir()]
+        return [*left, *crew.sockets(self.folder)]
+
+    def _sessions(self) -> Sequence[object]:
+        return self.ask(
+            "SELECT pid, state, query FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " AND backend_type = 'client backend'"
+        )
+
+    def _end_all(self) -> None:
+        for one in self._programs:
+            if one.is_alive:
+                one.kill()
+                one.wait()
+        for process in crew.leftovers(self._known, self.server.home):
+            os.kill(process.pid, 9)
+
+
+async def _ask(dsn: str, statement: str, values: tuple[Any, ...]) -> list[asyncpg.Record]:
+    connection = await asyncpg.connect(dsn)
+    try:
+        return list(await connection.fetch(statement, *values))
+    finally:
+        await connection.close()

@@ -1,0 +1,69 @@
+"""The ledger outside the store: every command writes down that it began, that it lives and ended.
+
+A line is one write at the end of the file, so lines of many processes never mix. The time is that
+of /proc/uptime, CLOCK_BOOTTIME to a hundredth of a second; who wrote it is told by the folder of
+its worker.
+"""
+
+import pathlib
+import re
+from dataclasses import dataclass
+
+# In a shell without a process more: commands come by the thousand.
+_NOTE = """\
+note() {{
+  read -r up _ </proc/uptime
+  echo "$WORKRON_JOB_ID $WORKRON_ATTEMPT $WORKRON_FENCE $1 $up $$ $HOME" >>{path}
+}}
+live() {{ while ! test -e "$1"; do note alive; sleep 0.05; done; }}
+note begin
+{body}
+note end
+"""
+_WORKER = re.compile(r"/([^/]+)/workron-[0-9a-f]{32}/")
+
+
+@dataclass(slots=True)
+class Execution:
+    """One run of one command, as it told of itself."""
+
+    job: int
+    attempt: int
+    fence: int
+    worker: str
+    pid: int
+    begun: float
+    last: float
+    """When it was last heard of."""
+    has_ended: bool = False
+    begins: int = 1
+    """How often something began as this attempt: once, or the same claim was run twice."""
+
+
+def command(path: pathlib.Path, body: str) -> str:
+    """Have the shell command keep the ledger at `path`.
+
+    It may call `live FILE`, which goes on, and tells so, until that file is there.
+    """
+    return _NOTE.format(path=path, body=body)
+
+
+def read(path: pathlib.Path) -> list[Execution]:
+    """Give what was written down so far."""
+    found: dict[tuple[int, int, int], Execution] = {}
+    for line in path.read_text().splitlines():
+        job, attempt, fence, word, up, pid, home = line.split(" ", 6)
+        key = int(job), int(attempt), int(fence)
+        if word == "begin" and key in found:
+            found[key].begins += 1
+        elif word == "begin":
+            found[key] = Execution(*key, _worker(home), int(pid), float(up), float(up))
+        one = found[key]
+        one.last = max(one.last, float(up))
+        one.has_ended |= word == "end"
+    return list(found.values())
+
+
+def _worker(home: str) -> str:
+    found = _WORKER.search(f"{home}/")
+    return found[1] if found else home

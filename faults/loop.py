@@ -1,0 +1,46 @@
+"""An event loop on a thread of its own, for what goes on beside a test: proxies and questions.
+
+Tests themselves are plain functions: they wait for processes, which set no event here.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Coroutine, Iterator
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+_PATIENCE_SECONDS = 60
+
+
+class Loop:
+    """Runs coroutines for other threads."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+
+    def call(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Have it run, and give what it returns."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(_PATIENCE_SECONDS)
+
+
+@contextlib.contextmanager
+def running() -> Iterator[Loop]:
+    """A loop, until all that it runs is cancelled and over."""
+    one = Loop()
+    thread = threading.Thread(target=one.loop.run_forever, name="beside", daemon=True)
+    thread.start()
+    try:
+        yield one
+    finally:
+        one.call(_cancel_others())
+        one.loop.call_soon_threadsafe(one.loop.stop)
+        thread.join()
+        one.loop.close()
+
+
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

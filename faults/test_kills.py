@@ -1,0 +1,140 @@
+"""`kill -9` of an agent, a runner and a job, at every named point of a claim and of a completion.
+
+Two jobs, one after the other, on a worker that is hit; another worker is there for what is left.
+"""
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from faults import processes
+from faults.crew import Worker
+from faults.house import House
+from faults.proxy import Line, Moment, Proxy
+
+_POINTS = [
+    pytest.param(moment, verb, id=f"{moment.name.lower()} the {verb}'s commit")
+    for verb in ("claim", "complete")
+    for moment in (Moment.BEFORE, Moment.AFTER)
+]
+_ROUNDS = 3
+_FLOW = {"work": ":", "after": {"command": ":", "dependsOn": [{"name": "work"}]}}
+_ATTEMPTS_OF_A_KILLED_AGENT = {
+    (Moment.BEFORE, "claim"): {"work": 1, "after": 1},
+    (Moment.AFTER, "claim"): {"work": 2, "after": 1},
+    (Moment.BEFORE, "complete"): {"work": 2, "after": 1},
+    # The same call that completes the one has claimed the other.
+    (Moment.AFTER, "complete"): {"work": 1, "after": 2},
+}
+
+
+def _hit(
+    house: House, moment: Moment, verb: str, blow: Callable[[Worker, Line], None]
+) -> tuple[Worker, Proxy]:
+    """Start a worker that is hit at that point, and wait until it is."""
+    hurt: list[Worker] = []
+    proxy = house.proxy()
+    reached = proxy.at(moment, verb, lambda line: blow(hurt[0], line))
+    hurt.append(house.worker(proxy=proxy))
+    assert reached.wait(30), house.told()
+    return hurt[0], proxy
+
+
+def _kill_agent(worker: Worker, line: Line) -> None:
+    worker.kill()
+    line.cut()
+
+
+def _kill_runner(worker: Worker, _: Line) -> None:
+    os.kill(worker.await_runner(), signal.SIGKILL)
+
+
+def _attempts(house: House) -> dict[str, int]:
+    return {name: attempts for name, (_, _, attempts, _, _) in house.states().items()}
+
+
+@pytest.mark.parametrize(("moment", "verb"), _POINTS)
+def test_agent_is_killed_and_every_job_ends_once(house: House, moment: Moment, verb: str) -> None:
+    house.maintainer()
+    house.submit("flow", **_FLOW)
+    hurt, _ = _hit(house, moment, verb, _kill_agent)
+    hurt.wait()
+    house.worker()
+    house.await_end()
+    assert _attempts(house) == _ATTEMPTS_OF_A_KILLED_AGENT[moment, verb]
+    findings = house.check()
+    assert (findings.wrongs, findings.overlaps) == ([], [])
+
+
+@pytest.mark.parametrize(("moment", "verb"), _POINTS)
+def test_runner_is_killed_and_its_agent_has_every_job_end_once(
+    house: House, moment: Moment, verb: str
+) -> None:
+    house.maintainer()
+    house.submit("flow", **_FLOW)
+    hurt, _ = _hit(house, moment, verb, _kill_runner)
+    house.await_end()
+    assert {state for state, *_ in house.states().values()} == {"Succeeded"}
+    assert hurt.is_alive
+    findings = house.check()
+    assert (findings.wrongs, findings.overlaps) == ([], [])
+
+
+def test_agent_is_killed_in_the_middle_of_a_run_and_takes_its_command_with_it(
+    house: House,
+) -> None:
+    house.maintainer()
+    house.submit("flow", work=f"live {house.folder}/go")
+    hurt = house.worker()
+    first = house.await_execution()
+    runner = hurt.await_runner()
+    hurt.kill()
+    house.await_death(first)
+    house.until(lambda: not processes.is_alive(runner), "its runner has gone, too", seconds=5)
+    (house.folder / "go").touch()
+    house.worker()
+    house.await_end()
+    # A single job on a lost worker is charged with the loss.
+    assert house.states() == {"work": ("Succeeded", None, 2, 0, 1)}
+    findings = house.check()
+    assert (findings.wrongs, findings.overlaps) == ([], [])
+
+
+def test_runner_is_killed_in_the_middle_of_a_run_and_takes_its_command_with_it(
+    house: House,
+) -> None:
+    house.maintainer()
+    house.submit("flow", work=f"test $WORKRON_ATTEMPT -gt {_ROUNDS} || live {house.folder}/go")
+    hurt = house.worker()
+    sockets = set()
+    for attempt in range(1, _ROUNDS + 1):
+        running = house.await_execution(attempt)
+        sockets.add(processes.open_sockets(hurt.pid))
+        os.kill(hurt.await_runner(), signal.SIGKILL)
+        house.await_death(running)
+    house.await_end()
+    # It fell alone each time, and so is charged with it.
+    assert house.states()["work"] == ("Succeeded", None, _ROUNDS + 1, 0, _ROUNDS)
+    assert hurt.is_alive
+    assert len(sockets) == 1, "sockets to runners that are gone are kept open"
+    findings = house.check()
+    assert (findings.wrongs, findings.overlaps) == ([], [])
+
+
+def test_job_is_killed_in_the_middle_of_its_run_and_is_tried_again(house: House) -> None:
+    house.maintainer()
+    house.submit(
+        "flow",
+        work={
+            "command": f"test $WORKRON_ATTEMPT = 2 || live {house.folder}/go",
+            "backoff": {"initial": "10ms"},
+        },
+    )
+    house.worker()
+    os.kill(house.await_execution().pid, signal.SIGKILL)
+    house.await_end()
+    assert house.states() == {"work": ("Succeeded", None, 2, 1, 0)}
+    findings = house.check()
+    assert (findings.wrongs, findings.overlaps) == ([], [])
