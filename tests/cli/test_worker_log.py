@@ -1,6 +1,7 @@
 """What a worker logs: enough to follow each attempt, and nothing that is nobody's business."""
 
 import asyncio
+import ctypes
 import json
 import os
 import pathlib
@@ -17,6 +18,9 @@ from tests.store.postgres import roles
 
 Write = Callable[..., pathlib.Path]
 Start = Callable[..., subprocess.Popen[str]]
+
+_PR_GET_DUMPABLE = 3
+_PR_SET_DUMPABLE = 4
 
 _TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 _PARENT = f"00-{_TRACE}-00f067aa0ba902b7-01"
@@ -145,3 +149,17 @@ def test_trace_of_who_submits_is_that_of_the_jobs_and_no_content_of_theirs(
     assert _TRACE in said.err
     member = "flow/hello" if tasks else "flow"
     assert call("output", member, "--store", url).out == f"{_PARENT}\n"
+
+
+def test_commands_cannot_look_into_the_worker_that_has_the_credentials(
+    call: Call, write: Write, url: str
+) -> None:
+    prctl = ctypes.CDLL(None).prctl
+    call("submit", write("hello"), "--store", url)
+    try:
+        call("worker", "--store", url, "--max-jobs", "1")
+        assert prctl(_PR_GET_DUMPABLE) == 0
+    finally:
+        # It was this very process.
+        prctl(_PR_SET_DUMPABLE, 1)
+    assert prctl(_PR_GET_DUMPABLE) == 1

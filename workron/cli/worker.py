@@ -20,6 +20,7 @@ from workron.cli.interrupt import heard
 from workron.cli.opening import carry_out, opened, opened_as_worker
 from workron.core import errors, ids
 from workron.core.model import scalar
+from workron_runner.system import hide
 from workron_worker import roster
 from workron_worker.meter import Meter
 from workron_worker.surroundings import Rhythm
@@ -72,6 +73,7 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
     what runs, for as long as --grace; the second ends that at once. What is ended so is handed
     back and costs no attempt. Exits with 0 after either.
     """
+    hide()
     log.serve(log_format)
     idle = None if idle_exit is None else options.duration("--idle-exit", idle_exit)
     settings = _Settings(
