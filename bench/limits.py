@@ -7,10 +7,11 @@ import sqlite3
 import time
 from collections.abc import Callable
 
-_TRUE = shutil.which("true") or "/bin/true"
+TRUE = [shutil.which("true") or "/bin/true"]
+SHELL = [shutil.which("sh") or "/bin/sh", "-c", "true"]
 
 
-def spawning(count: int, *, at_once: int) -> Callable[[], float]:
+def spawning(count: int, *, at_once: int, argv: list[str] = TRUE) -> Callable[[], float]:
     """Start processes that do nothing, so many at once, and wait for each."""
 
     def measure() -> float:
@@ -18,7 +19,7 @@ def spawning(count: int, *, at_once: int) -> Callable[[], float]:
         running = left = 0
         while left < count:
             while running < at_once and left + running < count:
-                os.posix_spawn(_TRUE, [_TRUE], {})
+                os.posix_spawn(argv[0], argv, {})
                 running += 1
             os.wait()
             running, left = running - 1, left + 1

@@ -3,22 +3,18 @@
 import asyncio
 import itertools
 import pathlib
-import random
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
 
+from bench import plans
 from workron.core import ids
-from workron.core.plan import Identity, Kind, Node, Plan, Spec
-from workron.core.verdict import Condition
 from workron.store import connect, protocol
 
 _WORKRON = pathlib.Path(sys.executable).with_name("workron")
-_RNG = random.Random(1)  # noqa: S311 - a bench draws no secrets
 _FLOW = """
 apiVersion: workron.dev/v1alpha1
 kind: Workflow
@@ -26,14 +22,6 @@ metadata: {{name: bench}}
 spec:
   tasks: [{{name: work, count: {jobs}, argv: ["true"]}}]
 """
-
-
-class _Clock:
-    def now(self) -> datetime:
-        return datetime.now(UTC)
-
-    def monotonic(self) -> float:
-        return time.monotonic()
 
 
 def running(store: str, *, jobs: int, slots: int) -> Callable[[], float]:
@@ -61,9 +49,9 @@ def draining(url: str, *, jobs: int, batch: int) -> Callable[[], float]:
 
 
 async def _drain(url: str, jobs: int, batch: int) -> float:
-    store = await connect.connect(url, clock=_Clock(), rng=_RNG)
+    store = await connect.connect(url, clock=plans.Clock(), rng=plans.RNG)
     try:
-        await store.submit([_plan(jobs)])
+        await store.submit([plans.many(jobs, {"command": "true"})])
         token = await store.ensure_pool("default", "default")
         session = await store.register(
             protocol.Registration(token, "bench", uuid.uuid4(), slots=batch)
@@ -82,14 +70,5 @@ def _end(claimed: protocol.Claimed) -> protocol.End:
     return protocol.End(claimed.job, *claimed.right, protocol.Outcome.SUCCEEDED)
 
 
-def _plan(jobs: int) -> Plan:
-    whole = Node(Kind.WORKFLOW, "bench", 0, upstreams=jobs)
-    members = [
-        Node(Kind.JOB, f"t{job}", 1, member_of=0, bearing=Condition.TASK) for job in range(jobs)
-    ]
-    identity = Identity("default", Kind.WORKFLOW, "bench", uuid.uuid4())
-    return Plan(identity, "digest", [whole, *members], [Spec({}), Spec({"command": "true"})])
-
-
 def _claims(count: int) -> list[ids.ClaimId]:
-    return [ids.ClaimId(ids.mint_uuid(_RNG)) for _ in range(count)]
+    return [ids.ClaimId(ids.mint_uuid(plans.RNG)) for _ in range(count)]

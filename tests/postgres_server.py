@@ -15,17 +15,18 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 
-# Losing this server's data with the machine is fine, so nothing is forced to disk. Trust is safe
-# because the only way in is a socket inside a folder that no other user can enter.
-_OPTIONS = "-h '' -k $PWD -c max_connections=200 -c fsync=off -c full_page_writes=off"
+# Trust is safe because the only way in is a socket inside a folder that no other user can enter.
+_OPTIONS = "-h '' -k $PWD -c max_connections=200"
+# Losing the tests' data with the machine is fine, so nothing is forced to disk.
+_CARELESS = f"{_OPTIONS} -c fsync=off -c full_page_writes=off"
 
 # The shell is there to outlive a killed pytest: `read` ends when the pipe to it does, however
 # pytest went, and server and files go with it.
-_KEEPER = f"""
+_KEEPER = """
 trap 'rm -rf "$PWD"' EXIT
-begin() {{ "$BIN"/pg_ctl -D data -l log -t 60 -w -o "{_OPTIONS}" start; }}
-crash() {{ "$BIN"/pg_ctl -D data -m immediate -t 60 -w stop; }}
-carry_out() {{ "$@" >>log 2>&1 </dev/null || {{ cat log; exit 1; }}; echo ready; }}
+begin() { "$BIN"/pg_ctl -D data -l log -t 60 -w -o "$OPTIONS" start; }
+crash() { "$BIN"/pg_ctl -D data -m immediate -t 60 -w stop; }
+carry_out() { "$@" >>log 2>&1 </dev/null || { cat log; exit 1; }; echo ready; }
 carry_out "$BIN"/initdb -D data -U postgres --auth=trust --encoding=UTF8 --locale=C --no-sync
 carry_out begin
 while read -r word && test "$word" != stop; do carry_out "$word"; done
@@ -61,20 +62,21 @@ class Server:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[str]:
+def running(*, is_durable: bool = False) -> Iterator[str]:
     """Start a server, give its administrator's DSN, then stop it and remove every trace of it."""
-    with serving() as server:
+    with serving(is_durable=is_durable) as server:
         yield server.dsn
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[Server]:
+def serving(*, is_durable: bool = False) -> Iterator[Server]:
     """The same, with a server that can be made to crash meanwhile."""
     # A socket's path has to stay under 108 bytes, which the system's own choice may not.
     home = pathlib.Path(tempfile.mkdtemp(prefix="workron-pg-", dir="/tmp"))
     binaries = _copy_binaries(home)
     user = _give_away(home) if os.geteuid() == 0 else None
-    with _keeper(home, binaries, user) as keeper:
+    options = _OPTIONS if is_durable else _CARELESS
+    with _keeper(home, binaries, options, user) as keeper:
         for _ in ("made", "begun"):
             _await_ready(keeper)
         try:
@@ -108,11 +110,13 @@ def _give_away(home: pathlib.Path) -> str:
     return owner.pw_name
 
 
-def _keeper(home: pathlib.Path, binaries: pathlib.Path, user: str | None) -> subprocess.Popen[str]:
+def _keeper(
+    home: pathlib.Path, binaries: pathlib.Path, options: str, user: str | None
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
         ["/bin/sh", "-c", _KEEPER],
         cwd=home,
-        env={"PATH": os.defpath, "BIN": str(binaries), "LC_ALL": "C"},
+        env={"PATH": os.defpath, "BIN": str(binaries), "OPTIONS": options, "LC_ALL": "C"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -1,0 +1,129 @@
+"""How soon a job that comes into an idle system is begun, and how soon that can be at all.
+
+Each call of `measure` takes one sample, in milliseconds, from the commit of the job; a sample of
+ours ends where the agent hands the job to its executor.
+"""
+
+import asyncio
+import contextlib
+import random
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Never
+
+import asyncpg
+import structlog
+
+from bench import plans, server
+from workron.core.ids import ClaimId
+from workron.store import connect
+from workron.store.protocol import Registration
+from workron_worker.executor import Ended, OnOutput, Task
+from workron_worker.loop import Agent
+from workron_worker.slots import Slots
+from workron_worker.surroundings import Surroundings
+
+Sample = Callable[[], Awaitable[float]]
+
+_CLAIM = (
+    "WITH one AS (SELECT id FROM waiting ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)"
+    " DELETE FROM waiting USING one WHERE waiting.id = one.id RETURNING waiting.id"
+)
+
+
+def _say_nothing(*_: object) -> Never:
+    raise structlog.DropEvent
+
+
+class _Null:
+    """An executor that runs nothing, and notes when it was asked to."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.at = 0.0
+
+    async def run(self, task: Task, on_output: OnOutput | None) -> Ended:
+        del task, on_output
+        self.at = time.perf_counter()
+        self.begun.set()
+        return Ended(exit_code=0)
+
+    def kill(self, claim: ClaimId) -> None:
+        """Nothing runs."""
+
+    def hold_until(self, at: float) -> None:
+        """Nothing runs."""
+
+    def close(self) -> None:
+        """Nothing runs."""
+
+
+def measured(dsn: str, *, samples: int) -> tuple[list[float], list[float]]:
+    """Take samples of ours and of the limit in turns."""
+    return asyncio.run(_measured(dsn, samples))
+
+
+async def _measured(dsn: str, samples: int) -> tuple[list[float], list[float]]:
+    structlog.configure(processors=[_say_nothing])
+    async with (
+        server.database(dsn) as url,
+        server.database(dsn) as other,
+        _ours(url) as ours,
+        _limit(other) as limit,
+    ):
+        both: tuple[list[float], list[float]] = [], []
+        for _ in range(samples):
+            for taken, sample in zip(both, (ours, limit), strict=True):
+                # So that nothing is still on its way, and no poll falls on the same beat each time.
+                await asyncio.sleep(0.05 + random.random() / 20)  # noqa: S311 - no secret
+                taken.append(await sample())
+        return both
+
+
+@contextlib.asynccontextmanager
+async def _ours(url: str) -> AsyncIterator[Sample]:
+    person = await connect.connect(url, clock=plans.Clock(), rng=plans.RNG)
+    store = await connect.connect_worker(url, clock=plans.Clock(), rng=plans.RNG)
+    executor = _Null()
+    around = Surroundings(store, executor, Slots(2), plans.Clock(), plans.RNG, store.wait_for_work)
+    token = await person.ensure_pool("default", "default")
+    agent = Agent(around, Registration(token, "bench", uuid.uuid4(), 2))
+    work = asyncio.create_task(agent.run())
+
+    async def sample() -> float:
+        executor.begun.clear()
+        began = time.perf_counter()
+        await person.submit([plans.many(1, {"command": "true"})], supersedes=True)
+        await executor.begun.wait()
+        return (executor.at - began) * 1e3
+
+    yield sample
+    agent.drain()
+    await work
+    await store.close()
+    await person.close()
+
+
+@contextlib.asynccontextmanager
+async def _limit(url: str) -> AsyncIterator[Sample]:
+    person, worker, ear = [await asyncpg.connect(url) for _ in range(3)]
+    await person.execute("CREATE TABLE waiting (id bigserial PRIMARY KEY, spec text)")
+    rung = asyncio.Event()
+    await ear.add_listener("bare", lambda *_: rung.set())
+    insert = await person.prepare("INSERT INTO waiting (spec) VALUES ('true')")
+    claim = await worker.prepare(_CLAIM)
+
+    async def sample() -> float:
+        rung.clear()
+        began = time.perf_counter()
+        async with person.transaction():
+            await insert.fetch()
+            await person.execute("NOTIFY bare")
+        await rung.wait()
+        await claim.fetch()
+        return (time.perf_counter() - began) * 1e3
+
+    yield sample
+    for one in (person, worker, ear):
+        await one.close()

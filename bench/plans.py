@@ -1,0 +1,35 @@
+"""What the bench submits, and the clock and the chance that it lends to a store."""
+
+import random
+import time
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from workron.core.plan import Identity, Kind, Node, Plan, Spec
+from workron.core.verdict import Condition
+
+RNG = random.Random(1)  # noqa: S311 - a bench draws no secrets
+
+
+class Clock:
+    """The clocks of this machine."""
+
+    def now(self) -> datetime:
+        """Tell the time of day."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Tell the time since some moment."""
+        return time.monotonic()
+
+
+def many(jobs: int, spec: Mapping[str, Any]) -> Plan:
+    """Plan so many jobs of one spec that wait for nothing."""
+    whole = Node(Kind.WORKFLOW, "bench", 0, upstreams=jobs)
+    members = [
+        Node(Kind.JOB, f"t{job}", 1, member_of=0, bearing=Condition.TASK) for job in range(jobs)
+    ]
+    identity = Identity("default", Kind.WORKFLOW, "bench", uuid.uuid4())
+    return Plan(identity, "digest", [whole, *members], [Spec({}), Spec(spec)])

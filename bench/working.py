@@ -1,0 +1,128 @@
+"""A worker by itself, over PostgreSQL: how fast it runs jobs, and how much memory it takes."""
+
+import asyncio
+import pathlib
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import asyncpg
+
+from bench import plans, server
+from workron.store import connect
+
+_WORKRON = pathlib.Path(sys.executable).with_name("workron")
+_SECONDS = "SELECT extract(epoch FROM max(finished_at) - min(started_at)) FROM workron.attempt"
+_REGISTERED = "SELECT count(*) FROM workron.worker"
+_STANDING = "SELECT count(*) FROM workron.running"
+_BARE = textwrap.dedent("""
+    import asyncio, sys, asyncpg
+    async def main():
+        connection = await asyncpg.connect(sys.argv[1])
+        print("ready", flush=True)
+        await asyncio.sleep(600)
+    asyncio.run(main())
+""")
+
+
+def running(dsn: str, *, jobs: int, slots: int) -> Callable[[], float]:
+    """Run jobs of `sh -c true`: from the first claim to the last end, as the database has them."""
+    return lambda: asyncio.run(_run(dsn, jobs, slots))
+
+
+async def _run(dsn: str, jobs: int, slots: int) -> float:
+    async with server.database(dsn) as url:
+        await _submit(url, jobs, "true")
+        with _worker(url, "--slots", str(slots), "--max-jobs", str(jobs)) as worker:
+            await asyncio.to_thread(worker.wait)
+        connection = await asyncpg.connect(url)
+        seconds = float(await connection.fetchval(_SECONDS))
+        await connection.close()
+        return jobs / seconds
+
+
+def idle(dsn: str) -> Callable[[], float]:
+    """Tell the memory of a worker that has nothing to do, its runner apart; in MB."""
+    return lambda: asyncio.run(_idle(dsn))
+
+
+async def _idle(dsn: str) -> float:
+    async with server.database(dsn) as url:
+        with _worker(url) as worker:
+            await _until(url, _REGISTERED, 1)
+            return _memory(worker.pid) / 1e6
+
+
+def bare(dsn: str) -> Callable[[], float]:
+    """Tell the memory of Python with one connection; in MB."""
+
+    def measure() -> float:
+        command = [sys.executable, "-c", _BARE, dsn]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            child.stdout.readline()
+            memory = _memory(child.pid) / 1e6
+            child.kill()
+        return memory
+
+    return measure
+
+
+def job(dsn: str, *, jobs: int) -> Callable[[], float]:
+    """Tell what a silent job that runs adds to agent and runner; in KB."""
+    return lambda: asyncio.run(_job(dsn, jobs))
+
+
+async def _job(dsn: str, jobs: int) -> float:
+    async with server.database(dsn) as url:
+        with _worker(url, "--slots", str(jobs)) as worker:
+            # The first one brings in what every later one uses as well.
+            await _submit(url, 1, "true")
+            await _until(url, "SELECT count(*) FROM workron.attempt", 1)
+            before = _memory(worker.pid) + _memory(_runner(worker.pid))
+            await _submit(url, jobs, "exec sleep 600")
+            await _until(url, _STANDING, jobs)
+            time.sleep(1)  # noqa: ASYNC251 - until the last of them is started
+            after = _memory(worker.pid) + _memory(_runner(worker.pid))
+            return (after - before) / jobs / 1e3
+
+
+async def _submit(url: str, jobs: int, command: str) -> None:
+    store = await connect.connect(url, clock=plans.Clock(), rng=plans.RNG)
+    await store.submit([plans.many(jobs, {"command": command})], supersedes=True)
+    await store.close()
+
+
+async def _until(url: str, question: str, count: int) -> None:
+    connection = await asyncpg.connect(url)
+    while await connection.fetchval(question) < count:  # noqa: ASYNC110 - a database sets no event
+        await asyncio.sleep(0.1)
+    await connection.close()
+
+
+@contextmanager
+def _worker(url: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    command = [str(_WORKRON), "worker", "--store", url, *options]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as worker:
+        try:
+            yield worker
+        finally:
+            if worker.poll() is None:
+                worker.kill()
+
+
+def _memory(pid: int) -> int:
+    """Read what a process has for itself, and its share of what it has with others."""
+    rollup = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return int(rollup.partition("Pss:")[2].split()[0]) * 1024
+
+
+def _runner(agent: int) -> int:
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        fields = stat.read_text().rpartition(")")[2].split()
+        if int(fields[1]) == agent:
+            return int(stat.parent.name)
+    raise RuntimeError(f"the agent {agent} has no runner")
