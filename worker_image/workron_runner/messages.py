@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from dataclasses import dataclass
 from enum import IntEnum
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from workron_runner import frame
 from workron_runner.frame import ProtocolError
@@ -141,23 +142,49 @@ _CLASSES: Final[Mapping[int, type[Message]]] = {
     Kind.ENDED: Ended,
     Kind.REFUSED: Refused,
 }
+
+
+def _is_claim(one: Any) -> bool:
+    return isinstance(one, str) and _CLAIM.fullmatch(one) is not None
+
+
+_CLAIM: Final = re.compile(f"[0-9a-f]{{{2 * CLAIM_BYTES}}}")
+# By how the type is written. Types are compared, not classes: a boolean is no number in JSON.
 _CHECKS: Final[Mapping[str, Callable[[Any], bool]]] = {
-    "str": lambda one: isinstance(one, str),
-    "bool": lambda one: isinstance(one, bool),
-    "int": lambda one: isinstance(one, int) and not isinstance(one, bool) and one >= 0,
-    "float": lambda one: (
-        isinstance(one, int | float) and not isinstance(one, bool) and isfinite(one) and one >= 0
-    ),
-    "list[str]": lambda one: (
-        isinstance(one, list) and one != [] and all(isinstance(word, str) for word in one)
-    ),
-    "dict[str, str]": lambda one: (
-        isinstance(one, dict) and all(isinstance(text, str) for text in one.values())
-    ),
+    "str": lambda one: type(one) is str,
+    "bool": lambda one: type(one) is bool,
+    "int": lambda one: type(one) is int and one >= 0,
+    "float": lambda one: type(one) in (int, float) and isfinite(one) and one >= 0,
+    "list[str]": lambda one: type(one) is list and one != [] and set(map(type, one)) == {str},
+    "dict[str, str]": lambda one: type(one) is dict and set(map(type, one.values())) <= {str},
 }
-"""What a field of each type has to be, by how the type is written."""
 _KINDS: Final = {one: kind for kind, one in _CLASSES.items()}
-_FIELDS: Final = {one: dataclasses.fields(one) for one in _KINDS}
+
+
+class _Field(NamedTuple):
+    """What a field of a message has to be."""
+
+    name: str
+    type: str
+    fits: Callable[[Any], bool]
+    may_be_null: bool
+
+    def of(self, given: Mapping[str, Any]) -> Any:
+        """Give its value; ProtocolError if that is something else."""
+        value = given.get(self.name)
+        if (value is None and self.may_be_null) or self.fits(value):
+            return value
+        raise ProtocolError(f"{self.name} is {value!r:.80}, not {self.type}")
+
+
+def _field(one: dataclasses.Field[Any]) -> _Field:
+    written = str(one.type)
+    fits = _is_claim if one.name == "claim" else _CHECKS[written.removesuffix(" | None")]
+    return _Field(one.name, written, fits, written.endswith(" | None"))
+
+
+# Read once: each job is a message there and a message back.
+_FIELDS: Final = {one: [_field(field) for field in dataclasses.fields(one)] for one in _KINDS}
 
 
 def encode(message: Message) -> bytes:
@@ -182,7 +209,10 @@ def decode(kind: int, payload: bytes) -> Message:
         raise ProtocolError(f"{one.__name__} is not JSON: {error}") from None
     if not isinstance(given, dict):
         raise ProtocolError(f"{one.__name__} is not a JSON object")
-    return one(**{field.name: _checked(one, field, given) for field in _FIELDS[one]})
+    try:
+        return one(*[field.of(given) for field in _FIELDS[one]])
+    except ProtocolError as error:
+        raise ProtocolError(f"{one.__name__}.{error}") from None
 
 
 def decode_bytes(payload: bytes) -> tuple[str, bytes]:
@@ -190,20 +220,3 @@ def decode_bytes(payload: bytes) -> tuple[str, bytes]:
     if len(payload) < CLAIM_BYTES:
         raise ProtocolError(f"{len(payload)} bytes are too few for a claim, which has 16")
     return payload[:CLAIM_BYTES].hex(), payload[CLAIM_BYTES:]
-
-
-def _checked(one: type[Message], field: dataclasses.Field[Any], given: Mapping[str, Any]) -> Any:
-    value = given.get(field.name)
-    if not _fits(value, str(field.type)) or (field.name == "claim" and not _is_claim(value)):
-        raise ProtocolError(f"{one.__name__}.{field.name} is {value!r:.80}, not {field.type}")
-    return value
-
-
-def _fits(value: Any, type_: str) -> bool:
-    if type_.endswith(" | None"):
-        return value is None or _fits(value, type_.removesuffix(" | None"))
-    return _CHECKS[type_](value)
-
-
-def _is_claim(value: Any) -> bool:
-    return len(value) == 2 * CLAIM_BYTES and all(one in "0123456789abcdef" for one in value)

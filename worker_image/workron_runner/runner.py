@@ -113,7 +113,7 @@ class Runner:
         except (ValueError, ScratchError) as error:
             raise ProtocolError(str(error)) from None
         answer = messages.Hello(messages.VERSION, hello.boot, limits.now())
-        self._link.send(messages.encode(answer))
+        self._link.put(messages.encode(answer))
 
     def _start(self, order: Run) -> None:
         if self._crowd.get(order.claim) or self._starts.get(order.claim):
@@ -176,14 +176,14 @@ class Runner:
 
     def _refuse(self, order: Run, why: refusal.Refusal) -> None:
         fault = "job" if why.is_fault_of_job else "machine"
-        self._link.send(messages.encode(messages.Refused(order.claim, fault, why.what, why.where)))
+        self._link.put(messages.encode(messages.Refused(order.claim, fault, why.what, why.where)))
 
     def _pass_on(self, attempt: Attempt) -> None:
         data = attempt.read()
         if data is None or attempt.is_paused:
             self._turns.ignore(attempt.pipe)
         if data and attempt.is_streamed:
-            self._link.send(messages.encode_bytes(Kind.OUTPUT, attempt.claim, data))
+            self._link.put(messages.encode_bytes(Kind.OUTPUT, attempt.claim, data))
 
     def _touch(self, attempt: Attempt, message: messages.Kill | messages.Credit) -> None:
         if isinstance(message, messages.Kill):
@@ -202,6 +202,8 @@ class Runner:
         if self._crowd.is_ending:
             for attempt in self._crowd.over():
                 self._tell(attempt)
+        # All that was said in this turn goes together.
+        self._link.flush()
         self._turns.also_write(self._descriptor, is_wanted=self._link.has_backlog)
 
     def _tick(self) -> None:
@@ -223,7 +225,7 @@ class Runner:
             (Kind.RESULT, result),
         ]
         said = [messages.encode_bytes(kind, attempt.claim, data) for kind, data in parts if data]
-        self._link.send(b"".join([*said, messages.encode(attempt.ended(wrong))]))
+        self._link.put(b"".join([*said, messages.encode(attempt.ended(wrong))]))
 
     def _told(self, descriptor: int) -> None:
         self._turns.ignore(descriptor)
