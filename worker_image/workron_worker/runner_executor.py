@@ -65,7 +65,7 @@ class RunnerExecutor:
     def __init__(self, *, grace: timedelta, boot: UUID, options: RunnerOptions = _USUAL) -> None:
         self._options = options
         self._grace = grace
-        self._boot = boot
+        self.boot = boot
         self._deadline = inf
         self._attempts: dict[str, _Attempt] = {}
         self._changing = asyncio.Lock()
@@ -106,14 +106,14 @@ class RunnerExecutor:
         """End everything, and return when the runner is gone and its folder with it."""
         if self._process is not None:
             self._process.close()
-        orphans.end(self._boot)
+        orphans.end(self.boot)
         for attempt in self._attempts.values():
             attempt.settle(judge.killed(b""))
 
     async def _ready(self) -> RunnerProcess:
         async with self._changing:
             if self._process is None:
-                self._process = await asyncio.to_thread(RunnerProcess, self._boot, self._options)
+                self._process = await asyncio.to_thread(RunnerProcess, self.boot, self._options)
                 if self._deadline < inf:
                     self._process.send(messages.encode(messages.Deadline(self._deadline)))
             if not self._is_attended:
@@ -198,7 +198,7 @@ class RunnerExecutor:
             attempt.settle(RunnerLostError(why, is_alone=len(fallen) == 1))
 
     def _clear(self) -> None:
-        orphans.end(self._boot)
+        orphans.end(self.boot)
         self._options.end_all()
 
 

@@ -17,6 +17,7 @@ from workron_worker import identity
 from workron_worker import meter as metering
 from workron_worker.loop import Agent
 from workron_worker.runner_executor import RunnerExecutor
+from workron_worker.runner_options import RunnerOptions
 from workron_worker.slots import Slots
 from workron_worker.surroundings import Surroundings, hear_nothing
 
@@ -49,22 +50,27 @@ async def tokens_of(store: Store, pools: Iterable[tuple[str, str]]) -> Sequence[
     return [await store.ensure_pool(*pool, lease_seconds=lease) for pool in pools]
 
 
+def executor_of(boot: UUID, options: RunnerOptions | None = None) -> RunnerExecutor:
+    """Start what runs the commands of a worker."""
+    return RunnerExecutor(grace=system.KILL_GRACE, boot=boot, options=options or RunnerOptions())
+
+
 class Crew:
     """The agents, and the executor that they share."""
 
     def __init__(
         self,
         store: WorkerStore,
-        boot: UUID,
+        executor: RunnerExecutor,
         slots: int,
         *,
         rhythm: Rhythm | None = None,
         listener: Callable[[Claimed], OnOutput | None] | None = None,
         meter: Meter = metering.SILENT,
     ) -> None:
-        self._boot = boot
+        self._boot = executor.boot
         self._rhythm = rhythm
-        self._executor = RunnerExecutor(grace=system.KILL_GRACE, boot=boot)
+        self._executor = executor
         self._around = Surroundings(
             door=store,
             executor=self._executor,

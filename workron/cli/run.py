@@ -15,7 +15,7 @@ from rich.text import Text
 
 from workron.cli import exit_codes, files, log, options, recovery, summary, system, words
 from workron.cli.board import Board
-from workron.cli.crew import Crew, tokens_of
+from workron.cli.crew import Crew, executor_of, tokens_of
 from workron.cli.feed import Feed
 from workron.cli.lines import Lines
 from workron.cli.opening import carry_out, opened_for_run
@@ -154,7 +154,7 @@ async def _perform(
             output_dir.expect(root, await store.jobs(root.root))
     boot = ids.mint_uuid(system.RNG)
     listener = output_dir.listener if output_dir else None
-    crew = Crew(store, boot, settings.slots, listener=listener)
+    crew = Crew(store, executor_of(boot), settings.slots, listener=listener)
     with contextlib.closing(crew):
         crew.hire(await tokens_of(store, sorted(request.wanted_pools)))
         try:

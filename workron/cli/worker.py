@@ -12,8 +12,8 @@ from typing import Annotated, Final
 import structlog
 import typer
 
-from workron.cli import health, log, options, recovery, system
-from workron.cli.crew import Crew, tokens_of
+from workron.cli import apart, health, log, options, recovery, system
+from workron.cli.crew import Crew, executor_of, tokens_of
 from workron.cli.drain import Drain
 from workron.cli.health import Address
 from workron.cli.interrupt import heard
@@ -23,6 +23,7 @@ from workron.core.model import scalar
 from workron_runner.system import hide
 from workron_worker import roster
 from workron_worker.meter import Meter
+from workron_worker.runner_options import RunnerOptions
 from workron_worker.surroundings import Rhythm
 
 _log = structlog.get_logger(__name__)
@@ -42,6 +43,7 @@ class _Settings:
     slots: int
     grace: timedelta
     rhythm: Rhythm
+    runner: RunnerOptions
     health: Address | None
 
 
@@ -63,6 +65,9 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
         str,
         typer.Option(metavar="DURATION", help="So long what runs may run on after a signal."),
     ] = "25s",
+    is_isolating: apart.Isolate = False,
+    uids: apart.Uids = None,
+    processes: apart.Processes = None,
     where: options.Health = None,
     log_format: options.Log = None,
 ) -> None:
@@ -84,6 +89,7 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
         grace=options.duration("--grace", grace),
         # A store that is away has cost it all that ran, and will cost it nothing more.
         rhythm=Rhythm(patience=timedelta.max, most_jobs=max_jobs, longest_idle=idle),
+        runner=apart.read(is_isolating=is_isolating, uids=uids, processes=processes),
         health=health.given(where),
     )
     carry_out(_serve(settings))
@@ -100,12 +106,11 @@ async def _work(settings: _Settings, meter: Meter) -> None:
     token = os.environ.get(TOKEN) or await _take_token(settings)
     async with opened_as_worker(settings.store) as store:
         boot = ids.mint_uuid(system.RNG)
-        with (
-            roster.entered(boot),
-            contextlib.closing(
-                Crew(store, boot, settings.slots, rhythm=settings.rhythm, meter=meter)
-            ) as crew,
-        ):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(roster.entered(boot))
+            executor = executor_of(boot, settings.runner)
+            crew = Crew(store, executor, settings.slots, rhythm=settings.rhythm, meter=meter)
+            stack.enter_context(contextlib.closing(crew))
             crew.hire([token])
             drain = Drain(crew, settings.grace, asyncio.get_running_loop())
             with heard(drain.hear):

@@ -1,0 +1,55 @@
+"""How a worker keeps its commands apart, and what it says where it cannot."""
+
+import os
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import Call
+from tests.runner import ground
+from workron.cli import apart
+from workron.core import errors
+from workron_runner import landlock, rights
+
+Write = Callable[..., pathlib.Path]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give uids")
+def test_commands_of_a_worker_have_uids_of_their_own(
+    call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ground.passable() as folder:
+        monkeypatch.setenv("TMPDIR", str(folder))
+        call("submit", write("hello", command="id -u"), "--store", url)
+        said = call("worker", "--store", url, "--uids", ground.UIDS, "--max-jobs", 1)
+        assert said.code == 0, said
+    assert ground.UIDS.first < int(call("output", "hello", "--store", url).out) <= ground.UIDS.last
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"uids": "0-9"}, "--uids: '0-9' is no range of two or more uids that are not root's"),
+        ({"uids": "all"}, "write it like 100000-100099"),
+        ({"processes": 5}, "--processes needs --uids"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(asked: dict[str, object], words: str) -> None:
+    given = {"is_isolating": False, "uids": None, "processes": None} | asked
+    with pytest.raises(errors.InputError, match=words):
+        apart.read(**given)  # type: ignore[arg-type]
+
+
+def test_what_this_machine_cannot_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> None:
+        raise rights.RightsError("needs root, and this process has the uid 5")
+
+    monkeypatch.setattr(landlock, "is_there", lambda: False)
+    monkeypatch.setattr(rights, "check", refuse)
+    with pytest.raises(errors.InputError, match=r"Linux 6\.12 or newer"):
+        apart.read(is_isolating=True, uids=None, processes=None)
+    with pytest.raises(
+        errors.InputError, match="--uids needs root, and this process has the uid 5"
+    ):
+        apart.read(is_isolating=False, uids="100000-100099", processes=None)
