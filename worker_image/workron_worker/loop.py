@@ -40,7 +40,8 @@ _STUMBLES: Final = 5
 """So many starts in a row that this machine refuses will not pass."""
 _HURRY: Final = timedelta(seconds=3)
 """A killed agent waits no longer than this for a store that is away; the lease will do then."""
-_GATHERING: Final = timedelta(milliseconds=2)
+_GATHERING: Final = timedelta(milliseconds=5)
+_SEVERAL: Final = 2
 _TOO_LARGE: Final = (
     "the results of its upstreams are larger than 1 MiB together; let them hand on less,"
     " such as the place where the data is"
@@ -67,6 +68,8 @@ class Agent:
         self._is_draining = False
         self._is_killed = False
         self._stumbles = 0
+        self._told = 0
+        """How many ends the last exchange had."""
 
     async def run(self) -> None:
         """Work until drained; raises the store's errors that do not pass, and StartError."""
@@ -161,9 +164,10 @@ class Agent:
     async def _gather(self) -> None:
         """Wait a moment for more commands to end: an exchange costs the same for one as for many.
 
-        Only while most still run: a machine that has them is not idle meanwhile.
+        Only while most still run, so that the machine is not idle meanwhile, and only where the
+        last exchange had several: who runs a chain beside what takes long waits for nothing.
         """
-        if not self._ledger.has_few_ends:
+        if self._told < _SEVERAL:
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_GATHERING.total_seconds()):
@@ -203,6 +207,7 @@ class Agent:
 
     async def _exchange(self, key: SessionKey) -> Sequence[Claimed]:
         ends, claims = self._ledger.take_ends(), self._ask()
+        self._told = len(ends)
         granted: Sequence[Claimed] = ()
         asked_at = self._around.clock.monotonic()
         try:
