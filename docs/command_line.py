@@ -28,6 +28,8 @@ _PAGE: Final = """\
 | variable | meaning |
 |---|---|
 | `WORKRON_STORE` | the store of every command that is given no `--store` |
+| `WORKRON_TOKEN` | the token that admits a `workron worker` to its pool |
+| `TRACEPARENT` | the trace that `workron submit` and `workron run` hand to jobs that name none |
 | `WORKRON_DEBUG` | if set, errors come with their traceback, and all that is logged is printed |
 """
 

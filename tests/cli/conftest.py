@@ -55,18 +55,25 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.fixture
-def start() -> Callable[..., subprocess.Popen[str]]:
-    """Start the program as a process."""
+def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start the program as a process; what a test that failed leaves of it is ended."""
+    started: list[subprocess.Popen[str]] = []
 
     def start(*arguments: object) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "workron", *map(str, arguments)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+        started.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "workron", *map(str, arguments)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
         )
+        return started[-1]
 
-    return start
+    yield start
+    for process in started:
+        with process:
+            process.kill()
 
 
 @pytest.fixture

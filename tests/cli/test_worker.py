@@ -111,12 +111,14 @@ def test_command_that_outlasts_the_drain_is_ended_and_handed_back_uncharged(  # 
     call("submit", write("hello", command=_STAY.format(fifos)), "--store", url)
     worker = start("worker", "--store", url, "--grace", grace)
     pid = (fifos / "on").read_text().strip()
-    for _ in range(signals):
+    worker.send_signal(signal.SIGTERM)
+    _hear(worker, "worker drains")
+    if signals == 2:
         worker.send_signal(signal.SIGTERM)
     _hear(worker, "what runs is ended and handed back")
     worker.communicate()
     assert worker.returncode == 0
-    assert not pathlib.Path(f"/proc/{pid}").exists()
+    assert not _lives(int(pid))
     row = _row(call, url)
     assert (row["phase"], row["failures"], row["losses"]) == ("Queued", 0, 0)
 
@@ -149,6 +151,42 @@ def test_runner_alone_ends_a_command_when_its_agent_stands_still_past_the_lease(
     assert (row["phase"], row["attempts"], row["failures"]) == ("Succeeded", 2, 0)
 
 
+def test_next_worker_ends_what_ran_when_worker_and_runner_were_killed_at_once(
+    *,
+    call: Call,
+    start: Start,
+    write: Write,
+    url: str,
+    fifos: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(fifos))
+    call("submit", write("hello", command=_STAY.format(fifos)), "--store", url)
+    monkeypatch.setenv("WORKRON_TOKEN", _token(url))
+    worker = start("worker", "--store", url)
+    command = int((fifos / "on").read_text())
+    [runner] = _children(worker.pid)
+    # Stopped first, it cannot do what it is for.
+    os.kill(runner, signal.SIGSTOP)
+    worker.kill()
+    worker.wait()
+    os.kill(runner, signal.SIGKILL)
+    assert _lives(command)
+    said, _ = start("worker", "--store", url, "--idle-exit", "1ms").communicate()
+    assert '"event": "a killed worker was swept up"' in said
+    assert not _lives(command)
+    assert list(fifos.glob("workron-*")) == []
+
+
+def _children(pid: int) -> list[int]:
+    tasks = pathlib.Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
+
+
+def _lives(pid: int) -> bool:
+    return pathlib.Path(f"/proc/{pid}").exists() and _state(pid) != "Z"
+
+
 def _state(pid: int) -> str:
     return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
@@ -159,6 +197,8 @@ def _state(pid: int) -> str:
         (["--store", "memory:"], "a store in memory ends with the command that made it"),
         (["--store", "sqlite:///{}/none.db"], "none.db is not there"),
         (["--store", "{}", "--grace", "5"], "--grace: '5' is not a duration; write it like 90s"),
+        (["--store", "{}", "--pool", "Big"], "--pool: 'Big' is not the name of a pool"),
+        (["--store", "{}", "-n", "a b"], "--namespace: 'a b' is not a name"),
         (["--store", "{}", "--idle-exit", "soon"], "--idle-exit: 'soon' is not a duration"),
         (["--store", "{}", "--log", "yaml"], "'yaml' is not one of: text, json"),
         ([], "which store?"),

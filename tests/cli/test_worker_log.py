@@ -1,6 +1,7 @@
 """What a worker logs: enough to follow each attempt, and nothing that is nobody's business."""
 
 import asyncio
+import ctypes
 import json
 import os
 import pathlib
@@ -17,6 +18,9 @@ from tests.store.postgres import roles
 
 Write = Callable[..., pathlib.Path]
 Start = Callable[..., subprocess.Popen[str]]
+
+_PR_GET_DUMPABLE = 3
+_PR_SET_DUMPABLE = 4
 
 _TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 _PARENT = f"00-{_TRACE}-00f067aa0ba902b7-01"
@@ -129,3 +133,33 @@ def _read_on(worker: subprocess.Popen[str], event: str) -> str:
         if json.loads(line)["event"] == event:
             return read
     raise AssertionError(f"the worker ended without saying: {event}\n{read}")
+
+
+@pytest.mark.parametrize("kind", ["job", "workflow"])
+def test_trace_of_who_submits_is_that_of_the_jobs_and_no_content_of_theirs(
+    call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    tasks = ["name: hello, command: 'echo $TRACEPARENT'"] * (kind == "workflow")
+    file = write("flow", *tasks, command='echo "$TRACEPARENT"')
+    monkeypatch.setenv("TRACEPARENT", _PARENT)
+    call("submit", file, "--store", url)
+    monkeypatch.delenv("TRACEPARENT")
+    assert "unchanged" in call("submit", file, "--store", url).out
+    said = call("worker", "--store", url, "--max-jobs", "1")
+    assert _TRACE in said.err
+    member = "flow/hello" if tasks else "flow"
+    assert call("output", member, "--store", url).out == f"{_PARENT}\n"
+
+
+def test_commands_cannot_look_into_the_worker_that_has_the_credentials(
+    call: Call, write: Write, url: str
+) -> None:
+    prctl = ctypes.CDLL(None).prctl
+    call("submit", write("hello"), "--store", url)
+    try:
+        call("worker", "--store", url, "--max-jobs", "1")
+        assert prctl(_PR_GET_DUMPABLE) == 0
+    finally:
+        # It was this very process.
+        prctl(_PR_SET_DUMPABLE, 1)
+    assert prctl(_PR_GET_DUMPABLE) == 1

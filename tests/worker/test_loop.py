@@ -121,6 +121,20 @@ async def test_draining_agent_finishes_what_runs_and_claims_no_more(
     assert (await shop.states(second))["second"] is State.QUEUED
 
 
+async def test_draining_agent_beats_on(shop: Shop, tmp_path: pathlib.Path) -> None:
+    os.mkfifo(tmp_path / "go")
+    await shop.job(command=f"echo on; cat {tmp_path}/go")
+    agent = await shop.agent()
+    async with shop.working(agent) as work:
+        await shop.ear.wait()
+        agent.drain()
+        [before] = await shop.store.look()
+        while (await shop.store.look())[0].sign.beats < before.sign.beats + 3:
+            assert not work.done()
+        await asyncio.to_thread((tmp_path / "go").write_text, "go")
+        await work
+
+
 async def test_drain_that_the_store_asks_for_is_obeyed(shop: Shop) -> None:
     agent = await shop.agent()
     async with shop.working(agent) as work:

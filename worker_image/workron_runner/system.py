@@ -1,6 +1,6 @@
 """What the runner asks of Linux for itself, once, before it starts anything.
 
-Called by `__main__`.
+Called by `__main__`; `hide` by who has a runner, too.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ def told_to_end() -> socket.socket:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     return reader
+
+
+def hide() -> None:
+    """Let no command of this user look into this process: its environment may hold a credential."""
+    _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def _prctl(option: int, value: int) -> None:

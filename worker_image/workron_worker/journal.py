@@ -7,11 +7,11 @@ or its output, and no message that may quote from these; only the id of its trac
 from __future__ import annotations
 
 import contextlib
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
+from workron.core import trace
 from workron_worker.ledger import Fate
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from workron.store.protocol import Claimed, End, Registration, Session
 
 _log = structlog.get_logger(__name__)
-_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-(?P<trace>[0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
-_NO_TRACE: Final = "0" * 32
 _FATES: Final = {
     Fate.RELEASE: "Released",
     Fate.DROP: "TakenBack",
@@ -65,20 +63,10 @@ def _names(claimed: Claimed, worker: str) -> dict[str, Any]:
         "fence": claimed.fence,
         "worker": worker,
     }
-    trace = _trace(claimed)
-    return names | {"trace_id": trace} if trace else names
+    of_trace = trace.id_of(trace.parent_of(claimed.spec))
+    return names | {"trace_id": of_trace} if of_trace else names
 
 
 def _path(claimed: Claimed) -> str:
     index = "" if claimed.index is None else f"/{claimed.index}"
     return f"{claimed.namespace}/{claimed.root}/{claimed.name}{index}"
-
-
-def _trace(claimed: Claimed) -> str | None:
-    """Give the W3C id of the trace that the job belongs to, if its environment names one."""
-    given = claimed.spec.get("env")
-    # Nobody has judged the spec yet: another program may have written it.
-    env = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-    values = [str(one.get("value")) for one in env if one.get("name") == "TRACEPARENT"]
-    found = _TRACEPARENT.fullmatch(values[-1]) if values else None
-    return found["trace"] if found and found["trace"] != _NO_TRACE else None

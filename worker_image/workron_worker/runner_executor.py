@@ -110,7 +110,10 @@ class RunnerExecutor:
     async def _ready(self) -> RunnerProcess:
         async with self._starting:
             if self._process is None:
-                self._process = await asyncio.to_thread(self._start)
+                process = await asyncio.to_thread(self._start)
+                # It may have been lost before it was known here.
+                self._process = None if process.is_lost else process
+                return process
             return self._process
 
     def _start(self) -> RunnerProcess:

@@ -44,6 +44,7 @@ class RunnerProcess:
         self._hear = hear
         self._lose = lose
         self._lock = threading.Lock()
+        self.is_lost = False
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._child, self._link = _start()
         try:
@@ -106,6 +107,7 @@ class RunnerProcess:
             why = str(error)
         finally:
             self._bury()
+            self.is_lost = True
             self._lose(why)
 
     def _frames(self) -> Iterator[Frame]:

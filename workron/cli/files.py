@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from workron.cli import collector, system
-from workron.core import errors
+from workron.core import errors, trace
 from workron.core.manifest import read
 from workron.scheduling import submit
 
@@ -24,9 +25,10 @@ _MOST_BYTES: Final = 64 * 1024 * 1024
 
 
 def request(paths: Sequence[str], namespace: str | None = None) -> Request:
-    """Read all of them, and plan what they ask for."""
+    """Read all of them, and plan what they ask for, within the trace that this command is in."""
     with collector.resting():
-        return submit.plan(manifests(paths, namespace), system.RNG)
+        planned = submit.plan(manifests(paths, namespace), system.RNG)
+        return planned.within(os.environ.get(trace.VARIABLE))
 
 
 def manifests(paths: Sequence[str], namespace: str | None = None) -> list[Manifest]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
+from pydantic import TypeAdapter, ValidationError
 
 from workron.core import errors
 from workron.core.model import duration as parsing
@@ -99,6 +100,14 @@ def duration(option: str, text: str) -> timedelta:
         return parsing.parse(text)
     except ValueError as error:
         raise errors.InputError(f"{option}: {error}") from None
+
+
+def name(option: str, text: str, form: Any) -> str:
+    """Read a name of that form; InputError says what is wrong with it."""
+    try:
+        return str(TypeAdapter(form).validate_python(text))
+    except ValidationError as refusal:
+        raise errors.InputError(f"{option}: {refusal.errors()[0]['msg']}") from None
 
 
 def named(store: str) -> str:

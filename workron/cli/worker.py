@@ -7,7 +7,7 @@ import contextlib
 import os
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import structlog
 import typer
@@ -18,8 +18,16 @@ from workron.cli.drain import Drain
 from workron.cli.interrupt import heard
 from workron.cli.opening import carry_out, opened, opened_as_worker
 from workron.core import errors, ids
+from workron.core.model import scalar
+from workron_runner.system import hide
+from workron_worker import roster
 from workron_worker.runner_executor import RunnerExecutor
 from workron_worker.surroundings import Rhythm
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from workron.store.protocol import WorkerStore
 
 _log = structlog.get_logger(__name__)
 TOKEN: Final = "WORKRON_TOKEN"  # noqa: S105 - the name of a variable, and no token
@@ -67,12 +75,13 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
     what runs, for as long as --grace; the second ends that at once. What is ended so is handed
     back and costs no attempt. Exits with 0 after either.
     """
+    hide()
     log.serve(log_format)
     idle = None if idle_exit is None else options.duration("--idle-exit", idle_exit)
     settings = _Settings(
         store=options.lasting(store),
-        namespace=namespace,
-        pool=pool,
+        namespace=options.name("--namespace", namespace, scalar.Label),
+        pool=options.name("--pool", pool, scalar.PoolName),
         slots=slots or os.cpu_count() or 1,
         grace=options.duration("--grace", grace),
         # A store that is away has cost it all that ran, and will cost it nothing more.
@@ -82,20 +91,24 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
 
 
 async def _work(settings: _Settings) -> None:
+    await asyncio.to_thread(roster.sweep)
     token = os.environ.get(TOKEN) or await _take_token(settings)
     async with opened_as_worker(settings.store) as store:
         boot = ids.mint_uuid(system.RNG)
-        executor = RunnerExecutor(grace=system.KILL_GRACE, boot=boot)
-        crew = Crew(store, boot, settings.slots, executor=executor, rhythm=settings.rhythm)
-        with contextlib.closing(crew):
+        with roster.entered(boot), contextlib.closing(_crew(store, boot, settings)) as crew:
             crew.hire([token])
             drain = Drain(crew, settings.grace, asyncio.get_running_loop())
             with heard(drain.hear):
                 await crew.run()
 
 
+def _crew(store: WorkerStore, boot: UUID, settings: _Settings) -> Crew:
+    executor = RunnerExecutor(grace=system.KILL_GRACE, boot=boot)
+    return Crew(store, boot, settings.slots, executor=executor, rhythm=settings.rhythm)
+
+
 async def _take_token(settings: _Settings) -> str:
-    """Make the pool, and end first what a worker that was killed on this machine left."""
+    """Make the pool; what dead workers of this machine held needs no lease to pass, then."""
     pool = settings.namespace, settings.pool
     try:
         async with opened(settings.store) as store:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from workron.core import errors, expand, ids
+from workron.core import errors, expand, ids, trace
 from workron.core.model.job import Job
 from workron.core.model.pool import WorkerPool
 from workron.core.plan import Kind
@@ -42,6 +42,15 @@ class Request:
     places: Mapping[UUID, str]
     """Where the manifest of each plan stands, file and line."""
 
+    def within(self, parent: str | None) -> Request:
+        """Give the same for jobs that belong to a trace, where they name none themselves.
+
+        It is no content of theirs: the same manifests, submitted within another one, are the same.
+        """
+        if parent is None or trace.id_of(parent) is None:
+            return self
+        return dataclasses.replace(self, plans=[_within(plan, parent) for plan in self.plans])
+
     def asked(self, one: Plan) -> Plan:
         """Give a plan as it is submitted: what is cancelled next must not begin before that."""
         is_cancelled = one.identity.uid in self.cancelled
@@ -55,6 +64,15 @@ class Request:
             for plan in self.plans
             for spec in {node.spec for node in plan.nodes if node.kind is Kind.JOB}
         }
+
+
+def _within(plan: Plan, parent: str) -> Plan:
+    commands = {node.spec for node in plan.nodes if node.kind is Kind.JOB}
+    specs = [
+        dataclasses.replace(spec, body=trace.carried(spec.body, parent)) if at in commands else spec
+        for at, spec in enumerate(plan.specs)
+    ]
+    return dataclasses.replace(plan, specs=specs)
 
 
 class Effect(Enum):

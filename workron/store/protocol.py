@@ -110,7 +110,10 @@ class WorkerDoor(Protocol):
     async def release(
         self, key: SessionKey, rights: Sequence[Right], lost: Loss | None = None
     ) -> Sequence[Answer]:
-        """Hand claims back. No counter moves, unless they were lost with what ran them."""
+        """Hand claims back. No counter moves, unless they were lost with what ran them.
+
+        What is told again changes nothing: a release is ALREADY known, a loss STALE.
+        """
 
     async def append_output(self, key: SessionKey, right: Right, chunk: int, data: bytes) -> Answer:
         """Store a piece of a running job's output. The same chunk again is ALREADY.

@@ -133,13 +133,11 @@ async def test_job_ends_when_it_was_lost_alone_too_often(harness: Harness, worke
     assert (row.state, row.reason, row.losses) == ("Failed", Reason.WORKER_LOST, 2)
 
 
-async def test_loss_that_is_told_again_is_known_and_charged_once(
-    harness: Harness, worker: Worker
-) -> None:
+async def test_loss_that_is_told_again_is_charged_once(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     await _lose(worker, Loss.ALONE, claimed)
-    assert await _lose(worker, Loss.ALONE, claimed) == [Answer.ALREADY]
+    assert await _lose(worker, Loss.ALONE, claimed) == [Answer.STALE]
     assert (await harness.row(root)).losses == 1
 
 

@@ -181,7 +181,9 @@ async def test_functions_of_a_newer_program_stay_when_an_older_one_migrates(
 async def test_functions_of_a_newer_program_serve_an_older_one_when_they_answer_more(
     fresh: asyncpg.Connection, fresh_database: str
 ) -> None:
-    await _replace(fresh, "RETURNS TABLE (answer text, more text)", "_a uuid[], _b bigint[]")
+    await _replace(
+        fresh, "RETURNS TABLE (answer text, more text)", "_a uuid[], _b bigint[], _c text"
+    )
     await _number(fresh, ahead=9)
     await _open(fresh_database)
 
@@ -192,7 +194,7 @@ async def test_functions_of_a_newer_program_are_refused_when_they_lack_what_this
 ) -> None:
     await _replace(fresh, "RETURNS TABLE (answer text)", "_rights jsonb")
     await _number(fresh, ahead=1)
-    lack = r"lack release\(uuid, uuid\[\], bigint\[\]\).*install a newer workron"
+    lack = r"lack release\(uuid, uuid\[\], bigint\[\], text\).*install a newer workron"
     with pytest.raises(errors.SchemaError, match=lack):
         await call(fresh_database)
 

@@ -14,7 +14,6 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _worker workron.worker := workron.session(_key);
-    _outcome text := CASE WHEN _lost IS NULL THEN 'Released' ELSE 'Lost' END;
     _jobs bigint[];
     _held uuid[];
 BEGIN
@@ -27,12 +26,13 @@ BEGIN
         JOIN workron.running r ON r.claim = named.claim AND r.fence = named.fence
         WHERE r.worker = _worker.id ORDER BY r.job FOR UPDATE OF r
     ) mine;
-    PERFORM workron.give_back(_jobs, _outcome, (coalesce(_lost, '') = 'Alone')::integer,
+    PERFORM workron.give_back(_jobs, CASE WHEN _lost IS NULL THEN 'Released' ELSE 'Lost' END,
+                              (coalesce(_lost, '') = 'Alone')::integer,
                               coalesce(_lost, '') = 'Together', true);
     RETURN QUERY
     SELECT CASE WHEN c.claim = ANY (_held) THEN 'accepted'
                 WHEN (SELECT true FROM workron.attempt a WHERE a.claim = c.claim
-                      AND a.outcome = _outcome LIMIT 1) THEN 'already'
+                      AND a.outcome = 'Released' LIMIT 1) THEN 'already'
                 ELSE 'stale' END
     FROM unnest(_claims) WITH ORDINALITY AS c(claim, number) ORDER BY c.number;
 END

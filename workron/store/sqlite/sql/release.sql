@@ -21,7 +21,7 @@ SELECT CASE
            THEN 'accepted'
            WHEN EXISTS (SELECT 1 FROM attempt
                         WHERE attempt.claim = json_extract(named.value, '$[0]')
-                          AND attempt.outcome = :outcome)
+                          AND attempt.outcome = 'Released')
            THEN 'already'
            ELSE 'stale' END AS answer
 FROM json_each(:rights) AS named

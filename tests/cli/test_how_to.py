@@ -1,0 +1,63 @@
+"""The how-to about workers: what it says to type is typed here."""
+
+import asyncio
+import pathlib
+import re
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable
+from urllib import parse
+
+import asyncpg
+import pytest
+
+Write = Callable[..., pathlib.Path]
+
+_ROOT = pathlib.Path(__file__).parents[2]
+_PAGE = (_ROOT / "docs/how-to/workers-without-a-cluster.md").read_text()
+
+
+def _block(language: str) -> str:
+    found = re.search(rf"```{language}\n(.*?)```", _PAGE, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_commands_over_a_file_run_a_workflow_to_its_end(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "examples").symlink_to(_ROOT / "examples")
+    # Job control, which a person's shell has, gives `kill %1` its meaning.
+    program = f'set -em; workron() {{ "{sys.executable}" -m workron "$@"; }}\n{_block("sh")}'
+    said = subprocess.run(
+        ["/bin/bash", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 0, said.stderr
+    assert "Succeeded" in said.stdout
+    assert '"event": "attempt ended"' in said.stderr
+
+
+async def test_statements_make_a_role_with_which_a_worker_works(
+    start: Callable[..., subprocess.Popen[str]],
+    write: Write,
+    fresh_database: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Roles are the whole cluster's: this one has a name that no other test gives.
+    role = f"workron_test_{secrets.token_hex(6)}"
+    statements = (
+        _block("sql").replace("ROLE worker", f"ROLE {role}").replace("'worker'", f"'{role}'")
+    )
+    admin = await asyncpg.connect(fresh_database)
+    await admin.execute(statements)
+    try:
+        await asyncio.to_thread(start("submit", write("one"), "--store", fresh_database).wait)
+        monkeypatch.setenv("WORKRON_TOKEN", "a-token-that-nobody-can-guess")
+        parts = parse.urlsplit(fresh_database)
+        login = f"{role}:choose-one@{parts.netloc.rpartition('@')[2]}"
+        worker = start("worker", "--store", parts._replace(netloc=login).geturl(), "--max-jobs", 1)
+        said, _ = await asyncio.to_thread(worker.communicate)
+        assert worker.returncode == 0, said
+        assert "attempt ended" in said
+    finally:
+        await admin.execute(f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
+        await admin.close()
