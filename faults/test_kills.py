@@ -139,6 +139,7 @@ def test_agent_and_runner_are_killed_at_once_and_the_next_worker_ends_what_they_
     assert processes.is_alive(first.pid)
     house.worker(after=hurt)
     house.await_end()
+    assert not processes.is_alive(first.pid)
     assert house.states()["work"][:4] == ("Succeeded", None, 2, 0)
     findings = house.check()
     assert (findings.wrongs, findings.overlaps) == ([], [])
