@@ -130,7 +130,8 @@ def leftovers(known: frozenset[int], place_of_server: pathlib.Path) -> list[Proc
 
 
 def _is_in(one: Process, place: pathlib.Path) -> bool:
-    return one.directory is not None and place in (one.directory, *one.directory.parents)
+    where = one.directory
+    return where is not None and place in (where, *where.parents)
 
 
 def sockets(folder: pathlib.Path) -> Iterator[pathlib.Path]:

@@ -77,12 +77,20 @@ class House:
         self._tokens: dict[float, str] = {}
 
     def worker(
-        self, *options: object, lease_seconds: float = LEASE_SECONDS, proxy: Proxy | None = None
+        self,
+        *options: object,
+        lease_seconds: float = LEASE_SECONDS,
+        proxy: Proxy | None = None,
+        after: Worker | None = None,
     ) -> Worker:
-        """Start a worker with a folder and a proxy of its own."""
-        folder = self.folder / f"w{len(self.workers):03}"
+        """Start a worker with a proxy of its own, as on another machine, or where one was before.
+
+        To a worker, a machine is where its temporary folder is.
+        """
+        folder = after.folder if after else self.folder / f"w{len(self.workers):03}"
         usual = ("--log", "json", "--grace", "5s")
-        one = Worker(folder, proxy or self.proxy(), self.token(lease_seconds), [*usual, *options])
+        token = self.token(lease_seconds)
+        one = Worker(folder, proxy or self.proxy(), token, [*usual, *options])
         self.workers.append(one)
         self._programs.append(one)
         return one
@@ -259,6 +267,7 @@ class House:
                 one.tell_to_end()
             codes = {one.folder.name: one.wait() for one in alive}
             assert not any(codes.values()), f"{codes}\n{self.told()}"
+            self._succeed_the_killed()
             self._await(self._processes, "processes are left")
             self._await(self._files, "files are left")
         finally:
@@ -266,6 +275,12 @@ class House:
             for proxy in self._proxies:
                 proxy.close()
         self._await(self._sessions, "sessions of the database are left")
+
+    def _succeed_the_killed(self) -> None:
+        """Where a worker was killed the next one clears up, however short it is there."""
+        killed = {one.folder: one for one in self.workers if any(one.folder.iterdir())}
+        heirs = [self.worker("--idle-exit", "1ms", after=one) for one in killed.values()]
+        assert not any(heir.wait() for heir in heirs), self.told()
 
     def _await(self, left: Callable[[], Sequence[object]], what: str) -> None:
         until(lambda: not left(), what, 10, lambda: f"{left()}\n{self.told()}")

@@ -176,11 +176,11 @@ class Storm:
             seat.worker.proxy.restore()
         seat.frozen, seat.wakes_at = (), 0.0
 
-    def _hire(self) -> Worker:
-        return self._house.worker("--slots", _SLOTS, lease_seconds=_LEASE_SECONDS)
+    def _hire(self, after: Worker | None = None) -> Worker:
+        return self._house.worker("--slots", _SLOTS, lease_seconds=_LEASE_SECONDS, after=after)
 
     def _replace(self, seat: _Seat) -> None:
-        seat.worker = self._hire()
+        seat.worker = self._hire(after=seat.worker)
         # An agent that has no runner yet has nothing that could be hit.
         seat.is_round = lambda: seat.worker.runner() is not None
 

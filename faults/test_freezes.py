@@ -40,8 +40,8 @@ def _await_ended(house: House, attempt: int) -> None:
 
 
 def _await_return(house: House, worker: Worker) -> None:
-    """Wait until a worker that was taken back has registered anew: it has said what it had to."""
-    house.until(lambda: house.knows(worker), f"{worker.name} has come back")
+    """Wait until a worker that has gone on has said what it had to, and beats as usual."""
+    house.await_beats(worker, _BEATS_PER_LEASE)
 
 
 def _assert_second_is_accepted(house: House, overlaps: int) -> None:

@@ -80,9 +80,15 @@ def test_job_that_daemonises_with_setsid_twice_leaves_no_daemon(house: House) ->
     assert house.states()["unruly"] == ("Succeeded", None, 1, 0, 0)
 
 
-def test_grandchild_that_holds_the_pipe_does_not_hold_up_the_end(house: House) -> None:
+def test_grandchildren_that_hold_the_pipe_do_not_hold_up_the_end(house: House) -> None:
     since = now()
-    worker = _run(house, "(trap '' TERM; sleep 1000; sleep 1000) & echo began")
+    command = """
+        (trap '' TERM; sleep 1000; sleep 1000) &
+        setsid sh -c 'echo $$ >elsewhere; sleep 1000; sleep 1000' &
+        until test -s elsewhere; do sleep 0.01; done
+        echo began
+        """
+    worker = _run(house, command)
     assert now() - since < 10
     _assert_nothing_runs(house, worker)
     assert house.states()["unruly"] == ("Succeeded", None, 1, 0, 0)

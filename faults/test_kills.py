@@ -123,6 +123,28 @@ def test_runner_is_killed_in_the_middle_of_a_run_and_takes_its_command_with_it(
     assert (findings.wrongs, findings.overlaps) == ([], [])
 
 
+def test_agent_and_runner_are_killed_at_once_and_the_next_worker_ends_what_they_left(
+    house: House,
+) -> None:
+    house.maintainer()
+    house.submit("flow", work=f"test $WORKRON_ATTEMPT -gt 1 || live {house.folder}/go")
+    hurt = house.worker()
+    first = house.await_execution()
+    runner = hurt.await_runner()
+    # Stopped first, so that neither sees the other go.
+    hurt.stop(hurt.pid, runner)
+    os.kill(runner, signal.SIGKILL)
+    hurt.kill()
+    hurt.wait()
+    assert processes.is_alive(first.pid)
+    house.worker(after=hurt)
+    house.await_end()
+    assert not processes.is_alive(first.pid)
+    assert house.states()["work"][:4] == ("Succeeded", None, 2, 0)
+    findings = house.check()
+    assert (findings.wrongs, findings.overlaps) == ([], [])
+
+
 def test_job_is_killed_in_the_middle_of_its_run_and_is_tried_again(house: House) -> None:
     house.maintainer()
     house.submit(
