@@ -158,7 +158,7 @@ def test_jobs_that_cannot_be_started_on_a_full_disk_are_lost_to_nobody(
     gate.touch()
     house.await_end()
     assert other.is_alive
-    assert set(house.rows("state", "failures")) == {("Succeeded", 0)}
+    assert set(house.rows("state", "failures", "losses")) == {("Succeeded", 0, 0)}
     assert house.check().wrongs == []
 
 

@@ -7,7 +7,7 @@ from faults.house import LEASE_SECONDS, House
 from faults.proxy import Line, Moment
 
 _CUTS = 4
-_STATEMENT_SECONDS = 60
+_STATEMENT_SECONDS = 15
 """How long a worker waits for an answer before it takes a line for dead."""
 
 

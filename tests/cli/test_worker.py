@@ -97,6 +97,16 @@ def test_drained_worker_lets_run_what_runs(
     assert (_row(call, url)["phase"], _row(call, url)["attempts"]) == ("Succeeded", 1)
 
 
+def test_signal_that_comes_when_all_is_over_changes_nothing(start: Start, url: str) -> None:
+    _token(url)
+    worker = start("worker", "--store", url)
+    _hear(worker, "worker registered")
+    while worker.poll() is None:
+        worker.send_signal(signal.SIGTERM)
+    worker.communicate()
+    assert worker.returncode == 0
+
+
 @pytest.mark.parametrize(("grace", "signals"), [("10ms", 1), ("1h", 2)])
 def test_command_that_outlasts_the_drain_is_ended_and_handed_back_uncharged(  # noqa: PLR0913
     *,

@@ -185,6 +185,8 @@ async def test_agent_gives_up_when_this_machine_starts_nothing(shop: Shop) -> No
     await shop.workflow({"name": "many", "count": 4, "command": "true"})
     with pytest.raises(StartError, match="out of processes"):
         await (await shop.agent()).run()
+    # No lease has to pass before others can have what it held.
+    assert await shop.store.look() == []
 
 
 async def test_agent_gives_up_when_the_store_is_away_for_too_long(shop: Shop) -> None:

@@ -82,6 +82,8 @@ class Agent:
         except BaseExceptionGroup as failed:
             cause = _first(failed)
             self._around.meter.gave_up(cause)
+            # Nothing runs any more, and no lease has to pass before that is known.
+            await self._leave()
             raise cause from failed
         await self._leave()
 

@@ -59,8 +59,11 @@ class Interrupt:
 
 
 @contextlib.contextmanager
-def heard(hear: Callable[[signal.Signals], object]) -> Iterator[None]:
-    """Have the signals that would end this process heard meanwhile."""
+def heard(hear: Callable[[signal.Signals], object], *, is_last: bool = False) -> Iterator[None]:
+    """Have the signals that would end this process heard meanwhile.
+
+    With `is_last` they are not heard afterwards, either: who is about to end need not be told to.
+    """
     loop = asyncio.get_running_loop()
     for number in _ENDING:
         loop.add_signal_handler(number, hear, number)
@@ -69,6 +72,8 @@ def heard(hear: Callable[[signal.Signals], object]) -> Iterator[None]:
     finally:
         for number in _ENDING:
             loop.remove_signal_handler(number)
+            if is_last:
+                signal.signal(number, signal.SIG_IGN)
 
 
 def _jobs(count: int) -> str:

@@ -29,5 +29,6 @@ async def _maintain(url: str, where: Address | None) -> None:
     async with health.of_maintainer(where, system.CLOCK) as meter, opened(url) as store:
         maintainer = Maintainer(store, system.CLOCK, ids.mint_uuid(system.RNG), meter)
         work = asyncio.create_task(maintainer.run(store.wait_for_work))
-        with heard(lambda _: work.cancel()), contextlib.suppress(asyncio.CancelledError):
+        hearing = heard(lambda _: work.cancel(), is_last=True)
+        with hearing, contextlib.suppress(asyncio.CancelledError):
             await work

@@ -113,7 +113,7 @@ async def _work(settings: _Settings, meter: Meter) -> None:
             stack.enter_context(contextlib.closing(crew))
             crew.hire([token])
             drain = Drain(crew, settings.grace, asyncio.get_running_loop())
-            with heard(drain.hear):
+            with heard(drain.hear, is_last=True):
                 await crew.run()
 
 

@@ -88,7 +88,9 @@ async def _ask(
         raise
 
 
-async def open_database(url: str, *, rng: Rng, connections: int) -> Database:
+async def open_database(
+    url: str, *, rng: Rng, connections: int, statement_seconds: float = _STATEMENT_SECONDS
+) -> Database:
     """Connect, or say which database did not answer."""
     try:
         pool = await asyncpg.create_pool(
@@ -96,7 +98,7 @@ async def open_database(url: str, *, rng: Rng, connections: int) -> Database:
             min_size=1,
             max_size=connections,
             timeout=_CONNECT_SECONDS,
-            command_timeout=_STATEMENT_SECONDS,
+            command_timeout=statement_seconds,
             reset=_leave_as_it_is,
         )
     except (*faults.DRIVER, ValueError) as cause:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _CONNECTIONS: Final = 2
 """For verbs, however many slots: an agent exchanges everything in one call after the other. One
 more beats, and one listens."""
+_STATEMENT_SECONDS: Final = 15.0
+"""A worker's verbs are small. On a line that went silent one is given up, and repeated, so soon."""
 _VERBS: Final = frozenset(
     {"register", "beat", "claim", "complete", "release", "append_output", "leave"}
 )
@@ -57,10 +59,14 @@ class PostgresWorkerStore(WorkerVerbs):
 
 async def open_worker(url: str, *, rng: Rng) -> PostgresWorkerStore:
     """Open a database whose verbs are those that this program calls, and that its role may call."""
-    database = await open_database(url, rng=rng, connections=_CONNECTIONS)
+    database = await open_database(
+        url, rng=rng, connections=_CONNECTIONS, statement_seconds=_STATEMENT_SECONDS
+    )
     try:
         await _check(database)
-        beats = await open_database(url, rng=rng, connections=1)
+        beats = await open_database(
+            url, rng=rng, connections=1, statement_seconds=_STATEMENT_SECONDS
+        )
     except BaseException:
         await database.close()
         raise
