@@ -1,6 +1,7 @@
 """`workron worker`: one worker as a process of its own, from its start to an orderly end."""
 
 import asyncio
+import contextlib
 import json
 import os
 import pathlib
@@ -101,8 +102,11 @@ def test_signal_that_comes_when_all_is_over_changes_nothing(start: Start, url: s
     _token(url)
     worker = start("worker", "--store", url)
     _hear(worker, "worker registered")
-    while worker.poll() is None:
+    for _ in range(1000):
         worker.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            worker.wait(0.005)
+            break
     worker.communicate()
     assert worker.returncode == 0
 
