@@ -77,7 +77,7 @@ def test_everything_but_what_outlives_it_dies_at_the_deadline(
 def test_nothing_starts_after_the_deadline_until_there_is_a_new_one(mate: Mate) -> None:
     mate.say(messages.Deadline(limits.now()))
     refused = mate.refused(mate.run("true"))
-    assert (refused.fault, refused.what) == ("machine", "the deadline has passed")
+    assert (refused.fault, refused.what) == ("late", "the deadline has passed")
     mate.say(messages.Deadline(limits.now() + 1000))
     assert mate.ended(mate.run("true")).exit_code == 0
 

@@ -81,7 +81,7 @@ async def test_deadline_holds_for_a_new_runner_too(runner: RunnerExecutor, make:
     os.kill(_pid(runner), signal.SIGKILL)
     with pytest.raises(RunnerLostError):
         await run
-    with pytest.raises(StartError, match="the deadline has passed"):
+    with pytest.raises(StartError, match="XXX"):
         await runner.run(make("true"), _ignore)
 
 

@@ -10,7 +10,7 @@ import argparse
 import pathlib
 import socket
 
-from workron_runner import landlock, rights, system
+from workron_runner import landlock, rights, spawn, system
 from workron_runner.link import Link
 from workron_runner.runner import Runner
 from workron_runner.uids import Range, Uids
@@ -46,6 +46,8 @@ def _options() -> argparse.Namespace:
         "--processes", type=int, metavar="N", help="so many processes and threads per command"
     )
     options = parser.parse_args()
+    if not spawn.is_known_here():
+        parser.error("commands need glibc 2.29 or musl 1.1.24, or newer; this C library is older")
     if options.isolate and not landlock.is_there():
         parser.error("--isolate needs a kernel with Landlock and its scopes: Linux 6.12 or newer")
     _check_rights(parser, options)

@@ -70,6 +70,11 @@ class Attempt:
         """Its exit code when it has ended, or the signal's number below zero."""
 
     @property
+    def has_ended(self) -> bool:
+        """Whether its command is dead, which nobody has dealt with yet."""
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    @property
     def is_paused(self) -> bool:
         """Whether its output has to wait in the pipe until the agent has dealt with some of it."""
         return self.is_streamed and self._credit <= 0

@@ -16,8 +16,8 @@ import threading
 from dataclasses import dataclass
 from typing import Final
 
-_MOST_WAITING: Final = 256
-"""So many attempts may be ahead of their removal; then they wait, lest the disk fill up."""
+_MOST_WAITING: Final = 10_000
+"""So many attempts may be ahead of their removal; then no other begins, lest the disk fill up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,15 @@ class Broom:
     """A thread that removes what it is given, in order."""
 
     def __init__(self) -> None:
-        self._waiting: queue.Queue[Litter | None] = queue.Queue(_MOST_WAITING)
+        # Without a bound: who gives it something has deadlines to keep, and never waits for a disk.
+        self._waiting: queue.SimpleQueue[Litter | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._sweep, name="broom", daemon=True)
         self._thread.start()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether too much waits to be removed."""
+        return self._waiting.qsize() > _MOST_WAITING
 
     def take(self, litter: Litter) -> None:
         """Remove it soon; under the folder's own name nothing is found from now on."""

@@ -14,7 +14,7 @@ from workron_runner import limits, strays, usage
 from workron_runner.attempt import Because
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from workron_runner.attempt import Attempt
     from workron_runner.pressure import Pressure
@@ -30,7 +30,13 @@ _LOOK_SECONDS: Final = 0.001
 class Crowd:
     """All attempts, from their start until they are told of."""
 
-    def __init__(self, uids: Uids | None = None, pressure: Pressure | None = None) -> None:
+    def __init__(
+        self,
+        uids: Uids | None = None,
+        pressure: Pressure | None = None,
+        coming: Container[int] = (),
+    ) -> None:
+        self._coming = coming
         self._uids = uids
         self._pressure = pressure
         self._by_claim: dict[str, Attempt] = {}
@@ -64,6 +70,10 @@ class Crowd:
             # It came to its own end, and the number of its group may be another's by now.
             return
         attempt.because = because
+        if attempt.is_told and grace > 0:
+            # It has heard TERM, and its time can only become shorter.
+            self._terms.set(attempt.term, min(attempt.term.at, limits.now() + grace))
+            return
         attempt.grace = grace
         attempt.is_told = False
         self._step(attempt)
@@ -117,12 +127,14 @@ class Crowd:
         """Begin the ends whose moment has come."""
         if self.is_late:
             for attempt in self._running():
-                if not attempt.outlives_deadline and attempt.because is not Because.DEADLINE:
+                is_spared = attempt.outlives_deadline or attempt.because is Because.DEADLINE
+                # Who came to its own end in time is not blamed for a late look.
+                if not is_spared and not attempt.has_ended:
                     self.kill(attempt, 0, Because.DEADLINE)
         moment = limits.now()
         if self._terms.are_due(moment):
             for attempt in self._running():
-                if attempt.term.at <= moment:
+                if attempt.term.at <= moment and not attempt.has_ended:
                     self._expire(attempt)
             self._terms.renew(one.term for one in self._by_claim.values())
         if self._pressure and self._by_claim and (limit := self._pressure.look()):
@@ -189,7 +201,8 @@ class Crowd:
         is_progress = False
         for stray in strays.find():
             owner = self._by_mark.get(stray.mark)
-            is_allowed = owner is not None and owner not in self._ending
+            is_own = owner is not None and owner not in self._ending
+            is_allowed = is_own or stray.mark in self._coming
             peak = strays.reap(stray.pid) if is_allowed else strays.end(stray)
             if owner is not None:
                 owner.peak_bytes = max(owner.peak_bytes, peak)

@@ -83,6 +83,8 @@ class Hands:
         self._bell: Final = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._shared = Hand(self) if prepare is None else None
         self._own: dict[int, Hand] = {}
+        self.coming: set[int] = set()
+        """Marks of commands that run already, but of which nobody has been told."""
 
     def fileno(self) -> int:
         """Give the descriptor that can be read when there are answers."""
@@ -106,14 +108,15 @@ class Hands:
         while not self._answers.empty():
             answer = self._answers.get()
             if self._shared is None and answer.error is None:
-                self._own[answer.pid] = answer.hand
+                self._own[answer.mark] = answer.hand
             elif self._shared is None:
                 answer.hand.close()
             yield answer
+            self.coming.discard(answer.mark)
 
-    def done(self, pid: int) -> None:
+    def done(self, mark: int) -> None:
         """Let the hand of a command go, if it had one of its own; it has ended."""
-        if hand := self._own.pop(pid, None):
+        if hand := self._own.pop(mark, None):
             hand.close()
 
     def close(self) -> None:
@@ -129,7 +132,13 @@ class Hands:
         # The mark is put on the whole process, for the one command that inherits it.
         with self._marking:
             mark = self._marks.put_on()
-            return _start(order), mark
+            # What it leaves at once may be an orphan before its start has been told of.
+            self.coming.add(mark)
+            try:
+                return _start(order), mark
+            except BaseException:
+                self.coming.discard(mark)
+                raise
 
     def answer(self, started: Started) -> None:
         """Hand an answer over; on the thread of a hand."""

@@ -118,7 +118,8 @@ class Refused:
 
     claim: str
     fault: str
-    """`job`: it would fail anywhere; `machine`: it might start elsewhere, or later."""
+    """`job`: it would fail anywhere; `machine`: it might start elsewhere, or later; `late`: the
+    deadline has passed."""
     what: str
     where: str | None
 

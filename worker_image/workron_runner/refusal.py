@@ -31,9 +31,12 @@ class Refusal(NamedTuple):
     where: str | None
 
 
-def of(error: OSError | ValueError) -> Refusal:
+def of(error: Exception) -> Refusal:
     """Judge the error of a start; a ValueError is about the words of the command."""
-    if not isinstance(error, OSError):
+    if isinstance(error, ValueError):
         return Refusal(is_fault_of_job=True, what=str(error), where=None)
+    if not isinstance(error, OSError):
+        what = f"{type(error).__name__}: {error}"
+        return Refusal(is_fault_of_job=False, what=what, where=None)
     where = error.filename if isinstance(error.filename, str) else None
     return Refusal(error.errno in _FAULTS_OF_THE_JOB, error.strerror or str(error), where)

@@ -41,7 +41,7 @@ class Runner:
         self._starts = Starts(landlock.enter if is_isolating else None)
         self._uids = uids
         found = memory.find()
-        self._crowd = Crowd(uids, Pressure(found) if found else None)
+        self._crowd = Crowd(uids, Pressure(found) if found else None, self._starts.coming)
         self._scratch: Scratch | None = None
         self._why: str | None = None
         self._is_stopping = False
@@ -118,8 +118,11 @@ class Runner:
     def _start(self, order: Run) -> None:
         if self._crowd.get(order.claim) or self._starts.get(order.claim):
             raise ProtocolError(f"the claim {order.claim} runs already")
-        if self._is_stopping or (self._crowd.is_late and not order.outlives_deadline):
-            self._refuse(order, refusal.Refusal(False, "the deadline has passed", None))  # noqa: FBT003
+        if self._crowd.is_late and not order.outlives_deadline:
+            self._say_no(order, "late", "the deadline has passed", None)
+            return
+        if self._is_stopping:
+            self._say_no(order, "machine", "the runner is about to end", None)
             return
         assert self._scratch is not None
         try:
@@ -149,8 +152,6 @@ class Runner:
         self._crowd.look_at_clock()
 
     def _give_up(self, order: Run, place: Place, error: Exception) -> None:
-        if not isinstance(error, OSError | ValueError):
-            raise error
         why = refusal.of(error)
         if not place.directory.is_dir():
             why = refusal.Refusal(False, f"{place.directory} is gone", None)  # noqa: FBT003
@@ -175,8 +176,10 @@ class Runner:
             self._uids.give_back(place.uid)
 
     def _refuse(self, order: Run, why: refusal.Refusal) -> None:
-        fault = "job" if why.is_fault_of_job else "machine"
-        self._link.put(messages.encode(messages.Refused(order.claim, fault, why.what, why.where)))
+        self._say_no(order, "job" if why.is_fault_of_job else "machine", why.what, why.where)
+
+    def _say_no(self, order: Run, fault: str, what: str, where: str | None) -> None:
+        self._link.put(messages.encode(messages.Refused(order.claim, fault, what, where)))
 
     def _pass_on(self, attempt: Attempt) -> None:
         data = attempt.read()
@@ -217,7 +220,7 @@ class Runner:
         rest = attempt.read_rest()
         result, wrong = _result(attempt.place)
         attempt.close()
-        self._starts.ended(attempt.pid)
+        self._starts.ended(attempt.mark)
         self._leave_place(attempt.place)
         parts = [
             (Kind.OUTPUT, rest if attempt.is_streamed else b""),

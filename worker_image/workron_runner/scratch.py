@@ -97,6 +97,8 @@ class Scratch:
             self._broom.take(place.litter)
 
     def _make(self, inputs: str, uid: int | None) -> Place:
+        if self._broom.is_behind:
+            raise ScratchError(f"{self._root} cannot be cleared as fast as it is filled")
         number = next(self._numbers)
         place = self._shared_place(number) if uid is None else self._own_place(number, uid)
         try:

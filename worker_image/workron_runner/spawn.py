@@ -41,6 +41,11 @@ class Launch:
     """Whom it is to be; None: whom the runner is."""
 
 
+def is_known_here() -> bool:
+    """Whether this C library can change folder between fork and exec."""
+    return hasattr(_LIBRARY, "posix_spawn_file_actions_addchdir_np")
+
+
 def start(launch: Launch, output: int) -> int:
     """Start a command that writes to that descriptor; OSError, ValueError: not started."""
     program = find(launch)

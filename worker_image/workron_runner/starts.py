@@ -14,7 +14,7 @@ from workron_runner import hands, limits
 from workron_runner.attempt import Attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Container, Iterator
 
     from workron_runner.messages import Credit, Kill, Run
     from workron_runner.scratch import Place
@@ -47,6 +47,11 @@ class Starts:
         """Give the start of a claim, if it is on its way."""
         return self._by_claim.get(claim)
 
+    @property
+    def coming(self) -> Container[int]:
+        """Give the marks of commands that run already, but have not arrived."""
+        return self._hands.coming
+
     def fileno(self) -> int:
         """Give the descriptor that can be read when some have arrived."""
         return self._hands.fileno()
@@ -78,14 +83,14 @@ class Starts:
             # There is no descriptor left that would tell of its end.
             os.kill(answer.pid, signal.SIGKILL)
             os.waitpid(answer.pid, 0)
-            self.ended(answer.pid)
+            self.ended(answer.mark)
             return error
         attempt.start_seconds = attempt.begun - start.heard_at
         return attempt
 
-    def ended(self, pid: int) -> None:
+    def ended(self, mark: int) -> None:
         """Let go what a command needed for as long as it ran."""
-        self._hands.done(pid)
+        self._hands.done(mark)
 
     def close(self) -> None:
         """Start nothing any more."""

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import socket
 from typing import Final
 
+_DESCRIPTORS: Final = 4096
 _PR_SET_DUMPABLE: Final = 4
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _PR_SET_NO_NEW_PRIVS: Final = 38
@@ -20,6 +22,7 @@ def settle() -> None:
     """Become whom orphans of commands come to, and whom commands of this user cannot look into."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     _prctl(_PR_SET_DUMPABLE, 0)
+    _raise_limit_of_descriptors()
     os.chdir("/")
 
 
@@ -41,6 +44,14 @@ def told_to_end() -> socket.socket:
 def hide() -> None:
     """Let no command of this user look into this process: its environment may hold a credential."""
     _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def _raise_limit_of_descriptors() -> None:
+    """Have enough for every command that an agent may want at once: each takes two."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(_DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _prctl(option: int, value: int) -> None:

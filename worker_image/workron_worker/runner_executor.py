@@ -112,19 +112,24 @@ class RunnerExecutor:
 
     async def _ready(self) -> RunnerProcess:
         async with self._changing:
+            if self._burial is not None:
+                # One at a time: what a lost runner left is dead before there is another.
+                await asyncio.wait([self._burial])
             if self._process is None:
                 self._process = await asyncio.to_thread(RunnerProcess, self.boot, self._options)
-                if self._deadline < inf:
-                    self._process.send(messages.encode(messages.Deadline(self._deadline)))
             if not self._is_attended:
                 self._is_attended = True
                 self._process.attend(self._hear, self._lose)
+                if self._deadline < inf:
+                    self._send(messages.encode(messages.Deadline(self._deadline)))
             return self._process
 
     async def _end_of(self, attempt: _Attempt) -> Ended:
         try:
             return await attempt.future
         except asyncio.CancelledError:
+            if attempt.is_settled:
+                raise
             # Given up, which is no fault of its own: it ends as softly as one that is killed.
             attempt.future = asyncio.get_running_loop().create_future()
             self.kill(attempt.task.claim)
@@ -132,7 +137,8 @@ class RunnerExecutor:
             raise
 
     def _send(self, frames: bytes) -> None:
-        if self._process is not None:
+        # To one that nobody listens to yet, nothing is said: it runs nothing.
+        if self._process is not None and self._is_attended:
             self._process.send(frames)
 
     def _order(self, task: Task, window: int) -> messages.Run:
@@ -183,16 +189,18 @@ class RunnerExecutor:
         self._send(messages.encode(messages.Credit(claim.hex, count)))
 
     def _lose(self, why: str) -> None:
+        lost, self._process = self._process, None
         self._is_attended = False
-        self._burial = asyncio.get_running_loop().create_task(self._bury(why))
+        if lost is not None:
+            self._burial = asyncio.get_running_loop().create_task(self._bury(lost, why))
 
-    async def _bury(self, why: str) -> None:
+    async def _bury(self, lost: RunnerProcess, why: str) -> None:
         """End what a lost runner left, and only then say so."""
-        async with self._changing:
-            lost, self._process = self._process, None
-            if lost is not None:
-                await asyncio.to_thread(lost.bury)
+        try:
+            await asyncio.to_thread(lost.bury)
             await asyncio.to_thread(self._clear)
+        except OSError as error:
+            why = f"{why}; not all that it left could be ended: {error}"
         fallen = [one for one in self._attempts.values() if one.is_ordered and not one.is_settled]
         for attempt in fallen:
             attempt.settle(RunnerLostError(why, is_alone=len(fallen) == 1))
@@ -208,6 +216,8 @@ def _is_by_runner(told: Told | Refused) -> bool:
 
 def _outcome(attempt: _Attempt, told: Told | Refused) -> Ended | Exception:
     try:
+        if isinstance(told, Refused) and told.fault == "late":
+            return judge.overdue(b"")
         if isinstance(told, Refused):
             return judge.refused(attempt.task, Refusal(told.fault == "job", told.what, told.where))
         return dataclasses.replace(_judged(attempt, told), start_seconds=told.start_seconds)

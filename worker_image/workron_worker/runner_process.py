@@ -107,6 +107,8 @@ class RunnerProcess:
                 self._take(one)
         except ProtocolError as error:
             self._end(str(error))
+        except Exception as error:  # noqa: BLE001 - what it says is not trusted, however it is wrong
+            self._end(f"it cannot be understood: {type(error).__name__}: {error}")
         else:
             if not self._link.is_open:
                 self._end(self._why)
@@ -142,8 +144,10 @@ class RunnerProcess:
 
     def _first_word(self) -> messages.Message:
         until = time.monotonic() + _GREETING_SECONDS
+        poller = select.poll()
+        poller.register(self._link, select.POLLIN)
         while (left := until - time.monotonic()) > 0 and self._link.is_open:
-            select.select([self._link], [], [], left)
+            poller.poll(left * 1000)
             for one in self._link.receive():
                 return messages.decode(one.kind, one.payload)
         raise ProtocolError("it did not answer")
