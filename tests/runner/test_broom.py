@@ -3,11 +3,12 @@
 import pathlib
 import shutil
 import threading
+import uuid
 from collections.abc import Iterator
 
 import pytest
 
-from workron_runner import broom
+from workron_runner import broom, scratch
 from workron_runner.broom import Broom, Litter
 
 
@@ -27,10 +28,26 @@ def _litter(tmp_path: pathlib.Path, number: int) -> Litter:
 
 def test_all_is_removed_when_the_broom_is_put_away(tmp_path: pathlib.Path) -> None:
     sweeper = Broom()
-    for number in range(broom._MOST_WAITING + 10):
+    for number in range(100):
         sweeper.take(_litter(tmp_path, number))
     sweeper.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_who_brings_litter_never_waits_and_no_place_is_given_when_there_is_too_much(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    may_go_on = threading.Event()
+    monkeypatch.setattr(broom, "_clear", lambda _: may_go_on.wait())
+    own = scratch.Scratch(uuid.uuid4())
+    own.place("{}")
+    for number in range(broom._MOST_WAITING + 2):
+        own._broom.take(Litter(tmp_path / f"none-{number}", ()))
+    with pytest.raises(scratch.ScratchError, match="cleared as fast as it is filled"):
+        own.place("{}")
+    may_go_on.set()
+    own.close()
 
 
 def test_name_is_free_at_once_though_the_removal_takes_long(

@@ -1,6 +1,7 @@
 """Commands in a runner: how they start, what they leave, and how their end is told."""
 
 import pathlib
+import resource
 import select
 import signal
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.runner.mate import Mate
-from workron_runner import messages
+from workron_runner import messages, refusal
 
 _DAEMON = (
     "env -i setsid setsid sh -c 'cd /; echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000'"
@@ -69,6 +70,23 @@ def test_start_that_fails_is_told_by_whose_fault_it_is(mate: Mate) -> None:
         refused = mate.refused(mate.run("true", inputs=inputs))
         assert refused.fault == "machine"
         assert words in refused.what
+
+
+def test_error_that_nobody_thought_of_is_no_fault_of_the_job() -> None:
+    assert refusal.of(MemoryError("no")) == (False, "MemoryError: no", None)
+
+
+def test_runner_has_descriptors_for_a_thousand_commands(tmp_path: pathlib.Path) -> None:
+    usual = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, usual[1]))
+    try:
+        mate = Mate(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, usual)
+    mate.greet()
+    soft, hard = resource.prlimit(mate.child.pid, resource.RLIMIT_NOFILE)
+    mate.close()
+    assert soft == min(4096, hard)
 
 
 def test_program_is_found_on_the_path_that_it_will_have(mate: Mate, tmp_path: pathlib.Path) -> None:

@@ -2,14 +2,16 @@
 
 import os
 import pathlib
+import resource
 import select
+import subprocess
 import uuid
 from collections.abc import Iterator
 from concurrent import futures
 
 import pytest
 
-from workron_runner import messages
+from workron_runner import messages, strays
 from workron_runner.attempt import Attempt, Because
 from workron_runner.crowd import Crowd
 from workron_runner.scratch import Place
@@ -53,6 +55,22 @@ def test_only_one_is_killed_for_memory_until_it_is_gone(
             _see_off(crowd, one)
     for one in attempts:
         one.close()
+
+
+@pytest.mark.parametrize("is_coming", [True, False])
+def test_orphan_is_let_be_only_if_it_is_of_a_command_that_has_begun(
+    tmp_path: pathlib.Path, hand: futures.Executor, *, is_coming: bool
+) -> None:
+    # A child of the first thread, as orphans are.
+    with subprocess.Popen(["/bin/sleep", "1000"]) as orphan:
+        resource.prlimit(orphan.pid, strays._RLIMIT_LOCKS, (77, 77))
+        crowd = Crowd(coming={77} if is_coming else set())
+        attempt = _started(hand, tmp_path, "true")
+        crowd.enter(attempt, None)
+        _see_off(crowd, attempt)
+        attempt.close()
+        assert (orphan.poll() is None) is is_coming
+        orphan.kill()
 
 
 class _Short:

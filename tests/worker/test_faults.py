@@ -180,6 +180,14 @@ async def test_job_that_this_machine_could_not_start_is_tried_again_uncounted(sh
     assert (row.state, row.failures, row.losses) == (State.SUCCEEDED, 0, 0)
 
 
+async def test_many_that_could_not_be_started_at_one_moment_count_once(shop: Shop) -> None:
+    shop.executor = Stumbling(shop.executor, times=4 * 4)
+    jobs = [await shop.job(f"job-{number}", command="true") for number in range(4)]
+    async with shop.working(await shop.agent()):
+        for job in jobs:
+            assert (await shop.ended(job)).state is State.SUCCEEDED
+
+
 async def test_agent_gives_up_when_this_machine_starts_nothing(shop: Shop) -> None:
     shop.executor = Stumbling(shop.executor, times=100)
     await shop.workflow({"name": "many", "count": 4, "command": "true"})

@@ -15,7 +15,7 @@ from tests.worker.ear import Ear
 from workron_runner import limits, messages
 from workron_runner.frame import Frame
 from workron_worker import runner_process
-from workron_worker.executor import Done, OnOutput, RunnerLostError, StartError, Task
+from workron_worker.executor import Done, Ended, OnOutput, RunnerLostError, StartError, Task
 from workron_worker.runner_executor import RunnerExecutor
 
 Make = Callable[..., Task]
@@ -66,6 +66,46 @@ async def test_command_after_a_lost_runner_gets_a_new_one(
     assert _pid(runner) != lost
 
 
+async def test_command_that_comes_as_the_runner_is_lost_is_run_by_the_next(
+    runner: RunnerExecutor, make: Make
+) -> None:
+    await runner.run(make("true"), None)
+    assert runner._process is not None
+    loop, runs = asyncio.get_running_loop(), list[asyncio.Task[Ended]]()
+    lose = runner._process._lose
+
+    def lose_and_begin(why: str) -> None:
+        # Before what the loss begins has had a turn.
+        runs.append(loop.create_task(runner.run(make("echo on"), None)))
+        lose(why)
+
+    runner._process._lose = lose_and_begin
+    os.kill(_pid(runner), signal.SIGKILL)
+    while not runs:
+        await asyncio.sleep(0)
+    assert (await runs[0]).output == b"on\n"
+    assert (await runner.run(make("echo on"), None)).output == b"on\n"
+
+
+async def test_run_that_is_given_up_when_its_command_has_ended_ends(
+    runner: RunnerExecutor, make: Make
+) -> None:
+    task = make("true")
+    run = asyncio.ensure_future(runner.run(task, None))
+    while not (attempt := runner._attempts.get(task.claim.hex)) or not attempt.is_settled:
+        await asyncio.sleep(0)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+
+
+async def test_runner_that_has_run_nothing_yet_is_told_nothing(runner: RunnerExecutor) -> None:
+    for _ in range(1000):
+        runner.hold_until(limits.now() + 10)
+    assert runner._process is not None
+    assert not runner._process._link.has_backlog
+
+
 async def test_deadline_ends_what_runs_even_while_the_agent_does_nothing(
     runner: RunnerExecutor, make: Make
 ) -> None:
@@ -81,8 +121,7 @@ async def test_deadline_holds_for_a_new_runner_too(runner: RunnerExecutor, make:
     os.kill(_pid(runner), signal.SIGKILL)
     with pytest.raises(RunnerLostError):
         await run
-    with pytest.raises(StartError, match="XXX"):
-        await runner.run(make("true"), _ignore)
+    assert (await runner.run(make("true"), _ignore)).is_overdue
 
 
 async def test_error_of_who_hears_the_output_is_that_of_the_run(
@@ -205,6 +244,19 @@ async def test_runner_that_says_what_it_must_not_is_given_up(
 
     runner._process._hear = mishear
     with pytest.raises(RunnerLostError, match=r"Run\.claim is None"):
+        await asyncio.gather(run, runner.run(make("echo"), _ignore))
+
+
+async def test_runner_that_cannot_be_understood_is_given_up(
+    runner: RunnerExecutor, make: Make
+) -> None:
+    ear = Ear()
+    run = asyncio.ensure_future(runner.run(make("echo on; exec sleep 1000"), ear))
+    await ear.wait()
+    assert runner._process is not None
+    hear = runner._process._hear
+    runner._process._hear = lambda _: hear(Frame(messages.Kind.ENDED, b"[" * 100_000))
+    with pytest.raises(RunnerLostError, match="it cannot be understood: RecursionError"):
         await asyncio.gather(run, runner.run(make("echo"), _ignore))
 
 

@@ -68,6 +68,7 @@ class Agent:
         self._is_draining = False
         self._is_killed = False
         self._stumbles = 0
+        self._steady_at = 0.0
         self._told = 0
         """How many ends the last exchange had."""
 
@@ -311,13 +312,17 @@ class Agent:
     async def _stumble(self, error: StartError) -> None:
         if self._pulse.is_late:
             return
-        self._stumbles += 1
-        if self._stumbles >= _STUMBLES:
-            raise error
-        pause = 2**self._stumbles / 10
-        _log.warning("command was not started", error=str(error), pause_seconds=pause)
+        now = self._around.clock.monotonic()
+        # Many that stumble over one moment have stumbled once.
+        if now >= self._steady_at:
+            self._stumbles += 1
+            if self._stumbles >= _STUMBLES:
+                raise error
+            pause = 2**self._stumbles / 10
+            self._steady_at = now + pause
+            _log.warning("command was not started", error=str(error), pause_seconds=pause)
         # Its slot is held meanwhile, so that the next job does not stumble at once.
-        await asyncio.sleep(pause)
+        await asyncio.sleep(self._steady_at - now)
 
     def _finish(self, running: Running, end: End | None) -> None:
         self._ledger.end(running, end)
