@@ -20,6 +20,8 @@ def settle() -> None:
     """Become whom orphans of commands come to, and whom commands of this user cannot look into."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     _prctl(_PR_SET_DUMPABLE, 0)
+    # Whoever has his children buried by Linux hands that on, and no end could be told.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.chdir("/")
 
 
