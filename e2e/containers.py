@@ -3,6 +3,7 @@
 Everything that is made here is known by one label or tag, and is gone after the tests.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -29,10 +30,10 @@ SOCKETS = "/run/postgresql"
 Said = subprocess.CompletedProcess[str]
 
 
-def docker(*words: object, is_checked: bool = True) -> Said:
+def docker(*words: object, is_checked: bool = True, stdin: str = "") -> Said:
     """Call docker; what it prints is in the answer."""
     said = subprocess.run(
-        ["docker", *map(str, words)], text=True, capture_output=True, check=False
+        ["docker", *map(str, words)], input=stdin, text=True, capture_output=True, check=False
     )
     if is_checked and said.returncode != 0:
         raise AssertionError(f"docker {' '.join(map(str, words))}:\n{said.stdout}{said.stderr}")
@@ -79,6 +80,17 @@ def built() -> Iterator[str]:
         docker("image", "rm", "--force", name, stage)
 
 
+@contextlib.contextmanager
+def made_of(dockerfile: str) -> Iterator[str]:
+    """Build an image that needs no files; its name, for as long as it is there."""
+    name = f"workron-worker:e2e-{secrets.token_hex(4)}"
+    docker("build", "--tag", name, "-", stdin=dockerfile)
+    try:
+        yield name
+    finally:
+        docker("image", "rm", "--force", name)
+
+
 class Container:
     """One that was started and left to itself."""
 
@@ -115,7 +127,7 @@ class Container:
 
     def close(self) -> None:
         """Remove it, whatever it does."""
-        docker("rm", "--force", self.id)
+        docker("rm", "--force", self.id, is_checked=False)
         with self._log:
             self._log.kill()
 
@@ -136,12 +148,17 @@ class Containers:
         mine = ("--rm", "--label", self._label, "--entrypoint", program)
         return docker("run", *mine, *options, image or self._image, *rest, is_checked=False)
 
-    def start(self, *words: object, socket: pathlib.Path, options: tuple[str, ...] = ()) -> Container:
+    def start(
+        self,
+        *words: object,
+        socket: pathlib.Path,
+        options: tuple[str, ...] = (),
+        image: str | None = None,
+    ) -> Container:
         """Start `workron` with these words, and with the socket of a store."""
         place = ("--volume", f"{socket}:{SOCKETS}/{socket.name}")
-        said = docker(
-            "run", "--detach", "--label", self._label, *_HARD, *place, *options, self._image, *words
-        )
+        mine = ("--detach", "--label", self._label, *_HARD, *place, *options)
+        said = docker("run", *mine, image or self._image, *words)
         self._started.append(Container(said.stdout.strip()))
         return self._started[-1]
 

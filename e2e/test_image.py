@@ -25,6 +25,7 @@ pytestmark = pytest.mark.timeout(240)
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _REQUIREMENTS = _ROOT / "worker_image" / "requirements.txt"
+_PAGE = _ROOT / "docs" / "how-to" / "worker-image.md"
 _MOST_ADDED = 55_000_000
 """Bytes over the base. It is 44 MB; a cache of pip adds 11 MB to that, a compiler 200 MB."""
 
@@ -112,11 +113,11 @@ Work = Callable[..., Container]
 def work(crew: Containers, store: Store) -> Work:
     """Start a worker with the rights of a worker."""
 
-    def work(*words: object, options: tuple[str, ...] = ()) -> Container:
+    def work(*words: object, options: tuple[str, ...] = (), image: str | None = None) -> Container:
         settings = ("--env", f"WORKRON_STORE={store.url_inside}")
         settings += ("--env", f"WORKRON_TOKEN={store.token}")
         words = ("worker", "--slots", 2, *words) if words else ()
-        return crew.start(*words, socket=store.socket, options=settings + options)
+        return crew.start(*words, socket=store.socket, options=settings + options, image=image)
 
     return work
 
@@ -221,6 +222,19 @@ def test_job_sees_the_python_of_the_base_and_none_of_our_libraries(
     said = call("output", "ours", "--store", store.url).stdout
     assert "No module named 'asyncpg'" in said
     assert said.splitlines()[-1] == "/usr/local/bin/python3"
+
+
+def test_job_in_an_image_made_from_this_one_sees_what_was_installed_there(
+    *, image: str, work: Work, submit: Submit, call: Call, store: Store
+) -> None:
+    [page] = re.findall(r"```dockerfile\n(.*?)```", _PAGE.read_text(), re.DOTALL)
+    submit("theirs", "python3 -c 'import tabulate; print(tabulate.__name__)'")
+    with containers.made_of(page.replace("workron-worker:dev", image)) as theirs:
+        worker = work("--max-jobs", 1, image=theirs)
+        assert worker.ended() == 0
+        # An image goes only when nothing is made of it any more.
+        worker.close()
+    assert call("output", "theirs", "--store", store.url).stdout == "tabulate\n"
 
 
 def test_worker_tells_how_it_is(work: Work, submit: Submit, call: Call, store: Store) -> None:
