@@ -114,8 +114,8 @@ def work(crew: Containers, store: Store) -> Work:
     """Start a worker with the rights of a worker."""
 
     def work(*words: object, options: tuple[str, ...] = (), image: str | None = None) -> Container:
-        settings = ("--env", f"WORKRON_STORE={store.url_inside}")
-        settings += ("--env", f"WORKRON_TOKEN={store.token}")
+        values = (f"WORKRON_STORE={store.url_inside}", f"WORKRON_TOKEN={store.token}")
+        settings = tuple(word for value in values for word in ("--env", value))
         words = ("worker", "--slots", 2, *words) if words else ()
         return crew.start(*words, socket=store.socket, options=settings + options, image=image)
 
@@ -157,7 +157,9 @@ def _await_end(call: Call, store: Store, name: str) -> dict[str, Any]:
 def test_image_adds_little_to_its_base(image: str, capsys: pytest.CaptureFixture[str]) -> None:
     whole, base = containers.size(image), containers.size(containers.base())
     with capsys.disabled():
-        print(f"\nthe image: {whole / 1e6:.0f} MB, of which {(whole - base) / 1e6:.0f} MB are ours")
+        print(  # noqa: T201 - a figure to be seen, passed or not
+            f"\nthe image: {whole / 1e6:.0f} MB, of which {(whole - base) / 1e6:.0f} MB are ours"
+        )
     assert whole - base < _MOST_ADDED
 
 
