@@ -11,6 +11,10 @@ PYTHON ?= python3
 ARGS ?=
 MINUTES ?= 1
 
+# What the worker's image is called, and what it is made from; its Dockerfile knows the usual base.
+IMAGE ?= workron-worker:dev
+BASE ?=
+
 BIN := .venv/bin
 READY := .venv/.ready
 UV := .uv/bin/uv
@@ -22,6 +26,10 @@ help: ## list the targets
 
 .PHONY: setup
 setup: $(READY) ## make .venv, with workron and every tool in it; needs Python 3.11+ only
+
+.PHONY: image
+image: ## build the worker's image with docker; IMAGE=name, BASE=python:3.13-slim-trixie
+	docker build $(if $(BASE),--build-arg BASE=$(BASE)) -f worker_image/Dockerfile -t $(IMAGE) $(ARGS) .
 
 .PHONY: demo
 demo: $(READY) ## run a small ETL workflow to its end, in memory
@@ -55,9 +63,14 @@ lint: $(READY) ## check style, types, import contracts and spelling
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/codespell
 
+# The hashes of uv.lock, for a pip that knows no lock: what the image needs, and what builds its wheel.
+LOCKED := $(UV) export --locked --quiet --no-emit-project
+
 .PHONY: generate
-generate: $(READY) ## write the parts of docs/ that come from the code
+generate: $(READY) ## write what comes from the code or the lock: parts of docs/, the image's requirements
 	$(BIN)/python -m docs.generate
+	$(LOCKED) --no-dev >worker_image/requirements.txt
+	$(LOCKED) --only-group build >worker_image/build-requirements.txt
 
 .PHONY: docs
 docs: generate ## take the figures in docs/ anew on this machine; minutes
@@ -65,9 +78,12 @@ docs: generate ## take the figures in docs/ anew on this machine; minutes
 	mv docs/explanation/figures.md.new docs/explanation/figures.md
 
 # What is generated is committed, so a copy that generating would change is out of date.
+STALE := echo "worker_image/*requirements.txt are not what uv.lock says; run \`make generate\`" >&2; exit 1
 .PHONY: drift
 drift: $(READY)
 	$(BIN)/python -m docs.generate --check
+	@$(LOCKED) --no-dev | diff worker_image/requirements.txt - || { $(STALE); }
+	@$(LOCKED) --only-group build | diff worker_image/build-requirements.txt - || { $(STALE); }
 
 .PHONY: check
 check: lint drift test ## all that continuous integration runs

@@ -1,5 +1,6 @@
 """How the program starts: no more is loaded than is used, and Ctrl-C may come at any moment."""
 
+import signal
 import subprocess
 import sys
 
@@ -47,3 +48,34 @@ def test_run_in_memory_loads_nothing_of_postgresql() -> None:
     )
     assert "Succeeded" in said.stdout
     assert "asyncpg" not in said.stdout.split()
+
+
+_AS_THE_FIRST = """
+import os, signal
+from workron.cli import first_process
+
+os.getpid, own = lambda: 1, os.getpid()
+first_process.settle()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_first_process_ends_on_a_signal_that_nobody_handles_yet(number: signal.Signals) -> None:
+    said = _python(f"{_AS_THE_FIRST}os.kill(own, {number:d})\nprint('still here')")
+    assert (said.returncode, said.stdout) == (128 + number, "")
+
+
+def test_first_process_keeps_no_child_that_has_ended() -> None:
+    said = _python(
+        f"{_AS_THE_FIRST}if not (child := os.fork()):\n    os._exit(3)\n"
+        "try:\n    os.waitpid(child, 0)\nexcept ChildProcessError:\n    print('buried')"
+    )
+    assert (said.returncode, said.stdout) == (0, "buried\n")
+
+
+def test_process_that_is_not_the_first_leaves_signals_as_they_are() -> None:
+    said = _python(
+        "import signal as s\nfrom workron.cli import first_process\nfirst_process.settle()\n"
+        "print({s.getsignal(one) for one in (s.SIGTERM, s.SIGHUP, s.SIGCHLD)} == {s.SIG_DFL})"
+    )
+    assert said.stdout == "True\n"

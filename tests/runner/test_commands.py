@@ -34,6 +34,19 @@ def test_end_by_a_signal_is_told_apart_from_an_exit_code(mate: Mate) -> None:
     assert (ended.exit_code, ended.signal) == (None, signal.SIGKILL)
 
 
+def test_end_is_told_though_the_runner_was_started_by_who_buries_no_children(
+    tmp_path: pathlib.Path,
+) -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        mate = Mate(tmp_path)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    mate.greet()
+    assert mate.ended(mate.run("exit 3")).exit_code == 3
+    mate.close()
+
+
 def test_peak_of_memory_is_that_of_the_largest_process(mate: Mate) -> None:
     small = mate.ended(mate.run("true")).peak_bytes
     large = mate.ended(mate.run("head -c 60000000 /dev/zero | tail -c 60000000 >/dev/null"))

@@ -23,6 +23,8 @@ def settle() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     _prctl(_PR_SET_DUMPABLE, 0)
     _raise_limit_of_descriptors()
+    # Whoever has his children buried by Linux hands that on, and no end could be told.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.chdir("/")
 
 

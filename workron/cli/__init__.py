@@ -12,6 +12,9 @@ __all__ = ["main"]
 def main() -> None:
     """Run the program; Ctrl-C while it is still being loaded ends it as quietly as later."""
     try:
+        from workron.cli import first_process
+
+        first_process.settle()
         from workron.cli import program
 
         program.main()
