@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from workron.core.manifest import read
 from workron.core.model.command import CommandSpec
 from workron.core.model.job import Job
 from workron.core.model.workflow import Workflow
+from workron.core.plan import Plan
 
 _GOOD = pathlib.Path(__file__).parent / "manifest" / "corpus" / "good"
 _TEXTS = st.sampled_from(
@@ -38,7 +40,7 @@ _FINE = {
             {"name": st.sampled_from(["A", "B"])}, optional={"value": st.just("1")}
         )
     ),
-    "workdir": st.just("/tmp/x"),
+    "workdir": st.just("/x"),
     "maxAttempts": st.integers(1, 100),
     "backoff": st.fixed_dictionaries(
         {}, optional={"initial": st.just("2s"), "factor": st.floats(1, 100), "max": st.just("1h")}
@@ -95,12 +97,20 @@ def _of_model(read: CommandSpec) -> Command:
     )
 
 
+def _plan(resource: Job | Workflow) -> Plan:
+    if isinstance(resource, Job):
+        return expand.plan_job(resource, uuid.UUID(int=1))
+    return expand.plan_workflow(resource, uuid.UUID(int=1))
+
+
 def _stored() -> Iterator[Any]:
     for file in sorted(_GOOD.iterdir()):
         for manifest in read.read([read.Source("f", file.read_bytes())]):
             if isinstance(manifest.resource, Job | Workflow):
-                plan = expand.expand(manifest.resource)
-                yield from (one.body for one in plan.specs if "tasks" not in one.body)
+                plan = _plan(manifest.resource)
+                yield from (
+                    one.body for one in plan.specs if "command" in one.body or "argv" in one.body
+                )
 
 
 def test_reader_gives_the_defaults_of_the_model() -> None:

@@ -42,7 +42,7 @@ def read(value: object) -> timedelta:
     if isinstance(value, str):
         return parse(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        raise ValueError(f"{value} has no unit; {EXAMPLES}")
+        raise ValueError(f"{value} has no unit; {EXAMPLES}")  # noqa: TRY004 - as all refusals
     raise ValueError(f"this is not a duration; {EXAMPLES}")
 
 
