@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from workron.core import command, duration, form
@@ -24,11 +25,11 @@ _SPECS_AT_HAND: Final = 16
 """A worker seldom runs jobs of more arrays at once."""
 
 
+@dataclass(frozen=True)
 class Spec:
     """A spec that is read when somebody asks, and once."""
 
-    def __init__(self, body: Mapping[str, Any]) -> None:
-        self.body = body
+    body: Mapping[str, Any]
 
     @functools.cached_property
     def command(self) -> Command:
