@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from workron.core.model import duration
+from workron.core import duration
 from workron.core.model.job import Job
 from workron.core.model.meta import Resource
 from workron.core.model.pool import WorkerPool

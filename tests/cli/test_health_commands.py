@@ -88,7 +88,7 @@ def test_maintainer_tells_of_its_office(call: Call, start: Start, write: Write, 
     _end(maintainer)
 
 
-def test_worker_whose_health_nobody_asks_for_loads_nothing_for_it(
+def test_worker_loads_nothing_for_health_that_nobody_asks_for_nor_for_what_others_do(
     call: Call, write: Write, url: str
 ) -> None:
     call("submit", write("hello"), "--store", url)
@@ -108,6 +108,9 @@ finally:
     )
     assert "workron_worker.loop" in said.stdout.split()
     assert {"prometheus_client", "workron.cli.http_server"} & set(said.stdout.split()) == set()
+    # What manifests and people need is much of the memory that an idle worker could take.
+    heavy = {"workron.core.model.record", "yaml", "rich", "kopf", "kubernetes"}
+    assert heavy & set(said.stdout.split()) == set()
 
 
 @pytest.mark.parametrize("command", ["worker", "maintain"])

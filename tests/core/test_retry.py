@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workron.core import retry
+from workron.core import retry, spec
+from workron.core.command import Command
 from workron.core.states import Reason
 
 SECOND = timedelta(seconds=1)
@@ -33,48 +34,21 @@ def is_retry(
     exit_code: int | None = 1,
     reason: Reason | None = Reason.EXIT_CODE,
 ) -> bool:
-    policy = retry.policy_of(body)
+    command = spec.read({"command": "x", **body})
     chance = Chance(0.5)
     decided = retry.decide(
-        policy, failures=failures, exit_code=exit_code, reason=reason, rng=chance
+        command, failures=failures, exit_code=exit_code, reason=reason, rng=chance
     )
     return decided.is_retry
 
 
 def wait(body: dict[str, object], failures: int, chance: float) -> timedelta:
-    policy = retry.policy_of({"maxAttempts": failures + 2, **body})
+    command = spec.read({"command": "x", "maxAttempts": failures + 2, **body})
     decided = retry.decide(
-        policy, failures=failures, exit_code=1, reason=Reason.EXIT_CODE, rng=Chance(chance)
+        command, failures=failures, exit_code=1, reason=Reason.EXIT_CODE, rng=Chance(chance)
     )
     assert decided.is_retry
     return decided.delay
-
-
-def test_policy_of_an_empty_spec_has_the_defaults_of_the_model() -> None:
-    policy = retry.policy_of({})
-
-    assert policy.max_attempts == 3
-    assert (policy.backoff.initial, policy.backoff.factor) == (SECOND, 2.0)
-    assert policy.backoff.max == timedelta(minutes=5)
-    assert policy.retry_on == policy.fail_on == frozenset()
-
-
-def test_policy_of_a_spec_reads_what_it_says() -> None:
-    policy = retry.policy_of(
-        {
-            "command": "x",
-            "maxAttempts": 7,
-            "backoff": {"initial": "500ms", "factor": 3, "max": "1m30s"},
-            "retryOn": [75],
-            "failOn": [64, 65],
-        }
-    )
-
-    assert policy.max_attempts == 7
-    assert policy.backoff.initial == timedelta(milliseconds=500)
-    assert policy.backoff.factor == 3
-    assert policy.backoff.max == timedelta(seconds=90)
-    assert (set(policy.retry_on), set(policy.fail_on)) == ({75}, {64, 65})
 
 
 @given(st.integers(1, 100))
@@ -163,7 +137,7 @@ def test_the_wait_is_the_longest_when_the_sum_is_beyond_all_clocks() -> None:
 
 def test_a_decision_to_end_has_no_wait() -> None:
     decided = retry.decide(
-        retry.policy_of({"maxAttempts": 1}), failures=0, exit_code=1, reason=None, rng=Chance(0.5)
+        Command(max_attempts=1), failures=0, exit_code=1, reason=None, rng=Chance(0.5)
     )
 
     assert decided == retry.Decision(is_retry=False, delay=timedelta(0))

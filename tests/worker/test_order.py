@@ -7,6 +7,7 @@ import pytest
 
 from workron.core import output
 from workron.core.ids import ClaimId, Fence, JobId
+from workron.core.spec import Spec
 from workron.store.protocol import Claimed
 from workron_worker import order
 
@@ -24,7 +25,7 @@ def _claimed(**spec: Any) -> Claimed:
         root="job",
         name="job",
         index=None,
-        spec={"command": "true"} | spec,
+        spec=Spec({"command": "true"} | spec),
     )
 
 

@@ -63,7 +63,7 @@ def _names(claimed: Claimed, worker: str) -> dict[str, Any]:
         "fence": claimed.fence,
         "worker": worker,
     }
-    of_trace = trace.id_of(trace.parent_of(claimed.spec))
+    of_trace = trace.id_of(trace.parent_of(claimed.spec.body))
     return names | {"trace_id": of_trace} if of_trace else names
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from workron.core import errors
-from workron.core.model.command import OnLeaseLost
+from workron.core.command import OnLeaseLost
 from workron.core.states import Reason
 from workron_worker import journal, order
 from workron_worker.executor import RunnerLostError, StartError
@@ -131,7 +131,7 @@ class Agent:
         ending = [
             claim
             for claim, running in self._ledger.running.items()
-            if running.claimed.spec.get("onLeaseLost") != OnLeaseLost.CONTINUE
+            if running.claimed.spec.body.get("onLeaseLost") != OnLeaseLost.CONTINUE
             and running.fate is Fate.REPORT
         ]
         if ending:

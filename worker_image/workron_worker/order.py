@@ -1,38 +1,32 @@
 """From a claim to the task that an executor runs, and from its end to the report on the claim.
 
-Called by `loop`. A spec is read with the models that let it in; fields that say nothing about
-running a command, or that a newer program wrote, are left alone.
+Called by `loop`. What a spec says is read in `workron.core.spec`.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from workron.core import output, retry
-from workron.core.model.command import CommandSpec, OnLeaseLost
-from workron.core.model.record import field_names
+from workron.core import retry
+from workron.core.command import OnLeaseLost
 from workron.core.states import Reason
 from workron.store.protocol import End, Outcome
 from workron_worker.executor import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from workron.core.ports import Rng
     from workron.store.protocol import Claimed
     from workron_worker.executor import Ended
 
-_FIELDS: Final = field_names(CommandSpec)
-
 
 def task_of(claimed: Claimed) -> Task:
     """Say what to run; ValueError if the spec cannot be read."""
-    spec = CommandSpec.parse(_known(claimed.spec))
+    spec = claimed.spec.command
     return Task(
         claim=claimed.claim,
         command=spec.argv or spec.command or "",
-        environment={one.name: one.value for one in spec.env} | _names(claimed),
+        environment={**spec.env, **_names(claimed)},
         output_bytes=spec.output_tail,
         stream_bytes=spec.output_stream,
         inputs=claimed.inputs or {},
@@ -40,15 +34,6 @@ def task_of(claimed: Claimed) -> Task:
         timeout=spec.timeout,
         outlives_lease=spec.on_lease_lost is OnLeaseLost.CONTINUE,
     )
-
-
-def _known(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what this program does not know; and it streams what it can of what is asked."""
-    known = {k: v for k, v in spec.items() if k in _FIELDS}
-    wanted = known.get("outputStream")
-    if isinstance(wanted, int) and wanted > output.STREAM_BYTES:
-        known["outputStream"] = output.STREAM_BYTES
-    return known
 
 
 def end_of(claimed: Claimed, ended: Ended, rng: Rng) -> End:
@@ -77,7 +62,7 @@ def _decide(claimed: Claimed, ended: Ended, rng: Rng) -> retry.Decision:
     if ended.is_killed or ended.reason is None:
         return retry.Decision(is_retry=False)
     return retry.decide(
-        retry.policy_of(claimed.spec),
+        claimed.spec.command,
         failures=claimed.failures,
         exit_code=ended.exit_code,
         reason=ended.reason,

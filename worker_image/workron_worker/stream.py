@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Self
 import structlog
 
 from workron.core import errors
-from workron.core.model.command import OUTPUT_BYTES
+from workron.core.command import OUTPUT_BYTES
 from workron.store.protocol import Answer
 from workron_worker import ears
 from workron_worker.executor import WINDOW_BYTES

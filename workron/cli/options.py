@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
-from pydantic import TypeAdapter, ValidationError
 
+from workron.core import duration as parsing
 from workron.core import errors
-from workron.core.model import duration as parsing
 from workron.store import connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from workron.core.form import Form
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -111,12 +112,11 @@ def duration(option: str, text: str) -> timedelta:
         raise errors.InputError(f"{option}: {error}") from None
 
 
-def name(option: str, text: str, form: Any) -> str:
+def name(option: str, text: str, form: Form) -> str:
     """Read a name of that form; InputError says what is wrong with it."""
-    try:
-        return str(TypeAdapter(form).validate_python(text))
-    except ValidationError as refusal:
-        raise errors.InputError(f"{option}: {refusal.errors()[0]['msg']}") from None
+    if problem := form.problem(text):
+        raise errors.InputError(f"{option}: {problem}")
+    return text
 
 
 def named(store: str) -> str:

@@ -34,6 +34,8 @@ COMMANDS: Final = (
     "version",
 )
 """Each is a function in the module of its name."""
+_SERVING: Final = frozenset({"worker", "maintain"})
+"""They run for months, beside what the machine is there for."""
 
 
 def main() -> None:
@@ -67,6 +69,8 @@ def app(wanted: Sequence[str] = ()) -> typer.Typer:
     )
     # Without it a program of one command would take no name of a command.
     made.callback()(lambda: None)
+    if _SERVING.intersection(wanted):
+        log.load_lean()
     for name in [name for name in COMMANDS if name in wanted] or COMMANDS:
         made.command()(getattr(importlib.import_module(f"workron.cli.{name}"), name))
     return made

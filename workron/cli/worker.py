@@ -18,8 +18,7 @@ from workron.cli.drain import Drain
 from workron.cli.health import Address
 from workron.cli.interrupt import heard
 from workron.cli.opening import carry_out, opened, opened_as_worker
-from workron.core import errors, ids
-from workron.core.model import scalar
+from workron.core import errors, form, ids
 from workron_runner.system import hide
 from workron_worker import roster
 from workron_worker.meter import Meter
@@ -83,8 +82,8 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
     idle = None if idle_exit is None else options.duration("--idle-exit", idle_exit)
     settings = _Settings(
         store=options.lasting(store),
-        namespace=options.name("--namespace", namespace, scalar.Label),
-        pool=options.name("--pool", pool, scalar.PoolName),
+        namespace=options.name("--namespace", namespace, form.LABEL),
+        pool=options.name("--pool", pool, form.POOL_NAME),
         slots=slots or os.cpu_count() or 1,
         grace=options.duration("--grace", grace),
         # A store that is away has cost it all that ran, and will cost it nothing more.

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from workron.core import errors, graph
-from workron.core.model.command import Overlap
+from workron.core.command import Overlap
 from workron.core.model.job import JobSpec
 from workron.core.plan import Edge, Identity, Kind, Node, Outside, Plan, Spec, Terms
 from workron.core.verdict import Condition

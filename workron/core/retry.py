@@ -1,6 +1,6 @@
 """What follows when a command has failed: another try after a wait, or the end.
 
-Called by the worker, which knows a job by its stored spec alone. The wait before the next try is
+Called by the worker. The wait before the next try is
 drawn evenly from the upper half of
 
     min(max, initial * factor ** failures)
@@ -13,14 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from workron.core.model.command import Backoff, CommandSpec
 from workron.core.states import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from workron.core.command import Backoff, Command
     from workron.core.ports import Rng
 
 _HOPELESS: Final = frozenset(
@@ -32,18 +30,6 @@ _HOPELESS: Final = frozenset(
     }
 )
 """Nothing about these would be different the next time."""
-
-_DEFAULTS: Final = CommandSpec.model_construct()
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """The part of a spec that says how often, when and after what a command is tried again."""
-
-    max_attempts: int
-    backoff: Backoff
-    retry_on: frozenset[int]
-    fail_on: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +43,8 @@ class Decision:
 _END: Final = Decision(is_retry=False)
 
 
-def policy_of(body: Mapping[str, Any]) -> Policy:
-    """Read the policy out of a spec as the store keeps it: the manifest's own shape."""
-    return Policy(
-        max_attempts=body.get("maxAttempts", _DEFAULTS.max_attempts),
-        backoff=Backoff.parse(body.get("backoff", {})),
-        retry_on=frozenset(body.get("retryOn", _DEFAULTS.retry_on)),
-        fail_on=frozenset(body.get("failOn", _DEFAULTS.fail_on)),
-    )
-
-
 def decide(
-    policy: Policy, *, failures: int, exit_code: int | None, reason: Reason | None, rng: Rng
+    command: Command, *, failures: int, exit_code: int | None, reason: Reason | None, rng: Rng
 ) -> Decision:
     """Judge one more failure of a command that had failed `failures` times before.
 
@@ -76,10 +52,10 @@ def decide(
     the command's word, so it counts as one that is in no list.
     """
     code = None if reason is Reason.TIMEOUT else exit_code
-    is_wanted = code not in policy.fail_on and (not policy.retry_on or code in policy.retry_on)
-    if reason in _HOPELESS or not is_wanted or failures + 1 >= policy.max_attempts:
+    is_wanted = code not in command.fail_on and (not command.retry_on or code in command.retry_on)
+    if reason in _HOPELESS or not is_wanted or failures + 1 >= command.max_attempts:
         return _END
-    return Decision(is_retry=True, delay=_longest(policy.backoff, failures) * _jitter(rng))
+    return Decision(is_retry=True, delay=_longest(command.backoff, failures) * _jitter(rng))
 
 
 def _longest(backoff: Backoff, failures: int) -> timedelta:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from workron.core.ids import ClaimId, Fence, JobId, SessionKey, WorkerId
     from workron.core.plan import Kind
+    from workron.core.spec import Spec
     from workron.core.states import Reason, State
 
 
@@ -98,7 +99,7 @@ class Claimed:
     """Name of the Job or Workflow that it belongs to."""
     name: str
     index: int | None
-    spec: Mapping[str, Any]
+    spec: Spec
     item: Any = None
     """The array's item at `index`, if it has items."""
     inputs: Mapping[str, Any] | None = None

@@ -4,14 +4,14 @@ from datetime import timedelta
 
 import hypothesis
 import pydantic
-import pydantic_core
 import pytest
 from hypothesis import strategies
 
-from workron.core.model import duration
+from workron.core import duration
+from workron.core.model import duration as fields
 
-_ANY = pydantic.TypeAdapter[timedelta](duration.Duration)
-_POSITIVE = pydantic.TypeAdapter[timedelta](duration.PositiveDuration)
+_ANY = pydantic.TypeAdapter[timedelta](fields.Duration)
+_POSITIVE = pydantic.TypeAdapter[timedelta](fields.PositiveDuration)
 
 _READ = {
     "90s": timedelta(seconds=90),
@@ -50,7 +50,7 @@ def test_duration_is_read(text: str) -> None:
 
 @pytest.mark.parametrize("text", _REFUSED)
 def test_duration_is_refused_in_words(text: str) -> None:
-    with pytest.raises(pydantic_core.PydanticCustomError, match=_REFUSED[text]):
+    with pytest.raises(ValueError, match=_REFUSED[text]):
         duration.parse(text)
 
 

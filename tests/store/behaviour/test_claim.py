@@ -104,7 +104,7 @@ async def test_claim_tells_all_that_a_run_needs(harness: Harness, worker: Worker
     assert (claimed.namespace, claimed.root) == (plans.NAMESPACE, "flow")
     assert (claimed.name, claimed.index) == ("work", 0)
     assert (claimed.attempt, claimed.failures, claimed.losses) == (1, 0, 0)
-    assert claimed.spec == {"command": "run work"}
+    assert claimed.spec.body == {"command": "run work"}
 
 
 @pytest.mark.parametrize("items", [["a", None, 3], [{"n": [1]}, {"n": []}]], ids=len)

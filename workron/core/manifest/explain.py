@@ -14,8 +14,9 @@ from typing import Any, Final
 
 import pydantic
 
+from workron.core import form
 from workron.core.manifest.document import Path, Step
-from workron.core.model import record, scalar
+from workron.core.model import record
 
 _Wording = Callable[[Any, Mapping[str, Any]], str]
 
@@ -62,7 +63,7 @@ def found(value: object) -> str:
         case int() | float():
             return f"the number {value}"
         case str():
-            return f"the text {scalar.shown(value)}"
+            return f"the text {form.shown(value)}"
         case list():
             return "a list"
         case _:

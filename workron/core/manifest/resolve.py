@@ -17,7 +17,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Final
 
-from workron.core.model import scalar
+from workron.core import form
 
 Scalar = str | int | float | bool | None
 
@@ -110,7 +110,7 @@ def _read(text: str, tag: str | None, *, is_plain: bool) -> tuple[Scalar, str | 
     elif types := _TAGGED.get(str(tag)):
         value = resolve(text)
         if type(value) not in types:
-            return text, f"{scalar.shown(text)} is not of the type that its tag says"
+            return text, f"{form.shown(text)} is not of the type that its tag says"
     elif tag == f"{_TAG}str":
         value = text
     else:
@@ -130,7 +130,7 @@ def no_meaning(tag: str | None) -> str:
 def objection(value: Scalar) -> str | None:
     """Say why neither JSON nor a command can carry a value; None if they can."""
     if isinstance(value, str):
-        return scalar.unfit_character(value)
+        return form.unfit_character(value)
     if isinstance(value, float) and not math.isfinite(value):
         return "is infinite or not a number, which JSON cannot say; for the text write quotes"
     if isinstance(value, int) and value not in _INT64:

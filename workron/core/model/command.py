@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from enum import StrEnum
 from typing import Annotated, Final, Self
 
 from pydantic import Field, model_validator
 
-from workron.core import output
+from workron.core.command import (
+    DEFAULTS,
+    EXIT_CODE,
+    FACTOR,
+    MOST_ARGUMENTS,
+    MOST_VARIABLES,
+    STREAM,
+    TAIL,
+    OnLeaseLost,
+    Overlap,
+)
 from workron.core.model import duration, record, scalar
 from workron.core.model.scalar import (
     Argument,
@@ -21,22 +29,7 @@ from workron.core.model.scalar import (
     Tries,
 )
 
-OUTPUT_BYTES: Final = 1024 * 1024
-"""No more than this of a job's output is kept as its tail."""
-
-
-class Overlap(StrEnum):
-    """May a job run while an earlier attempt of it might still be alive somewhere."""
-
-    ALLOW = "Allow"
-    FORBID = "Forbid"
-
-
-class OnLeaseLost(StrEnum):
-    """What a worker does with the command when it has lost touch for too long."""
-
-    KILL = "kill"
-    CONTINUE = "continue"
+_BACKOFF: Final = DEFAULTS.backoff
 
 
 class EnvVar(record.Record):
@@ -46,18 +39,28 @@ class EnvVar(record.Record):
     value: EnvValue = Field("", description="Value, as written: nothing is substituted.")
 
 
-Env = Annotated[tuple[EnvVar, ...], record.LAX, Field(max_length=1000), scalar.unique_by("name")]
-ExitCodes = Annotated[tuple[ExitCode, ...], record.LAX, Field(max_length=255)]
+Env = Annotated[
+    tuple[EnvVar, ...],
+    record.LAX,
+    Field(max_length=MOST_VARIABLES),
+    scalar.unique_by("name"),
+]
+ExitCodes = Annotated[tuple[ExitCode, ...], record.LAX, Field(max_length=EXIT_CODE.most)]
 
 
 class Backoff(record.Record):
     """How long to wait before the next try of a failed command; jitter is added."""
 
     initial: duration.Duration = Field(
-        timedelta(seconds=1), description="Wait after the first failure."
+        _BACKOFF.initial, description="Wait after the first failure."
     )
-    factor: float = Field(2.0, ge=1, le=100, description="What each further wait is multiplied by.")
-    max: duration.Duration = Field(timedelta(minutes=5), description="No wait is longer.")
+    factor: float = Field(
+        _BACKOFF.factor,
+        ge=FACTOR.least,
+        le=FACTOR.most,
+        description="What each further wait is multiplied by.",
+    )
+    max: duration.Duration = Field(_BACKOFF.max, description="No wait is longer.")
 
 
 class CommandSpec(record.Record):
@@ -69,7 +72,7 @@ class CommandSpec(record.Record):
     argv: Annotated[tuple[Argument, ...], record.LAX] | None = Field(
         None,
         min_length=1,
-        max_length=10_000,
+        max_length=MOST_ARGUMENTS,
         description="Program and arguments, run without a shell. This or command.",
     )
     env: Env = Field((), description="Environment of the command, over that of its pool.")
@@ -77,7 +80,9 @@ class CommandSpec(record.Record):
         None, description="Directory to run in; default: a fresh one, removed afterwards."
     )
     pool: PoolName = Field("default", description="The WorkerPool whose workers run it.")
-    max_attempts: Tries = Field(3, description="How often its command may fail, last try included.")
+    max_attempts: Tries = Field(
+        DEFAULTS.max_attempts, description="How often its command may fail, last try included."
+    )
     max_losses: Tries = Field(5, description="How often its worker may vanish under it.")
     backoff: Backoff = Field(Backoff(), description="The waits between tries.")
     retry_on: ExitCodes = Field((), description="Only these exit codes are tried again, if given.")
@@ -93,16 +98,19 @@ class CommandSpec(record.Record):
         description="Forbid: after a lost worker wait for proof that its attempt is dead.",
     )
     on_lease_lost: Annotated[OnLeaseLost, record.LAX] = Field(
-        OnLeaseLost.KILL,
+        DEFAULTS.on_lease_lost,
         description="Whether a worker that is cut off kills the command or lets it go on.",
     )
     output_tail: int = Field(
-        65536, ge=0, le=OUTPUT_BYTES, description="How many bytes of the end of its output to keep."
+        DEFAULTS.output_tail,
+        ge=TAIL.least,
+        le=TAIL.most,
+        description="How many bytes of the end of its output to keep.",
     )
     output_stream: int = Field(
-        0,
-        ge=0,
-        le=output.STREAM_BYTES,
+        DEFAULTS.output_stream,
+        ge=STREAM.least,
+        le=STREAM.most,
         description="So many bytes of its output are stored in full, and while it runs;"
         " behind them only what outputTail keeps. 0: none.",
     )

@@ -6,7 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from workron.core.model import record, scalar
+from workron.core import form
+from workron.core.model import record
 from workron.core.model.command import CommandSpec
 from workron.core.model.meta import Resource
 from workron.core.model.moment import Moment
@@ -49,7 +50,7 @@ class JobSpec(CommandSpec):
         for upstream in self.depends_on:
             if (upstream.kind, upstream.name) in seen:
                 raise record.refusal(
-                    f"dependsOn has {upstream.kind} {scalar.shown(upstream.name)} twice"
+                    f"dependsOn has {upstream.kind} {form.shown(upstream.name)} twice"
                 )
             seen.add((upstream.kind, upstream.name))
         return self

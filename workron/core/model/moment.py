@@ -11,7 +11,8 @@ from typing import Annotated, Final
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-from workron.core.model import record, scalar
+from workron.core import form
+from workron.core.model import record
 
 _FORM: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
@@ -23,11 +24,11 @@ _EXAMPLE: Final = "write it like 2026-01-31T08:00:00Z"
 def parse(text: str) -> datetime:
     """Read an RFC 3339 time with a zone; raises a refusal in words."""
     if not _FORM.fullmatch(text):
-        raise record.refusal(f"{scalar.shown(text)} is not a time with date and zone; {_EXAMPLE}")
+        raise record.refusal(f"{form.shown(text)} is not a time with date and zone; {_EXAMPLE}")
     try:
         return datetime.fromisoformat(text.upper()).astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise record.refusal(f"{scalar.shown(text)} is not on the calendar; {_EXAMPLE}") from error
+        raise record.refusal(f"{form.shown(text)} is not on the calendar; {_EXAMPLE}") from error
 
 
 def render(moment: datetime) -> str:

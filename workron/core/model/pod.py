@@ -11,7 +11,8 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
-from workron.core.model import record, scalar
+from workron.core import form
+from workron.core.model import record
 from workron.core.model.scalar import (
     EnvName,
     EnvValue,
@@ -36,9 +37,7 @@ def _quantity(value: object) -> str:
     if not isinstance(text, str):
         raise record.refusal("is not a quantity; write it in quotes, like '500m', '2' or '1Gi'")
     if len(text) > _QUANTITY_BYTES or not re.fullmatch(_QUANTITY, text):
-        raise record.refusal(
-            f"{scalar.shown(text)} is not a quantity; write it like 500m, 2 or 1Gi"
-        )
+        raise record.refusal(f"{form.shown(text)} is not a quantity; write it like 500m, 2 or 1Gi")
     return text
 
 

@@ -11,11 +11,13 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from workron.core import duration as durations
+from workron.core.form import Form
 from workron.core.model import duration, record, scalar
 from workron.core.model.affinity import Affinity
 from workron.core.model.meta import ObjectMeta, Resource
 from workron.core.model.pod import EnvFrom, PoolEnvVar, Reference, Resources, Toleration
-from workron.core.model.scalar import Form, Labels, ObjectName
+from workron.core.model.scalar import Fits, Labels, ObjectName
 from workron.core.model.volume import Volume, VolumeMount
 
 MAX_NAME: Final = 52
@@ -26,7 +28,9 @@ _OWN_PREFIX: Final = "workron.dev/"
 _FEW: Final = Field(max_length=100)
 _MAX_WORKERS: Final = 10_000
 
-Image = Annotated[str, Form("the reference of an image, like team/tools:1.4", 512, r"[^\s\"']+")]
+Image = Annotated[
+    str, Fits(Form("the reference of an image, like team/tools:1.4", 512, r"[^\s\"']+"))
+]
 
 
 def _unreserved(labels: dict[str, str]) -> dict[str, str]:
@@ -103,7 +107,7 @@ class WorkerPoolSpec(record.Record):
                 f"minReplicas {self.min_replicas} is more than maxReplicas {self.max_replicas}"
             )
         if self.lease < _BEATS_A_LEASE * self.heartbeat:
-            beat, lease = duration.render(self.heartbeat), duration.render(self.lease)
+            beat, lease = durations.render(self.heartbeat), durations.render(self.lease)
             raise record.refusal(f"lease {lease} must be at least twice the heartbeat {beat}")
         return self
 

@@ -11,7 +11,8 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, model_validator
 
-from workron.core.model import record, scalar
+from workron.core import form
+from workron.core.model import record
 from workron.core.model.command import CommandSpec
 from workron.core.model.job import When
 from workron.core.model.meta import Resource
@@ -32,7 +33,7 @@ _ITEM_SCHEMA: Final[dict[str, Any]] = {
 
 def _scalar(value: object) -> str | int | float | bool:
     if isinstance(value, str):
-        problem = scalar.unfit_character(value)
+        problem = form.unfit_character(value)
         if not problem and len(value.encode()) > _ITEM_BYTES:
             problem = f"is longer than {_ITEM_BYTES:,} bytes"
         if problem:

@@ -6,7 +6,7 @@ import functools
 import json
 from typing import TYPE_CHECKING, Any
 
-from workron.core import errors, inputs, json_text
+from workron.core import errors, inputs, json_text, spec
 from workron.core.ids import ClaimId, Fence, JobId, SessionKey, WorkerId
 from workron.core.states import Reason
 from workron.store import protocol
@@ -126,7 +126,7 @@ def _held(row: Record) -> protocol.Held:
 
 
 def _claims(rows: Sequence[Record]) -> list[protocol.Claimed]:
-    # Elements of one array share their spec and their inputs: each is read once.
+    # Elements of one array share their inputs: they are read once.
     read, fit = functools.cache(_read), functools.cache(_fit)
     return [_claimed(row, read, fit) for row in rows]
 
@@ -147,7 +147,7 @@ def _claimed(
         name=row["name"],
         index=row["index"],
         item=read(row["item"]),
-        spec=read(row["spec"]),
+        spec=spec.of_text(json.loads(row["spec"])),
         inputs=given,
         inputs_too_large=is_too_large,
     )

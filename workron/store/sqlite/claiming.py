@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from workron.core import errors, inputs
+from workron.core import errors, inputs, spec
 from workron.core.ids import ClaimId, Fence, JobId
 from workron.store.protocol import Claimed
 from workron.store.sqlite import transaction
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from workron.core.ids import SessionKey
+    from workron.core.spec import Spec
     from workron.store.sqlite.transaction import Transaction
 
 _NOTHING: Final = (None, False)
@@ -90,9 +91,9 @@ def _describe(tx: Transaction, rows: Sequence[Any]) -> list[Claimed]:
     ]
 
 
-def _specs(tx: Transaction, wanted: set[int]) -> dict[int, Any]:
+def _specs(tx: Transaction, wanted: set[int]) -> dict[int, Spec]:
     return {
-        row["id"]: json.loads(row["body"])
+        row["id"]: spec.of_text(row["body"])
         for row in tx.rows("claim.specs", specs=transaction.listed(wanted))
     }
 

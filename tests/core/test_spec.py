@@ -1,0 +1,173 @@
+"""What a worker reads of a stored spec is what the models read, of whatever they let in."""
+
+import dataclasses
+import pathlib
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import hypothesis
+import pydantic
+import pytest
+from hypothesis import strategies as st
+
+from workron.core import command, expand, spec
+from workron.core.command import Command
+from workron.core.manifest import read
+from workron.core.model.command import CommandSpec
+from workron.core.model.job import Job
+from workron.core.model.workflow import Workflow
+from workron.core.plan import Plan
+
+_GOOD = pathlib.Path(__file__).parent / "manifest" / "corpus" / "good"
+_TEXTS = st.sampled_from(
+    ["x", "true", "", " ", "é", "A\0", "\ud800", "X=1", "WORKRON_X", "y" * 300]
+)
+_LARGE = st.sampled_from(["z" * 4096, "z" * 128_000, "z" * 128_001, "z" * 131_072])
+_DURATIONS = st.sampled_from(["0s", "1ms", "1h30m", "87600h", "87601h", "-1s", "5", "0.1ms", ""])
+_NUMBERS = st.sampled_from(
+    [-1, 0, 1, 2, 100, 101, 255, 256, 65536, 2**20, 1.0, 2.5, 100.5, float("nan"), float("inf")]
+)
+_ODD = st.sampled_from([None, True, False, [], {}, "x", 1, 1.5, [None], {"x": 1}])
+_CODES = st.lists(_NUMBERS | _ODD, max_size=3) | st.lists(st.integers(1, 255), max_size=3)
+_VARIABLES = st.fixed_dictionaries(
+    {"name": st.sampled_from(["A", "B", "C"]) | _TEXTS},
+    optional={"value": _TEXTS | _LARGE | st.none(), "more": st.just(1)},
+)
+_FINE = {
+    "env": st.lists(
+        st.fixed_dictionaries(
+            {"name": st.sampled_from(["A", "B"])}, optional={"value": st.just("1")}
+        )
+    ),
+    "workdir": st.just("/x"),
+    "maxAttempts": st.integers(1, 100),
+    "backoff": st.fixed_dictionaries(
+        {}, optional={"initial": st.just("2s"), "factor": st.floats(1, 100), "max": st.just("1h")}
+    ),
+    "retryOn": st.lists(st.integers(1, 9), max_size=2),
+    "failOn": st.lists(st.integers(5, 255), max_size=2),
+    "timeout": st.just("90s"),
+    "onLeaseLost": st.sampled_from(["kill", "continue"]),
+    "outputTail": st.integers(0, command.TAIL.most),
+    "outputStream": st.integers(0, command.STREAM.most),
+}
+_WILD = {
+    "command": _TEXTS | _LARGE | _ODD,
+    "argv": st.lists(_TEXTS | _LARGE | _ODD, max_size=3) | _ODD,
+    "env": st.lists(_VARIABLES | _ODD, max_size=3) | _ODD,
+    "workdir": _TEXTS | _LARGE | _ODD,
+    "maxAttempts": _NUMBERS | _ODD,
+    "backoff": st.fixed_dictionaries(
+        {}, optional={"initial": _DURATIONS | _ODD, "factor": _NUMBERS | _ODD, "max": _DURATIONS}
+    )
+    | _ODD,
+    "retryOn": _CODES | _ODD,
+    "failOn": _CODES | _ODD,
+    "timeout": _DURATIONS | _ODD,
+    "onLeaseLost": st.sampled_from(["kill", "continue", "Kill", ""]) | _ODD,
+    "outputTail": _NUMBERS | _ODD,
+    "outputStream": _NUMBERS | _ODD,
+}
+
+
+@st.composite
+def _bodies(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a spec of which at most two fields are out of the ordinary."""
+    body: dict[str, Any] = draw(st.fixed_dictionaries({}, optional=_FINE))
+    body |= draw(st.sampled_from([{"command": "x"}, {"argv": ["x", ""]}]))
+    for field in draw(st.lists(st.sampled_from(sorted(_WILD)), max_size=2)):
+        body[field] = draw(_WILD[field])
+    return body
+
+
+def _of_model(read: CommandSpec) -> Command:
+    """Say what the model has read as the reader would."""
+    names = [field.name for field in dataclasses.fields(Command)]
+    own: dict[str, Any] = {name: getattr(read, name) for name in names}
+    waits = read.backoff
+    return Command(
+        **own
+        | {
+            "env": {one.name: one.value for one in read.env},
+            "backoff": command.Backoff(waits.initial, waits.factor, waits.max),
+            "retry_on": frozenset(read.retry_on),
+            "fail_on": frozenset(read.fail_on),
+        }
+    )
+
+
+def _plan(resource: Job | Workflow) -> Plan:
+    if isinstance(resource, Job):
+        return expand.plan_job(resource, uuid.UUID(int=1))
+    return expand.plan_workflow(resource, uuid.UUID(int=1))
+
+
+def _stored() -> Iterator[Any]:
+    for file in sorted(_GOOD.iterdir()):
+        for manifest in read.read([read.Source("f", file.read_bytes())]):
+            if isinstance(manifest.resource, Job | Workflow):
+                plan = _plan(manifest.resource)
+                yield from (
+                    one.body for one in plan.specs if "command" in one.body or "argv" in one.body
+                )
+
+
+def test_reader_gives_the_defaults_of_the_model() -> None:
+    assert spec.read({"command": "x"}) == _of_model(CommandSpec.parse({"command": "x"}))
+    assert spec.read({"command": "x"}) == Command("x")
+
+
+@hypothesis.given(_bodies())
+def test_reader_takes_what_the_model_takes_and_refuses_what_it_refuses(
+    body: dict[str, Any],
+) -> None:
+    # Of more than it knows the reader takes what it can.
+    for field, bounds in (("outputTail", command.TAIL), ("outputStream", command.STREAM)):
+        if type(body.get(field)) is int:
+            body[field] = min(body[field], bounds.most)
+    try:
+        expected = _of_model(CommandSpec.parse(body))
+    except pydantic.ValidationError:
+        with pytest.raises(ValueError, match=r"\w"):
+            spec.read(body)
+    else:
+        assert spec.read(body) == expected
+
+
+def test_reader_reads_every_spec_that_good_manifests_come_to() -> None:
+    fields = {field.alias for field in CommandSpec.__pydantic_fields__.values()}
+    bodies = list(_stored())
+    assert len(bodies) > 5
+    for body in bodies:
+        known = {name: value for name, value in body.items() if name in fields}
+        assert spec.read(body) == _of_model(CommandSpec.parse(known))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"argv": ["x"]}, "needs exactly one of command and argv"),
+        ({"command": 5}, "command: must be a text"),
+        ({"env": [{"name": "A"}, {"name": "B", "value": 1}]}, "env: item 1: value: must be a text"),
+        ({"env": [{"name": "A", "from": "B"}]}, "env: item 0: 'from' is not known"),
+        ({"timeout": 90}, "timeout: 90 has no unit; write it like 90s"),
+        ({"backoff": {"factor": 0}}, "backoff: factor: is 0.0; it must be from 1 to 100"),
+        ({"onLeaseLost": "wait"}, "onLeaseLost: 'wait' is not a valid OnLeaseLost"),
+        ({"retryOn": [7], "failOn": [7]}, "exit code 7 is in retryOn and in failOn"),
+    ],
+)
+def test_refusal_names_what_cannot_be_read(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match="^" + message.replace("[", r"\[")):
+        spec.read({"command": "x"} | wrong)
+
+
+def test_reader_leaves_alone_what_it_does_not_know() -> None:
+    newer = {"command": "x", "pool": 7, "overlap": "Perhaps", "colour": {"of": "output"}}
+    assert spec.read(newer) == Command("x")
+
+
+def test_spec_of_the_same_text_is_read_once() -> None:
+    one, other = spec.of_text('{"command": "once"}'), spec.of_text('{"command": "once"}')
+    assert one is other
+    assert one.command is other.command
