@@ -3,6 +3,7 @@
 import gc
 import io
 import pathlib
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -39,8 +40,21 @@ def _nothing_stays_frozen() -> Iterator[None]:
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def own_signals() -> Iterator[None]:
+    """What a command does to the signals of its process before it ends is undone."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
+    handlers = {number: signal.getsignal(number) for number in numbers}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def call(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], own_signals: None
+) -> Call:
     """Call the program in this process."""
+    del own_signals
 
     def call(*arguments: object, stdin: str = "") -> Said:
         monkeypatch.setattr("sys.argv", ["workron", *map(str, arguments)])

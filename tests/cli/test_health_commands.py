@@ -109,7 +109,8 @@ finally:
     assert "workron_worker.loop" in said.stdout.split()
     assert {"prometheus_client", "workron.cli.http_server"} & set(said.stdout.split()) == set()
     # What manifests and people need is much of the memory that an idle worker could take.
-    heavy = {"workron.core.model.record", "yaml", "rich", "kopf", "kubernetes"}
+    models = {"workron.core.model.record", "pydantic", "pydantic_core"}
+    heavy = models | {"yaml", "rich", "kopf", "kubernetes"}
     assert heavy & set(said.stdout.split()) == set()
 
 

@@ -172,7 +172,7 @@ def test_what_could_never_end_in_memory_is_refused(
         (["/"], "/: Is a directory"),
         (["-", "-"], "standard input can be read only once"),
         (["-", "--store", "mysql://x"], "cannot tell what store"),
-        (["-", "--slots", "0"], "greater than or equal to 1"),
+        (["-", "--slots", "0"], "0 is not in the range 1<=x<=1000"),
         ([], "Missing argument"),
     ],
 )
