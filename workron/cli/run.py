@@ -99,7 +99,10 @@ def run(
     request = files.request(paths, namespace)
     if not request.plans:
         raise errors.InputError("there is no Job and no Workflow in these files: nothing to run")
-    raise typer.Exit(carry_out(_run(request, settings)))
+    # Whatever ends it, what was heard is written first.
+    with settings.output_dir or contextlib.nullcontext():
+        code = carry_out(_run(request, settings))
+    raise typer.Exit(code)
 
 
 async def _run(request: Request, settings: _Settings) -> int:
