@@ -1,5 +1,6 @@
 """The program as a user calls it: in this process for speed, or as one of its own."""
 
+import ctypes
 import gc
 import io
 import pathlib
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 import pytest
 
 from workron.cli import main
+
+_PR_SET_DUMPABLE = 4
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,13 @@ def _nothing_stays_frozen() -> Iterator[None]:
     """Undo what a command in this process leaves to its end, or other tests' cycles never go."""
     yield
     gc.unfreeze()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays_hidden() -> Iterator[None]:
+    """Let others look into this process again, as before a command that shut them out."""
+    yield
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1)
 
 
 @pytest.fixture

@@ -1,11 +1,16 @@
 """Files of output: every job has its own, whatever its name, and trouble harms no job."""
 
+import asyncio
+import contextlib
+import os
 import pathlib
+from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
 
 from tests.cli import rows
+from workron.cli import output_dir
 from workron.cli.feed import Run
 from workron.cli.output_dir import OutputDir
 from workron.core.ids import JobId
@@ -18,46 +23,46 @@ def _claimed(job: int) -> Claimed:
     return cast("Claimed", type("Claim", (), {"job": JobId(job)})())
 
 
-def _hear(folder: OutputDir, job: int, data: bytes) -> None:
-    listener, dealt_with = folder.listener(_claimed(job)), list[int]()
+async def _hear(folder: OutputDir, job: int, data: bytes) -> None:
+    listener, dealt_with = folder.listener(_claimed(job)), asyncio.Queue[int]()
     assert listener is not None
-    listener(data, dealt_with.append)
-    assert dealt_with == [len(data)]
+    listener(data, dealt_with.put_nowait)
+    assert await dealt_with.get() == len(data)
 
 
 def _files(folder: pathlib.Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_jobs_that_would_share_a_file_have_one_each(tmp_path: pathlib.Path) -> None:
+async def test_jobs_that_would_share_a_file_have_one_each(tmp_path: pathlib.Path) -> None:
     folder = OutputDir(tmp_path)
     alone = rows.root("flow.a", Kind.JOB, job=7)
     folder.expect(alone, [rows.row("flow.a", State.QUEUED, job=7)])
     folder.expect(rows.root("flow"), [rows.row("a", State.QUEUED, job=8)])
-    _hear(folder, 7, b"seven")
-    _hear(folder, 8, b"eight")
+    await _hear(folder, 7, b"seven")
+    await _hear(folder, 8, b"eight")
     assert _files(tmp_path) == {"flow.a.log": b"seven", "flow.a-8.log": b"eight"}
 
 
-def test_name_that_is_too_long_for_a_file_is_cut(tmp_path: pathlib.Path) -> None:
+async def test_name_that_is_too_long_for_a_file_is_cut(tmp_path: pathlib.Path) -> None:
     folder = OutputDir(tmp_path)
     root = rows.root("x" * 253)
     folder.expect(root, [rows.row("task", State.QUEUED, job=8)])
-    _hear(folder, 8, b"eight")
+    await _hear(folder, 8, b"eight")
     assert _files(tmp_path) == {"x" * 200 + "-8.log": b"eight"}
     assert folder.trouble is None
 
 
-def test_job_of_another_run_is_not_written(tmp_path: pathlib.Path) -> None:
+async def test_job_of_another_run_is_not_written(tmp_path: pathlib.Path) -> None:
     assert OutputDir(tmp_path).listener(_claimed(99)) is None
     assert _files(tmp_path) == {}
 
 
-def test_trouble_is_remembered_and_harms_nobody(tmp_path: pathlib.Path) -> None:
+async def test_trouble_is_remembered_and_harms_nobody(tmp_path: pathlib.Path) -> None:
     folder = OutputDir(tmp_path / "gone")
     folder.expect(rows.root("flow"), [rows.row("a", State.QUEUED, job=8)])
     (tmp_path / "gone").rmdir()
-    _hear(folder, 8, b"lost")
+    await _hear(folder, 8, b"lost")
     assert folder.trouble == f"{tmp_path}/gone/flow.a.log: No such file or directory"
 
 
@@ -83,3 +88,76 @@ async def test_what_an_earlier_run_wrote_is_filled_in(
     folder.expect(root, run.rows)
     await folder.complete(cast("ReaderDoor", Reader()), [run])
     assert _files(tmp_path) == content
+
+
+class Hanging(OutputDir):
+    """A folder in which the file of job 8 hangs until somebody reads it."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.path = folder / "flow.a.log"
+        os.mkfifo(self.path)
+        super().__init__(folder)
+        names = [rows.row("a", State.QUEUED, job=8), rows.row("b", State.QUEUED, job=9)]
+        self.expect(rows.root("flow"), names)
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[int]:
+        """Let it be written; give what to read it from."""
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
+        yield descriptor
+        os.close(descriptor)
+
+
+async def test_folder_that_hangs_holds_up_the_command_that_writes_and_not_the_loop(
+    tmp_path: pathlib.Path,
+) -> None:
+    hanging = Hanging(tmp_path)
+    hearing = asyncio.create_task(_hear(hanging, 8, b"eight"))
+    await asyncio.sleep(0)
+    assert not hearing.done()
+    with hanging.read() as descriptor:
+        await hearing
+        assert os.read(descriptor, 10) == b"eight"
+
+
+async def test_all_is_written_when_it_is_complete(tmp_path: pathlib.Path) -> None:
+    hanging = Hanging(tmp_path)
+    hearing = [asyncio.create_task(_hear(hanging, job, b"%d" % job)) for job in (8, 9)]
+    await asyncio.sleep(0)
+    completing = asyncio.create_task(hanging.complete(cast("ReaderDoor", Reader()), []))
+    await asyncio.sleep(0)
+    with hanging.read() as descriptor:
+        await completing
+        assert os.read(descriptor, 10) == b"8"
+    assert (tmp_path / "flow.b.log").read_bytes() == b"9"
+    await asyncio.gather(*hearing)
+
+
+async def test_all_is_written_when_it_is_left(tmp_path: pathlib.Path) -> None:
+    hanging = Hanging(tmp_path)
+    with contextlib.ExitStack() as reading:
+        with hanging:
+            for job in (8, 9):
+                listener = hanging.listener(_claimed(job))
+                assert listener is not None
+                listener(b"%d" % job, lambda _: None)
+            descriptor = reading.enter_context(hanging.read())
+        assert os.read(descriptor, 10) == b"8"
+        assert (tmp_path / "flow.b.log").read_bytes() == b"9"
+
+
+async def test_job_that_began_when_the_folder_was_far_behind_is_filled_in(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output_dir, "_FAR_BEHIND", 4)
+    hanging = Hanging(tmp_path)
+    hearing = asyncio.create_task(_hear(hanging, 8, b"eight"))
+    await asyncio.sleep(0)
+    assert hanging.listener(_claimed(9)) is None
+    row = rows.row("b", State.SUCCEEDED, job=9, attempts=1)
+    run = Run(rows.root("flow"), [rows.row("flow", State.RUNNING, job=1, kind=Kind.WORKFLOW), row])
+    with hanging.read():
+        await hanging.complete(cast("ReaderDoor", Reader()), [run])
+    await hearing
+    assert (tmp_path / "flow.b.log").read_bytes() == b"kept 9"
+    assert hanging.trouble == f"{tmp_path}/flow.b.log: the folder takes in less than is written"

@@ -1,4 +1,4 @@
-"""What is taken over from a killed run of this machine, and from nobody else."""
+"""What is taken over from a killed worker of this machine, and from nobody else."""
 
 import random
 import uuid

@@ -97,7 +97,7 @@ def test_run_killed_with_its_runner_goes_on_where_it_was_and_its_orphans_are_dea
     said = call("run", flow, "--store", url)
     assert said.code == 0, said
     assert _ledger(tmp_path) == ["first", "second 1", "second 2", "third"]
-    assert "ended 1 process of a run that was killed" in said.out
+    assert "ended 1 process of a worker that was killed" in said.out
     assert "going on with flow, which was begun before: 1 of 3 jobs had ended" in said.out
 
 
@@ -140,7 +140,7 @@ def test_what_was_ended_of_a_killed_run_is_told_also_when_the_file_is_refused(
     flow.write_text(flow.read_text().replace("echo third", "echo another"))
     said = call("run", flow, "--store", url)
     assert said.code == 2
-    assert "ended 1 process of a run that was killed" in said.out
+    assert "ended 1 process of a worker that was killed" in said.out
     assert "has other content" in said.err
 
 

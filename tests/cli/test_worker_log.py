@@ -20,7 +20,6 @@ Write = Callable[..., pathlib.Path]
 Start = Callable[..., subprocess.Popen[str]]
 
 _PR_GET_DUMPABLE = 3
-_PR_SET_DUMPABLE = 4
 
 _TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 _PARENT = f"00-{_TRACE}-00f067aa0ba902b7-01"
@@ -151,15 +150,15 @@ def test_trace_of_who_submits_is_that_of_the_jobs_and_no_content_of_theirs(
     assert call("output", member, "--store", url).out == f"{_PARENT}\n"
 
 
-def test_commands_cannot_look_into_the_worker_that_has_the_credentials(
-    call: Call, write: Write, url: str
+@pytest.mark.parametrize("command", ["worker", "run"])
+def test_commands_cannot_look_into_the_process_that_has_the_credentials(
+    call: Call, write: Write, url: str, command: str
 ) -> None:
+    manifest = write("hello")
+    call("submit", manifest, "--store", url)
     prctl = ctypes.CDLL(None).prctl
-    call("submit", write("hello"), "--store", url)
-    try:
-        call("worker", "--store", url, "--max-jobs", "1")
-        assert prctl(_PR_GET_DUMPABLE) == 0
-    finally:
-        # It was this very process.
-        prctl(_PR_SET_DUMPABLE, 1)
     assert prctl(_PR_GET_DUMPABLE) == 1
+    words = {"worker": ["--max-jobs", 1], "run": [manifest]}[command]
+    assert call(command, "--store", url, *words).code == 0
+    # It was this very process.
+    assert prctl(_PR_GET_DUMPABLE) == 0

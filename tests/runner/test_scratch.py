@@ -74,6 +74,16 @@ def test_place_that_was_touched_is_given_to_nobody_else(
     assert scratch.place("{}").directory != place.directory
 
 
+def test_place_that_nobody_could_look_into_is_given_to_nobody_else(
+    scratch: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("workron_runner.scratch._look_into", lambda folder: os.stat(folder / "no"))
+        place = scratch.place("{}")
+        scratch.leave(place)
+    assert scratch.place("{}").directory != place.directory
+
+
 def test_place_is_named_where_none_can_be_made(scratch: Scratch, tmp_path: pathlib.Path) -> None:
     (root,) = tmp_path.iterdir()
     root.rmdir()

@@ -6,17 +6,16 @@ from workron_worker.executor import Done
 
 
 class Ear:
-    """Takes in chunks on any thread; waits on the loop that made it."""
+    """Takes in chunks; heard and waited for on one loop."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
         self._event = asyncio.Event()
         self.heard = bytearray()
 
     def __call__(self, chunk: bytes, done: Done) -> None:
         self.heard += chunk
         done(len(chunk))
-        self._loop.call_soon_threadsafe(self._event.set)
+        self._event.set()
 
     async def wait(self) -> None:
         """Wait until something new was heard."""

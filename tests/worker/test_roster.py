@@ -79,6 +79,29 @@ def test_link_to_a_note_is_not_followed(
     assert lives(left[1])
 
 
+@pytest.mark.parametrize("make", [pathlib.Path.mkdir, os.mkfifo])
+def test_what_is_no_file_keeps_no_worker_from_sweeping(
+    left: tuple[uuid.UUID, int],
+    lives: Callable[[int], bool],
+    make: Callable[[pathlib.Path], None],
+) -> None:
+    """Everybody can make something of that name in the folder that all share."""
+    make(scratch.folder(uuid.uuid4()).with_suffix(".worker"))
+    _note(left[0], _dead_name())
+    roster.sweep()
+    assert not lives(left[1])
+
+
+def test_note_that_cannot_be_read_is_left_alone(
+    left: tuple[uuid.UUID, int], lives: Callable[[int], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _note(left[0], _dead_name())
+    with monkeypatch.context() as patched:
+        patched.setattr("os.read", lambda *_: os.stat("/none"))
+        roster.sweep()
+    assert lives(left[1])
+
+
 def test_worker_that_could_not_be_swept_up_stays_on_the_roster(
     left: tuple[uuid.UUID, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

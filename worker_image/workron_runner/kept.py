@@ -1,7 +1,7 @@
 """What is kept of a command's output: all of it while it is short, else its head and its tail.
 
-Called by `attempt` and by `workron_worker.local_executor` with every chunk that a command writes;
-memory stays bounded however much that is.
+Called by `attempt` with every chunk that a command writes; memory stays bounded however much that
+is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Shuts a thread, and the command that it starts, off from what runs outside.
 
-Called by `runner` on the thread that is about to start one command. In a domain of its own a
+`enter` is handed on by `runner`, to be called on the thread that is about to start one command;
+`__main__` and `workron.cli.apart` ask first whether it can be. In a domain of its own a
 command can neither signal nor trace what it did not start, nor read its environment (unless it
 holds CAP_PERFMON), nor reach its abstract sockets; files and the network are as they were. Nothing
 lifts this again, and no program gets more rights than its caller from then on (as `sudo` would).

@@ -1,6 +1,6 @@
 """Reads what a command left as its result: bytes, bounded, and trusted in nothing.
 
-Called by `runner` and by `workron_worker.result`, which judges what they say.
+Called by `runner`; what the bytes say is judged by `workron_worker.result`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Time in a runner: on the clock that goes on while the machine is suspended or the process frozen.
 
-Called by `runner` and `attempt`. Neither a suspension nor a freeze gives a command more time.
+Called by all of the runner that waits for something, and by `workron_worker.runner_process`, which
+compares the clocks. Neither a suspension nor a freeze gives a command more time.
 """
 
 from __future__ import annotations

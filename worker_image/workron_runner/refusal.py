@@ -1,6 +1,7 @@
 """Tells why a command was not started, and whose fault that is.
 
-Called by `runner` and by `workron_worker.judge`.
+Called by `runner`; `workron_worker.runner_executor` makes the same of what a runner tells it, for
+`workron_worker.judge`.
 """
 
 from __future__ import annotations

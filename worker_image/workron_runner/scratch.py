@@ -1,13 +1,12 @@
 """The places of attempts on disk, and the environment that points into them.
 
-Called by `runner` and by `workron_worker.local_executor`. All of one boot stands under one folder
-that carries the boot in its name, so that a later process can clear what a killed one left
-(`workron_worker.orphans`).
+Called by `runner`, which takes a place for each attempt and gives it back. All of one boot stands
+under one folder that carries the boot in its name, so that a later process can clear what a killed
+one left (`workron_worker.orphans` and `roster`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
 import os
@@ -44,7 +43,8 @@ class Place:
     inputs: pathlib.Path
     result: pathlib.Path
     seal: tuple[object, ...] | None = None
-    """How it was when it was made; None: it has inputs of its own, and is for nobody else."""
+    """How it was when it was made; None: it has inputs of its own, or nobody could look into it,
+    and so it is for nobody else."""
     uid: int | None = None
     """Whose it is; None: the runner's own."""
 
@@ -83,10 +83,8 @@ class Scratch:
         command: so a folder without inputs that is as it was made is given to another, of the same
         uid: it never changes its owner.
         """
-        # Other threads take from the same list, so it may be empty by then.
-        with contextlib.suppress(IndexError):
-            if inputs == _NO_INPUTS:
-                return self._spares[uid].pop()
+        if inputs == _NO_INPUTS and (spares := self._spares[uid]):
+            return spares.pop()
         return self._make(inputs, uid)
 
     def leave(self, place: Place) -> None:
@@ -169,7 +167,10 @@ def _hand_over(place: Place, uid: int) -> None:
 
 
 def _seal(place: Place) -> tuple[object, ...] | None:
-    """Take down what tells whether a place was touched: nobody can set a time of change back."""
+    """Take down what tells whether a place was touched: nobody can set a time of change back.
+
+    None if it cannot be told.
+    """
     try:
         with open(place.inputs, "rb") as inputs:  # noqa: PTH123 - half the time, at every end
             text, file = inputs.read(len(_NO_INPUTS) + 1), os.fstat(inputs.fileno())
@@ -177,7 +178,7 @@ def _seal(place: Place) -> tuple[object, ...] | None:
         if place.uid is not None:
             folders.append(_look_into(place.directory.parent))
     except OSError:
-        return ()
+        return None
     return (text, _mark(file), *folders, os.path.lexists(place.result))
 
 

@@ -1,6 +1,7 @@
 """Finds what an attempt's command left running, whatever group, session or parent it moved to.
 
-Called by `runner`. The runner is a subreaper, so what loses its parent becomes its child; and its
+Called by `crowd`, `hands` and `runner`, and by `uids` and `usage` for what it knows of processes.
+The runner is a subreaper, so what loses its parent becomes its child; and its
 commands are started by threads of their own (`hands`), so that these orphans are the only children
 of the first thread, and one system call tells whether there are any. Whose they are is told by a
 mark that every process inherits and that it can neither see nor take off by clearing its

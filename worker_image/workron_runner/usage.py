@@ -1,6 +1,6 @@
 """Tells which attempt uses most memory, over all its processes.
 
-Called by `pressure`, when memory runs short.
+Called by `crowd`, when memory runs short.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ Called by `stream`, for an attempt that somebody else listens to as well.
 from __future__ import annotations
 
 import functools
-import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ def both(one: OnOutput | None, other: OnOutput) -> OnOutput:
 
 class _Both:
     def __init__(self, *ears: OnOutput) -> None:
-        self._lock = threading.Lock()
         self._ears = ears
         self._dealt_with = [0] * len(ears)
 
@@ -29,9 +27,7 @@ class _Both:
             ear(data, functools.partial(self._deal, at, done))
 
     def _deal(self, at: int, done: Done, count: int) -> None:
-        with self._lock:
-            before = min(self._dealt_with)
-            self._dealt_with[at] += count
-            gained = min(self._dealt_with) - before
-        if gained:
+        before = min(self._dealt_with)
+        self._dealt_with[at] += count
+        if gained := min(self._dealt_with) - before:
             done(gained)

@@ -2,7 +2,7 @@
 
 A name is `host:pid:start`. The host part tells apart what must not be mixed up: two machines, two
 boots of one, two containers that share a host name. So a process of that pid and start that is
-not found here is gone, and not only out of sight. Called by `workron.cli` at the start of a run.
+not found here is gone, and not only out of sight. Called by `workron.cli` and `roster`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """What was heard of one attempt and is not stored yet: bounded, whatever the command writes.
 
-Made by `stream`; heard on the thread of an executor that reads, emptied on the agent's loop.
+Made by `stream`; filled and emptied on the agent's loop.
 """
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ class Inbox:
     """Takes in the first bytes of an attempt up to a limit, and lets the rest go at once."""
 
     def __init__(self, limit: int, *, full: int, ring: Callable[[], None]) -> None:
-        self._lock = threading.Lock()
         self._room = limit
         self._full = full
         self._ring = ring
@@ -37,37 +35,35 @@ class Inbox:
 
     def hear(self, data: bytes, done: Done) -> None:
         """Take in what there is room for; rings for the first bytes, and when there are many."""
-        with self._lock:
-            before = len(self._waiting)
-            part = data[: self._room]
-            self._waiting += part
-            self._room -= len(part)
-            self._owed += len(data)
-            self._done = done
-            after = len(self._waiting)
-            # Once there is no room nothing comes to wait here any more, so nobody waits for it.
-            paid = 0 if self._room else self._pay(self._owed)
-        if paid:
-            done(paid)
+        before = len(self._waiting)
+        part = data[: self._room]
+        self._waiting += part
+        self._room -= len(part)
+        self._owed += len(data)
+        self._done = done
+        after = len(self._waiting)
+        # Once there is no room nothing comes to wait here any more, so nobody waits for it.
+        if not self._room:
+            self._pay_all()
         if (after and not before) or before < self._full <= after:
             self._ring()
 
     def take(self) -> tuple[bytes, Callable[[], None]]:
         """Give what came first, and what is to be called when it is dealt with."""
-        with self._lock:
-            data = bytes(self._waiting[: self._full])
-            del self._waiting[: self._full]
-            paid, done = self._pay(len(data)), self._done
+        data = bytes(self._waiting[: self._full])
+        del self._waiting[: self._full]
+        paid, done = self._pay(len(data)), self._done
         return data, lambda: done(paid) if paid else None
 
     def close(self) -> None:
         """Let go of all that is here and of all that will come."""
-        with self._lock:
-            self._room = 0
-            self._waiting.clear()
-            paid, done = self._pay(self._owed), self._done
-        if paid:
-            done(paid)
+        self._room = 0
+        self._waiting.clear()
+        self._pay_all()
+
+    def _pay_all(self) -> None:
+        if paid := self._pay(self._owed):
+            self._done(paid)
 
     def _pay(self, most: int) -> int:
         paid = min(most, self._owed)

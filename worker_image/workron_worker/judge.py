@@ -1,6 +1,6 @@
 """Tells from how a command ended what that means for its job.
 
-Called by the executors once the last process is gone.
+Called by `runner_executor` once the last process is gone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Reads the small JSON value that a job may leave for its downstreams in `$WORKRON_RESULT`.
 
-Called by the executors after a command has ended well. The value comes from the command, so it is
-trusted in nothing: not to be in a file, not to be small, not to be JSON that a store can keep.
+Called by `runner_executor` with what the runner found there, after a command has ended well. The
+value comes from the command, so it is trusted in nothing: not to be flat, not to be JSON that a
+store can keep.
 """
 
 from __future__ import annotations
@@ -11,10 +12,8 @@ import math
 from typing import TYPE_CHECKING, Any, Final, Never
 
 from workron.core import errors
-from workron_runner import leavings
 
 if TYPE_CHECKING:
-    import pathlib
     from collections.abc import Iterable, Iterator
 
 LIMIT_DEPTH: Final = 64
@@ -27,16 +26,8 @@ class ResultError(errors.InputError):
     """What the command wrote as its result cannot be taken."""
 
 
-def read(path: pathlib.Path) -> Any:
-    """Give the value, or None if there is none; ResultError says what is wrong with it."""
-    try:
-        return parse(leavings.read(path))
-    except leavings.LeavingsError as error:
-        raise ResultError(str(error)) from None
-
-
 def parse(raw: bytes) -> Any:
-    """Give the value that these bytes say, or None if they say nothing; ResultError, as above."""
+    """Give the value that these bytes say, or None if they say nothing; ResultError tells what is wrong."""
     if not raw.strip():
         return None
     try:

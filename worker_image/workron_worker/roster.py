@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import stat
 import tempfile
 import uuid
 from typing import TYPE_CHECKING, Final
@@ -63,11 +64,17 @@ def _boot_of(note: pathlib.Path) -> uuid.UUID | None:
 
 
 def _name_in(note: pathlib.Path) -> str | None:
-    """Read a note, if it is ours: another user's could have us end what runs."""
+    """Read a note, if it is a file of ours: another user's could have us end what runs."""
     try:
         descriptor = os.open(note, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - no path is to be followed again
-        is_ours = os.fstat(descriptor).st_uid == os.geteuid()
-        return file.read(_MOST_BYTES).decode(errors="replace") if is_ours else None
+    try:
+        there = os.fstat(descriptor)
+        if not stat.S_ISREG(there.st_mode) or there.st_uid != os.geteuid():
+            return None
+        return os.read(descriptor, _MOST_BYTES).decode(errors="replace")
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)

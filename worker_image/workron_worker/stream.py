@@ -42,8 +42,6 @@ PIECE_BYTES: Final = WINDOW_BYTES
 """A full window makes a piece: the command waits for that one only."""
 
 _log = structlog.get_logger(__name__)
-_AT_ONCE: Final = 2
-"""So many pieces of one agent are on their way: claims and reports need connections too."""
 _PAUSE_SECONDS: Final = 1.0
 _SHARE_OF_AGE: Final = 1 / 1024
 """A command that writes a line a second for a year must not come to more pieces than it may have;
@@ -71,7 +69,7 @@ class Stream:
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._bell = asyncio.Event()
-        self._inbox = Inbox(limit, full=PIECE_BYTES, ring=self._ring)
+        self._inbox = Inbox(limit, full=PIECE_BYTES, ring=self._bell.set)
         self._tail = _Tail(tail)
         self._stored = 0
         self._is_sure = True
@@ -89,7 +87,7 @@ class Stream:
         await asyncio.gather(self._task, return_exceptions=True)
 
     def hear(self, data: bytes, done: Done) -> None:
-        """Take in what the command wrote; on the one thread that reads it."""
+        """Take in what the command wrote."""
         self._tail.add(data)
         self._inbox.hear(data, done)
 
@@ -122,11 +120,6 @@ class Stream:
                 return missing
         tail = self._tail.last(_MOST_TAIL)
         return _LINE % (self._tail.seen, len(tail)) + tail
-
-    def _ring(self) -> None:
-        # Its loop may be over, and then nobody waits for this any more.
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._bell.set)
 
     async def _store(self) -> None:
         number, is_current = 0, True
@@ -185,7 +178,9 @@ class Streams:
     def __init__(self, around: Surroundings, patience: Patience) -> None:
         self._around = around
         self._patience = patience
-        self._turn = asyncio.Semaphore(_AT_ONCE)
+        # One piece of an agent at a time is on its way: a worker has two connections for its verbs,
+        # and behind two slow pieces its claims and reports would wait.
+        self._turn = asyncio.Lock()
         self._open: set[Stream] = set()
 
     async def run(

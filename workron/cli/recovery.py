@@ -1,6 +1,6 @@
-"""Before a run: ends what a killed run of this machine left behind, and takes its claims back.
+"""At the start: ends what killed workers of this machine left behind, and takes their claims back.
 
-Called by `run`. First the processes, then the claims, so that no job runs twice at once.
+Called by `run`, which is a worker too, and by `worker` where it may. First the processes, then the claims, so that no job runs twice at once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ async def recover(store: Store) -> Sequence[str]:
         if not swept.is_clear:
             lines.append(_unclear(worker))
         elif swept.ended:
-            lines.append(f"ended {_processes(swept.ended)} of a run that was killed")
+            lines.append(f"ended {_processes(swept.ended)} of a worker that was killed")
         return swept.is_clear
 
     for worker in await reap.reap_proven(store, is_dead):
@@ -42,7 +42,7 @@ def _unclear(worker: Sighting) -> str:
         what = "some of its processes cannot be ended"
     else:
         what = "this system does not tell which processes it left"
-    return f"a killed run ({worker.name}) is given up only after its lease: {what}"
+    return f"a killed worker ({worker.name}) is given up only after its lease: {what}"
 
 
 def _processes(count: int) -> str:

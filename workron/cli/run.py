@@ -25,6 +25,7 @@ from workron.cli.performance import perform
 from workron.core import errors, ids
 from workron.scheduling import get, loose_ends, submit
 from workron.store import connect
+from workron_runner.system import hide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,6 +86,7 @@ def run(
     store and in the pools of these jobs may be run here as well. Ctrl-C lets running commands
     finish; a second one ends them. Exits with 1 if a job failed.
     """
+    hide()
     log.configure()
     settings = _Settings(
         store=options.named(store),
@@ -97,7 +99,10 @@ def run(
     request = files.request(paths, namespace)
     if not request.plans:
         raise errors.InputError("there is no Job and no Workflow in these files: nothing to run")
-    raise typer.Exit(carry_out(_run(request, settings)))
+    # Whatever ends it, what was heard is written first.
+    with settings.output_dir or contextlib.nullcontext():
+        code = carry_out(_run(request, settings))
+    raise typer.Exit(code)
 
 
 async def _run(request: Request, settings: _Settings) -> int:

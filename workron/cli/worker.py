@@ -75,7 +75,8 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
     The token of the pool is taken from WORKRON_TOKEN; without one the pool is made, which needs a
     role that owns the store. The first TERM, HUP or Ctrl-C has it claim nothing more and let run
     what runs, for as long as --grace; the second ends that at once. What is ended so is handed
-    back and costs no attempt. Exits with 0 after either.
+    back and costs no attempt. Exits with 0 after either, but with 1 if the store is away by then
+    and cannot be told.
     """
     hide()
     log.serve(log_format)
@@ -95,7 +96,8 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
 
 
 async def _serve(settings: _Settings) -> None:
-    # From the very beginning: a worker that waits for its store lives.
+    # From the very beginning: it lives while it sweeps up and opens its store. A store that is away
+    # then ends it; only one that went away later is waited for.
     async with health.of_worker(settings.health, settings.slots, system.CLOCK) as meter:
         await _work(settings, meter)
 
