@@ -158,7 +158,7 @@ def test_commands_cannot_look_into_the_process_that_has_the_credentials(
     call("submit", manifest, "--store", url)
     prctl = ctypes.CDLL(None).prctl
     assert prctl(_PR_GET_DUMPABLE) == 1
-    words = {"worker": ["--max-jobs", 1], "run": [manifest]}[command]
+    words = ["--max-jobs", "1"] if command == "worker" else [str(manifest)]
     assert call(command, "--store", url, *words).code == 0
     # It was this very process.
     assert prctl(_PR_GET_DUMPABLE) == 0
