@@ -1,5 +1,6 @@
 """The program as a user calls it: in this process for speed, or as one of its own."""
 
+import contextlib
 import ctypes
 import gc
 import io
@@ -14,6 +15,7 @@ import pytest
 
 from workron.cli import main
 
+_PR_GET_DUMPABLE = 3
 _PR_SET_DUMPABLE = 4
 
 
@@ -24,6 +26,8 @@ class Said:
     code: int
     out: str
     err: str
+    is_hidden: bool = False
+    """Whether others could not look into its process when it ended."""
 
 
 Call = Callable[..., Said]
@@ -42,38 +46,33 @@ def _nothing_stays_frozen() -> Iterator[None]:
     gc.unfreeze()
 
 
-@pytest.fixture(autouse=True)
-def _nothing_stays_hidden() -> Iterator[None]:
-    """Let others look into this process again, as before a command that shut them out."""
-    yield
-    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1)
-
-
-@pytest.fixture
-def own_signals() -> Iterator[None]:
-    """What a command does to the signals of its process before it ends is undone."""
+@contextlib.contextmanager
+def _own_process() -> Iterator[None]:
+    """Undo what a command does to its process: to its signals, and to who may look into it."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
     handlers = {number: signal.getsignal(number) for number in numbers}
-    yield
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1)
 
 
 @pytest.fixture
-def call(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], own_signals: None
-) -> Call:
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     """Call the program in this process."""
-    del own_signals
 
     def call(*arguments: object, stdin: str = "") -> Said:
         monkeypatch.setattr("sys.argv", ["workron", *map(str, arguments)])
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        with pytest.raises(SystemExit) as ended:
-            main()
+        with _own_process():
+            with pytest.raises(SystemExit) as ended:
+                main()
+            is_hidden = ctypes.CDLL(None).prctl(_PR_GET_DUMPABLE) == 0
         out, err = capsys.readouterr()
         code = ended.value.code
-        return Said(code if isinstance(code, int) else 0, out, err)
+        return Said(code if isinstance(code, int) else 0, out, err, is_hidden=is_hidden)
 
     return call
 

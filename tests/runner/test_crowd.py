@@ -18,6 +18,17 @@ from workron_runner.crowd import Crowd
 from workron_runner.scratch import Place
 
 
+@pytest.fixture(autouse=True)
+def own(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """The processes of the test, and all that a crowd gets to see.
+
+    A runner ends whatever child of its first thread it does not know; other tests have some, too.
+    """
+    pids = set[int]()
+    monkeypatch.setattr(strays, "pids", lambda: iter(pids))
+    return pids
+
+
 @pytest.fixture
 def hand() -> Iterator[futures.Executor]:
     """Give another thread, whose children are commands; those of the first one are strays."""
@@ -60,10 +71,11 @@ def test_only_one_is_killed_for_memory_until_it_is_gone(
 
 @pytest.mark.parametrize("is_coming", [True, False])
 def test_orphan_is_let_be_only_if_it_is_of_a_command_that_has_begun(
-    tmp_path: pathlib.Path, hand: futures.Executor, *, is_coming: bool
+    tmp_path: pathlib.Path, hand: futures.Executor, own: set[int], *, is_coming: bool
 ) -> None:
     # A child of the first thread, as orphans are.
     with subprocess.Popen(["/bin/sleep", "1000"]) as orphan:
+        own.add(orphan.pid)
         resource.prlimit(orphan.pid, strays._RLIMIT_LOCKS, (77, 77))
         crowd = Crowd(coming={77} if is_coming else set())
         attempt = _started(hand, tmp_path, "true")

@@ -78,7 +78,7 @@ def test_place_that_nobody_could_look_into_is_given_to_nobody_else(
     scratch: Scratch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("workron_runner.scratch._look_into", lambda folder: os.stat(folder / "no"))
+        patched.setattr("workron_runner.scratch._look_into", lambda folder: (folder / "no").stat())
         place = scratch.place("{}")
         scratch.leave(place)
     assert scratch.place("{}").directory != place.directory

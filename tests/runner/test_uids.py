@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(
     os.geteuid() != 0, reason="only root may start commands with another uid"
 )
 _FIRST = ground.UIDS.first
+_OF_THE_LIBRARY = 0b11 << 31
 _OPTIONS = ["--uids", str(ground.UIDS), "--processes", "30"]
 _VICTIM = "echo secret > file; echo $$ $PWD $WORKRON_INPUTS; exec sleep 1000"
 _REACHES_RUNNER = (
@@ -138,7 +139,9 @@ def test_command_hears_signals_that_its_runner_was_started_without(
     mate.greet()
     claim = mate.run(["grep", "-E", "SigBlk|SigIgn", "/proc/self/status"])
     assert mate.ended(claim).exit_code == 0
-    assert {int(line.split()[1], 16) for line in mate.kept[claim].splitlines()} == {0}
+    told = [int(line.split()[1], 16) for line in mate.kept[claim].splitlines()]
+    # The C library keeps two signals for itself, and may have set them before this test began.
+    assert [mask & ~_OF_THE_LIBRARY for mask in told] == [0, 0]
     mate.close()
 
 

@@ -97,7 +97,7 @@ def test_note_that_cannot_be_read_is_left_alone(
 ) -> None:
     _note(left[0], _dead_name())
     with monkeypatch.context() as patched:
-        patched.setattr("os.read", lambda *_: os.stat("/none"))
+        patched.setattr("os.read", lambda *_: pathlib.Path("/none").stat())
         roster.sweep()
     assert lives(left[1])
 

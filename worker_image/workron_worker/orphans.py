@@ -2,9 +2,9 @@
 
 Every process of an attempt inherits the boot of its worker in its environment, and most keep its
 folder as their own; either tells them from all others, whatever group or session they moved to.
-Called by `workron.cli` before the claims of a dead worker of this machine are taken back, by `roster`
-for every dead worker that left a note, and by `runner_executor` when it closes or has lost what runs
-its commands.
+Called by `workron.cli` before the claims of a dead worker of this machine are taken back, by
+`roster` for every dead worker that left a note, and by `runner_executor` when it closes or has lost
+what runs its commands.
 """
 
 from __future__ import annotations

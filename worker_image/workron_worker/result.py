@@ -27,7 +27,7 @@ class ResultError(errors.InputError):
 
 
 def parse(raw: bytes) -> Any:
-    """Give the value that these bytes say, or None if they say nothing; ResultError tells what is wrong."""
+    """Give the value that these bytes say, None for none; ResultError says what is wrong."""
     if not raw.strip():
         return None
     try:

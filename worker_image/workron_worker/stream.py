@@ -24,6 +24,7 @@ from workron_worker import ears
 from workron_worker.executor import WINDOW_BYTES
 from workron_worker.inbox import Inbox
 from workron_worker.ledger import Fate
+from workron_worker.patience import pauses
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -51,9 +52,6 @@ _FAREWELL: Final = timedelta(seconds=1)
 _LINE: Final = b"\n[... of %d bytes in all, the last %d follow ...]\n"
 _MOST_TAIL: Final = OUTPUT_BYTES - 2 * len(_LINE)
 """The line and it together are not more than a store takes with an end."""
-_PASSING: Final = (errors.StoreUnreachableError, errors.StoreBusyError)
-_FIRST_AGAIN_SECONDS: Final = 0.05
-_LAST_AGAIN_SECONDS: Final = 2.0
 
 
 def pause_seconds(age_seconds: float) -> float:
@@ -153,12 +151,12 @@ class Stream:
 
     async def _insist(self, number: int, data: bytes) -> bool:
         """Store a piece; False if the claim was taken back."""
-        pause = _FIRST_AGAIN_SECONDS
+        rests = pauses()
         while True:
             was_sure, self._is_sure = self._is_sure, False
             try:
                 answer = await self._append(number, data)
-            except _PASSING as error:
+            except errors.PASSING as error:
                 if was_sure:
                     _log.warning("output waits for the store", error=str(error))
             except errors.StoreError:
@@ -168,8 +166,7 @@ class Stream:
             else:
                 self._is_sure = True
                 return answer is not Answer.STALE
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LAST_AGAIN_SECONDS)
+            await asyncio.sleep(next(rests))
 
 
 class Streams:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
@@ -84,6 +85,9 @@ Member = Annotated[
 ]
 
 
+Slots = Annotated[
+    int | None, typer.Option(min=1, max=1000, help="Commands at once; default: the CPUs.")
+]
 Log = Annotated[
     LogFormat | None,
     typer.Option(
@@ -102,6 +106,11 @@ Health = Annotated[
         help="Where to answer /healthz, /readyz and /metrics; default: nowhere.",
     ),
 ]
+
+
+def slots(given: int | None) -> int:
+    """Say how many commands may run at once."""
+    return given or os.cpu_count() or 1
 
 
 def duration(option: str, text: str) -> timedelta:

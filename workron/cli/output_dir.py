@@ -86,7 +86,7 @@ class OutputDir:
             self._complain(path, "the folder takes in less than is written")
             return None
         self._written.add(claimed.job)
-        self._in_turn(self._write, path, b"", "wb")
+        self._thread.submit(self._write, path, b"", "wb")
         return functools.partial(self._append, path)
 
     def _append(self, path: Path, chunk: bytes, done: Done) -> None:

@@ -1,6 +1,7 @@
 """At the start: ends what killed workers of this machine left behind, and takes their claims back.
 
-Called by `run`, which is a worker too, and by `worker` where it may. First the processes, then the claims, so that no job runs twice at once.
+Called by `run`, which is a worker too, and by `worker` where it may. First the processes, then the
+claims, so that no job runs twice at once.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -71,9 +70,7 @@ def run(
     paths: options.Files,
     store: options.RunStore = "memory:",
     namespace: options.FileNamespace = None,
-    slots: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Commands at once; default: the CPUs.")
-    ] = None,
+    slots: options.Slots = None,
     output_dir: Annotated[
         Path | None, typer.Option(help="Write the output of each job to a file of this folder.")
     ] = None,
@@ -90,7 +87,7 @@ def run(
     log.configure()
     settings = _Settings(
         store=options.named(store),
-        slots=slots or os.cpu_count() or 1,
+        slots=options.slots(slots),
         output_dir=OutputDir(output_dir) if output_dir else None,
         # Progress must not get between a program and the JSON that it reads.
         console=Console(stderr=output is Format.JSON, highlight=False),

@@ -52,9 +52,7 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
         str, typer.Option("--namespace", "-n", help="Namespace of the pool.")
     ] = "default",
     pool: Annotated[str, typer.Option(help="Whose jobs it runs.")] = "default",
-    slots: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Commands at once; default: the CPUs.")
-    ] = None,
+    slots: options.Slots = None,
     max_jobs: Annotated[int | None, typer.Option(min=1, help="End after so many jobs.")] = None,
     idle_exit: Annotated[
         str | None,
@@ -85,7 +83,7 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
         store=options.lasting(store),
         namespace=options.name("--namespace", namespace, form.LABEL),
         pool=options.name("--pool", pool, form.POOL_NAME),
-        slots=slots or os.cpu_count() or 1,
+        slots=options.slots(slots),
         grace=options.duration("--grace", grace),
         # A store that is away has cost it all that ran, and will cost it nothing more.
         rhythm=Rhythm(patience=timedelta.max, most_jobs=max_jobs, longest_idle=idle),

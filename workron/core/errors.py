@@ -23,7 +23,7 @@ The message is for a person: what was wrong, where, and what would be right.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +77,10 @@ class StoreUnreachableError(StoreError):
 
 class StoreBusyError(StoreError):
     """Another process holds the database."""
+
+
+PASSING: Final = (StoreUnreachableError, StoreBusyError)
+"""What may be over soon: the same call may be answered then."""
 
 
 class StoreFullError(StoreError):

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-_PASSING: Final = (errors.StoreUnreachableError, errors.StoreBusyError)
 _PATIENCE: Final = timedelta(minutes=1)
 _PAUSE_SECONDS: Final = 0.5
 
@@ -37,7 +36,7 @@ class Outage:
         while True:
             try:
                 answer = await call()
-            except _PASSING:
+            except errors.PASSING:
                 if self._is_too_long():
                     raise
             else:

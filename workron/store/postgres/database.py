@@ -89,7 +89,7 @@ async def _ask(
 
 
 async def open_database(
-    url: str, *, rng: Rng, connections: int, statement_seconds: float = _STATEMENT_SECONDS
+    url: str, *, rng: Rng, connections: int, statement_seconds: float | None = None
 ) -> Database:
     """Connect, or say which database did not answer."""
     try:
@@ -98,7 +98,7 @@ async def open_database(
             min_size=1,
             max_size=connections,
             timeout=_CONNECT_SECONDS,
-            command_timeout=statement_seconds,
+            command_timeout=statement_seconds or _STATEMENT_SECONDS,
             reset=_leave_as_it_is,
         )
     except (*faults.DRIVER, ValueError) as cause:
