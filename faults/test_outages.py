@@ -26,7 +26,7 @@ def _begin(house: House, lease_seconds: float) -> None:
     house.maintainer()
     house.submit("flow", work={"command": f"live {_gate(house)}", "count": _JOBS})
     for _ in range(2):
-        house.worker("--slots", _JOBS / 2, lease_seconds=lease_seconds)
+        house.worker("--slots", _JOBS // 2, lease_seconds=lease_seconds)
     house.until(lambda: len(house.executions()) == _JOBS, "all jobs run")
 
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -14,9 +15,11 @@ import pytest
 from tests.worker.ear import Ear
 from workron_runner import limits, messages
 from workron_runner.frame import Frame
+from workron_runner.link import Link
 from workron_worker import runner_process
 from workron_worker.executor import Done, Ended, OnOutput, RunnerLostError, StartError, Task
 from workron_worker.runner_executor import RunnerExecutor
+from workron_worker.runner_options import RunnerOptions
 
 Make = Callable[..., Task]
 
@@ -220,6 +223,23 @@ def test_runner_that_begins_wrong_is_not_kept(
     monkeypatch.setattr(runner_process, "_COMMAND", (sys.executable, "-c", prelude + program))
     with pytest.raises(StartError, match=words):
         RunnerExecutor(grace=timedelta(), boot=boot)
+
+
+async def test_runner_that_was_killed_as_it_began_is_begun_again(
+    boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch, make: Make
+) -> None:
+    usual = runner_process._COMMAND
+    commands = [("sh", "-c", "kill -9 $$"), usual]
+    start = runner_process._start
+
+    def start_next(options: RunnerOptions) -> tuple[subprocess.Popen[bytes], Link]:
+        monkeypatch.setattr(runner_process, "_COMMAND", commands.pop(0))
+        return start(options)
+
+    monkeypatch.setattr(runner_process, "_start", start_next)
+    executor = RunnerExecutor(grace=timedelta(), boot=boot)
+    assert (await executor.run(make("echo on"), None)).output == b"on\n"
+    executor.close()
 
 
 def test_runner_that_cannot_be_started_is_named(

@@ -19,10 +19,9 @@ from workron_runner.frame import ProtocolError
 from workron_runner.messages import Ended as Told
 from workron_runner.messages import Kind, Refused
 from workron_runner.refusal import Refusal
-from workron_worker import judge, orphans, result
+from workron_worker import judge, orphans, result, runner_process
 from workron_worker.executor import WINDOW_BYTES, RunnerLostError, StartError
 from workron_worker.runner_options import RunnerOptions
-from workron_worker.runner_process import RunnerProcess
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from workron.core.ids import ClaimId
     from workron_runner.frame import Frame
     from workron_worker.executor import Ended, OnOutput, Task
+    from workron_worker.runner_process import RunnerProcess
 
 
 _USUAL: Final = RunnerOptions()
@@ -71,7 +71,7 @@ class RunnerExecutor:
         self._changing = asyncio.Lock()
         self._is_attended = False
         self._burial: asyncio.Task[None] | None = None
-        self._process: RunnerProcess | None = RunnerProcess(boot, options)
+        self._process: RunnerProcess | None = runner_process.begun(boot, options)
 
     async def run(self, task: Task, on_output: OnOutput | None) -> Ended:
         """Run one attempt to its end; see the port."""
@@ -116,7 +116,9 @@ class RunnerExecutor:
                 # One at a time: what a lost runner left is dead before there is another.
                 await asyncio.wait([self._burial])
             if self._process is None:
-                self._process = await asyncio.to_thread(RunnerProcess, self.boot, self._options)
+                self._process = await asyncio.to_thread(
+                    runner_process.begun, self.boot, self._options
+                )
             if not self._is_attended:
                 self._is_attended = True
                 self._process.attend(self._hear, self._lose)

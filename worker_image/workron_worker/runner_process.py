@@ -36,6 +36,18 @@ _GREETING_SECONDS: Final = 30
 _FAREWELL_SECONDS: Final = 10
 
 
+class _KilledError(StartError):
+    """Somebody killed a runner that was about to begin."""
+
+
+def begun(boot: UUID, options: RunnerOptions) -> RunnerProcess:
+    """Start a runner; one that is killed as it begins is no reason to do without."""
+    try:
+        return RunnerProcess(boot, options)
+    except _KilledError:
+        return RunnerProcess(boot, options)
+
+
 class RunnerProcess:
     """One runner, from its start until it is gone; StartError if there is none to be had."""
 
@@ -50,6 +62,8 @@ class RunnerProcess:
             self._greet(boot)
         except ProtocolError as error:
             self.bury()
+            if self._child.returncode < 0:
+                raise _KilledError(f"no runner can be had: {error}; it was killed") from None
             said = "; its standard error says why" if self._child.returncode else ""
             raise StartError(f"no runner can be had: {error}{said}") from None
 
