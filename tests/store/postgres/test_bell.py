@@ -8,6 +8,7 @@ import pytest
 
 from tests.store.behaviour import plans
 from workron.store import postgres
+from workron.store.postgres.bell import Bell
 from workron.store.postgres.store import PostgresStore
 
 _LISTENERS = (
@@ -46,6 +47,35 @@ async def test_work_is_heard_of_when_the_store_that_was_given_it_closes_at_once(
     await other.close()
     await waiting
     await listener.close()
+
+
+async def test_submission_rings_in_its_own_commit(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Bell, "ring", lambda _: None)
+    listener, other = await _open(fresh_database), await _open(fresh_database)
+    waiting = await _wait_for_work(listener)
+    await other.submit([plans.job()])
+    await waiting
+    await listener.close()
+    await other.close()
+
+
+async def test_of_submissions_close_together_only_the_first_rings_in_its_commit(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workron.store.postgres.bell._QUIET_SECONDS", 600)
+    monkeypatch.setattr("workron.store.postgres.bell._LAST_RING_SECONDS", 0)
+    ear, store = await asyncpg.connect(fresh_database), await _open(fresh_database)
+    rings: list[object] = []
+    await ear.add_listener("workron", lambda *ring: rings.append(ring))
+    for number in range(10):
+        await store.submit([plans.job(f"job-{number}")])
+    # What was sent before an answer is heard before it.
+    await ear.execute("SELECT 1")
+    assert len(rings) == 1
+    await store.close()
+    await ear.close()
 
 
 async def test_work_is_heard_of_again_when_the_listener_was_cut_off(

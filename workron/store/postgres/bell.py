@@ -1,5 +1,8 @@
 """The coalesced NOTIFY: the first ring at once, those that follow together, none in a hot commit.
 
+A commit that rings holds up all others that do; so a submission carries its ring in its own commit
+only where this process has not rung just now, and ends are rung for behind theirs.
+
 A ring carries nothing and proves nothing; who hears it looks for himself, and polls besides. Behind
 a pooler one only rings: a LISTEN would stay on a connection that another client is given next.
 Called by `store`.
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from workron.store.wakeup import Wakeup
 
 _CHANNEL: Final = "workron"
+NOTIFY: Final = f"pg_notify('{_CHANNEL}', '')"
 _QUIET_SECONDS: Final = 0.025
 """A ring is a commit of its own; who is woken that often has no need to be woken more often."""
 _AGAIN_SECONDS: Final = 1.0
@@ -71,19 +75,30 @@ class Bell:
     def _hear(self, *_: Any) -> None:
         self._wakeup.wake()
 
+    @property
+    def is_resting(self) -> bool:
+        """Whether it has not rung just now, so that a commit may carry the next ring."""
+        return self._ringer is None or self._ringer.done()
+
     def ring(self) -> None:
         """Wake those in this process now, and other processes soon."""
-        self._wakeup.wake()
         self._is_wanted = True
-        if self._ringer is None or self._ringer.done():
+        self.has_rung()
+
+    def has_rung(self) -> None:
+        """Wake those in this process now; a commit has just rung for other processes."""
+        self._wakeup.wake()
+        if self.is_resting:
             self._ringer = asyncio.create_task(self._keep_ringing())
 
     async def _keep_ringing(self) -> None:
+        if not self._is_wanted:
+            await asyncio.sleep(_QUIET_SECONDS)
         while self._is_wanted:
             self._is_wanted = False
             # Whoever is not woken finds the work by polling.
             with contextlib.suppress(errors.StoreError):
-                await self._database.fetch("SELECT pg_notify($1, '')", _CHANNEL)
+                await self._database.fetch(f"SELECT {NOTIFY}")
             await asyncio.sleep(_QUIET_SECONDS)
 
     async def close(self) -> None:

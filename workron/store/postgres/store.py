@@ -26,7 +26,7 @@ class PostgresStore(WorkerVerbs, SubmitVerbs, MaintainerVerbs, ReaderVerbs):
         self._wakeup = Wakeup()
         self._bell = Bell(database, self._wakeup)
         WorkerVerbs.__init__(self, database, beats, self._bell.ring)
-        SubmitVerbs.__init__(self, database, rng, self._bell.ring)
+        SubmitVerbs.__init__(self, database, rng, self._bell)
         MaintainerVerbs.__init__(self, database, self._bell.ring)
         ReaderVerbs.__init__(self, database)
         self.url = database.url

@@ -13,21 +13,25 @@ from workron.core.ids import JobId
 from workron.core.plan import Plan
 from workron.store import protocol
 from workron.store.postgres import rows, statements
+from workron.store.postgres.bell import NOTIFY
 from workron.store.standing import Standing, choose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from uuid import UUID
 
     from asyncpg import Record
     from asyncpg.pool import PoolConnectionProxy
 
     from workron.core.ports import Rng
+    from workron.store.postgres.bell import Bell
     from workron.store.postgres.database import Database
 
 _STEP: Final = 1000
 _TRIES: Final = 8
 _COPY_SECONDS: Final = 600.0
+_BIND: Final = "SELECT workron.submit_bind($1, $2)"
+_BIND_AND_RING: Final = f"{_BIND}, {NOTIFY}"
 
 _Place: TypeAlias = protocol.Submitted | Plan
 
@@ -35,19 +39,21 @@ _Place: TypeAlias = protocol.Submitted | Plan
 class SubmitVerbs:
     """Submissions, and changes of a whole root."""
 
-    def __init__(self, database: Database, rng: Rng, ring: Callable[[], None]) -> None:
+    def __init__(self, database: Database, rng: Rng, bell: Bell) -> None:
         self._database = database
         self._rng = rng
-        self._ring = ring
+        self._bell = bell
 
     async def submit(
         self, plans: Sequence[Plan], *, supersedes: bool = False
     ) -> Sequence[protocol.Submitted]:
         """Store all plans, or none."""
+        rings = self._bell.is_resting
 
         async def work(connection: PoolConnectionProxy) -> list[protocol.Submitted]:
             async with connection.transaction():
-                return await self._submit(connection, plans, supersedes=supersedes)
+                bind = _BIND_AND_RING if rings else _BIND
+                return await self._submit(connection, plans, bind, supersedes=supersedes)
 
         for tries_left in reversed(range(_TRIES)):
             try:
@@ -58,17 +64,17 @@ class SubmitVerbs:
                 if not (tries_left and isinstance(refusal.__cause__, asyncpg.UniqueViolationError)):
                     raise
             else:
-                self._ring()
+                (self._bell.has_rung if rings else self._bell.ring)()
                 return submitted
         raise AssertionError("the last try either returns or raises")
 
     async def _submit(
-        self, connection: PoolConnectionProxy, plans: Sequence[Plan], *, supersedes: bool
+        self, connection: PoolConnectionProxy, plans: Sequence[Plan], bind: str, *, supersedes: bool
     ) -> list[protocol.Submitted]:
         reserved = await self._reserve(connection, plans)
         places = list(_places(plans, reserved, supersedes=supersedes))
         fresh = [plan for plan, place in zip(plans, places, strict=True) if place is None]
-        bases = await self._store(connection, fresh, reserved)
+        bases = await self._store(connection, fresh, reserved, bind)
         roots = {plan.identity.uid: root for plan, root in zip(fresh, bases, strict=True)}
         return [
             place
@@ -88,7 +94,11 @@ class SubmitVerbs:
         return reserved
 
     async def _store(
-        self, connection: PoolConnectionProxy, plans: Sequence[Plan], reserved: Sequence[Record]
+        self,
+        connection: PoolConnectionProxy,
+        plans: Sequence[Plan],
+        reserved: Sequence[Record],
+        bind: str,
     ) -> list[JobId]:
         if not plans:
             return []
@@ -108,9 +118,7 @@ class SubmitVerbs:
                 timeout=_COPY_SECONDS,
             )
         bases = [first for first, _ in placed]
-        await connection.execute(
-            "SELECT workron.submit_bind($1, $2)", bases, list(rows.idle(placed))
-        )
+        await connection.execute(bind, bases, list(rows.idle(placed)))
         return bases
 
     async def _pools(
@@ -143,7 +151,7 @@ class SubmitVerbs:
             "SELECT workron.sweep_step($1, $2)", root, _STEP
         ):
             pass
-        self._ring()
+        self._bell.ring()
         return True
 
     async def ensure_pool(
