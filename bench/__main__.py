@@ -50,7 +50,7 @@ def _pairs(folder: pathlib.Path, dsn: str, jobs: int) -> Iterator[Pair]:
             title = f"`workron run`, {store.partition(':')[0]}, {slots} slots, `true`, jobs/s"
             run = ours.running(store, jobs=jobs, slots=slots)
             yield Pair(title, run, spawn, limits.spawning(jobs, at_once=slots))
-    for slots in (8, 16):
+    for slots in (8, 16, 32):
         title = f"`workron worker`, PostgreSQL, {slots} slots, `sh -c true`, jobs/s"
         run = working.running(dsn, jobs=jobs, slots=slots)
         spawn = "posix_spawn of it and wait, one after the other"

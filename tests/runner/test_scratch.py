@@ -44,6 +44,12 @@ def test_place_with_inputs_of_its_own_is_given_to_nobody_else(scratch: Scratch) 
     assert not place.directory.exists()
 
 
+def _put_a_pipe(path: pathlib.Path) -> None:
+    """Leave what is read for ever by who waits for a writer."""
+    path.unlink()
+    os.mkfifo(path)
+
+
 @pytest.mark.parametrize(
     "touch",
     [
@@ -59,6 +65,8 @@ def test_place_with_inputs_of_its_own_is_given_to_nobody_else(scratch: Scratch) 
         lambda place: (place.inputs.write_text("[]"), place.inputs.write_text("{}")),
         lambda place: place.inputs.unlink(),
         lambda place: place.inputs.chmod(0o600),
+        lambda place: _put_a_pipe(place.inputs),
+        lambda place: (place.inputs.unlink(), place.inputs.symlink_to("/dev/tty")),
         lambda place: os.link(place.inputs, place.directory / "link"),
         lambda place: place.result.touch(),
         lambda place: place.result.symlink_to("nowhere"),

@@ -6,7 +6,8 @@ or its output, and no message that may quote from these; only the id of its trac
 
 from __future__ import annotations
 
-import contextlib
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -15,17 +16,28 @@ from workron.core import trace
 from workron_worker.ledger import Fate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
+
+    from structlog.typing import EventDict
 
     from workron.store.protocol import Claimed, End, Registration, Session
 
 _log = structlog.get_logger(__name__)
+_NAMES: Final[ContextVar[Mapping[str, Any]]] = ContextVar("names", default=MappingProxyType({}))
 _FATES: Final = {
     Fate.RELEASE: "Released",
     Fate.DROP: "TakenBack",
     Fate.LOST_ALONE: "Lost",
     Fate.LOST_TOGETHER: "Lost",
 }
+
+
+def name_attempt(_: object, __: str, event: EventDict) -> EventDict:
+    """Add the names of the attempt in whose task something is logged; a processor of structlog's.
+
+    One variable, where structlog's own would be one for each name, at every line.
+    """
+    return {"event": event["event"], **_NAMES.get(), **event}
 
 
 def registered(registration: Registration, session: Session) -> None:
@@ -38,12 +50,10 @@ def registered(registration: Registration, session: Session) -> None:
     )
 
 
-@contextlib.contextmanager
-def attempt(claimed: Claimed, worker: str) -> Iterator[None]:
-    """Say that an attempt begins; all that is logged in this task meanwhile names it."""
-    with structlog.contextvars.bound_contextvars(**_names(claimed, worker)):
-        _log.info("attempt began")
-        yield
+def began(claimed: Claimed, worker: str) -> None:
+    """Say that an attempt begins; all that is logged in this task from now on names it."""
+    _NAMES.set(_names(claimed, worker))
+    _log.info("attempt began")
 
 
 def ended(fate: Fate, end: End | None) -> None:

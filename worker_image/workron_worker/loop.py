@@ -265,10 +265,10 @@ class Agent:
             group.create_task(self._attempt(running))
 
     async def _attempt(self, running: Running) -> None:
-        with journal.attempt(running.claimed, self._registration.name):
-            end = await self._try(running)
-            self._finish(running, end)
-            journal.ended(running.fate, end)
+        journal.began(running.claimed, self._registration.name)
+        end = await self._try(running)
+        self._finish(running, end)
+        journal.ended(running.fate, end)
 
     async def _try(self, running: Running) -> End | None:
         end: End | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import logging
 import os
 import sys
@@ -77,13 +78,15 @@ def serve(form: str | None) -> None:
     """
     import structlog
 
+    from workron_worker import journal
+
     is_text = form == "text" if form else sys.stderr.isatty()
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
+            journal.name_attempt,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
-            _text_renderer() if is_text else structlog.processors.JSONRenderer(),
+            _text_renderer() if is_text else _json_renderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.DEBUG if is_debug() else logging.INFO
@@ -96,6 +99,14 @@ def _text_renderer() -> structlog.dev.ConsoleRenderer:
     import structlog
 
     return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), timestamp_key="time")
+
+
+def _json_renderer() -> structlog.processors.JSONRenderer:
+    import structlog
+
+    # One encoder for all lines; the renderer would have the arguments make one for each.
+    encoder = json.JSONEncoder(default=repr)
+    return structlog.processors.JSONRenderer(lambda event, **_: encoder.encode(event))
 
 
 class _Lines:

@@ -24,11 +24,13 @@ from workron.core.ids import JobId
 from workron.core.plan import Plan
 from workron.store import protocol
 from workron.store.postgres import faults, statements
+from workron.store.postgres.bell import Bell
 from workron.store.postgres.database import Database
 from workron.store.postgres.maintain import MaintainerVerbs
 from workron.store.postgres.read import ReaderVerbs
 from workron.store.postgres.submit import SubmitVerbs
 from workron.store.postgres.worker import WorkerVerbs
+from workron.store.wakeup import Wakeup
 
 _T = TypeVar("_T")
 
@@ -59,6 +61,13 @@ class Line(Database):
             raise faults.translate(cause, self.url) from cause
 
 
+class _Mute(Bell):
+    is_resting = False
+
+    def ring(self) -> None:
+        """Let nobody hear: what a test does by itself is all that happens."""
+
+
 class Actor(WorkerVerbs, SubmitVerbs, MaintainerVerbs, ReaderVerbs):
     """A store on one connection, whose transaction is in the hands of the test."""
 
@@ -69,7 +78,7 @@ class Actor(WorkerVerbs, SubmitVerbs, MaintainerVerbs, ReaderVerbs):
         self.before_storing: Callable[[], Awaitable[None]] = _go_on
         line = Line(connection, url)
         WorkerVerbs.__init__(self, line, line, _stay_quiet)
-        SubmitVerbs.__init__(self, line, random.Random(), _stay_quiet)
+        SubmitVerbs.__init__(self, line, random.Random(), _Mute(line, Wakeup()))
         MaintainerVerbs.__init__(self, line, _stay_quiet)
         ReaderVerbs.__init__(self, line)
 

@@ -56,13 +56,21 @@ class Database:
         """Run `work` on a connection, again when it gave way to another transaction."""
         for tries_left in reversed(range(_TRIES)):
             try:
-                async with self._pool.acquire(timeout=_ACQUIRE_SECONDS) as connection:
-                    return await _ask(connection, work)
+                return await self._lend(work)
             except faults.DRIVER as cause:
                 if not (tries_left and faults.is_passing(cause)):
                     raise faults.translate(cause, self.url) from cause
             await asyncio.sleep(_PAUSE_SECONDS * (1 + self._rng.random()))
         raise AssertionError("the last try either returns or raises")
+
+    async def _lend(self, work: Callable[[PoolConnectionProxy], Awaitable[_T]]) -> _T:
+        # Not the pool's own timeout, which makes a task of each wait, though there seldom is one.
+        async with asyncio.timeout(_ACQUIRE_SECONDS):
+            connection = await self._pool.acquire()
+        try:
+            return await _ask(connection, work)
+        finally:
+            await self._pool.release(connection, timeout=_ACQUIRE_SECONDS)
 
     async def close(self) -> None:
         """Give the connections back, whatever they are in the middle of."""
