@@ -15,5 +15,5 @@ def test_bench_prints_a_row_for_each_pair() -> None:
     heading, line, *rows = said.splitlines()
     assert heading.startswith("| ours |")
     assert line.startswith("|---|")
-    assert len(rows) == 11
+    assert len(rows) == 12
     assert all(_ROW.fullmatch(row) for row in rows), said
