@@ -1,92 +1,78 @@
 """`make bench`: what this machine can do, and how much of it Workron reaches, in one run.
 
-Each figure of ours is measured in turns with the limit it is held against, and only their ratio is
-told of both: absolute figures change with the machine and with what else it does.
+Each figure of ours is measured in turns with what it is held against, and only their ratio is told
+of both: absolute figures change with the machine and with what else it does.
 """
 
+from __future__ import annotations
+
 import argparse
-import pathlib
-import statistics
-import tempfile
-from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+import sys
+from collections.abc import Sequence
 
-from bench import limits, ours, pickup, server, working
-
-_ROUNDS: Final = 5
-_SAMPLES: Final = 40
-_SILENT_JOBS: Final = 200
-
-
-class Pair(NamedTuple):
-    """A figure of ours, the limit that it is held against, and what their ratio is to be."""
-
-    title: str
-    ours: Callable[[], float]
-    limit_title: str
-    limit: Callable[[], float]
-    goal: str = ""
+from bench import config, figures, limits, plot, report, server, turns
+from bench.config import HOME, Config
+from bench.figure import Figure
+from bench.report import Limit, Run
+from bench.turns import Row
 
 
 def main() -> None:
-    """Measure and print a table, a row as soon as it is known."""
+    """Measure, tell each row as soon as it is known, and write down all that was seen."""
+    asked = _asked()
+    settings = config.read(is_smoke=asked.smoke)
+    with server.running(settings.server) as dsn:
+        run = _measured(settings, dsn, _chosen(settings, dsn, asked))
+    report.write(run, HOME / "results")
+    (HOME / "results" / "ratios.svg").write_text(plot.svg(run.rows), "utf-8")
+    print(f"\n{report.limits(run.limits)}")
+    print(f"written to {HOME / 'results'}: table.md, results.json, ratios.svg")
+
+
+def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--jobs", type=int, default=1_000, help="how many jobs a round has")
-    parser.add_argument("--rounds", type=int, default=_ROUNDS, help="how often each is measured")
-    asked = parser.parse_args()
-    print("| ours | | the limit | | ratio | lowest to highest | goal |")
-    print("|---|---:|---|---:|---:|---|---|")
-    with tempfile.TemporaryDirectory(prefix="workron-bench-") as folder, server.running() as dsn:
-        for pair in _pairs(pathlib.Path(folder), dsn, asked.jobs):
-            both = zip(*[(pair.ours(), pair.limit()) for _ in range(asked.rounds)], strict=True)
-            _tell(pair, *both)
-        _tell_pickup(dsn, asked.rounds)
+    parser.add_argument("--full", action="store_true", help="also what takes long")
+    parser.add_argument("--smoke", action="store_true", help="see whether the bench itself runs")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these figures alone")
+    return parser.parse_args()
 
 
-def _pairs(folder: pathlib.Path, dsn: str, jobs: int) -> Iterator[Pair]:
-    for slots in (2, 8):
-        spawn = f"posix_spawn and wait, {slots} at once"
-        for store in ("memory:", f"sqlite:///{folder}/run-{{}}.db"):
-            title = f"`workron run`, {store.partition(':')[0]}, {slots} slots, `true`, jobs/s"
-            run = ours.running(store, jobs=jobs, slots=slots)
-            yield Pair(title, run, spawn, limits.spawning(jobs, at_once=slots))
-    for slots in (8, 16, 32):
-        title = f"`workron worker`, PostgreSQL, {slots} slots, `sh -c true`, jobs/s"
-        run = working.running(dsn, jobs=jobs, slots=slots)
-        spawn = "posix_spawn of it and wait, one after the other"
-        limit = limits.spawning(jobs, at_once=1, argv=limits.SHELL)
-        yield Pair(title, run, spawn, limit, "0.7 or more")
-    commits = limits.committing(folder, jobs=10 * jobs, batch=100)
-    drain = ours.draining(f"sqlite:///{folder}/drain-{{}}.db", jobs=10 * jobs, batch=100)
-    yield Pair("SQLite file, claim and complete, 100 a call, jobs/s", drain, "rows/s", commits)
-    bare = "Python with one connection, MB"
-    yield Pair("an idle agent, MB", working.idle(dsn), bare, working.bare(dsn), "1.5 or less")
-    silent = working.job(dsn, jobs=min(jobs, _SILENT_JOBS))
-    yield Pair("a running silent job, KB", silent, "20 KB", lambda: 20.0, "1 or less")
+def _chosen(settings: Config, dsn: str, asked: argparse.Namespace) -> Sequence[Figure]:
+    every = list(figures.every(settings, dsn))
+    names = [one.name for one in every]
+    if unknown := [name for name in asked.only if name not in names]:
+        sys.exit(f"{', '.join(unknown)}: no such figure; there are {', '.join(names)}")
+    if asked.only:
+        return [one for one in every if one.name in asked.only]
+    return [one for one in every if asked.full or not one.is_long]
 
 
-def _tell(pair: Pair, mine: tuple[float, ...], limit: tuple[float, ...]) -> None:
-    ratios = [one / other for one, other in zip(mine, limit, strict=True)]
-    ours_, limit_ = statistics.median(mine), statistics.median(limit)
-    print(
-        f"| {pair.title} | {ours_:,.0f} | {pair.limit_title} | {limit_:,.0f}"
-        f" | {statistics.median(ratios):.2f} | {min(ratios):.2f} to {max(ratios):.2f}"
-        f" | {pair.goal} |",
-        flush=True,
-    )
+def _measured(settings: Config, dsn: str, chosen: Sequence[Figure]) -> Run:
+    taken = list(limits.every(settings, dsn))
+    first = [_limit(one) for one in taken]
+    rows: list[Row] = []
+    print(report.HEADING, flush=True)
+    for figure in chosen:
+        rows += (measured := turns.measured(figure, settings.rounds, _tell))
+        _tell("")
+        print("\n".join(map(report.row, measured)), flush=True)
+    last = [_limit(one) for one in taken]
+    seen = [
+        Limit(one.side.title, one.unit, before, after)
+        for one, before, after in zip(taken, first, last, strict=True)
+    ]
+    return Run(settings, seen, rows)
 
 
-def _tell_pickup(dsn: str, rounds: int) -> None:
-    mine, limit = pickup.measured(dsn, samples=_SAMPLES * rounds)
-    middle, bare = statistics.median(mine), statistics.median(limit)
-    worst = statistics.quantiles(mine, n=100)[98]
-    print(_told("p50", middle, "commit, notify and claim, p50, ms", bare, "2 or less"))
-    print(_told("p99", worst, "its own p50, ms", middle, "5 or less"))
+def _limit(one: limits.Taken) -> float:
+    _tell(f"the machine: {one.side.title}")
+    return one.side.measure()
 
 
-def _told(which: str, one: float, limit_title: str, limit: float, goal: str) -> str:
-    title = f"a job is picked up, {which}, ms"
-    return f"| {title} | {one:.2f} | {limit_title} | {limit:.2f} | {one / limit:.2f} | | {goal} |"
+def _tell(what: str) -> None:
+    """Say what is being measured, in a line that the next one replaces; to people alone."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{what:.100}", end="", file=sys.stderr, flush=True)
 
 
 main()

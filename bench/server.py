@@ -1,8 +1,10 @@
 """A PostgreSQL for the bench, whose commits are safe on the disk when they are over."""
 
+from __future__ import annotations
+
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 
 import asyncpg
 
@@ -13,22 +15,30 @@ _NUMBERS = itertools.count()
 
 
 @contextlib.contextmanager
-def running() -> Iterator[str]:
+def running(settings: Mapping[str, str]) -> Iterator[str]:
     """Start the server that the tests use, but with its disk taken seriously."""
-    with postgres_server.running(is_durable=True) as dsn:
+    with postgres_server.running(is_durable=True, settings=settings) as dsn:
         yield dsn
 
 
 @contextlib.asynccontextmanager
-async def database(dsn: str) -> AsyncIterator[str]:
-    """Give a database of its own, ready for jobs, and remove it."""
+async def empty(dsn: str) -> AsyncIterator[str]:
+    """Give a database of its own, and remove it."""
     name = f"bench_{next(_NUMBERS)}"
     administrator = await asyncpg.connect(dsn)
     try:
         await administrator.execute(f"CREATE DATABASE {name}")
-        url = dsn.replace("/postgres?", f"/{name}?")
-        await postgres.migrate(url)
-        yield url
+        # What the one before has left to be written is not this one's.
+        await administrator.execute("CHECKPOINT")
+        yield dsn.replace("/postgres?", f"/{name}?")
     finally:
         await administrator.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         await administrator.close()
+
+
+@contextlib.asynccontextmanager
+async def database(dsn: str) -> AsyncIterator[str]:
+    """Give one that is ready for our jobs."""
+    async with empty(dsn) as url:
+        await postgres.migrate(url)
+        yield url

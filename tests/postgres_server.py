@@ -13,7 +13,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 # Trust is safe because the only way in is a socket inside a folder that no other user can enter.
 _OPTIONS = "-h '' -k $PWD -c max_connections=200"
@@ -62,20 +62,25 @@ class Server:
 
 
 @contextlib.contextmanager
-def running(*, is_durable: bool = False) -> Iterator[str]:
+def running(
+    *, is_durable: bool = False, settings: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """Start a server, give its administrator's DSN, then stop it and remove every trace of it."""
-    with serving(is_durable=is_durable) as server:
+    with serving(is_durable=is_durable, settings=settings) as server:
         yield server.dsn
 
 
 @contextlib.contextmanager
-def serving(*, is_durable: bool = False) -> Iterator[Server]:
+def serving(
+    *, is_durable: bool = False, settings: Mapping[str, str] | None = None
+) -> Iterator[Server]:
     """The same, with a server that can be made to crash meanwhile."""
     # A socket's path has to stay under 108 bytes, which the system's own choice may not.
     home = pathlib.Path(tempfile.mkdtemp(prefix="workron-pg-", dir="/tmp"))
     binaries = _copy_binaries(home)
     user = _give_away(home) if os.geteuid() == 0 else None
     options = _OPTIONS if is_durable else _CARELESS
+    options += "".join(f" -c {name}={value}" for name, value in (settings or {}).items())
     with _keeper(home, binaries, options, user) as keeper:
         for _ in ("made", "begun"):
             _await_ready(keeper)

@@ -4,9 +4,12 @@ A sample is in milliseconds, and begins where the job is about to be committed. 
 agent hands the job to its executor.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import random
+import statistics
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -17,7 +20,9 @@ import asyncpg
 import structlog
 from asyncpg.transaction import Transaction
 
-from bench import plans, server
+from bench import server
+from bench.figure import Against, Figure, Goal, Side
+from bench.ours import plans
 from workron.core.ids import ClaimId
 from workron.store import connect
 from workron.store.protocol import Registration
@@ -75,9 +80,39 @@ class _Null:
         """Nothing runs."""
 
 
-def measured(dsn: str, *, samples: int) -> tuple[list[float], list[float]]:
-    """Take samples of ours and of the limit in turns."""
-    return asyncio.run(_measured(dsn, samples))
+def figures(dsn: str, samples: int) -> Iterator[Figure]:
+    """Pick up one job after the other; a round takes samples of ours and of the limit in turns."""
+    rounds = _Rounds(dsn, samples)
+    ours = Side("a job is picked up, p50", rounds.middle)
+    bare = Side("commit, notify and claim, p50", rounds.bare)
+    yield Figure("pickup-p50", "ms", ours, [Against(bare, Goal(2, is_most=True))])
+    worst = Side("a job is picked up, p99", rounds.worst)
+    own = Side("its own p50", rounds.last_middle)
+    yield Figure("pickup-p99", "ms", worst, [Against(own, Goal(5, is_most=True))])
+
+
+class _Rounds:
+    """What was seen in the last round that was begun."""
+
+    def __init__(self, dsn: str, samples: int) -> None:
+        self._dsn = dsn
+        self._samples = samples
+        self._ours: list[float] = []
+        self._bare: list[float] = []
+
+    def middle(self) -> float:
+        self._ours, self._bare = asyncio.run(_measured(self._dsn, self._samples))
+        return self.last_middle()
+
+    def last_middle(self) -> float:
+        return statistics.median(self._ours)
+
+    def bare(self) -> float:
+        return statistics.median(self._bare)
+
+    def worst(self) -> float:
+        self.middle()
+        return statistics.quantiles(self._ours, n=100, method="inclusive")[98]
 
 
 async def _measured(dsn: str, samples: int) -> tuple[list[float], list[float]]:

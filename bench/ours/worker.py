@@ -1,20 +1,25 @@
 """A worker by itself, over PostgreSQL: how fast it runs jobs, and how much memory it takes."""
 
+from __future__ import annotations
+
 import asyncio
 import pathlib
 import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import asyncpg
 
-from bench import plans, server
+from bench import server
+from bench.figure import Against, Figure, Goal, Side
+from bench.limit import processes
+from bench.ours import plans
+from bench.ours.program import WORKRON
 from workron.store import connect
 
-_WORKRON = pathlib.Path(sys.executable).with_name("workron")
 _SECONDS = "SELECT extract(epoch FROM max(finished_at) - min(started_at)) FROM workron.attempt"
 _REGISTERED = "SELECT count(*) FROM workron.worker"
 _STANDING = "SELECT count(*) FROM workron.running"
@@ -28,9 +33,25 @@ _BARE = textwrap.dedent("""
 """)
 
 
-def running(dsn: str, *, jobs: int, slots: int) -> Callable[[], float]:
-    """Run jobs of `sh -c true`: from the first claim to the last end, as the database has them."""
-    return lambda: asyncio.run(_run(dsn, jobs, slots))
+def figures(dsn: str, jobs: Mapping[str, int]) -> Iterator[Figure]:
+    """Run commands of a shell, and do nothing, and hold commands that are silent."""
+    shell = jobs["shell"]
+    limit = processes.spawning(shell, at_once=1, argv=processes.SHELL)
+    for slots in (8, 16, 32):
+        ours = _running(dsn, shell, slots)
+        yield Figure(f"shell-{slots}", "jobs/s", ours, [Against(limit, Goal(0.7))])
+    idle = Side("an idle agent", lambda: asyncio.run(_idle(dsn)))
+    bare = Side("Python with one connection", lambda: _bare(dsn))
+    yield Figure("idle", "MB", idle, [Against(bare, Goal(1.5, is_most=True))])
+    silent = Side("a running silent job", lambda: asyncio.run(_job(dsn, jobs["silent"])))
+    most = Side("20 KB", lambda: 20.0)
+    yield Figure("silent", "KB", silent, [Against(most, Goal(1, is_most=True))])
+
+
+def _running(dsn: str, jobs: int, slots: int) -> Side:
+    """From the first claim to the last end, as the database has them."""
+    title = f"`workron worker`, PostgreSQL, {slots} slots, `sh -c true`"
+    return Side(title, lambda: asyncio.run(_run(dsn, jobs, slots)))
 
 
 async def _run(dsn: str, jobs: int, slots: int) -> float:
@@ -44,11 +65,6 @@ async def _run(dsn: str, jobs: int, slots: int) -> float:
         return jobs / seconds
 
 
-def idle(dsn: str) -> Callable[[], float]:
-    """Tell the memory of a worker that has nothing to do, its runner apart; in MB."""
-    return lambda: asyncio.run(_idle(dsn))
-
-
 async def _idle(dsn: str) -> float:
     async with server.database(dsn) as url:
         with _worker(url) as worker:
@@ -56,24 +72,14 @@ async def _idle(dsn: str) -> float:
             return _memory(worker.pid) / 1e6
 
 
-def bare(dsn: str) -> Callable[[], float]:
-    """Tell the memory of Python with one connection; in MB."""
-
-    def measure() -> float:
-        command = [sys.executable, "-c", _BARE, dsn]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-            assert child.stdout is not None
-            child.stdout.readline()
-            memory = _memory(child.pid) / 1e6
-            child.kill()
-        return memory
-
-    return measure
-
-
-def job(dsn: str, *, jobs: int) -> Callable[[], float]:
-    """Tell what a silent job that runs adds to agent and runner; in KB."""
-    return lambda: asyncio.run(_job(dsn, jobs))
+def _bare(dsn: str) -> float:
+    command = [sys.executable, "-c", _BARE, dsn]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        memory = _memory(child.pid) / 1e6
+        child.kill()
+    return memory
 
 
 async def _job(dsn: str, jobs: int) -> float:
@@ -87,7 +93,8 @@ async def _job(dsn: str, jobs: int) -> float:
             await _until(url, _STANDING, jobs)
             time.sleep(1)  # noqa: ASYNC251 - until the last of them is started
             after = _memory(worker.pid) + _memory(_runner(worker.pid))
-            return (after - before) / jobs / 1e3
+            # Of a few jobs it may be less than what Python happened to give back meanwhile.
+            return max(after - before, 1) / jobs / 1e3
 
 
 async def _submit(url: str, jobs: int, command: str) -> None:
@@ -105,7 +112,7 @@ async def _until(url: str, question: str, count: int) -> None:
 
 @contextmanager
 def _worker(url: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    command = [str(_WORKRON), "worker", "--store", url, *options]
+    command = [str(WORKRON), "worker", "--store", url, *options]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as worker:
         try:
             yield worker

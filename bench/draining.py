@@ -1,0 +1,120 @@
+"""How fast a system drains jobs that are there already, as its database has it.
+
+The same for ours and for all others: an empty database, jobs put in by the system's own means, its
+processes started, and then the rows counted that have ended. From the last moment at which none had
+to the moment at which all have; so the start of a program counts for none of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import asyncpg
+
+from bench import server
+from bench.figure import Side
+
+_PATIENCE_SECONDS: Final = 120
+_SHORTEST_PAUSE_SECONDS: Final = 0.02
+_PAUSES_PER_LOOK: Final = 20
+"""Counting must not be what keeps the database busy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A process that works until it is told to end."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    folder: pathlib.Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A system of jobs over PostgreSQL, set up as its own documentation advises for speed."""
+
+    title: str
+    load: Callable[[str, int], None]
+    """Makes its tables in the database of this URL, and puts so many jobs there."""
+    programs: Callable[[str], Sequence[Program]]
+    """Gives its processes that drain the database of this URL."""
+    ended: str
+    """Counts the jobs that have ended: a statement of SQL."""
+
+
+def side(queue: Queue, dsn: str, jobs: int) -> Side:
+    """Measure a system in jobs a second."""
+    return Side(queue.title, lambda: asyncio.run(_drain(queue, dsn, jobs)))
+
+
+async def _drain(queue: Queue, dsn: str, jobs: int) -> float:
+    async with server.empty(dsn) as url:
+        await asyncio.to_thread(queue.load, url, jobs)
+        connection = await asyncpg.connect(url)
+        # So that nobody's plans depend on when the server happens to look at its tables.
+        await connection.execute("VACUUM ANALYZE")
+        try:
+            with _started(queue.programs(url)) as log:
+                return jobs / await _seconds(connection, queue, jobs, log)
+        finally:
+            await connection.close()
+
+
+async def _seconds(
+    connection: asyncpg.Connection, queue: Queue, jobs: int, log: pathlib.Path
+) -> float:
+    began = last_none = time.perf_counter()
+    while True:
+        asked = time.perf_counter()
+        ended = await connection.fetchval(queue.ended)
+        answered = time.perf_counter()
+        if ended >= jobs:
+            return answered - last_none
+        if not ended:
+            last_none = asked
+        if answered - began > _PATIENCE_SECONDS:
+            raise RuntimeError(f"{queue.title}: {ended} of {jobs} jobs have ended; {_said(log)}")
+        pause = max(_SHORTEST_PAUSE_SECONDS, _PAUSES_PER_LOOK * (answered - asked))
+        await asyncio.sleep(pause)
+
+
+def _said(log: pathlib.Path) -> str:
+    return f"it said: {log.read_text('utf-8', 'replace')[-2000:]}"
+
+
+@contextmanager
+def _started(programs: Sequence[Program]) -> Iterator[pathlib.Path]:
+    with tempfile.TemporaryDirectory(prefix="workron-bench-") as folder:
+        log = pathlib.Path(folder) / "log"
+        with log.open("wb") as said:
+            running = [
+                subprocess.Popen(
+                    one.command,
+                    env={**os.environ, **one.environment},
+                    cwd=one.folder,
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                )
+                for one in programs
+            ]
+            try:
+                yield log
+            finally:
+                _end(running)
+
+
+def _end(running: Sequence[subprocess.Popen[bytes]]) -> None:
+    for one in running:
+        one.kill()
+    for one in running:
+        one.wait()

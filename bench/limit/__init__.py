@@ -1,0 +1,1 @@
+"""What this machine can do with nothing of ours in the way: what ours is held against."""

@@ -1,0 +1,36 @@
+"""How fast this machine stores rows in a SQLite file."""
+
+from __future__ import annotations
+
+import pathlib
+import sqlite3
+import tempfile
+import time
+
+from bench.figure import Side
+
+
+def committing(rows: int, *, batch: int) -> Side:
+    """Store rows, so many a transaction, each safe on the disk when it is over."""
+
+    def measure() -> float:
+        with tempfile.TemporaryDirectory(prefix="workron-bench-") as folder:
+            return rows / _seconds(pathlib.Path(folder) / "limit.db", rows, batch)
+
+    return Side(f"one writer, {batch} rows a transaction", measure)
+
+
+def _seconds(path: pathlib.Path, rows: int, batch: int) -> float:
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = wal")
+    connection.execute("PRAGMA synchronous = full")
+    connection.execute("CREATE TABLE row (id INTEGER PRIMARY KEY, body TEXT)")
+    began = time.perf_counter()
+    for first in range(0, rows, batch):
+        connection.execute("BEGIN IMMEDIATE")
+        some = ((one, "succeeded") for one in range(first, first + batch))
+        connection.executemany("INSERT INTO row VALUES (?, ?)", some)
+        connection.execute("COMMIT")
+    seconds = time.perf_counter() - began
+    connection.close()
+    return seconds

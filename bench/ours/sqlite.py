@@ -1,0 +1,55 @@
+"""Jobs claimed and completed through the doors of a SQLite file, without running anything."""
+
+from __future__ import annotations
+
+import asyncio
+import pathlib
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Final
+
+from bench.figure import Against, Figure, Goal, Side
+from bench.limit import sqlite_rows
+from bench.ours import plans
+from workron.core import ids
+from workron.store import connect, protocol
+
+_BATCH: Final = 100
+
+
+def figures(jobs: int) -> Iterator[Figure]:
+    """Claim and complete, so many a call."""
+    ours = Side(
+        f"SQLite file, claim and complete, {_BATCH} a call",
+        lambda: asyncio.run(_drain(jobs)),
+    )
+    limit = sqlite_rows.committing(jobs, batch=_BATCH)
+    yield Figure("sqlite", "jobs/s", ours, [Against(limit, Goal(0.25))])
+
+
+async def _drain(jobs: int) -> float:
+    with tempfile.TemporaryDirectory(prefix="workron-bench-") as folder:
+        url = f"sqlite:///{pathlib.Path(folder) / 'drain.db'}"
+        store = await connect.connect(url, clock=plans.Clock(), rng=plans.RNG)
+        try:
+            return jobs / await _seconds(store, jobs)
+        finally:
+            await store.close()
+
+
+async def _seconds(store: protocol.Store, jobs: int) -> float:
+    await store.submit([plans.many(jobs, {"command": "true"})])
+    token = await store.ensure_pool("default", "default")
+    session = await store.register(protocol.Registration(token, "bench", uuid.uuid4(), _BATCH))
+    began = time.perf_counter()
+    claimed = await store.claim(session.key, _claims())
+    while claimed:
+        ends = [protocol.End(one.job, *one.right, protocol.Outcome.SUCCEEDED) for one in claimed]
+        claimed = (await store.complete(session.key, ends, _claims())).claimed
+    return time.perf_counter() - began
+
+
+def _claims() -> list[ids.ClaimId]:
+    return [ids.ClaimId(ids.mint_uuid(plans.RNG)) for _ in range(_BATCH)]

@@ -1,0 +1,108 @@
+"""What is told of a run: a table for people, and all that was seen as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bench.config import Config
+from bench.turns import Row
+
+HEADING: Final = (
+    "| ours | | held against | | ratio | interval | goal | reached |\n"
+    "|---|---:|---|---:|---:|---|---|---|"
+)
+_LIMITS_HEADING: Final = "| this machine | at first | at last |\n|---|---:|---:|"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What the machine could do before everything else, and after it."""
+
+    title: str
+    unit: str
+    first: float
+    last: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the bench."""
+
+    config: Config
+    limits: Sequence[Limit]
+    rows: Sequence[Row]
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Write the comparisons as Markdown."""
+    return "\n".join([HEADING, *map(row, rows)]) + "\n"
+
+
+def row(one: Row) -> str:
+    """Write one comparison as a row of the table."""
+    ratio, figure = one.ratio, one.figure
+    cells = [
+        f"{figure.ours.title}, {figure.unit}", _number(one.ours_seen), one.theirs.title,
+        _number(one.theirs_seen), f"{ratio.middle:.2f}", f"{ratio.low:.2f} to {ratio.high:.2f}",
+        str(one.goal or ""), one.verdict,
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def limits(seen: Sequence[Limit]) -> str:
+    """Write what the machine could do as Markdown."""
+    lines = [f"| {one.title}, {one.unit} | {one.first:,.6g} | {one.last:,.6g} |" for one in seen]
+    return "\n".join([_LIMITS_HEADING, *lines]) + "\n"
+
+
+def machine() -> str:
+    """Say on what it ran."""
+    python = platform.python_version()
+    return f"{os.cpu_count()} cores, Linux {platform.release()}, Python {python}"
+
+
+def write(run: Run, folder: pathlib.Path) -> None:
+    """Write all that was seen, and the tables."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "results.json").write_text(json.dumps(_told(run), indent=2) + "\n", "utf-8")
+    text = f"{machine()}\n\n{limits(run.limits)}\n{table(run.rows)}"
+    (folder / "table.md").write_text(text, "utf-8")
+
+
+def _number(seen: Sequence[float]) -> str:
+    middle = sorted(seen)[len(seen) // 2]
+    return f"{middle:,.0f}" if middle >= 100 else f"{middle:.3g}"  # noqa: PLR2004 - of digits
+
+
+def _told(run: Run) -> Mapping[str, Any]:
+    return {
+        "machine": machine(),
+        "server": dict(run.config.server),
+        "jobs": dict(run.config.jobs),
+        "peers": dict(run.config.peers),
+        "limits": [
+            {"title": one.title, "unit": one.unit, "first": one.first, "last": one.last}
+            for one in run.limits
+        ],
+        "rows": [_row_told(row) for row in run.rows],
+    }
+
+
+def _row_told(row: Row) -> Mapping[str, Any]:
+    return {
+        "figure": row.figure.name,
+        "unit": row.figure.unit,
+        "ours": row.figure.ours.title,
+        "theirs": row.theirs.title,
+        "ours_seen": list(row.ours_seen),
+        "theirs_seen": list(row.theirs_seen),
+        "ratio": row.ratio._asdict(),
+        "goal": None if row.goal is None else str(row.goal),
+        "reached": row.verdict,
+    }
