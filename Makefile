@@ -52,8 +52,16 @@ test-faults: $(READY) ## kill, freeze and cut off workers over a real PostgreSQL
 	$(BIN)/pytest faults --minutes $(MINUTES) $(ARGS)
 
 .PHONY: bench
-bench: $(READY) ## measure how much of what this machine can do is reached; minutes
+bench: $(READY) ## measure what this machine can do and how much of it is reached; minutes
 	$(BIN)/python -m bench $(ARGS)
+
+.PHONY: bench-peers
+bench-peers: $(READY) ## install what `make bench` holds us against, into .bench/; needs node and go
+	$(BIN)/python -m bench.peers $(ARGS)
+
+.PHONY: bench-full
+bench-full: $(READY) ## the same with what takes hours
+	$(BIN)/python -m bench --full $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## check style, types, import contracts and spelling

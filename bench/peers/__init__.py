@@ -1,0 +1,1 @@
+"""What people would use instead: each peer has a module that installs it and has it drain jobs."""

@@ -1,0 +1,23 @@
+"""`make bench-peers`: install what ours is held against, each into a folder of its own."""
+
+from __future__ import annotations
+
+import argparse
+
+from bench import config
+from bench.peers import roster
+
+
+def main() -> None:
+    """Install all, or those that are named."""
+    parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[*(one.name for one in roster.EVERY), []])
+    names = parser.parse_args().names
+    versions = config.read(is_smoke=False).peers
+    for one in roster.EVERY:
+        if not names or one.name in names:
+            print(f"{one.name} {versions[one.name]}", flush=True)
+            one.install(versions[one.name])
+
+
+main()
