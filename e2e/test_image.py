@@ -256,7 +256,7 @@ def test_stopped_worker_hands_back_uncharged_what_it_cannot_finish(
 ) -> None:
     submit("long", "sleep 1000")
     worker = work("--grace", "100ms")
-    worker.hear("attempt began")
+    worker.hear("attempt runs")
     assert worker.stop() == 0
     status = _status(call, store, "long")
     assert (status["phase"], status["failures"], status["losses"]) == ("Queued", 0, 0)
@@ -267,7 +267,7 @@ def test_stopped_worker_lets_run_what_ends_within_its_grace(
 ) -> None:
     submit("short", "until test -e /tmp/go; do sleep 0.02; done")
     worker = work("--grace", "1h")
-    worker.hear("attempt began")
+    worker.hear("attempt runs")
     with subprocess.Popen(["docker", "stop", "--time", "60", worker.id], stdout=subprocess.DEVNULL):
         worker.hear("worker drains")
         worker.execute("touch", "/tmp/go")

@@ -68,7 +68,7 @@ def test_draining_worker_is_not_ready_and_lives(
     call("submit", write("hello", command="exec sleep 1000"), "--store", url)
     worker = start("worker", "--store", url, *_ANYWHERE)
     port = _port(worker)
-    _hear(worker, "attempt began")
+    _hear(worker, "attempt runs")
     worker.send_signal(signal.SIGTERM)
     _hear(worker, "worker drains")
     while (answer := ask(port, "/readyz")).status == 200:

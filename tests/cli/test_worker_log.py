@@ -30,22 +30,43 @@ def _lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_each_line_of_an_attempt_names_it(call: Call, write: Write, url: str) -> None:
+def _assert_it_names_an_attempt(line: dict[str, Any]) -> None:
+    assert line["name"] == "default/hello/hello"
+    assert (line["attempt"], line["level"]) == (1, "info")
+    assert line["job"] > 0
+    assert line["fence"] > 0
+    assert line["worker"].count(":") == 2
+    assert "trace_id" not in line
+
+
+def test_short_attempt_has_one_line_that_names_it_and_its_end(
+    call: Call, write: Write, url: str
+) -> None:
     job = write("hello", command="exit 3", more="maxAttempts: 1")
     call("submit", job, "--store", url)
-    began, ended = [
+    [ended] = [
         line
         for line in _lines(call("worker", "--store", url, "--max-jobs", "1").err)
         if line["event"].startswith("attempt")
     ]
-    for line in began, ended:
-        assert line["name"] == "default/hello/hello"
-        assert (line["attempt"], line["level"]) == (1, "info")
-        assert line["job"] > 0
-        assert line["fence"] > 0
-        assert line["worker"].count(":") == 2
-        assert "trace_id" not in line
+    _assert_it_names_an_attempt(ended)
     assert (ended["outcome"], ended["reason"], ended["exit_code"]) == ("Failed", "ExitCode", 3)
+    assert ended["seconds"] >= 0
+
+
+def test_attempt_that_runs_for_more_than_a_beat_has_a_line_before_its_end(
+    call: Call, start: Start, write: Write, url: str, tmp_path: pathlib.Path
+) -> None:
+    os.mkfifo(tmp_path / "go")
+    call("submit", write("hello", command=f"cat {tmp_path / 'go'}"), "--store", url)
+    worker = start("worker", "--store", url, "--max-jobs", "1")
+    assert worker.stdout is not None
+    runs = next(line for line in worker.stdout if "attempt" in line)
+    (tmp_path / "go").write_text("")
+    _assert_it_names_an_attempt(json.loads(runs))
+    assert json.loads(runs)["event"] == "attempt runs"
+    rest = [line for line in worker.communicate()[0].splitlines() if "attempt" in line]
+    assert [json.loads(line)["event"] for line in rest] == ["attempt ended"]
 
 
 def test_trace_of_a_job_is_given_to_it_as_it_is_and_its_id_is_in_its_lines(
@@ -56,7 +77,7 @@ def test_trace_of_a_job_is_given_to_it_as_it_is_and_its_id_is_in_its_lines(
     said = call("worker", "--store", url, "--max-jobs", "1")
     assert call("output", "hello", "--store", url).out == f"{_PARENT}\n"
     traces = [one.get("trace_id") for one in _lines(said.err) if one["event"].startswith("attempt")]
-    assert traces == [_TRACE, _TRACE]
+    assert traces == [_TRACE]
 
 
 @pytest.mark.parametrize("value", ["00-planted-01-01", f"00-{'0' * 32}-00f067aa0ba902b7-01"])

@@ -1,13 +1,14 @@
 """What is logged of a worker and of each attempt: names, numbers and outcomes.
 
-Called by `loop`. Nothing that a job brings with it is logged, such as its environment, its command
-or its output, and no message that may quote from these; only the id of its trace, when it is one.
+Called by `loop`. Of an attempt there is one line at its end, and one before if it runs for more than a
+beat of the worker: of thousands that take a moment each, two lines would say no more. Nothing that a job
+brings with it is logged, such as its environment, its command or its output, and no message that
+may quote from these; only the id of its trace, when it is one.
 """
 
 from __future__ import annotations
 
 from contextvars import ContextVar
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -16,14 +17,12 @@ from workron.core import trace
 from workron_worker.ledger import Fate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from structlog.typing import EventDict
 
     from workron.store.protocol import Claimed, End, Registration, Session
 
 _log = structlog.get_logger(__name__)
-_NAMES: Final[ContextVar[Mapping[str, Any]]] = ContextVar("names", default=MappingProxyType({}))
+_ATTEMPT: Final[ContextVar[tuple[Claimed, str] | None]] = ContextVar("attempt", default=None)
 _FATES: Final = {
     Fate.RELEASE: "Released",
     Fate.DROP: "TakenBack",
@@ -33,11 +32,9 @@ _FATES: Final = {
 
 
 def name_attempt(_: object, __: str, event: EventDict) -> EventDict:
-    """Add the names of the attempt in whose task something is logged; a processor of structlog's.
-
-    One variable, where structlog's own would be one for each name, at every line.
-    """
-    return {"event": event["event"], **_NAMES.get(), **event}
+    """Add the names of the attempt in whose task something is logged; a processor of structlog's."""
+    about = _ATTEMPT.get()
+    return event if about is None else {"event": event["event"], **_names(*about), **event}
 
 
 def registered(registration: Registration, session: Session) -> None:
@@ -51,18 +48,28 @@ def registered(registration: Registration, session: Session) -> None:
 
 
 def began(claimed: Claimed, worker: str) -> None:
-    """Say that an attempt begins; all that is logged in this task from now on names it."""
-    _NAMES.set(_names(claimed, worker))
-    _log.info("attempt began")
+    """Name an attempt in all that is logged in this task from now on."""
+    _ATTEMPT.set((claimed, worker))
 
 
-def ended(fate: Fate, end: End | None) -> None:
-    """Say how the attempt ended."""
+def runs(claimed: Claimed, worker: str) -> None:
+    """Say that an attempt has begun and goes on."""
+    _log.info("attempt runs", **_names(claimed, worker))
+
+
+def ended(fate: Fate, end: End | None, seconds: float) -> None:
+    """Say how the attempt ended, and when after it was claimed."""
+    took = round(seconds, 3)
     if end is None or fate is not Fate.REPORT:
-        _log.info("attempt ended", outcome=_FATES.get(fate, _FATES[Fate.RELEASE]))
+        _log.info("attempt ended", outcome=_FATES.get(fate, _FATES[Fate.RELEASE]), seconds=took)
         return
-    reason = end.reason and end.reason.value
-    _log.info("attempt ended", outcome=end.outcome.value, reason=reason, exit_code=end.exit_code)
+    _log.info(
+        "attempt ended",
+        outcome=end.outcome.value,
+        reason=end.reason and end.reason.value,
+        exit_code=end.exit_code,
+        seconds=took,
+    )
 
 
 def _names(claimed: Claimed, worker: str) -> dict[str, Any]:

@@ -49,6 +49,8 @@ class Running:
 
     claimed: Claimed
     fate: Fate = Fate.REPORT
+    beats: int = 0
+    """How often the worker has beaten since it began."""
 
 
 class Ledger:

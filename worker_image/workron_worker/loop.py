@@ -42,6 +42,7 @@ _HURRY: Final = timedelta(seconds=3)
 """A killed agent waits no longer than this for a store that is away; the lease will do then."""
 _GATHERING: Final = timedelta(milliseconds=5)
 _SEVERAL: Final = 2
+_WORTH_A_LINE: Final = 2
 _TOO_LARGE: Final = (
     "the results of its upstreams are larger than 1 MiB together; let them hand on less,"
     " such as the place where the data is"
@@ -115,6 +116,14 @@ class Agent:
         if orders.release:
             self._ledger.hand_back(orders.release)
             self._wake.set()
+        self._tell_what_runs()
+
+    def _tell_what_runs(self) -> None:
+        for running in self._ledger.running.values():
+            running.beats += 1
+            # At the first beat it may just have begun.
+            if running.beats == _WORTH_A_LINE:
+                journal.runs(running.claimed, self._registration.name)
 
     def lose(self) -> None:
         """Stop everything: the store knows this session no more, and has its claims back."""
@@ -266,9 +275,10 @@ class Agent:
 
     async def _attempt(self, running: Running) -> None:
         journal.began(running.claimed, self._registration.name)
+        began_at = self._around.clock.monotonic()
         end = await self._try(running)
         self._finish(running, end)
-        journal.ended(running.fate, end)
+        journal.ended(running.fate, end, self._around.clock.monotonic() - began_at)
 
     async def _try(self, running: Running) -> End | None:
         end: End | None = None
