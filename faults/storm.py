@@ -199,7 +199,6 @@ class Storm:
         for seat in self._seats:
             if seat.wakes_at:
                 self._wake(seat)
-            seat.worker.proxy.restore()
         if self._submission is not None:
             self._house.acknowledge(self._submission)
         self._house.await_end(_END_SECONDS)

@@ -224,3 +224,21 @@ async def _set(dsn: str, setting: str) -> None:
     name = parse.urlsplit(dsn).path.removeprefix("/")
     await admin.execute(f'ALTER DATABASE "{name}" SET {setting}')
     await admin.close()
+
+
+async def test_pool_that_lost_its_connection_is_left_to_whoever_asks_next(
+    fresh_database: str,
+) -> None:
+    administrator = await asyncpg.connect(fresh_database)
+    database = await open_database(fresh_database, rng=random.Random(), connections=1)
+    mine = asyncio.all_tasks()
+    others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    await administrator.fetch(f"SELECT pg_terminate_backend(pid, 10000) {others}")
+    while database._pool.get_size():
+        await asyncio.sleep(0)
+    # It would be done at once, and a try that hangs would keep the only place from every caller.
+    await administrator.execute("SELECT 1")
+    assert asyncio.all_tasks() == mine
+    assert await database.fetch_value(f"SELECT count(*) {others}") == 1
+    await database.close()
+    await administrator.close()

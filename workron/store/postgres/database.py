@@ -103,7 +103,9 @@ async def open_database(
     try:
         pool = await asyncpg.create_pool(
             url,
-            min_size=1,
+            init_size=1,
+            # Whoever asks connects; the pool by itself would hold a place while it tries to.
+            min_size=0,
             max_size=connections,
             timeout=_CONNECT_SECONDS,
             command_timeout=statement_seconds or _STATEMENT_SECONDS,
