@@ -1,9 +1,9 @@
 """What is logged of a worker and of each attempt: names, numbers and outcomes.
 
-Called by `loop`. Of an attempt there is one line at its end, and one before if it runs for more than a
-beat of the worker: of thousands that take a moment each, two lines would say no more. Nothing that a job
-brings with it is logged, such as its environment, its command or its output, and no message that
-may quote from these; only the id of its trace, when it is one.
+Called by `loop`. Of an attempt there is one line at its end, and one before if it runs for longer
+than a beat of the worker: of thousands that take a moment each, two would say no more. Nothing
+that a job brings with it is logged, such as its environment, its command or its output, and no
+message that may quote from these; only the id of its trace, when it is one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FATES: Final = {
 
 
 def name_attempt(_: object, __: str, event: EventDict) -> EventDict:
-    """Add the names of the attempt in whose task something is logged; a processor of structlog's."""
+    """Add the names of the attempt in whose task something is logged, for structlog."""
     about = _ATTEMPT.get()
     return event if about is None else {"event": event["event"], **_names(*about), **event}
 
