@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from bench import config, figures, limits, plot, report, server, turns
+from bench import config, figures, limits, page, plot, report, server, turns
 from bench.config import HOME, Config
 from bench.figure import Figure
 from bench.report import Limit, Run
@@ -26,6 +26,8 @@ def main() -> None:
     report.write(run, HOME / "results")
     (HOME / "results" / "ratios.svg").write_text(plot.svg(run.rows), "utf-8")
     print(f"\n{report.limits(run.limits)}")
+    if asked.publish:
+        page.publish(run, " ".join(["python -m bench", *sys.argv[1:]]))
     print(f"written to {HOME / 'results'}: table.md, results.json, ratios.svg")
 
 
@@ -33,6 +35,7 @@ def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--full", action="store_true", help="also what takes long")
     parser.add_argument("--smoke", action="store_true", help="see whether the bench itself runs")
+    parser.add_argument("--publish", action="store_true", help="write docs/explanation as well")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these figures alone")
     return parser.parse_args()
 
