@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -21,7 +22,6 @@ from bench.limit import processes
 from bench.peers import debian
 
 _PATIENCE_SECONDS: Final = 300
-_SHELL: Final = " ".join(processes.SHELL)
 _NUMBERS: Final = "numbers"
 
 
@@ -54,7 +54,9 @@ def _flat(jobs: int, at_once: int) -> Iterator[_Tool]:
         command = [xargs, "-a", _NUMBERS, "-P", slots, "-n", "1", *processes.SHELL]
         yield _Tool(f"`xargs`, {slots} at once", command, _NUMBERS, numbers)
     if parallel := debian.program(debian.PARALLEL, "parallel"):
-        command = [str(parallel), "--will-cite", "-j", slots, "-n", "0", "-a", _NUMBERS, "true"]
+        # As the others do, it lets a command write where it likes, for which it keeps no files.
+        quick = [str(parallel), "--will-cite", "--ungroup"]
+        command = [*quick, "-j", slots, "-n", "0", "-a", _NUMBERS, "true"]
         yield _Tool(f"GNU `parallel`, {slots} at once", command, _NUMBERS, numbers)
     yield from _graphs(jobs, at_once, is_chain=False)
 
@@ -76,7 +78,7 @@ def _graphs(jobs: int, at_once: int, *, is_chain: bool) -> Iterator[_Tool]:
 def _makefile(names: Sequence[str], waits: Sequence[tuple[str, str]]) -> str:
     every = " ".join(names)
     edges = "".join(f"{one}: {before}\n" for one, before in waits)
-    return f"all: {every}\n.PHONY: all {every}\n{edges}{every}:\n\t{_SHELL}\n"
+    return f"all: {every}\n.PHONY: all {every}\n{edges}{every}:\n\t{shlex.join(processes.SHELL)}\n"
 
 
 def _ninja(names: Sequence[str], waits: Sequence[tuple[str, str]]) -> str:

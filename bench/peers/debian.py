@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import pathlib
 import subprocess
 from typing import Final
@@ -18,10 +19,12 @@ def program(kit: Kit, name: str) -> pathlib.Path | None:
 
 
 def _kit(package: str) -> Kit:
-    """Fetch it from the mirror that this machine installs from, without what it only suggests."""
+    """Fetch it from the mirror that this machine installs from."""
 
     def put(folder: pathlib.Path, _: str) -> None:
-        _run(folder, "apt-get", "--quiet", "download", package)
+        # As root it would rather be somebody else, who may not write here.
+        oneself = f"APT::Sandbox::User={getpass.getuser()}"
+        _run(folder, "apt-get", "--quiet", "--option", oneself, "download", package)
         (archive,) = folder.glob("*.deb")
         _run(folder, "dpkg-deb", "--extract", archive.name, ".")
         archive.unlink()

@@ -29,7 +29,7 @@ def sqlite(jobs: int) -> Side:
             said = _run(SQLITE.folder, f"{folder}/river.db", str(jobs))
         return float(json.loads(said)["jobs_per_second"])
 
-    return Side("River, SQLite file, its own settings", measure)
+    return Side("River, SQLite file", measure)
 
 
 def _built(module: str) -> Callable[[pathlib.Path, str], None]:

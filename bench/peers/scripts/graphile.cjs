@@ -51,11 +51,11 @@ async function latency(connectionString, samples) {
   for (let sample = -WARM_UP; sample < samples; sample++) {
     // As long as ours is left alone between its samples; the first ones are not counted.
     await pause(sample < 0 ? 0 : 50 + Math.random() * 50);
-    const start_of_job = new Promise((resolve) => (begun = resolve));
+    const begunAt = new Promise((resolve) => (begun = resolve));
     const added = performance.now();
     await utils.addJob("noop", {});
-    const taken = (await start_of_job) - added;
-    if (sample >= 0) seen.push(taken);
+    const took = (await begunAt) - added;
+    if (sample >= 0) seen.push(took);
   }
   await utils.release();
   await runner.stop();
