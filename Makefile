@@ -56,7 +56,7 @@ bench: $(READY) ## measure what this machine can do and how much of it is reache
 	$(BIN)/python -m bench $(ARGS)
 
 .PHONY: bench-peers
-bench-peers: $(READY) ## install what `make bench` holds us against, into .bench/; needs node and go
+bench-peers: $(READY) ## install what `make bench` holds us against, into .bench/; needs node, go and Debian
 	$(BIN)/python -m bench.peers $(ARGS)
 
 .PHONY: bench-full

@@ -19,15 +19,13 @@ _MARK: Final = ".installed"
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
-    """One of them."""
+class Kit:
+    """Something of others that installs itself."""
 
     name: str
     """Under which `config.toml` has its version."""
     put: Callable[[pathlib.Path, str], None]
     """Puts this version of it into an empty folder."""
-    queue: Callable[[pathlib.Path], Queue]
-    """Gives the system that was put into a folder."""
 
     @property
     def folder(self) -> pathlib.Path:
@@ -47,3 +45,11 @@ class Peer:
         self.folder.mkdir(parents=True)
         self.put(self.folder, version)
         (self.folder / _MARK).write_text(version, "utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Peer(Kit):
+    """One that drains jobs of a PostgreSQL."""
+
+    queue: Callable[[pathlib.Path], Queue]
+    """Gives the system that was put into a folder."""

@@ -7,14 +7,24 @@ from collections.abc import Sequence
 from typing import Final
 
 from bench.config import Config
-from bench.peers.peer import Peer
+from bench.peers import debian, graphile, river
+from bench.peers.peer import Kit, Peer
 
-EVERY: Final[Sequence[Peer]] = ()
+EVERY: Final[Sequence[Peer]] = (
+    graphile.PEER,
+    river.PEER,
+)
+OTHERS: Final[Sequence[Kit]] = (
+    river.SQLITE,
+    debian.NINJA,
+    debian.PARALLEL,
+)
+"""What ours is held against elsewhere than in a queue over PostgreSQL."""
 
 
 def installed(config: Config) -> list[Peer]:
     """Give those that are here, and say which are not."""
-    here = [one for one in EVERY if one.is_installed(config.peers[one.name])]
-    if missing := [one.name for one in EVERY if one not in here]:
+    kits = [*EVERY, *OTHERS]
+    if missing := [one.name for one in kits if not one.is_installed(config.peers[one.name])]:
         print(f"not installed, and left out: {', '.join(missing)}", file=sys.stderr)
-    return here
+    return [one for one in EVERY if one.name not in missing]

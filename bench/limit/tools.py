@@ -1,0 +1,116 @@
+"""What tools that start commands, and remember nothing, make of this machine.
+
+Each is given what it takes of commands that do nothing, and is timed from its start to its end. All
+of them start one `sh -c true` for each; those that have a shell for every command are told `true`.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from bench.figure import Side
+from bench.limit import processes
+from bench.peers import debian
+
+_PATIENCE_SECONDS: Final = 300
+_NUMBERS: Final = "numbers"
+
+
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    """One way to run commands."""
+
+    title: str
+    command: Sequence[str]
+    file: str
+    """What the command reads, in the folder that it starts in."""
+    text: str
+
+
+def flat(jobs: int, at_once: int) -> list[Side]:
+    """Run commands that do not wait for each other: in jobs a second, by those that are here."""
+    return [_side(one, jobs) for one in _flat(jobs, at_once)]
+
+
+def chain(jobs: int) -> list[Side]:
+    """Run commands each of which waits for the one before it."""
+    return [_side(one, jobs) for one in _graphs(jobs, 1, is_chain=True)]
+
+
+def _flat(jobs: int, at_once: int) -> Iterator[_Tool]:
+    numbers = "".join(f"{number}\n" for number in range(jobs))
+    slots = str(at_once)
+    if xargs := shutil.which("xargs"):
+        # A shell that is given a number takes it for its own name.
+        command = [xargs, "-a", _NUMBERS, "-P", slots, "-n", "1", *processes.SHELL]
+        yield _Tool(f"`xargs`, {slots} at once", command, _NUMBERS, numbers)
+    if parallel := debian.program(debian.PARALLEL, "parallel"):
+        # As the others do, it lets a command write where it likes, for which it keeps no files.
+        quick = [str(parallel), "--will-cite", "--ungroup"]
+        command = [*quick, "-j", slots, "-n", "0", "-a", _NUMBERS, "true"]
+        yield _Tool(f"GNU `parallel`, {slots} at once", command, _NUMBERS, numbers)
+    yield from _graphs(jobs, at_once, is_chain=False)
+
+
+def _graphs(jobs: int, at_once: int, *, is_chain: bool) -> Iterator[_Tool]:
+    """Those that know what waits for what. Nothing is made, so nothing is ever there already."""
+    told = "a chain" if is_chain else f"{at_once} at once"
+    names = [f"job{number}" for number in range(jobs)]
+    waits = [(one, before) for one, before in zip(names[1:], names, strict=False) if is_chain]
+    if make := shutil.which("make"):
+        # Without the rules that it is born with, none of which is wanted.
+        command = [make, "--silent", "--no-builtin-rules", "-j", str(at_once)]
+        yield _Tool(f"`make`, {told}", command, "Makefile", _makefile(names, waits))
+    if ninja := debian.program(debian.NINJA, "ninja"):
+        command = [str(ninja), "-j", str(at_once)]
+        yield _Tool(f"`ninja`, {told}", command, "build.ninja", _ninja(names, waits))
+
+
+def _makefile(names: Sequence[str], waits: Sequence[tuple[str, str]]) -> str:
+    every = " ".join(names)
+    edges = "".join(f"{one}: {before}\n" for one, before in waits)
+    return f"all: {every}\n.PHONY: all {every}\n{edges}{every}:\n\t{shlex.join(processes.SHELL)}\n"
+
+
+def _ninja(names: Sequence[str], waits: Sequence[tuple[str, str]]) -> str:
+    before = dict(waits)
+    jobs = "".join(f"build {one}: work {before.get(one, '')}\n" for one in names)
+    return f"rule work\n  command = true\n{jobs}"
+
+
+def _side(tool: _Tool, jobs: int) -> Side:
+    def measure() -> float:
+        with tempfile.TemporaryDirectory(prefix="workron-bench-") as folder:
+            (pathlib.Path(folder) / tool.file).write_text(tool.text, "utf-8")
+            return jobs / _seconds(tool.command, folder)
+
+    return Side(f"{tool.title}, `sh -c true`", measure)
+
+
+def _seconds(command: Sequence[str], folder: str) -> float:
+    # Nothing of a `make` that the bench itself was started by, nor of anyone's own settings.
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": folder,
+        "PARALLEL_SHELL": processes.SHELL[0],
+    }
+    began = time.perf_counter()
+    subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        check=True,
+        timeout=_PATIENCE_SECONDS,
+    )
+    return time.perf_counter() - began
