@@ -7,9 +7,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from bench.config import Config
+from bench.peers import awa, dbos, pgqueuer, procrastinate
 from bench.peers.peer import Peer
 
-EVERY: Final[Sequence[Peer]] = ()
+EVERY: Final[Sequence[Peer]] = (
+    pgqueuer.PEER,
+    awa.PEER,
+    procrastinate.PEER,
+    dbos.PEER,
+)
 
 
 def installed(config: Config) -> list[Peer]:
