@@ -25,11 +25,12 @@ def put(*requirements: str) -> Callable[[pathlib.Path, str], None]:
 
     def install(folder: pathlib.Path, version: str) -> None:
         peer, *others = requirements
-        subprocess.run([sys.executable, "-m", "venv", str(folder / _ENVIRONMENT)], check=True)
         pip = [_python(folder), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run(
-            [*pip, f"{peer}=={version}", *others], check=True, timeout=_INSTALLING_SECONDS
-        )
+        for command in (
+            [sys.executable, "-m", "venv", str(folder / _ENVIRONMENT)],
+            [*pip, f"{peer}=={version}", *others],
+        ):
+            subprocess.run(command, check=True, timeout=_INSTALLING_SECONDS)
 
     return install
 

@@ -12,12 +12,12 @@ from typing import Final
 from procrastinate import App, PsycopgConnector  # type: ignore[import-not-found]
 
 _AT_ONCE: Final = 10
-"""Its worker fetches a job a call; with some at once the next fetch need not wait for an end."""
+"""Its worker fetches a job a call; with some at once the next fetch need not wait for an end. They
+share the few connections that it has by default: with one for each it is slower."""
 
 
 def _app(url: str) -> App:
-    # A connection for each of those, and one that fetches.
-    app = App(connector=PsycopgConnector(conninfo=url, max_size=_AT_ONCE + 1))
+    app = App(connector=PsycopgConnector(conninfo=url))
     app.task(name="nothing")(_nothing)
     return app
 
