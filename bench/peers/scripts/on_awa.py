@@ -14,7 +14,7 @@ from awa import AsyncClient  # type: ignore[import-not-found]
 
 _QUEUE: Final = "bench"
 _AT_ONCE: Final = 256
-"""As the comparisons of its authors have it: several times as fast as its usual 50."""
+"""As the comparisons of its authors have it: about twice as fast as its usual 50."""
 _HOUR: Final = 3_600_000
 _SECOND: Final = 1_000
 
