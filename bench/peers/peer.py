@@ -53,3 +53,10 @@ class Peer(Kit):
 
     queue: Callable[[pathlib.Path], Queue]
     """Gives the system that was put into a folder."""
+    divisor: int = 1
+    """How many times fewer jobs than ours it gets in a round, where as many would take it minutes;
+    what is compared are rates."""
+
+    def share(self, jobs: int) -> int:
+        """Say how many it gets of the jobs of a round."""
+        return max(1, jobs // self.divisor)

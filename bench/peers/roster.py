@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from bench.config import Config
-from bench.peers import debian, graphile, river
+from bench.peers import awa, dbos, debian, graphile, pgqueuer, procrastinate, river
 from bench.peers.peer import Kit, Peer
 
 EVERY: Final[Sequence[Peer]] = (
-    graphile.PEER,
     river.PEER,
+    pgqueuer.PEER,
+    awa.PEER,
+    procrastinate.PEER,
+    graphile.PEER,
+    dbos.PEER,
 )
 OTHERS: Final[Sequence[Kit]] = (
     river.SQLITE,

@@ -1,0 +1,33 @@
+"""Holds figures of ours against the peers that are here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from bench import draining
+from bench.config import Config
+from bench.figure import Against, Goal
+from bench.peers import roster
+
+GOALS: Final[Mapping[str, Goal]] = {
+    "river": Goal(1),
+    "pgqueuer": Goal(1.5),
+    "awa-pg": Goal(3),
+    "procrastinate": Goal(20),
+    # It keeps no history of jobs that have ended.
+    "graphile-worker": Goal(0.4),
+}
+"""Of jobs that do nothing: what our rate is to be, divided by theirs. Others are only told."""
+
+
+def noop(config: Config, dsn: str) -> list[Against]:
+    """Have each drain jobs that do nothing, from the server of this URL."""
+    jobs = config.jobs["noop"]
+    return [
+        Against(
+            draining.side(one.queue(one.folder), dsn, one.share(jobs)),
+            GOALS.get(one.name),
+        )
+        for one in roster.installed(config)
+    ]

@@ -1,0 +1,65 @@
+"""Jobs of DBOS: `load URL JOBS` puts them into tables made for it, `work URL` drains them.
+
+Runs in the environment of that peer, and knows nothing of ours.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Final
+
+import sqlalchemy  # type: ignore[import-not-found]
+from dbos import DBOS, DBOSClient  # type: ignore[import-not-found]
+
+_NAME: Final = "bench"
+_AT_ONCE: Final = 1_000
+_POLL_SECONDS: Final = 0.01
+"""Its own benchmark takes so many at once; the usual poll each second would be the limit then."""
+_THREADS: Final = 64
+"""Without a limit there is a thread for each workflow that was taken."""
+
+
+def _launch(url: str) -> None:
+    DBOS(
+        config={
+            "name": _NAME,
+            "system_database_url": url,
+            "log_level": "WARNING",
+            "max_executor_threads": _THREADS,
+        }
+    )
+    DBOS.workflow(name="nothing")(_nothing)
+    DBOS.launch()
+
+
+def _load(url: str, jobs: int) -> None:
+    _launch(url)
+    DBOS.register_queue(_NAME, worker_concurrency=_AT_ONCE, polling_interval_sec=_POLL_SECONDS)
+    DBOS.destroy()
+    client = DBOSClient(system_database_url=url, application_name=_NAME)
+    engine = sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    # It has no other way for many: one by one, in one transaction.
+    with engine.begin() as connection:
+        for _ in range(jobs):
+            client.enqueue_in_transaction(
+                connection, {"queue_name": _NAME, "workflow_name": "nothing"}
+            )
+    client.destroy()
+
+
+def _work(url: str) -> None:
+    _launch(url)
+    threading.Event().wait()
+
+
+def _nothing() -> None:
+    """Be a job."""
+
+
+if __name__ == "__main__":
+    what, url, *jobs = sys.argv[1:]
+    if what == "load":
+        _load(url, int(jobs[0]))
+    else:
+        _work(url)

@@ -1,0 +1,48 @@
+"""Jobs of PgQueuer: `load URL JOBS` puts them into tables made for it, `work URL` drains them.
+
+Runs in the environment of that peer, and knows nothing of ours.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+import asyncpg
+import uvloop  # type: ignore[import-not-found]
+from pgqueuer import PgQueuer  # type: ignore[import-not-found]
+from pgqueuer.db import AsyncpgPoolDriver  # type: ignore[import-not-found]
+from pgqueuer.queries import Queries  # type: ignore[import-not-found]
+
+_BATCH: Final = 500
+"""Its guide on performance: more than the usual 10 where jobs are short."""
+
+
+def _pool(url: str) -> asyncpg.Pool:
+    """Open as many connections as the guide does; with one, fetching and ending take turns."""
+    return asyncpg.create_pool(url, min_size=5, max_size=20)
+
+
+async def _load(url: str, jobs: int) -> None:
+    async with _pool(url) as pool:
+        queries = Queries(AsyncpgPoolDriver(pool))
+        await queries.install()
+        # The guide's checklist begins with it.
+        await queries.optimize_autovacuum()
+        await queries.enqueue(["nothing"] * jobs, [None] * jobs, [0] * jobs)
+
+
+async def _work(url: str) -> None:
+    async with _pool(url) as pool:
+        queuer = PgQueuer.from_asyncpg_pool(pool)
+        queuer.entrypoint("nothing")(_nothing)
+        await queuer.run(batch_size=_BATCH)
+
+
+async def _nothing(job: object) -> None:
+    del job
+
+
+if __name__ == "__main__":
+    what, url, *jobs = sys.argv[1:]
+    uvloop.run(_load(url, int(jobs[0])) if what == "load" else _work(url))

@@ -1,0 +1,42 @@
+"""Jobs of Procrastinate: `load URL JOBS` puts them into tables made for it, `work URL` drains them.
+
+Runs in the environment of that peer, and knows nothing of ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Final
+
+from procrastinate import App, PsycopgConnector  # type: ignore[import-not-found]
+
+_AT_ONCE: Final = 10
+"""Its worker fetches a job a call; with some at once the next fetch need not wait for an end. They
+share the few connections that it has by default: with one for each it is slower."""
+
+
+def _app(url: str) -> App:
+    app = App(connector=PsycopgConnector(conninfo=url))
+    app.task(name="nothing")(_nothing)
+    return app
+
+
+async def _load(url: str, jobs: int) -> None:
+    async with _app(url).open_async() as app:
+        await app.schema_manager.apply_schema_async()
+        await app.tasks["nothing"].batch_defer_async(*({} for _ in range(jobs)))
+
+
+async def _work(url: str) -> None:
+    async with _app(url).open_async() as app:
+        await app.run_worker_async(concurrency=_AT_ONCE)
+
+
+async def _nothing() -> None:
+    """Be a job."""
+
+
+if __name__ == "__main__":
+    what, url, *jobs = sys.argv[1:]
+    asyncio.run(_load(url, int(jobs[0])) if what == "load" else _work(url))
