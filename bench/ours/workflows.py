@@ -59,7 +59,10 @@ class Shape:
 
 ARRAY: Final = Shape("one array", is_array=True)
 FLAT: Final = Shape("tasks without edges")
-EDGES: Final = {1: Shape("tasks with one edge each", edges=1), 2: Shape("with two", edges=2)}
+EDGES: Final = {
+    1: Shape("tasks with an edge each", edges=1),
+    2: Shape("tasks with two edges each", edges=2),
+}
 
 
 @contextlib.asynccontextmanager

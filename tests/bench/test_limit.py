@@ -2,18 +2,19 @@
 
 import asyncio
 import contextlib
-import pathlib
+import functools
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import TypeVar
 from unittest import mock
 
 import asyncpg
 import pytest
 
 from bench import server
+from bench.figure import Side
 from bench.limit import copying, disk, pgbench, rounds, tables
 from bench.ours import workflows
-from bench.ours.workflows import Shape
 from tests import postgres_server
 from workron.scheduling import submit
 
@@ -30,7 +31,13 @@ _TABLES = """
     AND relname NOT IN ('meta', 'migration', 'token')
 """
 _GIVEN = {"$1": "1", "$2": "gen_random_uuid()", ":batch": "100", ":client_id": "1"}
-_SHAPES = {0: workflows.FLAT, **workflows.EDGES}
+_COPIES = [
+    (copying.array, 2, 0),
+    (copying.flat, 1, 0),
+    (functools.partial(copying.with_edges, edges=1), 1, 1),
+    (functools.partial(copying.with_edges, edges=2), 1, 2),
+]
+_T = TypeVar("_T")
 
 
 @pytest.fixture(scope="module")
@@ -40,20 +47,32 @@ def dsn() -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _seen_at_last(question: str) -> Iterator[list[asyncpg.Record]]:
-    """Ask the database of a limit before it is removed."""
-    seen: list[asyncpg.Record] = []
+def _seen_at_last(look: Callable[[asyncpg.Connection], Awaitable[_T]]) -> Iterator[list[_T]]:
+    """Look into each database of a limit before it is removed."""
+    seen: list[_T] = []
     usual = server.empty
 
     @contextlib.asynccontextmanager
-    async def asked(dsn: str) -> AsyncIterator[str]:
+    async def looked_into(dsn: str) -> AsyncIterator[str]:
         async with usual(dsn) as url:
             yield url
             async with _connected(url) as connection:
-                seen.extend(await connection.fetch(question))
+                seen.append(await look(connection))
 
-    with mock.patch.object(server, "empty", asked):
+    with mock.patch.object(server, "empty", looked_into):
         yield seen
+
+
+async def _ended(connection: asyncpg.Connection) -> tuple[object, ...]:
+    (row,) = await connection.fetch(_ENDED)
+    return tuple(row)
+
+
+async def _rows(connection: asyncpg.Connection) -> dict[str, list[asyncpg.Record]]:
+    return {
+        table: await connection.fetch(f'SELECT t::text FROM workron."{table}" t ORDER BY 1')
+        for (table,) in await connection.fetch(_TABLES)
+    }
 
 
 @contextlib.asynccontextmanager
@@ -67,15 +86,15 @@ async def _connected(url: str) -> AsyncIterator[asyncpg.Connection]:
 
 @pytest.mark.parametrize(("jobs", "batch", "ended"), [(20, 1, 20), (400, 100, 400), (50, 100, 200)])
 def test_pgbench_takes_every_job_to_its_end(dsn: str, jobs: int, batch: int, ended: int) -> None:
-    with _seen_at_last(_ENDED) as seen:
+    with _seen_at_last(_ended) as seen:
         assert pgbench.draining(dsn, jobs, batch=batch).measure() > 0
-    assert [tuple(row) for row in seen] == [(ended, ended, True, 0)]
+    assert seen == [(ended, ended, True, 0)]
 
 
 def test_hops_take_every_job_to_its_end(dsn: str) -> None:
-    with _seen_at_last(_ENDED) as seen:
+    with _seen_at_last(_ended) as seen:
         assert rounds.hopping(dsn, 20).measure() > 0
-    assert [tuple(row) for row in seen] == [(20, 20, True, 0)]
+    assert seen == [(20, 20, True, 0)]
 
 
 def test_drain_that_leaves_jobs_is_no_measurement(dsn: str) -> None:
@@ -102,49 +121,26 @@ async def _explained(dsn: str, statements: list[str]) -> str:
         return "\n".join(line for plan in plans for (line,) in plan)
 
 
-@pytest.mark.parametrize(("edges", "shape"), _SHAPES.items())
+@pytest.mark.parametrize(("copy", "groups", "edges"), _COPIES)
 def test_copy_has_the_rows_of_a_submission(
-    dsn: str, tmp_path: pathlib.Path, edges: int, shape: Shape
+    dsn: str, copy: Callable[[str, int], Side], groups: int, edges: int
 ) -> None:
-    submitted, copied = asyncio.run(_both(dsn, shape, tmp_path))
+    with _seen_at_last(_rows) as seen:
+        assert copy(dsn, 250).measure() > 0
+    submitted, copied = seen
     assert copied == submitted
-    assert len(copied["job"]) == 1 + 250
+    assert len(copied["job"]) == groups + 250
     # The first layer waits for nothing.
     assert len(copied["edge"]) == edges * (250 - 2)
     assert len(copied["ready"]) == (2 if edges else 250)
 
 
-async def _both(dsn: str, shape: Shape, folder: pathlib.Path) -> list[dict[str, list[str]]]:
-    async with server.database(dsn) as one, server.database(dsn) as other:
-        written = await copying.written_out(one, 250, shape, folder)
-        assert await asyncio.to_thread(copying.seconds, other, written, folder) > 0
-        return [await _rows(one), await _rows(other)]
-
-
-async def _rows(url: str) -> dict[str, list[str]]:
-    async with _connected(url) as connection:
-        return {
-            table: [
-                row["t"]
-                for row in await connection.fetch(
-                    f'SELECT t::text AS t FROM workron."{table}" t ORDER BY 1'
-                )
-            ]
-            for (table,) in await connection.fetch(_TABLES)
-        }
-
-
-def test_copy_is_measured(dsn: str) -> None:
-    assert copying.array(dsn, 20).measure() > 0
-
-
-def test_copy_that_fails_says_why(dsn: str, tmp_path: pathlib.Path) -> None:
+def test_copy_that_fails_says_why(dsn: str) -> None:
     async def copy() -> float:
         async with server.empty(dsn) as url:
-            (tmp_path / "job").write_text("1\n")
-            return await asyncio.to_thread(copying.seconds, url, ["job"], tmp_path)
+            return await asyncio.to_thread(copying.seconds, url, {"job": b"1\n"})
 
-    with pytest.raises(RuntimeError, match=r'schema "workron" does not exist'):
+    with pytest.raises(RuntimeError, match='schema "workron" does not exist'):
         asyncio.run(copy())
 
 
