@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bench.config import Config
 from bench.figure import Figure
-from bench.ours import pickup, program, sqlite, worker
+from bench.ours import pickup, program, sqlite, submission, worker
 
 
 def every(config: Config, dsn: str) -> Iterator[Figure]:
@@ -14,5 +14,6 @@ def every(config: Config, dsn: str) -> Iterator[Figure]:
     jobs = config.jobs
     yield from worker.figures(dsn, jobs)
     yield from pickup.figures(dsn, jobs["pickup"])
+    yield from submission.figures(dsn, jobs["submit"])
     yield from sqlite.figures(jobs["noop"])
     yield from program.figures(jobs["shell"])

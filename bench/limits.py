@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from bench import server
 from bench.config import Config
 from bench.figure import Side
-from bench.limit import processes
+from bench.limit import copying, disk, pgbench, processes, rounds
 
 
 class Taken(NamedTuple):
@@ -19,7 +20,15 @@ class Taken(NamedTuple):
 
 def every(config: Config, dsn: str) -> Iterator[Taken]:
     """Name all."""
-    del dsn
-    shell = config.jobs["shell"]
-    yield Taken(processes.spawning(shell, at_once=1, argv=processes.SHELL), "processes/s")
-    yield Taken(processes.spawning(shell, at_once=2, argv=processes.SHELL), "processes/s")
+    jobs = config.jobs
+    for at_once in (1, 2):
+        side = processes.spawning(jobs["shell"], at_once=at_once, argv=processes.SHELL)
+        yield Taken(side, "processes/s")
+    yield Taken(disk.syncing(server.data(dsn), jobs["commits"]), "writes/s")
+    yield Taken(pgbench.draining(dsn, jobs["commits"], batch=1), "jobs/s")
+    yield Taken(pgbench.draining(dsn, jobs["noop"], batch=100), "jobs/s")
+    yield Taken(rounds.hopping(dsn, jobs["commits"]), "hops/s")
+    copied = jobs["copied"]
+    yield Taken(copying.flat(dsn, copied), "jobs/s")
+    yield Taken(copying.with_edges(dsn, copied, 1), "jobs/s")
+    yield Taken(copying.with_edges(dsn, copied, 2), "jobs/s")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import pathlib
 from collections.abc import AsyncIterator, Iterator, Mapping
+from urllib import parse
 
 import asyncpg
 
@@ -19,6 +21,21 @@ def running(settings: Mapping[str, str]) -> Iterator[str]:
     """Start the server that the tests use, but with its disk taken seriously."""
     with postgres_server.running(is_durable=True, settings=settings) as dsn:
         yield dsn
+
+
+def program(dsn: str, name: str) -> str:
+    """Find a program that came with the server, and so is of its version."""
+    return str(next(_home(dsn).glob(f"*/*/bin/{name}")))
+
+
+def data(dsn: str) -> pathlib.Path:
+    """Find the folder in which the server keeps what it is given."""
+    return _home(dsn) / "data"
+
+
+def _home(dsn: str) -> pathlib.Path:
+    """Find what the server was made in: its socket is there too."""
+    return pathlib.Path(parse.parse_qs(parse.urlsplit(dsn).query)["host"][0])
 
 
 @contextlib.asynccontextmanager

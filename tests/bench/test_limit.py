@@ -1,0 +1,157 @@
+"""Each limit does what it says, and all of it."""
+
+import asyncio
+import contextlib
+import functools
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import TypeVar
+from unittest import mock
+
+import asyncpg
+import pytest
+
+from bench import server
+from bench.figure import Side
+from bench.limit import copying, disk, pgbench, rounds, tables
+from bench.ours import workflows
+from tests import postgres_server
+from workron.scheduling import submit
+
+_ENDED = """
+    SELECT count(*) AS rows, count(DISTINCT job) AS jobs,
+           bool_and(d.state = 'Succeeded' AND a.outcome = d.state AND d.attempts = a.attempt
+                    AND a.attempt = 1 AND a.started_at <= a.finished_at) AS is_well,
+           (SELECT count(*) FROM ready) + (SELECT count(*) FROM running) AS left
+    FROM done d FULL JOIN attempt a USING (job)
+"""
+_TABLES = """
+    SELECT relname FROM pg_class WHERE relnamespace = 'workron'::regnamespace AND relkind = 'r'
+    -- What a migration writes, and what admits workers.
+    AND relname NOT IN ('meta', 'migration', 'token')
+"""
+_GIVEN = {"$1": "1", "$2": "gen_random_uuid()", ":batch": "100", ":client_id": "1"}
+_COPIES = [
+    (copying.array, 2, 0),
+    (copying.flat, 1, 0),
+    (functools.partial(copying.with_edges, edges=1), 1, 1),
+    (functools.partial(copying.with_edges, edges=2), 1, 2),
+]
+_T = TypeVar("_T")
+
+
+@pytest.fixture(scope="module")
+def dsn() -> Iterator[str]:
+    with postgres_server.running() as dsn:
+        yield dsn
+
+
+@contextlib.contextmanager
+def _seen_at_last(look: Callable[[asyncpg.Connection], Awaitable[_T]]) -> Iterator[list[_T]]:
+    """Look into each database of a limit before it is removed."""
+    seen: list[_T] = []
+    usual = server.empty
+
+    @contextlib.asynccontextmanager
+    async def looked_into(dsn: str) -> AsyncIterator[str]:
+        async with usual(dsn) as url:
+            yield url
+            async with _connected(url) as connection:
+                seen.append(await look(connection))
+
+    with mock.patch.object(server, "empty", looked_into):
+        yield seen
+
+
+async def _ended(connection: asyncpg.Connection) -> tuple[object, ...]:
+    (row,) = await connection.fetch(_ENDED)
+    return tuple(row)
+
+
+async def _rows(connection: asyncpg.Connection) -> dict[str, list[asyncpg.Record]]:
+    return {
+        table: await connection.fetch(f'SELECT t::text FROM workron."{table}" t ORDER BY 1')
+        for (table,) in await connection.fetch(_TABLES)
+    }
+
+
+@contextlib.asynccontextmanager
+async def _connected(url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(url)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize(("jobs", "batch", "ended"), [(20, 1, 20), (400, 100, 400), (50, 100, 200)])
+def test_pgbench_takes_every_job_to_its_end(dsn: str, jobs: int, batch: int, ended: int) -> None:
+    with _seen_at_last(_ended) as seen:
+        assert pgbench.draining(dsn, jobs, batch=batch).measure() > 0
+    assert seen == [(ended, ended, True, 0)]
+
+
+def test_hops_take_every_job_to_its_end(dsn: str) -> None:
+    with _seen_at_last(_ended) as seen:
+        assert rounds.hopping(dsn, 20).measure() > 0
+    assert seen == [(20, 20, True, 0)]
+
+
+def test_drain_that_leaves_jobs_is_no_measurement(dsn: str) -> None:
+    with (
+        mock.patch.object(pgbench, "_rate", return_value=1.0),
+        pytest.raises(RuntimeError, match="of 20 jobs 0 have ended, and 20 are left"),
+    ):
+        pgbench.draining(dsn, 20, batch=10).measure()
+
+
+@pytest.mark.parametrize("file", ["end_and_take.sql", "take_then_end.sql"])
+def test_claim_walks_an_index_whatever_the_statistics_are(dsn: str, file: str) -> None:
+    statements = (tables.SQL / file).read_text()
+    for name, value in _GIVEN.items():
+        statements = statements.replace(name, value)
+    plan = asyncio.run(_explained(dsn, [one for one in statements.split(";") if "WITH" in one]))
+    assert "Index Scan using ready_walk" in plan
+    assert "Seq Scan" not in plan
+
+
+async def _explained(dsn: str, statements: list[str]) -> str:
+    async with tables.drained(dsn, 0) as url, _connected(url) as connection:
+        plans = [await connection.fetch(f"EXPLAIN {one}") for one in statements]
+        return "\n".join(line for plan in plans for (line,) in plan)
+
+
+@pytest.mark.parametrize(("copy", "groups", "edges"), _COPIES)
+def test_copy_has_the_rows_of_a_submission(
+    dsn: str, copy: Callable[[str, int], Side], groups: int, edges: int
+) -> None:
+    with _seen_at_last(_rows) as seen:
+        assert copy(dsn, 250).measure() > 0
+    submitted, copied = seen
+    assert copied == submitted
+    assert len(copied["job"]) == groups + 250
+    # The first layer waits for nothing.
+    assert len(copied["edge"]) == edges * (250 - 2)
+    assert len(copied["ready"]) == (2 if edges else 250)
+
+
+def test_copy_that_fails_says_why(dsn: str) -> None:
+    async def copy() -> float:
+        async with server.empty(dsn) as url:
+            return await asyncio.to_thread(copying.seconds, url, {"job": b"1\n"})
+
+    with pytest.raises(RuntimeError, match='schema "workron" does not exist'):
+        asyncio.run(copy())
+
+
+def test_disk_is_asked_where_the_data_lies(dsn: str) -> None:
+    assert (server.data(dsn) / "PG_VERSION").is_file()
+    before = set(server.data(dsn).iterdir())
+    assert disk.syncing(server.data(dsn), 5).measure() > 0
+    assert set(server.data(dsn).iterdir()) == before
+
+
+def test_many_jobs_are_several_workflows() -> None:
+    plans = submit.plan(workflows.FLAT.read_in(10_001), random.Random(1)).plans
+    # Each with a row for itself.
+    assert [len(one.nodes) for one in plans] == [10_001, 2]
