@@ -13,13 +13,14 @@ from unittest import mock
 
 from workron import cli
 
-_RUNNER: Final = pathlib.Path(__file__).parents[1] / "null_runner.py"
+RUNNER: Final = (
+    sys.executable, "-PSs", str(pathlib.Path(__file__).parents[1] / "null_runner.py"),
+)  # fmt: skip
 
 
 def main() -> None:
     """Run the program."""
-    command = (sys.executable, "-PSs", str(_RUNNER))
-    with mock.patch("workron_worker.runner_process._COMMAND", command):
+    with mock.patch("workron_worker.runner_process._COMMAND", RUNNER):
         cli.main()
 
 
