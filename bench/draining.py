@@ -139,7 +139,8 @@ def _started(programs: Sequence[Program]) -> Iterator[pathlib.Path]:
             running = [
                 subprocess.Popen(
                     one.command,
-                    env={**os.environ, **one.environment},
+                    # What a program that is killed leaves in it goes with the folder.
+                    env={**os.environ, "TMPDIR": folder, **one.environment},
                     cwd=one.folder,
                     stdin=subprocess.DEVNULL,
                     stdout=said,
