@@ -22,9 +22,10 @@ from workron.core.plan import Plan
 from workron.store import connect
 
 _ROOT: Final = pathlib.Path(__file__).parents[2]
-_SLOTS: Final = 400
-"""With fewer the agent and the server spend more on each job, as each exchange carries fewer; with
-more they spend no less, and what is claimed only waits for longer."""
+_SLOTS: Final = 1000
+"""As many as the command takes. A job costs the agent and the server the same from 400 on, but the
+more of them an exchange carries, the less the agent waits for answers of the server with none left
+to start."""
 _ENDED: Final = "SELECT count(*) FROM workron.attempt"
 _WAL: Final = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 / 1024"
 _COMMITS: Final = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
