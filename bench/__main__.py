@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from bench import config, figures, limits, page, plot, report, server, turns
 from bench.config import HOME, Config
 from bench.figure import Figure
+from bench.peers import roster
 from bench.report import Limit, Run
 from bench.turns import Row
 
@@ -51,6 +52,8 @@ def _chosen(settings: Config, dsn: str, asked: argparse.Namespace) -> Sequence[F
 
 
 def _measured(settings: Config, dsn: str, chosen: Sequence[Figure]) -> Run:
+    if missing := roster.missing(settings):
+        print(f"not installed, and left out: {', '.join(missing)}", file=sys.stderr)
     taken = list(limits.every(settings, dsn))
     first = [_limit(one) for one in taken]
     rows: list[Row] = []

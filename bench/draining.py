@@ -13,8 +13,8 @@ import pathlib
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,6 +27,12 @@ _PATIENCE_SECONDS: Final = 120
 _SHORTEST_PAUSE_SECONDS: Final = 0.02
 _PAUSES_PER_LOOK: Final = 20
 """Counting must not be what keeps the database busy."""
+_LEAVING_SECONDS: Final = 10
+_OTHERS: Final = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+      AND backend_type = 'client backend'
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +62,51 @@ def side(queue: Queue, dsn: str, jobs: int) -> Side:
     return Side(queue.title, lambda: asyncio.run(_drain(queue, dsn, jobs)))
 
 
+def cost(title: str, queue: Queue, dsn: str, jobs: int, meter: str) -> Side:
+    """Measure by how much a count of the server goes up for each job: a statement of SQL."""
+    return Side(title, lambda: asyncio.run(_spend(queue, dsn, jobs, meter)))
+
+
 async def _drain(queue: Queue, dsn: str, jobs: int) -> float:
+    async with _loaded(queue, dsn, jobs) as (url, connection):
+        with _started(queue.programs(url)) as log:
+            return jobs / await _seconds(connection, queue, jobs, log)
+
+
+async def _spend(queue: Queue, dsn: str, jobs: int, meter: str) -> float:
+    async with _loaded(queue, dsn, jobs) as (url, connection):
+        await _left_alone(connection)
+        before = await connection.fetchval(meter)
+        with _started(queue.programs(url)) as log:
+            # All looks in one transaction, so that they are no commits.
+            async with connection.transaction():
+                await _seconds(connection, queue, jobs, log)
+        await _left_alone(connection)
+        return float(await connection.fetchval(meter) - before) / jobs
+
+
+@asynccontextmanager
+async def _loaded(
+    queue: Queue, dsn: str, jobs: int
+) -> AsyncIterator[tuple[str, asyncpg.Connection]]:
     async with server.empty(dsn) as url:
         await asyncio.to_thread(queue.load, url, jobs)
         connection = await asyncpg.connect(url)
         # So that nobody's plans depend on when the server happens to look at its tables.
         await connection.execute("VACUUM ANALYZE")
         try:
-            with _started(queue.programs(url)) as log:
-                return jobs / await _seconds(connection, queue, jobs, log)
+            yield url, connection
         finally:
             await connection.close()
+
+
+async def _left_alone(connection: asyncpg.Connection) -> None:
+    """Wait until all other sessions are over, and have all be counted that there was so far."""
+    async with asyncio.timeout(_LEAVING_SECONDS):
+        while await connection.fetchval(_OTHERS):  # noqa: ASYNC110 - a database sets no event
+            await asyncio.sleep(_SHORTEST_PAUSE_SECONDS)
+    # Others were counted as they ended; this session would be within a second.
+    await connection.execute("SELECT pg_stat_force_next_flush()")
 
 
 async def _seconds(
@@ -99,7 +139,8 @@ def _started(programs: Sequence[Program]) -> Iterator[pathlib.Path]:
             running = [
                 subprocess.Popen(
                     one.command,
-                    env={**os.environ, **one.environment},
+                    # What a program that is killed leaves in it goes with the folder.
+                    env={**os.environ, "TMPDIR": folder, **one.environment},
                     cwd=one.folder,
                     stdin=subprocess.DEVNULL,
                     stdout=said,

@@ -12,7 +12,7 @@ import random
 import statistics
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any, Never
 from unittest import mock
 
@@ -80,7 +80,7 @@ class _Null:
         """Nothing runs."""
 
 
-def figures(dsn: str, samples: int) -> Iterator[Figure]:
+def figures(dsn: str, samples: int, others: Sequence[Against]) -> Iterator[Figure]:
     """Pick up one job after the other; a round takes samples of ours and of the limit in turns."""
     rounds = _Rounds(dsn, samples)
     ours = Side("a job is picked up, p50", rounds.middle)
@@ -88,7 +88,8 @@ def figures(dsn: str, samples: int) -> Iterator[Figure]:
     yield Figure("pickup-p50", "ms", ours, [Against(bare, Goal(2, is_most=True))])
     worst = Side("a job is picked up, p99", rounds.worst)
     own = Side("its own p50", rounds.last_middle)
-    yield Figure("pickup-p99", "ms", worst, [Against(own, Goal(5, is_most=True))])
+    against = [Against(own, Goal(5, is_most=True)), *others]
+    yield Figure("pickup-p99", "ms", worst, against)
 
 
 class _Rounds:

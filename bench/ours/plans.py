@@ -3,11 +3,11 @@
 import random
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from workron.core.plan import Identity, Kind, Node, Plan, Spec
+from workron.core.plan import Edge, Identity, Kind, Node, Plan, Spec
 from workron.core.verdict import Condition
 
 RNG = random.Random(1)  # noqa: S311 - a bench draws no secrets
@@ -27,9 +27,20 @@ class Clock:
 
 def many(jobs: int, spec: Mapping[str, Any]) -> Plan:
     """Plan so many jobs of one spec that wait for nothing."""
-    whole = Node(Kind.WORKFLOW, "bench", 0, upstreams=jobs)
-    members = [
-        Node(Kind.JOB, f"t{job}", 1, member_of=0, bearing=Condition.TASK) for job in range(jobs)
-    ]
+    return shaped([()] * jobs, spec)
+
+
+def shaped(upstreams: Sequence[Sequence[int]], spec: Mapping[str, Any]) -> Plan:
+    """Plan a job for each of these, which waits for the jobs of these numbers."""
+    whole = Node(Kind.WORKFLOW, "bench", 0, upstreams=len(upstreams))
+    members = [_member(job, len(ups)) for job, ups in enumerate(upstreams)]
+    edges = [Edge(up + 1, job) for job, ups in enumerate(upstreams, 1) for up in ups]
     identity = Identity("default", Kind.WORKFLOW, "bench", uuid.uuid4())
-    return Plan(identity, "digest", [whole, *members], [Spec({}), Spec(spec)])
+    return Plan(identity, "digest", [whole, *members], [Spec({}), Spec(spec)], edges)
+
+
+def _member(job: int, upstreams: int) -> Node:
+    return Node(
+        Kind.JOB, f"t{job}", 1, member_of=0, bearing=Condition.TASK, upstreams=upstreams,
+        feeds_inputs=upstreams > 0,
+    )  # fmt: skip

@@ -7,7 +7,7 @@ import pathlib
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bench.figure import Against, Figure, Goal, Side
@@ -19,14 +19,14 @@ from workron.store import connect, protocol
 _BATCH: Final = 100
 
 
-def figures(jobs: int) -> Iterator[Figure]:
+def figures(jobs: int, others: Sequence[Against]) -> Iterator[Figure]:
     """Claim and complete, so many a call."""
     ours = Side(
         f"SQLite file, claim and complete, {_BATCH} a call",
         lambda: asyncio.run(_drain(jobs)),
     )
     limit = sqlite_rows.committing(jobs, batch=_BATCH)
-    yield Figure("sqlite", "jobs/s", ours, [Against(limit, Goal(0.25))])
+    yield Figure("sqlite", "jobs/s", ours, [Against(limit, Goal(0.25)), *others])
 
 
 async def _drain(jobs: int) -> float:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import asyncpg
@@ -32,14 +32,18 @@ _BARE = textwrap.dedent("""
     asyncio.run(main())
 """)
 
+_COMPARED_SLOTS = 16
+"""With so many it is held against tools as well; once is enough."""
 
-def figures(dsn: str, jobs: Mapping[str, int]) -> Iterator[Figure]:
+
+def figures(dsn: str, jobs: Mapping[str, int], others: Sequence[Against]) -> Iterator[Figure]:
     """Run commands of a shell, and do nothing, and hold commands that are silent."""
     shell = jobs["shell"]
     limit = processes.spawning(shell, at_once=1, argv=processes.SHELL)
     for slots in (8, 16, 32):
         ours = _running(dsn, shell, slots)
-        yield Figure(f"shell-{slots}", "jobs/s", ours, [Against(limit, Goal(0.7))])
+        against = [Against(limit, Goal(0.7)), *(others if slots == _COMPARED_SLOTS else ())]
+        yield Figure(f"shell-{slots}", "jobs/s", ours, against)
     idle = Side("an idle agent", lambda: asyncio.run(_idle(dsn)))
     bare = Side("Python with one connection", lambda: _bare(dsn))
     yield Figure("idle", "MB", idle, [Against(bare, Goal(1.5, is_most=True))])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Final
 
@@ -27,8 +26,11 @@ OTHERS: Final[Sequence[Kit]] = (
 
 
 def installed(config: Config) -> list[Peer]:
-    """Give those that are here, and say which are not."""
+    """Give those that are here."""
+    return [one for one in EVERY if one.is_installed(config.peers[one.name])]
+
+
+def missing(config: Config) -> list[str]:
+    """Name what is not here, and is left out of every figure."""
     kits = [*EVERY, *OTHERS]
-    if missing := [one.name for one in kits if not one.is_installed(config.peers[one.name])]:
-        print(f"not installed, and left out: {', '.join(missing)}", file=sys.stderr)
-    return [one for one in EVERY if one.name not in missing]
+    return [one.name for one in kits if not one.is_installed(config.peers[one.name])]

@@ -35,12 +35,16 @@ class Mate:
     """One runner and the socket to it."""
 
     def __init__(
-        self, tmp: pathlib.Path, *options: str, within: pathlib.Path | None = None
+        self,
+        tmp: pathlib.Path,
+        *options: str,
+        within: pathlib.Path | None = None,
+        command: Sequence[str] = COMMAND,
     ) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             self.child = subprocess.Popen(
-                [*_entering(within), *COMMAND, "--descriptor", str(theirs.fileno()), *options],
+                [*_entering(within), *command, "--descriptor", str(theirs.fileno()), *options],
                 pass_fds=[theirs.fileno()],
                 env=environment(tmp),
                 start_new_session=True,

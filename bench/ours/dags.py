@@ -1,0 +1,72 @@
+"""DAGs of jobs that do nothing: how much of the rate without edges is left with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from bench import draining
+from bench.config import Config
+from bench.figure import Against, Figure, Goal, Side
+from bench.ours import noop, plans
+from workron.core.plan import Plan
+
+Shape = Callable[[int], Sequence[Sequence[int]]]
+"""Gives the upstreams of each of so many jobs."""
+
+_LAYERS: Final = 10
+_NOOP: Final = {"command": "true"}
+
+
+def figures(config: Config, dsn: str, hop: Sequence[Against]) -> Iterator[Figure]:
+    """Drain DAGs; `hop` is what a chain is held against, in hops a second."""
+    jobs = config.jobs["dag"]
+    yield Figure("chain", "jobs/s", _side("a chain", _chain, dsn, config.jobs["chain"]), hop)
+    flat = [Against(_side("no edges", _flat, dsn, jobs), Goal(0.7))]
+    for name, title, shape in (
+        ("fan-out", f"one job before {jobs - 1:,}", _fan_out),
+        ("fan-in", f"one job behind {jobs - 1:,}", _fan_in),
+        ("layered", "random layers, one edge a job", partial(_layered, 1)),
+    ):
+        yield Figure(name, "jobs/s", _side(title, shape, dsn, jobs), flat)
+    dense = _side("random layers, two edges a job", partial(_layered, 2), dsn, jobs)
+    flat = [Against(one.side, Goal(0.4)) for one in flat]
+    yield Figure("layered-2", "jobs/s", dense, flat)
+
+
+def _side(title: str, shape: Shape, dsn: str, jobs: int) -> Side:
+    def plan(count: int) -> Plan:
+        return plans.shaped(shape(count), _NOOP)
+
+    return draining.side(noop.queue(f"no-op jobs, {title}", plan), dsn, jobs)
+
+
+def _flat(jobs: int) -> Sequence[Sequence[int]]:
+    return [()] * jobs
+
+
+def _chain(jobs: int) -> Sequence[Sequence[int]]:
+    return [(), *((job,) for job in range(jobs - 1))]
+
+
+def _fan_out(jobs: int) -> Sequence[Sequence[int]]:
+    return [(), *[(0,)] * (jobs - 1)]
+
+
+def _fan_in(jobs: int) -> Sequence[Sequence[int]]:
+    return [*[()] * (jobs - 1), range(jobs - 1)]
+
+
+def _layered(edges: int, jobs: int) -> Sequence[Sequence[int]]:
+    """Give each job, but those of the first layer, so many upstreams in the layer before its own.
+
+    Layers are wider than a worker has slots, or the DAG itself would be what keeps it idle.
+    """
+    width = max(edges, jobs // _LAYERS)
+    return [_above(job, width, edges) for job in range(jobs)]
+
+
+def _above(job: int, width: int, edges: int) -> Sequence[int]:
+    first = (job // width - 1) * width
+    return () if first < 0 else plans.RNG.sample(range(first, first + width), edges)

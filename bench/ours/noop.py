@@ -1,0 +1,88 @@
+"""Jobs that do nothing, run by whole workers over PostgreSQL: how fast, and what each one costs.
+
+The worker is the real one, but for its runner, which starts nothing. So this is what the agent and
+the database do for a job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pathlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from bench import draining
+from bench.config import Config
+from bench.draining import Program, Queue
+from bench.figure import Against, Figure, Goal, Side
+from bench.ours import plans
+from workron.core.plan import Plan
+from workron.store import connect
+
+_ROOT: Final = pathlib.Path(__file__).parents[2]
+_SLOTS: Final = 1000
+"""As many as the command takes. A job costs the agent and the server the same from 400 on, but the
+more of them an exchange carries, the less the agent waits for answers of the server with none left
+to start."""
+_ENDED: Final = "SELECT count(*) FROM workron.attempt"
+_WAL: Final = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 / 1024"
+_COMMITS: Final = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
+_MOST_COMMITS: Final = 0.05
+
+
+def figures(
+    config: Config, dsn: str, one: Sequence[Against], two: Sequence[Against]
+) -> Iterator[Figure]:
+    """Drain jobs that wait for nothing; `one` is what one process is held against, `two` two."""
+    single, double = (drained(config, dsn, workers=count) for count in (1, 2))
+    yield Figure("noop", "jobs/s", single, one)
+    yield Figure("noop-2", "jobs/s", double, [*two, Against(single)])
+    yield from _costs(dsn, config.jobs["noop"])
+
+
+def drained(config: Config, dsn: str, *, workers: int) -> Side:
+    """Drain jobs that wait for nothing with so many processes."""
+    return draining.side(_flat(workers), dsn, config.jobs["noop"])
+
+
+def queue(title: str, plan: Callable[[int], Plan], workers: int = 1) -> Queue:
+    """Drain a plan of so many jobs with so many workers."""
+    return Queue(title, partial(_load, plan), partial(_programs, workers), _ENDED)
+
+
+def _flat(workers: int) -> Queue:
+    who = "`workron worker`" if workers == 1 else f"{workers} of `workron worker`"
+    return queue(f"{who}, PostgreSQL, {_SLOTS} slots, no-op", _plan, workers)
+
+
+def _plan(jobs: int) -> Plan:
+    return plans.many(jobs, {"command": "true"})
+
+
+def _costs(dsn: str, jobs: int) -> Iterator[Figure]:
+    """What the server writes and commits from the last submission to the last end."""
+    at_most = Goal(1, is_most=True)
+    wal = draining.cost("a no-op job: WAL", _flat(1), dsn, jobs, _WAL)
+    yield Figure("wal", "KiB", wal, [Against(Side("1 KiB", lambda: 1.0), at_most)])
+    commits = draining.cost("a no-op job: commits", _flat(1), dsn, jobs, _COMMITS)
+    most = Side(f"{_MOST_COMMITS:g} commits", lambda: _MOST_COMMITS)
+    yield Figure("commits", "commits", commits, [Against(most, at_most)])
+
+
+def _load(plan: Callable[[int], Plan], url: str, jobs: int) -> None:
+    asyncio.run(_submit(plan(jobs), url))
+
+
+async def _submit(plan: Plan, url: str) -> None:
+    await connect.migrate(url, clock=plans.Clock(), rng=plans.RNG)
+    store = await connect.connect(url, clock=plans.Clock(), rng=plans.RNG)
+    await store.submit([plan])
+    await store.close()
+
+
+def _programs(count: int, url: str) -> Sequence[Program]:
+    options = ["--store", url, "--slots", str(_SLOTS)]
+    command = [sys.executable, "-m", "bench.ours.null_worker", "worker", *options]
+    return [Program(command, folder=_ROOT)] * count

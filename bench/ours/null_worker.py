@@ -1,0 +1,28 @@
+"""`python -m bench.ours.null_worker worker ...`: the program `workron`, whose workers run nothing.
+
+All is as in the program itself, but that its runner is `bench/null_runner.py`. It imports nothing
+else of the bench, so that what is measured has nothing else in it.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+from typing import Final
+from unittest import mock
+
+from workron import cli
+
+RUNNER: Final = (
+    sys.executable, "-PSs", str(pathlib.Path(__file__).parents[1] / "null_runner.py"),
+)  # fmt: skip
+
+
+def main() -> None:
+    """Run the program."""
+    with mock.patch("workron_worker.runner_process._COMMAND", RUNNER):
+        cli.main()
+
+
+if __name__ == "__main__":
+    main()

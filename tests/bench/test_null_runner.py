@@ -1,0 +1,108 @@
+"""The null runner is a peer of the protocol, though it starts nothing."""
+
+import json
+import pathlib
+import struct
+import subprocess
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from bench.ours.null_worker import RUNNER
+from tests.runner.mate import Mate, environment
+from workron_runner import frame, limits, messages
+from workron_runner.messages import Kind
+
+
+@pytest.fixture
+def stranger(tmp_path: pathlib.Path) -> Iterator[Mate]:
+    one = Mate(tmp_path, command=RUNNER)
+    yield one
+    one.close()
+    assert not one.folder.exists()
+
+
+@pytest.fixture
+def mate(stranger: Mate) -> Mate:
+    stranger.greet()
+    assert stranger.folder.is_dir()
+    return stranger
+
+
+def _order() -> messages.Run:
+    claim = uuid.uuid4().hex
+    return messages.Run(claim, ["true"], {}, "{}", 1, 0, None, None, 0, outlives_deadline=False)
+
+
+def test_every_order_has_ended_as_soon_as_it_is_given(mate: Mate) -> None:
+    claims = [mate.run("exit 3") for _ in range(300)]
+    ends = [mate.ended(claim) for claim in claims]
+    assert {(one.because, one.exit_code, one.signal) for one in ends} == {("itself", 0, None)}
+    assert [getattr(one, "claim", "") for one in mate.told[1:]] == claims
+
+
+def test_order_is_the_same_however_it_is_written(mate: Mate) -> None:
+    order = _order()
+    fields = {one: getattr(order, one) for one in reversed(order.__slots__)}
+    mate.link.send(frame.encode(Kind.RUN, json.dumps(fields, indent=1).encode()))
+    assert mate.ended(order.claim).exit_code == 0
+
+
+def test_order_that_comes_in_pieces_is_answered_when_it_is_whole(mate: Mate) -> None:
+    orders = [_order(), _order()]
+    frames = b"".join(map(messages.encode, orders))
+    for start in range(0, len(frames), 100):
+        mate.link.send(frames[start : start + 100])
+    assert [mate.ended(one.claim).exit_code for one in orders] == [0, 0]
+
+
+def test_what_concerns_an_ended_command_is_let_be(mate: Mate) -> None:
+    claim = mate.run("true")
+    mate.say(messages.Kill(claim, 0))
+    mate.say(messages.Credit(claim, 10))
+    later = mate.run("true")
+    assert [mate.ended(claim).exit_code, mate.ended(later).exit_code] == [0, 0]
+    assert len(mate.told) == 3
+
+
+def test_order_after_the_deadline_is_refused_until_there_is_a_later_one(mate: Mate) -> None:
+    mate.say(messages.Deadline(limits.now() - 1))
+    assert mate.refused(mate.run("true")).fault == "late"
+    assert mate.ended(mate.run("true", outlives_deadline=True)).exit_code == 0
+    mate.say(messages.Deadline(limits.now() + 1000))
+    assert mate.ended(mate.run("true")).exit_code == 0
+
+
+def test_goodbye_is_answered_when_the_folder_is_gone(mate: Mate) -> None:
+    claim = mate.run("true")
+    mate.say(messages.Bye())
+    assert mate.farewell().why is None
+    assert mate.ended(claim).exit_code == 0
+    assert not mate.folder.exists()
+
+
+def test_end_of_the_connection_is_its_end(mate: Mate) -> None:
+    mate.link.close()
+    assert mate.child.wait() == 0
+
+
+def test_it_says_what_it_does_not_understand(mate: Mate) -> None:
+    mate.link.send(struct.pack(">IB", 2, 99) + b"{}")
+    assert "kind 99" in str(mate.farewell().why)
+
+
+def test_agent_has_to_greet_it_first(stranger: Mate) -> None:
+    stranger.run("true")
+    assert stranger.farewell().why == "Run came before Hello"
+
+
+def test_agent_of_another_version_is_refused(stranger: Mate) -> None:
+    stranger.say(messages.Hello(2, stranger.boot.hex, limits.now()))
+    assert "version 2, not 1" in str(stranger.farewell().why)
+
+
+def test_option_that_it_cannot_keep_is_refused(tmp_path: pathlib.Path) -> None:
+    command = [*RUNNER, "--descriptor", "0", "--isolate"]
+    told = subprocess.run(command, env=environment(tmp_path), capture_output=True, check=False)
+    assert (told.returncode, b"--isolate" in told.stderr) == (2, True)
