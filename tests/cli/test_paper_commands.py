@@ -100,5 +100,6 @@ def test_version_is_printed(call: Call) -> None:
 
 def test_help_tells_the_exit_codes(call: Call) -> None:
     out = " ".join(call("--help").out.split())
-    assert "4 no such job or workflow, 124 the time to wait was over, 129 ended by HUP" in out
+    assert "4 no such job or workflow, 5 the store was away for too long, 124 the time" in out
+    assert "was over, 129 ended by HUP" in out
     assert "143 ended by TERM" in out

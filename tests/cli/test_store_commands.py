@@ -100,6 +100,7 @@ def test_wait_ends_with_124_when_it_takes_too_long(call: Call, write: Write, url
     call("submit", write("hello"), "--store", url)
     said = call("wait", "hello", "--timeout", "10ms", "--store", url)
     assert (said.code, said.err) == (124, "the time to wait is over\n")
+    assert said.out == "job/hello Queued\n"
 
 
 def test_wait_refuses_a_time_that_is_none(call: Call, url: str) -> None:

@@ -48,8 +48,8 @@ _BY_CLASS: Final[Mapping[str, type[errors.WorkronError]]] = {
     "08": errors.StoreUnreachableError,
     "22": errors.StoreDataError,
     "23": errors.StoreDataError,
-    "28": errors.StoreUnreachableError,
-    "3D": errors.StoreUnreachableError,
+    "28": errors.StoreRefusedError,
+    "3D": errors.StoreRefusedError,
     "3F": errors.SchemaError,
     "40": errors.StoreBusyError,
     "42": errors.SchemaError,
@@ -87,6 +87,9 @@ def translate(cause: BaseException, url: str, *, tried: str = "") -> errors.Work
     kind = _BY_STATE.get(state) or _BY_CLASS.get(state[:2])
     if kind is None:
         kind = errors.StoreError if _is_answer(cause) else errors.StoreUnreachableError
+    if isinstance(cause, ValueError):
+        # The driver could make nothing of the URL.
+        kind = errors.StoreRefusedError
     if state.startswith("WK"):
         return kind(str(cause))
     what = str(cause) or type(cause).__name__
