@@ -1,8 +1,10 @@
 """The commands for what is in a store: submit, wait, cancel, get, describe, output."""
 
 import json
+import os
 import pathlib
 import re
+import signal
 import subprocess
 from collections.abc import Callable
 from typing import Never
@@ -208,6 +210,48 @@ def test_describe_tells_all_about_a_job(call: Call, done: str) -> None:
     assert "Why        the command ended with exit code 9 (ExitCode)" in out
     assert re.search(r"Attempt 1  Failed in .* exit code 9 on ", out)
     assert "  | why" in out
+
+
+def test_describe_says_that_it_shows_but_the_end_of_an_output(
+    call: Call, write: Write, url: str
+) -> None:
+    for name, command in (
+        ("few", "seq 20"),
+        ("many", "seq 21"),
+        ("wide", "head -c 5000 /dev/zero"),
+    ):
+        call("run", write(name, command=f"{command} | tr '\\0' x"), "--store", url)
+    few, many, wide = (call("describe", one, "--store", url).out for one in ("few", "many", "wide"))
+    assert "Output\n  | 1\n" in few
+    assert "Output  the end of it; `workron output` prints all that is kept\n  | 2\n" in many
+    assert "Output  the end of it" in wide
+
+
+def test_describe_and_get_tell_that_nobody_serves_a_pool(
+    call: Call, write: Write, url: str
+) -> None:
+    call("submit", write("lonely", more="pool: defualt"), "--store", url)
+    told = "no worker of pool 'defualt' is there"
+    assert f"Why        is ready; {told}" in call("describe", "lonely", "--store", url).out
+    for asked in (("get",), ("get", "lonely")):
+        assert told in call(*asked, "--store", url).out
+
+
+def test_describe_and_get_tell_a_cancel_that_is_not_in_effect_yet(
+    call: Call, start: Callable[..., subprocess.Popen[str]], write: Write, fresh_database: str,
+    tmp_path: pathlib.Path,
+) -> None:  # fmt: skip
+    os.mkfifo(tmp_path / "on")
+    command = f"echo > {tmp_path}/on; sleep 1000"
+    run = start("run", write("slow", command=command), "--store", fresh_database)
+    (tmp_path / "on").read_text()
+    run.send_signal(signal.SIGSTOP)
+    call("cancel", "slow", "--store", fresh_database)
+    said = call("describe", "slow", "--store", fresh_database).out
+    assert "Why        is being cancelled\n           runs on worker" in said
+    assert "is being cancelled" in call("get", "slow", "--store", fresh_database).out
+    run.send_signal(signal.SIGCONT)
+    run.communicate()
 
 
 def test_describe_says_in_words_why_a_workflow_failed(call: Call, done: str) -> None:
