@@ -82,6 +82,32 @@ def test_validate_names_file_and_line_of_what_is_wrong(
     assert f"{path}:" in said.err
 
 
+@pytest.mark.parametrize(
+    ("tasks", "line", "complaint"),
+    [
+        (("name: a", "name: b, dependsOn: [{name: c}]", "name: c, dependsOn: [{name: b}]"), 8,
+         "wait for each other in a circle"),
+        (("name: a", "name: loader", "name: c, dependsOn: [{name: a}, {name: laoder}]"), 9,
+         "'laoder', which is no task of this workflow; did you mean 'loader'?"),
+        (("name: a", "name: b", "name: a"), 9, "two tasks are named 'a'"),
+        (("name: a, count: 2", "name: b, count: 3, dependsOn: [{name: a, each: true}]"), 8,
+         "depends on each of 'a'"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_dag_is_told_with_the_line_of_the_task(
+    call: Call, write: Write, tasks: tuple[str, ...], line: int, complaint: str
+) -> None:
+    path = write("flow", *(f"{task}, command: echo" for task in tasks))
+    said = call("validate", path)
+    assert said.err.startswith(f"workron: {path}:{line}: Workflow 'flow': ")
+    assert complaint in said.err
+
+
+def test_job_that_waits_for_itself_is_told_with_its_line(call: Call, write: Write) -> None:
+    path = write("own", more="dependsOn: [{name: own}]")
+    assert call("validate", path).err.startswith(f"workron: {path}:8: Job 'own' depends on itself")
+
+
 def test_validate_finds_a_cycle_over_jobs(call: Call, write: Write) -> None:
     one = write("one", more="dependsOn: [{name: two}]")
     assert call("validate", one, write("two", more="dependsOn: [{name: one}]")).code == 2

@@ -48,7 +48,11 @@ class ManifestError(InputError):
 
 
 class GraphError(InputError):
-    """The tasks of a workflow do not form a DAG."""
+    """The tasks of a workflow do not form a DAG; `path` leads to where that is written."""
+
+    def __init__(self, message: str, *path: str | int) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class NameTakenError(InputError):
