@@ -7,6 +7,7 @@ driver's error let it pass on purpose.
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING, Final
 from urllib import parse
 
@@ -113,6 +114,13 @@ def _is_answer(cause: BaseException) -> bool:
 def role_of(url: str) -> str:
     """Name the role that a URL connects as; a word for it where the URL does not."""
     return parse.unquote(parse.urlsplit(url).username or "ROLE")
+
+
+def migrating(url: str) -> str:
+    """Word the command that mends a schema, for a shell; without a URL that cannot be shown."""
+    if shown(url) != url:
+        return "`workron migrate`, with WORKRON_STORE set to this store"
+    return f"`workron migrate --store {shlex.quote(url)}`"
 
 
 def shown(url: str) -> str:
