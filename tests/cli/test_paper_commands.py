@@ -58,6 +58,15 @@ def test_graph_of_an_absent_file_asks_for_a_store(call: Call) -> None:
     assert "absent.yaml is no file" in said.err
 
 
+@pytest.mark.parametrize(("name", "code"), [("nofile.yaml", 4), ("dir/nofile.yaml", 2)])
+def test_graph_of_what_is_in_no_store_either_says_that_it_is_no_file(
+    call: Call, url: str, name: str, code: int
+) -> None:
+    call("migrate", "--store", url)
+    said = call("graph", name, "--store", url)
+    assert (said.code, said.err.startswith(f"workron: {name} is no file here; ")) == (code, True)
+
+
 def test_validate_says_what_is_in_the_files(call: Call, write: Write) -> None:
     said = call("validate", write("flow", *_FLOW), write("hello"))
     assert said.code == 0

@@ -81,7 +81,7 @@ def test_command_that_only_reads_makes_no_file(
 ) -> None:
     said = call(command, "hello", "--store", f"sqlite:///{tmp_path}/typo.db")
     assert said.code == 2
-    assert "typo.db is not there; `workron run` or `workron submit` makes it" in said.err
+    assert "typo.db is not there; `workron run`, `workron submit` or `workron migrate`" in said.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -137,6 +137,12 @@ def test_unknown_name_ends_with_4(call: Call, done: str, command: str) -> None:
     said = call(command, "nobody", "--store", done)
     assert said.code == 4
     assert "no Job or Workflow 'nobody' in namespace 'default'" in said.err
+
+
+def test_word_that_is_no_kind_is_told_with_those_there_are(call: Call, url: str) -> None:
+    said = call("get", "pool/default", "--store", url)
+    assert (said.code, "part of a workflow is" in said.err) == (2, True)
+    assert said.err.startswith("workron: 'pool/default': before a slash stands job or workflow")
 
 
 def test_get_lists_what_there_is(call: Call, done: str) -> None:

@@ -61,7 +61,8 @@ def parse_root(text: str) -> Reference:
     wanted = parse(text)
     if wanted.task is not None:
         raise errors.InputError(
-            f"{text!r} is part of a workflow; this command takes it whole: {wanted.name}"
+            f"{text!r}: before a slash stands job or workflow, as in job/hello; what is part of a"
+            " workflow is not taken here, only all of it"
         )
     return wanted
 
