@@ -6,6 +6,7 @@ driver's error let it pass on purpose.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from typing import TYPE_CHECKING, Final
@@ -67,6 +68,9 @@ _RIGHTS_ADVICE: Final = (
     "to work for a pool a role needs `SELECT workron.grant_worker('{role}')`, said by the owner of"
     " the schema `workron`; all else needs that owner"
 )
+_NAMES_IT: Final = "WORKRON_STORE"
+"""The store of every command that is given no other."""
+
 _IN_LOGIN: Final = re.compile(r"(?<=://)(?P<user>[^:/?#@]*):.*@")
 _IN_QUERY: Final = re.compile(r"(?<=[?&]password=)[^&]*")
 
@@ -118,8 +122,10 @@ def role_of(url: str) -> str:
 
 def migrating(url: str) -> str:
     """Word the command that mends a schema, for a shell; without a URL that cannot be shown."""
+    if os.environ.get(_NAMES_IT) == url:
+        return "`workron migrate`"
     if shown(url) != url:
-        return "`workron migrate`, with WORKRON_STORE set to this store"
+        return f"`workron migrate`, with {_NAMES_IT} set to this store"
     return f"`workron migrate --store {shlex.quote(url)}`"
 
 
