@@ -61,8 +61,8 @@ def parse_root(text: str) -> Reference:
     wanted = parse(text)
     if wanted.task is not None:
         raise errors.InputError(
-            f"{text!r}: before a slash stands job or workflow, as in job/hello; what is part of a"
-            " workflow is not taken here, only all of it"
+            f"{text!r} is neither job/NAME nor workflow/NAME, and there are no other kinds here;"
+            f" of a workflow with tasks this command takes it whole: {wanted.name}"
         )
     return wanted
 
