@@ -96,8 +96,8 @@ def test_validate_names_file_and_line_of_what_is_wrong(
     [
         (("name: a", "name: b, dependsOn: [{name: c}]", "name: c, dependsOn: [{name: b}]"), 8,
          "wait for each other in a circle"),
-        (("name: a", "name: loader", "name: c, dependsOn: [{name: a}, {name: laoder}]"), 9,
-         "'laoder', which is no task of this workflow; did you mean 'loader'?"),
+        (("name: a", "name: loader", "name: c, dependsOn: [{name: a}, {name: loadr}]"), 9,
+         "'loadr', which is no task of this workflow; did you mean 'loader'?"),
         (("name: a", "name: b", "name: a"), 9, "two tasks are named 'a'"),
         (("name: a, count: 2", "name: b, count: 3, dependsOn: [{name: a, each: true}]"), 8,
          "depends on each of 'a'"),

@@ -236,8 +236,8 @@ def test_describe_says_that_it_shows_but_the_end_of_an_output(
 def test_describe_and_get_tell_that_nobody_serves_a_pool(
     call: Call, write: Write, url: str
 ) -> None:
-    call("submit", write("lonely", more="pool: defualt"), "--store", url)
-    told = "no worker of pool 'defualt' is there"
+    call("submit", write("lonely", more="pool: bigg"), "--store", url)
+    told = "no worker of pool 'bigg' is there"
     assert f"Why        is ready; {told}" in call("describe", "lonely", "--store", url).out
     for asked in (("get",), ("get", "lonely")):
         assert told in call(*asked, "--store", url).out

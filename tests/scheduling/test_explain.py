@@ -82,9 +82,9 @@ def test_time_to_come_is_promised_only_if_a_maintainer_is_there_for_it() -> None
 
 
 def test_ready_job_of_a_pool_without_workers_says_so() -> None:
-    ready = replace(_ROW, state=State.QUEUED, reason=None, pool="defualt")
-    assert explain(ready, [], _AROUND) == ["is ready; no worker of pool 'defualt' is there"]
-    assert brief(ready, _AROUND) == "no worker of pool 'defualt' is there"
+    ready = replace(_ROW, state=State.QUEUED, reason=None, pool="bigg")
+    assert explain(ready, [], _AROUND) == ["is ready; no worker of pool 'bigg' is there"]
+    assert brief(ready, _AROUND) == "no worker of pool 'bigg' is there"
     assert brief(replace(ready, kind=Kind.WORKFLOW), _AROUND) == ""
 
 
