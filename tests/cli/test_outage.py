@@ -2,15 +2,18 @@
 
 import pathlib
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 import workron
 from tests.cli.conftest import Call
-from workron.cli import log
+from workron.cli import log, opening
 from workron.core import errors
 from workron.scheduling import outage
+from workron.store import connect
+from workron.store.postgres.store import PostgresStore
 from workron.store.sqlite.store import SqliteStore
 
 Write = Callable[..., pathlib.Path]
@@ -63,7 +66,7 @@ def test_run_goes_on_after_an_outage_and_speaks_of_it_calmly(
     assert (said.code, said.err) == (0, "")
     told = [line for line in said.out.splitlines() if "the store" in line]
     assert told[:2] == [
-        "the store does not answer; it is asked again for a minute",
+        "the store does not answer; it is asked again for 1m: db does not answer",
         "the store answers again",
     ]
     assert said.out.count("Succeeded  flow/") == 2
@@ -76,7 +79,57 @@ def test_wait_goes_on_after_an_outage(
     shut(["ended", "standing"], _AWAY, tmp_path, times=3)
     said = call("wait", "hello", "--store", url)
     assert (said.code, said.out) == (0, "job/hello Succeeded\n")
-    assert said.err.splitlines()[0] == "the store does not answer; it is asked again for a minute"
+    assert said.err.splitlines()[:2] == [
+        "workron: the store does not answer; it is asked again for 5m: db does not answer",
+        "workron: the store answers again",
+    ]
+
+
+@pytest.mark.parametrize("asked", [("wait", "hello"), ("output", "hello", "-f")])
+def test_who_waits_bears_an_outage_from_the_opening_on(
+    call: Call, write: Write, fresh_database: str, monkeypatch: pytest.MonkeyPatch,
+    asked: tuple[str, ...],
+) -> None:  # fmt: skip
+    call("run", write("hello", command="echo out"), "--store", fresh_database)
+    monkeypatch.setattr(outage, "_PAUSE_SECONDS", 0.01)
+    for owner, name in ((connect, "connect"), (PostgresStore, "find")):
+        monkeypatch.setattr(owner, name, _failing_once(getattr(owner, name)))
+    said = call(*asked, "--store", fresh_database)
+    assert said.code == 0
+    assert said.err.count("the store answers again") == 2
+
+
+def _failing_once(real: Any) -> Any:
+    left = [_AWAY]
+
+    async def call(*arguments: Any, **named: Any) -> Any:
+        if left:
+            raise left.pop()
+        return await real(*arguments, **named)
+
+    return call
+
+
+def test_wait_that_outlasts_its_patience_has_an_exit_code_of_its_own(
+    call: Call, write: Write, url: str, tmp_path: pathlib.Path, shut: Shut,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    call("run", write("hello"), "--store", url)
+    shut(["ended"], _AWAY, tmp_path, times=10**9)
+    monkeypatch.setattr(opening, "LONG", timedelta(milliseconds=50))
+    said = call("wait", "hello", "--store", url)
+    assert (said.code, said.out) == (5, "")
+    assert said.err.splitlines()[1:] == ["workron: db does not answer"]
+
+
+def test_wait_whose_time_is_over_while_the_store_is_away_has_the_same_exit_code(
+    call: Call, write: Write, url: str, tmp_path: pathlib.Path, shut: Shut
+) -> None:
+    call("submit", write("hello"), "--store", url)
+    shut(["ended"], _AWAY, tmp_path, times=10**9)
+    said = call("wait", "hello", "--timeout", "50ms", "--store", url)
+    assert (said.code, said.out) == (5, "")
+    assert said.err.splitlines()[1:] == ["the time to wait is over, and the store is away"]
 
 
 @pytest.mark.parametrize("verb", ["jobs", "promote", "claim"])

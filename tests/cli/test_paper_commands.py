@@ -58,6 +58,15 @@ def test_graph_of_an_absent_file_asks_for_a_store(call: Call) -> None:
     assert "absent.yaml is no file" in said.err
 
 
+@pytest.mark.parametrize(("name", "code"), [("nofile.yaml", 4), ("dir/nofile.yaml", 2)])
+def test_graph_of_what_is_in_no_store_either_says_that_it_is_no_file(
+    call: Call, url: str, name: str, code: int
+) -> None:
+    call("migrate", "--store", url)
+    said = call("graph", name, "--store", url)
+    assert (said.code, said.err.startswith(f"workron: {name} is no file here; ")) == (code, True)
+
+
 def test_validate_says_what_is_in_the_files(call: Call, write: Write) -> None:
     said = call("validate", write("flow", *_FLOW), write("hello"))
     assert said.code == 0
@@ -82,6 +91,32 @@ def test_validate_names_file_and_line_of_what_is_wrong(
     assert f"{path}:" in said.err
 
 
+@pytest.mark.parametrize(
+    ("tasks", "line", "complaint"),
+    [
+        (("name: a", "name: b, dependsOn: [{name: c}]", "name: c, dependsOn: [{name: b}]"), 8,
+         "wait for each other in a circle"),
+        (("name: a", "name: loader", "name: c, dependsOn: [{name: a}, {name: loadr}]"), 9,
+         "'loadr', which is no task of this workflow; did you mean 'loader'?"),
+        (("name: a", "name: b", "name: a"), 9, "two tasks are named 'a'"),
+        (("name: a, count: 2", "name: b, count: 3, dependsOn: [{name: a, each: true}]"), 8,
+         "depends on each of 'a'"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_dag_is_told_with_the_line_of_the_task(
+    call: Call, write: Write, tasks: tuple[str, ...], line: int, complaint: str
+) -> None:
+    path = write("flow", *(f"{task}, command: echo" for task in tasks))
+    said = call("validate", path)
+    assert said.err.startswith(f"workron: {path}:{line}: Workflow 'flow': ")
+    assert complaint in said.err
+
+
+def test_job_that_waits_for_itself_is_told_with_its_line(call: Call, write: Write) -> None:
+    path = write("own", more="dependsOn: [{name: own}]")
+    assert call("validate", path).err.startswith(f"workron: {path}:8: Job 'own' depends on itself")
+
+
 def test_validate_finds_a_cycle_over_jobs(call: Call, write: Write) -> None:
     one = write("one", more="dependsOn: [{name: two}]")
     assert call("validate", one, write("two", more="dependsOn: [{name: one}]")).code == 2
@@ -100,5 +135,6 @@ def test_version_is_printed(call: Call) -> None:
 
 def test_help_tells_the_exit_codes(call: Call) -> None:
     out = " ".join(call("--help").out.split())
-    assert "4 no such job or workflow, 124 the time to wait was over, 129 ended by HUP" in out
+    assert "4 no such job or workflow, 5 the store was away for too long, 124 the time" in out
+    assert "was over, 129 ended by HUP" in out
     assert "143 ended by TERM" in out

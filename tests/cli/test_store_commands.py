@@ -1,8 +1,10 @@
 """The commands for what is in a store: submit, wait, cancel, get, describe, output."""
 
 import json
+import os
 import pathlib
 import re
+import signal
 import subprocess
 from collections.abc import Callable
 from typing import Never
@@ -79,7 +81,7 @@ def test_command_that_only_reads_makes_no_file(
 ) -> None:
     said = call(command, "hello", "--store", f"sqlite:///{tmp_path}/typo.db")
     assert said.code == 2
-    assert "typo.db is not there; `workron run` or `workron submit` makes it" in said.err
+    assert "typo.db is not there; `workron run`, `workron submit` or `workron migrate`" in said.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -100,6 +102,7 @@ def test_wait_ends_with_124_when_it_takes_too_long(call: Call, write: Write, url
     call("submit", write("hello"), "--store", url)
     said = call("wait", "hello", "--timeout", "10ms", "--store", url)
     assert (said.code, said.err) == (124, "the time to wait is over\n")
+    assert said.out == "job/hello Queued\n"
 
 
 def test_wait_refuses_a_time_that_is_none(call: Call, url: str) -> None:
@@ -134,6 +137,12 @@ def test_unknown_name_ends_with_4(call: Call, done: str, command: str) -> None:
     said = call(command, "nobody", "--store", done)
     assert said.code == 4
     assert "no Job or Workflow 'nobody' in namespace 'default'" in said.err
+
+
+def test_word_that_is_no_kind_is_told_with_those_there_are(call: Call, url: str) -> None:
+    said = call("get", "pool/default", "--store", url)
+    assert said.code == 2
+    assert said.err.startswith("workron: 'pool/default' is neither job/NAME nor workflow/NAME")
 
 
 def test_get_lists_what_there_is(call: Call, done: str) -> None:
@@ -207,6 +216,48 @@ def test_describe_tells_all_about_a_job(call: Call, done: str) -> None:
     assert "Why        the command ended with exit code 9 (ExitCode)" in out
     assert re.search(r"Attempt 1  Failed in .* exit code 9 on ", out)
     assert "  | why" in out
+
+
+def test_describe_says_that_it_shows_but_the_end_of_an_output(
+    call: Call, write: Write, url: str
+) -> None:
+    for name, command in (
+        ("few", "seq 20"),
+        ("many", "seq 21"),
+        ("wide", "head -c 5000 /dev/zero"),
+    ):
+        call("run", write(name, command=f"{command} | tr '\\0' x"), "--store", url)
+    few, many, wide = (call("describe", one, "--store", url).out for one in ("few", "many", "wide"))
+    assert "Output\n  | 1\n" in few
+    assert "Output  the end of it; `workron output` prints all that is kept\n  | 2\n" in many
+    assert "Output  the end of it" in wide
+
+
+def test_describe_and_get_tell_that_nobody_serves_a_pool(
+    call: Call, write: Write, url: str
+) -> None:
+    call("submit", write("lonely", more="pool: bigg"), "--store", url)
+    told = "no worker of pool 'bigg' is there"
+    assert f"Why        is ready; {told}" in call("describe", "lonely", "--store", url).out
+    for asked in (("get",), ("get", "lonely")):
+        assert told in call(*asked, "--store", url).out
+
+
+def test_describe_and_get_tell_a_cancel_that_is_not_in_effect_yet(
+    call: Call, start: Callable[..., subprocess.Popen[str]], write: Write, fresh_database: str,
+    tmp_path: pathlib.Path,
+) -> None:  # fmt: skip
+    os.mkfifo(tmp_path / "on")
+    command = f"echo > {tmp_path}/on; sleep 1000"
+    run = start("run", write("slow", command=command), "--store", fresh_database)
+    (tmp_path / "on").read_text()
+    run.send_signal(signal.SIGSTOP)
+    call("cancel", "slow", "--store", fresh_database)
+    said = call("describe", "slow", "--store", fresh_database).out
+    assert "Why        is being cancelled\n           runs on worker" in said
+    assert "is being cancelled" in call("get", "slow", "--store", fresh_database).out
+    run.send_signal(signal.SIGCONT)
+    run.communicate()
 
 
 def test_describe_says_in_words_why_a_workflow_failed(call: Call, done: str) -> None:

@@ -34,12 +34,14 @@ def test_streamed_output_comes_back_from_postgresql(
 
 
 def test_other_commands_say_how_to_make_an_empty_database_ready(
-    call: Call, write: Write, empty_database: str
+    call: Call, write: Write, empty_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = call("submit", write("hello"), "--store", empty_database)
     assert said.code == 1
     assert "workron migrate --store" in said.err
-    assert call("migrate", "--store", empty_database).code == 0
+    monkeypatch.setenv("WORKRON_STORE", empty_database)
+    assert "make it with `workron migrate`\n" in call("submit", write("hello")).err
+    assert call("migrate").code == 0
     assert call("submit", write("hello"), "--store", empty_database).code == 0
 
 

@@ -1,5 +1,7 @@
 """A store that is away for a while is borne, and spoken of once."""
 
+from datetime import timedelta
+
 import pytest
 
 from tests.scheduling.conftest import HandClock
@@ -34,16 +36,36 @@ async def test_outage_is_borne_and_its_begin_and_end_are_told_once(clock: HandCl
     told: list[str] = []
     assert await Outage(clock, told.append).bear(Door(clock, 20).ask) == "answer"
     assert told == [
-        "the store does not answer; it is asked again for a minute",
+        "the store does not answer; it is asked again for 1m: db does not answer",
         "the store answers again",
     ]
 
 
 async def test_outage_of_more_than_a_minute_is_raised(clock: HandClock) -> None:
     door = Door(clock, 100)
-    with pytest.raises(errors.StoreUnreachableError):
+    with pytest.raises(errors.StoreAwayError, match="db does not answer"):
         await Outage(clock, lambda _: None).bear(door.ask)
     assert door.times == 100 - 62
+
+
+async def test_who_has_more_patience_asks_longer(clock: HandClock) -> None:
+    door = Door(clock, 200)
+    patient = Outage(clock, lambda _: None, timedelta(minutes=2))
+    with pytest.raises(errors.StoreAwayError):
+        await patient.bear(door.ask)
+    assert (door.times, patient.is_on) == (200 - 122, True)
+
+
+async def test_login_that_is_refused_from_the_first_is_no_outage(clock: HandClock) -> None:
+    door, patient = Door(clock, 100), Outage(clock, lambda _: None)
+    door.error = errors.StoreRefusedError("no such database")
+    with pytest.raises(errors.StoreRefusedError):
+        await patient.bear(door.ask)
+    assert door.times == 99
+    door.times = 0
+    await patient.bear(door.ask)
+    door.times = 3
+    assert await patient.bear(door.ask) == "answer"
 
 
 async def test_every_outage_has_a_minute_of_its_own(clock: HandClock) -> None:

@@ -69,7 +69,10 @@ def refused(task: Task, why: Refusal) -> Ended:
     if not why.is_fault_of_job:
         raise StartError(f"this machine cannot start commands: {why.what}")
     where = why.where or _first_word(task)
-    message = f"the command could not be started: {where!r}: {why.what}"
+    # A relative one is refused as where it would have been.
+    is_workdir = task.workdir and f"/{where}".endswith(f"/{task.workdir}")
+    what = "its workdir " if is_workdir else ""
+    message = f"the command could not be started: {what}{where!r}: {why.what}"
     return Ended(Reason.COMMAND_NOT_FOUND, message)
 
 

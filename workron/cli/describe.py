@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 from rich.text import Text
 
-from workron.cli import options, reference, words
+from workron.cli import options, reference, system, words
 from workron.cli.opening import carry_out, opened
 from workron.core import states
 from workron.core.model import moment
 from workron.core.plan import Kind
 from workron.core.states import State
-from workron.scheduling import explain, span, tail
+from workron.scheduling import explain, span, surroundings, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ async def _describe(url: str, namespace: str, wanted: reference.Reference) -> No
         root = await reference.find(store, namespace, wanted)
         row = await reference.pick(store, root, wanted)
         console = Console(highlight=False)
-        for line in [*_identity(root, row), *await _standing(store, row)]:
+        for line in [*_identity(root, row), *await _standing(store, root, row)]:
             console.print(line, soft_wrap=True)
         rest = _command(store, row) if row.kind is Kind.JOB else _members(store, root, row)
         for line in await rest:
@@ -65,10 +65,13 @@ def _identity(root: RootRow, row: JobRow) -> Iterator[Text]:
     yield _field("Submitted", moment.render(root.submitted_at))
 
 
-async def _standing(store: Store, row: JobRow) -> Sequence[Text]:
+async def _standing(store: Store, root: RootRow, row: JobRow) -> Sequence[Text]:
     lines = [Text.assemble(("State      ", "bold"), (str(row.state), words.COLOURS[row.state]))]
     blockers = await store.blockers(row.job) if explain.is_blocked(row) else ()
-    told = explain.explain(row, blockers) if row.state not in states.ENDS else [words.why(row)]
+    around = await surroundings.look(store, root.namespace, system.CLOCK.now(), root)
+    told = [words.why(row)]
+    if row.state not in states.ENDS:
+        told = explain.explain(row, blockers, around)
     told = list(filter(None, told))
     lines += [Text(("Why        " if at == 0 else " " * 11) + line) for at, line in enumerate(told)]
     return [*lines, *_times(row, await span.last(store, row))]
@@ -100,9 +103,17 @@ async def _command(store: Store, row: JobRow) -> Sequence[Text]:
     if result is not None:
         lines.append(_field("Result", tail.line(json.dumps(result, ensure_ascii=False))))
     end = await store.output(row.job, last=tail.READ_BYTES)
-    output = tail.tail(end, _TAIL_BYTES).splitlines()[-_TAIL_LINES:]
-    lines += [Text("Output", style="bold")] if output else []
-    return lines + [Text(f"  | {line}", style="dim") for line in output]
+    return [*lines, *_output(end)]
+
+
+def _output(end: bytes) -> Iterator[Text]:
+    shown = tail.tail(end, _TAIL_BYTES).splitlines()[-_TAIL_LINES:]
+    if shown:
+        is_all = len(end) < tail.READ_BYTES and tail.text(end).splitlines() == shown
+        told = "" if is_all else "  the end of it; `workron output` prints all that is kept"
+        yield Text.assemble(("Output", "bold"), told)
+    for line in shown:
+        yield Text(f"  | {line}", style="dim")
 
 
 def _attempt(one: Attempt) -> str:

@@ -13,13 +13,14 @@ from workron.cli.opening import carry_out, opened
 from workron.cli.options import Format
 from workron.core import states
 from workron.core.plan import Kind
-from workron.scheduling import span
+from workron.scheduling import explain, span, surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from workron.core.ids import JobId
     from workron.scheduling.span import Span
+    from workron.scheduling.surroundings import Surroundings
     from workron.store.protocol import JobRow, RootRow, Store
 
 _TITLES: Final = ("NAME", "STATUS", "JOBS", "ATTEMPTS", "TOOK", "AGE", "REASON")
@@ -79,14 +80,19 @@ async def _lines(
     if wanted is None:
         heads = await store.heads(namespace)
         spans = await span.each(store, [one.row for one in heads])
+        around = await surroundings.look(store, namespace, system.CLOCK.now())
         return (
-            _line(one.root, one.row, spans[one.row.job], one.ended, one.commands) for one in heads
+            _line(one.root, one.row, spans[one.row.job], one.ended, one.commands, around)
+            for one in heads
         )
     root = await reference.find(store, namespace, wanted)
     rows = await store.jobs(root.root)
     ended, commands = _counted(row for row in rows if row.state in states.ENDS), _counted(rows)
     spans = await span.each(store, rows)
-    return (_line(root, row, spans[row.job], ended[row.job], commands[row.job]) for row in rows)
+    around = await surroundings.look(store, namespace, system.CLOCK.now(), root)
+    return (
+        _line(root, row, spans[row.job], ended[row.job], commands[row.job], around) for row in rows
+    )
 
 
 def _counted(rows: Iterable[JobRow]) -> Counter[JobId | None]:
@@ -98,7 +104,9 @@ def _counted(rows: Iterable[JobRow]) -> Counter[JobId | None]:
     return counts
 
 
-def _line(root: RootRow, row: JobRow, took: Span, ended: int, commands: int) -> Sequence[str]:
+def _line(
+    root: RootRow, row: JobRow, took: Span, ended: int, commands: int, around: Surroundings
+) -> Sequence[str]:
     is_command = row.kind is Kind.JOB
     kind = f"{root.kind.lower()}/" if row.job == root.root else ""
     return (
@@ -107,6 +115,6 @@ def _line(root: RootRow, row: JobRow, took: Span, ended: int, commands: int) -> 
         "" if is_command else f"{ended:,}/{commands:,}",
         str(row.attempts) if is_command else "",
         "" if took.seconds is None else words.span(took.seconds),
-        words.age(root.submitted_at, system.CLOCK.now()),
-        words.why(row),
+        words.age(root.submitted_at, around.now),
+        explain.brief(row, around) or words.why(row),
     )

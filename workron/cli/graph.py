@@ -49,10 +49,19 @@ def graph(
     elif store is None:
         raise errors.InputError(f"{source} is no file here, and no --store is named to look it up")
     else:
-        url = options.lasting(store)
-        drawings = carry_out(_from_store(url, namespace, reference.parse_root(source)))
+        drawings = _looked_up(options.lasting(store), namespace, source)
     draw = drawing.tree if form is Form.TREE else drawing.mermaid
     typer.echo("\n\n".join(draw(boxes) for boxes in drawings))
+
+
+def _looked_up(url: str, namespace: str, name: str) -> Sequence[Sequence[drawing.Box]]:
+    """Find it in the store; who meant a file reads that there is none either."""
+    try:
+        return carry_out(_from_store(url, namespace, reference.parse_root(name)))
+    except errors.NotFoundError as error:
+        raise errors.NotFoundError(f"{name} is no file here; {error}") from None
+    except errors.InputError as error:
+        raise errors.InputError(f"{name} is no file here; {error}") from None
 
 
 def _is_there(path: str) -> bool:

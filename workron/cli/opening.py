@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, TypeVar
+import functools
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import typer
 
 from workron.cli import exit_codes, system
 from workron.core import errors
+from workron.scheduling.outage import Outage
 from workron.store import connect
 
 if TYPE_CHECKING:
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
     from workron.store.protocol import Store, WorkerStore
 
 Answer = TypeVar("Answer")
+
+LONG: Final = timedelta(minutes=5)
+"""So long a server may be away while somebody waits: more than a restart takes, or a failover."""
 
 
 @contextlib.asynccontextmanager
@@ -28,6 +34,24 @@ async def opened(url: str, *, may_create: bool = False) -> AsyncIterator[Store]:
         yield store
     finally:
         await store.close()
+
+
+@contextlib.asynccontextmanager
+async def opened_patiently(url: str, outage: Outage) -> AsyncIterator[Store]:
+    """Open a store, also while its server restarts; a file is there or it is not."""
+    opening = functools.partial(
+        connect.connect, url, clock=system.CLOCK, rng=system.RNG, may_create=False
+    )
+    store = await (opening() if connect.is_file(url) else outage.bear(opening))
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def outage(patience: timedelta = LONG) -> Outage:
+    """Make what bears an outage for somebody who waits, and tells of it beside the output."""
+    return Outage(system.CLOCK, lambda text: typer.echo(f"workron: {text}", err=True), patience)
 
 
 @contextlib.asynccontextmanager

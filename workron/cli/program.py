@@ -81,6 +81,8 @@ def _code_of(error: errors.WorkronError) -> int:
         return exit_codes.BAD_INPUT
     if isinstance(error, errors.NotFoundError):
         return exit_codes.NOT_FOUND
+    if isinstance(error, errors.StoreAwayError):
+        return exit_codes.AWAY
     return exit_codes.FAILED
 
 

@@ -61,7 +61,8 @@ def parse_root(text: str) -> Reference:
     wanted = parse(text)
     if wanted.task is not None:
         raise errors.InputError(
-            f"{text!r} is part of a workflow; this command takes it whole: {wanted.name}"
+            f"{text!r} is neither job/NAME nor workflow/NAME, and there are no other kinds here;"
+            f" of a workflow with tasks this command takes it whole: {wanted.name}"
         )
     return wanted
 

@@ -86,7 +86,7 @@ def command(spec: Mapping[str, Any]) -> str:
 
 _REASONS: Final[Mapping[Reason | None, str]] = {
     Reason.UPSTREAM: "waits for others",
-    Reason.BACKOFF: "tries again soon",
+    Reason.BACKOFF: "waits to be tried again",
     Reason.SCHEDULED: "waits for its time",
     Reason.SUSPENDED: "suspended",
     Reason.AWAITING_PROOF: "waits for proof that a lost attempt is dead",

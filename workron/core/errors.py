@@ -9,6 +9,8 @@
     ├── StateError            a transition that the table in `states` does not have
     └── StoreError            the database: which one, what was tried
         ├── StoreUnreachableError   it does not answer
+        │   ├── StoreRefusedError   it answers, and lets nobody in by this URL
+        │   └── StoreAwayError      it was asked for as long as it may be away: exit code 5
         ├── StoreBusyError          another process holds it
         ├── StoreFullError          no space, or read-only
         ├── StoreDataError          it refused a value
@@ -46,7 +48,11 @@ class ManifestError(InputError):
 
 
 class GraphError(InputError):
-    """The tasks of a workflow do not form a DAG."""
+    """The tasks of a workflow do not form a DAG; `path` leads to where that is written."""
+
+    def __init__(self, message: str, *path: str | int) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class NameTakenError(InputError):
@@ -73,6 +79,14 @@ class StoreError(WorkronError):
 
 class StoreUnreachableError(StoreError):
     """The database does not answer."""
+
+
+class StoreRefusedError(StoreUnreachableError):
+    """Nobody gets in by this URL: a slip in it, or a server that is not ready for it yet."""
+
+
+class StoreAwayError(StoreUnreachableError):
+    """It was asked again and again, for as long as it may be away."""
 
 
 class StoreBusyError(StoreError):

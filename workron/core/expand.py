@@ -43,10 +43,12 @@ def plan_job(job: Job, uid: UUID) -> Plan:
     """Flatten a Job; GraphError if it waits for itself."""
     root = _root(job, uid)
     outside = [Outside(0, up.kind, up.name, up.when) for up in job.spec.depends_on]
-    if any((up.kind, up.name) == (Kind.JOB, root.identity.name) for up in outside):
-        raise errors.GraphError(
-            f"Job {root.identity.name!r} depends on itself; no job can wait for its own end"
-        )
+    for at, up in enumerate(outside):
+        if (up.kind, up.name) == (Kind.JOB, root.identity.name):
+            raise errors.GraphError(
+                f"Job {up.name!r} depends on itself; no job can wait for its own end",
+                *("spec", "dependsOn", at),
+            )
     node = Node(Kind.JOB, root.identity.name, 0, upstreams=len(outside), feeds_inputs=bool(outside))
     spec = Spec(job.spec.as_manifest(), _terms(job.spec))
     return dataclasses.replace(root, nodes=[node], specs=[spec], outside=outside)
@@ -61,7 +63,7 @@ def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
         places = _places(tasks)
         edges = _edges(places)
     except errors.GraphError as error:
-        raise errors.GraphError(f"Workflow {name!r}: {error}") from None
+        raise errors.GraphError(f"Workflow {name!r}: {error}", "spec", *error.path) from None
     links = itertools.chain.from_iterable(task.depends_on for task in tasks)
     handled = {up.name for up in links if up.when is not Condition.SUCCEEDED}
     nodes = [Node(Kind.WORKFLOW, name, 0, upstreams=len(tasks))]
@@ -75,8 +77,13 @@ class _Place:
     """Where a task stands in the plan; `offset` is that of its command, or of its group."""
 
     task: Task
-    spec: int
+    at: int
+    """Among the tasks, as they are written."""
     offset: int
+
+    @property
+    def spec(self) -> int:
+        return self.at + 1
 
     @property
     def commands(self) -> range:
@@ -91,7 +98,7 @@ def _places(tasks: Sequence[Task]) -> dict[str, _Place]:
     places: dict[str, _Place] = {}
     offset = 1
     for at in order:
-        place = places[tasks[at].name] = _Place(tasks[at], at + 1, offset)
+        place = places[tasks[at].name] = _Place(tasks[at], at, offset)
         offset = place.commands.stop
     return places
 
@@ -104,7 +111,8 @@ def _bound(tasks: Sequence[Task]) -> None:
     raise errors.GraphError(
         f"its dependencies come to {total:,} edges; at most {MAX_EDGES:,} are allowed. The most,"
         f" {widest.size:,} x {len(widest.depends_on):,}, are those of {widest.name!r}: let it wait"
-        " for one task that waits for the others"
+        " for one task that waits for the others",
+        *("tasks", tasks.index(widest), "dependsOn"),
     )
 
 
@@ -116,19 +124,21 @@ def _edges(places: Mapping[str, _Place]) -> list[Edge]:
     edges: list[Edge] = []
     for place in places.values():
         commands = place.commands
-        for up in place.task.depends_on:
-            sources = _sources(place.task, places[up.name], up)
+        for which, up in enumerate(place.task.depends_on):
+            sources = _sources(place, places[up.name], up, which)
             edges += map(Edge, sources, commands, itertools.repeat(up.when))
     return edges
 
 
-def _sources(task: Task, upstream: _Place, up: TaskDependency) -> Iterable[int]:
+def _sources(place: _Place, upstream: _Place, up: TaskDependency, which: int) -> Iterable[int]:
     if not up.each:
         return itertools.repeat(upstream.offset)
+    task = place.task
     if not (task.is_array and upstream.task.is_array and task.size == upstream.task.size):
         raise errors.GraphError(
             f"task {task.name!r} depends on each of {up.name!r}, which pairs two arrays of one"
-            f" length; but {_extent(task)} and {_extent(upstream.task)}"
+            f" length; but {_extent(task)} and {_extent(upstream.task)}",
+            *("tasks", place.at, "dependsOn", which, "each"),
         )
     return upstream.commands
 

@@ -41,7 +41,8 @@ def order(upstreams: Sequence[Sequence[int]], names: Sequence[str]) -> list[int]
             if not remaining[downstream]:
                 sorted_.append(downstream)
     if len(sorted_) < len(upstreams):
-        raise errors.GraphError(_cycle_message(_cycle(upstreams, remaining), names))
+        cycle = _cycle(upstreams, remaining)
+        raise errors.GraphError(_cycle_message(cycle, names), "tasks", cycle[0], "dependsOn")
     return sorted_
 
 
@@ -52,7 +53,8 @@ def _positions(names: Sequence[str]) -> Mapping[str, int]:
         if first != at:
             raise errors.GraphError(
                 f"two tasks are named {name!r}: tasks[{first}] and tasks[{at}];"
-                " give one of them another name"
+                " give one of them another name",
+                *("tasks", at, "name"),
             )
     return positions
 
@@ -62,18 +64,21 @@ def _resolve(
 ) -> list[int]:
     found = [positions.get(name, -1) for name in named]
     if -1 in found or at in found or len(set(found)) < len(found):
-        raise errors.GraphError(f"task {names[at]!r} (tasks[{at}]) {_fault(at, named, positions)}")
+        which, fault = _fault(at, named, positions)
+        message = f"task {names[at]!r} (tasks[{at}]) {fault}"
+        raise errors.GraphError(message, "tasks", at, "dependsOn", which)
     return found
 
 
-def _fault(at: int, named: Sequence[str], positions: Mapping[str, int]) -> str:
-    for name in named:
+def _fault(at: int, named: Sequence[str], positions: Mapping[str, int]) -> tuple[int, str]:
+    for which, name in enumerate(named):
         if name not in positions:
-            return f"depends on {name!r}, which is no task of this workflow{_hint(name, positions)}"
+            hint = _hint(name, positions)
+            return which, f"depends on {name!r}, which is no task of this workflow{hint}"
         if positions[name] == at:
-            return "depends on itself; no task can wait for its own end"
-    repeated = next(name for name in named if named.count(name) > 1)
-    return f"names {repeated!r} twice under dependsOn; name each upstream once"
+            return which, "depends on itself; no task can wait for its own end"
+    which = next(which for which, name in enumerate(named) if name in named[:which])
+    return which, f"names {named[which]!r} twice under dependsOn; name each upstream once"
 
 
 def _hint(name: str, positions: Mapping[str, int]) -> str:

@@ -1,6 +1,6 @@
 """Says in words why a job is where it is, above all why it waits.
 
-Called by `workron describe` with what the store knows; reads nothing itself.
+Called by `workron describe` and `workron get` with what the store knows; reads nothing itself.
 """
 
 from __future__ import annotations
@@ -11,13 +11,21 @@ from workron.core import states
 from workron.core.model import moment
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
+from workron.store.protocol import Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from workron.scheduling.surroundings import Surroundings
     from workron.store.protocol import Blocker, JobRow
 
 _SHOWN: Final = 10
+
+_MARKED: Final[Mapping[Mark, str]] = {
+    Mark.CANCEL: "is being cancelled",
+    Mark.EXPIRE: "is being ended, for its deadline has passed",
+    Mark.HOLD: "is to be suspended when this attempt is over",
+}
 
 
 def is_blocked(row: JobRow) -> bool:
@@ -25,17 +33,48 @@ def is_blocked(row: JobRow) -> bool:
     return row.kind is Kind.JOB and row.state is State.WAITING and row.reason is Reason.UPSTREAM
 
 
-def explain(row: JobRow, blockers: Sequence[Blocker]) -> list[str]:
+def explain(row: JobRow, blockers: Sequence[Blocker], around: Surroundings) -> list[str]:
     """Give one line, and one more for each thing that is waited for; none of what has ended.
 
     `blockers` need be known only of what `is_blocked`.
     """
+    return [*_marked(row, around), *_standing(row, blockers, around)]
+
+
+def brief(row: JobRow, around: Surroundings) -> str:
+    """Say in a few words what a row by itself would pass over; mostly nothing."""
+    if _lacks_worker(row, around):
+        return _no_worker(row)
+    if row.due and around.is_late(row):
+        return f"was due at {moment.render(row.due)}" + ", no maintainer" * (not around.is_led)
+    return ", ".join(_marked(row, around))
+
+
+def _marked(row: JobRow, around: Surroundings) -> list[str]:
+    """Say what was asked of it and is not in effect yet; of a workflow, of any of its jobs."""
+    if row.kind is Kind.JOB:
+        return [_MARKED[around.marks[row.job]]] if row.job in around.marks else []
+    is_cancelled = row.kind is Kind.WORKFLOW and Mark.CANCEL in around.marks.values()
+    return [_MARKED[Mark.CANCEL]] if is_cancelled and row.state not in states.ENDS else []
+
+
+def _lacks_worker(row: JobRow, around: Surroundings) -> bool:
+    is_ready = row.kind is Kind.JOB and row.state is State.QUEUED
+    return is_ready and row.pool not in around.pools
+
+
+def _no_worker(row: JobRow) -> str:
+    return f"no worker of pool {row.pool!r} is there"
+
+
+def _standing(row: JobRow, blockers: Sequence[Blocker], around: Surroundings) -> list[str]:
     if row.state is State.WAITING and row.kind is not Kind.JOB and row.reason is Reason.UPSTREAM:
         return ["none of its jobs has begun"]
     if row.state is State.WAITING:
-        return _waiting(row, blockers)
+        return _waiting(row, blockers, around)
     if row.state is State.QUEUED:
-        return [f"is ready; waits for a free slot of a worker of pool {row.pool!r}"]
+        slot = f"waits for a free slot of a worker of pool {row.pool!r}"
+        return [f"is ready; {_no_worker(row) if _lacks_worker(row, around) else slot}"]
     if row.state is State.RUNNING and row.kind is Kind.JOB:
         return [f"runs on worker {row.worker}, attempt {row.attempts}"]
     if row.state is State.RUNNING:
@@ -43,20 +82,33 @@ def explain(row: JobRow, blockers: Sequence[Blocker]) -> list[str]:
     return []
 
 
-def _waiting(row: JobRow, blockers: Sequence[Blocker]) -> list[str]:
-    when = moment.render(row.due) if row.due else "a time that is not known yet"
+def _waiting(row: JobRow, blockers: Sequence[Blocker], around: Surroundings) -> list[str]:
     match row.reason:
         case Reason.BACKOFF:
             times = "once" if row.failures == 1 else f"{row.failures} times"
-            return [f"failed {times} so far; tries again at {when}"]
+            verb = "was to be tried again" if around.is_late(row) else "tries again"
+            return _due(f"failed {times} so far; {verb} at {{}}", row, around)
         case Reason.SCHEDULED:
-            return [f"may start at {when} (startAfter)"]
+            verb = "might have started" if around.is_late(row) else "may start"
+            return _due(f"{verb} at {{}} (startAfter)", row, around)
         case Reason.SUSPENDED:
             return ["is suspended"]
         case Reason.AWAITING_PROOF:
             return ["waits for proof that its lost attempt is dead (overlap: Forbid)"]
         case _:
             return _upstream(blockers)
+
+
+def _due(words: str, row: JobRow, around: Surroundings) -> list[str]:
+    """Tell a time, and who has to be there for it."""
+    when = moment.render(row.due) if row.due else "a time that is not known yet"
+    if not around.is_led:
+        return [
+            words.format(when),
+            "no maintainer is at work, and it needs one: `workron maintain`",
+        ]
+    late = "the maintainer at work is behind with it"
+    return [words.format(when), *[late] * around.is_late(row)]
 
 
 def _upstream(blockers: Sequence[Blocker]) -> list[str]:

@@ -115,7 +115,7 @@ def plan(manifests: Iterable[Manifest], rng: Rng) -> Request:
         try:
             plans.append(_flatten(resource, ids.mint_uuid(rng)))
         except errors.GraphError as error:
-            problems.append(f"{manifest.place()}: {error}")
+            problems.append(f"{manifest.place(*error.path)}: {error}")
             continue
         uid = plans[-1].identity.uid
         places[uid] = manifest.place()

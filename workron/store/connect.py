@@ -103,4 +103,6 @@ def _path(url: str) -> str:
 
 def _refuse_absent(path: str) -> None:
     if not Path(path).exists():
-        raise errors.InputError(f"{path} is not there; `workron run` or `workron submit` makes it")
+        raise errors.InputError(
+            f"{path} is not there; `workron run`, `workron submit` or `workron migrate` makes it"
+        )

@@ -264,6 +264,15 @@ class ReaderDoor(Protocol):
     async def queue(self) -> Mapping[tuple[str, str], int]:
         """Count ready jobs by namespace and pool."""
 
+    async def workers(self) -> Mapping[tuple[str, str], int]:
+        """Count workers by namespace and pool; the dead are among them until they are reaped."""
+
+    async def led(self) -> bool:
+        """Tell whether a maintainer is elected, and its lease runs."""
+
+    async def marks(self, root: JobId) -> Mapping[JobId, Mark]:
+        """Tell what was asked of running jobs of a root and is not in effect yet."""
+
 
 class WorkerStore(WorkerDoor, Protocol):
     """A database as a worker opens it, maybe with a role that can call nothing but its verbs."""

@@ -5,12 +5,12 @@ from datetime import timedelta
 from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
-from tests.store.behaviour.worker import Worker
+from tests.store.behaviour.worker import Worker, mint_boot
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
 from workron.core.verdict import Condition
-from workron.store.protocol import Outcome
+from workron.store.protocol import Mark, Outcome
 
 NOBODY = JobId(1)
 
@@ -230,6 +230,50 @@ async def test_queue_counts_ready_jobs_by_pool(harness: Harness) -> None:
         (plans.NAMESPACE, "large"): 1,
         ("elsewhere", "default"): 1,
     }
+
+
+async def test_workers_are_counted_by_pool_until_they_leave_or_are_reaped(
+    harness: Harness,
+) -> None:
+    assert await harness.store.workers() == {}
+    one, two = await harness.worker("one"), await harness.worker("two")
+    await harness.worker("large", pool="large", namespace="elsewhere")
+    assert await harness.store.workers() == {
+        (plans.NAMESPACE, "default"): 2,
+        ("elsewhere", "large"): 1,
+    }
+    await harness.store.leave(one.session.key)
+    await harness.reap(two)
+    assert await harness.store.workers() == {("elsewhere", "large"): 1}
+
+
+async def test_store_is_led_while_the_lease_of_a_maintainer_runs(harness: Harness) -> None:
+    assert not await harness.store.led()
+    boot = mint_boot()
+    await harness.store.elect(boot, 10)
+    assert await harness.store.led()
+    await harness.advance(timedelta(seconds=11))
+    assert not await harness.store.led()
+    await harness.store.elect(boot, 10)
+    await harness.store.resign(boot)
+    assert not await harness.store.led()
+
+
+async def test_marks_tell_what_was_asked_of_running_jobs_of_a_root(
+    harness: Harness, worker: Worker
+) -> None:
+    flow = await harness.submit(plans.dag(a=task(), b=task(), c=task("a")))
+    other = await harness.submit(plans.job("other"))
+    claimed = await worker.claim(3)
+    assert await harness.store.marks(flow) == {}
+    await harness.store.cancel(flow)
+    await harness.store.hold(other)
+    running = [one.job for one in claimed if one.root == "flow"]
+    assert await harness.store.marks(flow) == dict.fromkeys(running, Mark.CANCEL)
+    assert await harness.store.marks(other) == {other: Mark.HOLD}
+    for one in claimed:
+        await worker.end(one)
+    assert await harness.store.marks(flow) == {}
 
 
 async def test_wait_for_work_returns_when_there_is_none(harness: Harness) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import random
+import shlex
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib import parse
@@ -114,7 +115,15 @@ async def test_error_says_that_nobody_answered_in_time_when_the_server_is_silent
 async def test_error_names_the_command_when_the_database_is_empty(empty_database: str) -> None:
     with pytest.raises(errors.SchemaError) as refusal:
         await _open(empty_database)
-    assert f"`workron migrate --store {empty_database}`" in str(refusal.value)
+    assert f"`workron migrate --store {shlex.quote(empty_database)}`" in str(refusal.value)
+
+
+async def test_command_that_is_named_for_an_empty_database_shows_no_password_and_no_stars(
+    empty_database: str,
+) -> None:
+    url = empty_database.replace("postgres@", "postgres:s3cret@")
+    with pytest.raises(errors.SchemaError, match="`workron migrate`, with WORKRON_STORE set"):
+        await _open(url)
 
 
 async def test_calls_work_again_when_the_server_was_away(remote: PostgresStore, wire: Wire) -> None:

@@ -135,6 +135,25 @@ async def test_closed_lane_says_so(shelf: Shelf) -> None:
         await shelf.lane.run(_add("late"))
 
 
+async def test_lane_whose_opening_is_given_up_is_closed() -> None:
+    gate, opened = threading.Event(), []
+
+    def open_slowly() -> sqlite3.Connection:
+        gate.wait()
+        opened.append(opening.open_bare())
+        return opened[0]
+
+    lane = Lane(open_slowly, begin="BEGIN", place=":memory:", clock=HandClock())
+    given_up = asyncio.ensure_future(lane.open())
+    await asyncio.sleep(0)
+    given_up.cancel()
+    gate.set()
+    await asyncio.wait([given_up])
+    assert given_up.cancelled()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        opened[0].total_changes  # noqa: B018
+
+
 async def test_error_of_opening_comes_out_of_open() -> None:
     def refuse() -> sqlite3.Connection:
         raise errors.SchemaError("not this one")

@@ -105,7 +105,7 @@ class CommandSpec(record.Record):
         DEFAULTS.output_tail,
         ge=TAIL.least,
         le=TAIL.most,
-        description="How many bytes of the end of its output to keep.",
+        description="How many bytes of its output to keep: half its beginning, half its end.",
     )
     output_stream: int = Field(
         DEFAULTS.output_stream,

@@ -6,7 +6,9 @@ driver's error let it pass on purpose.
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 from typing import TYPE_CHECKING, Final
 from urllib import parse
 
@@ -48,8 +50,8 @@ _BY_CLASS: Final[Mapping[str, type[errors.WorkronError]]] = {
     "08": errors.StoreUnreachableError,
     "22": errors.StoreDataError,
     "23": errors.StoreDataError,
-    "28": errors.StoreUnreachableError,
-    "3D": errors.StoreUnreachableError,
+    "28": errors.StoreRefusedError,
+    "3D": errors.StoreRefusedError,
     "3F": errors.SchemaError,
     "40": errors.StoreBusyError,
     "42": errors.SchemaError,
@@ -66,6 +68,9 @@ _RIGHTS_ADVICE: Final = (
     "to work for a pool a role needs `SELECT workron.grant_worker('{role}')`, said by the owner of"
     " the schema `workron`; all else needs that owner"
 )
+_NAMES_IT: Final = "WORKRON_STORE"
+"""The store of every command that is given no other."""
+
 _IN_LOGIN: Final = re.compile(r"(?<=://)(?P<user>[^:/?#@]*):.*@")
 _IN_QUERY: Final = re.compile(r"(?<=[?&]password=)[^&]*")
 
@@ -87,6 +92,9 @@ def translate(cause: BaseException, url: str, *, tried: str = "") -> errors.Work
     kind = _BY_STATE.get(state) or _BY_CLASS.get(state[:2])
     if kind is None:
         kind = errors.StoreError if _is_answer(cause) else errors.StoreUnreachableError
+    if isinstance(cause, ValueError):
+        # The driver could make nothing of the URL.
+        kind = errors.StoreRefusedError
     if state.startswith("WK"):
         return kind(str(cause))
     what = str(cause) or type(cause).__name__
@@ -110,6 +118,15 @@ def _is_answer(cause: BaseException) -> bool:
 def role_of(url: str) -> str:
     """Name the role that a URL connects as; a word for it where the URL does not."""
     return parse.unquote(parse.urlsplit(url).username or "ROLE")
+
+
+def migrating(url: str) -> str:
+    """Word the command that mends a schema, for a shell; without a URL that cannot be shown."""
+    if os.environ.get(_NAMES_IT) == url:
+        return "`workron migrate`"
+    if shown(url) != url:
+        return f"`workron migrate`, with {_NAMES_IT} set to this store"
+    return f"`workron migrate --store {shlex.quote(url)}`"
 
 
 def shown(url: str) -> str:

@@ -116,6 +116,21 @@ class ReaderVerbs:
         rows = await self._ask("queue")
         return {(row["namespace"], row["name"]): row["count"] for row in rows}
 
+    async def workers(self) -> Mapping[tuple[str, str], int]:
+        """Count workers by namespace and pool."""
+        rows = await self._ask("workers")
+        return {(row["namespace"], row["name"]): row["count"] for row in rows}
+
+    async def led(self) -> bool:
+        """Tell whether a maintainer's lease runs."""
+        [row] = await self._ask("led")
+        return bool(row["led"])
+
+    async def marks(self, root: JobId) -> Mapping[JobId, protocol.Mark]:
+        """Tell what was asked of running jobs of a root."""
+        rows = await self._ask("marks", root)
+        return {JobId(row["job"]): protocol.Mark(row["mark"]) for row in rows}
+
 
 def _body(rows: Sequence[Record]) -> Any:
     return json.loads(rows[0]["body"]) if rows else None

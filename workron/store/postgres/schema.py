@@ -132,17 +132,17 @@ async def check(database: Database) -> None:
     where = faults.shown(database.url)
     if not await database.fetch_value("SELECT to_regclass('workron.migration') IS NOT NULL"):
         raise errors.SchemaMissingError(
-            f"{where} has no Workron schema; make it with `workron migrate --store {where}`"
+            f"{where} has no Workron schema; make it with {faults.migrating(database.url)}"
         )
     rows = await database.fetch(_APPLIED)
     missing = migration.pending(known(), [migration.Applied(*row) for row in rows])
     if missing:
         names = ", ".join(step.name for step in missing)
         raise errors.SchemaError(
-            f"{where} lacks {names}; bring it up to date with `workron migrate --store {where}`"
+            f"{where} lacks {names}; bring it up to date with {faults.migrating(database.url)}"
         )
     if not await functions.are_current(database):
         raise errors.SchemaError(
             f"the functions in {where} are older than this program; bring them up to date with"
-            f" `workron migrate --store {where}`"
+            f" {faults.migrating(database.url)}"
         )

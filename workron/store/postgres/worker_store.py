@@ -85,13 +85,13 @@ async def _check(database: Database) -> None:
     where = faults.shown(database.url)
     if not await database.fetch(_SCHEMA):
         raise errors.SchemaMissingError(
-            f"{where} has no Workron schema; make it with `workron migrate --store {where}`"
+            f"{where} has no Workron schema; make it with {faults.migrating(database.url)}"
         )
     lacking = await functions.lacking(database, _VERBS)
     if lacking:
         raise errors.SchemaError(
-            f"{where} lacks {'; '.join(lacking)}: bring it up to date with `workron migrate --store"
-            f" {where}`, or take the version of workron that made it"
+            f"{where} lacks {'; '.join(lacking)}: bring it up to date with"
+            f" {faults.migrating(database.url)}, or take the version of workron that made it"
         )
     closed = [row["name"] for row in await database.fetch(_RIGHTS, sorted(_VERBS))]
     if closed:

@@ -55,7 +55,12 @@ class Lane:
     async def open(self) -> None:
         """Open the connection; raises what that raised."""
         self._thread.start()
-        await asyncio.wrap_future(self._opened)
+        try:
+            # The thread answers in any case, and must find somebody to tell.
+            await asyncio.shield(asyncio.wrap_future(self._opened))
+        except asyncio.CancelledError:
+            await self.close()
+            raise
 
     async def run(self, work: Callable[[Transaction], _T]) -> _T:
         """Carry `work` out on the thread, and answer after its commit."""

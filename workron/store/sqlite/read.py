@@ -15,7 +15,7 @@ from workron.core import output
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
-from workron.store.protocol import Attempt, Blocker, Head, JobRow, Piece, Progress, RootRow
+from workron.store.protocol import Attempt, Blocker, Head, JobRow, Mark, Piece, Progress, RootRow
 from workron.store.sqlite import micros
 from workron.store.sqlite.transaction import listed
 from workron.store.sqlite.verbs import Verbs
@@ -104,6 +104,20 @@ class ReaderVerbs(Verbs):
         """Count ready jobs by namespace and pool."""
         rows = await self._list("queue.queue", tuple)
         return {(namespace, name): count for namespace, name, count in rows}
+
+    async def workers(self) -> Mapping[tuple[str, str], int]:
+        """Count workers by namespace and pool."""
+        rows = await self._list("workers.workers", tuple)
+        return {(namespace, name): count for namespace, name, count in rows}
+
+    async def led(self) -> bool:
+        """Tell whether a maintainer's lease runs."""
+        return bool(await self._list("led.led", tuple))
+
+    async def marks(self, root: JobId) -> Mapping[JobId, Mark]:
+        """Tell what was asked of running jobs of a root."""
+        rows = await self._list("marks.marks", tuple, root=root)
+        return {JobId(job): Mark(mark) for job, mark in rows}
 
     async def _list(
         self, statement: str, convert: Callable[[Any], _T], /, **values: Any
