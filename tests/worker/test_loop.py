@@ -11,6 +11,7 @@ import pytest
 from tests.worker.shop import QUICK, Shop
 from workron.core.states import Reason, State
 from workron_worker.slots import Slots
+from workron_worker.surroundings import Rhythm
 
 
 async def test_agent_runs_a_dag_to_its_end(shop: Shop) -> None:
@@ -194,3 +195,15 @@ async def test_inputs_that_are_too_large_fail_the_job_in_words(shop: Shop) -> No
     row = (await shop.store.jobs(root))[-1]
     assert (row.state, row.reason) == (State.FAILED, Reason.INPUTS_TOO_LARGE)
     assert "hand on less" in (row.message or "")
+
+
+async def test_agent_that_got_all_it_asked_for_asks_again_at_once(shop: Shop) -> None:
+    shop.slots = Slots(100)
+    root = await shop.workflow({"name": "many", "command": "exec sleep 1000", "count": 40})
+    # By no poll that the test would live to see, and no beat.
+    agent = await shop.agent(rhythm=Rhythm(beat=timedelta(hours=1), poll=timedelta(hours=1)))
+    async with shop.working(agent):
+        while len(agent.running) < 40:
+            await asyncio.sleep(0)
+        agent.kill()
+    assert set((await shop.states(root)).values()) <= {State.QUEUED, State.RUNNING, State.WAITING}

@@ -41,6 +41,7 @@ class Fate(Enum):
 _LOSSES: Final[Mapping[Fate, Loss]] = MappingProxyType(
     {Fate.LOST_ALONE: Loss.ALONE, Fate.LOST_TOGETHER: Loss.TOGETHER}
 )
+_WORTH_A_LINE: Final = 2
 
 
 @dataclass(slots=True)
@@ -73,6 +74,13 @@ class Ledger:
         """Whether something is to be told to the store, but more still runs."""
         told = len(self._ends) + sum(map(len, self._releases.values()))
         return 0 < told < len(self.running)
+
+    def beaten(self) -> Sequence[Claimed]:
+        """Count a beat; give what has run since the one before, which the log did not name yet."""
+        for running in self.running.values():
+            running.beats += 1
+        # At its first beat a claim may just have begun.
+        return [one.claimed for one in self.running.values() if one.beats == _WORTH_A_LINE]
 
     def knowledge(self) -> Knowledge:
         """What a beat's answer is compared with."""

@@ -19,6 +19,7 @@ from workron.core import errors
 from workron.core.command import OnLeaseLost
 from workron.core.states import Reason
 from workron_worker import journal, order
+from workron_worker.appetite import Appetite
 from workron_worker.executor import RunnerLostError, StartError
 from workron_worker.ledger import Fate, Ledger
 from workron_worker.patience import Patience
@@ -42,11 +43,6 @@ _HURRY: Final = timedelta(seconds=3)
 """A killed agent waits no longer than this for a store that is away; the lease will do then."""
 _GATHERING: Final = timedelta(milliseconds=5)
 _SEVERAL: Final = 2
-_WORTH_A_LINE: Final = 2
-_TOO_LARGE: Final = (
-    "the results of its upstreams are larger than 1 MiB together; let them hand on less,"
-    " such as the place where the data is"
-)
 
 
 class Agent:
@@ -63,6 +59,7 @@ class Agent:
         self._pulse = Pulse(around, rhythm, self._ledger, self)
         self._patience = Patience(around.clock, rhythm.patience)
         self._shift = Shift(around.clock, rhythm)
+        self._appetite = Appetite()
         self._streams = Streams(around, self._patience)
         self._wake = asyncio.Event()
         self._key: SessionKey | None = None
@@ -116,14 +113,8 @@ class Agent:
         if orders.release:
             self._ledger.hand_back(orders.release)
             self._wake.set()
-        self._tell_what_runs()
-
-    def _tell_what_runs(self) -> None:
-        for running in self._ledger.running.values():
-            running.beats += 1
-            # At the first beat it may just have begun.
-            if running.beats == _WORTH_A_LINE:
-                journal.runs(running.claimed, self._registration.name)
+        for claimed in self._ledger.beaten():
+            journal.runs(claimed, self._registration.name)
 
     def lose(self) -> None:
         """Stop everything: the store knows this session no more, and has its claims back."""
@@ -233,6 +224,8 @@ class Agent:
             self._around.slots.give(len(claims) - len(granted))
             self._ledger.forget(end.claim for end in ends)
             self._ledger.forget(set(claims) - {claimed.claim for claimed in granted})
+        if self._appetite.fed(asked=len(claims), granted=len(granted)):
+            self._wake.set()
         running = len(self._ledger.running)
         is_over = self._shift.is_over(asked=len(claims), granted=len(granted), running=running)
         if is_over and not self._is_draining:
@@ -256,8 +249,9 @@ class Agent:
             return ()
         free = self._around.slots.take(self._wake.set)
         wanted = self._shift.cap(free)
-        self._around.slots.give(free - wanted)
-        return self._ledger.ask(wanted)
+        asked = self._appetite.of(wanted)
+        self._around.slots.give(free - asked)
+        return self._ledger.ask(asked)
 
     def _renounce(self, granted: Sequence[Claimed]) -> None:
         """Leave alone what was granted to a session that has been lost meanwhile."""
@@ -297,7 +291,7 @@ class Agent:
     async def _execute(self, running: Running) -> End:
         claimed, around = running.claimed, self._around
         if claimed.inputs_too_large:
-            return order.refuse(claimed, Reason.INPUTS_TOO_LARGE, _TOO_LARGE)
+            return order.refuse(claimed, Reason.INPUTS_TOO_LARGE, order.TOO_LARGE)
         try:
             task = order.task_of(claimed)
         except ValueError as error:

@@ -1,0 +1,42 @@
+"""An agent asks for as many claims as it is likely to get."""
+
+from workron_worker.appetite import _LEAST, Appetite
+
+
+def test_appetite_doubles_while_it_is_fed_up_to_what_is_free() -> None:
+    appetite = Appetite()
+    asked = []
+    for _ in range(4):
+        asked.append(appetite.of(200))
+        assert appetite.fed(asked=asked[-1], granted=asked[-1])
+    assert asked == [_LEAST, 2 * _LEAST, 4 * _LEAST, 200]
+
+
+def test_appetite_shrinks_when_little_comes_and_never_below_its_least() -> None:
+    appetite = Appetite()
+    for granted in (_LEAST, 2 * _LEAST, 4 * _LEAST):
+        appetite.fed(asked=granted, granted=granted)
+    assert not appetite.fed(asked=8 * _LEAST, granted=_LEAST)
+    assert appetite.of(1000) == 2 * _LEAST
+    assert not appetite.fed(asked=2 * _LEAST, granted=0)
+    assert appetite.of(1000) == _LEAST
+
+
+def test_appetite_stays_where_most_of_it_was_met() -> None:
+    appetite = Appetite()
+    appetite.fed(asked=_LEAST, granted=_LEAST)
+    assert not appetite.fed(asked=2 * _LEAST, granted=2 * _LEAST - 1)
+    assert appetite.of(1000) == 2 * _LEAST
+
+
+def test_few_free_slots_do_not_spoil_it() -> None:
+    appetite = Appetite()
+    appetite.fed(asked=8 * _LEAST, granted=8 * _LEAST)
+    assert appetite.fed(asked=1, granted=1)
+    assert appetite.of(1000) == 16 * _LEAST
+
+
+def test_who_asked_for_nothing_learned_nothing() -> None:
+    appetite = Appetite()
+    assert not appetite.fed(asked=0, granted=0)
+    assert appetite.of(1000) == _LEAST

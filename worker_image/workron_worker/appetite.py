@@ -1,0 +1,31 @@
+"""How many claims an agent asks for at once: as many as came lately, and more if all of them came.
+
+Called by `loop`. Each claim that is asked for costs its id, here and in the store, whether there is
+a job for it or not; who has a thousand slots and runs a chain would pay for a thousand each hop.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_LEAST: Final = 32
+
+
+class Appetite:
+    """Doubles while it is fed, and shrinks to twice what it was given when it was given less."""
+
+    def __init__(self) -> None:
+        self._size = _LEAST
+
+    def of(self, free: int) -> int:
+        """Say how many of the free slots to ask for."""
+        return min(free, self._size)
+
+    def fed(self, *, asked: int, granted: int) -> bool:
+        """Take in one answer; tell whether there may be more for the asking."""
+        if not asked:
+            return False
+        wider = max(_LEAST, 2 * granted)
+        # All that was free may have been less than the appetite; that says nothing against it.
+        self._size = max(self._size, wider) if granted == asked else min(self._size, wider)
+        return granted == asked
