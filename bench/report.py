@@ -77,7 +77,9 @@ def write(run: Run, folder: pathlib.Path) -> None:
 
 def _number(seen: Sequence[float]) -> str:
     middle = sorted(seen)[len(seen) // 2]
-    return f"{middle:,.0f}" if middle >= 100 else f"{middle:.3g}"  # noqa: PLR2004 - of digits
+    if middle >= 100:  # noqa: PLR2004 - three digits are what can be trusted, if any
+        return f"{middle:,.0f}"
+    return f"{middle:.3g}" if middle >= 0.001 else "0.000"  # noqa: PLR2004 - (the same)
 
 
 def _told(run: Run) -> Mapping[str, Any]:
