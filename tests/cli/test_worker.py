@@ -46,10 +46,10 @@ def _hear(process: subprocess.Popen[str], event: str) -> None:
     raise AssertionError(f"the process ended without saying: {event}")
 
 
-def _token(url: str, lease_seconds: float | None = None) -> str:
+def _token(url: str, lease_seconds: float | None = None, pool: str = "default") -> str:
     async def take() -> str:
         store = await connect.connect(url, clock=system.CLOCK, rng=system.RNG)
-        token = await store.ensure_pool("default", "default", lease_seconds=lease_seconds)
+        token = await store.ensure_pool("default", pool, lease_seconds=lease_seconds)
         await store.close()
         return token
 
@@ -81,6 +81,52 @@ def test_worker_works_for_no_other_pool_than_its_own(call: Call, write: Write, u
     assert _row(call, url)["phase"] == "Queued"
     call("worker", "--store", url, "--pool", "large", "--idle-exit", "1ms")
     assert _row(call, url)["phase"] == "Succeeded"
+
+
+@pytest.mark.parametrize("given", [[], ["--pool", "large"], ["-n", "default"]])
+def test_token_decides_which_pool_a_worker_works_for_and_its_log_says_so(
+    call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch, given: list[str]
+) -> None:
+    call("submit", write("hello", more="pool: large"), "--store", url)
+    monkeypatch.setenv("WORKRON_TOKEN", _token(url, pool="large"))
+    said = call("worker", "--store", url, "--max-jobs", "1", *given)
+    assert said.code == 0
+    [line] = [one for one in said.err.splitlines() if "worker registered" in one]
+    assert json.loads(line)["pool"] == "default/large"
+    assert _row(call, url)["phase"] == "Succeeded"
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (["--pool", "other"], "default/other"),
+        (["-n", "elsewhere"], "elsewhere/default"),
+        (["--pool", "other", "-n", "elsewhere"], "elsewhere/other"),
+    ],
+)
+def test_token_of_another_pool_than_the_one_that_was_named_is_refused(
+    call: Call,
+    write: Write,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    given: list[str],
+    wanted: str,
+) -> None:
+    call("submit", write("hello"), "--store", url)
+    monkeypatch.setenv("WORKRON_TOKEN", _token(url))
+    said = call("worker", "--store", url, "--idle-exit", "1ms", *given)
+    words = f"the token in WORKRON_TOKEN is of pool default/default, not of {wanted}: set one"
+    assert (said.code, said.err.count(words)) == (1, 1)
+    assert "worker registered" not in said.err
+    assert _row(call, url)["phase"] == "Queued"
+    assert asyncio.run(_count_workers(url)) == 0
+
+
+async def _count_workers(url: str) -> int:
+    store = await connect.connect(url, clock=system.CLOCK, rng=system.RNG)
+    workers = await store.look()
+    await store.close()
+    return len(workers)
 
 
 def test_drained_worker_lets_run_what_runs(

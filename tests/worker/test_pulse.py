@@ -1,6 +1,7 @@
 """When an agent beats, and what it does before it may."""
 
 import asyncio
+import dataclasses
 import random
 import uuid
 from collections.abc import AsyncIterator
@@ -17,7 +18,7 @@ from workron_worker.pulse import Pulse
 from workron_worker.surroundings import Rhythm, Surroundings
 
 LEASE = 10.0
-SESSION = Session(WorkerId(1), SessionKey(uuid.UUID(int=1)), LEASE)
+SESSION = Session(WorkerId(1), SessionKey(uuid.UUID(int=1)), LEASE, "default", "default")
 
 
 class Scene:
@@ -83,7 +84,7 @@ async def _let_it(pulse: Pulse, scene: Scene, session: Session, sent_at: float) 
 
 
 async def test_first_beat_of_a_session_is_sent_at_once(pulse: Pulse, scene: Scene) -> None:
-    long = Session(SESSION.worker, SESSION.key, lease_seconds=1e6)
+    long = dataclasses.replace(SESSION, lease_seconds=1e6)
     assert (await _let_it(pulse, scene, long, 0.0))[0] == "beat"
 
 
@@ -103,7 +104,7 @@ async def test_beat_that_was_not_answered_is_followed_by_another_soon(
     pulse: Pulse, scene: Scene
 ) -> None:
     scene.errors = [errors.StoreUnreachableError("away")]
-    long = Session(SESSION.worker, SESSION.key, lease_seconds=1e6)
+    long = dataclasses.replace(SESSION, lease_seconds=1e6)
     await _let_it(pulse, scene, long, 0.0)
     while scene.events != ["beat", "beat", "obey"]:
         scene.happened.clear()
@@ -133,5 +134,5 @@ async def test_beat_that_was_not_answered_lets_live_no_longer(pulse: Pulse, scen
 async def test_lease_that_is_short_leaves_a_part_of_itself_for_the_kill(
     pulse: Pulse, scene: Scene
 ) -> None:
-    pulse.begin(Session(SESSION.worker, SESSION.key, lease_seconds=4.0), 0.0)
+    pulse.begin(dataclasses.replace(SESSION, lease_seconds=4.0), 0.0)
     assert scene.held_until == 3.5

@@ -42,6 +42,7 @@ def registered(registration: Registration, session: Session) -> None:
     _log.info(
         "worker registered",
         worker=registration.name,
+        pool=f"{session.namespace}/{session.pool}",
         slots=registration.slots,
         lease_seconds=session.lease_seconds,
     )

@@ -25,19 +25,18 @@ from workron_worker.patience import Patience
 from workron_worker.pulse import Pulse
 from workron_worker.shift import Shift
 from workron_worker.stream import Streams
-from workron_worker.surroundings import Rhythm, Surroundings
+from workron_worker.stumbles import Stumbles
+from workron_worker.surroundings import Rhythm, Surroundings, admit_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from workron.core.ids import ClaimId, SessionKey
-    from workron.store.protocol import Claimed, End, Registration
+    from workron.store.protocol import Claimed, End, Registration, Session
     from workron_worker.beat import Orders
     from workron_worker.ledger import Running
 
 _log = structlog.get_logger(__name__)
-_STUMBLES: Final = 5
-"""So many starts in a row that this machine refuses will not pass."""
 _HURRY: Final = timedelta(seconds=3)
 """A killed agent waits no longer than this for a store that is away; the lease will do then."""
 _GATHERING: Final = timedelta(milliseconds=5)
@@ -53,9 +52,15 @@ class Agent:
     """One worker: one session at a time of one pool."""
 
     def __init__(
-        self, around: Surroundings, registration: Registration, rhythm: Rhythm | None = None
+        self,
+        around: Surroundings,
+        registration: Registration,
+        rhythm: Rhythm | None = None,
+        check: Callable[[Session], None] = admit_all,
     ) -> None:
+        """Make one; `check` may refuse a session, before anything is done in it, by an error."""
         rhythm = rhythm or Rhythm()
+        self._check = check
         self._around = around
         self._registration = registration
         self._rhythm = rhythm
@@ -68,8 +73,7 @@ class Agent:
         self._key: SessionKey | None = None
         self._is_draining = False
         self._is_killed = False
-        self._stumbles = 0
-        self._steady_at = 0.0
+        self._stumbles = Stumbles(around.clock)
         self._told = 0
         """How many ends the last exchange had."""
 
@@ -207,6 +211,7 @@ class Agent:
         door, registration = self._around.door, self._registration
         session = await self._patience.insist(lambda: door.register(registration))
         self._key = session.key
+        self._check(session)
         self._pulse.begin(session, sent_at)
         journal.registered(registration, session)
 
@@ -285,13 +290,14 @@ class Agent:
         try:
             if running.fate is Fate.REPORT:
                 end = await self._execute(running)
-            self._stumbles = 0
+            self._stumbles.start_well()
         except RunnerLostError as error:
             _log.warning("command was lost", error=str(error))
             if running.fate is Fate.REPORT:
                 running.fate = Fate.LOST_ALONE if error.is_alone else Fate.LOST_TOGETHER
         except StartError as error:
-            await self._stumble(error)
+            if not self._pulse.is_late:
+                await self._stumbles.bear(error)
         return end
 
     async def _execute(self, running: Running) -> End:
@@ -318,21 +324,6 @@ class Agent:
             # It came to its own end before the signal did.
             running.fate = Fate.REPORT
         return order.end_of(claimed, ended, around.rng)
-
-    async def _stumble(self, error: StartError) -> None:
-        if self._pulse.is_late:
-            return
-        now = self._around.clock.monotonic()
-        # Many that stumble over one moment have stumbled once.
-        if now >= self._steady_at:
-            self._stumbles += 1
-            if self._stumbles >= _STUMBLES:
-                raise error
-            pause = 2**self._stumbles / 10
-            self._steady_at = now + pause
-            _log.warning("command was not started", error=str(error), pause_seconds=pause)
-        # Its slot is held meanwhile, so that the next job does not stumble at once.
-        await asyncio.sleep(self._steady_at - now)
 
     def _finish(self, running: Running, end: End | None) -> None:
         self._ledger.end(running, end)

@@ -19,13 +19,13 @@ from workron_worker.loop import Agent
 from workron_worker.runner_executor import RunnerExecutor
 from workron_worker.runner_options import RunnerOptions
 from workron_worker.slots import Slots
-from workron_worker.surroundings import Surroundings, hear_nothing
+from workron_worker.surroundings import Surroundings, admit_all, hear_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from uuid import UUID
 
-    from workron.store.protocol import Claimed, Store, WorkerStore
+    from workron.store.protocol import Claimed, Session, Store, WorkerStore
     from workron_worker.executor import OnOutput
     from workron_worker.meter import Meter
     from workron_worker.surroundings import Rhythm
@@ -83,12 +83,12 @@ class Crew:
         )
         self._agents: list[Agent] = []
 
-    def hire(self, tokens: Iterable[str]) -> None:
+    def hire(self, tokens: Iterable[str], check: Callable[[Session], None] = admit_all) -> None:
         """Make an agent for each pool, given by a token of it."""
         slots = self._around.slots.count
         for token in tokens:
             registration = Registration(token, identity.own_name(), self._boot, slots)
-            self._agents.append(Agent(self._around, registration, self._rhythm))
+            self._agents.append(Agent(self._around, registration, self._rhythm, check))
 
     async def run(self) -> None:
         """Work until drained."""

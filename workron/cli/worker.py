@@ -7,7 +7,7 @@ import contextlib
 import os
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import structlog
 import typer
@@ -25,8 +25,12 @@ from workron_worker.meter import Meter
 from workron_worker.runner_options import RunnerOptions
 from workron_worker.surroundings import Rhythm
 
+if TYPE_CHECKING:
+    from workron.store.protocol import Session
+
 _log = structlog.get_logger(__name__)
 TOKEN: Final = "WORKRON_TOKEN"  # noqa: S105 - the name of a variable, and no token
+_DEFAULT: Final = "default"
 _NO_TOKEN: Final = (
     f"without a token in {TOKEN} this command makes the pool and takes one itself, which only the"
     " owner of the schema `workron` can; have him run `SELECT workron.ensure_pool('{}',"
@@ -35,10 +39,32 @@ _NO_TOKEN: Final = (
 
 
 @dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The pool as it was asked for; None: nobody said, so a token decides."""
+
+    namespace: str | None
+    name: str | None
+
+    @property
+    def made(self) -> tuple[str, str]:
+        """Name the pool that is made where there is no token."""
+        return self.namespace or _DEFAULT, self.name or _DEFAULT
+
+    def check(self, session: Session) -> None:
+        """Raise TokenError if the session is one of another pool."""
+        given = session.namespace, session.pool
+        wanted = self.namespace or session.namespace, self.name or session.pool
+        if given != wanted:
+            raise errors.TokenError(
+                f"the token in {TOKEN} is of pool {'/'.join(given)}, not of {'/'.join(wanted)}: set"
+                " one of that pool, or leave --pool and --namespace out, as the token decides"
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class _Settings:
     store: str
-    namespace: str
-    pool: str
+    pool: _Wanted
     slots: int
     grace: timedelta
     rhythm: Rhythm
@@ -49,9 +75,12 @@ class _Settings:
 def worker(  # noqa: PLR0913, PLR0917 - one for each option
     store: options.Store = None,
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Namespace of the pool.")
-    ] = "default",
-    pool: Annotated[str, typer.Option(help="Whose jobs it runs.")] = "default",
+        str | None,
+        typer.Option("--namespace", "-n", help="Namespace of the pool; default: the token's."),
+    ] = None,
+    pool: Annotated[
+        str | None, typer.Option(help="Whose jobs it runs; default: the token's.")
+    ] = None,
     slots: options.Slots = None,
     max_jobs: Annotated[int | None, typer.Option(min=1, help="End after so many jobs.")] = None,
     idle_exit: Annotated[
@@ -70,8 +99,9 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
 ) -> None:
     """Claim jobs of a pool from a store and run them on this machine, until a signal comes.
 
-    The token of the pool is taken from WORKRON_TOKEN; without one the pool is made, which needs a
-    role that owns the store. The first TERM, HUP or Ctrl-C has it claim nothing more and let run
+    The token in WORKRON_TOKEN decides which pool that is; one that --pool or --namespace does not
+    name is refused. Without a token the pool is made, else default/default, which needs a role
+    that owns the store. The first TERM, HUP or Ctrl-C has it claim nothing more and let run
     what runs, for as long as --grace; the second ends that at once. What is ended so is handed
     back and costs no attempt. Exits with 0 after either, but with 1 if the store is away by then
     and cannot be told.
@@ -81,8 +111,10 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
     idle = None if idle_exit is None else options.duration("--idle-exit", idle_exit)
     settings = _Settings(
         store=options.lasting(store),
-        namespace=options.name("--namespace", namespace, form.LABEL),
-        pool=options.name("--pool", pool, form.POOL_NAME),
+        pool=_Wanted(
+            None if namespace is None else options.name("--namespace", namespace, form.LABEL),
+            None if pool is None else options.name("--pool", pool, form.POOL_NAME),
+        ),
         slots=options.slots(slots),
         grace=options.duration("--grace", grace),
         # A store that is away has cost it all that ran, and will cost it nothing more.
@@ -110,7 +142,7 @@ async def _work(settings: _Settings, meter: Meter) -> None:
             executor = executor_of(boot, settings.runner)
             crew = Crew(store, executor, settings.slots, rhythm=settings.rhythm, meter=meter)
             stack.enter_context(contextlib.closing(crew))
-            crew.hire([token])
+            crew.hire([token], settings.pool.check)
             drain = Drain(crew, settings.grace, asyncio.get_running_loop())
             with heard(drain.hear, is_last=True):
                 await crew.run()
@@ -118,7 +150,7 @@ async def _work(settings: _Settings, meter: Meter) -> None:
 
 async def _take_token(settings: _Settings) -> str:
     """Make the pool; what dead workers of this machine held needs no lease to pass, then."""
-    pool = settings.namespace, settings.pool
+    pool = settings.pool.made
     try:
         async with opened(settings.store) as store:
             for line in await recovery.recover(store):
