@@ -18,7 +18,7 @@ import structlog
 from workron.core import errors
 from workron.core.command import OnLeaseLost
 from workron.core.states import Reason
-from workron_worker import journal, order
+from workron_worker import farewell, journal, order
 from workron_worker.executor import RunnerLostError, StartError
 from workron_worker.ledger import Fate, Ledger
 from workron_worker.patience import Patience
@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from workron_worker.ledger import Running
 
 _log = structlog.get_logger(__name__)
-_HURRY: Final = timedelta(seconds=3)
-"""A killed agent waits no longer than this for a store that is away; the lease will do then."""
+_HURRY: Final = timedelta(seconds=2)
+"""A killed agent waits no longer than this for a store that is away; the lease will do then. One
+that drains and holds nothing waits half of it for the answer to what it has just asked."""
 _GATHERING: Final = timedelta(milliseconds=5)
 _SEVERAL: Final = 2
 _WORTH_A_LINE: Final = 2
@@ -86,10 +87,12 @@ class Agent:
                 for task in company:
                     task.cancel()
         except BaseExceptionGroup as failed:
-            cause = _first(failed)
+            cause = farewell.first(failed)
             self._around.meter.gave_up(cause)
+            held = self._ledger.count
             # Nothing runs any more, and no lease has to pass before that is known.
-            await self._leave()
+            if not await self._leave(cause) and self._is_killed:
+                cause = farewell.untold(cause, held)
             raise cause from failed
         await self._leave()
 
@@ -102,12 +105,15 @@ class Agent:
         """Claim nothing any more; `run` returns when what runs has ended."""
         self._is_draining = True
         self._around.meter.draining()
+        if self._ledger.is_empty:
+            # What is asked for now would be for nothing.
+            self._patience.cut(_HURRY / 2)
         self._wake.set()
 
     def kill(self) -> None:
         """Drain, but end what runs and hand it back."""
         self._is_killed = True
-        self._patience.limit = min(self._patience.limit, _HURRY)
+        self._patience.hurry(_HURRY)
         self._streams.hurry()
         self._end(self._ledger.running, Fate.RELEASE)
         self.drain()
@@ -176,6 +182,11 @@ class Agent:
             except errors.SessionError as error:
                 _log.warning("worker was taken back", error=str(error))
                 self.lose()
+            except errors.PASSING:
+                if not (self._is_draining and self._ledger.is_empty):
+                    raise
+                # It only asked for more, and wants nothing any more.
+                return
 
     async def _gather(self) -> None:
         """Wait a moment for more commands to end: an exchange costs the same for one as for many.
@@ -221,6 +232,7 @@ class Agent:
             await self._patience.insist(functools.partial(door.release, key, rights, lost))
             self._around.meter.released(len(rights))
             self._ledger.forget(right.claim for right in rights)
+        self._ledger.settle()
 
     async def _exchange(self, key: SessionKey) -> Sequence[Claimed]:
         ends, claims = self._ledger.take_ends(), self._ask()
@@ -231,6 +243,7 @@ class Agent:
             granted = await self._patience.insist(
                 functools.partial(self._complete_and_claim, key, ends, claims)
             )
+            self._ledger.settle()
             if claims:
                 seconds = self._around.clock.monotonic() - asked_at
                 self._around.meter.claimed(len(granted), seconds)
@@ -331,14 +344,6 @@ class Agent:
         self._around.slots.give(1)
         self._wake.set()
 
-    async def _leave(self) -> None:
-        key = self._key
-        if key is not None:
-            with contextlib.suppress(errors.StoreError):
-                await self._around.door.leave(key)
-
-
-def _first(failed: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Give one error of several that came of the same cause: the group says no more to a user."""
-    one = failed.exceptions[0]
-    return _first(one) if isinstance(one, BaseExceptionGroup) else one
+    async def _leave(self, cause: BaseException | None = None) -> bool:
+        key, door = self._key, self._around.door
+        return key is None or await farewell.leave(door, key, self._registration.name, cause)

@@ -104,7 +104,7 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
     that owns the store. The first TERM, HUP or Ctrl-C has it claim nothing more and let run
     what runs, for as long as --grace; the second ends that at once. What is ended so is handed
     back and costs no attempt. Exits with 0 after either, but with 1 if the store is away by then
-    and cannot be told.
+    and cannot be told of what it held.
     """
     hide()
     log.serve(log_format)
