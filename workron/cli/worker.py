@@ -16,8 +16,8 @@ from workron.cli import apart, health, log, options, recovery, system
 from workron.cli.crew import Crew, executor_of, tokens_of
 from workron.cli.drain import Drain
 from workron.cli.health import Address
-from workron.cli.interrupt import heard
-from workron.cli.opening import carry_out, opened, opened_as_worker
+from workron.cli.opening import opened, opened_as_worker
+from workron.cli.service import Service
 from workron.core import errors, form, ids
 from workron_runner.system import hide
 from workron_worker import roster
@@ -108,6 +108,7 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
     """
     hide()
     log.serve(log_format)
+    service = Service("worker drains")
     idle = None if idle_exit is None else options.duration("--idle-exit", idle_exit)
     settings = _Settings(
         store=options.lasting(store),
@@ -122,17 +123,17 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
         runner=apart.read(is_isolating=is_isolating, uids=uids, processes=processes),
         health=health.given(where),
     )
-    carry_out(_serve(settings))
+    service.carry_out(_serve(settings, service))
 
 
-async def _serve(settings: _Settings) -> None:
+async def _serve(settings: _Settings, service: Service) -> None:
     # From the very beginning: it lives while it sweeps up and opens its store. A store that is away
     # then ends it; only one that went away later is waited for.
     async with health.of_worker(settings.health, settings.slots, system.CLOCK) as meter:
-        await _work(settings, meter)
+        await _work(settings, meter, service)
 
 
-async def _work(settings: _Settings, meter: Meter) -> None:
+async def _work(settings: _Settings, meter: Meter, service: Service) -> None:
     await asyncio.to_thread(roster.sweep)
     token = os.environ.get(TOKEN) or await _take_token(settings)
     async with opened_as_worker(settings.store) as store:
@@ -143,9 +144,8 @@ async def _work(settings: _Settings, meter: Meter) -> None:
             crew = Crew(store, executor, settings.slots, rhythm=settings.rhythm, meter=meter)
             stack.enter_context(contextlib.closing(crew))
             crew.hire([token], settings.pool.check)
-            drain = Drain(crew, settings.grace, asyncio.get_running_loop())
-            with heard(drain.hear, is_last=True):
-                await crew.run()
+            service.hand_over(Drain(crew, settings.grace, asyncio.get_running_loop()).hear)
+            await crew.run()
 
 
 async def _take_token(settings: _Settings) -> str:
