@@ -7,10 +7,12 @@ for one.
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from workron.cli import system
+from workron.core import errors
 from workron.store import connect
 from workron.store.protocol import Registration
 from workron_worker import identity
@@ -48,6 +50,18 @@ async def tokens_of(store: Store, pools: Iterable[tuple[str, str]]) -> Sequence[
     """Make the pools, given by namespace and name, and take a token of each."""
     lease = lease_of(store.url)
     return [await store.ensure_pool(*pool, lease_seconds=lease) for pool in pools]
+
+
+def need_temporary_folder() -> None:
+    """Raise InputError where there is no place for the folders of commands."""
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError as error:
+        looked = str(error.strerror).rpartition(" in ")[2]
+        raise errors.InputError(
+            "commands need a writable temporary directory, and there is none here (looked at"
+            f" {looked}): set TMPDIR to one, or give the container one with `--tmpfs /tmp:exec`"
+        ) from None
 
 
 def executor_of(boot: UUID, options: RunnerOptions | None = None) -> RunnerExecutor:

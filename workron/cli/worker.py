@@ -13,7 +13,7 @@ import structlog
 import typer
 
 from workron.cli import apart, health, log, options, recovery, system
-from workron.cli.crew import Crew, executor_of, tokens_of
+from workron.cli.crew import Crew, executor_of, need_temporary_folder, tokens_of
 from workron.cli.drain import Drain
 from workron.cli.health import Address
 from workron.cli.opening import opened, opened_as_worker
@@ -134,6 +134,7 @@ async def _serve(settings: _Settings, service: Service) -> None:
 
 
 async def _work(settings: _Settings, meter: Meter, service: Service) -> None:
+    need_temporary_folder()
     await asyncio.to_thread(roster.sweep)
     token = os.environ.get(TOKEN) or await _take_token(settings)
     async with opened_as_worker(settings.store) as store:
