@@ -110,17 +110,20 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
     log.serve(log_format)
     service = Service("worker drains")
     idle = None if idle_exit is None else options.duration("--idle-exit", idle_exit)
+    commands = options.slots(slots)
     settings = _Settings(
         store=options.lasting(store),
         pool=_Wanted(
             None if namespace is None else options.name("--namespace", namespace, form.LABEL),
             None if pool is None else options.name("--pool", pool, form.POOL_NAME),
         ),
-        slots=options.slots(slots),
+        slots=commands,
         grace=options.duration("--grace", grace),
         # A store that is away has cost it all that ran, and will cost it nothing more.
         rhythm=Rhythm(patience=timedelta.max, most_jobs=max_jobs, longest_idle=idle),
-        runner=apart.read(is_isolating=is_isolating, uids=uids, processes=processes),
+        runner=apart.read(
+            is_isolating=is_isolating, uids=uids, processes=processes, slots=commands
+        ),
         health=health.given(where),
     )
     service.carry_out(_serve(settings, service))
