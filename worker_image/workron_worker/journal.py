@@ -74,11 +74,12 @@ def ended(fate: Fate, end: End | None, seconds: float) -> None:
 
 
 def _names(claimed: Claimed, worker: str) -> dict[str, Any]:
+    # Both may be larger than what JavaScript and jq read as a number without rounding it.
     names = {
-        "job": claimed.job,
+        "job": str(claimed.job),
         "name": _path(claimed),
         "attempt": claimed.attempt,
-        "fence": claimed.fence,
+        "fence": str(claimed.fence),
         "worker": worker,
     }
     of_trace = trace.id_of(trace.parent_of(claimed.spec.body))
