@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
+from structlog import testing
 
 from workron.core import errors
 from workron.core.ids import SessionKey, WorkerId
@@ -109,6 +110,16 @@ async def test_beat_that_was_not_answered_is_followed_by_another_soon(
     while scene.events != ["beat", "beat", "obey"]:
         scene.happened.clear()
         await scene.happened.wait()
+
+
+async def test_beat_that_was_not_answered_in_time_is_told_with_that_time(
+    pulse: Pulse, scene: Scene
+) -> None:
+    scene.errors = [TimeoutError()]
+    with testing.capture_logs() as lines:
+        await _let_it(pulse, scene, SESSION, 0.0)
+    [missed] = [line for line in lines if line["event"] == "beat was not answered"]
+    assert missed["error"] == "no answer came in 2.5 s"
 
 
 async def test_executor_is_told_how_long_all_may_live_before_the_first_claim_can_come(

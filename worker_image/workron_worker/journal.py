@@ -48,6 +48,11 @@ def registered(registration: Registration, session: Session) -> None:
     )
 
 
+def shift_over(registration: Registration, limit: str) -> None:
+    """Say that a worker drains by itself, and which of its limits it has met."""
+    _log.info("worker drains: its shift is over", worker=registration.name, limit=limit)
+
+
 def began(claimed: Claimed, worker: str) -> None:
     """Name an attempt in all that is logged in this task from now on."""
     _ATTEMPT.set((claimed, worker))

@@ -43,10 +43,6 @@ that drains and holds nothing waits half of it for the answer to what it has jus
 _GATHERING: Final = timedelta(milliseconds=5)
 _SEVERAL: Final = 2
 _WORTH_A_LINE: Final = 2
-_TOO_LARGE: Final = (
-    "the results of its upstreams are larger than 1 MiB together; let them hand on less,"
-    " such as the place where the data is"
-)
 
 
 class Agent:
@@ -252,9 +248,9 @@ class Agent:
             self._ledger.forget(end.claim for end in ends)
             self._ledger.forget(set(claims) - {claimed.claim for claimed in granted})
         running = len(self._ledger.running)
-        is_over = self._shift.is_over(asked=len(claims), granted=len(granted), running=running)
-        if is_over and not self._is_draining:
-            _log.info("worker drains: its shift is over", worker=self._registration.name)
+        limit = self._shift.reach(asked=len(claims), granted=len(granted), running=running)
+        if limit and not self._is_draining:
+            journal.shift_over(self._registration, limit)
             self.drain()
         return granted
 
@@ -316,7 +312,7 @@ class Agent:
     async def _execute(self, running: Running) -> End:
         claimed, around = running.claimed, self._around
         if claimed.inputs_too_large:
-            return order.refuse(claimed, Reason.INPUTS_TOO_LARGE, _TOO_LARGE)
+            return order.refuse_inputs(claimed)
         try:
             task = order.task_of(claimed)
         except ValueError as error:

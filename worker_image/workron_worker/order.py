@@ -6,7 +6,7 @@ Called by `loop`. What a spec says is read in `workron.core.spec`.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from workron.core import retry
 from workron.core.command import OnLeaseLost
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from workron.core.ports import Rng
     from workron.store.protocol import Claimed
     from workron_worker.executor import Ended
+
+_TOO_LARGE: Final = (
+    "the results of its upstreams are larger than 1 MiB together; let them hand on less,"
+    " such as the place where the data is"
+)
 
 
 def task_of(claimed: Claimed) -> Task:
@@ -56,6 +61,11 @@ def end_of(claimed: Claimed, ended: Ended, rng: Rng) -> End:
 def refuse(claimed: Claimed, reason: Reason, message: str) -> End:
     """Report a claim that cannot be run at all."""
     return End(claimed.job, *claimed.right, Outcome.FAILED, reason, message)
+
+
+def refuse_inputs(claimed: Claimed) -> End:
+    """Report a claim whose inputs no worker hands on."""
+    return refuse(claimed, Reason.INPUTS_TOO_LARGE, _TOO_LARGE)
 
 
 def _decide(claimed: Claimed, ended: Ended, rng: Rng) -> retry.Decision:
