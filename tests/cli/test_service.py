@@ -49,7 +49,7 @@ def test_signal_that_comes_while_the_store_is_opened_ends_it_in_order(  # noqa: 
         process.send_signal(number)
         said, _ = process.communicate(timeout=8)
     assert process.returncode == 0
-    [told] = [json.loads(one) for one in said.splitlines()]
+    told = json.loads(said.splitlines()[-1])
     assert (told["event"], told["signal"]) == (line, number.name)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Call
+from tests.store.postgres import roles
 from workron.cli import system
 from workron.store import connect
 
@@ -127,6 +128,21 @@ async def _count_workers(url: str) -> int:
     workers = await store.look()
     await store.close()
     return len(workers)
+
+
+async def test_role_of_a_worker_without_a_token_is_told_first_that_there_is_none(
+    start: Start, fresh_database: str
+) -> None:
+    await asyncio.to_thread(start("migrate", "--store", fresh_database).communicate)
+    async with roles.made_in(fresh_database) as role:
+        worker = start("worker", "--store", role.dsn, "--pool", "large")
+        said, _ = await asyncio.to_thread(worker.communicate)
+    assert worker.returncode == 1
+    # Before it stands what else was swept up on this machine.
+    [first, second, third] = said.splitlines()[-3:]
+    assert first.startswith("workron: WORKRON_TOKEN is not set, and only the owner")
+    assert "SELECT workron.ensure_pool('default', 'large', 'TOKEN', NULL)" in second
+    assert "permission denied" in third
 
 
 def test_drained_worker_lets_run_what_runs(

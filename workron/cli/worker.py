@@ -32,9 +32,10 @@ _log = structlog.get_logger(__name__)
 TOKEN: Final = "WORKRON_TOKEN"  # noqa: S105 - the name of a variable, and no token
 _DEFAULT: Final = "default"
 _NO_TOKEN: Final = (
-    f"without a token in {TOKEN} this command makes the pool and takes one itself, which only the"
-    " owner of the schema `workron` can; have him run `SELECT workron.ensure_pool('{}',"
-    " '{}', 'TOKEN', NULL)` with a TOKEN that nobody can guess, and set it"
+    f"{TOKEN} is not set, and only the owner of the schema `workron` can do without it\n"
+    "let the owner run `SELECT workron.ensure_pool('{}', '{}', 'TOKEN', NULL)` with a TOKEN that"
+    " nobody can guess, and set it\n"
+    "the store's answer to this role: {}"
 )
 
 
@@ -161,5 +162,5 @@ async def _take_token(settings: _Settings) -> str:
                 _log.warning(line)
             [token] = await tokens_of(store, [pool])
     except errors.StoreRightsError as error:
-        raise errors.StoreRightsError(f"{error}; {_NO_TOKEN.format(*pool)}") from error
+        raise errors.StoreRightsError(_NO_TOKEN.format(*pool, error)) from error
     return token
