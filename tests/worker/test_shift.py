@@ -27,6 +27,27 @@ class HandClock:
         return self.seconds
 
 
+async def test_agent_that_was_idle_for_so_long_does_not_wait_for_its_next_poll(shop: Shop) -> None:
+    rhythm = dataclasses.replace(
+        QUICK, poll=timedelta(days=1), longest_idle=timedelta(milliseconds=200)
+    )
+    agent = await shop.agent(rhythm=rhythm)
+    async with asyncio.timeout(20):
+        await agent.run()
+
+
+def test_time_that_is_left_to_be_idle_is_known() -> None:
+    clock = HandClock()
+    assert Shift(clock, Rhythm()).idle_left == 0
+    shift = Shift(clock, Rhythm(longest_idle=_TEN))
+    assert shift.idle_left == 0
+    shift.reach(asked=1, granted=0, running=0)
+    clock.seconds = 4
+    assert shift.idle_left == 6
+    clock.seconds = 11
+    assert shift.idle_left == 0
+
+
 async def test_agent_that_drains_by_itself_says_which_limit_it_has_met(shop: Shop) -> None:
     with testing.capture_logs() as lines:
         rhythm = dataclasses.replace(QUICK, longest_idle=timedelta(milliseconds=1))

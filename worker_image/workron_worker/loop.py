@@ -252,6 +252,8 @@ class Agent:
         if limit and not self._is_draining:
             journal.shift_over(self._registration, limit)
             self.drain()
+        elif 0 < (left := self._shift.idle_left) < self._rhythm.poll.total_seconds():
+            asyncio.get_running_loop().call_later(left, self._wake.set)
         return granted
 
     async def _complete_and_claim(

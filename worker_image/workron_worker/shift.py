@@ -34,6 +34,14 @@ class Shift:
             return "max_jobs"
         return "idle_exit" if is_idle else None
 
+    @property
+    def idle_left(self) -> float:
+        """Seconds until nothing was found for too long; 0: it is so, or there is no such limit."""
+        if self._longest_idle is None or self._idle_since is None:
+            return 0.0
+        over_at = self._idle_since + self._longest_idle.total_seconds()
+        return max(0.0, over_at - self._clock.monotonic())
+
     def _is_idle(self, *, is_busy: bool, asked: int) -> bool:
         now = self._clock.monotonic()
         if is_busy:
