@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -51,6 +52,33 @@ def test_signal_that_comes_while_the_store_is_opened_ends_it_in_order(  # noqa: 
     assert process.returncode == 0
     told = json.loads(said.splitlines()[-1])
     assert (told["event"], told["signal"]) == (line, number.name)
+
+
+_NO_NAMES = """
+import socket, sys, time
+from workron.cli import main
+
+def ask(*_, **__):
+    print("asked", flush=True)
+    time.sleep(60)
+
+socket.getaddrinfo = ask
+sys.argv[:] = ["workron", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize("command", ["worker", "maintain"])
+def test_name_server_that_does_not_answer_holds_up_no_end(command: str) -> None:
+    words = [sys.executable, "-c", _NO_NAMES, command, "--store", "postgresql://me@nowhere.test/db"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"asked\n"
+        process.send_signal(signal.SIGTERM)
+        try:
+            assert process.wait(timeout=8) == 0
+        finally:
+            process.kill()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from workron.cli import exit_codes
+from workron.cli.daemons import Daemons
 from workron.cli.interrupt import ENDING, heard
 from workron.cli.opening import carry_out
 
@@ -44,6 +45,7 @@ class Service:
         carry_out(self._run(command))
 
     async def _run(self, command: Coroutine[Any, Any, None]) -> None:
+        asyncio.get_running_loop().set_default_executor(Daemons())
         self._task = asyncio.current_task()
         with heard(self._pass_on, is_last=True):
             try:
