@@ -95,6 +95,8 @@ class Proxy:
         self._lines: dict[Line, asyncio.Task[None] | None] = {}
         self.is_silent = False
         """Whether it swallows whatever comes on any line."""
+        self.is_refusing = False
+        """Whether it resets every line."""
         self.answered: collections.Counter[str] = collections.Counter()
         """How many calls of each verb were answered."""
         self._server = loop.call(self._open())
@@ -126,9 +128,14 @@ class Proxy:
         self.is_silent = True
         self.hush()
 
+    def refuse(self) -> None:
+        """Reset all lines, those too that are made from now on."""
+        self.is_refusing = True
+        self.cut()
+
     def restore(self) -> None:
         """Let new lines through again; those that were half-open are reset."""
-        self.is_silent = False
+        self.is_silent = self.is_refusing = False
         self.cut()
 
     def close(self) -> None:
@@ -150,6 +157,9 @@ class Proxy:
             deed(line)
 
     async def _serve(self, *client: *_Streams) -> None:
+        if self.is_refusing:
+            client[1].transport.abort()
+            return
         path = f"{dict(parse.parse_qsl(self._dsn.query))['host']}/.s.PGSQL.5432"
         try:
             server = await asyncio.open_unix_connection(path)

@@ -22,7 +22,8 @@ def test_commands_of_a_worker_have_uids_of_their_own(
     with ground.passable() as folder:
         monkeypatch.setenv("TMPDIR", str(folder))
         call("submit", write("hello", command="id -u"), "--store", url)
-        said = call("worker", "--store", url, "--uids", ground.UIDS, "--max-jobs", 1)
+        given = ("--slots", 2, "--uids", ground.UIDS, "--max-jobs", 1)
+        said = call("worker", "--store", url, *given)
         assert said.code == 0, said
     assert ground.UIDS.first < int(call("output", "hello", "--store", url).out) <= ground.UIDS.last
 
@@ -32,11 +33,12 @@ def test_commands_of_a_worker_have_uids_of_their_own(
     [
         ({"uids": "0-9"}, "--uids: '0-9' is no range of two or more uids that are not root's"),
         ({"uids": "all"}, "write it like 100000-100099"),
+        ({"uids": "5-8"}, "--uids: 5-8 are 4 uids, and --slots 4 need 5: one for each command"),
         ({"processes": 5}, "--processes needs --uids"),
     ],
 )
 def test_what_makes_no_sense_is_refused(asked: dict[str, object], words: str) -> None:
-    given = {"is_isolating": False, "uids": None, "processes": None} | asked
+    given = {"is_isolating": False, "uids": None, "processes": None, "slots": 4} | asked
     with pytest.raises(errors.InputError, match=words):
         apart.read(**given)  # type: ignore[arg-type]
 
@@ -48,8 +50,8 @@ def test_what_this_machine_cannot_do_is_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(landlock, "is_there", lambda: False)
     monkeypatch.setattr(rights, "check", refuse)
     with pytest.raises(errors.InputError, match=r"Linux 6\.12 or newer"):
-        apart.read(is_isolating=True, uids=None, processes=None)
+        apart.read(is_isolating=True, uids=None, processes=None, slots=1)
     with pytest.raises(
         errors.InputError, match="--uids needs root, and this process has the uid 5"
     ):
-        apart.read(is_isolating=False, uids="100000-100099", processes=None)
+        apart.read(is_isolating=False, uids="100000-100099", processes=None, slots=99)

@@ -2,14 +2,19 @@
 
 import contextlib
 import pathlib
+import tempfile
 import uuid
+from collections.abc import Callable
 
 import pytest
 
+from tests.cli.conftest import Call
 from workron.cli import system
 from workron.cli.crew import Crew, executor_of, tokens_of
 from workron.store import connect
 from workron.store.protocol import Registration
+
+Write = Callable[..., pathlib.Path]
 
 
 @pytest.mark.parametrize(
@@ -25,3 +30,20 @@ async def test_lease_suits_who_else_could_hold_what_is_claimed(
         session = await store.register(Registration(token, "one", uuid.uuid4(), slots=1))
     await store.close()
     assert session.lease_seconds == lease
+
+
+@pytest.mark.parametrize("command", ["worker", "run"])
+def test_machine_without_a_writable_temporary_directory_is_told_what_is_needed(
+    call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    job = write("hello")
+    call("submit", job, "--store", url)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/proc", "/sys"])
+    said = call(command, *([job] * (command == "run")), "--store", url)
+    assert said.code == 2
+    assert said.err == (
+        "workron: commands need a writable temporary directory, and there is none here (looked at"
+        " ['/proc', '/sys']): set TMPDIR to one, or give the container one with"
+        " `--tmpfs /tmp:exec`\n"
+    )

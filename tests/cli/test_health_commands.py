@@ -30,7 +30,7 @@ def _hear(process: subprocess.Popen[str], event: str) -> dict[str, str]:
 
 
 def _port(process: subprocess.Popen[str]) -> int:
-    return int(_hear(process, "health is told")["address"].rpartition(":")[2])
+    return int(_hear(process, "health is served")["address"].rpartition(":")[2])
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Call
+from tests.store.postgres import roles
 from workron.cli import system
 from workron.store import connect
 
@@ -46,10 +47,10 @@ def _hear(process: subprocess.Popen[str], event: str) -> None:
     raise AssertionError(f"the process ended without saying: {event}")
 
 
-def _token(url: str, lease_seconds: float | None = None) -> str:
+def _token(url: str, lease_seconds: float | None = None, pool: str = "default") -> str:
     async def take() -> str:
         store = await connect.connect(url, clock=system.CLOCK, rng=system.RNG)
-        token = await store.ensure_pool("default", "default", lease_seconds=lease_seconds)
+        token = await store.ensure_pool("default", pool, lease_seconds=lease_seconds)
         await store.close()
         return token
 
@@ -81,6 +82,67 @@ def test_worker_works_for_no_other_pool_than_its_own(call: Call, write: Write, u
     assert _row(call, url)["phase"] == "Queued"
     call("worker", "--store", url, "--pool", "large", "--idle-exit", "1ms")
     assert _row(call, url)["phase"] == "Succeeded"
+
+
+@pytest.mark.parametrize("given", [[], ["--pool", "large"], ["-n", "default"]])
+def test_token_decides_which_pool_a_worker_works_for_and_its_log_says_so(
+    call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch, given: list[str]
+) -> None:
+    call("submit", write("hello", more="pool: large"), "--store", url)
+    monkeypatch.setenv("WORKRON_TOKEN", _token(url, pool="large"))
+    said = call("worker", "--store", url, "--max-jobs", "1", *given)
+    assert said.code == 0
+    [line] = [one for one in said.err.splitlines() if "worker registered" in one]
+    assert json.loads(line)["pool"] == "default/large"
+    assert _row(call, url)["phase"] == "Succeeded"
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (["--pool", "other"], "default/other"),
+        (["-n", "elsewhere"], "elsewhere/default"),
+        (["--pool", "other", "-n", "elsewhere"], "elsewhere/other"),
+    ],
+)
+def test_token_of_another_pool_than_the_one_that_was_named_is_refused(
+    call: Call,
+    write: Write,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    given: list[str],
+    wanted: str,
+) -> None:
+    call("submit", write("hello"), "--store", url)
+    monkeypatch.setenv("WORKRON_TOKEN", _token(url))
+    said = call("worker", "--store", url, "--idle-exit", "1ms", *given)
+    words = f"the token in WORKRON_TOKEN is of pool default/default, not of {wanted}: set one"
+    assert (said.code, said.err.count(words)) == (1, 1)
+    assert "worker registered" not in said.err
+    assert _row(call, url)["phase"] == "Queued"
+    assert asyncio.run(_count_workers(url)) == 0
+
+
+async def _count_workers(url: str) -> int:
+    store = await connect.connect(url, clock=system.CLOCK, rng=system.RNG)
+    workers = await store.look()
+    await store.close()
+    return len(workers)
+
+
+async def test_role_of_a_worker_without_a_token_is_told_first_that_there_is_none(
+    start: Start, fresh_database: str
+) -> None:
+    await asyncio.to_thread(start("migrate", "--store", fresh_database).communicate)
+    async with roles.made_in(fresh_database) as role:
+        worker = start("worker", "--store", role.dsn, "--pool", "large")
+        said, _ = await asyncio.to_thread(worker.communicate)
+    assert worker.returncode == 1
+    # Before it stands what else was swept up on this machine.
+    [first, second, third] = said.splitlines()[-3:]
+    assert first.startswith("workron: WORKRON_TOKEN is not set, and only the owner")
+    assert "SELECT workron.ensure_pool('default', 'large', 'TOKEN', NULL)" in second
+    assert "permission denied" in third
 
 
 def test_drained_worker_lets_run_what_runs(

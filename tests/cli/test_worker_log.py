@@ -33,8 +33,10 @@ def _lines(text: str) -> list[dict[str, Any]]:
 def _assert_it_names_an_attempt(line: dict[str, Any]) -> None:
     assert line["name"] == "default/hello/hello"
     assert (line["attempt"], line["level"]) == (1, "info")
-    assert line["job"] > 0
-    assert line["fence"] > 0
+    # As text: what reads JSON as JavaScript does would round such numbers.
+    assert int(line["job"]) > 0
+    assert int(line["fence"]) > 0
+    assert {type(line["job"]), type(line["fence"])} == {str}
     assert line["worker"].count(":") == 2
     assert "trace_id" not in line
 

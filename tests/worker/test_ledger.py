@@ -53,6 +53,8 @@ def test_claims_that_were_lost_are_handed_back_apart_by_how_they_fell(ledger: Le
         None: [rights[1]],
         Loss.ALONE: [rights[2]],
     }
+    assert not ledger.is_empty
+    ledger.settle()
     assert ledger.is_empty
 
 

@@ -1,6 +1,7 @@
 """When an agent beats, and what it does before it may."""
 
 import asyncio
+import dataclasses
 import random
 import uuid
 from collections.abc import AsyncIterator
@@ -8,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
+from structlog import testing
 
 from workron.core import errors
 from workron.core.ids import SessionKey, WorkerId
@@ -17,7 +19,7 @@ from workron_worker.pulse import Pulse
 from workron_worker.surroundings import Rhythm, Surroundings
 
 LEASE = 10.0
-SESSION = Session(WorkerId(1), SessionKey(uuid.UUID(int=1)), LEASE)
+SESSION = Session(WorkerId(1), SessionKey(uuid.UUID(int=1)), LEASE, "default", "default")
 
 
 class Scene:
@@ -83,7 +85,7 @@ async def _let_it(pulse: Pulse, scene: Scene, session: Session, sent_at: float) 
 
 
 async def test_first_beat_of_a_session_is_sent_at_once(pulse: Pulse, scene: Scene) -> None:
-    long = Session(SESSION.worker, SESSION.key, lease_seconds=1e6)
+    long = dataclasses.replace(SESSION, lease_seconds=1e6)
     assert (await _let_it(pulse, scene, long, 0.0))[0] == "beat"
 
 
@@ -103,11 +105,21 @@ async def test_beat_that_was_not_answered_is_followed_by_another_soon(
     pulse: Pulse, scene: Scene
 ) -> None:
     scene.errors = [errors.StoreUnreachableError("away")]
-    long = Session(SESSION.worker, SESSION.key, lease_seconds=1e6)
+    long = dataclasses.replace(SESSION, lease_seconds=1e6)
     await _let_it(pulse, scene, long, 0.0)
     while scene.events != ["beat", "beat", "obey"]:
         scene.happened.clear()
         await scene.happened.wait()
+
+
+async def test_beat_that_was_not_answered_in_time_is_told_with_that_time(
+    pulse: Pulse, scene: Scene
+) -> None:
+    scene.errors = [TimeoutError()]
+    with testing.capture_logs() as lines:
+        await _let_it(pulse, scene, SESSION, 0.0)
+    [missed] = [line for line in lines if line["event"] == "beat was not answered"]
+    assert missed["error"] == "no answer came in 2.5 s"
 
 
 async def test_executor_is_told_how_long_all_may_live_before_the_first_claim_can_come(
@@ -133,5 +145,5 @@ async def test_beat_that_was_not_answered_lets_live_no_longer(pulse: Pulse, scen
 async def test_lease_that_is_short_leaves_a_part_of_itself_for_the_kill(
     pulse: Pulse, scene: Scene
 ) -> None:
-    pulse.begin(Session(SESSION.worker, SESSION.key, lease_seconds=4.0), 0.0)
+    pulse.begin(dataclasses.replace(SESSION, lease_seconds=4.0), 0.0)
     assert scene.held_until == 3.5

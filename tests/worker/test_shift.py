@@ -4,6 +4,8 @@ import asyncio
 import dataclasses
 from datetime import UTC, datetime, timedelta
 
+from structlog import testing
+
 from tests.worker.shop import QUICK, Shop
 from workron.core.states import State
 from workron_worker.shift import Shift
@@ -25,52 +27,81 @@ class HandClock:
         return self.seconds
 
 
+async def test_agent_that_was_idle_for_so_long_does_not_wait_for_its_next_poll(shop: Shop) -> None:
+    rhythm = dataclasses.replace(
+        QUICK, poll=timedelta(days=1), longest_idle=timedelta(milliseconds=200)
+    )
+    agent = await shop.agent(rhythm=rhythm)
+    async with asyncio.timeout(20):
+        await agent.run()
+
+
+def test_time_that_is_left_to_be_idle_is_known() -> None:
+    clock = HandClock()
+    assert Shift(clock, Rhythm()).idle_left == 0
+    shift = Shift(clock, Rhythm(longest_idle=_TEN))
+    assert shift.idle_left == 0
+    shift.reach(asked=1, granted=0, running=0)
+    clock.seconds = 4
+    assert shift.idle_left == 6
+    clock.seconds = 11
+    assert shift.idle_left == 0
+
+
+async def test_agent_that_drains_by_itself_says_which_limit_it_has_met(shop: Shop) -> None:
+    with testing.capture_logs() as lines:
+        rhythm = dataclasses.replace(QUICK, longest_idle=timedelta(milliseconds=1))
+        await (await shop.agent(rhythm=rhythm)).run()
+    [line] = [one for one in lines if one["event"].startswith("worker drains")]
+    assert line["limit"] == "idle_exit"
+
+
 def test_shift_without_a_limit_is_never_over() -> None:
     clock = HandClock()
     shift = Shift(clock, Rhythm())
     for _ in range(3):
         clock.seconds += 1e6
         assert shift.cap(1000) == 1000
-        assert not shift.is_over(asked=1000, granted=0, running=0)
+        assert not shift.reach(asked=1000, granted=0, running=0)
 
 
 def test_no_more_is_asked_for_than_is_left_of_the_jobs() -> None:
     shift = Shift(HandClock(), Rhythm(most_jobs=5))
     assert shift.cap(4) == 4
-    assert not shift.is_over(asked=4, granted=3, running=0)
+    assert not shift.reach(asked=4, granted=3, running=0)
     assert shift.cap(4) == 2
-    assert shift.is_over(asked=2, granted=2, running=3)
+    assert shift.reach(asked=2, granted=2, running=3) == "max_jobs"
 
 
 def test_shift_is_over_when_nothing_was_found_for_so_long() -> None:
     clock = HandClock()
     shift = Shift(clock, Rhythm(longest_idle=_TEN))
-    assert not shift.is_over(asked=1, granted=0, running=0)
+    assert not shift.reach(asked=1, granted=0, running=0)
     clock.seconds = 9.9
-    assert not shift.is_over(asked=1, granted=0, running=0)
+    assert not shift.reach(asked=1, granted=0, running=0)
     clock.seconds = 10
-    assert shift.is_over(asked=1, granted=0, running=0)
+    assert shift.reach(asked=1, granted=0, running=0) == "idle_exit"
 
 
 def test_idle_time_begins_anew_with_whatever_runs() -> None:
     clock = HandClock()
     shift = Shift(clock, Rhythm(longest_idle=_TEN))
-    shift.is_over(asked=1, granted=0, running=0)
+    shift.reach(asked=1, granted=0, running=0)
     clock.seconds = 9
-    shift.is_over(asked=1, granted=0, running=1)
+    shift.reach(asked=1, granted=0, running=1)
     clock.seconds = 15
-    assert not shift.is_over(asked=1, granted=0, running=0)
+    assert not shift.reach(asked=1, granted=0, running=0)
     clock.seconds = 25
-    assert shift.is_over(asked=1, granted=0, running=0)
+    assert shift.reach(asked=1, granted=0, running=0)
 
 
 def test_who_asked_for_nothing_has_not_found_nothing() -> None:
     clock = HandClock()
     shift = Shift(clock, Rhythm(longest_idle=_TEN))
-    shift.is_over(asked=0, granted=0, running=0)
+    shift.reach(asked=0, granted=0, running=0)
     clock.seconds = 20
-    assert not shift.is_over(asked=1, granted=0, running=0)
-    assert not shift.is_over(asked=0, granted=0, running=0)
+    assert not shift.reach(asked=1, granted=0, running=0)
+    assert not shift.reach(asked=0, granted=0, running=0)
 
 
 async def test_agent_runs_so_many_jobs_and_leaves_the_rest(shop: Shop) -> None:

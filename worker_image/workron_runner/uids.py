@@ -41,6 +41,11 @@ class Range(NamedTuple):
             raise ValueError(text)
         return one
 
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return self.last - self.first + 1
+
     def __str__(self) -> str:
         """Write it as it is read."""
         return f"{self.first}-{self.last}"

@@ -42,9 +42,15 @@ def registered(registration: Registration, session: Session) -> None:
     _log.info(
         "worker registered",
         worker=registration.name,
+        pool=f"{session.namespace}/{session.pool}",
         slots=registration.slots,
         lease_seconds=session.lease_seconds,
     )
+
+
+def shift_over(registration: Registration, limit: str) -> None:
+    """Say that a worker drains by itself, and which of its limits it has met."""
+    _log.info("worker drains: its shift is over", worker=registration.name, limit=limit)
 
 
 def began(claimed: Claimed, worker: str) -> None:
@@ -73,11 +79,12 @@ def ended(fate: Fate, end: End | None, seconds: float) -> None:
 
 
 def _names(claimed: Claimed, worker: str) -> dict[str, Any]:
+    # Both may be larger than what JavaScript and jq read as a number without rounding it.
     names = {
-        "job": claimed.job,
+        "job": str(claimed.job),
         "name": _path(claimed),
         "attempt": claimed.attempt,
-        "fence": claimed.fence,
+        "fence": str(claimed.fence),
         "worker": worker,
     }
     of_trace = trace.id_of(trace.parent_of(claimed.spec.body))

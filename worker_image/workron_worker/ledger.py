@@ -62,18 +62,27 @@ class Ledger:
         self._known: set[ClaimId] = set()
         self._ends: list[End] = []
         self._releases: dict[Loss | None, list[Right]] = {}
+        self._taken = 0
         self.running: dict[ClaimId, Running] = {}
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing runs and nothing is left to tell the store."""
-        return not (self.running or self._ends or self._releases)
+        return not self.count
+
+    @property
+    def count(self) -> int:
+        """How many claims run, or are over and the store has not answered a report of them."""
+        return len(self.running) + self._untold + self._taken
 
     @property
     def has_few_ends(self) -> bool:
         """Whether something is to be told to the store, but more still runs."""
-        told = len(self._ends) + sum(map(len, self._releases.values()))
-        return 0 < told < len(self.running)
+        return 0 < self._untold < len(self.running)
+
+    @property
+    def _untold(self) -> int:
+        return len(self._ends) + sum(map(len, self._releases.values()))
 
     def beaten(self) -> Sequence[Claimed]:
         """Count a beat; give what has run since the one before, which the log did not name yet."""
@@ -116,12 +125,18 @@ class Ledger:
     def take_ends(self) -> Sequence[End]:
         """Give the ends that are to be reported, each once."""
         ends, self._ends = self._ends, []
+        self._taken += len(ends)
         return ends
 
     def take_releases(self) -> Mapping[Loss | None, Sequence[Right]]:
         """Give the claims that are to be handed back, each once, by how they were lost, if so."""
         releases, self._releases = self._releases, {}
+        self._taken += sum(map(len, releases.values()))
         return releases
+
+    def settle(self) -> None:
+        """Note that the store has answered to all that was taken."""
+        self._taken = 0
 
     def forget(self, claims: Iterable[ClaimId]) -> None:
         """Strike claims that the store has answered for, or never granted."""
@@ -136,4 +151,5 @@ class Ledger:
             running.fate = Fate.DROP
         self._ends.clear()
         self._releases.clear()
+        self._taken = 0
         self._known = set(self.running)

@@ -18,7 +18,7 @@ import structlog
 from workron.core import errors
 from workron.core.command import OnLeaseLost
 from workron.core.states import Reason
-from workron_worker import journal, order
+from workron_worker import farewell, journal, order
 from workron_worker.appetite import Appetite
 from workron_worker.executor import RunnerLostError, StartError
 from workron_worker.ledger import Fate, Ledger
@@ -26,21 +26,21 @@ from workron_worker.patience import Patience
 from workron_worker.pulse import Pulse
 from workron_worker.shift import Shift
 from workron_worker.stream import Streams
-from workron_worker.surroundings import Rhythm, Surroundings
+from workron_worker.stumbles import Stumbles
+from workron_worker.surroundings import Rhythm, Surroundings, admit_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from workron.core.ids import ClaimId, SessionKey
-    from workron.store.protocol import Claimed, End, Registration
+    from workron.store.protocol import Claimed, End, Registration, Session
     from workron_worker.beat import Orders
     from workron_worker.ledger import Running
 
 _log = structlog.get_logger(__name__)
-_STUMBLES: Final = 5
-"""So many starts in a row that this machine refuses will not pass."""
-_HURRY: Final = timedelta(seconds=3)
-"""A killed agent waits no longer than this for a store that is away; the lease will do then."""
+_HURRY: Final = timedelta(seconds=2)
+"""A killed agent waits no longer than this for a store that is away; the lease will do then. One
+that drains and holds nothing waits half of it for the answer to what it has just asked."""
 _GATHERING: Final = timedelta(milliseconds=5)
 _SEVERAL: Final = 2
 
@@ -49,9 +49,15 @@ class Agent:
     """One worker: one session at a time of one pool."""
 
     def __init__(
-        self, around: Surroundings, registration: Registration, rhythm: Rhythm | None = None
+        self,
+        around: Surroundings,
+        registration: Registration,
+        rhythm: Rhythm | None = None,
+        check: Callable[[Session], None] = admit_all,
     ) -> None:
+        """Make one; `check` may refuse a session, before anything is done in it, by an error."""
         rhythm = rhythm or Rhythm()
+        self._check = check
         self._around = around
         self._registration = registration
         self._rhythm = rhythm
@@ -65,8 +71,7 @@ class Agent:
         self._key: SessionKey | None = None
         self._is_draining = False
         self._is_killed = False
-        self._stumbles = 0
-        self._steady_at = 0.0
+        self._stumbles = Stumbles(around.clock)
         self._told = 0
         """How many ends the last exchange had."""
 
@@ -79,10 +84,12 @@ class Agent:
                 for task in company:
                     task.cancel()
         except BaseExceptionGroup as failed:
-            cause = _first(failed)
+            cause = farewell.first(failed)
             self._around.meter.gave_up(cause)
+            held = self._ledger.count
             # Nothing runs any more, and no lease has to pass before that is known.
-            await self._leave()
+            if not await self._leave(cause) and self._is_killed:
+                cause = farewell.untold(cause, held)
             raise cause from failed
         await self._leave()
 
@@ -95,12 +102,15 @@ class Agent:
         """Claim nothing any more; `run` returns when what runs has ended."""
         self._is_draining = True
         self._around.meter.draining()
+        if self._ledger.is_empty:
+            # What is asked for now would be for nothing.
+            self._patience.cut(_HURRY / 2)
         self._wake.set()
 
     def kill(self) -> None:
         """Drain, but end what runs and hand it back."""
         self._is_killed = True
-        self._patience.limit = min(self._patience.limit, _HURRY)
+        self._patience.hurry(_HURRY)
         self._streams.hurry()
         self._end(self._ledger.running, Fate.RELEASE)
         self.drain()
@@ -163,6 +173,11 @@ class Agent:
             except errors.SessionError as error:
                 _log.warning("worker was taken back", error=str(error))
                 self.lose()
+            except errors.PASSING:
+                if not (self._is_draining and self._ledger.is_empty):
+                    raise
+                # It only asked for more, and wants nothing any more.
+                return
 
     async def _gather(self) -> None:
         """Wait a moment for more commands to end: an exchange costs the same for one as for many.
@@ -198,6 +213,7 @@ class Agent:
         door, registration = self._around.door, self._registration
         session = await self._patience.insist(lambda: door.register(registration))
         self._key = session.key
+        self._check(session)
         self._pulse.begin(session, sent_at)
         journal.registered(registration, session)
 
@@ -207,6 +223,7 @@ class Agent:
             await self._patience.insist(functools.partial(door.release, key, rights, lost))
             self._around.meter.released(len(rights))
             self._ledger.forget(right.claim for right in rights)
+        self._ledger.settle()
 
     async def _exchange(self, key: SessionKey) -> Sequence[Claimed]:
         ends, claims = self._ledger.take_ends(), self._ask()
@@ -217,6 +234,7 @@ class Agent:
             granted = await self._patience.insist(
                 functools.partial(self._complete_and_claim, key, ends, claims)
             )
+            self._ledger.settle()
             if claims:
                 seconds = self._around.clock.monotonic() - asked_at
                 self._around.meter.claimed(len(granted), seconds)
@@ -227,10 +245,12 @@ class Agent:
         if self._appetite.fed(asked=len(claims), granted=len(granted)):
             self._wake.set()
         running = len(self._ledger.running)
-        is_over = self._shift.is_over(asked=len(claims), granted=len(granted), running=running)
-        if is_over and not self._is_draining:
-            _log.info("worker drains: its shift is over", worker=self._registration.name)
+        limit = self._shift.reach(asked=len(claims), granted=len(granted), running=running)
+        if limit and not self._is_draining:
+            journal.shift_over(self._registration, limit)
             self.drain()
+        elif 0 < (left := self._shift.idle_left) < self._rhythm.poll.total_seconds():
+            asyncio.get_running_loop().call_later(left, self._wake.set)
         return granted
 
     async def _complete_and_claim(
@@ -279,19 +299,20 @@ class Agent:
         try:
             if running.fate is Fate.REPORT:
                 end = await self._execute(running)
-            self._stumbles = 0
+            self._stumbles.start_well()
         except RunnerLostError as error:
             _log.warning("command was lost", error=str(error))
             if running.fate is Fate.REPORT:
                 running.fate = Fate.LOST_ALONE if error.is_alone else Fate.LOST_TOGETHER
         except StartError as error:
-            await self._stumble(error)
+            if not self._pulse.is_late:
+                await self._stumbles.bear(error)
         return end
 
     async def _execute(self, running: Running) -> End:
         claimed, around = running.claimed, self._around
         if claimed.inputs_too_large:
-            return order.refuse(claimed, Reason.INPUTS_TOO_LARGE, order.TOO_LARGE)
+            return order.refuse_inputs(claimed)
         try:
             task = order.task_of(claimed)
         except ValueError as error:
@@ -313,35 +334,12 @@ class Agent:
             running.fate = Fate.REPORT
         return order.end_of(claimed, ended, around.rng)
 
-    async def _stumble(self, error: StartError) -> None:
-        if self._pulse.is_late:
-            return
-        now = self._around.clock.monotonic()
-        # Many that stumble over one moment have stumbled once.
-        if now >= self._steady_at:
-            self._stumbles += 1
-            if self._stumbles >= _STUMBLES:
-                raise error
-            pause = 2**self._stumbles / 10
-            self._steady_at = now + pause
-            _log.warning("command was not started", error=str(error), pause_seconds=pause)
-        # Its slot is held meanwhile, so that the next job does not stumble at once.
-        await asyncio.sleep(self._steady_at - now)
-
     def _finish(self, running: Running, end: End | None) -> None:
         self._ledger.end(running, end)
         self._around.meter.over()
         self._around.slots.give(1)
         self._wake.set()
 
-    async def _leave(self) -> None:
-        key = self._key
-        if key is not None:
-            with contextlib.suppress(errors.StoreError):
-                await self._around.door.leave(key)
-
-
-def _first(failed: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Give one error of several that came of the same cause: the group says no more to a user."""
-    one = failed.exceptions[0]
-    return _first(one) if isinstance(one, BaseExceptionGroup) else one
+    async def _leave(self, cause: BaseException | None = None) -> bool:
+        key, door = self._key, self._around.door
+        return key is None or await farewell.leave(door, key, self._registration.name, cause)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workron.store.protocol import Claimed
     from workron_worker.executor import Ended
 
-TOO_LARGE: Final = (
+_TOO_LARGE: Final = (
     "the results of its upstreams are larger than 1 MiB together; let them hand on less,"
     " such as the place where the data is"
 )
@@ -61,6 +61,11 @@ def end_of(claimed: Claimed, ended: Ended, rng: Rng) -> End:
 def refuse(claimed: Claimed, reason: Reason, message: str) -> End:
     """Report a claim that cannot be run at all."""
     return End(claimed.job, *claimed.right, Outcome.FAILED, reason, message)
+
+
+def refuse_inputs(claimed: Claimed) -> End:
+    """Report a claim whose inputs no worker hands on."""
+    return refuse(claimed, Reason.INPUTS_TOO_LARGE, _TOO_LARGE)
 
 
 def _decide(claimed: Claimed, ended: Ended, rng: Rng) -> retry.Decision:

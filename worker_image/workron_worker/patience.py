@@ -7,7 +7,7 @@ Called by `loop` around every verb; each may be repeated as it is, for claims ha
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import structlog
@@ -25,6 +25,8 @@ Answer = TypeVar("Answer")
 _log = structlog.get_logger(__name__)
 _FIRST_PAUSE_SECONDS: Final = 0.05
 _LONGEST_PAUSE_SECONDS: Final = 2.0
+_LAST_TRY_SECONDS: Final = 0.5
+"""What is called after the hurry is over has this long: what was killed late is told, too."""
 
 
 @dataclass(slots=True)
@@ -33,9 +35,43 @@ class Patience:
 
     clock: Clock
     limit: timedelta
+    _waits: set[asyncio.Timeout] = field(default_factory=set)
+    _hurried_until: float | None = None
+
+    def hurry(self, limit: timedelta) -> None:
+        """Wait no longer than that from now on, whatever is called."""
+        self.limit = min(self.limit, limit)
+        self._hurried_until = asyncio.get_running_loop().time() + limit.total_seconds()
+        self.cut(limit)
+
+    def cut(self, limit: timedelta) -> None:
+        """Wait no longer than that for the calls under way, also for one that hangs."""
+        until = asyncio.get_running_loop().time() + limit.total_seconds()
+        for wait in self._waits:
+            if not wait.expired():
+                wait.reschedule(min(until, wait.when() or until))
 
     async def insist(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
         """Call until there is an answer, or another error, or the limit is reached."""
+        wait = asyncio.timeout_at(self._last_moment())
+        self._waits.add(wait)
+        try:
+            async with wait:
+                return await self._repeat(call)
+        except TimeoutError as error:
+            if not wait.expired():
+                raise
+            raise errors.StoreUnreachableError("the store does not answer") from error
+        finally:
+            self._waits.remove(wait)
+
+    def _last_moment(self) -> float | None:
+        if self._hurried_until is None:
+            return None
+        least = asyncio.get_running_loop().time() + _LAST_TRY_SECONDS
+        return max(least, self._hurried_until)
+
+    async def _repeat(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
         began = self.clock.monotonic()
         rests = pauses()
         while True:

@@ -96,12 +96,13 @@ class Pulse:
     async def _beat(self, key: SessionKey) -> bool:
         """Beat once; False when no answer came, so that the next beat is urgent."""
         before, sent_at = self._ledger.knowledge(), self._around.clock.monotonic()
+        seconds = self._patience()
         try:
-            async with asyncio.timeout(self._patience()):
+            async with asyncio.timeout(seconds):
                 answer = await self._around.door.beat(key)
         except (errors.StoreError, TimeoutError) as error:
             if key == self._key:
-                self._miss(error)
+                self._miss(error, seconds)
             return False
         if key != self._key:
             return True
@@ -117,12 +118,13 @@ class Pulse:
         self._deadline = deadline
         self._around.executor.hold_until(deadline.at + (1 - _LAST_SHARE) * deadline.margin_seconds)
 
-    def _miss(self, error: Exception) -> None:
+    def _miss(self, error: Exception, seconds: float) -> None:
         if isinstance(error, errors.SessionError):
             _log.warning("worker was taken back", error=str(error))
             self._body.lose()
             return
-        _log.warning("beat was not answered", error=str(error) or "too late")
+        why = str(error) or f"no answer came in {seconds:.1f} s"
+        _log.warning("beat was not answered", error=why)
         if self.is_late:
             self._body.cut_off()
 

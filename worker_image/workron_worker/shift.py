@@ -25,11 +25,22 @@ class Shift:
         """Say how many of the free slots may be filled."""
         return free if self._left is None else min(free, self._left)
 
-    def is_over(self, *, asked: int, granted: int, running: int) -> bool:
-        """Take in one exchange, and tell whether it was the last that asks for claims."""
+    def reach(self, *, asked: int, granted: int, running: int) -> str | None:
+        """Take in one exchange; if it was the last that asks for claims, name the limit met."""
         if self._left is not None:
             self._left -= granted
-        return self._left == 0 or self._is_idle(is_busy=bool(granted or running), asked=asked)
+        is_idle = self._is_idle(is_busy=bool(granted or running), asked=asked)
+        if self._left == 0:
+            return "max_jobs"
+        return "idle_exit" if is_idle else None
+
+    @property
+    def idle_left(self) -> float:
+        """Seconds until nothing was found for too long; 0: it is so, or there is no such limit."""
+        if self._longest_idle is None or self._idle_since is None:
+            return 0.0
+        over_at = self._idle_since + self._longest_idle.total_seconds()
+        return max(0.0, over_at - self._clock.monotonic())
 
     def _is_idle(self, *, is_busy: bool, asked: int) -> bool:
         now = self._clock.monotonic()

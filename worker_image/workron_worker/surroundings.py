@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from workron.core.ports import Clock, Rng
-    from workron.store.protocol import Claimed, WorkerDoor
+    from workron.store.protocol import Claimed, Session, WorkerDoor
     from workron_worker.executor import Executor, OnOutput
     from workron_worker.meter import Meter
     from workron_worker.slots import Slots
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 def hear_nothing(_: Claimed) -> OnOutput | None:
     """Listen to no attempt; what is kept of its output is reported anyway."""
     return None
+
+
+def admit_all(_: Session) -> None:
+    """Work in whichever pool the token is for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,9 @@ Processes = Annotated[
 ]
 
 
-def read(*, is_isolating: bool, uids: str | None, processes: int | None) -> RunnerOptions:
+def read(
+    *, is_isolating: bool, uids: str | None, processes: int | None, slots: int
+) -> RunnerOptions:
     """Say what a runner is to be started with; InputError if this machine cannot do that."""
     if is_isolating and not landlock.is_there():
         raise errors.InputError(
@@ -41,13 +43,13 @@ def read(*, is_isolating: bool, uids: str | None, processes: int | None) -> Runn
         )
     if processes is not None and uids is None:
         raise errors.InputError("--processes needs --uids: the processes of a uid are counted")
-    own = None if uids is None else _range(uids)
+    own = None if uids is None else _range(uids, slots)
     if processes is not None:
         _ask("--processes", rights.check_processes)
     return RunnerOptions(is_isolating, own, processes)
 
 
-def _range(text: str) -> Range:
+def _range(text: str, slots: int) -> Range:
     try:
         own = Range.parse(text)
     except ValueError:
@@ -55,6 +57,11 @@ def _range(text: str) -> Range:
             f"--uids: {text!r} is no range of two or more uids that are not root's; write it like"
             " 100000-100099"
         ) from None
+    if own.size <= slots:
+        raise errors.InputError(
+            f"--uids: {own} are {own.size} uids, and --slots {slots} need {slots + 1}: one for each"
+            " command, and the first is the runner's own"
+        )
     _ask("--uids", lambda: rights.check(own))
     return own
 

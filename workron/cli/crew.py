@@ -7,10 +7,12 @@ for one.
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from workron.cli import system
+from workron.core import errors
 from workron.store import connect
 from workron.store.protocol import Registration
 from workron_worker import identity
@@ -19,13 +21,13 @@ from workron_worker.loop import Agent
 from workron_worker.runner_executor import RunnerExecutor
 from workron_worker.runner_options import RunnerOptions
 from workron_worker.slots import Slots
-from workron_worker.surroundings import Surroundings, hear_nothing
+from workron_worker.surroundings import Surroundings, admit_all, hear_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from uuid import UUID
 
-    from workron.store.protocol import Claimed, Store, WorkerStore
+    from workron.store.protocol import Claimed, Session, Store, WorkerStore
     from workron_worker.executor import OnOutput
     from workron_worker.meter import Meter
     from workron_worker.surroundings import Rhythm
@@ -48,6 +50,18 @@ async def tokens_of(store: Store, pools: Iterable[tuple[str, str]]) -> Sequence[
     """Make the pools, given by namespace and name, and take a token of each."""
     lease = lease_of(store.url)
     return [await store.ensure_pool(*pool, lease_seconds=lease) for pool in pools]
+
+
+def need_temporary_folder() -> None:
+    """Raise InputError where there is no place for the folders of commands."""
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError as error:
+        looked = str(error.strerror).rpartition(" in ")[2]
+        raise errors.InputError(
+            "commands need a writable temporary directory, and there is none here (looked at"
+            f" {looked}): set TMPDIR to one, or give the container one with `--tmpfs /tmp:exec`"
+        ) from None
 
 
 def executor_of(boot: UUID, options: RunnerOptions | None = None) -> RunnerExecutor:
@@ -83,12 +97,12 @@ class Crew:
         )
         self._agents: list[Agent] = []
 
-    def hire(self, tokens: Iterable[str]) -> None:
+    def hire(self, tokens: Iterable[str], check: Callable[[Session], None] = admit_all) -> None:
         """Make an agent for each pool, given by a token of it."""
         slots = self._around.slots.count
         for token in tokens:
             registration = Registration(token, identity.own_name(), self._boot, slots)
-            self._agents.append(Agent(self._around, registration, self._rhythm))
+            self._agents.append(Agent(self._around, registration, self._rhythm, check))
 
     async def run(self) -> None:
         """Work until drained."""

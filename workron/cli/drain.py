@@ -55,6 +55,8 @@ class Drain:
     def _end(self, why: str) -> None:
         if not self._is_ending:
             self._is_ending = True
-            running = self._target.running
-            _log.warning("what runs is ended and handed back", why=why, running=running)
+            if running := self._target.running:
+                _log.warning("what runs is ended and handed back", why=why, running=running)
+            else:
+                _log.warning("the store is waited for no longer", why=why)
             self._target.kill()

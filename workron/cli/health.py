@@ -70,7 +70,7 @@ def given(text: str | None) -> Address | None:
 
 
 class Subject(Protocol):
-    """Whose health is told; asked on another thread than its own."""
+    """Whose health is served; asked on another thread than its own."""
 
     registry: CollectorRegistry
 
@@ -123,7 +123,7 @@ def told(where: Address, subject: Subject, clock: Clock) -> Iterator[int]:
             server = HttpServer(where, pages(subject, turning), clock)
         except (OSError, UnicodeError) as error:
             raise errors.InputError(f"--health: {where}: {_why(error)}") from error
-        _log.info("health is told", address=str(where._replace(port=server.port)))
+        _log.info("health is served", address=str(where._replace(port=server.port)))
         try:
             yield server.port
         finally:

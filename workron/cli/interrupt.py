@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SIGNAL_BASE: Final = 128
 
 
@@ -65,12 +65,12 @@ def heard(hear: Callable[[signal.Signals], object], *, is_last: bool = False) ->
     With `is_last` they are not heard afterwards, either: who is about to end need not be told to.
     """
     loop = asyncio.get_running_loop()
-    for number in _ENDING:
+    for number in ENDING:
         loop.add_signal_handler(number, hear, number)
     try:
         yield
     finally:
-        for number in _ENDING:
+        for number in ENDING:
             loop.remove_signal_handler(number)
             if is_last:
                 signal.signal(number, signal.SIG_IGN)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-
 from workron.cli import health, log, options, system
 from workron.cli.health import Address
-from workron.cli.interrupt import heard
-from workron.cli.opening import carry_out, opened
+from workron.cli.opening import opened
+from workron.cli.service import Service
 from workron.core import ids
 from workron.scheduling.maintain import Maintainer
 
@@ -22,13 +19,11 @@ def maintain(
     follows, at once if it was ended by a signal, else after 10 s.
     """
     log.serve(log_format)
-    carry_out(_maintain(options.lasting(store), health.given(where)))
+    service = Service("maintainer ends")
+    service.carry_out(_maintain(options.lasting(store), health.given(where)))
 
 
 async def _maintain(url: str, where: Address | None) -> None:
     async with health.of_maintainer(where, system.CLOCK) as meter, opened(url) as store:
         maintainer = Maintainer(store, system.CLOCK, ids.mint_uuid(system.RNG), meter)
-        work = asyncio.create_task(maintainer.run(store.wait_for_work))
-        hearing = heard(lambda _: work.cancel(), is_last=True)
-        with hearing, contextlib.suppress(asyncio.CancelledError):
-            await work
+        await maintainer.run(store.wait_for_work)

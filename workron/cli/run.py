@@ -14,7 +14,7 @@ from rich.text import Text
 
 from workron.cli import exit_codes, files, log, options, recovery, summary, system, words
 from workron.cli.board import Board
-from workron.cli.crew import Crew, executor_of, tokens_of
+from workron.cli.crew import Crew, executor_of, need_temporary_folder, tokens_of
 from workron.cli.feed import Feed
 from workron.cli.lines import Lines
 from workron.cli.opening import carry_out, opened_for_run
@@ -96,6 +96,7 @@ def run(
     request = files.request(paths, namespace)
     if not request.plans:
         raise errors.InputError("there is no Job and no Workflow in these files: nothing to run")
+    need_temporary_folder()
     # Whatever ends it, what was heard is written first.
     with settings.output_dir or contextlib.nullcontext():
         code = carry_out(_run(request, settings))

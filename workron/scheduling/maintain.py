@@ -34,6 +34,7 @@ _ROUND_SECONDS: Final = 1.0
 _ROUNDS_PER_LEASE: Final = 8
 """`lease.Watch` believes looks that are at most a quarter of a lease apart."""
 _POLL_SECONDS: Final = 0.5
+_FAREWELL_SECONDS: Final = 1.0
 _BREATH_SECONDS: Final = 0.02
 """A burst of ends is taken together, rather than one by one."""
 
@@ -73,8 +74,10 @@ class Maintainer:
             self._meter.gave_up(error)
             raise
         finally:
-            with contextlib.suppress(errors.StoreError):
-                await self._door.resign(self._holder)
+            # Unheard, it costs a successor the wait for what it held.
+            with contextlib.suppress(errors.StoreError, TimeoutError):
+                async with asyncio.timeout(_FAREWELL_SECONDS):
+                    await self._door.resign(self._holder)
 
     async def step(self) -> int:
         """Do one bounded piece of each duty that is due; answer how many rows moved."""

@@ -84,7 +84,7 @@ class WorkerDoor(Protocol):
     """All that a worker can do."""
 
     async def register(self, registration: Registration) -> Session:
-        """Enter a worker."""
+        """Enter a worker under its pool's token, and tell which pool that is."""
 
     async def beat(self, key: SessionKey) -> Beat:
         """Prove life, and learn what is still held. SessionError when the worker was reaped.

@@ -67,11 +67,13 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A worker's row, and the secret key that its other verbs need."""
+    """A worker's row, the secret key that its other verbs need, and the pool it was admitted to."""
 
     worker: WorkerId
     key: SessionKey
     lease_seconds: float
+    namespace: str
+    pool: str
 
 
 class Right(NamedTuple):

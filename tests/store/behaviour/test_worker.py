@@ -44,6 +44,13 @@ async def test_token_of_one_pool_opens_no_other(harness: Harness, worker: Worker
     assert not await worker.claim()
 
 
+async def test_session_tells_which_pool_its_token_admits_to(harness: Harness) -> None:
+    large = await harness.worker("one", pool="large", namespace="elsewhere")
+    assert (large.session.namespace, large.session.pool) == ("elsewhere", "large")
+    again = await harness.worker("one", pool="large", namespace="elsewhere")
+    assert (again.session.namespace, again.session.pool) == ("elsewhere", "large")
+
+
 async def test_session_tells_the_lease_of_its_pool(worker: Worker) -> None:
     assert worker.session.lease_seconds == 10
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final
 
 from workron.store.postgres import schema
@@ -42,8 +43,7 @@ class PostgresStore(WorkerVerbs, SubmitVerbs, MaintainerVerbs, ReaderVerbs):
     async def close(self) -> None:
         """Give all connections back."""
         await self._bell.close()
-        await self._beats.close()
-        await self._database.close()
+        await asyncio.gather(self._beats.close(), self._database.close())
 
 
 async def open_postgres(url: str, *, rng: Rng) -> PostgresStore:

@@ -40,7 +40,11 @@ class WorkerVerbs:
         )
         self._ring()
         return protocol.Session(
-            WorkerId(row["worker"]), SessionKey(row["session"]), row["lease_seconds"]
+            WorkerId(row["worker"]),
+            SessionKey(row["session"]),
+            row["lease_seconds"],
+            row["namespace"],
+            row["pool"],
         )
 
     async def beat(self, key: SessionKey) -> protocol.Beat:

@@ -5,6 +5,7 @@ Called by `connect`, with a role that `workron.grant_worker` was called for or o
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final
 
 from workron.core import errors
@@ -53,8 +54,7 @@ class PostgresWorkerStore(WorkerVerbs):
     async def close(self) -> None:
         """Give all connections back."""
         await self._bell.close()
-        await self._beats.close()
-        await self._database.close()
+        await asyncio.gather(self._beats.close(), self._database.close())
 
 
 async def open_worker(url: str, *, rng: Rng) -> PostgresWorkerStore:

@@ -73,7 +73,11 @@ def _register(tx: Transaction, registration: Registration, key: SessionKey) -> S
         tx.run("register.enter", session=str(key), slots=registration.slots, **who)
     worker = tx.row("register.known", **who)
     return Session(
-        WorkerId(worker["id"]), SessionKey(UUID(worker["session"])), pool["lease_seconds"]
+        WorkerId(worker["id"]),
+        SessionKey(UUID(worker["session"])),
+        pool["lease_seconds"],
+        pool["namespace"],
+        pool["name"],
     )
 
 

@@ -1,6 +1,6 @@
 -- register: enter a worker under its pool's token, and give it the key that its other verbs need.
 CREATE OR REPLACE FUNCTION workron.register(_token text, _name text, _boot uuid, _slots integer)
-RETURNS TABLE (worker bigint, session uuid, lease_seconds double precision)
+RETURNS TABLE (worker bigint, session uuid, lease_seconds double precision, namespace text, pool text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -19,7 +19,7 @@ BEGIN
     INSERT INTO workron.worker (session, pool, name, boot, slots, registered_at)
     VALUES (gen_random_uuid(), _pool, _name, _boot, _slots, workron.now())
     ON CONFLICT (pool, name, boot) DO NOTHING;
-    RETURN QUERY SELECT w.id, w.session, p.lease_seconds
+    RETURN QUERY SELECT w.id, w.session, p.lease_seconds, p.namespace, p.name
         FROM workron.worker w JOIN workron.pool p ON p.id = w.pool
         WHERE w.pool = _pool AND w.name = _name AND w.boot = _boot;
 END

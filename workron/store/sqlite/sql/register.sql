@@ -2,7 +2,7 @@
 
 -- name: pool
 -- Which pool a token opens.
-SELECT pool.id, pool.lease_seconds
+SELECT pool.id, pool.lease_seconds, pool.namespace, pool.name
 FROM token JOIN pool ON pool.id = token.pool
 WHERE token.hash = :hash AND token.expires > :now
 

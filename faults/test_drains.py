@@ -1,0 +1,75 @@
+"""A worker is told to end while its store is away: it ends in time, and says what is left open."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from faults import processes
+from faults.house import House, now
+from faults.proxy import Proxy
+
+_GRACE_SECONDS = 2
+_LEASE_SECONDS = 60.0
+_PROMISE_SECONDS = 3
+_SPARE_SECONDS = 1.0
+"""For the beginning and the end of a process on a busy machine."""
+
+
+def _refuse(proxy: Proxy) -> None:
+    proxy.refuse()
+
+
+def _silence(proxy: Proxy) -> None:
+    proxy.silence()
+
+
+_away = pytest.mark.parametrize("away", [_refuse, _silence])
+
+
+def _lines(worker_log: str) -> list[str]:
+    return [
+        json.loads(line)["event"] if line.startswith("{") else line
+        for line in worker_log.splitlines()
+    ]
+
+
+@_away
+def test_worker_that_holds_nothing_leaves_at_once(
+    house: House, away: Callable[[Proxy], None]
+) -> None:
+    worker = house.worker("--grace", "1h", lease_seconds=_LEASE_SECONDS)
+    house.await_beats(worker, 1)
+    away(worker.proxy)
+    house.until(lambda: "beat was not answered" in worker.log.read_text(), "a beat is missed", 60)
+    since = now()
+    assert worker.end() == 0
+    assert now() - since < _PROMISE_SECONDS + _SPARE_SECONDS
+    lines = _lines(worker.log.read_text())
+    assert "worker drains" in lines
+    assert lines[-1] == "store does not hear the goodbye: the lease ends this worker's session"
+    assert not {"what runs is ended and handed back", "the store is waited for no longer"} & {
+        *lines
+    }
+
+
+@_away
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_worker_that_holds_something_ends_in_time_and_says_what_becomes_of_it(
+    house: House, away: Callable[[Proxy], None], *, has_ended: bool
+) -> None:
+    house.submit("flow", work=f"live {house.folder}/go")
+    worker = house.worker("--grace", f"{_GRACE_SECONDS}s", lease_seconds=_LEASE_SECONDS)
+    command = house.await_execution()
+    away(worker.proxy)
+    if has_ended:
+        (house.folder / "go").touch()
+        house.await_death(command, 10)
+    since = now()
+    assert worker.end() == 1
+    assert now() - since < _GRACE_SECONDS + _PROMISE_SECONDS + _SPARE_SECONDS
+    assert not processes.is_alive(command.pid)
+    lines = _lines(worker.log.read_text())
+    assert ("what runs is ended and handed back" in lines) != has_ended
+    assert lines[-1].startswith("workron: ")
+    assert lines[-1].endswith("this worker held (1 job) is taken back when its lease is over")
