@@ -221,3 +221,14 @@ def test_no_command_inherits_a_socket_of_it(serve: Callable[..., HttpServer]) ->
     server = serve()
     assert not server._listener.get_inheritable()
     assert not server._bell.get_inheritable()
+
+
+def test_server_that_has_noticed_by_itself_that_it_is_to_stop_can_be_stopped(
+    serve: Callable[..., HttpServer],
+) -> None:
+    server = serve()
+    server._is_stopping = True
+    with socket.create_connection(("127.0.0.1", server.port)):
+        server._thread.join(30)
+    server.stop()
+    server.stop()
