@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 from datetime import UTC, datetime, timedelta
 
+import structlog
 from structlog import testing
 
 from tests.worker.shop import QUICK, Shop
@@ -49,6 +50,8 @@ def test_time_that_is_left_to_be_idle_is_known() -> None:
 
 
 async def test_agent_that_drains_by_itself_says_which_limit_it_has_met(shop: Shop) -> None:
+    # A command that an earlier test carried out in this process may have silenced such lines.
+    structlog.reset_defaults()
     with testing.capture_logs() as lines:
         rhythm = dataclasses.replace(QUICK, longest_idle=timedelta(milliseconds=1))
         await (await shop.agent(rhythm=rhythm)).run()
