@@ -4,7 +4,7 @@ from workron_worker.appetite import _LEAST, Appetite
 
 
 def test_appetite_doubles_while_it_is_fed_up_to_what_is_free() -> None:
-    appetite = Appetite()
+    appetite = Appetite(1000)
     asked = []
     for _ in range(4):
         asked.append(appetite.of(200))
@@ -12,8 +12,19 @@ def test_appetite_doubles_while_it_is_fed_up_to_what_is_free() -> None:
     assert asked == [_LEAST, 2 * _LEAST, 4 * _LEAST, 200]
 
 
+def test_half_of_many_slots_is_the_most_that_is_asked_for() -> None:
+    appetite = Appetite(1000)
+    for _ in range(10):
+        appetite.fed(asked=appetite.of(1000), granted=appetite.of(1000))
+    assert appetite.of(1000) == 500
+
+
+def test_few_slots_are_asked_for_all_at_once() -> None:
+    assert Appetite(16).of(16) == 16
+
+
 def test_appetite_shrinks_when_little_comes_and_never_below_its_least() -> None:
-    appetite = Appetite()
+    appetite = Appetite(1000)
     for granted in (_LEAST, 2 * _LEAST, 4 * _LEAST):
         appetite.fed(asked=granted, granted=granted)
     assert not appetite.fed(asked=8 * _LEAST, granted=_LEAST)
@@ -23,20 +34,20 @@ def test_appetite_shrinks_when_little_comes_and_never_below_its_least() -> None:
 
 
 def test_appetite_stays_where_most_of_it_was_met() -> None:
-    appetite = Appetite()
+    appetite = Appetite(1000)
     appetite.fed(asked=_LEAST, granted=_LEAST)
     assert not appetite.fed(asked=2 * _LEAST, granted=2 * _LEAST - 1)
     assert appetite.of(1000) == 2 * _LEAST
 
 
 def test_few_free_slots_do_not_spoil_it() -> None:
-    appetite = Appetite()
-    appetite.fed(asked=8 * _LEAST, granted=8 * _LEAST)
+    appetite = Appetite(1000)
+    appetite.fed(asked=4 * _LEAST, granted=4 * _LEAST)
     assert appetite.fed(asked=1, granted=1)
-    assert appetite.of(1000) == 16 * _LEAST
+    assert appetite.of(1000) == 8 * _LEAST
 
 
 def test_who_asked_for_nothing_learned_nothing() -> None:
-    appetite = Appetite()
+    appetite = Appetite(1000)
     assert not appetite.fed(asked=0, granted=0)
     assert appetite.of(1000) == _LEAST

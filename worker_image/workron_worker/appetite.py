@@ -2,6 +2,8 @@
 
 Called by `loop`. Each claim that is asked for costs its id, here and in the store, whether there is
 a job for it or not; who has a thousand slots and runs a chain would pay for a thousand each hop.
+Nor is it ever for more than half of many slots: with all of them in one exchange, the agent would
+have nothing to start while the store answers, and the store nothing to do while it starts.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ _LEAST: Final = 32
 class Appetite:
     """Doubles while it is fed, and shrinks to twice what it was given when it was given less."""
 
-    def __init__(self) -> None:
+    def __init__(self, slots: int) -> None:
+        self._most = max(_LEAST, slots // 2)
         self._size = _LEAST
 
     def of(self, free: int) -> int:
         """Say how many of the free slots to ask for."""
-        return min(free, self._size)
+        return min(free, self._size, self._most)
 
     def fed(self, *, asked: int, granted: int) -> bool:
         """Take in one answer; tell whether there may be more for the asking."""

@@ -65,7 +65,7 @@ class Agent:
         self._pulse = Pulse(around, rhythm, self._ledger, self)
         self._patience = Patience(around.clock, rhythm.patience)
         self._shift = Shift(around.clock, rhythm)
-        self._appetite = Appetite()
+        self._appetite = Appetite(registration.slots)
         self._streams = Streams(around, self._patience)
         self._wake = asyncio.Event()
         self._key: SessionKey | None = None

@@ -37,7 +37,8 @@ _T = TypeVar("_T")
 _LOOKS = 20_000
 _GUARD = re.compile(
     r" FOR (KEY SHARE|SHARE|NO KEY UPDATE|UPDATE)( SKIP LOCKED)?"
-    r"| AND r\.claim = t\.claim AND r\.fence = t\.fence AND r\.worker = _worker\.id"
+    r"| AND uuid_eq\(r\.claim, t\.claim\) AND int8eq\(r\.fence, t\.fence\)"
+    r" AND int8eq\(r\.worker, _worker\.id\)"
     r"| ORDER BY t\.job, t\.number"
 )
 _PLACES = ("waiting", "ready", "deferred", "running", "done")

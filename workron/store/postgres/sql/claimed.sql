@@ -18,7 +18,8 @@ BEGIN
         JOIN workron.job j ON j.id = c.job
         JOIN workron.root r ON r.id = j.root
         JOIN workron.spec s ON s.id = j.spec
-        WHERE c.claim = ANY (_claims) AND c.worker = _worker
+        -- By claims and not by their worker, which may hold many more.
+        WHERE c.claim = ANY (_claims) AND int8eq(c.worker, _worker)
     ), given AS (
         SELECT m.*, NULL::jsonb AS inputs FROM mine m WHERE NOT m.feeds_inputs
         UNION ALL

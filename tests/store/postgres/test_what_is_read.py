@@ -1,0 +1,58 @@
+"""Many ends in one call are each looked up, whatever the statistics say: nothing is walked for each.
+
+A plan that holds all of one against all of the other is cheap as long as the tables are as empty as
+they were when they were analyzed.
+"""
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.plans import task
+from tests.store.behaviour.worker import end_of
+from tests.store.postgres.stage import Hand, Stage
+
+_WIDE = 1_000
+_ENDS = 10
+_CLAIMS = 300
+
+
+async def _rows_read(worker: Hand, table: str) -> int:
+    """Count the rows of a table that were read so far, by whichever index."""
+    await worker.store.connection.execute("SELECT pg_stat_force_next_flush()")
+    count = await worker.store.connection.fetchval(
+        "SELECT sum(pg_stat_get_tuples_returned(indexrelid))::bigint FROM pg_index"
+        f" WHERE indrelid = 'workron.{table}'::regclass"
+    )
+    return int(count)
+
+
+async def test_ends_look_for_their_own_edges(stage: Stage) -> None:
+    await stage.submit(plans.dag(first=task(), many=task("first", count=_WIDE)))
+    worker = await stage.worker()
+    [first] = await worker.claim(1)
+    await worker.store.complete(worker.session.key, [end_of(first)])
+    await stage.sql.execute("ANALYZE workron.edge")
+    claimed = await worker.claim(_ENDS)
+    assert len(claimed) == _ENDS
+    before = await _rows_read(worker, "edge")
+    await worker.store.complete(worker.session.key, [end_of(one) for one in claimed])
+    assert await _rows_read(worker, "edge") - before <= _ENDS
+
+
+async def _searches(worker: Hand, index: str) -> int:
+    """Count how often an index was searched so far."""
+    await worker.store.connection.execute("SELECT pg_stat_force_next_flush()")
+    count = await worker.store.connection.fetchval(
+        f"SELECT pg_stat_get_numscans('workron.{index}'::regclass)"
+    )
+    return int(count)
+
+
+async def test_each_end_looks_for_its_own_claim(stage: Stage) -> None:
+    await stage.submit(plans.array(_CLAIMS))
+    await stage.sql.execute("VACUUM ANALYZE workron.running")
+    worker = await stage.worker()
+    claimed = await worker.claim(_CLAIMS)
+    before = await _searches(worker, "running_pkey"), await _searches(worker, "running_worker")
+    await worker.store.complete(worker.session.key, [end_of(one) for one in claimed])
+    # What is not looked for is walked over, once for each of the others.
+    assert await _searches(worker, "running_pkey") - before[0] >= len(claimed) == _CLAIMS
+    assert await _searches(worker, "running_worker") - before[1] <= 1
