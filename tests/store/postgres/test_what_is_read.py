@@ -1,4 +1,4 @@
-"""Many ends in one call are each looked up, whatever the statistics say: nothing is walked for each.
+"""Many ends in one call are each looked up, whatever the statistics say: none is walked for each.
 
 A plan that holds all of one against all of the other is cheap as long as the tables are as empty as
 they were when they were analyzed.
