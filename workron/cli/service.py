@@ -61,6 +61,8 @@ class Service:
         # Once: a second one would disturb what clears up.
         if self._task is not None and not self._is_over:
             self._say(number)
+            # What is given up half-way has nobody left to hear how it ended.
+            asyncio.get_running_loop().set_exception_handler(lambda *_: None)
             self._task.cancel()
 
     def _exit(self, number: int, _: FrameType | None) -> None:
