@@ -8,7 +8,8 @@ def test_appetite_doubles_while_it_is_fed_up_to_what_is_free() -> None:
     asked = []
     for _ in range(4):
         asked.append(appetite.of(200))
-        assert appetite.fed(asked=asked[-1], granted=asked[-1])
+        is_to_go_on = appetite.fed(asked=asked[-1], granted=asked[-1])
+        assert is_to_go_on is (asked[-1] < 200)
     assert asked == [_LEAST, 2 * _LEAST, 4 * _LEAST, 200]
 
 
@@ -43,7 +44,7 @@ def test_appetite_stays_where_most_of_it_was_met() -> None:
 def test_few_free_slots_do_not_spoil_it() -> None:
     appetite = Appetite(1000)
     appetite.fed(asked=4 * _LEAST, granted=4 * _LEAST)
-    assert appetite.fed(asked=1, granted=1)
+    assert not appetite.fed(asked=appetite.of(1), granted=1)
     assert appetite.of(1000) == 8 * _LEAST
 
 

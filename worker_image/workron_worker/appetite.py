@@ -19,16 +19,19 @@ class Appetite:
     def __init__(self, slots: int) -> None:
         self._most = max(_LEAST, slots // 2)
         self._size = _LEAST
+        self._left_some = False
 
     def of(self, free: int) -> int:
         """Say how many of the free slots to ask for."""
-        return min(free, self._size, self._most)
+        asked = min(free, self._size, self._most)
+        self._left_some = asked < free
+        return asked
 
     def fed(self, *, asked: int, granted: int) -> bool:
-        """Take in one answer; tell whether there may be more for the asking."""
+        """Take in one answer; tell whether there are slots left, and maybe more for them."""
         if not asked:
             return False
         wider = max(_LEAST, 2 * granted)
         # All that was free may have been less than the appetite; that says nothing against it.
         self._size = max(self._size, wider) if granted == asked else min(self._size, wider)
-        return granted == asked
+        return granted == asked and self._left_some
