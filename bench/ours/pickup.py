@@ -26,7 +26,7 @@ from bench.ours import plans
 from workron.core.ids import ClaimId
 from workron.store import connect
 from workron.store.protocol import Registration
-from workron_worker.executor import Ended, OnOutput, Task
+from workron_worker.executor import Ended, OnEnd, OnOutput, Task
 from workron_worker.loop import Agent
 from workron_worker.slots import Slots
 from workron_worker.surroundings import Surroundings
@@ -64,11 +64,11 @@ class _Null:
         self.begun = asyncio.Event()
         self.at = 0.0
 
-    async def run(self, task: Task, on_output: OnOutput | None) -> Ended:
+    def start(self, task: Task, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
         del task, on_output
         self.at = time.perf_counter()
         self.begun.set()
-        return Ended(exit_code=0)
+        asyncio.get_running_loop().call_soon(on_end, Ended(exit_code=0))
 
     def kill(self, claim: ClaimId) -> None:
         """Nothing runs."""

@@ -189,7 +189,7 @@ _AGENT = """
 import asyncio, sys, uuid
 from datetime import timedelta
 from workron.core.ids import ClaimId
-from workron_worker.executor import Task
+from workron_worker.executor import Task, carry_out
 from workron_worker.runner_executor import RunnerExecutor
 
 def say(chunk, done):
@@ -200,7 +200,7 @@ async def main():
     global executor
     executor = RunnerExecutor(grace=timedelta(minutes=1), boot=uuid.uuid4())
     command = "trap '' TERM; setsid sleep 1000 & echo $! $$; sleep 1000; sleep 1000"
-    await executor.run(Task(ClaimId(uuid.uuid4()), command, {}, 1000), say)
+    await carry_out(executor, Task(ClaimId(uuid.uuid4()), command, {}, 1000), say)
 
 asyncio.run(main())
 """

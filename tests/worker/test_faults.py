@@ -16,7 +16,7 @@ from workron.core import errors
 from workron.core.plan import Identity, Kind, Node, Plan, Spec
 from workron.core.states import Reason, State
 from workron.store.protocol import Store
-from workron_worker.executor import Ended, Executor, OnOutput, StartError, Task
+from workron_worker.executor import Executor, OnEnd, OnOutput, StartError, Task
 from workron_worker.slots import Slots
 from workron_worker.surroundings import Rhythm
 
@@ -63,11 +63,12 @@ class Stumbling:
         self._executor = executor
         self._times = times
 
-    async def run(self, task: Task, on_output: OnOutput | None) -> Ended:
+    def start(self, task: Task, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
         if self._times:
             self._times -= 1
-            raise StartError("out of processes")
-        return await self._executor.run(task, on_output)
+            asyncio.get_running_loop().call_soon(on_end, StartError("out of processes"))
+        else:
+            self._executor.start(task, on_end, on_output)
 
     def kill(self, claim: Any) -> None:
         self._executor.kill(claim)

@@ -18,7 +18,8 @@ def ledger() -> Ledger:
 def _start(ledger: Ledger) -> tuple[Running, End]:
     [claim] = ledger.ask(1)
     right = Right(claim, Fence(7))
-    running = ledger.start(cast("Claimed", type("Claim", (), {"claim": claim, "right": right})()))
+    claimed = cast("Claimed", type("Claim", (), {"claim": claim, "right": right})())
+    running = ledger.start(claimed, now=0.0)
     return running, End(JobId(1), *right, Outcome.SUCCEEDED)
 
 

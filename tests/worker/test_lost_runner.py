@@ -13,7 +13,7 @@ from tests.worker.ear import Ear
 from tests.worker.shop import Shop
 from workron.core.states import Reason, State
 from workron_runner import limits
-from workron_worker.executor import RunnerLostError, Task
+from workron_worker.executor import RunnerLostError, Task, carry_out
 from workron_worker.runner_executor import RunnerExecutor
 
 Make = Callable[..., Task]
@@ -85,7 +85,9 @@ async def test_runner_that_was_told_to_end_has_lost_what_it_ran(
     lone: RunnerExecutor, make: Make
 ) -> None:
     ear = Ear()
-    runs = [asyncio.ensure_future(lone.run(make("echo on; exec sleep 9"), ear)) for _ in range(2)]
+    runs = [
+        asyncio.ensure_future(carry_out(lone, make("echo on; exec sleep 9"), ear)) for _ in range(2)
+    ]
     while ear.heard.count(b"on") < 2:
         await ear.wait()
     _end(lone, signal.SIGTERM)
@@ -97,7 +99,7 @@ async def test_command_that_was_alone_in_its_lost_runner_is_told_so(
     lone: RunnerExecutor, make: Make
 ) -> None:
     ear = Ear()
-    run = asyncio.ensure_future(lone.run(make("echo on; exec sleep 9"), ear))
+    run = asyncio.ensure_future(carry_out(lone, make("echo on; exec sleep 9"), ear))
     await ear.wait()
     _end(lone, signal.SIGKILL)
     with pytest.raises(RunnerLostError) as lost:

@@ -17,7 +17,15 @@ from workron_runner import limits, messages
 from workron_runner.frame import Frame
 from workron_runner.link import Link
 from workron_worker import runner_process
-from workron_worker.executor import Done, Ended, OnOutput, RunnerLostError, StartError, Task
+from workron_worker.executor import (
+    Done,
+    Ended,
+    OnOutput,
+    RunnerLostError,
+    StartError,
+    Task,
+    carry_out,
+)
 from workron_worker.runner_executor import RunnerExecutor
 from workron_worker.runner_options import RunnerOptions
 
@@ -49,7 +57,7 @@ async def test_lost_runner_is_told_of_when_nothing_of_its_commands_is_left(
 ) -> None:
     ear = Ear()
     command = "trap '' TERM; setsid sleep 1000 & echo $! $$; sleep 1000; sleep 1000"
-    run = asyncio.ensure_future(runner.run(make(command), ear))
+    run = asyncio.ensure_future(carry_out(runner, make(command), ear))
     await ear.wait()
     os.kill(_pid(runner), signal.SIGKILL)
     with pytest.raises(RunnerLostError, match="the runner was lost: it is gone"):
@@ -61,25 +69,25 @@ async def test_command_after_a_lost_runner_gets_a_new_one(
     runner: RunnerExecutor, make: Make
 ) -> None:
     lost = _pid(runner)
-    run = asyncio.ensure_future(runner.run(make("exec sleep 1000"), _ignore))
+    run = asyncio.ensure_future(carry_out(runner, make("exec sleep 1000"), _ignore))
     os.kill(lost, signal.SIGKILL)
     with pytest.raises(RunnerLostError):
         await run
-    assert (await runner.run(make("echo again"), _ignore)).output == b"again\n"
+    assert (await carry_out(runner, make("echo again"), _ignore)).output == b"again\n"
     assert _pid(runner) != lost
 
 
 async def test_command_that_comes_as_the_runner_is_lost_is_run_by_the_next(
     runner: RunnerExecutor, make: Make
 ) -> None:
-    await runner.run(make("true"), None)
+    await carry_out(runner, make("true"), None)
     assert runner._process is not None
     loop, runs = asyncio.get_running_loop(), list[asyncio.Task[Ended]]()
     lose = runner._process._lose
 
     def lose_and_begin(why: str) -> None:
         # Before what the loss begins has had a turn.
-        runs.append(loop.create_task(runner.run(make("echo on"), None)))
+        runs.append(loop.create_task(carry_out(runner, make("echo on"), None)))
         lose(why)
 
     runner._process._lose = lose_and_begin
@@ -87,17 +95,20 @@ async def test_command_that_comes_as_the_runner_is_lost_is_run_by_the_next(
     while not runs:
         await asyncio.sleep(0)
     assert (await runs[0]).output == b"on\n"
-    assert (await runner.run(make("echo on"), None)).output == b"on\n"
+    assert (await carry_out(runner, make("echo on"), None)).output == b"on\n"
 
 
 async def test_run_that_is_given_up_when_its_command_has_ended_ends(
     runner: RunnerExecutor, make: Make
 ) -> None:
-    task = make("true")
-    run = asyncio.ensure_future(runner.run(task, None))
-    while not (attempt := runner._attempts.get(task.claim.hex)) or not attempt.is_settled:
-        await asyncio.sleep(0)
-    run.cancel()
+    run = asyncio.ensure_future(carry_out(runner, make("true"), None))
+    tell = runner._tell
+
+    def give_up_and_tell() -> None:
+        run.cancel()
+        tell()
+
+    runner._tell = give_up_and_tell  # type: ignore[method-assign]
     with pytest.raises(asyncio.CancelledError):
         await run
 
@@ -113,18 +124,20 @@ async def test_deadline_ends_what_runs_even_while_the_agent_does_nothing(
     runner: RunnerExecutor, make: Make
 ) -> None:
     runner.hold_until(limits.now() + 0.1)
-    ended = await runner.run(make("exec sleep 1000"), _ignore)
+    ended = await carry_out(runner, make("exec sleep 1000"), _ignore)
     assert ended.is_killed
     assert ended.reason is None
 
 
 async def test_deadline_holds_for_a_new_runner_too(runner: RunnerExecutor, make: Make) -> None:
     runner.hold_until(limits.now())
-    run = asyncio.ensure_future(runner.run(make("exec sleep 1000", outlives_lease=True), _ignore))
+    run = asyncio.ensure_future(
+        carry_out(runner, make("exec sleep 1000", outlives_lease=True), _ignore)
+    )
     os.kill(_pid(runner), signal.SIGKILL)
     with pytest.raises(RunnerLostError):
         await run
-    assert (await runner.run(make("true"), _ignore)).is_overdue
+    assert (await carry_out(runner, make("true"), _ignore)).is_overdue
 
 
 async def test_error_of_who_hears_the_output_is_that_of_the_run(
@@ -134,8 +147,8 @@ async def test_error_of_who_hears_the_output_is_that_of_the_run(
         raise ValueError("I do not want this")
 
     with pytest.raises(ValueError, match="I do not want this"):
-        await runner.run(make("echo; exec sleep 1000"), refuse)
-    assert (await runner.run(make("echo on"), _ignore)).output == b"on\n"
+        await carry_out(runner, make("echo; exec sleep 1000"), refuse)
+    assert (await carry_out(runner, make("echo on"), _ignore)).output == b"on\n"
 
 
 @pytest.mark.parametrize(("on_output", "is_sent"), [(None, False), (_ignore, True)])
@@ -147,7 +160,7 @@ async def test_output_is_sent_only_if_somebody_hears_it(
     is_sent: bool,
 ) -> None:
     kinds = set[int]()
-    await runner.run(make("true"), None)
+    await carry_out(runner, make("true"), None)
     assert runner._process is not None
     hear = runner._process._hear
 
@@ -156,7 +169,7 @@ async def test_output_is_sent_only_if_somebody_hears_it(
         hear(frame)
 
     monkeypatch.setattr(runner._process, "_hear", spy)
-    await runner.run(make("echo out"), on_output)
+    await carry_out(runner, make("echo out"), on_output)
     assert (messages.Kind.OUTPUT in kinds) is is_sent
     assert messages.Kind.KEPT in kinds
 
@@ -171,9 +184,9 @@ async def test_slow_ear_slows_its_command_and_neither_agent_nor_runner_grows(
         heard += len(chunk)
         done(len(chunk))
 
-    await runner.run(make("true"), _ignore)
+    await carry_out(runner, make("true"), _ignore)
     before = [_peak(os.getpid()), _peak(_pid(runner))]
-    await runner.run(make("head -c 200000000 /dev/zero"), hear)
+    await carry_out(runner, make("head -c 200000000 /dev/zero"), hear)
     after = [_peak(os.getpid()), _peak(_pid(runner))]
     assert heard == 200_000_000
     assert [b - a < 8_000_000 for a, b in zip(before, after, strict=True)] == [True, True]
@@ -182,7 +195,7 @@ async def test_slow_ear_slows_its_command_and_neither_agent_nor_runner_grows(
 async def test_kill_while_a_runner_is_being_started_starts_nothing(
     runner: RunnerExecutor, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await runner.run(make("true"), _ignore)
+    await carry_out(runner, make("true"), _ignore)
     os.kill(_pid(runner), signal.SIGKILL)
     task, may_start = make("echo on"), asyncio.Event()
     while runner._process is not None:
@@ -193,7 +206,7 @@ async def test_kill_while_a_runner_is_being_started_starts_nothing(
         return work(*given)
 
     monkeypatch.setattr("asyncio.to_thread", wait)
-    run = asyncio.ensure_future(runner.run(task, _ignore))
+    run = asyncio.ensure_future(carry_out(runner, task, _ignore))
     await asyncio.sleep(0)
     runner.kill(task.claim)
     may_start.set()
@@ -238,7 +251,7 @@ async def test_runner_that_was_killed_as_it_began_is_begun_again(
 
     monkeypatch.setattr(runner_process, "_start", start_next)
     executor = RunnerExecutor(grace=timedelta(), boot=boot)
-    assert (await executor.run(make("echo on"), None)).output == b"on\n"
+    assert (await carry_out(executor, make("echo on"), None)).output == b"on\n"
     executor.close()
 
 
@@ -254,7 +267,7 @@ async def test_runner_that_says_what_it_must_not_is_given_up(
     runner: RunnerExecutor, make: Make
 ) -> None:
     ear = Ear()
-    run = asyncio.ensure_future(runner.run(make("echo on; exec sleep 1000"), ear))
+    run = asyncio.ensure_future(carry_out(runner, make("echo on; exec sleep 1000"), ear))
     await ear.wait()
     assert runner._process is not None
     hear = runner._process._hear
@@ -264,20 +277,20 @@ async def test_runner_that_says_what_it_must_not_is_given_up(
 
     runner._process._hear = mishear
     with pytest.raises(RunnerLostError, match=r"Run\.claim is None"):
-        await asyncio.gather(run, runner.run(make("echo"), _ignore))
+        await asyncio.gather(run, carry_out(runner, make("echo"), _ignore))
 
 
 async def test_runner_that_cannot_be_understood_is_given_up(
     runner: RunnerExecutor, make: Make
 ) -> None:
     ear = Ear()
-    run = asyncio.ensure_future(runner.run(make("echo on; exec sleep 1000"), ear))
+    run = asyncio.ensure_future(carry_out(runner, make("echo on; exec sleep 1000"), ear))
     await ear.wait()
     assert runner._process is not None
     hear = runner._process._hear
     runner._process._hear = lambda _: hear(Frame(messages.Kind.ENDED, b"[" * 100_000))
     with pytest.raises(RunnerLostError, match="it cannot be understood: RecursionError"):
-        await asyncio.gather(run, runner.run(make("echo"), _ignore))
+        await asyncio.gather(run, carry_out(runner, make("echo"), _ignore))
 
 
 def _peak(pid: int) -> int:

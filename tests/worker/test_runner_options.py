@@ -16,7 +16,7 @@ from tests.worker.ear import Ear
 from workron.core.states import Reason
 from workron_runner import uids
 from workron_worker import judge, runner_process
-from workron_worker.executor import RunnerLostError, StartError, Task
+from workron_worker.executor import RunnerLostError, StartError, Task, carry_out
 from workron_worker.runner_executor import RunnerExecutor
 from workron_worker.runner_options import RunnerOptions
 
@@ -61,7 +61,7 @@ def test_options_are_written_as_a_runner_reads_them() -> None:
 async def test_commands_have_uids_of_their_own_and_a_limit(
     apart: RunnerExecutor, make: Make
 ) -> None:
-    ended = await apart.run(make("id -u; ulimit -a | grep process"), None)
+    ended = await carry_out(apart, make("id -u; ulimit -a | grep process"), None)
     uid, limit = ended.output.decode().splitlines()
     assert ground.UIDS.first < int(uid) <= ground.UIDS.last
     assert limit.split()[-1] == "50"
@@ -73,7 +73,7 @@ async def test_lost_runner_is_told_of_when_nothing_of_its_uids_is_left(
 ) -> None:
     ear = Ear()
     hidden = "cd / && exec env -i sh -c 'id -u; echo $$; exec sleep 1000'"
-    run = asyncio.ensure_future(apart.run(make(hidden), ear))
+    run = asyncio.ensure_future(carry_out(apart, make(hidden), ear))
     while len(ear.heard.split()) < 2:
         await ear.wait()
     uid, pid = map(int, ear.heard.split())
@@ -99,10 +99,10 @@ async def test_command_that_takes_all_memory_fails_for_that_and_the_others_do_no
 ) -> None:
     ears = [Ear() for _ in range(3)]
     wait = f"echo on; until test -e {tmp_path}/go; do sleep 0.05; done"
-    siblings = [asyncio.ensure_future(narrow.run(make(wait), ear)) for ear in ears]
+    siblings = [asyncio.ensure_future(carry_out(narrow, make(wait), ear)) for ear in ears]
     for ear in ears:
         await ear.wait()
-    ended = await narrow.run(make([sys.executable, "-c", cgroup.HOG]), None)
+    ended = await carry_out(narrow, make([sys.executable, "-c", cgroup.HOG]), None)
     assert (ended.reason, ended.exit_code) == (Reason.OUT_OF_MEMORY, 137)
     assert ended.message is not None
     assert "near the memory limit of 256 MiB" in ended.message

@@ -1,13 +1,16 @@
 """The port behind which commands are run: what the agent hands over, and what it gets back.
 
-Called by `loop`; `runner_executor` fills it with a process beside this one.
+Called by `attempts` and `stream`; `runner_executor` fills it with a process beside this one.
 """
 
 from __future__ import annotations
 
+import asyncio
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
 
 from workron.core import errors
 
@@ -28,8 +31,7 @@ WINDOW_BYTES: Final = 256 * 1024
 """So much output of one command may wait to be dealt with; then the command waits in its pipe."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(msgspec.Struct, frozen=True):
     """One attempt, as an executor needs it."""
 
     claim: ClaimId
@@ -41,15 +43,14 @@ class Task:
     """How much of the output is kept, head and tail together."""
     stream_bytes: int = 0
     """How much of it the agent stores while it runs; nothing to an executor."""
-    inputs: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Any] | None = None
     workdir: str | None = None
     timeout: timedelta | None = None
     outlives_lease: bool = False
     """Whether it may run on where an executor ends by itself what its agent has left alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True):
     """How an attempt ended; `reason` is None when its command ended with exit code 0."""
 
     reason: Reason | None = None
@@ -62,7 +63,7 @@ class Ended:
     """Whether `kill` ended it; then the other fields say nothing about the command."""
     is_overdue: bool = False
     """Whether the executor did so by itself, at the moment of `hold_until`."""
-    start_seconds: float | None = field(default=None, compare=False)
+    start_seconds: float | None = None
     """From the order until the command was started; None: it was not, or nobody measured it."""
 
 
@@ -79,19 +80,24 @@ class RunnerLostError(errors.WorkronError):
         """Whether nothing else fell with it."""
 
 
+OnEnd = Callable[[Ended | Exception], None]
+"""Is told once how an attempt ended, or by which error; never from within `start`, and it raises
+nothing itself."""
+
+
 class Executor(Protocol):
     """Runs commands; knows nothing of stores, claims that move, or retries."""
 
-    async def run(self, task: Task, on_output: OnOutput | None) -> Ended:
-        """Run one attempt to its end; what it leaves behind is dead by then, or by `close`.
+    def start(self, task: Task, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
+        """Run one attempt; what it leaves behind is dead before `on_end` is told, or by `close`.
 
         Without `on_output` nobody hears the output, and it never waits. What is not dealt with at
-        the end of the command does not keep `run` from returning. StartError is no fault of the
-        job; RunnerLostError may be, or not.
+        the end of the command does not hold up its end. A StartError is no fault of the job; a
+        RunnerLostError may be, or not; what `on_output` raises ends the attempt as it is.
         """
 
     def kill(self, claim: ClaimId) -> None:
-        """End an attempt: TERM, and after a grace KILL. `run` returns when it is dead."""
+        """End an attempt: TERM, and after a grace KILL. Its end is told when it is dead."""
 
     def hold_until(self, at: float) -> None:
         """Let what runs live until that moment of CLOCK_BOOTTIME, unless this is called again.
@@ -101,3 +107,25 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """Give everything back; nothing runs any more."""
+
+
+async def carry_out(executor: Executor, task: Task, on_output: OnOutput | None = None) -> Ended:
+    """Run one attempt and wait for its end; whoever waits no longer ends it first."""
+    end: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+    executor.start(task, functools.partial(_settle, end), on_output)
+    try:
+        return await asyncio.shield(end)
+    except asyncio.CancelledError:
+        # Given up, which is no fault of its own: it ends as softly as one that is killed.
+        executor.kill(task.claim)
+        await asyncio.gather(end, return_exceptions=True)
+        raise
+
+
+def _settle(end: asyncio.Future[Ended], outcome: Ended | Exception) -> None:
+    if end.done():
+        return
+    if isinstance(outcome, Exception):
+        end.set_exception(outcome)
+    else:
+        end.set_result(outcome)

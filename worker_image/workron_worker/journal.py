@@ -1,9 +1,9 @@
 """What is logged of a worker and of each attempt: names, numbers and outcomes.
 
-Called by `loop`. Of an attempt there is one line at its end, and one before if it runs for longer
-than a beat of the worker: of thousands that take a moment each, two would say no more. Nothing
-that a job brings with it is logged, such as its environment, its command or its output, and no
-message that may quote from these; only the id of its trace, when it is one.
+Called by `loop` and `attempts`. Of an attempt there is one line at its end, and one before if it
+runs for longer than a beat of the worker: of thousands that take a moment each, two would say no
+more. Nothing that a job brings with it is logged, such as its environment, its command or its
+output, and no message that may quote from these; only the id of its trace, when it is one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict
 
     from workron.store.protocol import Claimed, End, Registration, Session
+    from workron_worker.ledger import Running
 
-_log = structlog.get_logger(__name__)
 _ATTEMPT: Final[ContextVar[tuple[Claimed, str] | None]] = ContextVar("attempt", default=None)
 _FATES: Final = {
     Fate.RELEASE: "Released",
@@ -37,45 +37,57 @@ def name_attempt(_: object, __: str, event: EventDict) -> EventDict:
     return event if about is None else {"event": event["event"], **_names(*about), **event}
 
 
-def registered(registration: Registration, session: Session) -> None:
-    """Say that a worker has entered."""
-    _log.info(
-        "worker registered",
-        worker=registration.name,
-        pool=f"{session.namespace}/{session.pool}",
-        slots=registration.slots,
-        lease_seconds=session.lease_seconds,
-    )
+class Journal:
+    """What one agent logs."""
 
+    def __init__(self, registration: Registration) -> None:
+        self._worker = registration.name
+        self._slots = registration.slots
+        # Bound once: a proxy would look up how to log at each line.
+        self._log = structlog.get_logger(__name__).bind()
 
-def shift_over(registration: Registration, limit: str) -> None:
-    """Say that a worker drains by itself, and which of its limits it has met."""
-    _log.info("worker drains: its shift is over", worker=registration.name, limit=limit)
+    def registered(self, session: Session) -> None:
+        """Say that the worker has entered."""
+        self._log.info(
+            "worker registered",
+            worker=self._worker,
+            pool=f"{session.namespace}/{session.pool}",
+            slots=self._slots,
+            lease_seconds=session.lease_seconds,
+        )
 
+    def shift_over(self, limit: str) -> None:
+        """Say that the worker drains by itself, and which of its limits it has met."""
+        self._log.info("worker drains: its shift is over", worker=self._worker, limit=limit)
 
-def began(claimed: Claimed, worker: str) -> None:
-    """Name an attempt in all that is logged in this task from now on."""
-    _ATTEMPT.set((claimed, worker))
+    def name(self, claimed: Claimed) -> None:
+        """Name an attempt in all that is logged in this task from now on."""
+        _ATTEMPT.set((claimed, self._worker))
 
+    def runs(self, claimed: Claimed) -> None:
+        """Say that an attempt has begun and goes on."""
+        self._log.info("attempt runs", **_names(claimed, self._worker))
 
-def runs(claimed: Claimed, worker: str) -> None:
-    """Say that an attempt has begun and goes on."""
-    _log.info("attempt runs", **_names(claimed, worker))
+    def lost(self, claimed: Claimed, error: Exception) -> None:
+        """Say that what ran a command is gone."""
+        self._log.warning("command was lost", **_names(claimed, self._worker), error=str(error))
 
-
-def ended(fate: Fate, end: End | None, seconds: float) -> None:
-    """Say how the attempt ended, and when after it was claimed."""
-    took = round(seconds, 3)
-    if end is None or fate is not Fate.REPORT:
-        _log.info("attempt ended", outcome=_FATES.get(fate, _FATES[Fate.RELEASE]), seconds=took)
-        return
-    _log.info(
-        "attempt ended",
-        outcome=end.outcome.value,
-        reason=end.reason and end.reason.value,
-        exit_code=end.exit_code,
-        seconds=took,
-    )
+    def ended(self, running: Running, end: End | None, seconds: float) -> None:
+        """Say how the attempt ended, and when after it was claimed."""
+        names = _names(running.claimed, self._worker)
+        took = round(seconds, 3)
+        if end is None or running.fate is not Fate.REPORT:
+            outcome = _FATES.get(running.fate, _FATES[Fate.RELEASE])
+            self._log.info("attempt ended", **names, outcome=outcome, seconds=took)
+            return
+        self._log.info(
+            "attempt ended",
+            **names,
+            outcome=end.outcome.value,
+            reason=end.reason and end.reason.value,
+            exit_code=end.exit_code,
+            seconds=took,
+        )
 
 
 def _names(claimed: Claimed, worker: str) -> dict[str, Any]:

@@ -49,6 +49,8 @@ class Running:
     """A claim whose command runs."""
 
     claimed: Claimed
+    began_at: float
+    """On the agent's clock."""
     fate: Fate = Fate.REPORT
     beats: int = 0
     """How often the worker has beaten since it began."""
@@ -97,13 +99,13 @@ class Ledger:
 
     def ask(self, count: int) -> list[ClaimId]:
         """Draw ids for claims that will be asked for."""
-        claims = [ids.ClaimId(ids.mint_uuid(self._rng)) for _ in range(count)]
+        claims = [ids.ClaimId(one) for one in ids.mint_uuids(self._rng, count)]
         self._known.update(claims)
         return claims
 
-    def start(self, claimed: Claimed) -> Running:
+    def start(self, claimed: Claimed, now: float) -> Running:
         """Enter a claim that was granted and runs from now on."""
-        running = self.running[claimed.claim] = Running(claimed)
+        running = self.running[claimed.claim] = Running(claimed, now)
         return running
 
     def end(self, running: Running, end: End | None) -> None:

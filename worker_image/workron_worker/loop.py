@@ -1,8 +1,8 @@
 """The agent: claims jobs of one pool, has them run, beats, and reports their ends.
 
 Called by `workron.cli` with the worker's door of a store and an executor. One task exchanges ends
-for claims with the store, one beats, one listens for work, and one stands by each attempt; what
-they share is changed between awaits only.
+for claims with the store, one beats, and one listens for work; what becomes of each claim meanwhile
+is in `attempts`. What they share is changed between awaits only.
 """
 
 from __future__ import annotations
@@ -17,16 +17,14 @@ import structlog
 
 from workron.core import errors
 from workron.core.command import OnLeaseLost
-from workron.core.states import Reason
-from workron_worker import farewell, journal, order
+from workron_worker import farewell
 from workron_worker.appetite import Appetite
-from workron_worker.executor import RunnerLostError, StartError
+from workron_worker.attempts import Attempts
+from workron_worker.journal import Journal
 from workron_worker.ledger import Fate, Ledger
 from workron_worker.patience import Patience
 from workron_worker.pulse import Pulse
 from workron_worker.shift import Shift
-from workron_worker.stream import Streams
-from workron_worker.stumbles import Stumbles
 from workron_worker.surroundings import Rhythm, Surroundings, admit_all
 
 if TYPE_CHECKING:
@@ -66,12 +64,14 @@ class Agent:
         self._patience = Patience(around.clock, rhythm.patience)
         self._shift = Shift(around.clock, rhythm)
         self._appetite = Appetite(registration.slots)
-        self._streams = Streams(around, self._patience)
+        self._journal = Journal(registration)
+        self._attempts = Attempts(
+            around, self._journal, self._patience, self._finish, lambda: self._pulse.is_late
+        )
         self._wake = asyncio.Event()
         self._key: SessionKey | None = None
         self._is_draining = False
         self._is_killed = False
-        self._stumbles = Stumbles(around.clock)
         self._told = 0
         """How many ends the last exchange had."""
 
@@ -79,8 +79,12 @@ class Agent:
         """Work until drained; raises the store's errors that do not pass, and StartError."""
         try:
             async with asyncio.TaskGroup() as group:
+                self._attempts.join(group)
                 company = [group.create_task(self._pulse.run()), group.create_task(self._listen())]
-                await self._work(group)
+                try:
+                    await self._work()
+                finally:
+                    await self._end_all()
                 for task in company:
                     task.cancel()
         except BaseExceptionGroup as failed:
@@ -111,7 +115,7 @@ class Agent:
         """Drain, but end what runs and hand it back."""
         self._is_killed = True
         self._patience.hurry(_HURRY)
-        self._streams.hurry()
+        self._attempts.hurry()
         self._end(self._ledger.running, Fate.RELEASE)
         self.drain()
 
@@ -124,7 +128,7 @@ class Agent:
             self._ledger.hand_back(orders.release)
             self._wake.set()
         for claimed in self._ledger.beaten():
-            journal.runs(claimed, self._registration.name)
+            self._journal.runs(claimed)
 
     def lose(self) -> None:
         """Stop everything: the store knows this session no more, and has its claims back."""
@@ -157,19 +161,26 @@ class Agent:
                 running.fate = fate
             self._around.executor.kill(claim)
 
+    async def _end_all(self) -> None:
+        """Return when nothing runs any more, whatever it is that ends this agent."""
+        self._end(self._ledger.running, Fate.RELEASE)
+        while self._ledger.running:
+            self._wake.clear()
+            await self._wake.wait()
+
     async def _listen(self) -> None:
         while True:
             await self._around.wait_for_work(self._rhythm.poll.total_seconds())
             self._wake.set()
 
-    async def _work(self, group: asyncio.TaskGroup) -> None:
+    async def _work(self) -> None:
         self._wake.set()
         while not (self._is_draining and self._ledger.is_empty):
             await self._wake.wait()
             self._wake.clear()
             await self._gather()
             try:
-                await self._turn(group)
+                await self._turn()
             except errors.SessionError as error:
                 _log.warning("worker was taken back", error=str(error))
                 self.lose()
@@ -193,7 +204,7 @@ class Agent:
                     await self._wake.wait()
                     self._wake.clear()
 
-    async def _turn(self, group: asyncio.TaskGroup) -> None:
+    async def _turn(self) -> None:
         if self._key is None:
             if self._ledger.running:
                 return
@@ -205,8 +216,7 @@ class Agent:
             if key != self._key:
                 self._renounce(granted)
                 return
-            for claimed in granted:
-                self._start(claimed, group)
+            self._begin(key, granted)
 
     async def _register(self) -> None:
         sent_at = self._around.clock.monotonic()
@@ -215,7 +225,7 @@ class Agent:
         self._key = session.key
         self._check(session)
         self._pulse.begin(session, sent_at)
-        journal.registered(registration, session)
+        self._journal.registered(session)
 
     async def _hand_back(self, key: SessionKey) -> None:
         door = self._around.door
@@ -247,7 +257,7 @@ class Agent:
         running = len(self._ledger.running)
         limit = self._shift.reach(asked=len(claims), granted=len(granted), running=running)
         if limit and not self._is_draining:
-            journal.shift_over(self._registration, limit)
+            self._journal.shift_over(limit)
             self.drain()
         elif 0 < (left := self._shift.idle_left) < self._rhythm.poll.total_seconds():
             asyncio.get_running_loop().call_later(left, self._wake.set)
@@ -278,61 +288,17 @@ class Agent:
         self._ledger.forget(claimed.claim for claimed in granted)
         self._around.slots.give(len(granted))
 
-    def _start(self, claimed: Claimed, group: asyncio.TaskGroup) -> None:
-        running = self._ledger.start(claimed)
-        self._around.meter.began()
-        if self._is_killed or self._pulse.is_late:
-            running.fate = Fate.RELEASE
-            self._finish(running, None)
-        else:
-            group.create_task(self._attempt(running))
-
-    async def _attempt(self, running: Running) -> None:
-        journal.began(running.claimed, self._registration.name)
-        began_at = self._around.clock.monotonic()
-        end = await self._try(running)
-        self._finish(running, end)
-        journal.ended(running.fate, end, self._around.clock.monotonic() - began_at)
-
-    async def _try(self, running: Running) -> End | None:
-        end: End | None = None
-        try:
-            if running.fate is Fate.REPORT:
-                end = await self._execute(running)
-            self._stumbles.start_well()
-        except RunnerLostError as error:
-            _log.warning("command was lost", error=str(error))
-            if running.fate is Fate.REPORT:
-                running.fate = Fate.LOST_ALONE if error.is_alone else Fate.LOST_TOGETHER
-        except StartError as error:
-            if not self._pulse.is_late:
-                await self._stumbles.bear(error)
-        return end
-
-    async def _execute(self, running: Running) -> End:
-        claimed, around = running.claimed, self._around
-        if claimed.inputs_too_large:
-            return order.refuse_inputs(claimed)
-        try:
-            task = order.task_of(claimed)
-        except ValueError as error:
-            message = f"this worker cannot read the job's spec: {error}"
-            return order.refuse(claimed, Reason.COMMAND_NOT_FOUND, message)
-        listener = around.listener(claimed)
-        if task.stream_bytes and self._key is not None:
-            ended = await self._streams.run(self._key, running, task, listener)
-        else:
-            ended = await around.executor.run(task, listener)
-        if ended.start_seconds is not None:
-            around.meter.spawned(ended.start_seconds)
-        if ended.is_overdue and running.fate is Fate.REPORT:
-            # The executor was faster than this process, which may have been frozen.
-            running.fate = Fate.RELEASE
-            around.meter.cut_off(1)
-        if not ended.is_killed and running.fate is Fate.RELEASE:
-            # It came to its own end before the signal did.
-            running.fate = Fate.REPORT
-        return order.end_of(claimed, ended, around.rng)
+    def _begin(self, key: SessionKey, granted: Sequence[Claimed]) -> None:
+        now = self._around.clock.monotonic()
+        is_over = self._is_killed or self._pulse.is_late
+        for claimed in granted:
+            running = self._ledger.start(claimed, now)
+            self._around.meter.began()
+            if is_over:
+                running.fate = Fate.RELEASE
+                self._finish(running, None)
+            else:
+                self._attempts.begin(running, key)
 
     def _finish(self, running: Running, end: End | None) -> None:
         self._ledger.end(running, end)

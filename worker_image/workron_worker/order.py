@@ -1,6 +1,6 @@
 """From a claim to the task that an executor runs, and from its end to the report on the claim.
 
-Called by `loop`. What a spec says is read in `workron.core.spec`.
+Called by `attempts`. What a spec says is read in `workron.core.spec`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _TOO_LARGE: Final = (
     "the results of its upstreams are larger than 1 MiB together; let them hand on less,"
     " such as the place where the data is"
 )
+_NO_RETRY: Final = retry.Decision(is_retry=False)
 
 
 def task_of(claimed: Claimed) -> Task:
@@ -34,7 +35,7 @@ def task_of(claimed: Claimed) -> Task:
         environment={**spec.env, **_names(claimed)},
         output_bytes=spec.output_tail,
         stream_bytes=spec.output_stream,
-        inputs=claimed.inputs or {},
+        inputs=claimed.inputs,
         workdir=spec.workdir,
         timeout=spec.timeout,
         outlives_lease=spec.on_lease_lost is OnLeaseLost.CONTINUE,
@@ -70,7 +71,7 @@ def refuse_inputs(claimed: Claimed) -> End:
 
 def _decide(claimed: Claimed, ended: Ended, rng: Rng) -> retry.Decision:
     if ended.is_killed or ended.reason is None:
-        return retry.Decision(is_retry=False)
+        return _NO_RETRY
     return retry.decide(
         claimed.spec.command,
         failures=claimed.failures,

@@ -7,56 +7,46 @@ that said, so that nothing is run again beside itself; the next command gets a n
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import functools
-import json
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from workron_runner import messages
 from workron_runner.frame import ProtocolError
 from workron_runner.messages import Ended as Told
 from workron_runner.messages import Kind, Refused
 from workron_runner.refusal import Refusal
-from workron_worker import judge, orphans, result, runner_process
-from workron_worker.executor import WINDOW_BYTES, RunnerLostError, StartError
+from workron_worker import codec, judge, orphans, result, runner_process
+from workron_worker.executor import RunnerLostError, StartError
 from workron_worker.runner_options import RunnerOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
     from datetime import timedelta
     from uuid import UUID
 
     from workron.core.ids import ClaimId
     from workron_runner.frame import Frame
-    from workron_worker.executor import Ended, OnOutput, Task
+    from workron_worker.executor import Ended, OnEnd, OnOutput, Task
     from workron_worker.runner_process import RunnerProcess
 
-
 _USUAL: Final = RunnerOptions()
+_BYTES: Final = frozenset({Kind.OUTPUT, Kind.KEPT, Kind.RESULT})
 
 
 @dataclass(slots=True)
 class _Attempt:
     task: Task
+    on_end: OnEnd
     on_output: OnOutput | None
-    future: asyncio.Future[Ended]
     is_ordered: bool = False
     """Whether the runner was told of it, so that it is lost together with it."""
     is_killed: bool = False
     output: bytes = b""
     result: bytes = b""
-    is_settled: bool = False
-
-    def settle(self, outcome: Ended | Exception) -> None:
-        """Have `run` return or raise this."""
-        self.is_settled = True
-        if self.future.done():
-            return
-        if isinstance(outcome, Exception):
-            self.future.set_exception(outcome)
-        else:
-            self.future.set_result(outcome)
 
 
 class RunnerExecutor:
@@ -64,38 +54,31 @@ class RunnerExecutor:
 
     def __init__(self, *, grace: timedelta, boot: UUID, options: RunnerOptions = _USUAL) -> None:
         self._options = options
-        self._grace = grace
+        self._grace = grace.total_seconds()
         self.boot = boot
         self._deadline = inf
         self._attempts: dict[str, _Attempt] = {}
+        self._over: list[tuple[OnEnd, Ended | Exception]] = []
         self._changing = asyncio.Lock()
         self._is_attended = False
+        self._tasks: set[asyncio.Task[None]] = set()
         self._burial: asyncio.Task[None] | None = None
         self._process: RunnerProcess | None = runner_process.begun(boot, options)
 
-    async def run(self, task: Task, on_output: OnOutput | None) -> Ended:
-        """Run one attempt to its end; see the port."""
-        future: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
-        attempt = self._attempts[task.claim.hex] = _Attempt(task, on_output, future)
-        try:
-            process = self._process if self._is_attended else None
-            process = process or await self._ready()
-            if attempt.is_killed:
-                return judge.killed(b"")
-            attempt.is_ordered = True
-            window = 0 if on_output is None else WINDOW_BYTES
-            process.send(messages.encode(self._order(task, window)))
-            return await self._end_of(attempt)
-        finally:
-            del self._attempts[task.claim.hex]
+    def start(self, task: Task, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
+        """Run one attempt; see the port."""
+        attempt = self._attempts[task.claim.hex] = _Attempt(task, on_end, on_output)
+        if self._is_attended and self._process is not None:
+            self._order(attempt, self._process)
+        else:
+            _ = self._later(self._order_when_ready(attempt))
 
     def kill(self, claim: ClaimId) -> None:
         """End an attempt, if it still runs."""
         attempt = self._attempts.get(claim.hex)
         if attempt is not None and not attempt.is_killed:
             attempt.is_killed = True
-            grace = self._grace.total_seconds()
-            self._send(messages.encode(messages.Kill(claim.hex, grace)))
+            self._send(messages.encode(messages.Kill(claim.hex, self._grace)))
 
     def hold_until(self, at: float) -> None:
         """Let what runs live until that moment of CLOCK_BOOTTIME, unless this is called again."""
@@ -107,8 +90,27 @@ class RunnerExecutor:
         if self._process is not None:
             self._process.close()
         orphans.end(self.boot)
-        for attempt in self._attempts.values():
-            attempt.settle(judge.killed(b""))
+        self._over += [(one.on_end, judge.killed(b"")) for one in self._attempts.values()]
+        self._attempts.clear()
+        self._tell()
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _settle(self, attempt: _Attempt, outcome: Ended | Exception) -> None:
+        """Have it told soon, together with all that end in the same turn of the loop."""
+        del self._attempts[attempt.task.claim.hex]
+        if not self._over:
+            asyncio.get_running_loop().call_soon(self._tell)
+        self._over.append((attempt.on_end, outcome))
+
+    def _tell(self) -> None:
+        over, self._over = self._over, []
+        for on_end, outcome in over:
+            on_end(outcome)
 
     async def _ready(self) -> RunnerProcess:
         async with self._changing:
@@ -126,52 +128,40 @@ class RunnerExecutor:
                     self._send(messages.encode(messages.Deadline(self._deadline)))
             return self._process
 
-    async def _end_of(self, attempt: _Attempt) -> Ended:
-        try:
-            return await attempt.future
-        except asyncio.CancelledError:
-            if attempt.is_settled:
-                raise
-            # Given up, which is no fault of its own: it ends as softly as one that is killed.
-            attempt.future = asyncio.get_running_loop().create_future()
-            self.kill(attempt.task.claim)
-            await asyncio.gather(attempt.future, return_exceptions=True)
-            raise
-
     def _send(self, frames: bytes) -> None:
         # To one that nobody listens to yet, nothing is said: it runs nothing.
         if self._process is not None and self._is_attended:
             self._process.send(frames)
 
-    def _order(self, task: Task, window: int) -> messages.Run:
-        is_shell = isinstance(task.command, str)
-        return messages.Run(
-            claim=task.claim.hex,
-            argv=["sh", "-c", str(task.command)] if is_shell else list(task.command),
-            environment=dict(task.environment),
-            inputs=json.dumps(task.inputs, ensure_ascii=False),
-            output_bytes=task.output_bytes,
-            window=window,
-            workdir=task.workdir,
-            timeout=None if task.timeout is None else task.timeout.total_seconds(),
-            grace=self._grace.total_seconds(),
-            outlives_deadline=task.outlives_lease,
-        )
+    async def _order_when_ready(self, attempt: _Attempt) -> None:
+        try:
+            process = await self._ready()
+            if attempt.is_killed:
+                self._settle(attempt, judge.killed(b""))
+            else:
+                self._order(attempt, process)
+        except Exception as error:  # noqa: BLE001 - whatever it is, who waits for an end is told
+            self._settle(attempt, error)
+
+    def _order(self, attempt: _Attempt, process: RunnerProcess) -> None:
+        is_heard = attempt.on_output is not None
+        process.send(codec.order(attempt.task, self._grace, is_heard=is_heard))
+        attempt.is_ordered = True
 
     def _hear(self, frame: Frame) -> None:
         """Take in what the runner says."""
-        if frame.kind in (Kind.OUTPUT, Kind.KEPT, Kind.RESULT):
+        if frame.kind in _BYTES:
             claim, data = messages.decode_bytes(frame.payload)
             if attempt := self._attempts.get(claim):
                 self._take(attempt, frame.kind, data)
             return
-        message = messages.decode(frame.kind, frame.payload)
+        message = codec.read(frame)
         if not isinstance(message, Told | Refused):
             raise ProtocolError(f"{type(message).__name__} is not for an agent")
         attempt = self._attempts.get(message.claim)
         # What a runner killed that nobody asked to is lost with all else: it is about to end.
         if attempt and (attempt.is_killed or not _is_by_runner(message)):
-            attempt.settle(_outcome(attempt, message))
+            self._settle(attempt, _outcome(attempt, message))
 
     def _take(self, attempt: _Attempt, kind: int, data: bytes) -> None:
         if kind == Kind.KEPT:
@@ -183,7 +173,7 @@ class RunnerExecutor:
             try:
                 attempt.on_output(data, done)
             except Exception as error:  # noqa: BLE001 - it belongs to who listens, and goes there
-                attempt.settle(error)
+                self._settle(attempt, error)
                 self._send(messages.encode(messages.Kill(attempt.task.claim.hex, 0)))
                 done(len(data))
 
@@ -194,7 +184,7 @@ class RunnerExecutor:
         lost, self._process = self._process, None
         self._is_attended = False
         if lost is not None:
-            self._burial = asyncio.get_running_loop().create_task(self._bury(lost, why))
+            self._burial = self._later(self._bury(lost, why))
 
     async def _bury(self, lost: RunnerProcess, why: str) -> None:
         """End what a lost runner left, and only then say so."""
@@ -203,9 +193,9 @@ class RunnerExecutor:
             await asyncio.to_thread(self._clear)
         except OSError as error:
             why = f"{why}; not all that it left could be ended: {error}"
-        fallen = [one for one in self._attempts.values() if one.is_ordered and not one.is_settled]
+        fallen = [one for one in self._attempts.values() if one.is_ordered]
         for attempt in fallen:
-            attempt.settle(RunnerLostError(why, is_alone=len(fallen) == 1))
+            self._settle(attempt, RunnerLostError(why, is_alone=len(fallen) == 1))
 
     def _clear(self) -> None:
         orphans.end(self.boot)
@@ -222,7 +212,8 @@ def _outcome(attempt: _Attempt, told: Told | Refused) -> Ended | Exception:
             return judge.overdue(b"")
         if isinstance(told, Refused):
             return judge.refused(attempt.task, Refusal(told.fault == "job", told.what, told.where))
-        return dataclasses.replace(_judged(attempt, told), start_seconds=told.start_seconds)
+        ended = _judged(attempt, told)
+        return msgspec.structs.replace(ended, start_seconds=told.start_seconds)
     except StartError as error:
         return error
 

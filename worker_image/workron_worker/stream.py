@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import functools
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Self
 
+import msgspec
 import structlog
 
 from workron.core import errors
 from workron.core.command import OUTPUT_BYTES
 from workron.store.protocol import Answer
-from workron_worker import ears
+from workron_worker import ears, executor
 from workron_worker.executor import WINDOW_BYTES
 from workron_worker.inbox import Inbox
 from workron_worker.ledger import Fate
@@ -189,13 +189,14 @@ class Streams:
         async with Stream(append, limit=limit, tail=tail, clock=self._around.clock) as stream:
             self._open.add(stream)
             try:
-                ended = await self._around.executor.run(task, ears.both(listener, stream.hear))
+                hear = ears.both(listener, stream.hear)
+                ended = await executor.carry_out(self._around.executor, task, hear)
                 is_own = running.fate is Fate.REPORT or not ended.is_killed
                 is_reported = is_own and not ended.is_overdue
                 await stream.finish(self._patience.limit if is_reported else _FAREWELL)
             finally:
                 self._open.remove(stream)
-            return dataclasses.replace(ended, output=stream.rest(ended.output))
+            return msgspec.structs.replace(ended, output=stream.rest(ended.output))
 
     def hurry(self) -> None:
         """Bear a store that is away no longer than the agent does now."""

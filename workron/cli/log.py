@@ -6,12 +6,13 @@ and maintainer to a person; `worker` and `maintain`, which serve, print everythi
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib
-import json
 import logging
 import os
 import sys
+import threading
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def serve(form: str | None) -> None:
 
     from workron_worker import journal
 
+    lines = _Lines()
     is_text = form == "text" if form else sys.stderr.isatty()
     structlog.configure(
         processors=[
@@ -91,7 +93,7 @@ def serve(form: str | None) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.DEBUG if is_debug() else logging.INFO
         ),
-        logger_factory=lambda *_: _Lines(),
+        logger_factory=lambda *_: lines,
     )
 
 
@@ -102,23 +104,55 @@ def _text_renderer() -> structlog.dev.ConsoleRenderer:
 
 
 def _json_renderer() -> structlog.processors.JSONRenderer:
+    import msgspec
     import structlog
 
     # One encoder for all lines; the renderer would have the arguments make one for each.
-    encoder = json.JSONEncoder(default=repr)
+    encoder = msgspec.json.Encoder(enc_hook=repr)
     return structlog.processors.JSONRenderer(lambda event, **_: encoder.encode(event))
 
 
 class _Lines:
-    """Writes lines to stderr; that nobody reads them any more ends no worker."""
+    """Writes lines to stderr, those of one turn of a loop together.
 
-    def msg(self, line: str) -> None:
+    That nobody reads them any more ends no worker.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[bytes] = []
+        self._thread: int | None = None
+        """Whose turn it is that they wait for the end of."""
+
+    def msg(self, line: str | bytes) -> None:
         """Write one, whole."""
-        with contextlib.suppress(OSError):
-            sys.stderr.write(f"{line}\n")
-            sys.stderr.flush()
+        data = line if isinstance(line, bytes) else line.encode()
+        # In a turn of its own nobody else's line is waited for.
+        is_free = self._thread is None and self._begin()
+        if is_free or self._thread == threading.get_ident():
+            self._waiting.append(data)
+        else:
+            _write([data])
+
+    def _begin(self) -> bool:
+        """Gather the lines of this turn from now on; False where there is no loop."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return False
+        self._thread = threading.get_ident()
+        loop.call_soon(self._flush)
+        return True
+
+    def _flush(self) -> None:
+        lines, self._waiting, self._thread = self._waiting, [], None
+        _write(lines)
 
     debug = info = warning = error = critical = exception = msg
+
+
+def _write(lines: list[bytes]) -> None:
+    with contextlib.suppress(OSError):
+        os.write(sys.stderr.fileno(), b"\n".join([*lines, b""]))
 
 
 def _leave_out_outages(

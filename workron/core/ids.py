@@ -21,6 +21,7 @@ Fence = NewType("Fence", int)
 
 _EPOCH: Final = datetime(2025, 1, 1, tzinfo=UTC)
 _RANDOM_BITS: Final = 22
+_BYTES: Final = 16
 
 
 def mint_base(now: datetime, rng: Rng) -> JobId:
@@ -35,3 +36,9 @@ def mint_base(now: datetime, rng: Rng) -> JobId:
 def mint_uuid(rng: Rng) -> UUID:
     """Draw a random UUID: a claim, a boot, a session."""
     return UUID(int=rng.getrandbits(128), version=4)
+
+
+def mint_uuids(rng: Rng, count: int) -> list[UUID]:
+    """Draw so many at once, which costs less than one after the other."""
+    drawn = rng.getrandbits(8 * _BYTES * count).to_bytes(_BYTES * count, "big")
+    return [UUID(bytes=drawn[at : at + _BYTES]) for at in range(0, len(drawn), _BYTES)]

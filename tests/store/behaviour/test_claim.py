@@ -1,10 +1,10 @@
 """claim: the right job, to one worker, with everything that its run needs."""
 
-import dataclasses
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.store.behaviour import plans
@@ -230,4 +230,4 @@ async def test_counters_come_with_the_claim(harness: Harness, worker: Worker) ->
 
 
 def _by_claim(claimed: Sequence[Claimed]) -> dict[object, dict[str, object]]:
-    return {one.claim: dataclasses.asdict(one) for one in claimed}
+    return {one.claim: msgspec.structs.asdict(one) for one in claimed}

@@ -1,9 +1,9 @@
 """complete: one accepted end for each claim, however often and by whom it is reported."""
 
-import dataclasses
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.store.behaviour import plans
@@ -65,7 +65,7 @@ async def test_report_is_stale_when_the_claim_was_never_made(
     await harness.submit(plans.job())
     claimed = await worker.claim_one()
     end = end_of(claimed)
-    unknown = dataclasses.replace(end, claim=mint()[0])
+    unknown = msgspec.structs.replace(end, claim=mint()[0])
     assert await worker.report(unknown) is Answer.STALE
 
 
@@ -114,7 +114,7 @@ async def test_answers_stand_in_the_order_of_the_ends(harness: Harness, worker: 
     one, two, three, four = await worker.claim(4)
     await worker.end(two)
     await worker.release(three)
-    unknown = dataclasses.replace(end_of(one), claim=mint()[0])
+    unknown = msgspec.structs.replace(end_of(one), claim=mint()[0])
     ends = [end_of(four), unknown, end_of(two), end_of(one, Outcome.FAILED)]
     completed = await worker.store.complete(worker.session.key, ends)
     assert completed.answers == [Answer.ACCEPTED, Answer.STALE, Answer.ALREADY, Answer.ACCEPTED]
