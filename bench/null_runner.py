@@ -23,7 +23,7 @@ from workron_runner.scratch import Scratch, ScratchError
 
 _LAST_WORD_SECONDS: Final = 1
 _RUN: Final = int(Kind.RUN)
-_ORDER: Final = re.compile(rb'\{"claim":"([0-9a-f]{32})","argv":\["')
+_ORDER: Final = re.compile(rb'\{"claim": ?"([0-9a-f]{32})", ?"argv": ?\["')
 """An order as agents of this release write it; any other is read as a whole."""
 _NOBODY: Final = "0" * (2 * messages.CLAIM_BYTES)
 

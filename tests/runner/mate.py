@@ -80,7 +80,9 @@ class Mate:
         """Take in what the runner says until that is true."""
         while not (answer := enough()):
             assert self.link.is_open, "the runner is gone"
-            select.select([self.link], [], [])
+            # What the runner has not had room for until now goes on meanwhile.
+            select.select([self.link], [self.link] if self.link.has_backlog else [], [])
+            self.link.flush()
             for one in self.link.receive():
                 self._take(one.kind, one.payload)
         return answer
