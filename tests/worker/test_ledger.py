@@ -5,6 +5,7 @@ from typing import cast
 
 import pytest
 
+from workron.core import errors
 from workron.core.ids import ClaimId, Fence, JobId
 from workron.store.protocol import Claimed, End, Loss, Outcome, Right
 from workron_worker.ledger import Fate, Ledger, Running
@@ -54,9 +55,19 @@ def test_claims_that_were_lost_are_handed_back_apart_by_how_they_fell(ledger: Le
         None: [rights[1]],
         Loss.ALONE: [rights[2]],
     }
-    assert not ledger.is_empty
-    ledger.settle()
     assert ledger.is_empty
+
+
+def test_what_is_told_is_held_until_the_store_has_answered(ledger: Ledger) -> None:
+    with ledger.telling(2), ledger.telling(3):
+        assert ledger.count == 5
+    assert ledger.is_empty
+    with pytest.raises(errors.SessionError), ledger.telling(2):
+        raise errors.SessionError("taken back")
+    assert ledger.is_empty
+    with pytest.raises(errors.StoreUnreachableError), ledger.telling(2):
+        raise errors.StoreUnreachableError("away")
+    assert ledger.count == 2
 
 
 def test_claim_that_the_store_took_back_is_never_spoken_of(ledger: Ledger) -> None:

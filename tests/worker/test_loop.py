@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -155,6 +156,25 @@ async def test_killed_agent_hands_back_what_ran_and_nothing_is_counted(shop: Sho
         await work
     [row] = await shop.store.jobs(job)
     assert (row.state, row.failures, row.losses) == (State.QUEUED, 0, 0)
+
+
+async def test_agent_that_is_killed_as_it_is_given_claims_starts_none_of_them(shop: Shop) -> None:
+    job = await shop.job(command="true")
+
+    class Door:
+        def __getattr__(self, verb: str) -> Any:
+            return getattr(shop.store, verb)
+
+        async def claim(self, *given: Any) -> Any:
+            granted = await shop.store.claim(*given)
+            agent.kill()
+            return granted
+
+    agent = await shop.agent(door=Door())
+    async with shop.working(agent) as work:
+        await work
+    [row] = await shop.store.jobs(job)
+    assert (row.state, row.failures, shop.heard_of) == (State.QUEUED, 0, [])
 
 
 async def test_agent_leaves_no_trace_of_itself_when_it_is_done(shop: Shop) -> None:

@@ -181,5 +181,5 @@ async def test_end_that_is_stale_is_no_end(shop: Shop) -> None:
 
 async def test_two_registries_know_nothing_of_each_other(shop: Shop) -> None:
     one, other = Metrics(1, shop.clock), Metrics(2, shop.clock)
-    one.began()
+    one.began(1)
     assert (_read(one)["running"], _read(other)["running"]) == (1, 0)

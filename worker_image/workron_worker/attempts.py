@@ -61,6 +61,12 @@ class Attempts:
 
     def begin(self, running: Running, key: SessionKey) -> None:
         """Have the command of a claim run."""
+        try:
+            self._start(running, key)
+        except Exception as error:  # noqa: BLE001 - as with ends
+            self._fail(running, error)
+
+    def _start(self, running: Running, key: SessionKey) -> None:
         claimed = running.claimed
         if claimed.inputs_too_large:
             self._end(running, order.refuse_inputs(claimed))

@@ -7,17 +7,18 @@ runs.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from workron.core import ids
+from workron.core import errors, ids
 from workron.store.protocol import Loss
 from workron_worker.beat import Knowledge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from workron.core.ids import ClaimId
     from workron.core.ports import Rng
@@ -78,9 +79,13 @@ class Ledger:
         return len(self.running) + self._untold + self._taken
 
     @property
-    def has_few_ends(self) -> bool:
-        """Whether something is to be told to the store, but more still runs."""
-        return 0 < self._untold < len(self.running)
+    def ends(self) -> int:
+        """How many ends are to be reported."""
+        return len(self._ends)
+
+    def has_few_ends(self, many: int) -> bool:
+        """Whether something is to be told to the store, but less than is many, and more runs."""
+        return 0 < self._untold < min(many, len(self.running))
 
     @property
     def _untold(self) -> int:
@@ -127,18 +132,26 @@ class Ledger:
     def take_ends(self) -> Sequence[End]:
         """Give the ends that are to be reported, each once."""
         ends, self._ends = self._ends, []
-        self._taken += len(ends)
         return ends
 
     def take_releases(self) -> Mapping[Loss | None, Sequence[Right]]:
         """Give the claims that are to be handed back, each once, by how they were lost, if so."""
         releases, self._releases = self._releases, {}
-        self._taken += sum(map(len, releases.values()))
         return releases
 
-    def settle(self) -> None:
-        """Note that the store has answered to all that was taken."""
-        self._taken = 0
+    @contextlib.contextmanager
+    def telling(self, count: int) -> Iterator[None]:
+        """Count so many of those that were taken as ours until the store has answered.
+
+        That it knows this worker no more is an answer, too; none at all is not.
+        """
+        self._taken += count
+        try:
+            yield
+        except errors.SessionError:
+            self._taken -= count
+            raise
+        self._taken -= count
 
     def forget(self, claims: Iterable[ClaimId]) -> None:
         """Strike claims that the store has answered for, or never granted."""
@@ -153,5 +166,4 @@ class Ledger:
             running.fate = Fate.DROP
         self._ends.clear()
         self._releases.clear()
-        self._taken = 0
         self._known = set(self.running)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +19,7 @@ from workron.core.command import OnLeaseLost
 from workron_worker import farewell
 from workron_worker.appetite import Appetite
 from workron_worker.attempts import Attempts
+from workron_worker.exchange import Exchange
 from workron_worker.journal import Journal
 from workron_worker.ledger import Fate, Ledger
 from workron_worker.patience import Patience
@@ -28,7 +28,7 @@ from workron_worker.shift import Shift
 from workron_worker.surroundings import Rhythm, Surroundings, admit_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from workron.core.ids import ClaimId, SessionKey
     from workron.store.protocol import Claimed, End, Registration, Session
@@ -41,6 +41,8 @@ _HURRY: Final = timedelta(seconds=2)
 that drains and holds nothing waits half of it for the answer to what it has just asked."""
 _GATHERING: Final = timedelta(milliseconds=5)
 _SEVERAL: Final = 2
+_MANY: Final = 64
+"""What an exchange costs however many ends it has is little beside so many."""
 
 
 class Agent:
@@ -62,6 +64,7 @@ class Agent:
         self._ledger = Ledger(around.rng)
         self._pulse = Pulse(around, rhythm, self._ledger, self)
         self._patience = Patience(around.clock, rhythm.patience)
+        self._exchange = Exchange(around, self._ledger, self._patience)
         self._shift = Shift(around.clock, rhythm)
         self._appetite = Appetite(registration.slots)
         self._journal = Journal(registration)
@@ -72,15 +75,14 @@ class Agent:
         self._key: SessionKey | None = None
         self._is_draining = False
         self._is_killed = False
-        self._told = 0
-        """How many ends the last exchange had."""
 
     async def run(self) -> None:
         """Work until drained; raises the store's errors that do not pass, and StartError."""
         try:
             async with asyncio.TaskGroup() as group:
                 self._attempts.join(group)
-                company = [group.create_task(self._pulse.run()), group.create_task(self._listen())]
+                others = (self._pulse.run(), self._listen(), self._report_beside())
+                company = [group.create_task(one) for one in others]
                 try:
                     await self._work()
                 finally:
@@ -180,15 +182,21 @@ class Agent:
             self._wake.clear()
             await self._gather()
             try:
-                await self._turn()
-            except errors.SessionError as error:
-                _log.warning("worker was taken back", error=str(error))
-                self.lose()
+                with self._bearing_loss():
+                    await self._turn()
             except errors.PASSING:
                 if not (self._is_draining and self._ledger.is_empty):
                     raise
                 # It only asked for more, and wants nothing any more.
                 return
+
+    @contextlib.contextmanager
+    def _bearing_loss(self) -> Iterator[None]:
+        try:
+            yield
+        except errors.SessionError as error:
+            _log.warning("worker was taken back", error=str(error))
+            self.lose()
 
     async def _gather(self) -> None:
         """Wait a moment for more commands to end: an exchange costs the same for one as for many.
@@ -196,11 +204,11 @@ class Agent:
         Only while most still run, so that the machine is not idle meanwhile, and only where the
         last exchange had several: who runs a chain beside what takes long waits for nothing.
         """
-        if self._told < _SEVERAL:
+        if self._exchange.told < _SEVERAL:
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_GATHERING.total_seconds()):
-                while self._ledger.has_few_ends:
+                while self._ledger.has_few_ends(_MANY):
                     await self._wake.wait()
                     self._wake.clear()
 
@@ -211,12 +219,14 @@ class Agent:
             await self._register()
         key = self._key
         if key is not None:
-            await self._hand_back(key)
-            granted = await self._exchange(key)
+            await self._exchange.hand_back(key)
+            claims = self._ask()
+            granted = await self._exchange.make(key, claims)
+            self._look_up(asked=len(claims), granted=len(granted))
             if key != self._key:
                 self._renounce(granted)
                 return
-            self._begin(key, granted)
+            self._enter(key, granted)
 
     async def _register(self) -> None:
         sent_at = self._around.clock.monotonic()
@@ -227,52 +237,25 @@ class Agent:
         self._pulse.begin(session, sent_at)
         self._journal.registered(session)
 
-    async def _hand_back(self, key: SessionKey) -> None:
-        door = self._around.door
-        for lost, rights in self._ledger.take_releases().items():
-            await self._patience.insist(functools.partial(door.release, key, rights, lost))
-            self._around.meter.released(len(rights))
-            self._ledger.forget(right.claim for right in rights)
-        self._ledger.settle()
+    async def _report_beside(self) -> None:
+        while True:
+            await self._exchange.plenty()
+            if self._key is not None:
+                with self._bearing_loss():
+                    await self._exchange.report_beside(self._key)
+                self._wake.set()
 
-    async def _exchange(self, key: SessionKey) -> Sequence[Claimed]:
-        ends, claims = self._ledger.take_ends(), self._ask()
-        self._told = len(ends)
-        granted: Sequence[Claimed] = ()
-        asked_at = self._around.clock.monotonic()
-        try:
-            granted = await self._patience.insist(
-                functools.partial(self._complete_and_claim, key, ends, claims)
-            )
-            self._ledger.settle()
-            if claims:
-                seconds = self._around.clock.monotonic() - asked_at
-                self._around.meter.claimed(len(granted), seconds)
-        finally:
-            self._around.slots.give(len(claims) - len(granted))
-            self._ledger.forget(end.claim for end in ends)
-            self._ledger.forget(set(claims) - {claimed.claim for claimed in granted})
-        if self._appetite.fed(asked=len(claims), granted=len(granted)):
+    def _look_up(self, *, asked: int, granted: int) -> None:
+        """See what an exchange means for the next one."""
+        if self._appetite.fed(asked=asked, granted=granted):
             self._wake.set()
         running = len(self._ledger.running)
-        limit = self._shift.reach(asked=len(claims), granted=len(granted), running=running)
+        limit = self._shift.reach(asked=asked, granted=granted, running=running)
         if limit and not self._is_draining:
             self._journal.shift_over(limit)
             self.drain()
         elif 0 < (left := self._shift.idle_left) < self._rhythm.poll.total_seconds():
             asyncio.get_running_loop().call_later(left, self._wake.set)
-        return granted
-
-    async def _complete_and_claim(
-        self, key: SessionKey, ends: Sequence[End], claims: Sequence[ClaimId]
-    ) -> Sequence[Claimed]:
-        if ends:
-            completed = await self._around.door.complete(key, ends, claims)
-            self._around.meter.reported(ends, completed.answers)
-            return completed.claimed
-        if claims:
-            return await self._around.door.claim(key, claims)
-        return ()
 
     def _ask(self) -> Sequence[ClaimId]:
         if self._is_draining or self._pulse.is_late:
@@ -288,20 +271,30 @@ class Agent:
         self._ledger.forget(claimed.claim for claimed in granted)
         self._around.slots.give(len(granted))
 
-    def _begin(self, key: SessionKey, granted: Sequence[Claimed]) -> None:
-        now = self._around.clock.monotonic()
-        is_over = self._is_killed or self._pulse.is_late
-        for claimed in granted:
-            running = self._ledger.start(claimed, now)
-            self._around.meter.began()
-            if is_over:
-                running.fate = Fate.RELEASE
-                self._finish(running, None)
-            else:
+    def _enter(self, key: SessionKey, granted: Sequence[Claimed]) -> None:
+        """Have what was granted begun as soon as this task waits.
+
+        That is when the next exchange, if there is to be one, is on its way: so agent and store
+        work at the same time.
+        """
+        if granted:
+            now = self._around.clock.monotonic()
+            entered = [self._ledger.start(claimed, now) for claimed in granted]
+            self._around.meter.began(len(entered))
+            asyncio.get_running_loop().call_soon(self._begin, key, entered)
+
+    def _begin(self, key: SessionKey, entered: Sequence[Running]) -> None:
+        if self._is_killed or self._pulse.is_late:
+            self._end([running.claimed.claim for running in entered], Fate.RELEASE)
+        for running in entered:
+            if running.fate is Fate.REPORT:
                 self._attempts.begin(running, key)
+            else:
+                self._finish(running, None)
 
     def _finish(self, running: Running, end: End | None) -> None:
         self._ledger.end(running, end)
+        self._exchange.notice()
         self._around.meter.over()
         self._around.slots.give(1)
         self._wake.set()

@@ -38,8 +38,8 @@ class Meter:
     def claimed(self, count: int, seconds: float) -> None:
         """Hear how many claims were granted, and how long that took from asking to answer."""
 
-    def began(self) -> None:
-        """Hear that a claim occupies a slot from now on."""
+    def began(self, count: int) -> None:
+        """Hear that so many claims more occupy a slot each from now on."""
 
     def over(self) -> None:
         """Hear that it does so no more."""

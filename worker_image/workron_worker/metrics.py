@@ -72,9 +72,9 @@ class Metrics(Meter):
         self._claims.inc(count)
         self._claim_seconds.observe(seconds)
 
-    def began(self) -> None:
+    def began(self, count: int) -> None:
         """Count up."""
-        self._running.inc()
+        self._running.inc(count)
 
     def over(self) -> None:
         """Count down."""

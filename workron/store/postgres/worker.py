@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from workron.core import errors, inputs, json_text, spec
 from workron.core.ids import ClaimId, Fence, JobId, SessionKey, WorkerId
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from workron.store.postgres.database import Database
+
+_CLAIM_COLUMNS: Final = 13
+"""What a row says of a claim stands at its end, in this order."""
+_SPECS_AT_HAND: Final = 16
 
 
 class WorkerVerbs:
@@ -131,41 +135,55 @@ def _held(row: Record) -> protocol.Held:
 
 def _claims(rows: Sequence[Record]) -> list[protocol.Claimed]:
     # Elements of one array share their inputs: they are read once.
-    read, fit = functools.cache(_read), functools.cache(_fit)
-    return [_claimed(row, read, fit) for row in rows]
+    fit = functools.cache(_fit)
+    return [_claimed(fit, *row[-_CLAIM_COLUMNS:]) for row in rows]
 
 
-def _claimed(
-    row: Record, read: Callable[[str | None], Any], fit: Callable[[str | None], tuple[Any, bool]]
+def _claimed(  # noqa: PLR0913, PLR0917 - one for each column of `claimed`
+    fit: Callable[[str], tuple[Any, bool]],
+    job: JobId,
+    claim: ClaimId,
+    attempt: int,
+    failures: int,
+    losses: int,
+    fence: Fence,
+    namespace: str,
+    root: str,
+    name: str,
+    index: int | None,
+    item: str | None,
+    body: str,
+    given: str | None,
 ) -> protocol.Claimed:
-    given, is_too_large = fit(row["inputs"])
+    inputs, is_too_large = (None, False) if given is None else fit(given)
     return protocol.Claimed(
-        job=JobId(row["job"]),
-        claim=ClaimId(row["claim"]),
-        attempt=row["attempt"],
-        failures=row["failures"],
-        losses=row["losses"],
-        fence=Fence(row["fence"]),
-        namespace=row["namespace"],
-        root=row["root"],
-        name=row["name"],
-        index=row["index"],
-        item=read(row["item"]),
-        spec=spec.of_text(json.loads(row["spec"])),
-        inputs=given,
-        inputs_too_large=is_too_large,
+        job,
+        claim,
+        attempt,
+        failures,
+        losses,
+        fence,
+        namespace,
+        root,
+        name,
+        index,
+        _spec(body),
+        None if item is None else json.loads(json.loads(item)),
+        inputs,
+        is_too_large,
     )
 
 
-def _read(sent: str | None) -> Any:
-    """Read JSON that came inside a JSON string."""
-    return None if sent is None else json.loads(json.loads(sent))
+@functools.lru_cache(_SPECS_AT_HAND)
+def _spec(sent: str) -> spec.Spec:
+    """Read a spec, which comes as JSON inside a JSON string, as items and inputs do."""
+    return spec.of_text(json.loads(sent))
 
 
-def _fit(sent: str | None) -> tuple[Any, bool]:
+def _fit(sent: str) -> tuple[Any, bool]:
     """Read inputs; the database sends a JSON null for those that are too large."""
-    text = None if sent is None else json.loads(sent)
-    return (None, True) if sent is not None and text is None else inputs.fit(text)
+    text = json.loads(sent)
+    return (None, True) if text is None else inputs.fit(text)
 
 
 def _report(end: protocol.End) -> dict[str, Any]:

@@ -1,0 +1,119 @@
+"""Ends for claims: what is told when, and what is held until it was answered."""
+
+import asyncio
+import contextlib
+import random
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+
+from tests.worker.shop import RealClock
+from workron.core import errors
+from workron.core.ids import ClaimId, Fence, JobId, SessionKey
+from workron.store.protocol import Answer, Claimed, Completed, End, Outcome, WorkerDoor
+from workron_worker.exchange import Exchange
+from workron_worker.executor import Executor
+from workron_worker.ledger import Ledger
+from workron_worker.patience import Patience
+from workron_worker.slots import Slots
+from workron_worker.surroundings import Surroundings
+
+_KEY = SessionKey(uuid.uuid4())
+_PLENTY = 200
+
+
+class _Door:
+    """Answers when it is let to."""
+
+    def __init__(self) -> None:
+        self.told: list[int] = []
+        self.may_answer = asyncio.Event()
+        self.error: errors.StoreError | None = None
+
+    async def complete(
+        self, _: SessionKey, ends: Sequence[End], claims: Sequence[ClaimId]
+    ) -> Completed:
+        del claims
+        self.told.append(len(ends))
+        await self.may_answer.wait()
+        if self.error is not None:
+            raise self.error
+        return Completed([Answer.ACCEPTED] * len(ends))
+
+
+class _Scene:
+    def __init__(self) -> None:
+        self.door = _Door()
+        self.ledger = Ledger(random.Random())
+        clock = RealClock()
+        around = Surroundings(
+            cast("WorkerDoor", self.door), cast("Executor", None), Slots(1), clock, random.Random(),
+            wait_for_work=cast("Any", None),
+        )  # fmt: skip
+        self.exchange = Exchange(around, self.ledger, Patience(clock, timedelta(0)))
+
+    def end(self, count: int) -> None:
+        """Have so many commands end."""
+        for claim in self.ledger.ask(count):
+            claimed = cast("Claimed", type("Claim", (), {"claim": claim})())
+            running = self.ledger.start(claimed, now=0.0)
+            self.ledger.end(running, End(JobId(1), claim, Fence(1), Outcome.SUCCEEDED))
+            self.exchange.notice()
+
+    @contextlib.asynccontextmanager
+    async def under_way(self) -> AsyncIterator[asyncio.Task[Any]]:
+        """Have an exchange of one end be under way."""
+        self.end(1)
+        task = asyncio.ensure_future(self.exchange.make(_KEY, ()))
+        while not self.door.told:
+            await asyncio.sleep(0)
+        yield task
+
+
+@pytest.fixture
+async def scene() -> _Scene:
+    return _Scene()
+
+
+async def test_many_ends_do_not_wait_for_the_exchange_that_is_under_way(scene: _Scene) -> None:
+    async with scene.under_way() as exchange:
+        scene.end(_PLENTY)
+        await scene.exchange.plenty()
+        beside = asyncio.ensure_future(scene.exchange.report_beside(_KEY))
+        while len(scene.door.told) < 2:
+            await asyncio.sleep(0)
+        assert scene.door.told == [1, _PLENTY]
+        assert scene.ledger.count == 1 + _PLENTY
+        scene.door.may_answer.set()
+        await asyncio.gather(exchange, beside)
+    assert scene.ledger.is_empty
+    assert scene.ledger.knowledge().known == frozenset()
+
+
+async def test_few_ends_wait_for_the_next_exchange(scene: _Scene) -> None:
+    async with scene.under_way() as exchange:
+        scene.end(_PLENTY - 1)
+        await scene.exchange.report_beside(_KEY)
+        scene.door.may_answer.set()
+        await exchange
+    assert scene.door.told == [1]
+    assert scene.ledger.ends == _PLENTY - 1
+
+
+async def test_nothing_is_reported_beside_no_exchange(scene: _Scene) -> None:
+    scene.end(_PLENTY)
+    await scene.exchange.plenty()
+    await scene.exchange.report_beside(_KEY)
+    assert scene.door.told == []
+
+
+async def test_what_was_told_to_a_store_that_is_away_is_still_held(scene: _Scene) -> None:
+    scene.door.error = errors.StoreUnreachableError("away")
+    scene.door.may_answer.set()
+    scene.end(3)
+    with pytest.raises(errors.StoreUnreachableError):
+        await scene.exchange.make(_KEY, ())
+    assert scene.ledger.count == 3
