@@ -11,9 +11,11 @@ from urllib import parse
 
 import asyncpg
 import pytest
+import structlog
 
 from tests.cli.conftest import Call
 from tests.store.postgres import roles
+from workron.cli import log
 
 Write = Callable[..., pathlib.Path]
 Start = Callable[..., subprocess.Popen[str]]
@@ -181,3 +183,15 @@ def test_commands_cannot_look_into_the_process_that_has_the_credentials(
     said = call(command, "--store", url, *words)
     assert (said.code, said.is_hidden) == (0, True)
     assert not call("get", "--store", url).is_hidden
+
+
+def test_line_is_json_whatever_it_says(capfd: pytest.CaptureFixture[str]) -> None:
+    told = {"odd": "ü \udcff", "large": 2**70, "path": pathlib.Path("x"), "flag": None}
+    try:
+        log.serve("json")
+        structlog.get_logger().info("said", **told)
+    finally:
+        structlog.reset_defaults()
+    [line] = _lines(capfd.readouterr().err)
+    assert (line["event"], line["odd"], line["large"]) == ("said", "ü \udcff", 2**70)
+    assert line["path"] == repr(pathlib.Path("x"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import json
 import logging
 import os
 import sys
@@ -16,7 +17,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Mapping, MutableMapping
 
     import structlog
 
@@ -107,9 +108,17 @@ def _json_renderer() -> structlog.processors.JSONRenderer:
     import msgspec
     import structlog
 
-    # One encoder for all lines; the renderer would have the arguments make one for each.
     encoder = msgspec.json.Encoder(enc_hook=repr)
-    return structlog.processors.JSONRenderer(lambda event, **_: encoder.encode(event))
+
+    def write(event: Mapping[str, Any], **_: object) -> str:
+        with contextlib.suppress(ValueError, OverflowError):
+            line = encoder.encode(event)
+            if line.isascii():
+                return line.decode()
+        # Escaped, so that it can be read in any encoding.
+        return json.dumps(event, default=repr)
+
+    return structlog.processors.JSONRenderer(write)
 
 
 class _Lines:
@@ -119,19 +128,18 @@ class _Lines:
     """
 
     def __init__(self) -> None:
-        self._waiting: list[bytes] = []
+        self._waiting: list[str] = []
         self._thread: int | None = None
         """Whose turn it is that they wait for the end of."""
 
-    def msg(self, line: str | bytes) -> None:
+    def msg(self, line: str) -> None:
         """Write one, whole."""
-        data = line if isinstance(line, bytes) else line.encode()
         # In a turn of its own nobody else's line is waited for.
         is_free = self._thread is None and self._begin()
         if is_free or self._thread == threading.get_ident():
-            self._waiting.append(data)
+            self._waiting.append(line)
         else:
-            _write([data])
+            _write([line])
 
     def _begin(self) -> bool:
         """Gather the lines of this turn from now on; False where there is no loop."""
@@ -150,9 +158,10 @@ class _Lines:
     debug = info = warning = error = critical = exception = msg
 
 
-def _write(lines: list[bytes]) -> None:
+def _write(lines: list[str]) -> None:
     with contextlib.suppress(OSError):
-        os.write(sys.stderr.fileno(), b"\n".join([*lines, b""]))
+        sys.stderr.write("\n".join([*lines, ""]))
+        sys.stderr.flush()
 
 
 def _leave_out_outages(
