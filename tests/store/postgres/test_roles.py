@@ -99,7 +99,7 @@ async def test_role_runs_a_job_from_its_claim_to_its_end(stage: Stage, role: Rol
         ({"outcome": "Failed", "reason": "Nonsense"}, "the reason is one by which"),
         ({"outcome": "Failed", "reason": "NotNeeded"}, "the reason is one by which"),
         ({"outcome": "Retry", "reason": "Backoff"}, "the reason is one by which"),
-        ({"outcome": "Failed", "reason": None}, "done_check"),
+        ({"outcome": "Failed", "reason": None}, "an end has its reason"),
         ({"result": "no JSON"}, "invalid input syntax for type json"),
         ({"result": '"\\u0000"'}, "unsupported Unicode escape"),
         ({"result": "1" * 65_537}, "at most 65536 bytes"),

@@ -21,9 +21,11 @@ AS $$
                    WHERE e.child = c.job AND (p.kind = 'Array' OR x.job IS NOT NULL) LIMIT 1
                ), false) ELSE false END AS is_given
         FROM workron.running c
-        JOIN workron.job j ON j.id = c.job
-        JOIN workron.root r ON r.id = j.root
-        JOIN workron.spec s ON s.id = j.spec
+        -- In arrays of one, which only keys answer to: each claim looks for its own job, whatever
+        -- statistics say of how few there are.
+        JOIN workron.job j ON j.id = ANY (ARRAY[c.job])
+        JOIN workron.root r ON r.id = ANY (ARRAY[j.root])
+        JOIN workron.spec s ON s.id = ANY (ARRAY[j.spec])
         -- By claims and not by their worker, which may hold many more.
         WHERE c.claim = ANY (_claims) AND int8eq(c.worker, _worker)
     ), given AS (

@@ -32,8 +32,9 @@ BEGIN
                max(workron.weigh(e.condition, d.state, d.reason)) AS verdict
         FROM unnest(_ended) AS ended(job)
         JOIN workron.done d ON d.job = ended.job
-        -- OFFSET has each end look for its own edges: where statistics know of one parent with
-        -- all the children, a plan that is free to would walk all edges for every few ends.
+        -- OFFSET, like the arrays of one further down, has each look for its own row: a plan that is
+        -- free to would walk all edges, or all that waits, where statistics saw one parent with
+        -- all the children, or few waiting.
         CROSS JOIN LATERAL (
             SELECT child AS job, condition FROM workron.edge WHERE parent = ended.job
             UNION ALL
@@ -41,17 +42,18 @@ BEGIN
             OFFSET 0
         ) e
         GROUP BY e.job
-    ) told JOIN workron.waiting w ON w.job = told.job;
+    ) told CROSS JOIN LATERAL (SELECT wide FROM workron.waiting WHERE job = told.job OFFSET 0) w;
 
     IF _narrow IS NOT NULL THEN
         PERFORM 1 FROM workron.waiting WHERE job = ANY (_narrow) ORDER BY job FOR UPDATE; -- guard: settle
         WITH goes AS (
             DELETE FROM workron.waiting w
-            USING unnest(_jobs, _counts, _verdicts) AS t(job, count, verdict), workron.job j, workron.root r
-            WHERE w.job = t.job AND NOT w.wide AND w.remaining = t.count
+            USING unnest(_jobs, _counts, _verdicts) AS t(job, count, verdict),
+                  workron.job j, workron.root r
+            WHERE w.job = ANY (ARRAY[t.job]) AND NOT w.wide AND w.remaining = t.count
               AND w.verdict = 0 AND t.verdict = 0
-              AND j.id = w.job AND coalesce(j.start_after <= _now, true)
-              AND r.id = j.root AND NOT r.cancelled
+              AND j.id = ANY (ARRAY[w.job]) AND coalesce(j.start_after <= _now, true)
+              AND r.id = ANY (ARRAY[j.root]) AND NOT r.cancelled
             RETURNING w.job, j.pool, w.priority, w.attempts, w.failures, w.losses, w.fence, w.alone
         )
         INSERT INTO workron.ready (job, pool, priority, attempts, failures, losses, fence, alone)
@@ -62,7 +64,7 @@ BEGIN
                 UPDATE workron.waiting w
                 SET remaining = w.remaining - t.count, verdict = greatest(w.verdict, t.verdict)
                 FROM unnest(_jobs, _counts, _verdicts) AS t(job, count, verdict)
-                WHERE w.job = t.job AND NOT w.wide
+                WHERE w.job = ANY (ARRAY[t.job]) AND NOT w.wide
                 RETURNING w.job, w.remaining
             )
             SELECT array_agg(job) INTO _zero FROM counted WHERE remaining = 0;
@@ -75,7 +77,7 @@ BEGIN
             UPDATE workron.waiting w
             SET remaining = w.remaining - t.count, verdict = greatest(w.verdict, t.verdict)
             FROM unnest(_jobs, _counts, _verdicts) AS t(job, count, verdict)
-            WHERE w.job = t.job AND w.job = ANY (_locked)
+            WHERE w.job = ANY (ARRAY[t.job]) AND w.job = ANY (_locked)
             RETURNING w.job, w.remaining
         )
         SELECT _zero || array_agg(job) INTO _zero FROM counted WHERE remaining = 0;
