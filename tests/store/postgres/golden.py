@@ -54,6 +54,14 @@ _ABOUT_TABLES = """
     WHERE c.relnamespace = 'workron'::regnamespace AND c.relkind IN ('r', 'p')
     ORDER BY c.relname, about.rank, about.line COLLATE "C"
 """
+_DOMAINS = """
+    SELECT format('domain %s', t.typname) AS name,
+           array_agg(format('%s %s %s', format_type(t.typbasetype, t.typtypmod), k.conname,
+                            pg_get_constraintdef(k.oid)) ORDER BY k.conname) AS lines
+    FROM pg_type t JOIN pg_constraint k ON k.contypid = t.oid
+    WHERE t.typnamespace = 'workron'::regnamespace
+    GROUP BY t.typname ORDER BY t.typname
+"""
 _FUNCTIONS = """
     SELECT format('function %s(%s)', p.proname, pg_get_function_identity_arguments(p.oid)) AS name,
            ARRAY['returns ' || pg_get_function_result(p.oid),
@@ -80,8 +88,8 @@ async def dump(connection: asyncpg.Connection) -> str:
     for table, rows in groupby(columns, key=lambda row: row["relation"]):
         lines = [row["line"] for row in rows] + about.get(table, [])
         blocks.append(_block(f"table {table}", lines))
-    functions = await connection.fetch(_FUNCTIONS)
-    blocks += [_block(row["name"], row["lines"]) for row in functions]
+    for kind in (_DOMAINS, _FUNCTIONS):
+        blocks += [_block(row["name"], row["lines"]) for row in await connection.fetch(kind)]
     return "\n".join(blocks)
 
 

@@ -39,7 +39,7 @@ _GUARD = re.compile(
     r" FOR (KEY SHARE|SHARE|NO KEY UPDATE|UPDATE)( SKIP LOCKED)?"
     r"| AND uuid_eq\(r\.claim, t\.claim\) AND int8eq\(r\.fence, t\.fence\)"
     r" AND int8eq\(r\.worker, _worker\.id\)"
-    r"| ORDER BY t\.job, t\.number"
+    r"| ORDER BY job, number"
 )
 _PLACES = ("waiting", "ready", "deferred", "running", "done")
 

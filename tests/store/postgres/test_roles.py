@@ -1,6 +1,5 @@
 """What a role can do that `grant_worker` was called for: a worker's verbs, and nothing else."""
 
-import json
 import re
 
 import asyncpg
@@ -100,7 +99,7 @@ async def test_role_runs_a_job_from_its_claim_to_its_end(stage: Stage, role: Rol
         ({"outcome": "Failed", "reason": "Nonsense"}, "the reason is one by which"),
         ({"outcome": "Failed", "reason": "NotNeeded"}, "the reason is one by which"),
         ({"outcome": "Retry", "reason": "Backoff"}, "the reason is one by which"),
-        ({"outcome": "Failed", "reason": None}, "done_check"),
+        ({"outcome": "Failed", "reason": None}, "an end has its reason"),
         ({"result": "no JSON"}, "invalid input syntax for type json"),
         ({"result": '"\\u0000"'}, "unsupported Unicode escape"),
         ({"result": "1" * 65_537}, "at most 65536 bytes"),
@@ -115,13 +114,15 @@ async def test_role_can_store_no_end_that_readers_would_not_understand(
     async with role.door() as door:
         key = (await roles.register(door, stage.token)).key
         (claimed,) = await door.claim(key, mint())
-    claim, fence = claimed.right
-    end = {"job": claimed.job, "claim": str(claim), "fence": fence, "outcome": "Succeeded"}
+    end = {"outcome": "Succeeded", "reason": None, "message": None, "result": None} | wrong
     connection = await role.connect()
     with pytest.raises(asyncpg.PostgresError, match=right):
         await connection.fetch(
-            "SELECT * FROM workron.complete($1, $2, ARRAY[''::bytea], '{}')",
-            *(key, json.dumps([end | {"delay": 1} | wrong])),
+            "SELECT * FROM workron.complete($1, ARRAY[$2::bigint], ARRAY[$3::uuid],"
+            " ARRAY[$4::bigint], ARRAY[$5], ARRAY[$6], ARRAY[$7], '{0}', '{1}', ARRAY[$8],"
+            " ARRAY[''::bytea], '{}')",
+            *(key, claimed.job, *claimed.right),
+            *(end["outcome"], end["reason"], end["message"], end["result"]),
         )
     await connection.close()
     assert await stage.stands(root) == {"job": "Running"}

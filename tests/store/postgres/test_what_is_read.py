@@ -6,12 +6,13 @@ they were when they were analyzed.
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
-from tests.store.behaviour.worker import end_of
+from tests.store.behaviour.worker import end_of, mint
 from tests.store.postgres.stage import Hand, Stage
 
 _WIDE = 1_000
 _ENDS = 10
 _CLAIMS = 300
+_WRITTEN_ONCE = ("job", "edge", "root", "spec", "waiting")
 
 
 async def _rows_read(worker: Hand, table: str) -> int:
@@ -56,3 +57,37 @@ async def test_each_end_looks_for_its_own_claim(stage: Stage) -> None:
     # What is not looked for is walked over, once for each of the others.
     assert await _searches(worker, "running_pkey") - before[0] >= len(claimed) == _CLAIMS
     assert await _searches(worker, "running_worker") - before[1] <= 1
+
+
+async def _run_all(worker: Hand) -> None:
+    while claimed := await worker.claim(1):
+        await worker.store.complete(worker.session.key, [end_of(one) for one in claimed])
+
+
+async def test_each_end_looks_for_its_own_downstream(stage: Stage) -> None:
+    worker = await stage.worker()
+    await stage.submit(plans.dag(a=task(), b=task("a"), c=task("b")))
+    await _run_all(worker)
+    await stage.submit(plans.dag(a=task(), b=task("a"), c=task("b"), d=task("b")))
+    # From here on plans are made of what is known of tables as small as this.
+    await stage.sql.execute("VACUUM ANALYZE")
+    await _run_all(worker)
+    width = 4 * _WIDE
+    pairs = {"many": task(count=width), "more": task("many", count=width, each=True)}
+    await stage.submit(plans.dag(**pairs))
+    ends = [end_of(one) for one in await worker.claim(_CLAIMS)]
+    read = {table: await _rows_read(worker, table) for table in _WRITTEN_ONCE}
+    await worker.store.complete(worker.session.key, ends, mint(_CLAIMS))
+    for table, before in read.items():
+        assert await _rows_read(worker, table) - before <= 4 * _CLAIMS
+
+
+async def test_each_claim_looks_for_its_own_job(stage: Stage) -> None:
+    worker = await stage.worker()
+    await stage.submit(plans.dag(a=task(), b=task("a"), c=task("b")))
+    await stage.sql.execute("VACUUM ANALYZE")
+    await _run_all(worker)
+    await stage.submit(plans.array(4 * _WIDE))
+    before = await _rows_read(worker, "job")
+    assert len(await worker.claim(_CLAIMS)) == _CLAIMS
+    assert await _rows_read(worker, "job") - before <= 2 * _CLAIMS

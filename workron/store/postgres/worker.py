@@ -84,10 +84,9 @@ class WorkerVerbs:
         self, key: SessionKey, ends: Sequence[protocol.End], claims: Sequence[ClaimId]
     ) -> protocol.Completed:
         rows = await self._database.fetch(
-            "SELECT * FROM workron.complete($1, $2, $3, $4)",
+            "SELECT * FROM workron.complete($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
             key,
-            json.dumps([_report(end) for end in ends]),
-            [end.output for end in ends],
+            *_report(ends),
             claims,
         )
         if ends:
@@ -186,18 +185,20 @@ def _fit(sent: str) -> tuple[Any, bool]:
     return (None, True) if text is None else inputs.fit(text)
 
 
-def _report(end: protocol.End) -> dict[str, Any]:
-    return {
-        "job": end.job,
-        "claim": str(end.claim),
-        "fence": end.fence,
-        "outcome": end.outcome,
-        "reason": end.reason,
-        "message": end.message,
-        "exit_code": end.exit_code,
-        "delay": end.delay_seconds,
-        "result": None if end.result is None else json_text.worded(end.result),
-    }
+def _report(ends: Sequence[protocol.End]) -> Sequence[list[Any]]:
+    """Give what is told of ends as one list for each thing."""
+    return (
+        [end.job for end in ends],
+        [end.claim for end in ends],
+        [end.fence for end in ends],
+        [end.outcome for end in ends],
+        [end.reason for end in ends],
+        [end.message for end in ends],
+        [end.exit_code for end in ends],
+        [end.delay_seconds for end in ends],
+        [None if end.result is None else json_text.worded(end.result) for end in ends],
+        [end.output for end in ends],
+    )
 
 
 def _refused(end: protocol.End, refusal: errors.StoreDataError) -> protocol.End:

@@ -20,6 +20,20 @@ CREATE TABLE token (
     expires timestamptz NOT NULL
 );
 
+-- What a column may say stands in its type: a check of a table is read and planned anew by every
+-- statement that writes to it, and that of a type once in a session.
+CREATE DOMAIN end_state AS text
+    CONSTRAINT "an end is one of these" CHECK (VALUE IN ('Succeeded', 'Failed', 'Cancelled', 'Skipped'));
+CREATE DOMAIN failure AS text CONSTRAINT "the reason is one by which a job can fail" CHECK (VALUE IN (
+    'ExitCode', 'Signal', 'Timeout', 'DeadlineExceeded', 'WorkerLost', 'CommandNotFound',
+    'OutOfMemory', 'InputsTooLarge', 'ResultRefused', 'MemberFailed'));
+CREATE DOMAIN skip AS text CONSTRAINT "the reason is one by which a job is skipped"
+    CHECK (VALUE IN ('UpstreamFailed', 'UpstreamCancelled', 'NotNeeded'));
+CREATE DOMAIN outcome AS text CONSTRAINT "an attempt ends in one of these"
+    CHECK (VALUE IN ('Succeeded', 'Failed', 'Retried', 'Released', 'Lost', 'Cancelled'));
+CREATE DOMAIN mark AS text CONSTRAINT "this can be asked of what runs"
+    CHECK (VALUE IN ('Cancel', 'Expire', 'Hold'));
+
 -- What was submitted under a name. Its jobs are id..last; the root is itself a job.
 CREATE TABLE root (
     id           bigint PRIMARY KEY,
@@ -157,7 +171,7 @@ CREATE TABLE running (
     losses     integer NOT NULL,
     fence      bigint NOT NULL,
     alone      boolean NOT NULL,
-    mark       text CHECK (mark IN ('Cancel', 'Expire', 'Hold')),
+    mark       mark,
     claimed_at timestamptz NOT NULL
 );
 CREATE INDEX running_worker ON running (worker);
@@ -182,7 +196,7 @@ CREATE TABLE unsettled (job bigint PRIMARY KEY);
 
 CREATE TABLE done (
     job         bigint PRIMARY KEY,
-    state       text NOT NULL CHECK (state IN ('Succeeded', 'Failed', 'Cancelled', 'Skipped')),
+    state       end_state NOT NULL,
     reason      text,
     message     text,
     exit_code   integer,
@@ -191,24 +205,19 @@ CREATE TABLE done (
     failures    integer NOT NULL,
     losses      integer NOT NULL,
     worker      text,
-    CHECK ((reason IS NULL) = (state IN ('Succeeded', 'Cancelled'))),
-    CONSTRAINT "a failure has its reason" CHECK (state <> 'Failed' OR reason IN (
-        'ExitCode', 'Signal', 'Timeout', 'DeadlineExceeded', 'WorkerLost', 'CommandNotFound',
-        'OutOfMemory', 'InputsTooLarge', 'ResultRefused', 'MemberFailed')),
-    CONSTRAINT "a skip has its reason" CHECK (state <> 'Skipped' OR reason IN (
-        'UpstreamFailed', 'UpstreamCancelled', 'NotNeeded'))
+    CONSTRAINT "an end has its reason" CHECK (CASE state
+        WHEN 'Failed' THEN reason::failure IS NOT NULL
+        WHEN 'Skipped' THEN reason::skip IS NOT NULL
+        ELSE reason IS NULL END)
 );
 
 CREATE TABLE attempt (
     job         bigint NOT NULL,
     attempt     integer NOT NULL,
     claim       uuid NOT NULL,
-    outcome     text NOT NULL
-        CHECK (outcome IN ('Succeeded', 'Failed', 'Retried', 'Released', 'Lost', 'Cancelled')),
+    outcome     outcome NOT NULL,
     -- What an attempt ends by, its job may fail by.
-    reason      text CONSTRAINT "the reason is one by which a job can fail" CHECK (reason IN (
-        'ExitCode', 'Signal', 'Timeout', 'DeadlineExceeded', 'WorkerLost', 'CommandNotFound',
-        'OutOfMemory', 'InputsTooLarge', 'ResultRefused', 'MemberFailed')),
+    reason      failure,
     exit_code   integer,
     worker      text,
     started_at  timestamptz NOT NULL,

@@ -20,7 +20,7 @@ BEGIN
         PERFORM workron.bury_older(_worker);
     END IF;
     RETURN QUERY
-    SELECT _worker.draining, m.value, r.job, r.claim, r.fence, r.mark
+    SELECT _worker.draining, m.value, r.job, r.claim, r.fence, r.mark::text
     FROM workron.meta m LEFT JOIN workron.running r ON r.worker = _worker.id
     WHERE m.key = 'database';
 END

@@ -11,7 +11,11 @@ SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
+DECLARE
+    _worker workron.worker := workron.session(_key);
 BEGIN
-    RETURN QUERY SELECT * FROM workron.take(workron.session(_key), _claims);
+    IF workron.take(_worker, _claims) THEN
+        RETURN QUERY SELECT * FROM workron.claimed(_worker.id, _claims);
+    END IF;
 END
 $$;

@@ -12,10 +12,11 @@ AS $$
 DECLARE
     _now timestamptz := workron.now();
 BEGIN
+    -- In arrays of one, which only keys answer to: each row looks for its own job and root.
     WITH zero AS (
         DELETE FROM workron.waiting w
         USING workron.job j, workron.root r
-        WHERE w.job = ANY (_jobs) AND w.remaining = 0 AND j.id = w.job AND r.id = j.root
+        WHERE w.job = ANY (_jobs) AND w.remaining = 0 AND j.id = ANY (ARRAY[w.job]) AND r.id = ANY (ARRAY[j.root])
         RETURNING w.job, w.priority, w.attempts, w.failures, w.losses, w.fence, w.alone,
                   j.pool, j.kind, j.start_after,
                   CASE WHEN r.cancelled THEN 4 ELSE w.verdict END AS verdict

@@ -9,7 +9,9 @@ BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA workron TO %I', _role);
     EXECUTE format(
         'GRANT EXECUTE ON FUNCTION workron.register(text, text, uuid, integer), workron.beat(uuid), '
-        'workron.claim(uuid, uuid[]), workron.complete(uuid, jsonb, bytea[], uuid[]), '
+        'workron.claim(uuid, uuid[]), '
+        'workron.complete(uuid, bigint[], uuid[], bigint[], text[], text[], text[], integer[], '
+        'double precision[], text[], bytea[], uuid[]), '
         'workron.release(uuid, uuid[], bigint[], text), '
         'workron.append_output(uuid, uuid, bigint, integer, bytea), '
         'workron.leave(uuid) TO %I', _role);

@@ -25,7 +25,7 @@ BEGIN
     SELECT array_agg(DISTINCT job) INTO _wide
     FROM (SELECT job FROM workron.arrival ORDER BY id LIMIT _limit) oldest;
     IF _wide IS NOT NULL THEN
-        _moved := _moved + workron.sum_arrivals(_wide);
+        _moved := _moved + cardinality(workron.sum_arrivals(_wide));
         PERFORM workron.decide(_wide);
         -- A row that was cancelled needs no arrivals any more.
         DELETE FROM workron.arrival a WHERE a.job = ANY (_wide)

@@ -1,36 +1,35 @@
--- take: move ready jobs to a worker; the body of `claim`, and the second half of `complete`.
+-- take: move ready jobs to a worker; true when there is something under these ids to be read.
 -- Queued -> Running (claim)
-CREATE OR REPLACE FUNCTION workron.take(_worker workron.worker, _claims uuid[])
-RETURNS TABLE (
-    job bigint, claim uuid, attempt integer, failures integer, losses integer, fence bigint,
-    namespace text, root text, name text, index integer, item jsonb, spec jsonb, inputs jsonb
-)
+CREATE OR REPLACE FUNCTION workron.take(_worker workron.worker, _claims uuid[]) RETURNS boolean
 LANGUAGE plpgsql
 AS $$
-#variable_conflict use_column
 DECLARE
     _now timestamptz;
     _picked bigint[];
-    _holds_any boolean := true;
+    _is_repeated boolean;
+    _runs_alone boolean;
+    _takes_alone boolean;
 BEGIN
-    -- A repeated call, its answer lost, gets what the first one took.
-    IF EXISTS (SELECT 1 FROM workron.running r WHERE r.claim = ANY (_claims)) THEN
-        RETURN QUERY SELECT * FROM workron.claimed(_worker.id, _claims);
-        RETURN;
+    IF cardinality(_claims) = 0 THEN
+        RETURN false;
     END IF;
-    IF cardinality(_claims) = 0 OR _worker.draining
-        OR EXISTS (SELECT 1 FROM workron.running r WHERE r.worker = _worker.id AND r.alone) THEN
-        RETURN;
+    SELECT EXISTS (SELECT 1 FROM workron.running r WHERE r.claim = ANY (_claims)),
+           EXISTS (SELECT 1 FROM workron.running r WHERE r.worker = _worker.id AND r.alone),
+           EXISTS (SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND r.alone)
+    INTO _is_repeated, _runs_alone, _takes_alone;
+    -- A repeated call, its answer lost, gets what the first one took.
+    IF _is_repeated OR _runs_alone OR _worker.draining THEN
+        RETURN _is_repeated;
     END IF;
     -- A job that must be alone is for a worker that holds nothing. So that there is one, those that
     -- hold least take no more while it waits; all others go on.
-    IF EXISTS (SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND r.alone) THEN
-        _holds_any := EXISTS (SELECT 1 FROM workron.running r WHERE r.worker = _worker.id);
-        IF _holds_any AND workron.makes_room(_worker) THEN
-            RETURN;
+    IF _takes_alone THEN
+        _takes_alone := NOT EXISTS (SELECT 1 FROM workron.running r WHERE r.worker = _worker.id);
+        IF NOT _takes_alone AND workron.makes_room(_worker) THEN
+            RETURN false;
         END IF;
     END IF;
-    IF NOT _holds_any THEN
+    IF _takes_alone THEN
         SELECT array_agg(job) INTO _picked FROM (
             SELECT job FROM workron.ready WHERE pool = _worker.pool AND alone
             ORDER BY priority DESC, job LIMIT 1 FOR UPDATE SKIP LOCKED
@@ -40,6 +39,9 @@ BEGIN
             SELECT job FROM workron.ready WHERE pool = _worker.pool AND NOT alone
             ORDER BY priority DESC, job LIMIT cardinality(_claims) FOR UPDATE SKIP LOCKED -- guard: claim
         ) p;
+    END IF;
+    IF _picked IS NULL THEN
+        RETURN false;
     END IF;
 
     -- Read only now, so that no claim seems to be older than what made its job ready.
@@ -55,6 +57,6 @@ BEGIN
            -- Microseconds rise even across commits that a failover lost.
            greatest(fence + 1, (extract(epoch FROM _now) * 1000000)::bigint), alone, _now
     FROM numbered;
-    RETURN QUERY SELECT * FROM workron.claimed(_worker.id, _claims);
+    RETURN FOUND;
 END
 $$;
