@@ -104,7 +104,7 @@ def _places(tasks: Sequence[Task]) -> dict[str, _Place]:
 
 
 def _bound(tasks: Sequence[Task]) -> None:
-    total = sum(map(_edge_count, tasks))
+    total = sum(_edge_count(task) for task in tasks if task.depends_on)
     if total <= MAX_EDGES:
         return
     widest = max(tasks, key=_edge_count)
@@ -151,7 +151,7 @@ def _extent(task: Task) -> str:
 def _nodes(place: _Place, *, is_handled: bool) -> list[Node]:
     task, name, spec, ups = place.task, place.task.name, place.at + 1, len(place.task.depends_on)
     bearing = Condition.HANDLED_TASK if is_handled else Condition.TASK
-    if not task.is_array:
+    if place.commands.start == place.offset:
         return [Node(Kind.JOB, name, spec, None, None, 0, bearing, ups, ups > 0)]
     group = Node(Kind.ARRAY, name, spec, None, None, 0, bearing, task.size)
     kind, bearing, whole = Kind.JOB, Condition.MEMBER, place.offset

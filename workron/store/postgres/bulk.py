@@ -7,7 +7,6 @@ another table: for some tables that takes longer here, for others there.
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,9 +19,11 @@ if TYPE_CHECKING:
     from workron.store.postgres.rows import Table
 
 _COPY_SECONDS: Final = 600.0
-_CHUNK: Final = 1 << 13
-"""Worked out without a break: for the slowest rows that is half a millisecond."""
-_AHEAD: Final = 256
+_BREATH: Final = 1 << 14
+"""So much is worked out without a break, in which the server is given what it has room for."""
+_CHUNK: Final = 1 << 16
+"""So much is sent at once: each message has its price."""
+_AHEAD: Final = 32
 """So many chunks may wait to be sent: enough to even out the tables, and never much memory."""
 
 
@@ -67,11 +68,9 @@ class _Chunks:
         """Go through all rows, and tell the end of them also where it comes too early."""
         try:
             for table, columns, rows in tables:
-                for text in _cut(rows):
+                async for text in _joined(rows):
                     await self._room.acquire()
                     self._add(_Chunk(table, columns, text))
-                    # Let go what the server has room for.
-                    await asyncio.sleep(0)
         finally:
             self._add(_END)
 
@@ -83,27 +82,36 @@ class _Chunks:
         return self._ahead[0]
 
     async def of(self, table: str) -> AsyncIterator[bytes]:
-        """Take the chunks of a table, as many at once as are there."""
-        while (await self.first()).table == table:
-            some = list(itertools.takewhile(lambda one: one.table == table, self._ahead))
-            for _ in some:
-                self._ahead.popleft()
-                self._room.release()
-            yield b"".join(one.text for one in some)
+        """Take the chunks of a table."""
+        while (chunk := await self.first()).table == table:
+            self._ahead.popleft()
+            self._room.release()
+            yield chunk.text
 
     def _add(self, chunk: _Chunk) -> None:
         self._ahead.append(chunk)
         self._has_come.set()
 
 
-def _cut(rows: Iterable[str]) -> Iterator[bytes]:
-    """Put rows together until they are worth a message."""
+async def _joined(rows: Iterable[str]) -> AsyncIterator[bytes]:
+    """Put rows together until they are worth a message, and pause at times."""
+    text = b""
+    for piece in _pieces(rows):
+        text += piece
+        await asyncio.sleep(0)
+        if len(text) >= _CHUNK:
+            yield text
+            text = b""
+    if text:
+        yield text
+
+
+def _pieces(rows: Iterable[str]) -> Iterator[bytes]:
     some, size = [], 0
     for row in rows:
         some.append(row)
         size += len(row)
-        if size >= _CHUNK:
+        if size >= _BREATH:
             yield "".join(some).encode()
             some, size = [], 0
-    if some:
-        yield "".join(some).encode()
+    yield "".join(some).encode()
