@@ -27,7 +27,7 @@ sys.path.insert(0, str(_ROOT))
 
 from tests import postgres_server  # noqa: E402
 from workron.core import graph, ids  # noqa: E402
-from workron.core.plan import Edge, Identity, Kind, Node, Plan, Spec  # noqa: E402
+from workron.core.plan import Bodies, Edge, Identity, Kind, Node, Plan, Terms  # noqa: E402
 from workron.core.verdict import Condition  # noqa: E402
 from workron.store import connect, protocol  # noqa: E402
 
@@ -68,7 +68,8 @@ def _plan(shape: _Shape) -> Plan:
     whole = Node(Kind.WORKFLOW, "flow", 0, upstreams=len(members))
     edges = [Edge(up + 1, job + 1) for job, ups in enumerate(shape.upstreams) for up in ups]
     identity = Identity("default", Kind.WORKFLOW, "flow", uuid.uuid4())
-    return Plan(identity, "digest", [whole, *members], [Spec({}), Spec({"command": "true"})], edges)
+    specs = Bodies([{}, {"command": "true"}])
+    return Plan(identity, "digest", [whole, *members], [Terms(), Terms()], specs, edges)
 
 
 @contextlib.asynccontextmanager

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from workron.core.plan import Edge, Identity, Kind, Node, Plan, Spec
+from workron.core.plan import Bodies, Edge, Identity, Kind, Node, Plan, Terms
 from workron.core.verdict import Condition
 
 RNG = random.Random(1)  # noqa: S311 - a bench draws no secrets
@@ -36,7 +36,8 @@ def shaped(upstreams: Sequence[Sequence[int]], spec: Mapping[str, Any]) -> Plan:
     members = [_member(job, len(ups)) for job, ups in enumerate(upstreams)]
     edges = [Edge(up + 1, job) for job, ups in enumerate(upstreams, 1) for up in ups]
     identity = Identity("default", Kind.WORKFLOW, "bench", uuid.uuid4())
-    return Plan(identity, "digest", [whole, *members], [Spec({}), Spec(spec)], edges)
+    specs = Bodies([{}, spec])
+    return Plan(identity, "digest", [whole, *members], [Terms(), Terms()], specs, edges)
 
 
 def _member(job: int, upstreams: int) -> Node:

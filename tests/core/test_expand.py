@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workron.core import errors, expand
+from workron.core import errors, expand, json_text, trace
 from workron.core.model.job import Job
-from workron.core.model.workflow import Workflow
+from workron.core.model.workflow import Workflow, WorkflowSpec
 from workron.core.plan import Edge, Identity, Kind, Node, Outside, Plan, Terms
+from workron.core.task_specs import TaskSpecs
 from workron.core.verdict import Condition
 
 UID = UUID("11111111-2222-4333-8444-55555555abcd")
@@ -47,6 +49,10 @@ def workflow(*tasks: Json, **spec: object) -> Plan:
         ),
         UID,
     )
+
+
+def bodies(plan: Plan) -> dict[int, Any]:
+    return {number: json.loads(text) for number, text in plan.specs.worded()}
 
 
 def after(*names: str, **how: object) -> list[Json]:
@@ -121,9 +127,10 @@ def test_every_task_becomes_one_job_or_a_group_with_its_elements(made: list[Json
 def test_every_node_has_the_spec_of_its_task(made: list[Json]) -> None:
     plan = workflow(*made)
 
-    assert len(plan.specs) == len(made) + 1
+    specs = bodies(plan)
+    assert len(specs) == len(plan.terms) == len(made) + 1
     for node in plan.nodes[1:]:
-        assert plan.specs[node.spec].body["command"] == f"run {node.name}"
+        assert specs[node.spec]["command"] == f"run {node.name}"
 
 
 def test_a_workflow_is_laid_out_root_first_and_arrays_with_their_elements_behind() -> None:
@@ -302,7 +309,7 @@ def test_terms_are_what_the_store_acts_on() -> None:
         }
     )
 
-    assert plan.specs[0].terms == Terms(
+    assert plan.terms[0] == Terms(
         pool="gpu",
         max_losses=2,
         start_after=datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC),
@@ -312,13 +319,13 @@ def test_terms_are_what_the_store_acts_on() -> None:
 
 
 def test_terms_of_a_plain_job_are_the_defaults() -> None:
-    assert job({}).specs[0].terms == Terms()
+    assert job({}).terms[0] == Terms()
 
 
 def test_the_body_is_the_spec_as_it_was_written() -> None:
     spec = {"env": [{"name": "A", "value": "1"}], "timeout": "1m30s", "retryOn": [75]}
 
-    assert job(spec).specs[0].body == {"command": "echo", **spec}
+    assert bodies(job(spec)) == {0: {"command": "echo", **spec}}
 
 
 def test_the_body_of_a_task_leaves_out_what_is_kept_as_rows() -> None:
@@ -326,8 +333,40 @@ def test_the_body_of_a_task_leaves_out_what_is_kept_as_rows() -> None:
         {"name": "a"}, {"name": "b", "items": ["x", 2], "timeout": "5m", "dependsOn": after("a")}
     )
 
-    assert plan.specs[0].body["tasks"][1]["dependsOn"] == [{"name": "a"}]
-    assert plan.specs[2].body == {"command": "run b", "timeout": "5m"}
+    specs = bodies(plan)
+    assert specs[0]["tasks"][1]["dependsOn"] == [{"name": "a"}]
+    assert specs[2] == {"command": "run b", "timeout": "5m"}
+
+
+@pytest.mark.parametrize("about", [{}, {"priority": 3, "suspend": False}], ids=str)
+def test_the_spec_of_a_workflow_is_worded_whole_however_many_tasks_it_has(about: Json) -> None:
+    items = [1e22, 1e-7, -0.0, 2**62, True, '"tasks":[]', "\\u0000 \u2028 é"]
+    made: list[Json] = [{"name": f"t{at}", "command": f"run {at}"} for at in range(450)]
+    made[7] |= {"items": items, "dependsOn": after("t0", when="Failed"), "maxLosses": 5}
+    spec = WorkflowSpec.parse({"tasks": made} | about)
+
+    texts = dict(TaskSpecs(spec).worded())
+
+    assert texts[0] == json_text.worded(spec.as_manifest())
+    assert texts[8] == '{"command":"run 7","maxLosses":5}'
+    assert texts.keys() == set(range(451))
+    assert all(texts[at + 1] == f'{{"command":"run {at}"}}' for at in range(450) if at != 7)
+
+
+def test_tasks_carry_the_trace_of_who_submits_and_the_workflow_does_not() -> None:
+    own = {"name": "b", "env": [{"name": trace.VARIABLE, "value": "mine"}]}
+    plan = workflow({"name": "a"}, own)
+
+    specs = {number: json.loads(text) for number, text in plan.specs.within("theirs").worded()}
+
+    assert [trace.parent_of(specs[at]) for at in range(3)] == [None, "theirs", "mine"]
+    assert specs[0] == bodies(plan)[0]
+
+
+def test_a_job_carries_the_trace_of_who_submits() -> None:
+    [(_, text)] = job({}).specs.within("theirs").worded()
+
+    assert trace.parent_of(json.loads(text)) == "theirs"
 
 
 def test_the_elements_of_an_array_have_one_spec_and_each_its_own_item() -> None:

@@ -1,14 +1,28 @@
 """worded: the JSON that is kept of a value, or why there is none."""
 
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from workron.core import errors, inputs, json_text
 
 _DEEP: Any = []
 for _ in range(100_000):
     _DEEP = [_DEEP]
+
+
+_WHOLE = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+_ODD = ["\\u0000", '",', '"\\u0000"', ',"\\u0000",', "\\"]
+_TEXTS = st.text(_WHOLE) | st.sampled_from(_ODD)
+_FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | _FLOATS | _TEXTS,
+    lambda inner: st.lists(inner) | st.dictionaries(_TEXTS, inner),
+    max_leaves=6,
+)
 
 
 @pytest.mark.parametrize(
@@ -49,3 +63,16 @@ def test_value_without_a_text_that_every_store_keeps_is_refused(value: Any, why:
 def test_inputs_that_are_too_deep_to_be_read_are_too_large() -> None:
     deep = '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}"
     assert inputs.fit(deep) == (None, True)
+
+
+@given(st.lists(_JSON))
+def test_values_are_worded_together_as_each_by_itself(values: list[Any]) -> None:
+    assert json_text.worded_each(values) == [
+        json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in values
+    ]
+
+
+@pytest.mark.parametrize("value", ["\0", ["\0", "\0"], ["a", "\0", "b"], {"a": "\0"}], ids=ascii)
+def test_value_is_refused_among_others_too(value: Any) -> None:
+    with pytest.raises(errors.StoreDataError, match="NUL"):
+        json_text.worded_each(["before", value, "after"])

@@ -1,6 +1,7 @@
 """What a worker reads of a stored spec is what the models read, of whatever they let in."""
 
 import dataclasses
+import json
 import pathlib
 import uuid
 from collections.abc import Iterator
@@ -107,10 +108,9 @@ def _stored() -> Iterator[Any]:
     for file in sorted(_GOOD.iterdir()):
         for manifest in read.read([read.Source("f", file.read_bytes())]):
             if isinstance(manifest.resource, Job | Workflow):
-                plan = _plan(manifest.resource)
-                yield from (
-                    one.body for one in plan.specs if "command" in one.body or "argv" in one.body
-                )
+                specs = _plan(manifest.resource).specs.worded()
+                bodies = (json.loads(text) for _, text in specs)
+                yield from (one for one in bodies if "command" in one or "argv" in one)
 
 
 def test_reader_gives_the_defaults_of_the_model() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.worker.shop import QUICK, Shop
 from workron.core import errors
-from workron.core.plan import Identity, Kind, Node, Plan, Spec
+from workron.core.plan import Bodies, Identity, Kind, Node, Plan, Terms
 from workron.core.states import Reason, State
 from workron.store.protocol import Store
 from workron_worker.executor import Executor, OnEnd, OnOutput, StartError, Task
@@ -236,7 +236,8 @@ async def test_spec_that_cannot_be_read_fails_its_job_in_words(shop: Shop) -> No
         identity=Identity("default", Kind.JOB, "odd", uuid.uuid4()),
         digest="odd",
         nodes=[Node(Kind.JOB, "odd", 0)],
-        specs=[Spec({"command": 5})],
+        terms=[Terms()],
+        specs=Bodies([{"command": 5}]),
     )
     [submitted] = await shop.store.submit([plan])
     async with shop.working(await shop.agent(rhythm=QUICK)):
@@ -250,7 +251,8 @@ async def test_fields_of_a_newer_program_do_not_keep_a_job_from_running(shop: Sh
         identity=Identity("default", Kind.JOB, "new", uuid.uuid4()),
         digest="new",
         nodes=[Node(Kind.JOB, "new", 0)],
-        specs=[Spec({"command": "true", "inventedLater": {"a": 1}})],
+        terms=[Terms()],
+        specs=Bodies([{"command": "true", "inventedLater": {"a": 1}}]),
     )
     [submitted] = await shop.store.submit([plan])
     async with shop.working(await shop.agent()):

@@ -19,24 +19,25 @@ from typing import TYPE_CHECKING, Any, Final
 from workron.core import errors, graph
 from workron.core.command import Overlap
 from workron.core.model.job import JobSpec
-from workron.core.plan import Edge, Identity, Kind, Node, Outside, Plan, Spec, Terms
+from workron.core.plan import Bodies, Edge, Identity, Kind, Node, Outside, Plan, Terms
+from workron.core.task_specs import TaskSpecs
 from workron.core.verdict import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime, timedelta
     from uuid import UUID
 
     from workron.core.model.command import CommandSpec
     from workron.core.model.job import Job
     from workron.core.model.meta import ObjectMeta
-    from workron.core.model.workflow import Task, TaskDependency, Workflow, WorkflowSpec
+    from workron.core.model.workflow import Task, TaskDependency, Workflow
 
 MAX_EDGES: Final = 2_000_000
 """Of one workflow. Elements each waiting for many tasks would otherwise multiply without end."""
 
+_TERMS_AT_HAND: Final = 64
 _EDITABLE: Final = {"suspend", "cancel", "priority", "ttl_seconds_after_finished"}
-_ELSEWHERE: Final = frozenset({"name", "dependsOn", "items"})
-"""Fields of a task that are kept as rows, and so need not travel with every claim."""
 
 
 def plan_job(job: Job, uid: UUID) -> Plan:
@@ -50,8 +51,10 @@ def plan_job(job: Job, uid: UUID) -> Plan:
                 *("spec", "dependsOn", at),
             )
     node = Node(Kind.JOB, root.identity.name, 0, upstreams=len(outside), feeds_inputs=bool(outside))
-    spec = Spec(job.spec.as_manifest(), _terms(job.spec))
-    return dataclasses.replace(root, nodes=[node], specs=[spec], outside=outside)
+    specs = Bodies([job.spec.as_manifest()])
+    return dataclasses.replace(
+        root, nodes=[node], terms=[_terms(job.spec)], specs=specs, outside=outside
+    )
 
 
 def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
@@ -69,10 +72,12 @@ def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
     nodes = [Node(Kind.WORKFLOW, name, 0, upstreams=len(tasks))]
     for place in places.values():
         nodes += _nodes(place, is_handled=place.task.name in handled)
-    return dataclasses.replace(root, nodes=nodes, specs=_specs(workflow.spec), edges=edges)
+    terms = [Terms(), *map(_terms, tasks)]
+    specs = TaskSpecs(workflow.spec)
+    return dataclasses.replace(root, nodes=nodes, terms=terms, specs=specs, edges=edges)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Place:
     """Where a task stands in the plan; `offset` is that of its command, or of its group."""
 
@@ -80,15 +85,7 @@ class _Place:
     at: int
     """Among the tasks, as they are written."""
     offset: int
-
-    @property
-    def spec(self) -> int:
-        return self.at + 1
-
-    @property
-    def commands(self) -> range:
-        first = self.offset + self.task.is_array
-        return range(first, first + self.task.size)
+    commands: range
 
 
 def _places(tasks: Sequence[Task]) -> dict[str, _Place]:
@@ -98,13 +95,16 @@ def _places(tasks: Sequence[Task]) -> dict[str, _Place]:
     places: dict[str, _Place] = {}
     offset = 1
     for at in order:
-        place = places[tasks[at].name] = _Place(tasks[at], at, offset)
-        offset = place.commands.stop
+        task = tasks[at]
+        first = offset + task.is_array
+        commands = range(first, first + task.size)
+        places[task.name] = _Place(task, at, offset, commands)
+        offset = commands.stop
     return places
 
 
 def _bound(tasks: Sequence[Task]) -> None:
-    total = sum(map(_edge_count, tasks))
+    total = sum(_edge_count(task) for task in tasks if task.depends_on)
     if total <= MAX_EDGES:
         return
     widest = max(tasks, key=_edge_count)
@@ -123,10 +123,9 @@ def _edge_count(task: Task) -> int:
 def _edges(places: Mapping[str, _Place]) -> list[Edge]:
     edges: list[Edge] = []
     for place in places.values():
-        commands = place.commands
         for which, up in enumerate(place.task.depends_on):
             sources = _sources(place, places[up.name], up, which)
-            edges += map(Edge, sources, commands, itertools.repeat(up.when))
+            edges += map(Edge, sources, place.commands, itertools.repeat(up.when))
     return edges
 
 
@@ -150,32 +149,36 @@ def _extent(task: Task) -> str:
 
 
 def _nodes(place: _Place, *, is_handled: bool) -> list[Node]:
-    task = place.task
+    task, name, spec, ups = place.task, place.task.name, place.at + 1, len(place.task.depends_on)
     bearing = Condition.HANDLED_TASK if is_handled else Condition.TASK
-    node = functools.partial(Node, name=task.name, spec=place.spec)
-    command = functools.partial(
-        node, Kind.JOB, upstreams=len(task.depends_on), feeds_inputs=bool(task.depends_on)
-    )
-    if not task.is_array:
-        return [command(member_of=0, bearing=bearing)]
-    group = node(Kind.ARRAY, member_of=0, bearing=bearing, upstreams=task.size)
-    element = functools.partial(command, member_of=place.offset, bearing=Condition.MEMBER)
+    if place.commands.start == place.offset:
+        return [Node(Kind.JOB, name, spec, None, None, 0, bearing, ups, ups > 0)]
+    group = Node(Kind.ARRAY, name, spec, None, None, 0, bearing, task.size)
+    kind, bearing, whole = Kind.JOB, Condition.MEMBER, place.offset
     items = task.items or itertools.repeat(None, task.size)
-    return [group, *(element(index=index, item=item) for index, item in enumerate(items))]
+    elements = (
+        Node(kind, name, spec, index, item, whole, bearing, ups, ups > 0)
+        for index, item in enumerate(items)
+    )
+    return [group, *elements]
 
 
 def _root(resource: Job | Workflow, uid: UUID) -> Plan:
     """Make the plan without its content: what a Job and a Workflow have in common."""
     metadata, spec = resource.metadata, resource.spec
     kind = Kind(resource.kind)
-    # Defaults are left out, so that writing one down does not make it other content.
-    content = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=_EDITABLE)
+    # Defaults are left out, so that writing one down does not make it other content; all that is
+    # not set is one, and need not even be compared.
+    content = spec.model_dump(
+        mode="json", by_alias=True, exclude_unset=True, exclude_defaults=True, exclude=_EDITABLE
+    )
     notes = {"labels": metadata.labels, "annotations": metadata.annotations}
     return Plan(
         identity=Identity(metadata.namespace, kind, _name(metadata, uid), uid),
         digest=_digest({"kind": kind, "spec": content}),
         nodes=(),
-        specs=(),
+        terms=(),
+        specs=Bodies(()),
         priority=spec.priority,
         is_suspended=spec.suspend,
         metadata=notes,
@@ -192,21 +195,19 @@ def _digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _specs(spec: WorkflowSpec) -> list[Spec]:
-    """Give the workflow's own spec, then those of its tasks in the order of writing."""
-    body = spec.as_manifest()
-    bodies = [
-        {name: value for name, value in task.items() if name not in _ELSEWHERE}
-        for task in body["tasks"]
-    ]
-    return [Spec(body), *map(Spec, bodies, map(_terms, spec.tasks))]
-
-
 def _terms(spec: CommandSpec) -> Terms:
-    return Terms(
-        pool=spec.pool,
-        max_losses=spec.max_losses,
-        start_after=spec.start_after if isinstance(spec, JobSpec) else None,
-        deadline_seconds=spec.deadline.total_seconds() if spec.deadline else None,
-        needs_proof=spec.overlap is Overlap.FORBID,
-    )
+    start_after = spec.start_after if isinstance(spec, JobSpec) else None
+    return _shared(spec.pool, spec.max_losses, start_after, spec.deadline, spec.overlap)
+
+
+@functools.lru_cache(_TERMS_AT_HAND)
+def _shared(
+    pool: str,
+    max_losses: int,
+    start_after: datetime | None,
+    deadline: timedelta | None,
+    overlap: Overlap,
+) -> Terms:
+    """Make the terms once for the many tasks that have the same."""
+    seconds = deadline.total_seconds() if deadline else None
+    return Terms(pool, max_losses, start_after, seconds, needs_proof=overlap is Overlap.FORBID)

@@ -25,7 +25,9 @@ def check(names: Sequence[str], upstreams: Sequence[Sequence[str]]) -> list[int]
     the task itself, and on a cycle, which it prints.
     """
     positions = _positions(names)
-    found = [_resolve(at, named, names, positions) for at, named in enumerate(upstreams)]
+    found = [
+        _resolve(at, named, names, positions) if named else () for at, named in enumerate(upstreams)
+    ]
     return order(found, names)
 
 
@@ -47,16 +49,22 @@ def order(upstreams: Sequence[Sequence[int]], names: Sequence[str]) -> list[int]
 
 
 def _positions(names: Sequence[str]) -> Mapping[str, int]:
-    positions: dict[str, int] = {}
-    for at, name in enumerate(names):
-        first = positions.setdefault(name, at)
-        if first != at:
-            raise errors.GraphError(
-                f"two tasks are named {name!r}: tasks[{first}] and tasks[{at}];"
-                " give one of them another name",
-                *("tasks", at, "name"),
-            )
+    positions = {name: at for at, name in enumerate(names)}
+    if len(positions) < len(names):
+        first, again = _twins(names)
+        raise errors.GraphError(
+            f"two tasks are named {names[again]!r}: tasks[{first}] and tasks[{again}];"
+            " give one of them another name",
+            *("tasks", again, "name"),
+        )
     return positions
+
+
+def _twins(names: Sequence[str]) -> tuple[int, int]:
+    seen: dict[str, int] = {}
+    return next(
+        (first, at) for at, name in enumerate(names) if (first := seen.setdefault(name, at)) != at
+    )
 
 
 def _resolve(

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from workron.core import json_text, trace
 from workron.core.verdict import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -39,9 +40,10 @@ class Identity:
     uid: UUID
 
 
-@dataclass(frozen=True, slots=True)
+# Nodes and edges are many, and are never changed; but frozen ones take five times as long to make.
+@dataclass(slots=True)
 class Node:
-    """One job: a command, or a group. `spec` is an index into the plan's specs."""
+    """One job: a command, or a group. `spec` is the number of one of the plan's specs."""
 
     kind: Kind
     name: str
@@ -57,7 +59,7 @@ class Node:
     """Whether it has upstreams whose results it is given."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Edge:
     """`downstream` waits for the end of `upstream`; both are offsets."""
 
@@ -88,12 +90,29 @@ class Terms:
     """`overlap: Forbid`: a lost claim waits for proof of its worker's death."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """One spec, stored once however many jobs share it; `body` is the manifest's own spec."""
+class Specs(Protocol):
+    """The specs of a plan as they are stored: once each, however many jobs share it."""
 
-    body: Mapping[str, Any]
-    terms: Terms = field(default_factory=Terms)
+    def worded(self) -> Iterable[tuple[int, str]]:
+        """Give the number of each and its JSON, in any order; work it out anew every time."""
+
+    def within(self, parent: str) -> Specs:
+        """Give the same, but commands carry this trace where they name none themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bodies:
+    """Specs of commands, by number."""
+
+    bodies: Sequence[Mapping[str, Any]]
+
+    def worded(self) -> Iterable[tuple[int, str]]:
+        """Give the number of each and its JSON."""
+        return enumerate(json_text.worded_each(self.bodies))
+
+    def within(self, parent: str) -> Bodies:
+        """Give the same, but all carry this trace where they name none themselves."""
+        return Bodies([trace.carried(body, parent) for body in self.bodies])
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +123,9 @@ class Plan:
     digest: str
     """Of the content: tells a repeated submission from another one of the same name."""
     nodes: Sequence[Node]
-    specs: Sequence[Spec]
+    terms: Sequence[Terms]
+    """Of each spec."""
+    specs: Specs
     edges: Sequence[Edge] = ()
     outside: Sequence[Outside] = ()
     priority: int = 0

@@ -49,7 +49,8 @@ class Request:
         """
         if parent is None or trace.id_of(parent) is None:
             return self
-        return dataclasses.replace(self, plans=[_within(plan, parent) for plan in self.plans])
+        plans = [dataclasses.replace(one, specs=one.specs.within(parent)) for one in self.plans]
+        return dataclasses.replace(self, plans=plans)
 
     def asked(self, one: Plan) -> Plan:
         """Give a plan as it is submitted: what is cancelled next must not begin before that."""
@@ -60,19 +61,10 @@ class Request:
     def wanted_pools(self) -> AbstractSet[tuple[str, str]]:
         """Namespace and name of each pool that a command asks for."""
         return {
-            (plan.identity.namespace, plan.specs[spec].terms.pool)
+            (plan.identity.namespace, plan.terms[spec].pool)
             for plan in self.plans
             for spec in {node.spec for node in plan.nodes if node.kind is Kind.JOB}
         }
-
-
-def _within(plan: Plan, parent: str) -> Plan:
-    commands = {node.spec for node in plan.nodes if node.kind is Kind.JOB}
-    specs = [
-        dataclasses.replace(spec, body=trace.carried(spec.body, parent)) if at in commands else spec
-        for at, spec in enumerate(plan.specs)
-    ]
-    return dataclasses.replace(plan, specs=specs)
 
 
 class Effect(Enum):

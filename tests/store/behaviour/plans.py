@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from workron.core.plan import Edge, Identity, Kind, Node, Outside, Plan, Spec, Terms
+from workron.core.plan import Bodies, Edge, Identity, Kind, Node, Outside, Plan, Terms
 from workron.core.verdict import Condition
 
 NAMESPACE = "space"
@@ -40,7 +40,8 @@ def job(name: str = "job", *, outside: Sequence[Outside] = (), **about: Any) -> 
     return Plan(
         identity=Identity(**{"namespace": NAMESPACE, "kind": Kind.JOB, "name": name} | identity),
         nodes=[node],
-        specs=[Spec({"command": f"run {name}"}, Terms(**terms))],
+        terms=[Terms(**terms)],
+        specs=Bodies([{"command": f"run {name}"}]),
         outside=outside,
         **{"digest": "first"} | rest,
     )
@@ -66,7 +67,8 @@ def dag(name: str = "flow", about: Mapping[str, Any] | None = None, /, **tasks: 
             **{"namespace": NAMESPACE, "kind": Kind.WORKFLOW, "name": name} | identity
         ),
         nodes=layout.nodes(),
-        specs=layout.specs,
+        terms=layout.terms,
+        specs=Bodies(layout.bodies),
         edges=layout.edges,
         outside=layout.outside,
         **{"digest": "first"} | rest,
@@ -110,8 +112,9 @@ class _Layout:
     def __init__(self, name: str, tasks: Mapping[str, Task], terms: Terms) -> None:
         self.name = name
         self.tasks = tasks
-        self.specs = [Spec({"tasks": len(tasks)}, terms)]
-        self.specs += [Spec({"command": f"run {key}"}, value.terms) for key, value in tasks.items()]
+        self.terms = [terms, *(one.terms for one in tasks.values())]
+        self.bodies: list[dict[str, Any]] = [{"tasks": len(tasks)}]
+        self.bodies += [{"command": f"run {key}"} for key in tasks]
         sizes = [1 + (value.count or 0) for value in tasks.values()]
         starts = itertools.accumulate(sizes, initial=1)
         self.offsets = dict(zip(tasks, starts, strict=False))

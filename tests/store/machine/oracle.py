@@ -58,7 +58,7 @@ class Oracle:
         root = Root(plan, base)
         self.roots.append(root)
         for offset, node in enumerate(plan.nodes):
-            terms = plan.specs[node.spec].terms
+            terms = plan.terms[node.spec]
             seconds = terms.deadline_seconds
             deadline = None if seconds is None else self.now + timedelta(seconds=seconds)
             job = Job(JobId(base + offset), root, node, terms, deadline)

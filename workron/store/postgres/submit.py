@@ -12,7 +12,7 @@ from workron.core import errors, ids
 from workron.core.ids import JobId
 from workron.core.plan import Plan
 from workron.store import protocol
-from workron.store.postgres import rows, statements
+from workron.store.postgres import bulk, rows, statements
 from workron.store.postgres.bell import NOTIFY
 from workron.store.standing import Standing, choose
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _STEP: Final = 1000
 _TRIES: Final = 8
-_COPY_SECONDS: Final = 600.0
 _BIND: Final = "SELECT workron.submit_bind($1, $2)"
 _BIND_AND_RING: Final = f"{_BIND}, {NOTIFY}"
 
@@ -109,14 +108,7 @@ class SubmitVerbs:
         for one in plans:
             placed.append((base, one))
             base = JobId(base + len(one.nodes))
-        for table, columns, records in rows.tables(placed, pools, now):
-            await connection.copy_records_to_table(
-                table,
-                schema_name="workron",
-                columns=columns,
-                records=records,
-                timeout=_COPY_SECONDS,
-            )
+        await bulk.copy(connection, rows.tables(placed, pools, now))
         bases = [first for first, _ in placed]
         await connection.execute(bind, bases, list(rows.idle(placed)))
         return bases
@@ -124,7 +116,7 @@ class SubmitVerbs:
     async def _pools(
         self, connection: PoolConnectionProxy, plans: Sequence[Plan]
     ) -> dict[tuple[str, str], int]:
-        wanted = {(one.identity.namespace, spec.terms.pool) for one in plans for spec in one.specs}
+        wanted = {(one.identity.namespace, terms.pool) for one in plans for terms in one.terms}
         found = await connection.fetch(
             "SELECT * FROM workron.pools($1, $2)",
             [namespace for namespace, _ in wanted],

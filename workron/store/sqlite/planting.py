@@ -17,7 +17,7 @@ from workron.store.sqlite import micros
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workron.core.plan import Identity, Plan, Spec
+    from workron.core.plan import Identity, Plan, Terms
     from workron.store.sqlite.transaction import Transaction
 
 
@@ -82,9 +82,9 @@ def _add_root(tx: Transaction, plot: Plot) -> None:
 def _shares(tx: Transaction, plot: Plot) -> list[tuple[Any, ...]]:
     """Work out once a spec what all of its jobs have in common."""
     namespace = plot.plan.identity.namespace
-    pools = {spec.terms.pool for spec in plot.plan.specs}
+    pools = {terms.pool for terms in plot.plan.terms}
     known = {name: _pool(tx, namespace, name) for name in pools}
-    return [_share(spec, known[spec.terms.pool]) for spec in plot.plan.specs]
+    return [_share(terms, known[terms.pool]) for terms in plot.plan.terms]
 
 
 def _pool(tx: Transaction, namespace: str, name: str) -> int:
@@ -93,15 +93,13 @@ def _pool(tx: Transaction, namespace: str, name: str) -> int:
     return pool
 
 
-def _share(spec: Spec, pool: int) -> tuple[Any, ...]:
-    terms = spec.terms
+def _share(terms: Terms, pool: int) -> tuple[Any, ...]:
     start = None if terms.start_after is None else micros.of_time(terms.start_after)
     return pool, terms.max_losses, start, terms.needs_proof
 
 
 def _spec_rows(plot: Plot) -> Iterator[tuple[int, str]]:
-    for number, spec in enumerate(plot.plan.specs):
-        yield plot.root + number, json_text.worded(spec.body)
+    return ((plot.root + number, text) for number, text in plot.plan.specs.worded())
 
 
 def _job_rows(plot: Plot, shares: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
@@ -134,7 +132,7 @@ def _edge_rows(plot: Plot) -> Iterator[tuple[int, int, str]]:
 
 
 def _deadline_rows(plot: Plot, now: int) -> Iterator[tuple[int, int]]:
-    dues = [spec.terms.deadline_seconds for spec in plot.plan.specs]
+    dues = [terms.deadline_seconds for terms in plot.plan.terms]
     for job, node in enumerate(plot.plan.nodes, start=plot.root):
         seconds = dues[node.spec]
         if seconds is not None and node.kind is Kind.JOB:

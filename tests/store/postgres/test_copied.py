@@ -1,0 +1,99 @@
+"""What is submitted is sent as text of our own making; the server reads it as what it was."""
+
+import asyncio
+import io
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, Final
+
+import asyncpg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.plans import task
+from tests.store.postgres.stage import Stage
+from workron.core import errors, json_text
+from workron.store.postgres import bulk, copy_text
+
+_TABLE: Final = """
+    CREATE TEMPORARY TABLE copied (
+        place integer, text text, number bigint, flag boolean, moment timestamptz, uid uuid
+    )"""
+_ODD: Final = ["\\N", "\\.", "", "\t", "\r\n", "\\", "\\\\n", "\\x41", "\u2028", "\U0001f9ea"]
+
+_texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+_zones = st.timedeltas(timedelta(hours=-23), timedelta(hours=23)).map(timezone)
+_since = st.timedeltas(timedelta(days=-700_000), timedelta(days=2_900_000))
+_moments = st.builds(
+    lambda since, zone: (datetime(2000, 1, 1, tzinfo=UTC) + since).astimezone(zone), _since, _zones
+)
+_rows = st.tuples(
+    st.none() | _texts | st.sampled_from(_ODD) | st.lists(st.sampled_from(_ODD)).map("".join),
+    st.none() | st.integers(-(2**63), 2**63 - 1),
+    st.none() | st.booleans(),
+    st.none() | _moments,
+    st.none() | st.uuids(),
+)
+
+
+def test_row_is_read_back_as_it_was(fresh_database: str) -> None:
+    with asyncio.Runner() as runner:
+        connection = runner.run(asyncpg.connect(fresh_database))
+        runner.run(connection.execute(_TABLE))
+
+        @given(st.lists(_rows))
+        def agrees(rows: Sequence[tuple[Any, ...]]) -> None:
+            assert runner.run(_round(connection, rows)) == list(rows)
+
+        agrees()
+        runner.run(connection.close())
+
+
+async def _round(
+    connection: asyncpg.Connection, rows: Sequence[tuple[Any, ...]]
+) -> list[tuple[Any, ...]]:
+    lines = [copy_text.line(place, *row) for place, row in enumerate(rows)]
+    await connection.execute("TRUNCATE copied")
+    await connection.copy_to_table("copied", source=io.BytesIO("".join(lines).encode()))
+    found = await connection.fetch("SELECT * FROM copied ORDER BY place")
+    return [tuple(row)[1:] for row in found]
+
+
+@pytest.mark.parametrize("text", [*_ODD, "x" * 253], ids=ascii)
+async def test_job_is_stored_under_any_name_and_with_any_item(stage: Stage, text: str) -> None:
+    await stage.submit(plans.dag("flow", **{text: task(items=[text, [text]])}))
+    rows = await stage.sql.fetch(
+        "SELECT name, item FROM workron.job WHERE bearing = 'Member' ORDER BY index"
+    )
+    items = json_text.worded(text), json_text.worded([text])
+    assert [tuple(row) for row in rows] == [(text, item) for item in items]
+
+
+async def test_tables_without_rows_are_left_out_and_others_come_whole(stage: Stage) -> None:
+    await stage.sql.execute("CREATE TABLE workron.first (n bigint)")
+    await stage.sql.execute("CREATE TABLE workron.last (n bigint)")
+    many = 500_000
+    tables = [
+        ("first", ("n",), (f"{n}\n" for n in range(many))),
+        ("nowhere", ("n",), ()),
+        ("last", ("n",), ["1\n"]),
+    ]
+    async with stage.sql.transaction():
+        await bulk.copy(stage.sql, tables)
+    assert await stage.sql.fetchval("SELECT sum(n) FROM workron.first") == many * (many - 1) // 2
+    assert await stage.sql.fetchval("SELECT sum(n) FROM workron.last") == 1
+
+
+async def test_rows_that_cannot_be_worked_out_end_the_copy(stage: Stage) -> None:
+    await stage.sql.execute("CREATE TABLE workron.first (n bigint)")
+
+    def rows() -> Iterator[str]:
+        yield from ("1\n" for _ in range(100_000))
+        raise errors.StoreDataError("there is no more")
+
+    with pytest.raises(errors.StoreDataError, match="there is no more"):
+        async with stage.sql.transaction():
+            await bulk.copy(stage.sql, [("first", ("n",), rows())])
+    assert not await stage.sql.fetchval("SELECT count(*) FROM workron.first")
