@@ -1,8 +1,9 @@
-"""How fast this machine takes jobs and ends them in a SQLite file when nothing but a loop asks it to.
+"""How fast this machine takes jobs and ends them in a SQLite file when nothing but a loop asks.
 
 What `pgbench` is for PostgreSQL: the very rows that a job makes, over tables with our columns and
-indexes, moved by one writer whose statements each move a whole batch, in one transaction a batch that
-is safe on the disk when it is over. No event loop, no JSON, and no row that comes into Python.
+indexes. One writer moves them by statements that each move a whole batch, in one transaction a
+batch, which is safe on the disk when it is over. No event loop, no JSON, and no row that comes
+into Python.
 """
 
 from __future__ import annotations

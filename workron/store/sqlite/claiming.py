@@ -10,17 +10,15 @@ import json
 from collections import defaultdict
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID
 
 from workron.core import errors, inputs, spec
-from workron.core.ids import ClaimId, Fence, JobId
 from workron.store.protocol import Claimed
 from workron.store.sqlite import transaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from workron.core.ids import SessionKey
+    from workron.core.ids import ClaimId, SessionKey
     from workron.core.spec import Spec
     from workron.store.sqlite.transaction import Transaction
 
@@ -46,11 +44,10 @@ def claim(tx: Transaction, key: SessionKey, claims: Sequence[ClaimId]) -> list[C
 
 def take(tx: Transaction, worker: Any, claims: Sequence[ClaimId]) -> list[Claimed]:
     """Move ready jobs to a worker, unless this is the repetition of a call that did."""
-    wanted = transaction.listed(claims)
-    if not tx.row("claim.repeated", claims=wanted)["is_repeated"] and not worker["draining"]:
+    wanted = transaction.listed(map(str, claims))
+    if not tx.run("claim.repeat", claims=wanted) and not worker["draining"]:
         _take_new(tx, worker, wanted, len(claims))
-    rows = tx.rows("claim.claimed", claims=wanted, worker=worker["id"])
-    return _describe(tx, rows)
+    return _describe(tx, tx.rows("claim.claimed", worker=worker["id"]), claims)
 
 
 def _take_new(tx: Transaction, worker: Any, wanted: str, count: int) -> None:
@@ -62,32 +59,35 @@ def _take_new(tx: Transaction, worker: Any, wanted: str, count: int) -> None:
     if terms["is_alone_ready"] and not alone and tx.row("claim.makes_room", **who)["makes_room"]:
         return
     count = min(count, 1) if alone else count
-    if tx.run("claim.take", pool=worker["pool"], alone=alone, count=count):
+    if tx.run("claim.take", alone=alone, count=count, **who):
         tx.run("claim.leave_ready")
-        tx.run("claim.run", worker=worker["id"], claims=wanted)
+        tx.run("claim.run", claims=wanted)
 
 
-def _describe(tx: Transaction, rows: Sequence[Any]) -> list[Claimed]:
+def _describe(tx: Transaction, rows: Sequence[Any], claims: Sequence[ClaimId]) -> list[Claimed]:
     specs = _specs(tx, {row["spec"] for row in rows})
     given = _inputs(tx, [row["job"] for row in rows if row["feeds_inputs"]])
+    # By place, not by name, for there may be many: as the statement has its columns.
     return [
         Claimed(
-            job=JobId(row["job"]),
-            claim=ClaimId(UUID(row["claim"])),
-            attempt=row["attempt"],
-            failures=row["failures"],
-            losses=row["losses"],
-            fence=Fence(row["fence"]),
-            namespace=row["namespace"],
-            root=row["root"],
-            name=row["name"],
-            index=row["index"],
-            item=None if row["item"] is None else json.loads(row["item"]),
-            spec=specs[row["spec"]],
-            inputs=given.get(row["job"], _NOTHING)[0],
-            inputs_too_large=given.get(row["job"], _NOTHING)[1],
+            job=job,
+            claim=claims[place - 1],
+            attempt=attempt,
+            failures=failures,
+            losses=losses,
+            fence=fence,
+            namespace=namespace,
+            root=root,
+            name=name,
+            index=index,
+            item=None if item is None else json.loads(item),
+            spec=specs[of],
+            inputs=inputs_of_it,
+            inputs_too_large=are_too_large,
         )
-        for row in rows
+        for place, job, attempt, failures, losses, fence, namespace, root, name, index, item, of, _
+        in rows
+        for inputs_of_it, are_too_large in (given.get(job, _NOTHING),)
     ]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from workron.core import errors, json_text
 from workron.core.states import Reason
 from workron.store.protocol import Answer, Completed, Outcome
-from workron.store.sqlite import claiming, micros, refusals, settling
+from workron.store.sqlite import claiming, micros, refusals, settling, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,52 +33,55 @@ def complete(
 
 
 def _accept(tx: Transaction, worker: Any, ends: Sequence[End]) -> list[Answer]:
-    _report(tx, ends)
-    tx.run("complete.judge", worker=worker["id"])
-    tx.run("complete.take", name=worker["name"])
-    answers = [Answer(row["answer"]) for row in tx.rows("complete.answers")]
+    taken = _report(tx, worker, ends)
+    answers = [Answer.ACCEPTED] * taken if taken == len(ends) else _answers(tx, ends)
     settling.end_claims(tx)
     tx.run("complete.keep_results")
     tx.run("complete.keep_outputs")
     return answers
 
 
-def _report(tx: Transaction, ends: Sequence[End]) -> None:
-    """Fill `report`; an end that SQLite refuses is replaced by its failure."""
+def _answers(tx: Transaction, ends: Sequence[End]) -> list[Answer]:
+    reports = transaction.listed([end.job, str(end.claim), end.fence] for end in ends)
+    return [Answer(row["answer"]) for row in tx.rows("complete.answers", reports=reports)]
+
+
+def _report(tx: Transaction, worker: Any, ends: Sequence[End]) -> int:
+    """Take the claims that end, and count them; an end that SQLite refuses is a failure."""
     try:
-        tx.fill("complete.report", _rows(ends))
+        return tx.fill("complete.report", _rows(tx, worker, ends))
     except _REFUSED:
-        tx.run("clear.report")
-        for place, end in enumerate(ends):
-            _report_alone(tx, place, end)
+        tx.run("clear.fallen")
+        return sum(_report_alone(tx, worker, place, end) for place, end in enumerate(ends))
 
 
-def _report_alone(tx: Transaction, place: int, end: End) -> None:
+def _report_alone(tx: Transaction, worker: Any, place: int, end: End) -> int:
+    about = place, worker["id"], worker["name"]
     try:
-        tx.fill("complete.report", [_row(place, end)])
+        return tx.fill("complete.report", [(*about, *_row(tx.now, end))])
     except _REFUSED as cause:
         refused = Outcome.FAILED, Reason.RESULT_REFUSED, f"the report cannot be stored: {cause}"
-        tx.fill(
-            "complete.report",
-            [(place, end.job, str(end.claim), end.fence, *refused, None, 0, None, b"")],
-        )
+        row = (*about, end.job, str(end.claim), end.fence, *refused, None, tx.now, "", "")
+        return tx.fill("complete.report", [row])
 
 
-def _rows(ends: Sequence[End]) -> Iterator[tuple[Any, ...]]:
-    return (_row(place, end) for place, end in enumerate(ends))
+def _rows(tx: Transaction, worker: Any, ends: Sequence[End]) -> Iterator[tuple[Any, ...]]:
+    who, name, now = worker["id"], worker["name"], tx.now
+    return ((place, who, name, *_row(now, end)) for place, end in enumerate(ends))
 
 
-def _row(place: int, end: End) -> tuple[Any, ...]:
+def _row(now: int, end: End) -> tuple[Any, ...]:
+    # Before sqlite3 takes what is no plain number or text, it asks around who could make it one: what
+    # most ends have is given as text, and the statement makes of it what it stands for.
     return (
-        place,
         end.job,
         str(end.claim),
         end.fence,
-        end.outcome,
-        end.reason,
+        str(end.outcome),
+        str(end.reason or ""),
         end.message,
         end.exit_code,
-        micros.of_seconds(end.delay_seconds),
-        None if end.result is None else json_text.worded(end.result),
-        end.output,
+        now + micros.of_seconds(end.delay_seconds) if end.delay_seconds else now,
+        "" if end.result is None else json_text.worded(end.result),
+        end.output or "",
     )
