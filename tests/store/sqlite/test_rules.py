@@ -39,7 +39,7 @@ def test_every_outcome_may_be_stored(bare: sqlite3.Connection) -> None:
 
 
 def test_report_may_have_the_reasons_by_which_a_job_can_fail() -> None:
-    (reasons,) = re.findall(r"reason IN \(([^)]*)\)", statements.text("scratch.fallen"))
+    (reasons,) = re.findall(r"reason IN \(([^)]*)\)", statements.text("scratch.report"))
     assert set(re.findall(r"'(\w+)'", reasons)) == REASONS[State.FAILED]
 
 

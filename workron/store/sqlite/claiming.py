@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from workron.core.spec import Spec
     from workron.store.sqlite.transaction import Transaction
 
-_NOTHING: Final = (None, False)
-_TOO_LARGE: Final = (None, True)
+_Given = tuple[Any, bool]
+"""A job's inputs, and whether they are too large to be given."""
+
+_NOTHING: Final[_Given] = (None, False)
+_TOO_LARGE: Final[_Given] = (None, True)
 
 
 def worker_of(tx: Transaction, key: SessionKey) -> Any:
@@ -67,28 +70,31 @@ def _take_new(tx: Transaction, worker: Any, wanted: str, count: int) -> None:
 def _describe(tx: Transaction, rows: Sequence[Any], claims: Sequence[ClaimId]) -> list[Claimed]:
     specs = _specs(tx, {row["spec"] for row in rows})
     given = _inputs(tx, [row["job"] for row in rows if row["feeds_inputs"]])
-    # By place, not by name, for there may be many: as the statement has its columns.
-    return [
-        Claimed(
-            job=job,
-            claim=claims[place - 1],
-            attempt=attempt,
-            failures=failures,
-            losses=losses,
-            fence=fence,
-            namespace=namespace,
-            root=root,
-            name=name,
-            index=index,
-            item=None if item is None else json.loads(item),
-            spec=specs[of],
-            inputs=inputs_of_it,
-            inputs_too_large=are_too_large,
-        )
-        for place, job, attempt, failures, losses, fence, namespace, root, name, index, item, of, _
-        in rows
-        for inputs_of_it, are_too_large in (given.get(job, _NOTHING),)
-    ]
+    return [_claimed(row, claims, specs, given) for row in rows]
+
+
+def _claimed(
+    row: Any, claims: Sequence[ClaimId], specs: Mapping[int, Spec], given: Mapping[int, _Given]
+) -> Claimed:
+    # By place, which is quicker than by name: in the order of the statement's columns.
+    place, job, attempt, failures, losses, fence, namespace, root, name, index, item, of, _ = row
+    found, are_too_large = given.get(job, _NOTHING)
+    return Claimed(
+        job=job,
+        claim=claims[place - 1],
+        attempt=attempt,
+        failures=failures,
+        losses=losses,
+        fence=fence,
+        namespace=namespace,
+        root=root,
+        name=name,
+        index=index,
+        item=None if item is None else json.loads(item),
+        spec=specs[of],
+        inputs=found,
+        inputs_too_large=are_too_large,
+    )
 
 
 def _specs(tx: Transaction, wanted: set[int]) -> dict[int, Spec]:
@@ -98,7 +104,7 @@ def _specs(tx: Transaction, wanted: set[int]) -> dict[int, Spec]:
     }
 
 
-def _inputs(tx: Transaction, jobs: Sequence[int]) -> Mapping[int, tuple[Any, bool]]:
+def _inputs(tx: Transaction, jobs: Sequence[int]) -> Mapping[int, _Given]:
     """Gather each job's inputs by upstream name, or say that they are too large."""
     if not jobs:
         return {}
@@ -124,7 +130,7 @@ def _inputs(tx: Transaction, jobs: Sequence[int]) -> Mapping[int, tuple[Any, boo
     }
 
 
-def _inputs_of_one(upstreams: Sequence[Any], results: Mapping[int, str]) -> tuple[Any, bool]:
+def _inputs_of_one(upstreams: Sequence[Any], results: Mapping[int, str]) -> _Given:
     members = [
         f"{json.dumps(row['name'])}: {results[row['parent']]}"
         for row in upstreams

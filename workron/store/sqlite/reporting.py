@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from workron.core import errors, json_text
 from workron.core.states import Reason
 from workron.store.protocol import Answer, Completed, Outcome
-from workron.store.sqlite import claiming, micros, refusals, settling, transaction
+from workron.store.sqlite import claiming, micros, refusals, settling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,47 +33,49 @@ def complete(
 
 
 def _accept(tx: Transaction, worker: Any, ends: Sequence[End]) -> list[Answer]:
-    taken = _report(tx, worker, ends)
-    answers = [Answer.ACCEPTED] * taken if taken == len(ends) else _answers(tx, ends)
+    _report(tx, ends)
+    taken = tx.run("complete.take", worker=worker["id"], name=worker["name"])
+    answers = [Answer.ACCEPTED] * taken if taken == len(ends) else _answers(tx)
     settling.end_claims(tx)
     tx.run("complete.keep_results")
     tx.run("complete.keep_outputs")
     return answers
 
 
-def _answers(tx: Transaction, ends: Sequence[End]) -> list[Answer]:
-    reports = transaction.listed([end.job, str(end.claim), end.fence] for end in ends)
-    return [Answer(row["answer"]) for row in tx.rows("complete.answers", reports=reports)]
+def _answers(tx: Transaction) -> list[Answer]:
+    return [Answer(row["answer"]) for row in tx.rows("complete.answers")]
 
 
-def _report(tx: Transaction, worker: Any, ends: Sequence[End]) -> int:
-    """Take the claims that end, and count them; an end that SQLite refuses is a failure."""
+def _report(tx: Transaction, ends: Sequence[End]) -> None:
+    """Fill `report`; an end that SQLite refuses is replaced by its failure."""
     try:
-        return tx.fill("complete.report", _rows(tx, worker, ends))
+        tx.fill("complete.report", _rows(ends))
     except _REFUSED:
-        tx.run("clear.fallen")
-        return sum(_report_alone(tx, worker, place, end) for place, end in enumerate(ends))
+        tx.run("clear.report")
+        for place, end in enumerate(ends):
+            _report_alone(tx, place, end)
 
 
-def _report_alone(tx: Transaction, worker: Any, place: int, end: End) -> int:
-    about = place, worker["id"], worker["name"]
+def _report_alone(tx: Transaction, place: int, end: End) -> None:
     try:
-        return tx.fill("complete.report", [(*about, *_row(tx.now, end))])
+        tx.fill("complete.report", [_row(place, end)])
     except _REFUSED as cause:
         refused = Outcome.FAILED, Reason.RESULT_REFUSED, f"the report cannot be stored: {cause}"
-        row = (*about, end.job, str(end.claim), end.fence, *refused, None, tx.now, "", "")
-        return tx.fill("complete.report", [row])
+        tx.fill(
+            "complete.report",
+            [(place, end.job, str(end.claim), end.fence, *refused, None, 0, "", "")],
+        )
 
 
-def _rows(tx: Transaction, worker: Any, ends: Sequence[End]) -> Iterator[tuple[Any, ...]]:
-    who, name, now = worker["id"], worker["name"], tx.now
-    return ((place, who, name, *_row(now, end)) for place, end in enumerate(ends))
+def _rows(ends: Sequence[End]) -> Iterator[tuple[Any, ...]]:
+    return (_row(place, end) for place, end in enumerate(ends))
 
 
-def _row(now: int, end: End) -> tuple[Any, ...]:
-    # Before sqlite3 takes what is no plain number or text, it asks around who could make it one: what
-    # most ends have is given as text, and the statement makes of it what it stands for.
+def _row(place: int, end: End) -> tuple[Any, ...]:
+    # What is no plain number or text, as None and bytes are not, sqlite3 takes only after it has
+    # asked around who could make it one: so what most ends lack is given as an empty text.
     return (
+        place,
         end.job,
         str(end.claim),
         end.fence,
@@ -81,7 +83,7 @@ def _row(now: int, end: End) -> tuple[Any, ...]:
         str(end.reason or ""),
         end.message,
         end.exit_code,
-        now + micros.of_seconds(end.delay_seconds) if end.delay_seconds else now,
+        micros.of_seconds(end.delay_seconds),
         "" if end.result is None else json_text.worded(end.result),
         end.output or "",
     )

@@ -34,9 +34,9 @@ class Transaction:
         """Read the first row, or None."""
         return self._execute(statement, values).fetchone()
 
-    def fill(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
-        """Run a statement once for each row of values, and count the rows that it added."""
-        return self._connection.executemany(statements.text(statement), rows).rowcount
+    def fill(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run a statement once for each row of values."""
+        self._connection.executemany(statements.text(statement), rows)
 
     def clear(self) -> None:
         """Empty the scratch sets."""

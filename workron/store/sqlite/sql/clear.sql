@@ -1,5 +1,9 @@
 -- clear: empty the scratch sets, so that no verb finds what another one left.
 
+-- name: report
+-- Left by complete.
+DELETE FROM temp.report
+
 -- name: picked
 -- Left by every bounded step.
 DELETE FROM temp.picked

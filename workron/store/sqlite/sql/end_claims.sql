@@ -25,10 +25,10 @@ SELECT job, attempt, claim, outcome, reason, exit_code, name, claimed_at, :now F
 DELETE FROM running WHERE job IN (SELECT job FROM temp.fallen)
 
 -- name: end
--- Those that are over with their claim; of a message, its beginning is kept.
+-- Those that are over with their claim.
 INSERT INTO temp.ended
     (job, state, reason, message, exit_code, attempts, failures, losses, worker)
-SELECT job, state, reason, substr(message, 1, 4096), exit_code, attempt, failures, losses, name
+SELECT job, state, reason, message, exit_code, attempt, failures, losses, name
 FROM temp.fallen WHERE state IS NOT NULL
 
 -- name: go_on

@@ -2,6 +2,35 @@
 -- They are emptied before every verb. A verb fills them, and the shared files work them off:
 -- `fallen` by end_claims, `moving` by place, `ended` and `told` by settle_ends.
 
+-- name: report
+-- The ends as a worker worded them, one row each, so that a value which SQLite refuses is found with
+-- its row. The checks say what would be refused later, where neighbours would fail with it, and what no
+-- reader would understand; a NUL is refused because PostgreSQL cannot keep it either.
+CREATE TEMP TABLE report (
+    place     INTEGER PRIMARY KEY,
+    job       INTEGER NOT NULL,
+    claim     TEXT NOT NULL,
+    fence     INTEGER NOT NULL,
+    outcome   TEXT NOT NULL
+        CONSTRAINT "the outcome of a report is Succeeded, Failed or Retry"
+        CHECK (outcome = 'Succeeded' OR outcome = 'Failed' OR outcome = 'Retry'),
+    reason    TEXT
+        CONSTRAINT "a failure has a reason" CHECK (outcome <> 'Failed' OR reason IS NOT NULL)
+        CONSTRAINT "the reason is one by which a job can fail"
+        CHECK (outcome = 'Succeeded' OR reason IS NULL OR reason IN (
+            'ExitCode', 'Signal', 'Timeout', 'DeadlineExceeded', 'WorkerLost', 'CommandNotFound',
+            'OutOfMemory', 'InputsTooLarge', 'ResultRefused', 'MemberFailed')),
+    message   TEXT
+        CONSTRAINT "a message has no NUL" CHECK (message IS NULL OR instr(message, char(0)) = 0),
+    exit_code INTEGER,
+    delay     INTEGER NOT NULL,
+    result    TEXT
+        CONSTRAINT "a result has at most 65536 bytes"
+        CHECK (result IS NULL OR length(CAST(result AS BLOB)) <= 65536),
+    output    BLOB NOT NULL
+        CONSTRAINT "an output has at most 1048576 bytes" CHECK (length(output) <= 1048576)
+)
+
 -- name: picked
 -- The jobs that a bounded step works on.
 CREATE TEMP TABLE picked (
@@ -24,10 +53,8 @@ CREATE TEMP TABLE taken (
 )
 
 -- name: fallen
--- Claims that are over. `state` is the end of the job, or null when it goes on. What a worker reports
--- comes in end by end, so that a value which SQLite refuses is found with its end; `place` says which.
--- The checks say what would be refused later, where neighbours would fail with it, and what no reader
--- would understand; a NUL is refused because PostgreSQL cannot keep it either.
+-- Claims that are over. `state` is the end of the job, or null when it goes on, `place` the report that
+-- ended it.
 CREATE TEMP TABLE fallen (
     job        INTEGER PRIMARY KEY,
     claim      TEXT NOT NULL,
@@ -42,26 +69,14 @@ CREATE TEMP TABLE fallen (
     alone      INTEGER NOT NULL,
     mark       TEXT,
     claimed_at INTEGER NOT NULL,
-    outcome    TEXT
-        CONSTRAINT "the outcome of a report is Succeeded, Failed or Retry" CHECK (outcome IS NOT NULL),
+    outcome    TEXT NOT NULL,
     state      TEXT,
-    reason     TEXT
-        CONSTRAINT "a failure has a reason" CHECK (outcome <> 'Failed' OR reason IS NOT NULL)
-        CONSTRAINT "the reason is one by which a job can fail"
-        CHECK (reason IS NULL OR reason IN (
-            'ExitCode', 'Signal', 'Timeout', 'DeadlineExceeded', 'WorkerLost', 'CommandNotFound',
-            'OutOfMemory', 'InputsTooLarge', 'ResultRefused', 'MemberFailed')),
-    message    TEXT
-        CONSTRAINT "a message has no NUL" CHECK (message IS NULL OR instr(message, char(0)) = 0),
+    reason     TEXT,
+    message    TEXT,
     exit_code  INTEGER,
     due        INTEGER,
     unproven   INTEGER NOT NULL DEFAULT 0,
-    place      INTEGER,
-    result     TEXT
-        CONSTRAINT "a result has at most 65536 bytes"
-        CHECK (result IS NULL OR length(CAST(result AS BLOB)) <= 65536),
-    output     BLOB NOT NULL DEFAULT x''
-        CONSTRAINT "an output has at most 1048576 bytes" CHECK (length(output) <= 1048576)
+    place      INTEGER
 )
 
 -- name: moving
