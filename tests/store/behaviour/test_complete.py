@@ -159,10 +159,12 @@ async def test_each_end_is_answered_for_itself_when_two_of_a_call_share_their_cl
 
 async def test_same_end_twice_in_a_call_counts_once(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
-    end = end_of(await worker.claim_one())
+    end = end_of(await worker.claim_one(), result="once", output=b"once")
     completed = await worker.store.complete(worker.session.key, [end, end])
     assert list(completed.answers) == [Answer.ACCEPTED, Answer.ALREADY]
     assert len(await harness.store.attempts(root)) == 1
+    assert await harness.store.result(root) == "once"
+    assert await harness.store.output(root) == b"once"
 
 
 async def test_end_counts_after_one_that_names_another_job_for_its_claim(
