@@ -8,7 +8,7 @@ from typing import NamedTuple
 from bench import server
 from bench.config import Config
 from bench.figure import Side
-from bench.limit import copying, disk, pgbench, processes, rounds
+from bench.limit import copying, disk, pgbench, processes, rounds, sqlite_jobs, sqlite_rows
 
 
 class Taken(NamedTuple):
@@ -28,6 +28,8 @@ def every(config: Config, dsn: str) -> Iterator[Taken]:
     yield Taken(pgbench.draining(dsn, jobs["commits"], batch=1), "jobs/s")
     yield Taken(pgbench.draining(dsn, jobs["noop"], batch=100), "jobs/s")
     yield Taken(rounds.hopping(dsn, jobs["commits"]), "hops/s")
+    yield Taken(sqlite_rows.committing(jobs["noop"], batch=100), "rows/s")
+    yield Taken(sqlite_jobs.draining(jobs["noop"], batch=100), "jobs/s")
     copied = jobs["copied"]
     yield Taken(copying.flat(dsn, copied), "jobs/s")
     yield Taken(copying.with_edges(dsn, copied, 1), "jobs/s")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bench.figure import Against, Figure, Goal, Side
-from bench.limit import sqlite_rows
+from bench.limit import sqlite_jobs, sqlite_rows
 from bench.ours import plans
 from workron.core import ids
 from workron.store import connect, protocol
@@ -25,8 +25,9 @@ def figures(jobs: int, others: Sequence[Against]) -> Iterator[Figure]:
         f"SQLite file, claim and complete, {_BATCH} a call",
         lambda: asyncio.run(_drain(jobs)),
     )
-    limit = sqlite_rows.committing(jobs, batch=_BATCH)
-    yield Figure("sqlite", "jobs/s", ours, [Against(limit, Goal(0.25)), *others])
+    limit = Against(sqlite_jobs.draining(jobs, batch=_BATCH), Goal(0.25))
+    rows = Against(sqlite_rows.committing(jobs, batch=_BATCH))
+    yield Figure("sqlite", "jobs/s", ours, [limit, rows, *others])
 
 
 async def _drain(jobs: int) -> float:

@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import functools
+import pathlib
 import random
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TypeVar
 from unittest import mock
@@ -13,7 +15,7 @@ import pytest
 
 from bench import server
 from bench.figure import Side
-from bench.limit import copying, disk, pgbench, rounds, tables
+from bench.limit import copying, disk, pgbench, rounds, sqlite_jobs, sqlite_rows, tables
 from bench.ours import workflows
 from tests import postgres_server
 from workron.scheduling import submit
@@ -29,6 +31,13 @@ _TABLES = """
     SELECT relname FROM pg_class WHERE relnamespace = 'workron'::regnamespace AND relkind = 'r'
     -- What a migration writes, and what admits workers.
     AND relname NOT IN ('meta', 'migration', 'token')
+"""
+_ENDED_IN_SQLITE = """
+    SELECT count(*), count(DISTINCT job),
+           min(d.state = 'Succeeded' AND a.outcome = d.state AND d.attempts = a.attempt
+               AND a.attempt = 1 AND length(a.claim) = 36 AND a.started_at <= a.finished_at),
+           (SELECT count(*) FROM ready) + (SELECT count(*) FROM running)
+    FROM done d JOIN attempt a USING (job)
 """
 _GIVEN = {"$1": "1", "$2": "gen_random_uuid()", ":batch": "100", ":client_id": "1"}
 _COPIES = [
@@ -113,6 +122,50 @@ def test_claim_walks_an_index_whatever_the_statistics_are(dsn: str, file: str) -
     plan = asyncio.run(_explained(dsn, [one for one in statements.split(";") if "WITH" in one]))
     assert "Index Scan using ready_walk" in plan
     assert "Seq Scan" not in plan
+
+
+@pytest.mark.parametrize(("jobs", "batch"), [(20, 1), (400, 100), (50, 100), (150, 100)])
+def test_sqlite_loop_takes_every_job_to_its_end(jobs: int, batch: int) -> None:
+    seen: list[tuple[object, ...]] = []
+    usual = sqlite_jobs._drain
+
+    def looked_into(connection: sqlite3.Connection, batches: int, batch: int) -> None:
+        usual(connection, batches, batch)
+        seen.extend(connection.execute(_ENDED_IN_SQLITE))
+
+    with mock.patch.object(sqlite_jobs, "_drain", looked_into):
+        assert sqlite_jobs.draining(jobs, batch=batch).measure() > 0
+    assert seen == [(jobs, jobs, 1, 0)]
+
+
+def test_sqlite_loop_that_leaves_jobs_is_no_measurement() -> None:
+    with (
+        mock.patch.object(sqlite_jobs, "_drain"),
+        pytest.raises(RuntimeError, match="of 20 jobs 0 have ended, and 20 are left"),
+    ):
+        sqlite_jobs.draining(20, batch=10).measure()
+
+
+def test_sqlite_loop_walks_indexes() -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(sqlite_jobs.tables())
+    moves = [one for one in sqlite_jobs.statements() if "FROM" in one]
+    steps = [
+        step
+        for one in moves
+        for *_, step in connection.execute(f"EXPLAIN QUERY PLAN {one}", {"now": 0, "batch": 100})
+    ]
+    assert len(moves) == 5
+    assert any("USING INDEX ready_walk" in step for step in steps)
+    assert not [step for step in steps if "SCAN" in step or "TEMP B-TREE" in step]
+
+
+def test_sqlite_limits_have_every_commit_on_the_disk(tmp_path: pathlib.Path) -> None:
+    connection = sqlite_rows.opened(tmp_path / "limit.db")
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    # FULL, in SQLite's own numbers.
+    assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert sqlite_rows.committing(20, batch=10).measure() > 0
 
 
 async def _explained(dsn: str, statements: list[str]) -> str:

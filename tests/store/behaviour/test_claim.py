@@ -72,6 +72,29 @@ async def test_repeated_call_answers_the_same_when_its_answer_was_lost(
     assert await harness.counts(root) == {"Running": 3, "Queued": 2}
 
 
+async def test_repeated_call_answers_the_same_when_its_ids_stand_in_another_order(
+    harness: Harness, worker: Worker
+) -> None:
+    await harness.submit(plans.array(3))
+    wanted = mint(4)
+    first = await worker.store.claim(worker.session.key, wanted)
+    second = await worker.store.claim(worker.session.key, wanted[::-1])
+    assert _by_claim(second) == _by_claim(first)
+    held = (await worker.beat()).held
+    assert {(one.job, one.right) for one in second} == {(one.job, one.right) for one in held}
+
+
+async def test_ids_of_another_workers_claims_take_and_tell_nothing(
+    harness: Harness, worker: Worker
+) -> None:
+    root = await harness.submit(plans.array(3))
+    wanted = mint()
+    await worker.store.claim(worker.session.key, wanted)
+    other = await harness.worker("other")
+    assert list(await worker.store.claim(other.session.key, wanted)) == []
+    assert await harness.counts(root) == {"Running": 1, "Queued": 2}
+
+
 async def test_session_is_refused_when_nobody_registered_it(harness: Harness) -> None:
     await harness.submit(plans.job())
     with pytest.raises(errors.SessionError):

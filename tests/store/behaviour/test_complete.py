@@ -13,7 +13,7 @@ from tests.store.behaviour.worker import Worker, end_of, mint, mint_boot
 from workron.core import errors
 from workron.core.ids import SessionKey
 from workron.core.states import Reason, State
-from workron.store.protocol import Answer, Outcome
+from workron.store.protocol import Answer, End, Outcome
 
 
 async def test_job_ends_when_its_end_is_reported(harness: Harness, worker: Worker) -> None:
@@ -159,10 +159,23 @@ async def test_each_end_is_answered_for_itself_when_two_of_a_call_share_their_cl
 
 async def test_same_end_twice_in_a_call_counts_once(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
-    end = end_of(await worker.claim_one())
+    end = end_of(await worker.claim_one(), result="once", output=b"once")
     completed = await worker.store.complete(worker.session.key, [end, end])
     assert list(completed.answers) == [Answer.ACCEPTED, Answer.ALREADY]
     assert len(await harness.store.attempts(root)) == 1
+    assert await harness.store.result(root) == "once"
+    assert await harness.store.output(root) == b"once"
+
+
+async def test_end_counts_after_one_that_names_another_job_for_its_claim(
+    harness: Harness, worker: Worker
+) -> None:
+    await harness.submit(plans.array(2))
+    one, two = await worker.claim(2)
+    mistaken = End(two.job, *one.right, Outcome.SUCCEEDED)
+    ends = [mistaken, end_of(one), end_of(two)]
+    completed = await worker.store.complete(worker.session.key, ends)
+    assert list(completed.answers) == [Answer.STALE, Answer.ACCEPTED, Answer.ACCEPTED]
 
 
 async def test_new_claims_come_with_the_answer(harness: Harness, worker: Worker) -> None:

@@ -93,6 +93,7 @@ def test_claim_walks_past_no_other_pool(bare: sqlite3.Connection) -> None:
     )
     bare.execute("INSERT INTO ready VALUES (20001, 2, 0, 0, 0, 0, 0, 0)")
     bare.set_progress_handler(lambda: steps.append(1), 100)
-    taken = bare.execute(statements.text("claim.take"), {"pool": 2, "alone": 0, "count": 100})
+    given = {"worker": 1, "pool": 2, "alone": 0, "count": 100, "now": 0}
+    taken = bare.execute(statements.text("claim.take"), given)
     assert taken.rowcount == 1
     assert len(steps) < 10

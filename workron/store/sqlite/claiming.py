@@ -10,22 +10,23 @@ import json
 from collections import defaultdict
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID
 
 from workron.core import errors, inputs, spec
-from workron.core.ids import ClaimId, Fence, JobId
 from workron.store.protocol import Claimed
 from workron.store.sqlite import transaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from workron.core.ids import SessionKey
+    from workron.core.ids import ClaimId, SessionKey
     from workron.core.spec import Spec
     from workron.store.sqlite.transaction import Transaction
 
-_NOTHING: Final = (None, False)
-_TOO_LARGE: Final = (None, True)
+_Given = tuple[Any, bool]
+"""A job's inputs, and whether they are too large to be given."""
+
+_NOTHING: Final[_Given] = (None, False)
+_TOO_LARGE: Final[_Given] = (None, True)
 
 
 def worker_of(tx: Transaction, key: SessionKey) -> Any:
@@ -46,11 +47,10 @@ def claim(tx: Transaction, key: SessionKey, claims: Sequence[ClaimId]) -> list[C
 
 def take(tx: Transaction, worker: Any, claims: Sequence[ClaimId]) -> list[Claimed]:
     """Move ready jobs to a worker, unless this is the repetition of a call that did."""
-    wanted = transaction.listed(claims)
-    if not tx.row("claim.repeated", claims=wanted)["is_repeated"] and not worker["draining"]:
+    wanted = transaction.listed(map(str, claims))
+    if not tx.run("claim.repeat", claims=wanted) and not worker["draining"]:
         _take_new(tx, worker, wanted, len(claims))
-    rows = tx.rows("claim.claimed", claims=wanted, worker=worker["id"])
-    return _describe(tx, rows)
+    return _describe(tx, tx.rows("claim.claimed", worker=worker["id"]), claims)
 
 
 def _take_new(tx: Transaction, worker: Any, wanted: str, count: int) -> None:
@@ -62,33 +62,39 @@ def _take_new(tx: Transaction, worker: Any, wanted: str, count: int) -> None:
     if terms["is_alone_ready"] and not alone and tx.row("claim.makes_room", **who)["makes_room"]:
         return
     count = min(count, 1) if alone else count
-    if tx.run("claim.take", pool=worker["pool"], alone=alone, count=count):
+    if tx.run("claim.take", alone=alone, count=count, **who):
         tx.run("claim.leave_ready")
-        tx.run("claim.run", worker=worker["id"], claims=wanted)
+        tx.run("claim.run", claims=wanted)
 
 
-def _describe(tx: Transaction, rows: Sequence[Any]) -> list[Claimed]:
+def _describe(tx: Transaction, rows: Sequence[Any], claims: Sequence[ClaimId]) -> list[Claimed]:
     specs = _specs(tx, {row["spec"] for row in rows})
     given = _inputs(tx, [row["job"] for row in rows if row["feeds_inputs"]])
-    return [
-        Claimed(
-            job=JobId(row["job"]),
-            claim=ClaimId(UUID(row["claim"])),
-            attempt=row["attempt"],
-            failures=row["failures"],
-            losses=row["losses"],
-            fence=Fence(row["fence"]),
-            namespace=row["namespace"],
-            root=row["root"],
-            name=row["name"],
-            index=row["index"],
-            item=None if row["item"] is None else json.loads(row["item"]),
-            spec=specs[row["spec"]],
-            inputs=given.get(row["job"], _NOTHING)[0],
-            inputs_too_large=given.get(row["job"], _NOTHING)[1],
-        )
-        for row in rows
-    ]
+    return [_claimed(row, claims, specs, given) for row in rows]
+
+
+def _claimed(
+    row: Any, claims: Sequence[ClaimId], specs: Mapping[int, Spec], given: Mapping[int, _Given]
+) -> Claimed:
+    # By place, which is quicker than by name: in the order of the statement's columns.
+    place, job, attempt, failures, losses, fence, namespace, root, name, index, item, of, _ = row
+    found, are_too_large = given.get(job, _NOTHING)
+    return Claimed(
+        job=job,
+        claim=claims[place - 1],
+        attempt=attempt,
+        failures=failures,
+        losses=losses,
+        fence=fence,
+        namespace=namespace,
+        root=root,
+        name=name,
+        index=index,
+        item=None if item is None else json.loads(item),
+        spec=specs[of],
+        inputs=found,
+        inputs_too_large=are_too_large,
+    )
 
 
 def _specs(tx: Transaction, wanted: set[int]) -> dict[int, Spec]:
@@ -98,7 +104,7 @@ def _specs(tx: Transaction, wanted: set[int]) -> dict[int, Spec]:
     }
 
 
-def _inputs(tx: Transaction, jobs: Sequence[int]) -> Mapping[int, tuple[Any, bool]]:
+def _inputs(tx: Transaction, jobs: Sequence[int]) -> Mapping[int, _Given]:
     """Gather each job's inputs by upstream name, or say that they are too large."""
     if not jobs:
         return {}
@@ -124,7 +130,7 @@ def _inputs(tx: Transaction, jobs: Sequence[int]) -> Mapping[int, tuple[Any, boo
     }
 
 
-def _inputs_of_one(upstreams: Sequence[Any], results: Mapping[int, str]) -> tuple[Any, bool]:
+def _inputs_of_one(upstreams: Sequence[Any], results: Mapping[int, str]) -> _Given:
     members = [
         f"{json.dumps(row['name'])}: {results[row['parent']]}"
         for row in upstreams

@@ -34,13 +34,16 @@ def complete(
 
 def _accept(tx: Transaction, worker: Any, ends: Sequence[End]) -> list[Answer]:
     _report(tx, ends)
-    tx.run("complete.judge", worker=worker["id"])
-    tx.run("complete.take", name=worker["name"])
-    answers = [Answer(row["answer"]) for row in tx.rows("complete.answers")]
+    taken = tx.run("complete.take", worker=worker["id"], name=worker["name"])
+    answers = [Answer.ACCEPTED] * taken if taken == len(ends) else _answers(tx)
     settling.end_claims(tx)
     tx.run("complete.keep_results")
     tx.run("complete.keep_outputs")
     return answers
+
+
+def _answers(tx: Transaction) -> list[Answer]:
+    return [Answer(row["answer"]) for row in tx.rows("complete.answers")]
 
 
 def _report(tx: Transaction, ends: Sequence[End]) -> None:
@@ -60,7 +63,7 @@ def _report_alone(tx: Transaction, place: int, end: End) -> None:
         refused = Outcome.FAILED, Reason.RESULT_REFUSED, f"the report cannot be stored: {cause}"
         tx.fill(
             "complete.report",
-            [(place, end.job, str(end.claim), end.fence, *refused, None, 0, None, b"")],
+            [(place, end.job, str(end.claim), end.fence, *refused, None, 0, "", "")],
         )
 
 
@@ -69,16 +72,18 @@ def _rows(ends: Sequence[End]) -> Iterator[tuple[Any, ...]]:
 
 
 def _row(place: int, end: End) -> tuple[Any, ...]:
+    # What is no plain number or text, as None and bytes are not, sqlite3 takes only after it has
+    # asked around who could make it one: so what most ends lack is given as an empty text.
     return (
         place,
         end.job,
         str(end.claim),
         end.fence,
-        end.outcome,
-        end.reason,
+        str(end.outcome),
+        str(end.reason or ""),
         end.message,
         end.exit_code,
         micros.of_seconds(end.delay_seconds),
-        None if end.result is None else json_text.worded(end.result),
-        end.output,
+        "" if end.result is None else json_text.worded(end.result),
+        end.output or "",
     )

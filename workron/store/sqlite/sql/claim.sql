@@ -1,11 +1,13 @@
 -- claim: take at most one ready job for each claim id, by priority, then by age.
 -- Queued -> Running (claim)
 
--- name: repeated
--- Whether a call with one of these ids took something: then it gets that again, and no more.
-SELECT EXISTS (
-    SELECT 1 FROM running WHERE claim IN (SELECT value FROM json_each(:claims))
-) AS is_repeated
+-- name: repeat
+-- What an earlier call with these ids took: then this one gets that again, and no more.
+INSERT INTO temp.taken
+    (place, job, worker, pool, priority, attempt, failures, losses, fence, alone)
+SELECT claim.key + 1, running.job, running.worker, running.pool, running.priority, running.attempt,
+       running.failures, running.losses, running.fence, running.alone
+FROM json_each(:claims) AS claim CROSS JOIN running ON running.claim = claim.value
 
 -- name: terms
 -- A job that went down with others is tried alone: who holds one takes nothing more.
@@ -28,38 +30,36 @@ SELECT (SELECT count(*) FROM load CROSS JOIN load AS mine
      < (SELECT count(*) FROM ready WHERE pool = :pool AND alone = 1) AS makes_room
 
 -- name: take
--- An ordered walk over claimable rows only, down to the number of claims.
-INSERT INTO temp.taken (place, job, pool, priority, attempts, failures, losses, fence, alone)
-SELECT row_number() OVER (ORDER BY priority DESC, job) - 1,
-       job, pool, priority, attempts, failures, losses, fence, alone
-FROM (
-    SELECT * FROM ready
-    WHERE pool = :pool AND alone = :alone
-    ORDER BY priority DESC, job LIMIT :count
-)
+-- An ordered walk over claimable rows only, down to the number of claims; each gets the next place. The
+-- fence rises with every claim, also across lost commits: the clock in microseconds sees to that.
+INSERT INTO temp.taken (job, worker, pool, priority, attempt, failures, losses, fence, alone)
+SELECT job, :worker, pool, priority, attempts + 1, failures, losses, max(fence + 1, :now), alone
+FROM ready
+WHERE pool = :pool AND alone = :alone
+ORDER BY priority DESC, job LIMIT :count
 
 -- name: leave_ready
 -- What is taken is claimable no more.
 DELETE FROM ready WHERE job IN (SELECT job FROM temp.taken)
 
 -- name: run
--- The fence rises with every claim, also across lost commits: the clock in microseconds sees to that.
+-- Each under the claim id of its place.
 INSERT INTO running (job, worker, claim, pool, priority, attempt, failures, losses, fence, alone,
                      claimed_at)
-SELECT taken.job, :worker, claim.value, taken.pool, taken.priority, taken.attempts + 1,
-       taken.failures, taken.losses, max(taken.fence + 1, :now), taken.alone, :now
-FROM json_each(:claims) AS claim CROSS JOIN temp.taken ON taken.place = claim.key
+SELECT taken.job, taken.worker, claim.value, taken.pool, taken.priority, taken.attempt, taken.failures,
+       taken.losses, taken.fence, taken.alone, :now
+FROM json_each(:claims) AS claim CROSS JOIN temp.taken ON taken.place = claim.key + 1
 
 -- name: claimed
--- All that a worker needs to run what it holds under these ids.
-SELECT running.job, running.claim, running.attempt, running.failures, running.losses, running.fence,
+-- All that the worker needs to run what it holds under these ids.
+SELECT taken.place, taken.job, taken.attempt, taken.failures, taken.losses, taken.fence,
        root.namespace, root.name AS root, job.name, job."index", job.item, job.spec,
        job.feeds_inputs
-FROM json_each(:claims) AS claim
-CROSS JOIN running ON running.claim = claim.value AND running.worker = :worker
-CROSS JOIN job ON job.id = running.job
+FROM temp.taken
+CROSS JOIN job ON job.id = taken.job
 CROSS JOIN root ON root.id = job.root
-ORDER BY running.priority DESC, running.job
+WHERE taken.worker = :worker
+ORDER BY taken.place
 
 -- name: specs
 -- Each body once, however many of the claimed jobs share it.

@@ -28,13 +28,8 @@ CREATE TEMP TABLE report (
         CONSTRAINT "a result has at most 65536 bytes"
         CHECK (result IS NULL OR length(CAST(result AS BLOB)) <= 65536),
     output    BLOB NOT NULL
-        CONSTRAINT "an output has at most 1048576 bytes" CHECK (length(output) <= 1048576),
-    answer    TEXT
+        CONSTRAINT "an output has at most 1048576 bytes" CHECK (length(output) <= 1048576)
 )
-
--- name: report_claim
--- Finds the second report on one claim in the same call.
-CREATE INDEX temp.report_claim ON report (claim, place)
 
 -- name: picked
 -- The jobs that a bounded step works on.
@@ -43,13 +38,14 @@ CREATE TEMP TABLE picked (
 )
 
 -- name: taken
--- Ready jobs on their way into claims, numbered in the order of the claim.
+-- Claims as they are made, or were by an earlier call: each under the number, from 1, of its claim id.
 CREATE TEMP TABLE taken (
     place    INTEGER PRIMARY KEY,
     job      INTEGER NOT NULL,
+    worker   INTEGER NOT NULL,
     pool     INTEGER NOT NULL,
     priority INTEGER NOT NULL,
-    attempts INTEGER NOT NULL,
+    attempt  INTEGER NOT NULL,
     failures INTEGER NOT NULL,
     losses   INTEGER NOT NULL,
     fence    INTEGER NOT NULL,
@@ -57,7 +53,8 @@ CREATE TEMP TABLE taken (
 )
 
 -- name: fallen
--- Claims that are over. `state` is the end of the job, or null when it goes on.
+-- Claims that are over. `state` is the end of the job, or null when it goes on, `place` the report that
+-- ended it.
 CREATE TEMP TABLE fallen (
     job        INTEGER PRIMARY KEY,
     claim      TEXT NOT NULL,
@@ -78,7 +75,8 @@ CREATE TEMP TABLE fallen (
     message    TEXT,
     exit_code  INTEGER,
     due        INTEGER,
-    unproven   INTEGER NOT NULL DEFAULT 0
+    unproven   INTEGER NOT NULL DEFAULT 0,
+    place      INTEGER
 )
 
 -- name: moving

@@ -1,0 +1,71 @@
+"""How fast this machine takes jobs and ends them in a SQLite file when nothing but a loop asks.
+
+What `pgbench` is for PostgreSQL: the very rows that a job makes, over tables with our columns and
+indexes. One writer moves them by statements that each move a whole batch, in one transaction a
+batch, which is safe on the disk when it is over. No event loop, no JSON, and no row that comes
+into Python.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import sqlite3
+import tempfile
+import time
+from typing import Final
+
+from bench.figure import Side
+from bench.limit import sqlite_rows
+
+_SQL: Final = pathlib.Path(__file__).with_name("sql")
+_LOAD: Final = "INSERT INTO ready VALUES (?, 1, 0, 0, 0, 0, 0, 0)"
+_LEFT: Final = "SELECT (SELECT count(*) FROM ready) + (SELECT count(*) FROM running)"
+_ENDED: Final = "SELECT count(*) FROM done JOIN attempt USING (job)"
+
+
+def draining(jobs: int, *, batch: int) -> Side:
+    """Take jobs and end them, so many a transaction, in jobs a second."""
+
+    def measure() -> float:
+        with tempfile.TemporaryDirectory(prefix="workron-bench-") as folder:
+            return jobs / _seconds(pathlib.Path(folder) / "limit.db", jobs, batch)
+
+    return Side(f"SQLite, one writer, claim to done, {batch} a transaction", measure)
+
+
+def tables() -> str:
+    """Give the tables that they are moved over, and their indexes."""
+    return _read("sqlite_tables.sql")
+
+
+def statements() -> list[str]:
+    """Give what is run for each batch."""
+    return _read("sqlite_take_then_end.sql").split(";")[:-1]
+
+
+def _seconds(path: pathlib.Path, jobs: int, batch: int) -> float:
+    connection = sqlite_rows.opened(path)
+    connection.executescript(tables())
+    connection.execute("BEGIN")
+    connection.executemany(_LOAD, ((job,) for job in range(1, jobs + 1)))
+    connection.execute("COMMIT")
+    began = time.perf_counter()
+    _drain(connection, -(-jobs // batch), batch)
+    seconds = time.perf_counter() - began
+    ((ended,), (left,)) = connection.execute(f"{_ENDED} UNION ALL {_LEFT}")
+    connection.close()
+    if (ended, left) != (jobs, 0):
+        raise RuntimeError(f"of {jobs} jobs {ended} have ended, and {left} are left")
+    return seconds
+
+
+def _drain(connection: sqlite3.Connection, batches: int, batch: int) -> None:
+    each = statements()
+    for _ in range(batches):
+        given = {"now": time.time_ns() // 1000, "batch": batch}
+        for statement in each:
+            connection.execute(statement, given)
+
+
+def _read(file: str) -> str:
+    return (_SQL / file).read_text("utf-8")
