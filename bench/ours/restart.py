@@ -59,7 +59,7 @@ async def _fill(url: str, jobs: int) -> None:
 
 async def _rates(one: Server, long: Mapping[str, int]) -> _Rates:
     seconds, within = long["restart_seconds"], long["restart_within"]
-    while not await _ended(one.dsn):  # noqa: ASYNC110 - a database sets no event
+    while not (await _ended(one.dsn))[0]:  # noqa: ASYNC110 - a database sets no event
         await asyncio.sleep(_LOOK_SECONDS)
     before = await _rate(one.dsn, seconds)
     await asyncio.to_thread(one.crash)
@@ -69,14 +69,16 @@ async def _rates(one: Server, long: Mapping[str, int]) -> _Rates:
 
 
 async def _rate(url: str, seconds: int) -> float:
-    first, began = await _ended(url), time.perf_counter()
+    first, began = await _ended(url)
     await asyncio.sleep(seconds)
-    last = await _ended(url)
-    return (last - first) / (time.perf_counter() - began)
+    last, over = await _ended(url)
+    return (last - first) / (over - began)
 
 
-async def _ended(url: str) -> int:
+async def _ended(url: str) -> tuple[int, float]:
+    """Count the jobs that have ended, and tell when it was asked."""
     connection = await asyncpg.connect(url)
-    count: int = await connection.fetchval(_ENDED)
+    asked = time.perf_counter()
+    count = await connection.fetchval(_ENDED)
     await connection.close()
-    return count
+    return count, asked
