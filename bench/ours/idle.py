@@ -10,6 +10,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -24,20 +25,26 @@ _KEPT: Final = """
       AND EXISTS (SELECT FROM workron.worker w WHERE w.id = r.worker)
 """
 _LOOPS_PER_CORE: Final = 4
-_LOOP: Final = "while True: pass"
+_LOOP: Final = textwrap.dedent("""
+    import os
+    parent = os.getppid()
+    while os.getppid() == parent:
+        for _ in range(1_000_000):
+            pass
+""")
+"""It ends with who has started it, however that went."""
 
 
 def figures(dsn: str, long: Mapping[str, int]) -> Iterator[Figure]:
     """Let workers be, on an idle machine and on one that is busy with something else."""
-    workers, seconds = long["idle_workers"], long["idle_seconds"]
-    for name, title, is_busy in (
+    for name, title, has_jobs in (
         ("idle", "an idle worker", False), ("silent", "a worker with a silent job", True),
     ):  # fmt: skip
-        side = _writing(dsn, f"{title}: writes", long, is_busy=is_busy)
+        side = _writing(dsn, f"{title}: writes", long, has_jobs=has_jobs)
         most = Side(f"{_MOST_WRITES} writes/s", lambda: _MOST_WRITES)
         against = [Against(most, Goal(1, is_most=True))]
         yield Figure(f"writes-{name}", "writes/s", side, against, is_long=True)
-    seconds = long["starved_seconds"]
+    workers, seconds = long["idle_workers"], long["starved_seconds"]
     title = (
         f"{seconds:,} s with {_LOOPS_PER_CORE} busy loops on each core: claims that neither were"
         " taken back nor given up"
@@ -47,18 +54,18 @@ def figures(dsn: str, long: Mapping[str, int]) -> Iterator[Figure]:
     yield Figure("starved", "claims", kept, [Against(all_of_them, Goal(1))], is_long=True)
 
 
-def _writing(dsn: str, title: str, long: Mapping[str, int], *, is_busy: bool) -> Side:
-    return Side(title, lambda: asyncio.run(_writes(dsn, long, is_busy=is_busy)))
+def _writing(dsn: str, title: str, long: Mapping[str, int], *, has_jobs: bool) -> Side:
+    return Side(title, lambda: asyncio.run(_writes(dsn, long, has_jobs=has_jobs)))
 
 
-async def _writes(dsn: str, long: Mapping[str, int], *, is_busy: bool) -> float:
+async def _writes(dsn: str, long: Mapping[str, int], *, has_jobs: bool) -> float:
     """Count without a maintainer, whose writes are its own."""
     workers, seconds = long["idle_workers"], long["idle_seconds"]
-    async with crew.gathered(dsn, workers * is_busy, long["lease_seconds"]) as one:
+    async with crew.gathered(dsn, workers * has_jobs, long["lease_seconds"]) as one:
         for _ in range(workers):
             one.hire()
         await one.until("SELECT count(*) FROM workron.worker", workers)
-        await one.until("SELECT count(*) FROM workron.running", workers * is_busy)
+        await one.until("SELECT count(*) FROM workron.running", workers * has_jobs)
         before = await one.database.fetchval(_NUMBERS)
         await asyncio.sleep(seconds)
         return float(await one.database.fetchval(_NUMBERS) - before) / seconds / workers
