@@ -11,6 +11,7 @@ import pytest
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import MANY, end_of
 from tests.store.postgres.stage import Hand, Stage
+from workron.core import errors
 
 _BATCHES = 8
 _OVER = """
@@ -101,3 +102,18 @@ async def test_what_came_before_the_mark_is_found_when_the_mark_is_over(stage: S
     assert (await worker.claim_one()).name != "urgent"
     await worker.store.connection.execute(_OVER)
     assert (await worker.claim_one()).name == "urgent"
+
+
+async def test_worker_that_finds_nothing_writes_nothing(stage: Stage) -> None:
+    worker = await stage.worker()
+    number = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
+    before = await stage.sql.fetchval(number)
+    assert not await worker.claim()
+    assert await stage.sql.fetchval(number) == before
+
+
+async def test_worker_that_was_taken_back_is_told_so_where_nothing_is_ready(stage: Stage) -> None:
+    worker = await stage.worker()
+    await worker.store.leave(worker.session.key)
+    with pytest.raises(errors.SessionError):
+        await worker.claim()
