@@ -1,7 +1,8 @@
 """How fast workers are again when their PostgreSQL died where it stood, and came back.
 
 Whole workers over a runner that starts nothing, on a server of their own. What is told is their
-rate from some seconds on after the server takes calls again, and their rate before it went.
+rate from some seconds on after the server takes calls again, and their rate before it went. Before
+each, as many jobs are made ready as they may need: who ran out of them would seem to be slow.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import asyncpg
 
@@ -17,12 +18,14 @@ from bench import draining, server
 from bench.config import Config
 from bench.figure import Against, Figure, Goal
 from bench.ours import noop, stock
+from bench.ours.stock import Stock
 from bench.series import Series
 from tests import postgres_server
 from tests.postgres_server import Server
 from workron.store import postgres
 
 _WORKERS: Final = 2
+_IS_LEFT: Final = "SELECT EXISTS (SELECT FROM workron.ready)"
 _ENDED: Final = "SELECT count(*) FROM workron.done WHERE attempts > 0"
 _LOOK_SECONDS: Final = 0.1
 
@@ -45,23 +48,20 @@ def figures(config: Config) -> Iterator[Figure]:
 async def _measured(config: Config) -> _Rates:
     with postgres_server.serving(is_durable=True, settings=config.server) as one:
         await postgres.migrate(one.dsn)
-        await _fill(one.dsn, config.long["restart_ready"])
+        jobs = await stock.opened(one.dsn)
+        await jobs.queue(config.long["restart_ready"])
+        await server.settle(one.dsn)
         with draining.started(noop.programs(_WORKERS, one.dsn)):
-            return await _rates(one, config.long)
+            return await _rates(one, jobs, config.long)
 
 
-async def _fill(url: str, jobs: int) -> None:
-    queue = await stock.opened(url)
-    await queue.queue(jobs)
-    await queue.close()
-    await server.settle(url)
-
-
-async def _rates(one: Server, long: Mapping[str, int]) -> _Rates:
+async def _rates(one: Server, jobs: Stock, long: Mapping[str, int]) -> _Rates:
     seconds, within = long["restart_seconds"], long["restart_within"]
     while not (await _ended(one.dsn))[0]:  # noqa: ASYNC110 - a database sets no event
         await asyncio.sleep(_LOOK_SECONDS)
     before = await _rate(one.dsn, seconds)
+    await jobs.queue(long["restart_ready"])
+    await jobs.close()
     await asyncio.to_thread(one.crash)
     await asyncio.to_thread(one.begin)
     await asyncio.sleep(within)
@@ -72,13 +72,19 @@ async def _rate(url: str, seconds: int) -> float:
     first, began = await _ended(url)
     await asyncio.sleep(seconds)
     last, over = await _ended(url)
+    if not await _asked(url, _IS_LEFT):
+        raise RuntimeError("all jobs have ended: `restart_ready` is too small for this machine")
     return (last - first) / (over - began)
 
 
 async def _ended(url: str) -> tuple[int, float]:
     """Count the jobs that have ended, and tell when it was asked."""
-    connection = await asyncpg.connect(url)
     asked = time.perf_counter()
-    count = await connection.fetchval(_ENDED)
+    return await _asked(url, _ENDED), asked
+
+
+async def _asked(url: str, question: str) -> Any:
+    connection = await asyncpg.connect(url)
+    answer = await connection.fetchval(question)
     await connection.close()
-    return count, asked
+    return answer
