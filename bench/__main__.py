@@ -21,7 +21,7 @@ from bench.turns import Row
 def main() -> None:
     """Measure, tell each row as soon as it is known, and write down all that was seen."""
     asked = _asked()
-    settings = config.read(is_smoke=asked.smoke)
+    settings = config.read("smoke" if asked.smoke else "try" if asked.brief else None)
     with server.running(settings.server) as dsn:
         run = _measured(settings, dsn, _chosen(settings, dsn, asked))
     report.write(run, HOME / "results")
@@ -34,11 +34,22 @@ def main() -> None:
 
 def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--full", action="store_true", help="also what takes long")
-    parser.add_argument("--smoke", action="store_true", help="see whether the bench itself runs")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--full", action="store_true", help="also what takes long")
+    which.add_argument("--long", action="store_true", help="what takes long alone")
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--smoke", action="store_true", help="see whether the bench itself runs")
+    sizes.add_argument(
+        "--try", action="store_true", dest="brief", help="what takes long, in smaller sizes"
+    )
     parser.add_argument("--publish", action="store_true", help="write docs/explanation as well")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these figures alone")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    if asked.publish and asked.only:
+        parser.error(
+            "--publish needs all figures, or all that take long (--long): leave --only out"
+        )
+    return asked
 
 
 def _chosen(settings: Config, dsn: str, asked: argparse.Namespace) -> Sequence[Figure]:
@@ -48,7 +59,7 @@ def _chosen(settings: Config, dsn: str, asked: argparse.Namespace) -> Sequence[F
         sys.exit(f"{', '.join(unknown)}: no such figure; there are {', '.join(names)}")
     if asked.only:
         return [one for one in every if one.name in asked.only]
-    return [one for one in every if asked.full or not one.is_long]
+    return [one for one in every if asked.full or one.is_long == asked.long]
 
 
 def _measured(settings: Config, dsn: str, chosen: Sequence[Figure]) -> Run:
@@ -59,7 +70,7 @@ def _measured(settings: Config, dsn: str, chosen: Sequence[Figure]) -> Run:
     rows: list[Row] = []
     print(report.HEADING, flush=True)
     for figure in chosen:
-        rows += (measured := turns.measured(figure, settings.rounds, _tell))
+        rows += (measured := turns.measured(figure, _rounds(settings, figure), _tell))
         _tell("")
         print("\n".join(map(report.row, measured)), flush=True)
     last = [_limit(one) for one in taken]
@@ -68,6 +79,10 @@ def _measured(settings: Config, dsn: str, chosen: Sequence[Figure]) -> Run:
         for one, before, after in zip(taken, first, last, strict=True)
     ]
     return Run(settings, seen, rows)
+
+
+def _rounds(settings: Config, figure: Figure) -> int:
+    return settings.long["rounds"] if figure.is_long else settings.rounds
 
 
 def _limit(one: limits.Taken) -> float:

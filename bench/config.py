@@ -19,12 +19,14 @@ class Config:
 
     rounds: int
     jobs: Mapping[str, int]
+    long: Mapping[str, int]
+    """How many rounds, and the sizes and seconds, of what takes long."""
     server: Mapping[str, str]
     peers: Mapping[str, str]
 
 
-def read(*, is_smoke: bool) -> Config:
-    """Read the file; for a smoke with its small numbers."""
+def read(instead: str | None = None) -> Config:
+    """Read the file; with the numbers of `smoke` or `try`, where these are asked for."""
     given = tomllib.loads(_FILE.read_text("utf-8"))
-    sizes = given["smoke"] if is_smoke else given
-    return Config(sizes["rounds"], sizes["jobs"], given["server"], given["peers"])
+    sizes = {**given, **given.get(instead or "", {})}
+    return Config(sizes["rounds"], sizes["jobs"], sizes["long"], given["server"], given["peers"])

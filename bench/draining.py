@@ -69,7 +69,7 @@ def cost(title: str, queue: Queue, dsn: str, jobs: int, meter: str) -> Side:
 
 async def _drain(queue: Queue, dsn: str, jobs: int) -> float:
     async with _loaded(queue, dsn, jobs) as (url, connection):
-        with _started(queue.programs(url)) as log:
+        with started(queue.programs(url)) as log:
             return jobs / await _seconds(connection, queue, jobs, log)
 
 
@@ -77,7 +77,7 @@ async def _spend(queue: Queue, dsn: str, jobs: int, meter: str) -> float:
     async with _loaded(queue, dsn, jobs) as (url, connection):
         await _left_alone(connection)
         before = await connection.fetchval(meter)
-        with _started(queue.programs(url)) as log:
+        with started(queue.programs(url)) as log:
             # All looks in one transaction, so that they are no commits.
             async with connection.transaction():
                 await _seconds(connection, queue, jobs, log)
@@ -132,7 +132,8 @@ def _said(log: pathlib.Path) -> str:
 
 
 @contextmanager
-def _started(programs: Sequence[Program]) -> Iterator[pathlib.Path]:
+def started(programs: Sequence[Program]) -> Iterator[pathlib.Path]:
+    """Run processes meanwhile, and tell where they write what they have to say."""
     with tempfile.TemporaryDirectory(prefix="workron-bench-") as folder:
         log = pathlib.Path(folder) / "log"
         with log.open("wb") as said:

@@ -7,7 +7,20 @@ from collections.abc import Iterator, Sequence
 from bench.config import Config
 from bench.figure import Against, Figure, Goal, Side
 from bench.limit import pgbench, rounds, tools
-from bench.ours import dags, noop, pickup, program, sqlite, submission, worker
+from bench.ours import (
+    dags,
+    dead,
+    depth,
+    held,
+    idle,
+    noop,
+    pickup,
+    program,
+    restart,
+    sqlite,
+    submission,
+    worker,
+)
 from bench.peers import against, graphile, river
 from bench.peers.peer import Kit
 
@@ -23,6 +36,11 @@ def every(config: Config, dsn: str) -> Iterator[Figure]:
     yield from submission.figures(dsn, jobs["submit"])
     yield from sqlite.figures(jobs["noop"], _sqlite(config))
     yield from program.figures(jobs["shell"])
+    yield from depth.figures(dsn, config.long)
+    yield from held.figures(dsn, config.long)
+    yield from dead.figures(dsn, config.long)
+    yield from idle.figures(dsn, config.long)
+    yield from restart.figures(config)
 
 
 def _noop(config: Config, dsn: str) -> tuple[Sequence[Against], Sequence[Against]]:

@@ -1,49 +1,88 @@
-"""The page of the docs that holds the last run that was published, and its picture."""
+"""The page of the docs that holds what was published last, and its pictures.
+
+It has a part for what takes minutes and one for what takes hours. A run writes the parts that it
+has measured anew, each with its own date, machine and command, and leaves the other as it was.
+"""
 
 from __future__ import annotations
 
 import pathlib
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from bench import plot, report
 from bench.report import Run
+from bench.turns import Row
 
 _FOLDER: Final = pathlib.Path(__file__).parents[1] / "docs" / "explanation"
+_PARTS: Final = {"minutes": False, "hours": True}
+"""By what it takes: whether its figures are the long ones."""
 _PAGE: Final = """\
 # Performance
 
-Written by `{command}`: the last run that was published, good or bad, and never edited by hand. It
-ran on {machine}; PostgreSQL on the same machine,
-its commits safe on the disk, set up with {settings}.
+What was published last, good or bad, and never edited by hand: each part tells by which command,
+when and where. PostgreSQL ran on the same machine, its commits safe on the disk.
 
-How to read it: each row holds something of ours against a limit of the machine, or against what
-people would use instead, measured in turns within the same minutes, {rounds} rounds. The ratio is
-the median of the pairs; the interval is where the true one lies with 90 % or more. *Reached* is
-`yes` if all of the interval reaches the goal, `just` if the median alone does. Absolute figures
-change with the machine, and with the hour: they are there to tell what is divided by what.
+How to read it: each row holds something of ours against a limit of the machine, against what people
+would use instead, or against a fixed bound, measured in turns within the same minutes. The ratio is
+the median of the pairs; the interval is where the true one lies with 90 % or more, and with fewer
+than five rounds all that was seen. *Reached* is `yes` if all of the interval reaches the goal,
+`just` if the median alone does. Absolute figures change with the machine, and with the hour: they
+are there to tell what is divided by what.
 
-![The ratios of the table below, each with its interval and its goal](performance.svg)
+"""
+_PART: Final = """\
+<!-- {name} -->
+## What takes {name}
+
+Written by `{command}` on {date}, on {machine}; PostgreSQL set up with {settings}; rounds: {rounds}.
+
+![The ratios of the table below, each with its interval and its goal]({picture})
 
 {table}
-## What the machine could do
-
-Taken before everything else, and again after it. The limits are of this bench's own making, and
-frozen: statements of SQL on tables with our columns (`bench/limit`), or loops with nothing in them.
+What the machine could do before everything else, and after it. These limits are of this bench's own
+making, and frozen: statements of SQL on tables with our columns (`bench/limit`), or loops with
+nothing in them.
 
 {limits}
+<!-- /{name} -->
 """
+_NOTHING: Final = "<!-- {name} -->\n## What takes {name}\n\nNot published yet.\n<!-- /{name} -->\n"
 
 
 def publish(run: Run, command: str) -> None:
-    """Write both."""
-    settings = ", ".join(f"`{name} = {value}`" for name, value in run.config.server.items())
-    text = _PAGE.format(
+    """Write the parts of which this run has figures."""
+    page = _FOLDER / "performance.md"
+    before = page.read_text("utf-8")
+    parts = [_part(name, run, command) or _kept(name, before) for name in _PARTS]
+    page.write_text(_PAGE + "\n".join(parts), "utf-8")
+
+
+def _part(name: str, run: Run, command: str) -> str | None:
+    rows = [row for row in run.rows if row.figure.is_long == _PARTS[name]]
+    if not rows:
+        return None
+    picture = f"performance-{name}.svg"
+    (_FOLDER / picture).write_text(plot.svg(rows), "utf-8")
+    return _PART.format(
+        name=name,
         command=command,
+        date=datetime.now(UTC).date(),
         machine=report.machine(),
-        settings=settings,
-        rounds=run.config.rounds,
-        table=report.table(run.rows),
+        settings=", ".join(f"`{name} = {value}`" for name, value in run.config.server.items()),
+        rounds=_rounds(rows),
+        picture=picture,
+        table=report.table(rows),
         limits=report.limits(run.limits).rstrip(),
     )
-    (_FOLDER / "performance.md").write_text(text, "utf-8")
-    (_FOLDER / "performance.svg").write_text(plot.svg(run.rows), "utf-8")
+
+
+def _rounds(rows: Sequence[Row]) -> int:
+    return len(rows[0].ours_seen)
+
+
+def _kept(name: str, page: str) -> str:
+    found = re.search(rf"<!-- {name} -->\n.*<!-- /{name} -->\n", page, re.DOTALL)
+    return found[0] if found else _NOTHING.format(name=name)

@@ -22,7 +22,7 @@ _STYLE: Final = (
 
 def svg(rows: Sequence[Row]) -> str:
     """Draw all rows on one logarithmic scale."""
-    ratios = [value for row in rows for value in row.ratio]
+    ratios = [value for row in rows for value in row.ratio if value > 0]
     low, high = floor(log10(min(ratios, default=1))), ceil(log10(max(ratios, default=1)))
     scale = _Scale(low, max(high, low + 1))
     height = _TOP + _LINE * len(rows) + 10
@@ -44,7 +44,8 @@ class _Scale:
         self._high = high
 
     def at(self, ratio: float) -> float:
-        return _LEFT + _WIDTH * (log10(ratio) - self._low) / (self._high - self._low)
+        power = log10(ratio) if ratio > 0 else self._low  # nothing at all stands at the rim
+        return _LEFT + _WIDTH * (power - self._low) / (self._high - self._low)
 
     def rules(self, bottom: float) -> Iterator[str]:
         for power in range(self._low, self._high + 1):

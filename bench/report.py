@@ -87,6 +87,7 @@ def _told(run: Run) -> Mapping[str, Any]:
         "machine": machine(),
         "server": dict(run.config.server),
         "jobs": dict(run.config.jobs),
+        "long": dict(run.config.long),
         "peers": dict(run.config.peers),
         "limits": [
             {"title": one.title, "unit": one.unit, "first": one.first, "last": one.last}

@@ -53,6 +53,14 @@ async def empty(dsn: str) -> AsyncIterator[str]:
         await administrator.close()
 
 
+async def settle(url: str) -> None:
+    """Have nobody's plans, or pauses, depend on what was put in before he came."""
+    connection = await asyncpg.connect(url)
+    await connection.execute("VACUUM ANALYZE")
+    await connection.execute("CHECKPOINT")
+    await connection.close()
+
+
 @contextlib.asynccontextmanager
 async def database(dsn: str) -> AsyncIterator[str]:
     """Give one that is ready for our jobs."""

@@ -49,7 +49,7 @@ def drained(config: Config, dsn: str, *, workers: int) -> Side:
 
 def queue(title: str, plan: Callable[[int], Plan], workers: int = 1) -> Queue:
     """Drain a plan of so many jobs with so many workers."""
-    return Queue(title, partial(_load, plan), partial(_programs, workers), _ENDED)
+    return Queue(title, partial(_load, plan), partial(programs, workers), _ENDED)
 
 
 def _flat(workers: int) -> Queue:
@@ -82,7 +82,8 @@ async def _submit(plan: Plan, url: str) -> None:
     await store.close()
 
 
-def _programs(count: int, url: str) -> Sequence[Program]:
+def programs(count: int, url: str) -> Sequence[Program]:
+    """Give so many workers that run nothing."""
     options = ["--store", url, "--slots", str(_SLOTS)]
     command = [sys.executable, "-m", "bench.ours.null_worker", "worker", *options]
     return [Program(command, folder=_ROOT)] * count

@@ -14,7 +14,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*(one.name for one in kits), []])
     names = parser.parse_args().names
-    versions = config.read(is_smoke=False).peers
+    versions = config.read().peers
     for one in kits:
         if not names or one.name in names:
             print(f"{one.name} {versions[one.name]}", flush=True)

@@ -11,7 +11,7 @@ from bench.figure import Goal
 from bench.peers import against, environment, peer, roster
 from bench.peers.peer import Peer
 
-_SETTINGS = Config(1, {"noop": 50}, {}, {"some": "1", "other": "1", "river": "1"})
+_SETTINGS = Config(1, {"noop": 50}, {}, {}, {"some": "1", "other": "1", "river": "1"})
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +90,7 @@ def test_slow_peer_gets_fewer_jobs_but_never_none() -> None:
 
 
 def test_every_peer_and_every_goal_is_of_a_version() -> None:
-    versions = config.read(is_smoke=True).peers
+    versions = config.read("smoke").peers
     names = [one.name for one in roster.EVERY]
     assert len(names) == len(set(names))
     assert {*names, *against.GOALS} <= set(versions)

@@ -18,7 +18,7 @@ def _nothing_is_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Pat
 
 
 def test_those_that_are_not_here_are_left_out_and_named() -> None:
-    settings = config.read(is_smoke=True)
+    settings = config.read("smoke")
     assert roster.installed(settings) == []
     assert roster.missing(settings) == [one.name for one in (*roster.EVERY, *roster.OTHERS)]
 
@@ -59,4 +59,4 @@ def test_module_of_go_asks_for_the_version_of_the_config(
 ) -> None:
     asked = (_SCRIPTS / module / "go.mod").read_text()
     (version,) = re.findall(rf"riverqueue/{package} (\S+)", asked)
-    assert version == config.read(is_smoke=False).peers[name]
+    assert version == config.read().peers[name]

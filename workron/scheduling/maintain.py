@@ -29,7 +29,7 @@ LEASE_SECONDS: Final = 10.0
 """Of the office: so long after its last round its holder counts as gone."""
 _BATCH: Final = 1_000
 _AUDIT_EVERY: Final = 60
-"""So many rounds apart; it reads much and should never find anything."""
+"""So many rounds apart is looked for what should never be there; it reads much."""
 _ROUND_SECONDS: Final = 1.0
 _ROUNDS_PER_LEASE: Final = 8
 """`lease.Watch` believes looks that are at most a quarter of a lease apart."""
@@ -117,9 +117,10 @@ class Maintainer:
         moved = 0
         for fallen in self._watch.observe(self._clock.monotonic(), sightings):
             moved += await self._reap(fallen)
-        moved += self._told(Duty.REAP_ORPHANS, await self._door.reap_orphans(_BATCH))
         moved += self._told(Duty.EXPIRE, await self._door.expire(_BATCH))
-        await self._audit()
+        if self._rounds % _AUDIT_EVERY == 0:
+            moved += self._told(Duty.REAP_ORPHANS, await self._door.reap_orphans(_BATCH))
+            await self._audit()
         self._rounds += 1
         return moved
 
@@ -132,12 +133,11 @@ class Maintainer:
         return reaped.was_reaped
 
     async def _audit(self) -> None:
-        if self._rounds % _AUDIT_EVERY == 0:
-            audited = await self._door.audit(_BATCH, after=self._audited)
-            self._audited = audited.last
-            if audited.missed:
-                self._meter.missed(audited.missed)
-                _log.error("jobs wait though their upstreams have ended", count=audited.missed)
+        audited = await self._door.audit(_BATCH, after=self._audited)
+        self._audited = audited.last
+        if audited.missed:
+            self._meter.missed(audited.missed)
+            _log.error("jobs wait though their upstreams have ended", count=audited.missed)
 
     def _told(self, duty: Duty, moved: int) -> int:
         self._meter.moved(duty, moved)

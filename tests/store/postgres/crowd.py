@@ -73,7 +73,7 @@ _LOAD = f"""
     INSERT INTO workron.ready (job, pool, priority)
     SELECT i, pool.id, i % 3 FROM workron.pool, crowd, generate_series(ready, deferred - 1) i;
     INSERT INTO workron.running
-    SELECT first + n, -n % 100, gen_random_uuid(), pool.id, 0, 1, 0, 0, 0, false, NULL, now()
+    SELECT first + n, -n % 100, 0, gen_random_uuid(), pool.id, 0, 1, 0, 0, 0, false, NULL, now()
     FROM workron.pool, crowd, generate_series(0, {LATER} / 5 - 1) n;
     INSERT INTO workron.deferred (job, due, reason, pool, priority)
     SELECT i, now() + (i - deferred - 1000) * interval '1 second', 'Backoff', pool.id, 0

@@ -163,6 +163,8 @@ CREATE INDEX deferred_due ON deferred (due);
 CREATE TABLE running (
     job        bigint PRIMARY KEY,
     worker     bigint NOT NULL,
+    -- The last beat of its worker that was there before it.
+    beat       bigint NOT NULL,
     claim      uuid NOT NULL UNIQUE,
     pool       integer NOT NULL,
     priority   integer NOT NULL,
@@ -174,7 +176,9 @@ CREATE TABLE running (
     mark       mark,
     claimed_at timestamptz NOT NULL
 );
-CREATE INDEX running_worker ON running (worker);
+-- By beats, so that a worker need not look through all that it has ever held.
+CREATE INDEX running_worker ON running (worker, beat);
+CREATE INDEX running_alone ON running (worker) WHERE alone;
 
 CREATE TABLE deadline (
     job bigint PRIMARY KEY,
@@ -250,6 +254,8 @@ CREATE TABLE worker (
     boot          uuid NOT NULL,
     slots         integer NOT NULL,
     beats         bigint NOT NULL DEFAULT 0,
+    -- No claim that it holds came before this beat.
+    since         bigint NOT NULL DEFAULT 0,
     draining      boolean NOT NULL DEFAULT false,
     registered_at timestamptz NOT NULL,
     UNIQUE (pool, name, boot)

@@ -19,9 +19,12 @@ BEGIN
     IF _worker.beats = 1 THEN
         PERFORM workron.bury_older(_worker);
     END IF;
+    IF _worker.beats % 4 = 0 THEN
+        PERFORM workron.forget(_worker);
+    END IF;
     RETURN QUERY
     SELECT _worker.draining, m.value, r.job, r.claim, r.fence, r.mark::text
-    FROM workron.meta m LEFT JOIN workron.running r ON r.worker = _worker.id
+    FROM workron.meta m LEFT JOIN workron.running r ON r.worker = _worker.id AND r.beat >= _worker.since
     WHERE m.key = 'database';
 END
 $$;

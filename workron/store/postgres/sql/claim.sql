@@ -12,8 +12,18 @@ SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off S
 AS $$
 #variable_conflict use_column
 DECLARE
-    _worker workron.worker := workron.session(_key);
+    _worker workron.worker;
 BEGIN
+    -- Who polls and finds nothing writes nothing: to hold a row is to write. Where walks are long this
+    -- would be one more of them.
+    SELECT * INTO _worker FROM workron.worker WHERE session = _key;
+    IF FOUND AND coalesce((workron.mark(_worker.pool)).until, 0) = 0
+        AND NOT EXISTS (SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND r.alone)
+        AND NOT EXISTS (SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND NOT r.alone)
+        AND NOT EXISTS (SELECT 1 FROM workron.running r WHERE r.claim = ANY (_claims)) THEN
+        RETURN;
+    END IF;
+    _worker := workron.session(_key);
     IF workron.take(_worker, _claims) THEN
         RETURN QUERY SELECT * FROM workron.claimed(_worker.id, _claims);
     END IF;

@@ -11,6 +11,8 @@ LANGUAGE plpgsql
 AS $$
 DECLARE
     _now timestamptz := workron.now();
+    _pools integer[];
+    _firsts bigint[];
 BEGIN
     -- In arrays of one, which only keys answer to: each row looks for its own job and root.
     WITH zero AS (
@@ -27,6 +29,7 @@ BEGIN
         INSERT INTO workron.ready (job, pool, priority, attempts, failures, losses, fence, alone)
         SELECT job, pool, priority, attempts, failures, losses, fence, alone
         FROM goes WHERE NOT is_early
+        RETURNING job, pool
     ), scheduled AS (
         INSERT INTO workron.deferred
             (job, due, reason, pool, priority, attempts, failures, losses, fence, alone)
@@ -42,7 +45,12 @@ BEGIN
                _now, attempts, failures, losses
         FROM zero WHERE kind <> 'Job' OR verdict > 0
         RETURNING job
+    ), untold AS (
+        INSERT INTO workron.unsettled (job) SELECT job FROM ended
     )
-    INSERT INTO workron.unsettled (job) SELECT job FROM ended;
+    SELECT array_agg(pool), array_agg(first) INTO _pools, _firsts
+    FROM (SELECT pool, min(job) AS first FROM queued GROUP BY pool) freed;
+    -- Who told of an end may take at once what it has freed.
+    PERFORM workron.pull_mark(pool, first) FROM unnest(_pools, _firsts) AS freed(pool, first);
 END
 $$;

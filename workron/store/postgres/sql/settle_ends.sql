@@ -15,6 +15,8 @@ DECLARE
     _wide bigint[];
     _locked bigint[];
     _queued integer;
+    _first bigint;
+    _pools integer[];
     _zero bigint[];
 BEGIN
     -- An end needs no deadline; one that expire holds just now is dropped by it.
@@ -55,10 +57,16 @@ BEGIN
               AND j.id = ANY (ARRAY[w.job]) AND coalesce(j.start_after <= _now, true)
               AND r.id = ANY (ARRAY[j.root]) AND NOT r.cancelled
             RETURNING w.job, j.pool, w.priority, w.attempts, w.failures, w.losses, w.fence, w.alone
+        ), queued AS (
+            INSERT INTO workron.ready (job, pool, priority, attempts, failures, losses, fence, alone)
+            SELECT job, pool, priority, attempts, failures, losses, fence, alone FROM goes
+            RETURNING job, pool
         )
-        INSERT INTO workron.ready (job, pool, priority, attempts, failures, losses, fence, alone)
-        SELECT job, pool, priority, attempts, failures, losses, fence, alone FROM goes;
-        GET DIAGNOSTICS _queued = ROW_COUNT;
+        SELECT count(*), min(job), array_agg(DISTINCT pool) INTO _queued, _first, _pools FROM queued;
+        IF _queued > 0 THEN
+            -- Who told of an end may take at once what it has freed.
+            PERFORM workron.pull_mark(pool, _first) FROM unnest(_pools) AS freed(pool);
+        END IF;
         IF _queued < cardinality(_narrow) THEN
             WITH counted AS (
                 UPDATE workron.waiting w

@@ -35,10 +35,7 @@ BEGIN
             ORDER BY priority DESC, job LIMIT 1 FOR UPDATE SKIP LOCKED
         ) p;
     ELSE
-        SELECT array_agg(job) INTO _picked FROM (
-            SELECT job FROM workron.ready WHERE pool = _worker.pool AND NOT alone
-            ORDER BY priority DESC, job LIMIT cardinality(_claims) FOR UPDATE SKIP LOCKED -- guard: claim
-        ) p;
+        _picked := workron.walk(_worker.pool, cardinality(_claims));
     END IF;
     IF _picked IS NULL THEN
         RETURN false;
@@ -52,8 +49,11 @@ BEGIN
         SELECT *, row_number() OVER (ORDER BY priority DESC, job) AS number FROM taken
     )
     INSERT INTO workron.running
-        (job, worker, claim, pool, priority, attempt, failures, losses, fence, alone, claimed_at)
-    SELECT job, _worker.id, _claims[number], pool, priority, attempts + 1, failures, losses,
+        (job, worker, beat, claim, pool, priority, attempt, failures, losses, fence, alone, claimed_at)
+    SELECT job, _worker.id,
+           -- Not from `_worker`, which may have been read before its lock was there.
+           (SELECT w.beats FROM workron.worker w WHERE w.id = _worker.id),
+           _claims[number], pool, priority, attempts + 1, failures, losses,
            -- Microseconds rise even across commits that a failover lost.
            greatest(fence + 1, (extract(epoch FROM _now) * 1000000)::bigint), alone, _now
     FROM numbered;

@@ -1,0 +1,89 @@
+"""How soon it is found that a worker is dead, from its end to the moment its claim is taken back.
+
+Real workers that each hold a job, two real maintainers. Where death is proven, by the next worker
+that is started on that machine, nobody waits for the lease; the time has the start of that worker
+in it. Of all that die in a round the last one to be found is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from bench.figure import Against, Figure, Goal, Side
+from bench.ours import crew
+from bench.ours.crew import Crew
+
+_FOUND_SECONDS: Final = 2
+_APART_SECONDS: Final = 0.37
+"""So that they do not all die in the same moment between two looks."""
+_IS_THERE: Final = "SELECT EXISTS (SELECT FROM workron.worker WHERE id = $1)"
+
+
+def figures(dsn: str, long: Mapping[str, int]) -> Iterator[Figure]:
+    """Kill them with a successor at hand, kill them without one, and stop them."""
+    workers, lease = long["dead"], long["lease_seconds"]
+    proven = Side(
+        f"{workers} killed workers, another one is started: the last one is found",
+        lambda: asyncio.run(_proven(dsn, workers, lease)),
+    )
+    yield Figure("dead-proven", "s", proven, _within(0), is_long=True)
+    for name, what, number in (
+        ("killed", "killed", signal.SIGKILL), ("frozen", "stopped", signal.SIGSTOP),
+    ):  # fmt: skip
+        side = _silent(dsn, f"{workers} {what} workers: the last one is found", long, number)
+        yield Figure(f"dead-{name}", "s", side, _within(lease), is_long=True)
+
+
+def _silent(dsn: str, title: str, long: Mapping[str, int], number: signal.Signals) -> Side:
+    workers, lease = long["dead"], long["lease_seconds"]
+    return Side(title, lambda: asyncio.run(_found(dsn, workers, lease, number)))
+
+
+def _within(lease: int) -> list[Against]:
+    title = f"a lease of {lease} s and {_FOUND_SECONDS} s" if lease else f"{_FOUND_SECONDS} s"
+    side = Side(title, lambda: float(lease + _FOUND_SECONDS))
+    return [Against(side, Goal(1, is_most=True))]
+
+
+async def _proven(dsn: str, workers: int, lease: int) -> float:
+    """Kill one after the other, and start another one each time."""
+    async with crew.gathered(dsn, workers + 1, lease) as one:
+        one.maintain()
+        await one.employ(1)
+        return max([await _succeeded(one) for _ in range(workers)])
+
+
+async def _succeeded(one: Crew) -> float:
+    worker = one.started[-1]
+    ids = await one.registered()
+    worker.kill()
+    began = time.perf_counter()
+    one.hire()
+    gone = await one.until(_IS_THERE, False, ids[worker.pid])  # noqa: FBT003 - what it answers
+    # The next one has to hold a job before it can lose it.
+    await one.until("SELECT count(*) FROM workron.running", 1)
+    return gone - began
+
+
+async def _found(dsn: str, workers: int, lease: int, number: signal.Signals) -> float:
+    async with crew.gathered(dsn, workers, lease) as one:
+        one.maintain()
+        ids = await one.employ(workers)
+        found = []
+        for worker in [each for each in one.started if each.pid in ids]:
+            found.append(asyncio.create_task(_fallen(one, worker, ids[worker.pid], number)))
+            await asyncio.sleep(_APART_SECONDS)
+        return max(await asyncio.gather(*found))
+
+
+async def _fallen(
+    one: Crew, worker: subprocess.Popen[bytes], row: int, number: signal.Signals
+) -> float:
+    worker.send_signal(number)
+    began = time.perf_counter()
+    return await one.until(_IS_THERE, False, row) - began  # noqa: FBT003 - what it answers

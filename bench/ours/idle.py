@@ -1,0 +1,100 @@
+"""What workers write by themselves, and whether they are left alone when the machine is busy.
+
+A write is a transaction that is given a number; one that only reads is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from bench.figure import Against, Figure, Goal, Side
+from bench.ours import crew
+
+_MOST_WRITES: Final = 0.6
+_NUMBERS: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
+_KEPT: Final = """
+    SELECT count(*) FROM workron.running r
+    WHERE r.worker = ANY ($1) AND r.attempt = 1 AND r.losses = 0
+      AND EXISTS (SELECT FROM workron.worker w WHERE w.id = r.worker)
+"""
+_LOOPS_PER_CORE: Final = 4
+_LOOP: Final = textwrap.dedent("""
+    import os
+    parent = os.getppid()
+    while os.getppid() == parent:
+        for _ in range(1_000_000):
+            pass
+""")
+"""It ends with who has started it, however that went."""
+
+
+def figures(dsn: str, long: Mapping[str, int]) -> Iterator[Figure]:
+    """Let workers be, on an idle machine and on one that is busy with something else."""
+    for name, title, has_jobs in (
+        ("idle", "an idle worker", False), ("silent", "a worker with a silent job", True),
+    ):  # fmt: skip
+        side = _writing(dsn, f"{title}: writes", long, has_jobs=has_jobs)
+        most = Side(f"{_MOST_WRITES} writes/s", lambda: _MOST_WRITES)
+        against = [Against(most, Goal(1, is_most=True))]
+        yield Figure(f"writes-{name}", "writes/s", side, against, is_long=True)
+    workers, seconds = long["idle_workers"], long["starved_seconds"]
+    title = (
+        f"{seconds:,} s with {_LOOPS_PER_CORE} busy loops on each core: claims that neither were"
+        " taken back nor given up"
+    )
+    kept = Side(title, lambda: asyncio.run(_starved(dsn, long)))
+    all_of_them = Side("all", lambda: float(workers))
+    yield Figure("starved", "claims", kept, [Against(all_of_them, Goal(1))], is_long=True)
+
+
+def _writing(dsn: str, title: str, long: Mapping[str, int], *, has_jobs: bool) -> Side:
+    return Side(title, lambda: asyncio.run(_writes(dsn, long, has_jobs=has_jobs)))
+
+
+async def _writes(dsn: str, long: Mapping[str, int], *, has_jobs: bool) -> float:
+    """Count without a maintainer, whose writes are its own."""
+    workers, seconds = long["idle_workers"], long["idle_seconds"]
+    async with crew.gathered(dsn, workers * has_jobs, long["lease_seconds"]) as one:
+        for _ in range(workers):
+            one.hire()
+        await one.until("SELECT count(*) FROM workron.worker", workers)
+        await one.until("SELECT count(*) FROM workron.running", workers * has_jobs)
+        before = await one.database.fetchval(_NUMBERS)
+        await asyncio.sleep(seconds)
+        return float(await one.database.fetchval(_NUMBERS) - before) / seconds / workers
+
+
+async def _starved(dsn: str, long: Mapping[str, int]) -> float:
+    """Count the claims that still are as they were made."""
+    workers = long["idle_workers"]
+    async with crew.gathered(dsn, workers, long["lease_seconds"]) as one:
+        one.maintain()
+        ids = await one.employ(workers)
+        with _busy():
+            await asyncio.sleep(long["starved_seconds"])
+        return float(await one.database.fetchval(_KEPT, list(ids.values())))
+
+
+@contextlib.contextmanager
+def _busy() -> Iterator[None]:
+    """Keep every core busy meanwhile, with several processes each."""
+    loops = [_loop(core) for core in os.sched_getaffinity(0) for _ in range(_LOOPS_PER_CORE)]
+    try:
+        yield
+    finally:
+        for one in loops:
+            one.kill()
+            one.wait()
+
+
+def _loop(core: int) -> subprocess.Popen[bytes]:
+    one = subprocess.Popen([sys.executable, "-c", _LOOP])
+    os.sched_setaffinity(one.pid, {core})
+    return one

@@ -1,0 +1,90 @@
+"""How fast workers are again when their PostgreSQL died where it stood, and came back.
+
+Whole workers over a runner that starts nothing, on a server of their own. What is told is their
+rate from some seconds on after the server takes calls again, and their rate before it went. Before
+each, as many jobs are made ready as they may need: who ran out of them would seem to be slow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import asyncpg
+
+from bench import draining, server
+from bench.config import Config
+from bench.figure import Against, Figure, Goal
+from bench.ours import noop, stock
+from bench.ours.stock import Stock
+from bench.series import Series
+from tests import postgres_server
+from tests.postgres_server import Server
+from workron.store import postgres
+
+_WORKERS: Final = 2
+_IS_LEFT: Final = "SELECT EXISTS (SELECT FROM workron.ready)"
+_ENDED: Final = "SELECT count(*) FROM workron.done WHERE attempts > 0"
+_LOOK_SECONDS: Final = 0.1
+
+
+class _Rates(NamedTuple):
+    before: float
+    after: float
+
+
+def figures(config: Config) -> Iterator[Figure]:
+    """Restart it under work."""
+    within = config.long["restart_within"]
+    series = Series(lambda: asyncio.run(_measured(config)))
+    title = f"{_WORKERS} of `workron worker`, no-op, from {within} s after a restart of PostgreSQL"
+    after = series.side(title, lambda rates: rates.after)
+    before = series.side("before it", lambda rates: rates.before)
+    yield Figure("restart", "jobs/s", after, [Against(before, Goal(0.95))], is_long=True)
+
+
+async def _measured(config: Config) -> _Rates:
+    with postgres_server.serving(is_durable=True, settings=config.server) as one:
+        await postgres.migrate(one.dsn)
+        jobs = await stock.opened(one.dsn)
+        await jobs.queue(config.long["restart_ready"])
+        await server.settle(one.dsn)
+        with draining.started(noop.programs(_WORKERS, one.dsn)):
+            return await _rates(one, jobs, config.long)
+
+
+async def _rates(one: Server, jobs: Stock, long: Mapping[str, int]) -> _Rates:
+    seconds, within = long["restart_seconds"], long["restart_within"]
+    while not (await _ended(one.dsn))[0]:  # noqa: ASYNC110 - a database sets no event
+        await asyncio.sleep(_LOOK_SECONDS)
+    before = await _rate(one.dsn, seconds)
+    await jobs.queue(long["restart_ready"])
+    await jobs.close()
+    await asyncio.to_thread(one.crash)
+    await asyncio.to_thread(one.begin)
+    await asyncio.sleep(within)
+    return _Rates(before, await _rate(one.dsn, seconds))
+
+
+async def _rate(url: str, seconds: int) -> float:
+    first, began = await _ended(url)
+    await asyncio.sleep(seconds)
+    last, over = await _ended(url)
+    if not await _asked(url, _IS_LEFT):
+        raise RuntimeError("all jobs have ended: `restart_ready` is too small for this machine")
+    return (last - first) / (over - began)
+
+
+async def _ended(url: str) -> tuple[int, float]:
+    """Count the jobs that have ended, and tell when it was asked."""
+    asked = time.perf_counter()
+    return await _asked(url, _ENDED), asked
+
+
+async def _asked(url: str, question: str) -> Any:
+    connection = await asyncpg.connect(url)
+    answer = await connection.fetchval(question)
+    await connection.close()
+    return answer

@@ -1,0 +1,119 @@
+"""A transaction that somebody leaves open slows neither claims nor beats.
+
+What ends meanwhile leaves its entries in the indexes, and no scan may remove them.
+"""
+
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.worker import MANY, end_of
+from tests.store.postgres.stage import Hand, Stage
+from workron.core import errors
+
+_BATCHES = 8
+_OVER = """
+    SELECT workron.set_mark(id, priority, job, 1)
+    FROM workron.pool CROSS JOIN LATERAL workron.mark(id) WHERE job IS NOT NULL
+"""
+
+
+@pytest.fixture
+async def held(stage: Stage) -> AsyncIterator[None]:
+    """Have somebody hold a snapshot of before all that the test does."""
+    holder = await asyncpg.connect(stage.dsn)
+    await holder.execute(
+        "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM workron.ready"
+    )
+    yield
+    await holder.close()
+
+
+async def _work(worker: Hand, batches: int = _BATCHES, batch: int = MANY) -> None:
+    for _ in range(batches):
+        claimed = await worker.claim(batch)
+        assert len(claimed) == batch
+        await worker.store.complete(worker.session.key, [end_of(one) for one in claimed])
+
+
+async def _read(worker: Hand, index: str) -> int:
+    """Count the entries of an index that were read so far."""
+    await worker.store.connection.execute("SELECT pg_stat_force_next_flush()")
+    count = await worker.store.connection.fetchval(
+        "SELECT pg_stat_get_tuples_returned($1::text::regclass)", f"workron.{index}"
+    )
+    return int(count)
+
+
+@pytest.mark.usefixtures("held")
+async def test_claim_does_not_pass_again_what_an_earlier_one_has_passed(stage: Stage) -> None:
+    await stage.submit(plans.array((_BATCHES + 1) * MANY))
+    worker = await stage.worker()
+    await _work(worker)
+    before = await _read(worker, "ready_walk")
+    await _work(worker, batches=10, batch=10)
+    assert await _read(worker, "ready_walk") - before < 10 * 100
+
+
+@pytest.mark.usefixtures("held")
+async def test_beat_does_not_look_through_all_that_a_worker_has_held(stage: Stage) -> None:
+    await stage.submit(plans.array(_BATCHES * MANY))
+    worker = await stage.worker()
+    await _work(worker)
+    for _ in range(4):
+        await worker.beat()
+    before = await _read(worker, "running_worker")
+    for _ in range(4):
+        await worker.beat()
+    assert await _read(worker, "running_worker") - before < 100
+
+
+@pytest.mark.usefixtures("held")
+async def test_beat_tells_of_the_oldest_claim_whatever_came_and_went_after_it(stage: Stage) -> None:
+    await stage.submit(plans.array(30))
+    worker = await stage.worker()
+    for _ in range(5):
+        await worker.beat()
+    oldest = await worker.claim_one()
+    for _ in range(20):
+        await worker.end(await worker.claim_one())
+        assert [one.claim for one in (await worker.beat()).held] == [oldest.claim]
+
+
+@pytest.mark.usefixtures("held")
+async def test_what_an_end_frees_is_found_by_who_told_of_it(stage: Stage) -> None:
+    await stage.submit(plans.dag("first", one=plans.task(), two=plans.task("one")))
+    worker = await stage.worker()
+    first = await worker.claim_one()
+    await stage.submit(plans.array((_BATCHES + 1) * MANY))
+    await _work(worker)
+    await worker.end(first)
+    assert (await worker.claim_one()).name == "two"
+
+
+@pytest.mark.usefixtures("held")
+async def test_what_came_before_the_mark_is_found_when_the_mark_is_over(stage: Stage) -> None:
+    await stage.submit(plans.array((_BATCHES + 1) * MANY))
+    worker = await stage.worker()
+    await _work(worker)
+    await stage.submit(plans.job("urgent", priority=5))
+    assert (await worker.claim_one()).name != "urgent"
+    await worker.store.connection.execute(_OVER)
+    assert (await worker.claim_one()).name == "urgent"
+
+
+async def test_worker_that_finds_nothing_writes_nothing(stage: Stage) -> None:
+    worker = await stage.worker()
+    number = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
+    before = await stage.sql.fetchval(number)
+    assert not await worker.claim()
+    assert await stage.sql.fetchval(number) == before
+
+
+async def test_worker_that_was_taken_back_is_told_so_where_nothing_is_ready(stage: Stage) -> None:
+    worker = await stage.worker()
+    await worker.store.leave(worker.session.key)
+    with pytest.raises(errors.SessionError):
+        await worker.claim()
