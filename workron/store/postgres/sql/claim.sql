@@ -1,6 +1,7 @@
 -- claim: take at most one ready job for each claim id, by priority, then by age.
 -- Queued -> Running (claim)
 -- The walk over `ready_walk` must stay a walk whatever the statistics say, so its plan is pinned here.
+-- A call that finds nothing locks nothing either: a lock is written, and waits for the disk.
 CREATE OR REPLACE FUNCTION workron.claim(_key uuid, _claims uuid[])
 RETURNS TABLE (
     job bigint, claim uuid, attempt integer, failures integer, losses integer, fence bigint,
@@ -12,8 +13,17 @@ SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off S
 AS $$
 #variable_conflict use_column
 DECLARE
-    _worker workron.worker := workron.session(_key);
+    _worker workron.worker;
 BEGIN
+    SELECT * INTO _worker FROM workron.worker WHERE session = _key;
+    IF FOUND AND NOT EXISTS (
+        SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND NOT r.alone
+        UNION ALL SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND r.alone
+        UNION ALL SELECT 1 FROM workron.running r WHERE r.claim = ANY (_claims)
+    ) THEN
+        RETURN;
+    END IF;
+    _worker := workron.session(_key);
     IF workron.take(_worker, _claims) THEN
         RETURN QUERY SELECT * FROM workron.claimed(_worker.id, _claims);
     END IF;
