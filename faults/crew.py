@@ -17,7 +17,7 @@ from faults.proxy import Proxy
 _COMMAND = [sys.executable, "-P", "-m", "workron"]
 _RUNNER = "workron_runner"
 _FAREWELL_SECONDS = 20
-_ROUTINE = re.compile(r'"event": "(attempt runs|attempt ended|worker registered)"')
+_ROUTINE = re.compile(r'"event":"(attempt runs|attempt ended|worker registered)"')
 
 
 class Program:

@@ -33,7 +33,7 @@ def test_commands_over_a_file_run_a_workflow_to_its_end(tmp_path: pathlib.Path) 
     )
     assert said.returncode == 0, said.stderr
     assert "Succeeded" in said.stdout
-    assert '"event": "attempt ended"' in said.stderr
+    assert '"event":"attempt ended"' in said.stderr
 
 
 async def test_statements_make_a_role_with_which_a_worker_works(

@@ -44,6 +44,15 @@ async def test_claim_takes_the_same_job_when_it_is_asked_twice_at_once(stage: St
     assert await stage.sql.fetchval("SELECT count(*) FROM workron.ready") == 1
 
 
+async def test_claim_that_finds_nothing_writes_nothing(stage: Stage) -> None:
+    worker = await stage.worker()
+    await worker.begin()
+    assert not await worker.claim()
+    written = "SELECT pg_current_xact_id_if_assigned()::text"
+    assert await worker.store.connection.fetchval(written) is None
+    await worker.commit()
+
+
 async def _report_a_claim_that_was_handed_back(stage: Stage) -> tuple[Answer, JobId]:
     root = await stage.submit(plans.job())
     one, other = await stage.worker("one"), await stage.worker("other")

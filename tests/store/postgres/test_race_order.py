@@ -51,8 +51,9 @@ async def _end_upstreams_of_the_same_three(stage: Stage) -> list[object]:
     one, other = await first.claim_one(), await second.claim_one()
     await _let_plans_loose(stage, "complete")
     await first.store.forbid("seqscan", "hashjoin")
-    await second.store.forbid("nestloop", "indexscan", "bitmapscan")
+    await second.store.forbid("indexscan", "bitmapscan", "material")
     await _put_the_last_first(stage, "waiting", [JobId(root + offset) for offset in (3, 4, 5)])
+    await stage.sql.execute("ANALYZE workron.waiting")
     holder = await _hold_row(stage, "waiting", root + 4)
     calls = [
         await stage.start(first, first.end(one)),

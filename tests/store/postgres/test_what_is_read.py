@@ -91,3 +91,14 @@ async def test_each_claim_looks_for_its_own_job(stage: Stage) -> None:
     before = await _rows_read(worker, "job")
     assert len(await worker.claim(_CLAIMS)) == _CLAIMS
     assert await _rows_read(worker, "job") - before <= 2 * _CLAIMS
+
+
+async def test_progress_looks_up_each_job_once(stage: Stage) -> None:
+    worker = await stage.worker()
+    root = await stage.submit(plans.job())
+    await stage.sql.execute("VACUUM ANALYZE")
+    await worker.store.progress(root)
+    root = await stage.submit(plans.array(_WIDE))
+    before = await _rows_read(worker, "ready")
+    await worker.store.progress(root)
+    assert await _rows_read(worker, "ready") - before <= 2 * _WIDE

@@ -1,6 +1,7 @@
 -- claim: take at most one ready job for each claim id, by priority, then by age.
 -- Queued -> Running (claim)
 -- The walk over `ready_walk` must stay a walk whatever the statistics say, so its plan is pinned here.
+-- A call that finds nothing locks nothing either: a lock is written, and waits for the disk.
 CREATE OR REPLACE FUNCTION workron.claim(_key uuid, _claims uuid[])
 RETURNS TABLE (
     job bigint, claim uuid, attempt integer, failures integer, losses integer, fence bigint,
@@ -14,13 +15,13 @@ AS $$
 DECLARE
     _worker workron.worker;
 BEGIN
-    -- Who polls and finds nothing writes nothing: to hold a row is to write. Where walks are long this
-    -- would be one more of them.
     SELECT * INTO _worker FROM workron.worker WHERE session = _key;
-    IF FOUND AND coalesce((workron.mark(_worker.pool)).until, 0) = 0
-        AND NOT EXISTS (SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND r.alone)
-        AND NOT EXISTS (SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND NOT r.alone)
-        AND NOT EXISTS (SELECT 1 FROM workron.running r WHERE r.claim = ANY (_claims)) THEN
+    -- Where walks are long, as a mark tells, looking would be one more of them.
+    IF FOUND AND coalesce((workron.mark(_worker.pool)).until, 0) = 0 AND NOT EXISTS (
+        SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND NOT r.alone
+        UNION ALL SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND r.alone
+        UNION ALL SELECT 1 FROM workron.running r WHERE r.claim = ANY (_claims)
+    ) THEN
         RETURN;
     END IF;
     _worker := workron.session(_key);
