@@ -33,6 +33,8 @@ from workron_worker.surroundings import Surroundings
 
 Sample = Callable[[], Awaitable[float]]
 
+_WARM_UP = 5
+"""What has never run in a session takes longer: a system is idle here, and not new."""
 _CLAIM = (
     "WITH one AS (SELECT id FROM waiting ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)"
     " DELETE FROM waiting USING one WHERE waiting.id = one.id RETURNING waiting.id"
@@ -125,11 +127,13 @@ async def _measured(dsn: str, samples: int) -> tuple[list[float], list[float]]:
         _limit(other) as limit,
     ):
         both: tuple[list[float], list[float]] = [], []
-        for _ in range(samples):
+        for number in range(-_WARM_UP, samples):
             for taken, sample in zip(both, (ours, limit), strict=True):
                 # So that nothing is still on its way, and no poll falls on the same beat each time.
                 await asyncio.sleep(0.05 + random.random() / 20)  # noqa: S311 - no secret
-                taken.append(await sample())
+                seen = await sample()
+                if number >= 0:
+                    taken.append(seen)
         return both
 
 

@@ -172,7 +172,7 @@ class Agent:
 
     async def _listen(self) -> None:
         while True:
-            await self._around.wait_for_work(self._rhythm.poll.total_seconds())
+            await self._around.wait_for_work(self._rhythm.poll.total_seconds(), self._key)
             self._wake.set()
 
     async def _work(self) -> None:

@@ -14,6 +14,7 @@ from workron_worker import meter as metering
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from workron.core.ids import SessionKey
     from workron.core.ports import Clock, Rng
     from workron.store.protocol import Claimed, Session, WorkerDoor
     from workron_worker.executor import Executor, OnOutput
@@ -39,8 +40,9 @@ class Surroundings:
     slots: Slots
     clock: Clock
     rng: Rng
-    wait_for_work: Callable[[float], Awaitable[None]]
-    """Returns soon after something became ready, or after so many seconds."""
+    wait_for_work: Callable[[float, SessionKey | None], Awaitable[None]]
+    """Returns soon after something became ready, or after so many seconds; but not for what was
+    reported in this session."""
     listener: Callable[[Claimed], OnOutput | None] = hear_nothing
     """Gives what is to hear every byte of an attempt's output; None: nothing does."""
     meter: Meter = metering.SILENT

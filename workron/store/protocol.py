@@ -279,10 +279,11 @@ class WorkerStore(WorkerDoor, Protocol):
 
     url: str
 
-    async def wait_for_work(self, timeout_seconds: float) -> None:
+    async def wait_for_work(self, timeout_seconds: float, worker: SessionKey | None = None) -> None:
         """Return soon after something became ready or ended, or after the timeout.
 
-        A hint, not a proof: callers look for themselves.
+        A hint, not a proof: callers look for themselves. Who waits for a worker is not woken by the
+        ends that it reports: it asks for what these free in the same call.
         """
 
     async def close(self) -> None:

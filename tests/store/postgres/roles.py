@@ -5,6 +5,7 @@ import dataclasses
 import random
 import secrets
 from collections.abc import AsyncIterator
+from unittest import mock
 from urllib import parse
 
 import asyncpg
@@ -33,7 +34,7 @@ class Role:
         """Open what a worker opens: its verbs, over a database that it knows nothing else of."""
         database = await open_database(self.dsn, rng=random.Random(), connections=2)
         try:
-            yield WorkerVerbs(database, database, lambda: None)
+            yield WorkerVerbs(database, database, mock.Mock())
         finally:
             await database.close()
 

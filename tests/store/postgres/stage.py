@@ -20,7 +20,7 @@ from asyncpg.pool import PoolConnectionProxy
 from tests.store.behaviour import plans
 from tests.store.behaviour.harness import stand
 from tests.store.behaviour.worker import MANY, Worker, mint_boot
-from workron.core.ids import JobId
+from workron.core.ids import JobId, SessionKey
 from workron.core.plan import Plan
 from workron.store import protocol
 from workron.store.postgres import faults, statements
@@ -65,7 +65,7 @@ class Line(Database):
 class _Mute(Bell):
     is_resting = False
 
-    def ring(self) -> None:
+    def ring(self, doer: SessionKey | None = None) -> None:
         """Let nobody hear: what a test does by itself is all that happens."""
 
 
@@ -106,7 +106,7 @@ class Actor(WorkerVerbs, SubmitVerbs, MaintainerVerbs, ReaderVerbs):
         for way in ways:
             await self.connection.execute(f"SET enable_{way} = off")
 
-    async def wait_for_work(self, timeout_seconds: float) -> None:
+    async def wait_for_work(self, timeout_seconds: float, worker: SessionKey | None = None) -> None:
         raise NotImplementedError
 
     async def listen(self) -> None:
@@ -116,7 +116,7 @@ class Actor(WorkerVerbs, SubmitVerbs, MaintainerVerbs, ReaderVerbs):
         await self.connection.close()
 
 
-def _stay_quiet() -> None:
+def _stay_quiet(doer: SessionKey | None = None) -> None:
     """Ring for nobody."""
 
 

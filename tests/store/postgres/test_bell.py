@@ -7,9 +7,11 @@ import asyncpg
 import pytest
 
 from tests.store.behaviour import plans
+from tests.store.behaviour.worker import end_of, mint, mint_boot
 from workron.store import postgres
 from workron.store.postgres.bell import Bell
 from workron.store.postgres.store import PostgresStore
+from workron.store.protocol import Registration
 
 _LISTENERS = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
@@ -47,6 +49,24 @@ async def test_work_is_heard_of_when_the_store_that_was_given_it_closes_at_once(
     await other.close()
     await waiting
     await listener.close()
+
+
+async def test_worker_is_not_woken_by_what_it_reports_itself_but_others_are(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Bell, "_keep_ringing", lambda _: asyncio.sleep(0))
+    store = await _open(fresh_database)
+    token = await store.ensure_pool(plans.NAMESPACE, "default")
+    session = await store.register(Registration(token, "worker", mint_boot(), 1))
+    await store.submit([plans.job()])
+    [claimed] = await store.claim(session.key, mint())
+    own = asyncio.create_task(store.wait_for_work(600.0, session.key))
+    other = await _wait_for_work(store)
+    await store.complete(session.key, [end_of(claimed)])
+    await other
+    assert not own.done()
+    own.cancel()
+    await store.close()
 
 
 async def test_submission_rings_in_its_own_commit(

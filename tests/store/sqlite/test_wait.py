@@ -119,5 +119,22 @@ async def test_waiting_goes_on_when_nothing_was_made(store: SqliteStore, session
     waiting.cancel()
 
 
+async def test_worker_is_not_woken_by_what_it_reports_itself_but_others_are(
+    store: SqliteStore, session: Session
+) -> None:
+    own = asyncio.ensure_future(store.wait_for_work(_NEVER, session.key))
+    other = asyncio.ensure_future(store.wait_for_work(_NEVER))
+    await store.submit([plans.job()])
+    await asyncio.gather(own, other)
+    [claimed] = await store.claim(session.key, mint())
+    own = asyncio.ensure_future(store.wait_for_work(_NEVER, session.key))
+    other = asyncio.ensure_future(store.wait_for_work(_NEVER))
+    await asyncio.sleep(0)
+    await store.complete(session.key, [end_of(claimed)])
+    await other
+    assert not own.done()
+    own.cancel()
+
+
 async def test_waiting_ends_at_its_timeout(store: SqliteStore) -> None:
     await store.wait_for_work(0.0)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import asyncpg
 
@@ -20,6 +20,7 @@ from workron.core import errors
 from workron.store.postgres import faults
 
 if TYPE_CHECKING:
+    from workron.core.ids import SessionKey
     from workron.store.postgres.database import Database
     from workron.store.wakeup import Wakeup
 
@@ -29,6 +30,13 @@ _QUIET_SECONDS: Final = 0.025
 """A ring is a commit of its own; who is woken that often has no need to be woken more often."""
 _AGAIN_SECONDS: Final = 1.0
 _LAST_RING_SECONDS: Final = 1.0
+
+
+class Ring(Protocol):
+    """Wakes all who wait for work, but for the worker that did itself what there is to know."""
+
+    def __call__(self, doer: SessionKey | None = None) -> None:
+        """Wake those in this process now, and other processes soon."""
 
 
 class Bell:
@@ -80,14 +88,14 @@ class Bell:
         """Whether it has not rung just now, so that a commit may carry the next ring."""
         return self._ringer is None or self._ringer.done()
 
-    def ring(self) -> None:
+    def ring(self, doer: SessionKey | None = None) -> None:
         """Wake those in this process now, and other processes soon."""
         self._is_wanted = True
-        self.has_rung()
+        self.has_rung(doer)
 
-    def has_rung(self) -> None:
+    def has_rung(self, doer: SessionKey | None = None) -> None:
         """Wake those in this process now; a commit has just rung for other processes."""
-        self._wakeup.wake()
+        self._wakeup.wake(doer)
         if self.is_resting:
             self._ringer = asyncio.create_task(self._keep_ringing())
 

@@ -9,16 +9,17 @@ from workron.store import protocol
 from workron.store.postgres import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from uuid import UUID
 
+    from workron.store.postgres.bell import Ring
     from workron.store.postgres.database import Database
 
 
 class MaintainerVerbs:
     """What the one elected maintainer does."""
 
-    def __init__(self, database: Database, ring: Callable[[], None]) -> None:
+    def __init__(self, database: Database, ring: Ring) -> None:
         self._database = database
         self._ring = ring
 

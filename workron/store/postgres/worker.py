@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from asyncpg import Record
 
+    from workron.store.postgres.bell import Ring
     from workron.store.postgres.database import Database
 
 _CLAIM_COLUMNS: Final = 13
@@ -26,7 +27,7 @@ _SPECS_AT_HAND: Final = 16
 class WorkerVerbs:
     """What a worker can do, with a role that can execute these functions and nothing else."""
 
-    def __init__(self, database: Database, beats: Database, ring: Callable[[], None]) -> None:
+    def __init__(self, database: Database, beats: Database, ring: Ring) -> None:
         self._database = database
         # Beats have a connection of their own: a pool that is all in use must not cost a lease.
         self._beats = beats
@@ -90,7 +91,7 @@ class WorkerVerbs:
             claims,
         )
         if ends:
-            self._ring()
+            self._ring(key)
         count = len(ends)
         answers = [protocol.Answer(row["answer"]) for row in rows[:count]]
         return protocol.Completed(answers, _claims(rows[count:]))

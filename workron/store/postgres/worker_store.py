@@ -16,6 +16,7 @@ from workron.store.postgres.worker import WorkerVerbs
 from workron.store.wakeup import Wakeup
 
 if TYPE_CHECKING:
+    from workron.core.ids import SessionKey
     from workron.core.ports import Rng
 
 _CONNECTIONS: Final = 2
@@ -47,9 +48,9 @@ class PostgresWorkerStore(WorkerVerbs):
         """Hear of work from other processes."""
         await self._bell.listen()
 
-    async def wait_for_work(self, timeout_seconds: float) -> None:
+    async def wait_for_work(self, timeout_seconds: float, worker: SessionKey | None = None) -> None:
         """Return soon after something became ready or ended, or after the timeout."""
-        await self._wakeup.wait(timeout_seconds)
+        await self._wakeup.wait(timeout_seconds, worker)
 
     async def close(self) -> None:
         """Give all connections back."""

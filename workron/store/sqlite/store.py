@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import sqlite3
     from uuid import UUID
 
+    from workron.core.ids import SessionKey
     from workron.core.ports import Clock, Rng
 
 _MEMORY = ":memory:"
@@ -30,12 +31,12 @@ _MEMORY = ":memory:"
 class SqliteStore(WorkerVerbs, SubmitVerbs, MaintainerVerbs, ReaderVerbs):
     """One SQLite database; keeps `workron.store.protocol.Store`."""
 
-    async def wait_for_work(self, timeout_seconds: float) -> None:
+    async def wait_for_work(self, timeout_seconds: float, worker: SessionKey | None = None) -> None:
         """Return soon after a verb of this object made something ready or ended it.
 
         What another process wrote to the file is found by looking.
         """
-        await self._wakeup.wait(timeout_seconds)
+        await self._wakeup.wait(timeout_seconds, worker)
 
     async def close(self) -> None:
         """Work off what was asked, then give the connections back."""

@@ -12,6 +12,7 @@ from workron.store.wakeup import Wakeup
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from workron.core.ids import SessionKey
     from workron.core.ports import Clock, Rng
     from workron.store.sqlite.lane import Lane
     from workron.store.sqlite.transaction import Transaction
@@ -33,11 +34,13 @@ class Verbs:
     async def _write(self, work: Callable[[Transaction], _T]) -> _T:
         return await self._writer.run(work)
 
-    async def _stir(self, work: Callable[[Transaction], _T]) -> _T:
+    async def _stir(
+        self, work: Callable[[Transaction], _T], *, doer: SessionKey | None = None
+    ) -> _T:
         """Write what may make something ready or end it, then wake who waits for that."""
         result = await self._writer.run(work)
         if result:
-            self._wakeup.wake()
+            self._wakeup.wake(doer)
         return result
 
     async def _read(self, work: Callable[[Transaction], _T]) -> _T:

@@ -44,7 +44,7 @@ class WorkerVerbs(Verbs):
     ) -> Completed:
         """Report ends and claim anew."""
         work = partial(reporting.complete, key=key, ends=ends, claims=claims)
-        return await (self._stir(work) if ends else self._write(work))
+        return await (self._stir(work, doer=key) if ends else self._write(work))
 
     async def release(
         self, key: SessionKey, rights: Sequence[Right], lost: Loss | None = None
