@@ -1,4 +1,4 @@
-"""The collector rests while manifests are read, and only then."""
+"""The collector rests while manifests are read, and looks seldom while jobs are run."""
 
 import gc
 import pathlib
@@ -62,3 +62,10 @@ def test_what_was_read_is_never_walked_through_again() -> None:
     with collector.resting():
         pass
     assert gc.get_freeze_count() > 0
+
+
+def test_collector_looks_seldom_meanwhile_and_as_usual_afterwards() -> None:
+    usual = gc.get_threshold()
+    with collector.looking_seldom():
+        assert gc.get_threshold()[0] > 10 * usual[0]
+    assert gc.get_threshold() == usual

@@ -11,7 +11,7 @@ import tempfile
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from workron.cli import system
+from workron.cli import collector, system
 from workron.core import errors
 from workron.store import connect
 from workron.store.protocol import Registration
@@ -108,8 +108,9 @@ class Crew:
         """Work until drained."""
         tasks = [asyncio.create_task(agent.run()) for agent in self._agents]
         try:
-            for ended in asyncio.as_completed(tasks):
-                await ended
+            with collector.looking_seldom():
+                for ended in asyncio.as_completed(tasks):
+                    await ended
         finally:
             for task in tasks:
                 task.cancel()

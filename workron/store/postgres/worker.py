@@ -12,7 +12,7 @@ from workron.core.states import Reason
 from workron.store import protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from asyncpg import Record
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _CLAIM_COLUMNS: Final = 13
 """What a row says of a claim stands at its end, in this order."""
 _SPECS_AT_HAND: Final = 16
+_ALL_WELL: Final = [protocol.Answer.ACCEPTED]
 
 
 class WorkerVerbs:
@@ -92,9 +93,10 @@ class WorkerVerbs:
         )
         if ends:
             self._ring(key)
-        count = len(ends)
+        is_all_accepted = not rows or rows[0]["answer"] is None
+        count = 0 if is_all_accepted else len(ends)
         answers = [protocol.Answer(row["answer"]) for row in rows[:count]]
-        return protocol.Completed(answers, _claims(rows[count:]))
+        return protocol.Completed(answers or _ALL_WELL * len(ends), _claims(rows[count:]))
 
     async def release(
         self,
@@ -186,20 +188,29 @@ def _fit(sent: str) -> tuple[Any, bool]:
     return (None, True) if text is None else inputs.fit(text)
 
 
-def _report(ends: Sequence[protocol.End]) -> Sequence[list[Any]]:
-    """Give what is told of ends as one list for each thing."""
-    return (
-        [end.job for end in ends],
-        [end.claim for end in ends],
-        [end.fence for end in ends],
-        [end.outcome for end in ends],
-        [end.reason for end in ends],
-        [end.message for end in ends],
-        [end.exit_code for end in ends],
-        [end.delay_seconds for end in ends],
-        [None if end.result is None else json_text.worded(end.result) for end in ends],
-        [end.output for end in ends],
-    )
+def _report(ends: Sequence[protocol.End]) -> Iterator[list[Any] | None]:
+    """Give what is told of ends as one list for each thing; None for what none of them has."""
+    yield [end.job for end in ends]
+    yield [end.claim for end in ends]
+    yield [end.fence for end in ends]
+    yield [end.outcome for end in ends]
+    yield _unless_empty([end.reason for end in ends])
+    yield _unless_empty([end.message for end in ends])
+    yield [end.exit_code for end in ends]
+    is_retried = any(end.outcome is protocol.Outcome.RETRY for end in ends)
+    yield [end.delay_seconds for end in ends] if is_retried else None
+    has_result = any(end.result is not None for end in ends)
+    yield [_worded(end.result) for end in ends] if has_result else None
+    yield _unless_empty([end.output for end in ends])
+
+
+def _unless_empty(values: list[Any]) -> list[Any] | None:
+    # Each value has its price here and there, and most ends are of commands that say nothing.
+    return values if any(values) else None
+
+
+def _worded(result: Any) -> str | None:
+    return None if result is None else json_text.worded(result)
 
 
 def _refused(end: protocol.End, refusal: errors.StoreDataError) -> protocol.End:

@@ -8,8 +8,8 @@
 -- One round trip of several statements: what an end frees is seen by a later statement than the one
 -- that wrote it. What few ends have, a result or another try, is in statements of its own, for one
 -- that changes nothing costs as much as one that does. The ends stand in lists beside each other; a
--- result is given as the text of its JSON. Rows with an answer are one for each end, in order; the
--- others are new claims.
+-- result is given as the text of its JSON; a list that is not given is of nothing. Rows with an answer
+-- are one for each end, in order, or none where all are accepted; the others are new claims.
 CREATE OR REPLACE FUNCTION workron.complete(
     _key uuid, _jobs bigint[], _ends uuid[], _fences bigint[], _outcomes text[], _reasons text[],
     _messages text[], _exit_codes integer[], _delays double precision[], _results text[],
@@ -103,16 +103,18 @@ BEGIN
         WHERE octet_length(_outputs[t.number]) > 0;
     END IF;
 
-    RETURN QUERY
-    SELECT CASE WHEN t.number = ANY (_taken) THEN 'accepted'
-                -- Not EXISTS, for which all attempts that there ever were may be read into a hash.
-                WHEN (SELECT true FROM workron.attempt a
-                      WHERE a.job = _jobs[t.number] AND a.claim = _ends[t.number]
-                      AND a.outcome NOT IN ('Lost', 'Released') LIMIT 1) THEN 'already'
-                ELSE 'stale' END,
-           _jobs[t.number], NULL::uuid, NULL::integer, NULL::integer, NULL::integer, NULL::bigint,
-           NULL::text, NULL::text, NULL::text, NULL::integer, NULL::jsonb, NULL::jsonb, NULL::jsonb
-    FROM generate_subscripts(_jobs, 1) AS t(number);
+    IF cardinality(_taken) IS DISTINCT FROM cardinality(_jobs) THEN
+        RETURN QUERY
+        SELECT CASE WHEN t.number = ANY (_taken) THEN 'accepted'
+                    -- Not EXISTS, for which all attempts that there ever were may be read into a hash.
+                    WHEN (SELECT true FROM workron.attempt a
+                          WHERE a.job = _jobs[t.number] AND a.claim = _ends[t.number]
+                          AND a.outcome NOT IN ('Lost', 'Released') LIMIT 1) THEN 'already'
+                    ELSE 'stale' END,
+               _jobs[t.number], NULL::uuid, NULL::integer, NULL::integer, NULL::integer, NULL::bigint,
+               NULL::text, NULL::text, NULL::text, NULL::integer, NULL::jsonb, NULL::jsonb, NULL::jsonb
+        FROM generate_subscripts(_jobs, 1) AS t(number);
+    END IF;
 
     IF _ended IS NOT NULL THEN
         PERFORM workron.settle_ends(_ended);
