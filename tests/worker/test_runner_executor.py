@@ -9,6 +9,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -213,6 +214,27 @@ async def test_kill_while_a_runner_is_being_started_starts_nothing(
     ended = await run
     assert ended.is_killed
     assert ended.output == b""
+
+
+async def test_runner_that_is_being_started_as_all_is_closed_is_ended(
+    runner: RunnerExecutor, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await carry_out(runner, make("true"), _ignore)
+    os.kill(_pid(runner), signal.SIGKILL)
+    while runner._process is not None:
+        await asyncio.sleep(0)
+    begun, started = runner_process.begun, list[runner_process.RunnerProcess]()
+
+    def begin_late(*given: Any) -> runner_process.RunnerProcess:
+        started.append(begun(*given))
+        runner.close()
+        return started[0]
+
+    monkeypatch.setattr(runner_process, "begun", begin_late)
+    assert (await carry_out(runner, make("echo on"), _ignore)).is_killed
+    while runner._tasks:
+        await asyncio.sleep(0)
+    assert started[0]._child.returncode is not None
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ class RunnerExecutor:
         self._over: list[tuple[OnEnd, Ended | Exception]] = []
         self._changing = asyncio.Lock()
         self._is_attended = False
+        self._is_closed = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._burial: asyncio.Task[None] | None = None
         self._process: RunnerProcess | None = runner_process.begun(boot, options)
@@ -87,6 +88,7 @@ class RunnerExecutor:
 
     def close(self) -> None:
         """End everything, and return when the runner is gone and its folder with it."""
+        self._is_closed = True
         if self._process is not None:
             self._process.close()
         orphans.end(self.boot)
@@ -118,9 +120,7 @@ class RunnerExecutor:
                 # One at a time: what a lost runner left is dead before there is another.
                 await asyncio.wait([self._burial])
             if self._process is None:
-                self._process = await asyncio.to_thread(
-                    runner_process.begun, self.boot, self._options
-                )
+                self._process = await asyncio.to_thread(self._begun)
             if not self._is_attended:
                 self._is_attended = True
                 self._process.attend(self._hear, self._lose)
@@ -132,6 +132,14 @@ class RunnerExecutor:
         # To one that nobody listens to yet, nothing is said: it runs nothing.
         if self._process is not None and self._is_attended:
             self._process.send(frames)
+
+    def _begun(self) -> RunnerProcess:
+        process = runner_process.begun(self.boot, self._options)
+        if self._is_closed:
+            # Meanwhile; nobody would end it any more.
+            process.close()
+            raise StartError("no command is started any more")
+        return process
 
     async def _order_when_ready(self, attempt: _Attempt) -> None:
         try:
