@@ -3,14 +3,20 @@
 import asyncio
 import pathlib
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tests.worker.shop import Shop
+from workron.core import errors
+from workron.core.ids import SessionKey
 from workron.core.states import State
 from workron.store.protocol import Store
+from workron_worker import stumbles
+from workron_worker.executor import Executor, OnEnd, OnOutput, StartError, Task
+from workron_worker.ledger import Running
 from workron_worker.loop import Agent
+from workron_worker.slots import Slots
 
 
 class Interrupted:
@@ -78,3 +84,105 @@ async def test_command_does_not_start_when_the_session_was_lost_before_its_grant
     async with shop.working(agent):
         await shop.ended(job)
     assert (tmp_path / "ledger").read_text() == "begin 2\n"
+
+
+class Refusing:
+    """An executor that refuses whatever it is given, all of one turn together."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._waiting: list[OnEnd] = []
+
+    def start(self, task: Task, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
+        del task, on_output
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._tell)
+        self._waiting.append(on_end)
+
+    def _tell(self) -> None:
+        now, self._waiting = self._waiting[:5], self._waiting[5:]
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._tell)
+        for on_end in now:
+            on_end(StartError("out of processes"))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._executor, name)
+
+
+async def test_agent_that_fails_waits_for_nothing_that_nobody_ends(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stumbles, "_MOST", 1)
+    shop.executor, shop.slots = cast("Executor", Refusing(shop.executor)), Slots(30)
+    await shop.workflow({"name": "many", "count": 30, "command": "true"})
+    with pytest.raises(StartError):
+        await (await shop.agent()).run()
+
+
+async def test_late_word_about_an_old_session_leaves_the_new_one_alone(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, may_answer = await shop.agent(), asyncio.Event()
+
+    async def beside(_: SessionKey) -> None:
+        await may_answer.wait()
+        raise errors.SessionError("no worker has this session key")
+
+    monkeypatch.setattr(agent._exchange, "report_beside", beside)
+    async with shop.working(agent):
+        while (old := agent._key) is None:
+            await asyncio.sleep(0)
+        agent._exchange._has_plenty.set()
+        await shop.store.leave(old)
+        job = await shop.job(command="echo on; exec sleep 1000")
+        await shop.ear.wait()
+        assert agent._key not in {None, old}
+        may_answer.set()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert len(agent.running) == 1
+        agent.kill()
+    [row] = await shop.store.jobs(job)
+    assert (row.state, row.attempts) == (State.QUEUED, 1)
+
+
+async def test_agent_leaves_when_nothing_runs_any_more_however_often_it_is_given_up(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await shop.job(command="trap 'echo bye; sleep 0.3; exit' TERM; echo on; sleep 1000 & wait")
+    agent = await shop.agent()
+
+    async def fail(*_: object) -> None:
+        raise errors.StoreRightsError("no")
+
+    work = asyncio.create_task(agent.run())
+    await shop.ear.wait()
+    monkeypatch.setattr(agent._exchange, "make", fail)
+    agent._wake.set()
+    await shop.ear.wait()
+    for _ in range(3):
+        work.cancel()
+        await asyncio.sleep(0)
+    assert agent.running
+    with pytest.raises(BaseException):  # noqa: B017, PT011 - of the errors any may be the last
+        await work
+    assert not agent.running
+
+
+async def test_streamed_command_that_was_just_granted_does_not_start_when_the_agent_is_killed(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = await shop.job(command="echo on; exec sleep 1000", outputStream=1000)
+    agent = await shop.agent()
+    begin = agent._attempts.begin
+
+    def begin_and_be_killed(running: Running, key: SessionKey) -> None:
+        begin(running, key)
+        agent.kill()
+
+    monkeypatch.setattr(agent._attempts, "begin", begin_and_be_killed)
+    await agent.run()
+    assert shop.ear.heard == b""
+    [row] = await shop.store.jobs(job)
+    assert row.state is State.QUEUED

@@ -6,8 +6,9 @@ are two calls, one at the start and one at the end: tasks are for what waits in 
 
 from __future__ import annotations
 
+import asyncio
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workron.core.states import Reason
 from workron_worker import order
@@ -17,8 +18,7 @@ from workron_worker.stream import Streams
 from workron_worker.stumbles import Stumbles
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from workron.core.ids import SessionKey
     from workron.store.protocol import End
@@ -49,11 +49,15 @@ class Attempts:
         self._is_late = is_late
         self._streams = Streams(around, patience)
         self._stumbles = Stumbles(around.clock)
-        self._group: asyncio.TaskGroup
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._error: BaseException | None = None
+        self._has_failed = asyncio.Event()
 
-    def join(self, group: asyncio.TaskGroup) -> None:
-        """Have what waits do so in this group, which fails with it."""
-        self._group = group
+    async def watch(self) -> None:
+        """Raise the first error that is no attempt's but the agent's, as soon as there is one."""
+        await self._has_failed.wait()
+        assert self._error is not None
+        raise self._error
 
     def hurry(self) -> None:
         """Bear a store that is away no longer than the agent does now."""
@@ -79,7 +83,7 @@ class Attempts:
             return
         listener = self._around.listener(claimed)
         if task.stream_bytes:
-            self._group.create_task(self._stream(running, key, task, listener))
+            self._wait(running, self._stream(running, key, task, listener))
         else:
             self._around.executor.start(task, functools.partial(self._over, running), listener)
 
@@ -87,13 +91,14 @@ class Attempts:
         self, running: Running, key: SessionKey, task: Task, listener: OnOutput | None
     ) -> None:
         self._journal.name(running.claimed)
+        if running.fate is not Fate.REPORT:
+            # Ended before this task had its first turn, when there was nothing to kill yet.
+            self._end(running, None)
+            return
         try:
             outcome: Ended | Exception = await self._streams.run(key, running, task, listener)
         except (RunnerLostError, StartError) as error:
             outcome = error
-        except BaseException:
-            self._finish(running, None)
-            raise
         self._over(running, outcome)
 
     def _over(self, running: Running, outcome: Ended | Exception) -> None:
@@ -112,7 +117,7 @@ class Attempts:
                 running.fate = Fate.LOST_ALONE if outcome.is_alone else Fate.LOST_TOGETHER
             self._end(running, None)
         elif isinstance(outcome, StartError):
-            self._group.create_task(self._stumble(running, outcome))
+            self._wait(running, self._stumble(running, outcome))
         else:
             raise outcome
 
@@ -131,22 +136,35 @@ class Attempts:
 
     async def _stumble(self, running: Running, error: StartError) -> None:
         self._journal.name(running.claimed)
-        try:
-            if not self._is_late():
-                await self._stumbles.bear(error)
-        finally:
-            self._end(running, None)
+        if not self._is_late():
+            await self._stumbles.bear(error)
+        self._end(running, None)
 
     def _end(self, running: Running, end: End | None) -> None:
         self._finish(running, end)
         seconds = self._around.clock.monotonic() - running.began_at
         self._journal.ended(running, end, seconds)
 
-    def _fail(self, running: Running, error: Exception) -> None:
+    def _wait(self, running: Running, work: Coroutine[Any, Any, None]) -> None:
+        # Not in a group of the agent: one that is ending takes no task any more, and has those end
+        # that it had just taken before they did anything.
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(functools.partial(self._waited, running))
+
+    def _waited(self, running: Running, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled():
+            self._drop(running)
+        elif (error := task.exception()) is not None:
+            self._fail(running, error)
+
+    def _fail(self, running: Running, error: BaseException) -> None:
         """Have the agent fail with it."""
-        self._finish(running, None)
-        self._group.create_task(_raise(error))
+        self._drop(running)
+        self._error = self._error or error
+        self._has_failed.set()
 
-
-async def _raise(error: Exception) -> None:
-    raise error
+    def _drop(self, running: Running) -> None:
+        if not running.is_over:
+            self._finish(running, None)

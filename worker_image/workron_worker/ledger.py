@@ -52,6 +52,7 @@ class Running:
     claimed: Claimed
     began_at: float
     """On the agent's clock."""
+    is_over: bool = False
     fate: Fate = Fate.REPORT
     beats: int = 0
     """How often the worker has beaten since it began."""
@@ -66,6 +67,8 @@ class Ledger:
         self._ends: list[End] = []
         self._releases: dict[Loss | None, list[Right]] = {}
         self._taken = 0
+        self._session = object()
+        """Changes when all is forgotten: what is answered afterwards is counted no more."""
         self.running: dict[ClaimId, Running] = {}
 
     @property
@@ -116,6 +119,7 @@ class Ledger:
     def end(self, running: Running, end: End | None) -> None:
         """Enter the end of a command; None: it never ran, or not to an end of its own."""
         claim = running.claimed.claim
+        running.is_over = True
         del self.running[claim]
         if running.fate is Fate.DROP:
             self._known.discard(claim)
@@ -145,13 +149,18 @@ class Ledger:
 
         That it knows this worker no more is an answer, too; none at all is not.
         """
+        session = self._session
         self._taken += count
         try:
             yield
         except errors.SessionError:
-            self._taken -= count
+            self._answered(session, count)
             raise
-        self._taken -= count
+        self._answered(session, count)
+
+    def _answered(self, session: object, count: int) -> None:
+        if session is self._session:
+            self._taken -= count
 
     def forget(self, claims: Iterable[ClaimId]) -> None:
         """Strike claims that the store has answered for, or never granted."""
@@ -166,4 +175,5 @@ class Ledger:
             running.fate = Fate.DROP
         self._ends.clear()
         self._releases.clear()
+        self._session, self._taken = object(), 0
         self._known = set(self.running)

@@ -80,9 +80,12 @@ class Agent:
         """Work until drained; raises the store's errors that do not pass, and StartError."""
         try:
             async with asyncio.TaskGroup() as group:
-                self._attempts.join(group)
-                others = (self._pulse.run(), self._listen(), self._report_beside())
-                company = [group.create_task(one) for one in others]
+                company = [
+                    group.create_task(self._pulse.run()),
+                    group.create_task(self._listen()),
+                    group.create_task(self._report_beside()),
+                    group.create_task(self._attempts.watch()),
+                ]
                 try:
                     await self._work()
                 finally:
@@ -164,11 +167,17 @@ class Agent:
             self._around.executor.kill(claim)
 
     async def _end_all(self) -> None:
-        """Return when nothing runs any more, whatever it is that ends this agent."""
+        """Return when nothing runs any more, whatever it is that ends this agent, and how often."""
         self._end(self._ledger.running, Fate.RELEASE)
+        cancelled: asyncio.CancelledError | None = None
         while self._ledger.running:
             self._wake.clear()
-            await self._wake.wait()
+            try:
+                await self._wake.wait()
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
 
     async def _listen(self) -> None:
         while True:
@@ -182,8 +191,7 @@ class Agent:
             self._wake.clear()
             await self._gather()
             try:
-                with self._bearing_loss():
-                    await self._turn()
+                await self._turn()
             except errors.PASSING:
                 if not (self._is_draining and self._ledger.is_empty):
                     raise
@@ -191,12 +199,14 @@ class Agent:
                 return
 
     @contextlib.contextmanager
-    def _bearing_loss(self) -> Iterator[None]:
+    def _bearing_loss(self, key: SessionKey) -> Iterator[None]:
+        """Lose the session if the store knows it no more; there may be another one by then."""
         try:
             yield
         except errors.SessionError as error:
-            _log.warning("worker was taken back", error=str(error))
-            self.lose()
+            if key == self._key:
+                _log.warning("worker was taken back", error=str(error))
+                self.lose()
 
     async def _gather(self) -> None:
         """Wait a moment for more commands to end: an exchange costs the same for one as for many.
@@ -217,16 +227,19 @@ class Agent:
             if self._ledger.running:
                 return
             await self._register()
-        key = self._key
-        if key is not None:
-            await self._exchange.hand_back(key)
-            claims = self._ask()
-            granted = await self._exchange.make(key, claims)
-            self._look_up(asked=len(claims), granted=len(granted))
-            if key != self._key:
-                self._renounce(granted)
-                return
+        if self._key is not None:
+            with self._bearing_loss(self._key):
+                await self._trade(self._key)
+
+    async def _trade(self, key: SessionKey) -> None:
+        await self._exchange.hand_back(key)
+        claims = self._ask()
+        granted = await self._exchange.make(key, claims)
+        self._look_up(asked=len(claims), granted=len(granted))
+        if key == self._key:
             self._enter(key, granted)
+        else:
+            self._renounce(granted)
 
     async def _register(self) -> None:
         sent_at = self._around.clock.monotonic()
@@ -240,9 +253,9 @@ class Agent:
     async def _report_beside(self) -> None:
         while True:
             await self._exchange.plenty()
-            if self._key is not None:
-                with self._bearing_loss():
-                    await self._exchange.report_beside(self._key)
+            if (key := self._key) is not None:
+                with self._bearing_loss(key):
+                    await self._exchange.report_beside(key)
                 self._wake.set()
 
     def _look_up(self, *, asked: int, granted: int) -> None:

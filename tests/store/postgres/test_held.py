@@ -104,6 +104,43 @@ async def test_what_came_before_the_mark_is_found_when_the_mark_is_over(stage: S
     assert (await worker.claim_one()).name == "urgent"
 
 
+@pytest.mark.usefixtures("held")
+async def test_what_an_end_frees_is_found_by_who_told_of_it_also_if_it_is_more_urgent(
+    stage: Stage,
+) -> None:
+    await stage.submit(plans.job("up"))
+    await stage.submit(plans.job("down", priority=5, outside=[plans.outside("up")]))
+    worker = await stage.worker()
+    first = await worker.claim_one()
+    await stage.submit(plans.array((_BATCHES + 1) * MANY))
+    await _work(worker)
+    await worker.end(first)
+    assert (await worker.claim_one()).name == "down"
+
+
+@pytest.mark.usefixtures("held")
+async def test_walk_that_goes_on_at_a_lower_priority_is_remembered_too(stage: Stage) -> None:
+    urgent = {"priority": 1}
+    await stage.submit(plans.dag("high", urgent, work=plans.task(count=_BATCHES * MANY)))
+    await stage.submit(plans.array(4 * MANY))
+    worker = await stage.worker()
+    await _work(worker, batch=MANY - 1)
+    # The last of one priority, and the first of the next, in one claim.
+    await _work(worker, batches=3)
+    before = await _read(worker, "ready_walk")
+    await _work(worker, batches=10, batch=10)
+    assert await _read(worker, "ready_walk") - before < 10 * 100
+
+
+@pytest.mark.usefixtures("held")
+async def test_mark_of_before_the_clock_was_put_back_holds_no_more(stage: Stage) -> None:
+    await stage.submit(plans.array(3))
+    worker = await stage.worker()
+    mark = "SELECT workron.set_mark(id, 0, 9223372036854775806, extract(epoch FROM now()) + 3600)"
+    await worker.store.connection.execute(f"{mark} FROM workron.pool")
+    assert len(await worker.claim(3)) == 3
+
+
 async def test_worker_that_finds_nothing_writes_nothing(stage: Stage) -> None:
     worker = await stage.worker()
     number = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"

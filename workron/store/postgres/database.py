@@ -119,4 +119,4 @@ async def open_database(
 
 
 async def _leave_as_it_is(_: Connection) -> None:
-    """Spare each call a round trip: no verb leaves anything in its session to be reset."""
+    """Spare each call a round trip: what a verb leaves in its session is for the next one there."""

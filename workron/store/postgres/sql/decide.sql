@@ -12,6 +12,7 @@ AS $$
 DECLARE
     _now timestamptz := workron.now();
     _pools integer[];
+    _priorities integer[];
     _firsts bigint[];
 BEGIN
     -- In arrays of one, which only keys answer to: each row looks for its own job and root.
@@ -29,7 +30,7 @@ BEGIN
         INSERT INTO workron.ready (job, pool, priority, attempts, failures, losses, fence, alone)
         SELECT job, pool, priority, attempts, failures, losses, fence, alone
         FROM goes WHERE NOT is_early
-        RETURNING job, pool
+        RETURNING job, pool, priority
     ), scheduled AS (
         INSERT INTO workron.deferred
             (job, due, reason, pool, priority, attempts, failures, losses, fence, alone)
@@ -48,9 +49,10 @@ BEGIN
     ), untold AS (
         INSERT INTO workron.unsettled (job) SELECT job FROM ended
     )
-    SELECT array_agg(pool), array_agg(first) INTO _pools, _firsts
-    FROM (SELECT pool, min(job) AS first FROM queued GROUP BY pool) freed;
+    SELECT array_agg(pool), array_agg(priority), array_agg(first) INTO _pools, _priorities, _firsts
+    FROM (SELECT pool, max(priority) AS priority, min(job) AS first FROM queued GROUP BY pool) freed;
     -- Who told of an end may take at once what it has freed.
-    PERFORM workron.pull_mark(pool, first) FROM unnest(_pools, _firsts) AS freed(pool, first);
+    PERFORM workron.pull_mark(pool, priority, first)
+    FROM unnest(_pools, _priorities, _firsts) AS freed(pool, priority, first);
 END
 $$;

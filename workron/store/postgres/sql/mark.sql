@@ -6,11 +6,13 @@ CREATE OR REPLACE FUNCTION workron.mark(
 LANGUAGE plpgsql STABLE
 AS $$
 DECLARE
+    _now double precision := extract(epoch FROM workron.now());
     _told text[] := string_to_array(current_setting('workron.mark_' || _pool, true), ' ');
 BEGIN
     priority := _told[1];
     job := _told[2];
     until := _told[3];
-    holds := until > extract(epoch FROM workron.now());
+    -- One that is longer than any is made is of before the clock was put back.
+    holds := until > _now AND until <= _now + 60;
 END
 $$;

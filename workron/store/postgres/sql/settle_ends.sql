@@ -16,6 +16,7 @@ DECLARE
     _locked bigint[];
     _queued integer;
     _first bigint;
+    _priority integer;
     _pools integer[];
     _zero bigint[];
 BEGIN
@@ -60,12 +61,13 @@ BEGIN
         ), queued AS (
             INSERT INTO workron.ready (job, pool, priority, attempts, failures, losses, fence, alone)
             SELECT job, pool, priority, attempts, failures, losses, fence, alone FROM goes
-            RETURNING job, pool
+            RETURNING job, pool, priority
         )
-        SELECT count(*), min(job), array_agg(DISTINCT pool) INTO _queued, _first, _pools FROM queued;
+        SELECT count(*), min(job), max(priority), array_agg(DISTINCT pool)
+        INTO _queued, _first, _priority, _pools FROM queued;
         IF _queued > 0 THEN
             -- Who told of an end may take at once what it has freed.
-            PERFORM workron.pull_mark(pool, _first) FROM unnest(_pools) AS freed(pool);
+            PERFORM workron.pull_mark(pool, _priority, _first) FROM unnest(_pools) AS freed(pool);
         END IF;
         IF _queued < cardinality(_narrow) THEN
             WITH counted AS (

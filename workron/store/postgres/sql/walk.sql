@@ -18,15 +18,19 @@ BEGIN
             WHERE pool = _pool AND NOT alone AND priority = _mark.priority AND job > _mark.job
             ORDER BY priority DESC, job LIMIT _limit FOR UPDATE SKIP LOCKED -- guard: claim
         ) p;
-        IF _picked IS NOT NULL THEN
-            PERFORM workron.set_mark(_pool, _mark.priority, _picked[cardinality(_picked)], _mark.until);
+        IF cardinality(_picked) = _limit THEN
+            PERFORM workron.set_mark(_pool, _mark.priority, _picked[_limit], _mark.until);
             RETURN _picked;
         END IF;
-        SELECT array_agg(job) INTO _picked FROM (
-            SELECT job FROM workron.ready
+        SELECT _picked || array_agg(job), (array_agg(priority))[count(*)] INTO _picked, _priority FROM (
+            SELECT job, priority FROM workron.ready
             WHERE pool = _pool AND NOT alone AND priority < _mark.priority
-            ORDER BY priority DESC, job LIMIT _limit FOR UPDATE SKIP LOCKED -- guard: claim
+            ORDER BY priority DESC, job LIMIT _limit - coalesce(cardinality(_picked), 0)
+            FOR UPDATE SKIP LOCKED -- guard: claim
         ) p;
+        PERFORM workron.set_mark(
+            _pool, coalesce(_priority, _mark.priority), _picked[cardinality(_picked)], _mark.until)
+        WHERE _picked IS NOT NULL;
         RETURN _picked;
     END IF;
 
