@@ -22,6 +22,7 @@ _PARTS = {
         *("refuse_cycle", "sweeps", "sweep_step", "sweep_cancel", "sweep_hold", "sweep_resume"),
         *("session", "settle_ends", "give_back", "prove_dead", "bury_older", "server"),
         *("open_doors", "makes_room", "walk", "mark", "set_mark", "pull_mark", "forget"),
+        "gather",
         *("result_size", "result_text", "refuse"),
     },
     "sqlite": {

@@ -9,6 +9,7 @@ from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import MANY, end_of, mint_boot
 from tests.store.postgres.stage import Stage
 from workron.core.ids import JobId
+from workron.core.plan import WIDE
 
 
 async def test_job_is_queued_once_when_two_promote_it_at_once(stage: Stage) -> None:
@@ -142,6 +143,23 @@ async def test_wide_row_is_counted_down_by_both_when_two_elements_end_at_once(
     assert not await _end_two_elements_at_once(stage)
     await stage.settle()
     assert await _still_to_come(stage) == 1
+
+
+async def test_job_behind_many_is_given_without_a_maintainer_when_two_of_them_end_at_once(
+    stage: Stage,
+) -> None:
+    many = {f"up{number}": plans.task() for number in range(WIDE + 1)}
+    await stage.submit(plans.dag("flow", **many, last=plans.task(*many)))
+    one = await stage.worker()
+    other = await stage.twin(one)
+    first, second, *rest = await one.claim(MANY)
+    for claimed in rest:
+        await one.end(claimed)
+    await one.begin()
+    await one.end(first)
+    await other.end(second)  # finds the row locked, and leaves its arrival
+    await one.commit()
+    assert (await one.claim_one()).name == "last"
 
 
 async def test_wide_row_is_a_convoy_when_who_finds_it_locked_waits(stage: Stage) -> None:

@@ -21,6 +21,7 @@ BEGIN
         SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND NOT r.alone
         UNION ALL SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND r.alone
         UNION ALL SELECT 1 FROM workron.running r WHERE r.claim = ANY (_claims)
+        UNION ALL SELECT 1 FROM workron.arrival
     ) THEN
         RETURN;
     END IF;

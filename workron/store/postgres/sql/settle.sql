@@ -8,7 +8,6 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
     _ended bigint[];
-    _wide bigint[];
     _moved integer := 0;
 BEGIN
     WITH picked AS MATERIALIZED (
@@ -22,16 +21,6 @@ BEGIN
         PERFORM workron.settle_ends(_ended);
     END IF;
 
-    SELECT array_agg(DISTINCT job) INTO _wide
-    FROM (SELECT job FROM workron.arrival ORDER BY id LIMIT _limit) oldest;
-    IF _wide IS NOT NULL THEN
-        _moved := _moved + cardinality(workron.sum_arrivals(_wide));
-        PERFORM workron.decide(_wide);
-        -- A row that was cancelled needs no arrivals any more.
-        DELETE FROM workron.arrival a WHERE a.job = ANY (_wide)
-            AND EXISTS (SELECT 1 FROM workron.done d WHERE d.job = a.job);
-    END IF;
-
-    RETURN _moved;
+    RETURN _moved + workron.gather(_limit);
 END
 $$;

@@ -1,5 +1,6 @@
 -- sum_arrivals: tell wide rows what has arrived, where their lock is free; gives those that are locked now.
--- Who finds a row locked leaves its arrivals to the next one that comes, at the latest the maintainer.
+-- Who finds a row locked leaves its arrivals to the next one that comes, a worker that finds nothing
+-- ready, at the latest the maintainer.
 CREATE OR REPLACE FUNCTION workron.sum_arrivals(_jobs bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql
 AS $$

@@ -36,6 +36,10 @@ BEGIN
         ) p;
     ELSE
         _picked := workron.walk(_worker.pool, cardinality(_claims));
+        -- Who has nothing to do looks after what others left in a hurry: it may make something ready.
+        IF _picked IS NULL AND workron.gather(1000) > 0 THEN
+            _picked := workron.walk(_worker.pool, cardinality(_claims));
+        END IF;
     END IF;
     IF _picked IS NULL THEN
         RETURN false;
