@@ -1,7 +1,7 @@
 -- walk: lock the first of a pool's ready jobs, by priority, then by age.
 -- One that had to pass many entries of jobs that are gone has the next ones of its session begin where
 -- it ended. These miss what is of a higher priority or has come before the mark; so it holds for a
--- small multiple of the time that it saves, and what an end frees takes it back (see `decide`).
+-- small multiple of the time that it saves, and what an end frees takes it back (`pull_mark`).
 CREATE OR REPLACE FUNCTION workron.walk(_pool integer, _limit integer) RETURNS bigint[]
 LANGUAGE plpgsql
 AS $$
