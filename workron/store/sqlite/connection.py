@@ -40,7 +40,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
     connection = _open(str(path))
     try:
         _claim_file(connection, str(path))
-        connection.execute("PRAGMA journal_mode = WAL")
+        insist(connection, "PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
     except BaseException:
         connection.close()
@@ -55,23 +55,23 @@ def open_reader(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def begin(connection: sqlite3.Connection, how: str) -> None:
-    """Begin a transaction, waiting while another process writes.
+def insist(connection: sqlite3.Connection, statement: str) -> None:
+    """Carry out what begins a transaction, or is one, waiting while another process writes.
 
     SQLite's own wait sleeps ever longer, up to 100 ms, and can miss every short gap that busy
-    writers leave; asking often gets everybody in.
+    writers leave; asking often gets everybody in. A change of the journal it refuses at once.
     """
     connection.execute("PRAGMA busy_timeout = 0")
     try:
-        _begin(connection, how, tries_left=int(BUSY_SECONDS / _PAUSE_SECONDS))
+        _insist(connection, statement, tries_left=int(BUSY_SECONDS / _PAUSE_SECONDS))
     finally:
         connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
 
 
-def _begin(connection: sqlite3.Connection, how: str, tries_left: int) -> None:
+def _insist(connection: sqlite3.Connection, statement: str, tries_left: int) -> None:
     while True:
         try:
-            connection.execute(how)
+            connection.execute(statement)
         except sqlite3.OperationalError as busy:
             # One of its kinds: another process recovers what a killed one left.
             if refusals.code_of(busy) != sqlite3.SQLITE_BUSY or not tries_left:
@@ -118,7 +118,7 @@ def _claim_file(connection: sqlite3.Connection, name: str) -> None:
             f"{name}: this SQLite database belongs to another application (its application id is"
             f" {signature:#x}, it has {tables} tables); name another file, or a new one"
         )
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    insist(connection, f"PRAGMA application_id = {APPLICATION_ID}")
 
 
 def _add_rules(connection: sqlite3.Connection) -> None:

@@ -108,7 +108,7 @@ class Lane:
         if not requests:
             return
         try:
-            opening.begin(connection, self._begin)
+            opening.insist(connection, self._begin)
         except Exception as cause:  # noqa: BLE001  the thread must outlive it
             self._refuse(requests, cause)
             return

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from workron.core import errors
 from workron.store import migration
 from workron.store.sqlite import statements
+from workron.store.sqlite.connection import insist
 
 if TYPE_CHECKING:
     import sqlite3
@@ -25,7 +26,7 @@ def known() -> Sequence[migration.Migration]:
 
 def migrate(connection: sqlite3.Connection, *, place: str, now: int, identity: UUID) -> None:
     """Apply what is missing. SchemaError when the schema is not this program's."""
-    connection.execute("BEGIN IMMEDIATE")
+    insist(connection, "BEGIN IMMEDIATE")
     try:
         _apply(connection, now)
         connection.execute(statements.text("migrate.identify"), {"identity": str(identity)})

@@ -1,6 +1,7 @@
-"""Beginning a transaction while another process has the file."""
+"""Beginning a transaction, or opening a new file, while another process has it."""
 
 import sqlite3
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ class _Taken(sqlite3.Connection):
 def test_transaction_waits_for_every_kind_of_business(code: int) -> None:
     taken = sqlite3.connect(":memory:", factory=_Taken, isolation_level=None)
     taken.code = code
-    connection.begin(taken, "BEGIN IMMEDIATE")
+    connection.insist(taken, "BEGIN IMMEDIATE")
     assert taken.in_transaction
     taken.close()
 
@@ -39,6 +40,21 @@ def test_transaction_does_not_wait_for_what_will_not_pass() -> None:
     taken = sqlite3.connect(":memory:", factory=_Taken, isolation_level=None)
     taken.code = sqlite3.SQLITE_READONLY
     with pytest.raises(sqlite3.OperationalError):
-        connection.begin(taken, "BEGIN IMMEDIATE")
+        connection.insist(taken, "BEGIN IMMEDIATE")
     assert taken.refusals == 1
     taken.close()
+
+
+@pytest.mark.parametrize("signature", [0, connection.APPLICATION_ID])
+def test_opening_waits_for_who_reads_a_new_file(
+    signature: int, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute(f"PRAGMA application_id = {signature}")
+    other.execute("BEGIN")
+    other.execute("SELECT count(*) FROM sqlite_master")
+    monkeypatch.setattr(connection.time, "sleep", lambda _seconds: other.rollback())
+    opened = connection.open_writer(path)
+    assert opened.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    opened.close()
+    other.close()
