@@ -53,7 +53,7 @@ def test_opening_waits_for_who_reads_a_new_file(
     other.execute(f"PRAGMA application_id = {signature}")
     other.execute("BEGIN")
     other.execute("SELECT count(*) FROM sqlite_master")
-    monkeypatch.setattr(connection.time, "sleep", lambda _seconds: other.rollback())
+    monkeypatch.setattr("time.sleep", lambda _seconds: other.rollback())
     opened = connection.open_writer(path)
     assert opened.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
     opened.close()
