@@ -61,7 +61,7 @@ bench-peers: $(READY) ## install what `make bench` holds us against, into .bench
 
 .PHONY: bench-full
 bench-full: $(READY) ## the same with what takes hours
-	$(BIN)/python -m bench --full $(ARGS)
+	$(BIN)/python -m bench --parts all $(ARGS)
 
 .PHONY: lint
 lint: $(READY) ## check style, types, import contracts and spelling

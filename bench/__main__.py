@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from bench import config, figures, limits, page, plot, report, server, turns
+from bench import config, figures, limits, page, part, plot, report, server, turns
 from bench.config import HOME, Config
 from bench.figure import Figure
 from bench.peers import roster
@@ -34,9 +34,14 @@ def main() -> None:
 
 def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--full", action="store_true", help="also what takes long")
-    which.add_argument("--long", action="store_true", help="what takes long alone")
+    parser.add_argument(
+        "--parts",
+        nargs="+",
+        default=[part.MINUTES],
+        choices=[*part.PARTS, part.EVERY],
+        metavar="PART",
+        help="of %(choices)s; else what takes minutes",
+    )
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--smoke", action="store_true", help="see whether the bench itself runs")
     sizes.add_argument(
@@ -46,9 +51,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these figures alone")
     asked = parser.parse_args()
     if asked.publish and asked.only:
-        parser.error(
-            "--publish needs all figures, or all that take long (--long): leave --only out"
-        )
+        parser.error("--publish needs all figures of a part: leave --only out")
     return asked
 
 
@@ -59,7 +62,8 @@ def _chosen(settings: Config, dsn: str, asked: argparse.Namespace) -> Sequence[F
         sys.exit(f"{', '.join(unknown)}: no such figure; there are {', '.join(names)}")
     if asked.only:
         return [one for one in every if one.name in asked.only]
-    return [one for one in every if asked.full or one.is_long == asked.long]
+    wanted = part.PARTS if part.EVERY in asked.parts else asked.parts
+    return [one for one in every if one.part in wanted]
 
 
 def _measured(settings: Config, dsn: str, chosen: Sequence[Figure]) -> Run:
@@ -70,7 +74,7 @@ def _measured(settings: Config, dsn: str, chosen: Sequence[Figure]) -> Run:
     rows: list[Row] = []
     print(report.HEADING, flush=True)
     for figure in chosen:
-        rows += (measured := turns.measured(figure, _rounds(settings, figure), _tell))
+        rows += (measured := turns.measured(figure, settings.rounds[figure.part], _tell))
         _tell("")
         print("\n".join(map(report.row, measured)), flush=True)
     last = [_limit(one) for one in taken]
@@ -79,10 +83,6 @@ def _measured(settings: Config, dsn: str, chosen: Sequence[Figure]) -> Run:
         for one, before, after in zip(taken, first, last, strict=True)
     ]
     return Run(settings, seen, rows)
-
-
-def _rounds(settings: Config, figure: Figure) -> int:
-    return settings.long["rounds"] if figure.is_long else settings.rounds
 
 
 def _limit(one: limits.Taken) -> float:

@@ -17,10 +17,11 @@ HOME: Final = pathlib.Path(__file__).parents[1] / ".bench"
 class Config:
     """One run of the bench."""
 
-    rounds: int
+    rounds: Mapping[str, int]
+    """Of each part."""
     jobs: Mapping[str, int]
     long: Mapping[str, int]
-    """How many rounds, and the sizes and seconds, of what takes long."""
+    """The sizes and seconds of what takes long."""
     server: Mapping[str, str]
     peers: Mapping[str, str]
 

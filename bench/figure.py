@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from bench import part
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -51,5 +53,5 @@ class Figure:
     unit: str
     ours: Side
     against: Sequence[Against]
-    is_long: bool = False
-    """Whether it takes so long that only `make bench-full` has it."""
+    part: str = part.MINUTES
+    """With which it is measured and published."""

@@ -86,6 +86,7 @@ def _told(run: Run) -> Mapping[str, Any]:
     return {
         "machine": machine(),
         "server": dict(run.config.server),
+        "rounds": dict(run.config.rounds),
         "jobs": dict(run.config.jobs),
         "long": dict(run.config.long),
         "peers": dict(run.config.peers),

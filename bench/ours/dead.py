@@ -31,12 +31,12 @@ def figures(dsn: str, long: Mapping[str, int]) -> Iterator[Figure]:
         f"{workers} killed workers, another one is started: the last one is found",
         lambda: asyncio.run(_proven(dsn, workers, lease)),
     )
-    yield Figure("dead-proven", "s", proven, _within(0), is_long=True)
+    yield Figure("dead-proven", "s", proven, _within(0), part="dead")
     for name, what, number in (
         ("killed", "killed", signal.SIGKILL), ("frozen", "stopped", signal.SIGSTOP),
     ):  # fmt: skip
         side = _silent(dsn, f"{workers} {what} workers: the last one is found", long, number)
-        yield Figure(f"dead-{name}", "s", side, _within(lease), is_long=True)
+        yield Figure(f"dead-{name}", "s", side, _within(lease), part="dead")
 
 
 def _silent(dsn: str, title: str, long: Mapping[str, int], number: signal.Signals) -> Side:

@@ -23,11 +23,11 @@ def figures(dsn: str, long: Mapping[str, int]) -> Iterator[Figure]:
     title = f"claim and complete, 2 workers, 100 a call, {ended:,} ended and {ready:,} ready"
     rate = deep.side(title, lambda seen: seen.rate)
     empty = flat.side("over an empty database", lambda seen: seen.rate)
-    yield Figure("depth", "jobs/s", rate, [Against(empty, Goal(0.9))], is_long=True)
+    yield Figure("depth", "jobs/s", rate, [Against(empty, Goal(0.9))], part="depth")
     late = deep.side(f"{title}: a claim, p99", lambda seen: seen.claim)
     empty = flat.side("over an empty database: a claim, p99", lambda seen: seen.claim)
     against = [Against(empty, Goal(1.3, is_most=True))]
-    yield Figure("depth-claim", "ms", late, against, is_long=True)
+    yield Figure("depth-claim", "ms", late, against, part="depth")
 
 
 async def _measured(dsn: str, ended: int, ready: int, seconds: int) -> Seen:

@@ -38,31 +38,32 @@ class _Run(NamedTuple):
 
 def figures(dsn: str, long: Mapping[str, int]) -> Iterator[Figure]:
     """Work beside each kind of transaction, and beside none."""
+    alone = _series(dsn, long, _NOTHING)
     for name, what, statement in (
         ("writer", "that has written", _WRITES),
         ("snapshot", "with a snapshot", _READS),
     ):
         beside = _series(dsn, long, statement)
         title = f"beside a transaction {what}, {long['held_seconds']:,} s"
-        yield from _figures(f"held-{name}", title, beside, _series(dsn, long, _NOTHING))
+        yield from _figures(f"held-{name}", title, beside, alone)
 
 
 def _figures(name: str, title: str, beside: Series[_Run], alone: Series[_Run]) -> Iterator[Figure]:
     ours = beside.side(f"claim and complete {title}", lambda run: run.seen.rate)
     usual = alone.side("beside none", lambda run: run.seen.rate)
-    yield Figure(name, "jobs/s", ours, [Against(usual, Goal(0.9))], is_long=True)
+    yield Figure(name, "jobs/s", ours, [Against(usual, Goal(0.9))], part="held")
     ours = beside.side(f"a claim {title}, p99", lambda run: run.seen.claim)
     usual = alone.side("a claim beside none, p99", lambda run: run.seen.claim)
     slower = [Against(usual, Goal(1.5, is_most=True))]
-    yield Figure(f"{name}-claim", "ms", ours, slower, is_long=True)
+    yield Figure(f"{name}-claim", "ms", ours, slower, part="held")
     most = Side(f"{_BEAT_MILLISECONDS:,} ms", lambda: float(_BEAT_MILLISECONDS))
     ours = beside.side(f"the longest beat {title}", lambda run: run.seen.beat)
     against = [Against(most, Goal(1, is_most=True))]
-    yield Figure(f"{name}-beat", "ms", ours, against, is_long=True)
+    yield Figure(f"{name}-beat", "ms", ours, against, part="held")
     most = Side(f"{_DRAIN_SECONDS} s", lambda: float(_DRAIN_SECONDS))
     ours = beside.side(f"what is ready has ended {title}, and its end", lambda run: run.drained)
     against = [Against(most, Goal(1, is_most=True))]
-    yield Figure(f"{name}-drain", "s", ours, against, is_long=True)
+    yield Figure(f"{name}-drain", "s", ours, against, part="held")
 
 
 def _series(dsn: str, long: Mapping[str, int], statement: str) -> Series[_Run]:

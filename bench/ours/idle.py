@@ -43,7 +43,7 @@ def figures(dsn: str, long: Mapping[str, int]) -> Iterator[Figure]:
         side = _writing(dsn, f"{title}: writes", long, has_jobs=has_jobs)
         most = Side(f"{_MOST_WRITES} writes/s", lambda: _MOST_WRITES)
         against = [Against(most, Goal(1, is_most=True))]
-        yield Figure(f"writes-{name}", "writes/s", side, against, is_long=True)
+        yield Figure(f"writes-{name}", "writes/s", side, against, part="writes")
     workers, seconds = long["idle_workers"], long["starved_seconds"]
     title = (
         f"{seconds:,} s with {_LOOPS_PER_CORE} busy loops on each core: claims that neither were"
@@ -51,7 +51,7 @@ def figures(dsn: str, long: Mapping[str, int]) -> Iterator[Figure]:
     )
     kept = Side(title, lambda: asyncio.run(_starved(dsn, long)))
     all_of_them = Side("all", lambda: float(workers))
-    yield Figure("starved", "claims", kept, [Against(all_of_them, Goal(1))], is_long=True)
+    yield Figure("starved", "claims", kept, [Against(all_of_them, Goal(1))], part="starved")
 
 
 def _writing(dsn: str, title: str, long: Mapping[str, int], *, has_jobs: bool) -> Side:

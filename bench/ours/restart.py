@@ -42,7 +42,7 @@ def figures(config: Config) -> Iterator[Figure]:
     title = f"{_WORKERS} of `workron worker`, no-op, from {within} s after a restart of PostgreSQL"
     after = series.side(title, lambda rates: rates.after)
     before = series.side("before it", lambda rates: rates.before)
-    yield Figure("restart", "jobs/s", after, [Against(before, Goal(0.95))], is_long=True)
+    yield Figure("restart", "jobs/s", after, [Against(before, Goal(0.95))], part="restart")
 
 
 async def _measured(config: Config) -> _Rates:

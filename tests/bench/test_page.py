@@ -7,13 +7,14 @@ import pytest
 
 from bench import config, page
 from bench.figure import Figure, Side
+from bench.part import PARTS
 from bench.report import Limit, Run
 from bench.turns import Row
 
 
-def _run(title: str, *, is_long: bool) -> Run:
+def _run(title: str, part: str) -> Run:
     side = Side(title, lambda: 1.0)
-    figure = Figure(title, "jobs/s", side, [], is_long=is_long)
+    figure = Figure(title, "jobs/s", side, [], part=part)
     limits = [Limit("disk", "writes/s", 1.0, 2.0)]
     return Run(config.read("smoke"), limits, [Row(figure, side, None, [2.0], [0.5])])
 
@@ -25,25 +26,25 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
     return tmp_path
 
 
-def test_each_run_writes_its_own_part_and_leaves_the_other(folder: pathlib.Path) -> None:
-    page.publish(_run("an hour of work", is_long=True), "the long command")
+def test_each_run_writes_its_own_part_and_leaves_the_others(folder: pathlib.Path) -> None:
+    page.publish(_run("an hour of work", "starved"), "the long command")
     first = (folder / "performance.md").read_text()
     assert "## What takes minutes\n\nNot published yet." in first
-    page.publish(_run("a quick one", is_long=False), "the short command")
+    page.publish(_run("a quick one", "minutes"), "the short command")
     text = (folder / "performance.md").read_text()
-    assert "Not published yet" not in text
+    assert text.count("Not published yet") == len(PARTS) - 2
     assert text.index("`the short command`") < text.index("a quick one")
-    assert first.partition("<!-- hours -->")[2] == text.partition("<!-- hours -->")[2]
-    assert text.count("<!-- ") == 4
+    assert first.partition("<!-- depth -->")[2] == text.partition("<!-- depth -->")[2]
+    assert text.count("<!-- ") == 2 * len(PARTS)
     assert {one.name for one in folder.iterdir()} == {
-        "performance.md", "performance-minutes.svg", "performance-hours.svg",
+        "performance.md", "performance-minutes.svg", "performance-starved.svg",
     }  # fmt: skip
 
 
-def test_one_run_of_both_writes_both(folder: pathlib.Path) -> None:
-    page.publish(_run("old", is_long=True), "the old command")
-    run = _run("an hour of work", is_long=True)
-    rows = [*_run("a quick one", is_long=False).rows, *run.rows]
+def test_one_run_of_two_parts_writes_both(folder: pathlib.Path) -> None:
+    page.publish(_run("old", "starved"), "the old command")
+    run = _run("an hour of work", "starved")
+    rows = [*_run("a quick one", "minutes").rows, *run.rows]
     page.publish(dataclasses.replace(run, rows=rows), "the command")
     text = (folder / "performance.md").read_text()
     assert text.count("`the command`") == 2
