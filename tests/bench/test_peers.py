@@ -11,7 +11,7 @@ from bench.figure import Goal
 from bench.peers import against, environment, peer, roster
 from bench.peers.peer import Peer
 
-_SETTINGS = Config(1, {"noop": 50}, {}, {}, {"some": "1", "other": "1", "river": "1"})
+_SETTINGS = Config({}, {"noop": 50}, {}, {}, {"some": "1", "other": "1", "river": "1"})
 
 
 @pytest.fixture(autouse=True)
