@@ -37,7 +37,7 @@ def shaped(upstreams: Sequence[Sequence[int]], spec: Mapping[str, Any]) -> Plan:
     edges = [Edge(up + 1, job) for job, ups in enumerate(upstreams, 1) for up in ups]
     identity = Identity("default", Kind.WORKFLOW, "bench", uuid.uuid4())
     specs = Bodies([{}, spec])
-    return Plan(identity, "digest", [whole, *members], [Terms(), Terms()], specs, edges)
+    return Plan(identity, lambda: "digest", [whole, *members], [Terms(), Terms()], specs, edges)
 
 
 def _member(job: int, upstreams: int) -> Node:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workron.core import errors, expand, json_text, trace
+from workron.core import errors, expand, trace
 from workron.core.model.job import Job
 from workron.core.model.workflow import Workflow, WorkflowSpec
 from workron.core.plan import Edge, Identity, Kind, Node, Outside, Plan, Terms
@@ -347,7 +347,7 @@ def test_the_spec_of_a_workflow_is_worded_whole_however_many_tasks_it_has(about:
 
     texts = dict(TaskSpecs(spec).worded())
 
-    assert texts[0] == json_text.worded(spec.as_manifest())
+    assert json.loads(texts[0]) == spec.as_manifest()
     assert texts[8] == '{"command":"run 7","maxLosses":5}'
     assert texts.keys() == set(range(451))
     assert all(texts[at + 1] == f'{{"command":"run {at}"}}' for at in range(450) if at != 7)
@@ -394,19 +394,19 @@ def test_metadata_is_given_back_as_it_came() -> None:
     ids=["suspend", "cancel", "priority", "ttl", "defaults"],
 )
 def test_the_digest_stays_when_what_may_be_edited_is(edited: Json) -> None:
-    assert job(edited).digest == job({}).digest
+    assert job(edited).digest() == job({}).digest()
 
 
 @pytest.mark.parametrize(
     "changed", [{"command": "other"}, {"pool": "gpu"}, {"dependsOn": after("other")}]
 )
 def test_the_digest_differs_when_the_content_does(changed: Json) -> None:
-    assert job(changed).digest != job({}).digest
+    assert job(changed).digest() != job({}).digest()
 
 
 def test_the_digest_of_a_workflow_follows_its_tasks_alone() -> None:
     plain = workflow({"name": "a"})
 
-    assert plain.digest == workflow({"name": "a"}, suspend=True, priority=3).digest
-    assert plain.digest != workflow({"name": "b"}).digest
-    assert len(plain.digest) == 64
+    assert plain.digest() == workflow({"name": "a"}, suspend=True, priority=3).digest()
+    assert plain.digest() != workflow({"name": "b"}).digest()
+    assert len(plain.digest()) == 64

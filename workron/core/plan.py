@@ -14,7 +14,7 @@ from workron.core import json_text, trace
 from workron.core.verdict import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -120,8 +120,9 @@ class Plan:
     """One root, whole."""
 
     identity: Identity
-    digest: str
-    """Of the content: tells a repeated submission from another one of the same name."""
+    digest: Callable[[], str]
+    """Of the content: tells a repeated submission from another one of the same name. It is worked
+    out when it is asked for, since that takes a good part of what planning takes."""
     nodes: Sequence[Node]
     terms: Sequence[Terms]
     """Of each spec."""

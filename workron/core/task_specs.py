@@ -42,8 +42,8 @@ class TaskSpecs:
         tasks, worded = self.spec.tasks, []
         for first in range(0, len(tasks), _SLICE):
             written = _written(tasks[first : first + _SLICE])
-            worded.append(json_text.worded(written)[1:-1])
-            yield from enumerate(json_text.worded_each(self._bodies(written)), first + 1)
+            worded += json_text.models_worded(written)
+            yield from enumerate(json_text.models_worded(self._bodies(written)), first + 1)
         yield 0, self._whole(worded)
 
     def _bodies(self, written: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -33,9 +33,11 @@ def choose(plan: Plan, standing: Standing[_T], *, supersedes: bool) -> _T | None
     """Give what is there already for this plan; None: it is new. NameTakenError if neither."""
     if standing.known is not None:
         return standing.known
-    if standing.unfinished is None or (supersedes and standing.digest != plan.digest):
+    if standing.unfinished is None:
         return None
-    if standing.digest == plan.digest:
+    if standing.digest == plan.digest():
         return standing.unfinished
+    if supersedes:
+        return None
     who = plan.identity
     raise errors.NameTakenError(who.kind, who.namespace, who.name)

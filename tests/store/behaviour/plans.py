@@ -4,6 +4,7 @@ A workflow is a call with a keyword for each task: `dag(a=task(), b=task("a"))`.
 """
 
 import dataclasses
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -43,7 +44,7 @@ def job(name: str = "job", *, outside: Sequence[Outside] = (), **about: Any) -> 
         terms=[Terms(**terms)],
         specs=Bodies([{"command": f"run {name}"}]),
         outside=outside,
-        **{"digest": "first"} | rest,
+        **_told({"digest": "first"} | rest),
     )
 
 
@@ -71,7 +72,7 @@ def dag(name: str = "flow", about: Mapping[str, Any] | None = None, /, **tasks: 
         specs=Bodies(layout.bodies),
         edges=layout.edges,
         outside=layout.outside,
-        **{"digest": "first"} | rest,
+        **_told({"digest": "first"} | rest),
     )
 
 
@@ -88,7 +89,15 @@ def outside(name: str, when: Condition = Condition.SUCCEEDED, *, kind: Kind = Ki
 def again(plan: Plan, **changes: Any) -> Plan:
     """Plan the same under a new uid."""
     identity = dataclasses.replace(plan.identity, uid=_new_uid())
-    return dataclasses.replace(plan, **{"identity": identity} | changes)
+    return dataclasses.replace(plan, **_told({"identity": identity} | changes))
+
+
+def _told(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the fields of a plan; here a digest is written down, and there it is worked out."""
+    told = dict(about)
+    if "digest" in told:
+        told["digest"] = functools.partial(str, told["digest"])
+    return told
 
 
 def _new_uid() -> UUID:

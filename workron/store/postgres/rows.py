@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     Table = tuple[str, tuple[str, ...], Iterable[str]]
 
 
+_ESCAPE: Final = "\\"
+_ESCAPED: Final = 2 * _ESCAPE
 _COLUMNS: Final = {
-    "root": (
-        *("id", "last", "uid", "namespace", "kind", "name", "digest"),
-        *("submitted_at", "metadata", "held"),
-    ),
     "job": (
         *("id", "spec", "kind", "name", "index", "item", "member_of", "bearing", "feeds_inputs"),
         *("root", "priority", "pool", "max_losses", "start_after", "needs_proof"),
@@ -43,13 +41,16 @@ _COLUMNS: Final = {
     "deadline": ("job", "due"),
     # Last, for these take the longest to be worked out: meanwhile the server has the others.
     "spec": ("id", "body"),
+    "root": (
+        *("id", "last", "uid", "namespace", "kind", "name", "digest"),
+        *("submitted_at", "metadata", "held"),
+    ),
 }
 
 
 def tables(placed: Placed, pools: Pools, now: datetime) -> Iterator[Table]:
     """Give each table its columns and its rows, in the order in which they are copied."""
     rows: Mapping[str, Callable[[JobId, Plan], Iterable[str]]] = {
-        "root": lambda base, plan: [_root(base, plan, now)],
         "job": lambda base, plan: _jobs(base, plan, pools),
         "edge": _edges,
         "unbound": _unbound,
@@ -57,6 +58,7 @@ def tables(placed: Placed, pools: Pools, now: datetime) -> Iterator[Table]:
         "ready": lambda base, plan: _ready(base, plan, pools),
         "deadline": lambda base, plan: _deadlines(base, plan, now),
         "spec": _specs,
+        "root": lambda base, plan: [_root(base, plan, now)],
     }
     for table, columns in _COLUMNS.items():
         yield table, columns, itertools.chain.from_iterable(itertools.starmap(rows[table], placed))
@@ -75,13 +77,17 @@ def _root(base: JobId, plan: Plan, now: datetime) -> str:
     last = base + len(plan.nodes) - 1
     metadata = json.dumps(dict(plan.metadata))
     return line(
-        *(base, last, who.uid, who.namespace, who.kind, who.name, plan.digest),
+        *(base, last, who.uid, who.namespace, who.kind, who.name, plan.digest()),
         *(now, metadata, plan.is_suspended),
     )
 
 
 def _specs(base: JobId, plan: Plan) -> Iterator[str]:
-    return (f"{base + number}\t{escaped(text)}\n" for number, text in plan.specs.worded())
+    # JSON has no tabs or ends of lines but as escapes.
+    return (
+        f"{base + number}\t{text.replace(_ESCAPE, _ESCAPED)}\n"
+        for number, text in plan.specs.worded()
+    )
 
 
 def _edges(base: JobId, plan: Plan) -> Iterator[str]:

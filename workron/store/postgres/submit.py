@@ -169,7 +169,7 @@ def _places(
         standing: Standing[_Place] = Standing(
             known=known.get(who.uid, _stored(row, "known")),
             unfinished=named.get(name, _stored(row, "unfinished")),
-            digest=named[name].digest if name in named else row["digest"],
+            digest=named[name].digest() if name in named else row["digest"],
         )
         place = choose(plan, standing, supersedes=supersedes)
         if place is None:

@@ -70,7 +70,7 @@ def _add_root(tx: Transaction, plot: Plot) -> None:
     tx.run(
         "submit.add_root",
         uid=str(plan.identity.uid),
-        digest=plan.digest,
+        digest=plan.digest(),
         metadata=json_text.worded(plan.metadata),
         held=plan.is_suspended,
         **name,
