@@ -65,14 +65,22 @@ def test_inputs_that_are_too_deep_to_be_read_are_too_large() -> None:
     assert inputs.fit(deep) == (None, True)
 
 
-@given(st.lists(_JSON))
-def test_values_are_worded_together_as_each_by_itself(values: list[Any]) -> None:
-    assert json_text.worded_each(values) == [
-        json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in values
-    ]
+_SPECS = st.lists(st.dictionaries(_TEXTS, _JSON))
 
 
-@pytest.mark.parametrize("value", ["\0", ["\0", "\0"], ["a", "\0", "b"], {"a": "\0"}], ids=ascii)
-def test_value_is_refused_among_others_too(value: Any) -> None:
-    with pytest.raises(errors.StoreDataError, match="NUL"):
-        json_text.worded_each(["before", value, "after"])
+@given(_SPECS)
+def test_models_are_worded_each_by_itself_and_say_the_same(specs: list[dict[str, Any]]) -> None:
+    assert [json.loads(text) for text in json_text.models_worded(specs)] == specs
+
+
+@given(st.dictionaries(_TEXTS, _JSON))
+def test_order_is_of_no_account_to_canonical_text(spec: dict[str, Any]) -> None:
+    turned = dict(reversed(spec.items()))
+    assert json_text.canonical(turned) == json_text.canonical(spec)
+    assert json.loads(json_text.canonical(spec)) == spec
+
+
+def test_integers_of_any_length_are_worded_whole() -> None:
+    spec = {"items": [2**64, -(2**70)]}
+    assert json_text.models_worded([spec]) == ['{"items":[18446744073709551616,-1180591620717411303424]}']
+    assert json_text.canonical(spec) == json_text.models_worded([spec])[0].encode()

@@ -108,7 +108,7 @@ class Bodies:
 
     def worded(self) -> Iterable[tuple[int, str]]:
         """Give the number of each and its JSON."""
-        return enumerate(json_text.worded_each(self.bodies))
+        return enumerate(map(json_text.worded, self.bodies))
 
     def within(self, parent: str) -> Bodies:
         """Give the same, but all carry this trace where they name none themselves."""
