@@ -8,7 +8,16 @@ from typing import NamedTuple
 from bench import server
 from bench.config import Config
 from bench.figure import Side
-from bench.limit import copying, disk, pgbench, processes, rounds, sqlite_jobs, sqlite_rows
+from bench.limit import (
+    api_server,
+    copying,
+    disk,
+    pgbench,
+    processes,
+    rounds,
+    sqlite_jobs,
+    sqlite_rows,
+)
 
 
 class Taken(NamedTuple):
@@ -30,6 +39,8 @@ def every(config: Config, dsn: str) -> Iterator[Taken]:
     yield Taken(rounds.hopping(dsn, jobs["commits"]), "hops/s")
     yield Taken(sqlite_rows.committing(jobs["noop"], batch=100), "rows/s")
     yield Taken(sqlite_jobs.draining(jobs["noop"], batch=100), "jobs/s")
+    if api_server.is_named():
+        yield Taken(api_server.writing(jobs["objects"]), "objects/s")
     copied = jobs["copied"]
     yield Taken(copying.flat(dsn, copied), "jobs/s")
     yield Taken(copying.with_edges(dsn, copied, 1), "jobs/s")

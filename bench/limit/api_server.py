@@ -1,0 +1,116 @@
+"""How fast an API server takes an object and a change of it, one after the other.
+
+Measured where KUBECONFIG names the file of a cluster: what a controller writes cannot be faster.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import ssl
+import tempfile
+import time
+import urllib.parse
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import yaml
+
+from bench.figure import Side
+
+_PATIENCE_SECONDS: Final = 30
+_NAMESPACES: Final = "/api/v1/namespaces"
+_CREATED: Final = "application/json"
+_CHANGED: Final = "application/merge-patch+json"
+
+
+def is_named() -> bool:
+    """Tell whether there is a cluster to measure."""
+    return bool(os.environ.get("KUBECONFIG"))
+
+
+def writing(objects: int) -> Side:
+    """Create ConfigMaps and change each once, in objects a second."""
+    title = "an API server, an object created and then changed, one after the other"
+    return Side(title, lambda: objects / _seconds(objects))
+
+
+class _Server:
+    """One connection that is kept, with the credentials that the file has."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        context = _named(config, "context", config["current-context"])
+        cluster = _named(config, "cluster", context["cluster"])
+        user = _named(config, "user", context["user"])
+        place = urllib.parse.urlsplit(cluster["server"])
+        self._headers = {"Authorization": f"Bearer {user['token']}"} if "token" in user else {}
+        self._connection = (
+            http.client.HTTPSConnection(place.netloc, context=_trust(cluster, user))
+            if place.scheme == "https"
+            else http.client.HTTPConnection(place.netloc)
+        )
+        self._connection.timeout = _PATIENCE_SECONDS
+
+    def ask(self, verb: str, path: str, body: Mapping[str, Any]) -> None:
+        """Ask for a change; RuntimeError if it is refused."""
+        kind = _CHANGED if verb == "PATCH" else _CREATED
+        headers = {"Content-Type": kind, **self._headers}
+        self._connection.request(verb, path, json.dumps(body), headers)
+        answer = self._connection.getresponse()
+        said = answer.read()
+        if answer.status >= http.HTTPStatus.BAD_REQUEST:
+            raise RuntimeError(f"{verb} {path}: {answer.status}: {said.decode()}")
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._connection.close()
+
+
+def _named(config: Mapping[str, Any], kind: str, name: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = next(one[kind] for one in config[f"{kind}s"] if one["name"] == name)
+    return found
+
+
+def _trust(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> ssl.SSLContext:
+    trust = ssl.create_default_context(cadata=_text(cluster, "certificate-authority"))
+    if certificate := _text(user, "client-certificate"):
+        # The library reads these from files alone.
+        with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+            file.write(f"{certificate}\n{_text(user, 'client-key')}")
+            file.flush()
+            trust.load_cert_chain(file.name)
+    return trust
+
+
+def _text(of: Mapping[str, Any], name: str) -> str | None:
+    """Give what the file has, or names a file for."""
+    if f"{name}-data" in of:
+        return base64.b64decode(of[f"{name}-data"]).decode()
+    return pathlib.Path(of[name]).read_text("utf-8") if name in of else None
+
+
+def _seconds(objects: int) -> float:
+    config = yaml.safe_load(pathlib.Path(os.environ["KUBECONFIG"]).read_text("utf-8"))
+    with contextlib.closing(_Server(config)) as server, _namespace(server) as place:
+        began = time.perf_counter()
+        for number in range(objects):
+            created = {"metadata": {"name": f"bench-{number}"}, "data": {"state": "created"}}
+            server.ask("POST", place, created)
+            server.ask("PATCH", f"{place}/bench-{number}", {"data": {"state": "changed"}})
+        return time.perf_counter() - began
+
+
+@contextlib.contextmanager
+def _namespace(server: _Server) -> Iterator[str]:
+    """Have one of its own, and give the path of its ConfigMaps."""
+    name = f"workron-bench-{uuid.uuid4().hex[:8]}"
+    server.ask("POST", _NAMESPACES, {"metadata": {"name": name}})
+    try:
+        yield f"{_NAMESPACES}/{name}/configmaps"
+    finally:
+        server.ask("DELETE", f"{_NAMESPACES}/{name}", {})
