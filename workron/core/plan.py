@@ -131,5 +131,7 @@ class Plan:
     outside: Sequence[Outside] = ()
     priority: int = 0
     is_suspended: bool = False
+    generation: int | None = None
+    """Of the object of a cluster that it was made from, as the cluster counts them."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Labels and annotations, given back as they came."""

@@ -20,12 +20,14 @@ from workron.store.record import (
     Claimed,
     Completed,
     End,
+    Failure,
     Head,
     Held,
     JobRow,
     Loss,
     Mark,
     Outcome,
+    Owned,
     Piece,
     Progress,
     Reaped,
@@ -36,6 +38,7 @@ from workron.store.record import (
     Sighting,
     Sign,
     Submitted,
+    Wish,
 )
 
 if TYPE_CHECKING:
@@ -55,13 +58,16 @@ __all__ = [
     "Claimed",
     "Completed",
     "End",
+    "Failure",
     "Head",
     "Held",
     "JobRow",
     "Loss",
     "MaintainerDoor",
     "Mark",
+    "OperatorDoor",
     "Outcome",
+    "Owned",
     "Piece",
     "Progress",
     "ReaderDoor",
@@ -75,6 +81,7 @@ __all__ = [
     "Store",
     "SubmitDoor",
     "Submitted",
+    "Wish",
     "WorkerDoor",
     "WorkerStore",
 ]
@@ -160,6 +167,23 @@ class SubmitDoor(Protocol):
         """Make the pool if it is new, and answer a token that admits workers to it.
 
         `lease_seconds` is for workers that register from now on; None leaves what there is.
+        """
+
+
+class OperatorDoor(Protocol):
+    """What only the operator asks: about roots that were made from objects of its cluster."""
+
+    async def known(self, uids: Sequence[UUID]) -> Mapping[UUID, Owned]:
+        """Find what was made from these objects; what is not there is left out."""
+
+    async def owned(self, limit: int, *, after: int = 0) -> Sequence[Owned]:
+        """List so many of those that have not ended, in order of their ids, behind this one."""
+
+    async def edit(self, root: JobId, wish: Wish) -> bool:
+        """Have all of a root be as its object says now; False if that changes nothing.
+
+        Nothing undoes a cancel, and nothing is asked of a root that has ended. Of a generation
+        that is not newer than the one that was heard last nothing is taken.
         """
 
 
@@ -270,6 +294,9 @@ class ReaderDoor(Protocol):
     async def led(self) -> bool:
         """Tell whether a maintainer is elected, and its lease runs."""
 
+    async def failures(self, root: JobId, limit: int) -> Sequence[Failure]:
+        """List the commands of a root that failed first, at most so many."""
+
     async def marks(self, root: JobId) -> Mapping[JobId, Mark]:
         """Tell what was asked of running jobs of a root and is not in effect yet."""
 
@@ -290,5 +317,5 @@ class WorkerStore(WorkerDoor, Protocol):
         """Give all connections back."""
 
 
-class Store(WorkerStore, SubmitDoor, MaintainerDoor, ReaderDoor, Protocol):
+class Store(WorkerStore, SubmitDoor, OperatorDoor, MaintainerDoor, ReaderDoor, Protocol):
     """All doors of one database. The worker's room is handed only the first."""

@@ -176,6 +176,32 @@ class Submitted:
     is_held: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What an object of a cluster says now of what may be edited in it."""
+
+    generation: int
+    """The edition that says so; a store that has heard a newer one does nothing."""
+    is_cancelled: bool
+    is_suspended: bool
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """A root that was made from an object of a cluster."""
+
+    root: JobId
+    uid: UUID
+    kind: Kind
+    namespace: str
+    name: str
+    generation: int
+    """The newest edition of the object that the store has heard."""
+    submitted_at: datetime
+    has_ended: bool
+
+
 class Sign(NamedTuple):
     """What one look sees of a worker's life: while it stays the same, nothing proves life.
 
@@ -273,6 +299,18 @@ class Head:
     """How many there are in it, groups not counted."""
     ended: int
     """How many of them have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A command of a root that failed."""
+
+    job: JobId
+    name: str
+    index: int | None
+    reason: Reason
+    message: str | None
+    exit_code: int | None
 
 
 @dataclass(frozen=True, slots=True)

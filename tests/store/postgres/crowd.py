@@ -7,6 +7,7 @@ all, in a new session as in one that was warmed while the tables were empty.
 """
 
 import dataclasses
+import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
@@ -15,6 +16,7 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.worker import end_of, mint, mint_rights
 from tests.store.postgres.stage import Hand, Stage
 from workron.core.plan import Kind, Plan
+from workron.store import protocol
 
 FINISHED = 1_000_000
 WAITING = 1_000_000
@@ -151,6 +153,11 @@ async def _spend(hand: Hand, root: Any) -> dict[str, Toll]:
     await note("settle", lambda: store.settle(100))
     await note("look", store.look)
     await note("submit", lambda: store.submit([_plan()]))
+    wish = protocol.Wish(2, is_cancelled=False, is_suspended=True, priority=7)
+    await store.connection.execute("UPDATE workron.root SET generation = 1 WHERE id = $1", root)
+    await note("edit", lambda: store.edit(root, wish))
+    await note("known", lambda: store.known([uuid.UUID(int=1)]))
+    await note("failures", lambda: store.failures(root, 10))
     await note("cancel", lambda: store.cancel(root))
     for reader in (store.jobs, store.progress, store.edges, store.specs, store.attempts):
         await note(reader.__name__, partial(reader, root))

@@ -27,6 +27,7 @@ from workron.store.postgres import faults, statements
 from workron.store.postgres.bell import Bell
 from workron.store.postgres.database import Database
 from workron.store.postgres.maintain import MaintainerVerbs
+from workron.store.postgres.operator import OperatorVerbs
 from workron.store.postgres.read import ReaderVerbs
 from workron.store.postgres.submit import SubmitVerbs
 from workron.store.postgres.worker import WorkerVerbs
@@ -69,7 +70,7 @@ class _Mute(Bell):
         """Let nobody hear: what a test does by itself is all that happens."""
 
 
-class Actor(WorkerVerbs, SubmitVerbs, MaintainerVerbs, ReaderVerbs):
+class Actor(WorkerVerbs, SubmitVerbs, OperatorVerbs, MaintainerVerbs, ReaderVerbs):
     """A store on one connection, whose transaction is in the hands of the test."""
 
     def __init__(self, connection: asyncpg.Connection, url: str) -> None:
@@ -80,6 +81,7 @@ class Actor(WorkerVerbs, SubmitVerbs, MaintainerVerbs, ReaderVerbs):
         line = Line(connection, url)
         WorkerVerbs.__init__(self, line, line, _stay_quiet)
         SubmitVerbs.__init__(self, line, random.Random(), _Mute(line, Wakeup()))
+        OperatorVerbs.__init__(self, line, _stay_quiet)
         MaintainerVerbs.__init__(self, line, _stay_quiet)
         ReaderVerbs.__init__(self, line)
 

@@ -224,7 +224,10 @@ CREATE TABLE root (
     submitted_at INTEGER NOT NULL,
     metadata     TEXT NOT NULL,
     cancelled    INTEGER NOT NULL DEFAULT 0,
-    held         INTEGER NOT NULL DEFAULT 0
+    held         INTEGER NOT NULL DEFAULT 0,
+    priority     INTEGER NOT NULL DEFAULT 0,
+    -- The newest edition that was heard of the object it was made from; null: it is of no cluster.
+    generation   INTEGER
 );
 
 CREATE TABLE running (
@@ -248,8 +251,11 @@ CREATE TABLE spec (
 );
 
 CREATE TABLE sweep (
-    root INTEGER PRIMARY KEY,
-    verb TEXT NOT NULL CHECK (verb IN ('cancel', 'hold', 'resume'))
+    root     INTEGER PRIMARY KEY,
+    verb     TEXT CHECK (verb IN ('cancel', 'hold', 'resume')),
+    -- What all its jobs are to have.
+    priority INTEGER,
+    CHECK (verb IS NOT NULL OR priority IS NOT NULL)
 );
 
 CREATE TABLE token (

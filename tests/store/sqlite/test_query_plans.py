@@ -63,7 +63,8 @@ def test_group_is_known_to_wait_without_a_look_at_each_member(
     group = 1 if kind == "Workflow" else 2
     bare.execute("INSERT INTO pool VALUES (1, 'space', 'default', 10)")
     bare.execute(
-        "INSERT INTO root VALUES (1, 20002, 'uid', 'space', 'Workflow', 'flow', '', 0, '{}', 0, 0)"
+        "INSERT INTO root (id, last, uid, namespace, kind, name, digest, submitted_at, metadata)"
+        " VALUES (1, 20002, 'uid', 'space', 'Workflow', 'flow', '', 0, '{}')"
     )
     bare.executemany(_JOB, [(1, "Workflow", None, None, None), (2, "Array", None, 1, "Task")])
     bare.executemany(_JOB, ((job, "Job", job - 3, 2, "Member") for job in range(3, 20_003)))

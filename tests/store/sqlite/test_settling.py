@@ -97,7 +97,9 @@ async def test_maintainer_goes_on_with_a_cancel_that_was_left_unfinished(
 ) -> None:
     (root,) = await store.submit([plans.dag(a=task(count=3), b=task("a"))])
     await store._write(lambda tx: tx.run("cancel.ask", root=root.root))
-    await store._write(lambda tx: tx.run("sweep.begin", root=root.root, verb="cancel"))
+    await store._write(
+        lambda tx: tx.run("sweep.begin", root=root.root, verb="cancel", priority=None)
+    )
     while await store.settle(MANY):
         pass
     assert {row.state for row in await store.jobs(root.root)} == {State.CANCELLED}

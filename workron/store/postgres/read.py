@@ -126,6 +126,10 @@ class ReaderVerbs:
         [row] = await self._ask("led")
         return bool(row["led"])
 
+    async def failures(self, root: JobId, limit: int) -> Sequence[protocol.Failure]:
+        """List the commands of a root that failed first."""
+        return [_failure(row) for row in await self._call("failures", root, limit)]
+
     async def marks(self, root: JobId) -> Mapping[JobId, protocol.Mark]:
         """Tell what was asked of running jobs of a root."""
         rows = await self._ask("marks", root)
@@ -172,6 +176,10 @@ def _blocker(row: Record) -> protocol.Blocker:
     given = dict(row)
     given.update(kind=Kind(row["kind"]), state=State(row["state"]) if row["state"] else None)
     return protocol.Blocker(**given)
+
+
+def _failure(row: Record) -> protocol.Failure:
+    return protocol.Failure(**dict(row) | {"reason": Reason(row["reason"])})
 
 
 def _attempt(row: Record) -> protocol.Attempt:

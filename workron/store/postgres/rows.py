@@ -43,7 +43,7 @@ _COLUMNS: Final = {
     "spec": ("id", "body"),
     "root": (
         *("id", "last", "uid", "namespace", "kind", "name", "digest"),
-        *("submitted_at", "metadata", "held"),
+        *("submitted_at", "metadata", "held", "priority", "generation"),
     ),
 }
 
@@ -78,7 +78,7 @@ def _root(base: JobId, plan: Plan, now: datetime) -> str:
     metadata = json.dumps(dict(plan.metadata))
     return line(
         *(base, last, who.uid, who.namespace, who.kind, who.name, plan.digest()),
-        *(now, metadata, plan.is_suspended),
+        *(now, metadata, plan.is_suspended, plan.priority, plan.generation),
     )
 
 

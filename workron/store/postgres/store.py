@@ -9,6 +9,7 @@ from workron.store.postgres import schema
 from workron.store.postgres.bell import Bell
 from workron.store.postgres.database import Database, open_database
 from workron.store.postgres.maintain import MaintainerVerbs
+from workron.store.postgres.operator import OperatorVerbs
 from workron.store.postgres.read import ReaderVerbs
 from workron.store.postgres.submit import SubmitVerbs
 from workron.store.postgres.worker import WorkerVerbs
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _CONNECTIONS: Final = 4
 
 
-class PostgresStore(WorkerVerbs, SubmitVerbs, MaintainerVerbs, ReaderVerbs):
+class PostgresStore(WorkerVerbs, SubmitVerbs, OperatorVerbs, MaintainerVerbs, ReaderVerbs):
     """A store on PostgreSQL."""
 
     def __init__(self, database: Database, beats: Database, rng: Rng) -> None:
@@ -29,6 +30,7 @@ class PostgresStore(WorkerVerbs, SubmitVerbs, MaintainerVerbs, ReaderVerbs):
         self._bell = Bell(database, self._wakeup)
         WorkerVerbs.__init__(self, database, beats, self._bell.ring)
         SubmitVerbs.__init__(self, database, rng, self._bell)
+        OperatorVerbs.__init__(self, database, self._bell.ring)
         MaintainerVerbs.__init__(self, database, self._bell.ring)
         ReaderVerbs.__init__(self, database)
         self.url = database.url

@@ -14,6 +14,7 @@ from workron.core.plan import Plan
 from workron.store import protocol
 from workron.store.postgres import bulk, rows, statements
 from workron.store.postgres.bell import NOTIFY
+from workron.store.postgres.sweeps import Sweeps
 from workron.store.standing import Standing, choose
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from workron.store.postgres.bell import Bell
     from workron.store.postgres.database import Database
 
-_STEP: Final = 1000
 _TRIES: Final = 8
 _BIND: Final = "SELECT workron.submit_bind($1, $2)"
 _BIND_AND_RING: Final = f"{_BIND}, {NOTIFY}"
@@ -40,6 +40,7 @@ class SubmitVerbs:
 
     def __init__(self, database: Database, rng: Rng, bell: Bell) -> None:
         self._database = database
+        self._sweeps = Sweeps(database, bell.ring)
         self._rng = rng
         self._bell = bell
 
@@ -139,11 +140,7 @@ class SubmitVerbs:
     async def _sweep(self, verb: str, root: JobId) -> bool:
         if not await self._database.fetch_value(statements.query(verb), root):
             return False
-        while not await self._database.fetch_value(
-            "SELECT workron.sweep_step($1, $2)", root, _STEP
-        ):
-            pass
-        self._bell.ring()
+        await self._sweeps.finish(root)
         return True
 
     async def ensure_pool(

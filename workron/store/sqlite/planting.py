@@ -73,6 +73,8 @@ def _add_root(tx: Transaction, plot: Plot) -> None:
         digest=plan.digest(),
         metadata=json_text.worded(plan.metadata),
         held=plan.is_suspended,
+        priority=plan.priority,
+        generation=plan.generation,
         **name,
         **plot.range(),
     )

@@ -15,7 +15,17 @@ from workron.core import output
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
-from workron.store.protocol import Attempt, Blocker, Head, JobRow, Mark, Piece, Progress, RootRow
+from workron.store.protocol import (
+    Attempt,
+    Blocker,
+    Failure,
+    Head,
+    JobRow,
+    Mark,
+    Piece,
+    Progress,
+    RootRow,
+)
 from workron.store.sqlite import micros
 from workron.store.sqlite.transaction import listed
 from workron.store.sqlite.verbs import Verbs
@@ -114,6 +124,10 @@ class ReaderVerbs(Verbs):
         """Tell whether a maintainer's lease runs."""
         return bool(await self._list("led.led", tuple))
 
+    async def failures(self, root: JobId, limit: int) -> Sequence[Failure]:
+        """List the commands of a root that failed first."""
+        return await self._list("failures.failures", _failure, root=root, limit=limit)
+
     async def marks(self, root: JobId) -> Mapping[JobId, Mark]:
         """Tell what was asked of running jobs of a root."""
         rows = await self._list("marks.marks", tuple, root=root)
@@ -195,6 +209,17 @@ def _blocker(row: Any) -> Blocker:
         index=row["index"],
         condition=row["condition"],
         state=None if row["state"] is None else State(row["state"]),
+    )
+
+
+def _failure(row: Any) -> Failure:
+    return Failure(
+        job=JobId(row["job"]),
+        name=row["name"],
+        index=row["index"],
+        reason=Reason(row["reason"]),
+        message=row["message"],
+        exit_code=row["exit_code"],
     )
 
 

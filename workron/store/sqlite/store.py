@@ -14,6 +14,7 @@ from workron.core import ids
 from workron.store.sqlite import connection, micros, migrate
 from workron.store.sqlite.lane import Lane
 from workron.store.sqlite.maintain import MaintainerVerbs
+from workron.store.sqlite.operator import OperatorVerbs
 from workron.store.sqlite.read import ReaderVerbs
 from workron.store.sqlite.submit import SubmitVerbs
 from workron.store.sqlite.worker import WorkerVerbs
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _MEMORY = ":memory:"
 
 
-class SqliteStore(WorkerVerbs, SubmitVerbs, MaintainerVerbs, ReaderVerbs):
+class SqliteStore(WorkerVerbs, SubmitVerbs, OperatorVerbs, MaintainerVerbs, ReaderVerbs):
     """One SQLite database; keeps `workron.store.protocol.Store`."""
 
     async def wait_for_work(self, timeout_seconds: float, worker: SessionKey | None = None) -> None:

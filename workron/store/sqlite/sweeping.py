@@ -1,6 +1,7 @@
-"""cancel, hold and resume of a whole root, in bounded steps, each a transaction of its own.
+"""cancel, hold, resume and change of priority of a whole root, in bounded steps.
 
-Begun and driven by `submit`; `maintain` goes on with what a caller left unfinished.
+Each is a transaction of its own. Begun and driven by `submit` and `operator`; `maintain` goes on
+with what a caller left unfinished.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def begin(tx: Transaction, root: JobId, verb: str) -> bool:
     """Note what is wanted; False when the root has ended, or is too far gone for it."""
     if not tx.run(f"{verb}.ask", root=root):
         return False
-    tx.run("sweep.begin", root=root, verb=verb)
+    tx.run("sweep.begin", root=root, verb=verb, priority=None)
     return True
 
 
@@ -33,7 +34,10 @@ def step(tx: Transaction, root: JobId) -> bool:
         return True
     tx.clear()
     jobs = {"root": root, "last": sweep["last"]}
-    if _STEPS[sweep["verb"]](tx, jobs):
+    moved = bool(sweep["verb"]) and _STEPS[sweep["verb"]](tx, jobs)
+    if sweep["priority"] is not None:
+        moved |= _prioritize(tx, jobs, sweep["priority"])
+    if moved:
         return False
     tx.run("sweep.end", root=root)
     return True
@@ -77,6 +81,14 @@ def _resume(tx: Transaction, jobs: Mapping[str, int]) -> bool:
     tx.run("resume.unhold")
     settling.conclude(tx)
     return moved > 0
+
+
+def _prioritize(tx: Transaction, jobs: Mapping[str, int], priority: int) -> bool:
+    places = "ready", "deferred", "waiting", "running"
+    changed = [
+        tx.run(f"prioritize.{place}", **jobs, priority=priority, limit=_STEP) for place in places
+    ]
+    return any(changed)
 
 
 def leave_places(tx: Transaction) -> None:

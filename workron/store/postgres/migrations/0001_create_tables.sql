@@ -46,7 +46,10 @@ CREATE TABLE root (
     submitted_at timestamptz NOT NULL,
     metadata     jsonb NOT NULL,
     cancelled    boolean NOT NULL DEFAULT false,
-    held         boolean NOT NULL DEFAULT false
+    held         boolean NOT NULL DEFAULT false,
+    priority     integer NOT NULL DEFAULT 0,
+    -- The newest edition that was heard of the object it was made from; null: it is of no cluster.
+    generation   bigint
 );
 CREATE INDEX root_listed ON root (namespace, id);
 
@@ -108,8 +111,11 @@ CREATE INDEX unbound_child ON unbound (child);
 
 -- A change of a whole root that goes in bounded steps; the maintainer goes on where a caller stopped.
 CREATE TABLE sweep (
-    root bigint PRIMARY KEY,
-    verb text NOT NULL CHECK (verb IN ('cancel', 'hold', 'resume'))
+    root     bigint PRIMARY KEY,
+    verb     text CHECK (verb IN ('cancel', 'hold', 'resume')),
+    -- What all its jobs are to have.
+    priority integer,
+    CHECK (verb IS NOT NULL OR priority IS NOT NULL)
 );
 
 -- One row, locked by a submit that both awaits others and is awaited: only such can close a cycle.

@@ -5,5 +5,5 @@ WITH asked AS (
     RETURNING id
 )
 INSERT INTO workron.sweep AS s (root, verb) SELECT id, 'hold' FROM asked
-ON CONFLICT (root) DO UPDATE SET verb = excluded.verb WHERE s.verb <> 'cancel'
+ON CONFLICT (root) DO UPDATE SET verb = excluded.verb WHERE s.verb IS DISTINCT FROM 'cancel'
 RETURNING true AS asked;

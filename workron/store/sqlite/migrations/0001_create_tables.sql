@@ -36,7 +36,10 @@ CREATE TABLE root (
     submitted_at INTEGER NOT NULL,
     metadata     TEXT NOT NULL,
     cancelled    INTEGER NOT NULL DEFAULT 0,
-    held         INTEGER NOT NULL DEFAULT 0
+    held         INTEGER NOT NULL DEFAULT 0,
+    priority     INTEGER NOT NULL DEFAULT 0,
+    -- The newest edition that was heard of the object it was made from; null: it is of no cluster.
+    generation   INTEGER
 );
 
 -- The newest root of a name.
@@ -99,8 +102,11 @@ CREATE INDEX unbound_name ON unbound (namespace, kind, name);
 
 -- A change of a whole root that goes in bounded steps; the maintainer goes on where a caller stopped.
 CREATE TABLE sweep (
-    root INTEGER PRIMARY KEY,
-    verb TEXT NOT NULL CHECK (verb IN ('cancel', 'hold', 'resume'))
+    root     INTEGER PRIMARY KEY,
+    verb     TEXT CHECK (verb IN ('cancel', 'hold', 'resume')),
+    -- What all its jobs are to have.
+    priority INTEGER,
+    CHECK (verb IS NOT NULL OR priority IS NOT NULL)
 );
 
 -- `remaining` counts the ends still to come, one for a hold and one for a missing proof of death.

@@ -29,8 +29,10 @@ SELECT id FROM pool WHERE namespace = :namespace AND name = :name
 
 -- name: add_root
 -- The range of its jobs, and what it was asked as.
-INSERT INTO root (id, last, uid, namespace, kind, name, digest, submitted_at, metadata, held)
-VALUES (:root, :last, :uid, :namespace, :kind, :name, :digest, :now, :metadata, :held)
+INSERT INTO root (id, last, uid, namespace, kind, name, digest, submitted_at, metadata, held,
+                  priority, generation)
+VALUES (:root, :last, :uid, :namespace, :kind, :name, :digest, :now, :metadata, :held,
+        :priority, :generation)
 
 -- name: take_name
 -- From here on the name means this root.

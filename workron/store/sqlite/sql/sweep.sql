@@ -1,14 +1,15 @@
--- sweep: carry out a cancel, hold or resume of a whole root in bounded steps; the maintainer's settle
--- goes on where a caller stopped.
+-- sweep: carry out a cancel, hold or resume of a whole root, or a change of its priority, in bounded
+-- steps; the maintainer's settle goes on where a caller stopped.
 
 -- name: begin
 -- The newest wish counts; a cancel is never followed by another.
-INSERT INTO sweep (root, verb) VALUES (:root, :verb)
-ON CONFLICT (root) DO UPDATE SET verb = excluded.verb
+INSERT INTO sweep (root, verb, priority) VALUES (:root, :verb, :priority)
+ON CONFLICT (root) DO UPDATE SET
+    verb = coalesce(excluded.verb, sweep.verb), priority = coalesce(excluded.priority, sweep.priority)
 
 -- name: standing
 -- What is asked of a root, and the range of its jobs.
-SELECT sweep.verb, root.last FROM sweep JOIN root ON root.id = sweep.root WHERE sweep.root = :root
+SELECT sweep.verb, sweep.priority, root.last FROM sweep JOIN root ON root.id = sweep.root WHERE sweep.root = :root
 
 -- name: oldest
 -- The next one to go on with.

@@ -1,0 +1,33 @@
+-- edit: ask of a root what its object says now, unless a newer edition of that was heard already; true
+-- if that changes anything, and then `sweep_step` carries it out.
+CREATE OR REPLACE FUNCTION workron.edit(
+    _root bigint, _generation bigint, _cancelled boolean, _held boolean, _priority integer
+) RETURNS boolean
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+AS $$
+DECLARE
+    _old workron.root;
+    _verb text;
+BEGIN
+    UPDATE workron.root SET generation = _generation
+    WHERE id = _root AND generation < _generation -- guard: generation
+    RETURNING * INTO _old;
+    IF NOT FOUND OR _old.cancelled OR EXISTS (SELECT 1 FROM workron.done WHERE job = _root) THEN
+        RETURN false;
+    END IF;
+    _verb := CASE WHEN _cancelled THEN 'cancel'
+                  WHEN _held AND NOT _old.held THEN 'hold'
+                  WHEN _old.held AND NOT _held THEN 'resume' END;
+    IF _verb IS NULL AND _priority = _old.priority THEN
+        RETURN false;
+    END IF;
+    UPDATE workron.root SET cancelled = _cancelled, held = _held, priority = _priority WHERE id = _root;
+    INSERT INTO workron.sweep AS s (root, verb, priority)
+    VALUES (_root, _verb, CASE WHEN _priority <> _old.priority THEN _priority END)
+    ON CONFLICT (root) DO UPDATE
+    SET verb = coalesce(excluded.verb, s.verb), priority = coalesce(excluded.priority, s.priority);
+    RETURN true;
+END
+$$;

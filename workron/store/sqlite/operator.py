@@ -1,0 +1,84 @@
+"""The door for the operator alone: roots that were made from objects of its cluster.
+
+One of the doors of `store`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from workron.core.ids import JobId
+from workron.core.plan import Kind
+from workron.store.protocol import Owned, Wish
+from workron.store.sqlite import micros, sweeping
+from workron.store.sqlite.transaction import listed
+from workron.store.sqlite.verbs import Verbs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from workron.store.sqlite.transaction import Transaction
+
+
+class OperatorVerbs(Verbs):
+    """What is made of objects, and of their changes."""
+
+    async def known(self, uids: Sequence[UUID]) -> Mapping[UUID, Owned]:
+        """Find what was made from these objects."""
+        found = await self._read(lambda tx: tx.rows("known.known", uids=listed(uids)))
+        return {owned.uid: owned for owned in map(_owned, found)}
+
+    async def owned(self, limit: int, *, after: int = 0) -> Sequence[Owned]:
+        """List some of those that have not ended."""
+        found = await self._read(lambda tx: tx.rows("owned.owned", limit=limit, after=after))
+        return [_owned(row) for row in found]
+
+    async def edit(self, root: JobId, wish: Wish) -> bool:
+        """Have all of a root be as its object says now."""
+        if not await self._stir(partial(_edit, root=root, wish=wish)):
+            return False
+        while not await self._stir(partial(sweeping.step, root=root)):
+            pass
+        return True
+
+
+def _edit(tx: Transaction, root: JobId, wish: Wish) -> bool:
+    if not tx.run("edit.hear", root=root, generation=wish.generation):
+        return False
+    old = tx.row("edit.standing", root=root)
+    verb = old and _verb(wish, is_held=bool(old["held"]))
+    if old is None or (verb is None and old["priority"] == wish.priority):
+        return False
+    tx.run(
+        "edit.ask",
+        root=root,
+        cancelled=wish.is_cancelled,
+        held=wish.is_suspended,
+        priority=wish.priority,
+    )
+    priority = None if old["priority"] == wish.priority else wish.priority
+    tx.run("sweep.begin", root=root, verb=verb, priority=priority)
+    return True
+
+
+def _verb(wish: Wish, *, is_held: bool) -> str | None:
+    if wish.is_cancelled:
+        return "cancel"
+    if wish.is_suspended == is_held:
+        return None
+    return "hold" if wish.is_suspended else "resume"
+
+
+def _owned(row: Any) -> Owned:
+    return Owned(
+        root=JobId(row["root"]),
+        uid=UUID(row["uid"]),
+        kind=Kind(row["kind"]),
+        namespace=row["namespace"],
+        name=row["name"],
+        generation=row["generation"],
+        submitted_at=micros.to_time(row["submitted_at"]),
+        has_ended=bool(row["has_ended"]),
+    )
