@@ -106,5 +106,5 @@ $(UV): Makefile
 	@touch $@
 
 $(READY): $(UV) pyproject.toml uv.lock
-	$(UV) sync --locked --quiet --python $(PYTHON)
+	$(UV) sync --locked --quiet --extra controller --python $(PYTHON)
 	@touch $@
