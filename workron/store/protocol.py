@@ -13,32 +13,34 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from workron.store.record import (
     Answer,
-    Attempt,
     Audited,
     Beat,
-    Blocker,
     Claimed,
     Completed,
     End,
-    Failure,
-    Head,
     Held,
-    JobRow,
     Loss,
     Mark,
     Outcome,
-    Owned,
-    Piece,
-    Progress,
     Reaped,
     Registration,
     Right,
-    RootRow,
     Session,
     Sighting,
     Sign,
     Submitted,
     Wish,
+)
+from workron.store.row import (
+    Attempt,
+    Blocker,
+    Failure,
+    Head,
+    JobRow,
+    Owned,
+    Piece,
+    Progress,
+    RootRow,
 )
 
 if TYPE_CHECKING:
