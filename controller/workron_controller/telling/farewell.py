@@ -23,7 +23,7 @@ _log = structlog.get_logger(__name__)
 class Delete(Protocol):
     """Deletes one object."""
 
-    async def __call__(self, seen: Seen) -> None:
+    async def __call__(self, seen: Seen, /) -> None:
         """Delete it, if it still is the same, or raise one of `api.errors`."""
 
 

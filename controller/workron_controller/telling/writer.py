@@ -30,7 +30,7 @@ _log = structlog.get_logger(__name__)
 class Send(Protocol):
     """Writes one status."""
 
-    async def __call__(self, seen: Seen, status: Status) -> None:
+    async def __call__(self, seen: Seen, status: Status, /) -> None:
         """Write it, or raise one of `api.errors`."""
 
 
