@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from workron.core.plan import Kind
+from workron_controller.api.place import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 GROUP: Final = "workron.dev"
 VERSION: Final = "v1alpha1"
-
-
-class Resource(NamedTuple):
-    """A kind of object, as its URL has it."""
-
-    group: str
-    version: str
-    plural: str
 
 
 JOBS: Final = Resource(GROUP, VERSION, "workronjobs")

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from workron.core.ports import Rng
+    from workron_controller.api.access import Access
     from workron_controller.intake.hearing import Ear
-
-    Login = Callable[[], kopf.ConnectionInfo]
 
 _LONGEST_PAUSE: Final = 60.0
 _JOIN_SECONDS: Final = 10.0
 _CHUNK: Final = 500
+_LOGIN_SECONDS: Final = 30.0
 
 _log = structlog.get_logger(__name__)
 
@@ -35,17 +35,18 @@ _log = structlog.get_logger(__name__)
 class Doorbell:
     """Has an ear hear of all objects of some namespaces, or of all."""
 
-    def __init__(self, ear: Ear, login: Login, namespaces: Collection[str], rng: Rng) -> None:
+    def __init__(self, ear: Ear, access: Access, namespaces: Collection[str], rng: Rng) -> None:
         self._ear = ear
-        self._login = login
+        self._access = access
         self._namespaces = namespaces
         self._rng = rng
         self._is_over = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.restarts = 0
 
     async def run(self) -> None:
         """Go on until it is cancelled."""
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         # One that is forbidden a namespace ends; the others go on.
         places: list[str | None] = [*self._namespaces] or [None]
         threads = [
@@ -94,7 +95,11 @@ class Doorbell:
         return registry
 
     def _log_in(self, **_: Any) -> kopf.ConnectionInfo:
-        return self._login()
+        """Give the way in as it is now; Kopf asks again when it is refused."""
+        assert self._loop is not None
+        # One access serves one loop, and Kopf asks from a thread of its own.
+        asked = asyncio.run_coroutine_threadsafe(self._access.anew(), self._loop)
+        return asked.result(_LOGIN_SECONDS).for_kopf
 
     def _handler(self, kind: Kind, loop: asyncio.AbstractEventLoop) -> Callable[..., Any]:
         async def ring(event: Mapping[str, Any], **_: Any) -> None:

@@ -1,6 +1,6 @@
 """What the status of an object is to say, from the row of its job. Pure; called by `look`.
 
-A field that has nothing to say is null, so that a merge patch takes away what it said before.
+It is the whole status each time; a field that has nothing to say is left out.
 """
 
 from __future__ import annotations
@@ -21,19 +21,22 @@ Status: TypeAlias = dict[str, Any]
 
 TAIL_BYTES: Final = 1024
 MOST_FAILURES: Final = 10
+_NOTHING: Final[tuple[Any, ...]] = (None, "", [], {}, 0)
 _MESSAGE: Final = 1024
 
 
 def of_job(seen: Seen, row: JobRow, hint: Why | None, tail: str | None, now: datetime) -> Status:
     """Say how a Job stands; `hint` is what keeps a queued one from being claimed."""
-    return _base(seen, row, hint, now) | {
-        "attempts": row.attempts,
-        "failures": row.failures,
-        "losses": row.losses,
-        "exitCode": row.exit_code,
-        "worker": row.worker,
-        "outputTail": tail or None,
-    }
+    return _base(seen, row, hint, now) | _filled(
+        {
+            "attempts": row.attempts,
+            "failures": row.failures,
+            "losses": row.losses,
+            "exitCode": row.exit_code,
+            "worker": row.worker,
+            "outputTail": tail or None,
+        }
+    )
 
 
 def of_workflow(
@@ -60,8 +63,8 @@ def of_refusal(seen: Seen, refusal: Why, now: datetime) -> Status:
 
 
 def differs(status: Status, told: Mapping[str, Any]) -> bool:
-    """Whether writing this would change what is told already."""
-    return any(value != told.get(name) for name, value in status.items())
+    """Whether writing this would change what is told, defaults of the cluster left aside."""
+    return _said(status) != _said(told)
 
 
 def tail(data: bytes) -> str:
@@ -77,15 +80,17 @@ def _base(seen: Seen, row: JobRow, hint: Why | None, now: datetime) -> dict[str,
     if hint is not None and state is State.QUEUED:
         state, reason, message = State.WAITING, hint.reason, hint.message
     wanted = conditions.of_state(state, reason, message)
-    return {
-        "phase": state,
-        "reason": reason,
-        "message": message and message[:_MESSAGE],
-        "startedAt": row.started_at and conditions.time(row.started_at),
-        "finishedAt": row.finished_at and conditions.time(row.finished_at),
-        "observedGeneration": seen.heard,
-        "conditions": conditions.worded(wanted, _before(seen), seen.heard, now),
-    }
+    return _filled(
+        {
+            "phase": state,
+            "reason": reason,
+            "message": message and message[:_MESSAGE],
+            "startedAt": row.started_at and conditions.time(row.started_at),
+            "finishedAt": row.finished_at and conditions.time(row.finished_at),
+            "observedGeneration": seen.heard,
+            "conditions": conditions.worded(wanted, _before(seen), seen.heard, now),
+        }
+    )
 
 
 def _due(row: JobRow) -> str | None:
@@ -96,14 +101,23 @@ def _due(row: JobRow) -> str | None:
 
 
 def _failure(one: Failure) -> Mapping[str, Any]:
-    told = {
-        "name": one.name,
-        "index": one.index,
-        "reason": one.reason,
-        "message": one.message and one.message[:_MESSAGE],
-        "exitCode": one.exit_code,
-    }
-    return {name: value for name, value in told.items() if value is not None}
+    return _filled(
+        {
+            "name": one.name,
+            "index": one.index,
+            "reason": one.reason,
+            "message": one.message and one.message[:_MESSAGE],
+            "exitCode": one.exit_code,
+        }
+    )
+
+
+def _filled(fields: Status) -> Status:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _said(status: Mapping[str, Any]) -> Status:
+    return {name: value for name, value in status.items() if value not in _NOTHING}
 
 
 def _before(seen: Seen) -> Sequence[Any]:

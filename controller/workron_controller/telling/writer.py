@@ -1,6 +1,6 @@
-"""Writes statuses into objects, some at a time: a merge patch each, and nothing else.
+"""Writes statuses into objects, some at a time: the whole status each time, and nothing else.
 
-The uid is in the patch, so that it can never meet another object that was given the same name.
+The uid goes with it, so that it can never meet another object that was given the same name.
 What the API server cannot take now is tried again with what the object has to say by then.
 """
 
@@ -78,17 +78,17 @@ class Writer:
             return
         try:
             await self._send(seen, letter.status)
-        except errors.PASSING as trouble:
+        except errors.PassingError as trouble:
             self._put_off(letter, trouble)
         except errors.ApiError as refused:
             # It is gone, or another object has its name, or it may not be written: no use.
             about = {"kind": seen.kind, "namespace": seen.namespace, "name": seen.name}
             _log.warning("status is not written", error=str(refused), **about)
         else:
-            seen.told = {**seen.said, **letter.status}
+            seen.told = letter.status
 
-    def _put_off(self, letter: Letter, trouble: errors.ApiError) -> None:
-        seconds = getattr(trouble, "retry_after", None) or _PAUSE_SECONDS
+    def _put_off(self, letter: Letter, trouble: errors.PassingError) -> None:
+        seconds = trouble.after or _PAUSE_SECONDS
         self._outbox.put_back(letter)
         self._outbox.put_off(seconds, self._clock.monotonic())
         self._has_news.set()
