@@ -62,6 +62,7 @@ class Operator:
 
     def __init__(self, around: Around, scope: Scope) -> None:
         self._around = around
+        self.began_at = around.clock.monotonic()
         self.objects = Objects()
         self.inbox = Inbox()
         store, clock = around.store, around.clock
@@ -74,6 +75,11 @@ class Operator:
         self.writer = Writer(cluster.tell, self.outbox, self.objects, clock)
         self.look = Look(store, self.objects, self.writer.put, _no_hint, clock)
         self.farewell = Farewell(cluster.delete, self.objects, clock)
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether it is this one that tells."""
+        return self._around.election.is_leading
 
     async def run(self) -> None:
         """Work until it is cancelled; then hand over at once."""

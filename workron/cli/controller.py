@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from dataclasses import dataclass
@@ -10,16 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from workron.cli import health, log, options, system
+from workron.cli.maintainer_metrics import MaintainerMetrics
 from workron.cli.opening import opened
 from workron.cli.service import Service
 from workron.core import errors, form, ids
 from workron.scheduling.maintain import Maintainer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from workron.cli.health import Address
-    from workron_controller.operator import Scope
+    from workron_controller.metrics import Metrics
+    from workron_controller.operator import Operator, Scope
 
 LEASE: Final = "workron-controller"
 _POD_NAME: Final = "WORKRON_POD_NAME"
@@ -54,11 +57,12 @@ def controller(
 ) -> None:
     """Carry Jobs and Workflows of a cluster into a store, and tell in them how they stand.
 
-    The cluster is that of KUBECONFIG, of the pod that this runs in, or of ~/.kube/config. Any number
-    of them may run: all take in, one of them writes statuses, and one maintains the store. When
-    these end others follow, at once if they were ended by a signal, else within 15 s.
+    The cluster is that of KUBECONFIG, of the pod that this runs in, or of ~/.kube/config. Any
+    number of them may run: all take in, one of them writes statuses, and one maintains the store.
+    When these end others follow, at once if they were ended by a signal, else within 15 s.
     """
     log.serve(log_format)
+    log.take_in("kopf")
     service = Service("controller ends")
     _need_libraries()
     from workron_controller.operator import Scope
@@ -91,8 +95,8 @@ async def _control(settings: _Settings) -> None:
     from workron_controller.operator import Around, Operator
 
     way_in = access.find(system.CLOCK)
+    maintainer = MaintainerMetrics(system.CLOCK)
     async with (
-        health.of_maintainer(settings.health, system.CLOCK) as meter,
         opened(settings.store) as store,
         Server(way_in) as server,
         # Who writes much must not keep who renews a lease waiting.
@@ -104,11 +108,44 @@ async def _control(settings: _Settings) -> None:
             server=server,
             access=way_in,
             election=Election(seat, system.CLOCK, system.RNG),
-            maintainer=Maintainer(store, system.CLOCK, ids.mint_uuid(system.RNG), meter),
+            maintainer=Maintainer(store, system.CLOCK, ids.mint_uuid(system.RNG), maintainer),
             clock=system.CLOCK,
             rng=system.RNG,
         )
-        await Operator(around, settings.scope).run()
+        operator = Operator(around, settings.scope)
+        with _told(settings.health, maintainer, operator):
+            await operator.run()
+
+
+@contextlib.contextmanager
+def _told(
+    where: Address | None, maintainer: MaintainerMetrics, operator: Operator
+) -> Iterator[None]:
+    """Answer probes meanwhile, if they are asked for."""
+    from workron_controller.metrics import Metrics
+
+    metrics = Metrics(operator, maintainer.registry, system.CLOCK)
+    if where is None:
+        yield
+        return
+    with health.told(where, _Health(maintainer, metrics), system.CLOCK):
+        yield
+
+
+class _Health:
+    """Both halves of it: the database's and the cluster's."""
+
+    def __init__(self, maintainer: MaintainerMetrics, metrics: Metrics) -> None:
+        self.registry = maintainer.registry
+        self._maintainer = maintainer
+        self._metrics = metrics
+
+    @property
+    def why_hopeless(self) -> str | None:
+        return self._maintainer.why_hopeless
+
+    def why_not_ready(self) -> str | None:
+        return self._maintainer.why_not_ready() or self._metrics.why_not_ready()
 
 
 def _namespace() -> str:

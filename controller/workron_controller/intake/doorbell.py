@@ -8,6 +8,7 @@ are handlers of raw events only.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +31,8 @@ _CHUNK: Final = 500
 _LOGIN_SECONDS: Final = 30.0
 
 _log = structlog.get_logger(__name__)
+# It hears no signals where it runs, and says so at each start; who runs it hears them.
+logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
 
 
 class Doorbell:

@@ -44,6 +44,8 @@ class Writer:
         self._clock = clock
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._has_news = asyncio.Event()
+        self.written = 0
+        self.delayed = 0
 
     def put(self, letter: Letter) -> None:
         """Have an object say something."""
@@ -86,9 +88,11 @@ class Writer:
             _log.warning("status is not written", error=str(refused), **about)
         else:
             seen.told = letter.status
+            self.written += 1
 
     def _put_off(self, letter: Letter, trouble: errors.PassingError) -> None:
         seconds = trouble.after or _PAUSE_SECONDS
+        self.delayed += 1
         self._outbox.put_back(letter)
         self._outbox.put_off(seconds, self._clock.monotonic())
         self._has_news.set()
