@@ -21,6 +21,7 @@ _PARTS = {
         *("decide", "sum_arrivals", "take_out", "submit_reserve", "submit_bind", "hold_still"),
         *("refuse_cycle", "sweeps", "sweep_step", "sweep_cancel", "sweep_hold", "sweep_resume"),
         *("session", "settle_ends", "give_back", "prove_dead", "bury_older", "server"),
+        *("pool_role", "is_worker"),
         *("open_doors", "makes_room", "walk", "mark", "set_mark", "pull_mark", "forget"),
         "gather",
         *("result_size", "result_text", "refuse"),

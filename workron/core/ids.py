@@ -6,7 +6,7 @@ workflow is a range of ids, and ids sort by the time of submission.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NewType
 from uuid import UUID
 
@@ -31,6 +31,11 @@ def mint_base(now: datetime, rng: Rng) -> JobId:
     """
     milliseconds = int((now - _EPOCH).total_seconds() * 1000)
     return JobId(milliseconds << _RANDOM_BITS | rng.getrandbits(_RANDOM_BITS))
+
+
+def minted_at(job: JobId) -> datetime:
+    """Say when an id was drawn: of a job, about when it was submitted."""
+    return _EPOCH + timedelta(milliseconds=job >> _RANDOM_BITS)
 
 
 def mint_uuid(rng: Rng) -> UUID:

@@ -12,6 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from workron.store.record import (
+    Admission,
+    Admitted,
     Answer,
     Audited,
     Beat,
@@ -34,6 +36,7 @@ from workron.store.record import (
 from workron.store.row import (
     Attempt,
     Blocker,
+    Demand,
     Failure,
     Head,
     JobRow,
@@ -41,6 +44,7 @@ from workron.store.row import (
     Piece,
     Progress,
     RootRow,
+    WorkerRow,
 )
 
 if TYPE_CHECKING:
@@ -52,6 +56,8 @@ if TYPE_CHECKING:
     from workron.core.plan import Kind, Plan
 
 __all__ = [
+    "Admission",
+    "Admitted",
     "Answer",
     "Attempt",
     "Audited",
@@ -59,6 +65,7 @@ __all__ = [
     "Blocker",
     "Claimed",
     "Completed",
+    "Demand",
     "End",
     "Failure",
     "Head",
@@ -85,6 +92,7 @@ __all__ = [
     "Submitted",
     "Wish",
     "WorkerDoor",
+    "WorkerRow",
     "WorkerStore",
 ]
 
@@ -173,7 +181,7 @@ class SubmitDoor(Protocol):
 
 
 class OperatorDoor(Protocol):
-    """What only the operator asks: about roots that were made from objects of its cluster."""
+    """What only the operator asks: about roots made from objects of its cluster, and pools."""
 
     async def known(self, uids: Sequence[UUID]) -> Mapping[UUID, Owned]:
         """Find what was made from these objects; what is not there is left out."""
@@ -186,6 +194,21 @@ class OperatorDoor(Protocol):
 
         Nothing undoes a cancel, and nothing is asked of a root that has ended. Of a generation
         that is not newer than the one that was heard last nothing is taken.
+        """
+
+    async def staff(self) -> Sequence[WorkerRow]:
+        """List every worker and what it holds; the dead are among them until they are reaped."""
+
+    async def demand(self) -> Mapping[tuple[str, str], Demand]:
+        """Tell what waits for workers, by namespace and pool; where nothing does is left out."""
+
+    async def admit(self, admission: Admission) -> Admitted:
+        """Let workers into a pool by this token, for a year from now; made if it is new.
+
+        With a password they come as a database role that is made for this pool, or renewed; it
+        can do nothing but a worker's verbs, and enter no other pool. Who may make no such role
+        gets a StoreRightsError with what would allow it. SQLite has no roles: there the token is
+        all.
         """
 
 

@@ -185,6 +185,31 @@ class Wish:
     priority: int
 
 
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """By what workers may enter a pool; whoever asks keeps it, and may ask for the same again."""
+
+    namespace: str
+    pool: str
+    token: str
+    lease_seconds: float
+    """For workers that register from now on."""
+    password: str | None
+    """Of a database role that only this pool's workers have; None: they have the asker's own."""
+    connections: int
+    """No more of them at a time for that role."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What the database made of it."""
+
+    url: str
+    """What workers of the pool open it by."""
+    connections: int | None
+    """How many there may be to the server, of all who come; None: it counts none."""
+
+
 class Sign(NamedTuple):
     """What one look sees of a worker's life: while it stays the same, nothing proves life.
 

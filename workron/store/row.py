@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from workron.core.ids import JobId
+    from workron.core.ids import JobId, WorkerId
     from workron.core.plan import Kind
     from workron.core.states import Reason, State
 
@@ -124,6 +124,28 @@ class Progress:
     """Commands of a root by state, groups not counted."""
 
     counts: Mapping[State, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A worker and what it does, as long as nobody has taken its claims back."""
+
+    worker: WorkerId
+    namespace: str
+    pool: str
+    name: str
+    slots: int
+    held: int
+    """How many claims it has."""
+    is_draining: bool
+
+
+class Demand(NamedTuple):
+    """What waits for workers of one pool."""
+
+    ready: int
+    oldest: datetime
+    """When the first of them was submitted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,20 @@
-"""known, owned and edit: what is made of objects of a cluster, and of their changes."""
+"""known, owned, edit: what is made of objects of a cluster; staff, demand, admit: and of pools."""
 
 import uuid
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
-from tests.store.behaviour.worker import MANY, Worker
+from tests.store.behaviour.worker import MANY, Worker, mint_boot
+from workron.core import errors
 from workron.core.plan import Kind
 from workron.core.states import State
-from workron.store.protocol import Mark, Outcome, Wish
+from workron.store import protocol
+from workron.store.protocol import Admission, Mark, Outcome, Registration, Wish
 
 
 def _wish(
@@ -137,3 +141,74 @@ async def test_first_failures_are_told_without_groups(harness: Harness, worker: 
     assert [(one.name, one.index, one.exit_code) for one in found] == [("a", None, 4), ("b", 0, 4)]
     assert len(await harness.store.failures(root, 9)) == 3
     await worker.run_all()
+
+
+_WORD = "open sesame"
+
+
+def _admission(token: str = _WORD, **about: Any) -> Admission:
+    asked = {"lease_seconds": 30.0, "password": None, "connections": 10}
+    return Admission(plans.NAMESPACE, "own", token, **asked | about)
+
+
+async def _enter(harness: Harness, token: str) -> protocol.Session:
+    return await harness.store.register(Registration(token, "worker", mint_boot(), slots=2))
+
+
+async def test_staff_is_told_with_what_it_holds(harness: Harness, worker: Worker) -> None:
+    await harness.submit(plans.job("one"), plans.job("two"))
+    idle = await harness.worker("idle", pool="other")
+    await worker.claim(2)
+    await harness.store.drain(idle.session.worker)
+    busy, other = await harness.store.staff()
+    assert (busy.worker, busy.held, busy.is_draining) == (worker.session.worker, 2, False)
+    assert (busy.namespace, busy.pool, busy.name) == (plans.NAMESPACE, "default", "worker")
+    assert (other.pool, other.held, other.slots, other.is_draining) == ("other", 0, MANY, True)
+    await worker.release(*await worker.claim(2))
+
+
+async def test_staff_lacks_who_has_left(harness: Harness, worker: Worker) -> None:
+    await harness.store.leave(worker.session.key)
+    assert not await harness.store.staff()
+
+
+async def test_demand_is_what_is_ready_in_each_pool_and_since_when(
+    harness: Harness, worker: Worker
+) -> None:
+    await harness.submit(plans.job("first"))
+    first = harness.ground.clock.now()
+    await harness.advance(timedelta(seconds=5))
+    await harness.submit(plans.dag(a=task(), b=task("a")))
+    await harness.submit(plans.job("elsewhere", pool="other"))
+    demand = await harness.store.demand()
+    assert demand.keys() == {(plans.NAMESPACE, "default"), (plans.NAMESPACE, "other")}
+    found = demand[plans.NAMESPACE, "default"]
+    assert (found.ready, found.oldest) == (2, first)
+    await worker.claim_one()
+    assert (await harness.store.demand())[plans.NAMESPACE, "default"].oldest > first
+
+
+async def test_pool_admits_by_the_token_that_it_was_given(harness: Harness) -> None:
+    admitted = await harness.store.admit(_admission())
+    assert admitted.url == harness.store.url
+    session = await _enter(harness, _WORD)
+    assert (session.namespace, session.pool) == (plans.NAMESPACE, "own")
+    assert session.lease_seconds == 30
+
+
+async def test_token_is_good_for_a_year_from_when_it_was_given_last(harness: Harness) -> None:
+    await harness.store.admit(_admission())
+    await harness.advance(timedelta(days=300))
+    await harness.store.admit(_admission())
+    await harness.advance(timedelta(days=300))
+    await _enter(harness, _WORD)
+    await harness.advance(timedelta(days=100))
+    with pytest.raises(errors.TokenError):
+        await _enter(harness, _WORD)
+
+
+async def test_older_token_stays_good_beside_a_new_one(harness: Harness) -> None:
+    await harness.store.admit(_admission("old"))
+    await harness.store.admit(_admission("new", lease_seconds=20.0))
+    sessions = [await _enter(harness, token) for token in ("old", "new")]
+    assert {session.lease_seconds for session in sessions} == {20.0}

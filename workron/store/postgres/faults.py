@@ -38,6 +38,7 @@ _BY_STATE: Final[Mapping[str, type[errors.WorkronError]]] = {
     "WK001": errors.SessionError,
     "WK002": errors.TokenError,
     "WK003": errors.GraphError,
+    "WK004": errors.StoreRightsError,
     "53100": errors.StoreFullError,
     "25006": errors.StoreFullError,
     "55P03": errors.StoreBusyError,

@@ -1,12 +1,13 @@
-"""The door for the operator alone: roots that were made from objects of its cluster."""
+"""The door for the operator alone: roots that were made from objects of its cluster, and pools."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workron.core import ids
 from workron.core.plan import Kind
 from workron.store import protocol
-from workron.store.postgres import statements
+from workron.store.postgres import login, statements
 from workron.store.postgres.sweeps import Sweeps
 
 if TYPE_CHECKING:
@@ -45,6 +46,40 @@ class OperatorVerbs:
         if is_asked:
             await self._sweeps.finish(root)
         return bool(is_asked)
+
+    async def staff(self) -> Sequence[protocol.WorkerRow]:
+        """List every worker and what it holds."""
+        return [_worker(row) for row in await self._database.fetch(statements.query("staff"))]
+
+    async def demand(self) -> Mapping[tuple[str, str], protocol.Demand]:
+        """Tell what waits for workers, by namespace and pool."""
+        rows = await self._database.fetch(statements.query("demand"))
+        return {
+            (row["namespace"], row["name"]): protocol.Demand(
+                row["ready"], ids.minted_at(row["oldest"])
+            )
+            for row in rows
+        }
+
+    async def admit(self, admission: protocol.Admission) -> protocol.Admitted:
+        """Let workers into a pool by this token, as a role of the pool's own."""
+        password = admission.password
+        asked = (
+            *(admission.namespace, admission.pool, admission.token, admission.lease_seconds),
+            *(password and login.verifier(password), admission.connections),
+        )
+        [row] = await self._database.fetch(
+            "SELECT * FROM workron.admit($1, $2, $3, $4, $5, $6)", *asked
+        )
+        url = self._database.url
+        if password is not None:
+            url = login.url_as(url, row["role"], password)
+        return protocol.Admitted(url, row["connections"])
+
+
+def _worker(row: Record) -> protocol.WorkerRow:
+    about = dict(row)
+    return protocol.WorkerRow(is_draining=about.pop("draining"), **about)
 
 
 def _owned(row: Record) -> protocol.Owned:

@@ -1,4 +1,4 @@
-"""The door for the operator alone: roots that were made from objects of its cluster.
+"""The door for the operator alone: roots that were made from objects of its cluster, and pools.
 
 One of the doors of `store`.
 """
@@ -9,16 +9,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from workron.core.ids import JobId
+from workron.core import ids
+from workron.core.ids import JobId, WorkerId
 from workron.core.plan import Kind
-from workron.store.protocol import Owned, Wish
-from workron.store.sqlite import micros, sweeping
+from workron.store.protocol import Admitted, Demand, Owned, WorkerRow
+from workron.store.sqlite import micros, sweeping, tokens
 from workron.store.sqlite.transaction import listed
 from workron.store.sqlite.verbs import Verbs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from workron.store.protocol import Admission, Wish
     from workron.store.sqlite.transaction import Transaction
 
 
@@ -42,6 +44,32 @@ class OperatorVerbs(Verbs):
         while not await self._stir(partial(sweeping.step, root=root)):
             pass
         return True
+
+    async def staff(self) -> Sequence[WorkerRow]:
+        """List every worker and what it holds."""
+        return [_worker(row) for row in await self._read(lambda tx: tx.rows("staff.staff"))]
+
+    async def demand(self) -> Mapping[tuple[str, str], Demand]:
+        """Tell what waits for workers, by namespace and pool."""
+        found = await self._read(lambda tx: tx.rows("demand.demand"))
+        return {
+            (row["namespace"], row["name"]): Demand(row["ready"], ids.minted_at(row["oldest"]))
+            for row in found
+        }
+
+    async def admit(self, admission: Admission) -> Admitted:
+        """Let workers into a pool by this token, for a year from now."""
+        await self._write(partial(_admit, admission=admission))
+        return Admitted(self.url, None)
+
+
+def _admit(tx: Transaction, admission: Admission) -> None:
+    pool = {"namespace": admission.namespace, "name": admission.pool}
+    tx.run("ensure_pool.make", **pool)
+    tx.run("ensure_pool.lease", lease=admission.lease_seconds, **pool)
+    tx.run("ensure_pool.drop_expired")
+    expires = tx.now + micros.of_delta(tokens.LIFE)
+    tx.run("admit.admit", hash=tokens.digest(admission.token), expires=expires, **pool)
 
 
 def _edit(tx: Transaction, root: JobId, wish: Wish) -> bool:
@@ -69,6 +97,18 @@ def _verb(wish: Wish, *, is_held: bool) -> str | None:
     if wish.is_suspended == is_held:
         return None
     return "hold" if wish.is_suspended else "resume"
+
+
+def _worker(row: Any) -> WorkerRow:
+    return WorkerRow(
+        worker=WorkerId(row["worker"]),
+        namespace=row["namespace"],
+        pool=row["pool"],
+        name=row["name"],
+        slots=row["slots"],
+        held=row["held"],
+        is_draining=bool(row["draining"]),
+    )
 
 
 def _owned(row: Any) -> Owned:

@@ -1,0 +1,56 @@
+"""Two pools that are let in at once: both grants change the same rows of the catalogue."""
+
+import contextlib
+import secrets
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.postgres.stage import Actor, Stage
+from workron.core import errors
+from workron.store.protocol import Admission
+
+_MADE = "SELECT role FROM workron.pool WHERE role IS NOT NULL"
+
+
+@pytest.fixture
+async def pools(stage: Stage) -> AsyncIterator[tuple[Admission, Admission]]:
+    """Two of them, whose roles are taken away: they are the whole server's."""
+    one, other = (
+        Admission(plans.NAMESPACE, name, name, 10.0, secrets.token_hex(16), connections=5)
+        for name in ("one", "other")
+    )
+    yield one, other
+    for row in await stage.sql.fetch(_MADE):
+        with contextlib.suppress(asyncpg.UndefinedObjectError):
+            await stage.sql.execute(f'DROP OWNED BY "{row[0]}" CASCADE; DROP ROLE "{row[0]}"')
+
+
+async def _admit_at_once(stage: Stage, pools: tuple[Admission, Admission]) -> None:
+    first, second = await stage.actor(), await stage.actor()
+    await first.begin()
+    await first.admit(pools[0])
+    following = await stage.start(second, _admitted(second, pools[1]))
+    await first.commit()
+    await following
+
+
+async def _admitted(actor: Actor, admission: Admission) -> None:
+    await actor.admit(admission)
+
+
+async def test_two_pools_that_are_admitted_at_once_have_a_role_each(
+    stage: Stage, pools: tuple[Admission, Admission]
+) -> None:
+    await _admit_at_once(stage, pools)
+    assert len(await stage.sql.fetch(_MADE)) == 2
+
+
+async def test_two_pools_fail_each_others_grants_when_neither_waits(
+    stage: Stage, pools: tuple[Admission, Admission]
+) -> None:
+    await stage.without("admit")
+    with pytest.raises(errors.StoreError, match="concurrently updated"):
+        await _admit_at_once(stage, pools)

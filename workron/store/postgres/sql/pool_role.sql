@@ -1,0 +1,37 @@
+-- pool_role: make the role of a pool, or give it this password and limit, and let it run jobs alone.
+-- Roles belong to all databases of a server, so the name has this database in it, if only as a digest.
+CREATE OR REPLACE FUNCTION workron.pool_role(
+    _namespace text, _name text, _password text, _connections integer
+) RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    _role text := format('workron_%s_%s', left(_namespace || '_' || _name, 38), left(encode(sha256(
+        convert_to(concat_ws('/', current_database(), _namespace, _name), 'UTF8')), 'hex'), 16));
+    _is_there boolean := EXISTS (SELECT 1 FROM pg_roles WHERE rolname = _role);
+    _why text;
+    _hint text;
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = current_user AND (rolcreaterole OR rolsuper)) THEN
+        RAISE EXCEPTION 'the role % may make no roles for pools: let a superuser run `ALTER ROLE % CREATEROLE`',
+            current_user, quote_ident(current_user) USING ERRCODE = 'WK004';
+    END IF;
+    EXECUTE format('%s ROLE %I LOGIN CONNECTION LIMIT %s PASSWORD %L',
+                   CASE WHEN _is_there THEN 'ALTER' ELSE 'CREATE' END, _role, _connections, _password);
+    -- Each grant has every session plan anew, so none is repeated.
+    IF NOT workron.is_worker(_role) THEN
+        PERFORM workron.grant_worker(_role);
+    END IF;
+    IF NOT has_database_privilege(_role, current_database(), 'CONNECT') THEN
+        EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), _role);
+    END IF;
+    RETURN _role;
+EXCEPTION WHEN insufficient_privilege THEN
+    GET STACKED DIAGNOSTICS _why = MESSAGE_TEXT, _hint = PG_EXCEPTION_HINT;
+    IF _is_there AND _hint = '' THEN
+        _hint := format('Let a superuser run `GRANT %I TO %I WITH ADMIN OPTION`.', _role, current_user);
+    END IF;
+    RAISE EXCEPTION 'the role % of pool %/% cannot be made ready: %. %', _role, _namespace, _name, _why, _hint
+        USING ERRCODE = 'WK004';
+END
+$$;
