@@ -18,3 +18,7 @@ JOBS: Final = Resource(GROUP, VERSION, "workronjobs")
 WORKFLOWS: Final = Resource(GROUP, VERSION, "workronflows")
 POOLS: Final = Resource(GROUP, VERSION, "workerpools")
 BY_KIND: Final[Mapping[Kind, Resource]] = {Kind.JOB: JOBS, Kind.WORKFLOW: WORKFLOWS}
+PODS: Final = Resource("", "v1", "pods")
+SECRETS: Final = Resource("", "v1", "secrets")
+NODES: Final = Resource("", "v1", "nodes")
+REPLICA_SETS: Final = Resource("apps", "v1", "replicasets")

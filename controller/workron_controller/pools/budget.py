@@ -1,0 +1,85 @@
+"""The connections that a database has, and how pools share them: no more workers than those. Pure.
+
+Each pool may have what the others leave, and where that is too little for all, each as much as any
+other that wants more. Whoever has too many gives way before another gets them, for a worker that is
+asked to end is connected until it has.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+A_WORKER: Final = 4
+"""Two for verbs, one to beat, one to listen."""
+_SHARE: Final = 0.75
+"""Of all that the database takes: the operator, people and other programs need some, too."""
+
+
+def for_role(most: int) -> int:
+    """Say how many connections a pool of so many workers needs while all are being replaced."""
+    return A_WORKER * (2 * most + 1)
+
+
+class Budget:
+    """How many workers there may be, and who has them."""
+
+    def __init__(self, connections: int | None) -> None:
+        self._connections = connections
+        self._limit: int | None = None
+        self._wanted: dict[Hashable, int] = {}
+        self._present: dict[Hashable, int] = {}
+
+    def learn(self, connections: int | None) -> None:
+        """Take in how many connections the database takes from everybody."""
+        self._limit = connections and int(connections * _SHARE)
+
+    @property
+    def most(self) -> int | None:
+        """Say how many workers there may be in all; None: nobody counts."""
+        connections = self._limit if self._connections is None else self._connections
+        return None if connections is None else connections // A_WORKER
+
+    def keep(self, pools: Mapping[Hashable, int]) -> None:
+        """Take in how many workers each pool wants; others are gone."""
+        self._wanted = dict(pools)
+        self._present = {pool: had for pool, had in self._present.items() if pool in pools}
+
+    def begin(self, pool: Hashable, present: int) -> None:
+        """Take in how many a pool has of which nothing was noted yet."""
+        self._present.setdefault(pool, present)
+
+    def note(self, pool: Hashable, present: int) -> None:
+        """Take in how many it has, those that are about to end among them."""
+        self._present[pool] = present
+
+    def wanted(self, pool: Hashable) -> int:
+        """Say how many workers it wants."""
+        return self._wanted.get(pool, 0)
+
+    def share(self, pool: Hashable) -> int:
+        """Say how many of the workers it wants it is to have in the end."""
+        wanted = self.wanted(pool)
+        return wanted if self.most is None else min(wanted, _level(self._wanted, self.most))
+
+    def room(self, pool: Hashable) -> float:
+        """Say how many it may have beside those of all others as they are."""
+        if self.most is None:
+            return math.inf
+        return self.most - sum(had for other, had in self._present.items() if other != pool)
+
+
+def _level(wanted: Mapping[Hashable, int], most: int) -> int:
+    """Find the number up to which everybody can have what it wants."""
+    left, level = most, 0
+    rest = sorted(wanted.values())
+    while rest:
+        share = left // len(rest)
+        if rest[0] > share:
+            return share
+        level = rest.pop(0)
+        left -= level
+    return level

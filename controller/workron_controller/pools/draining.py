@@ -1,0 +1,171 @@
+"""Which ReplicaSet is made, grown or shrunk next, and which of its workers goes. Pure.
+
+To scale in and to bring a new revision are one thing: workers are told to end, and end when they
+have finished what they run, or their grace is over. Which set has how many is all there is to
+remember, and the cluster remembers it: whoever leads next goes on from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from workron.store.protocol import WorkerRow
+    from workron_controller.pools.sight import Pod, ReplicaSet, Sight
+
+CHOSEN: Final = -1000
+"""A pod of this cost goes before all that are as ready as it is."""
+_SURGE: Final = 4
+"""A quarter as many again, while one revision takes the place of another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Make:
+    """Make the set of the newest revision."""
+
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """Have a set bigger or smaller."""
+
+    set: ReplicaSet
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """Have a pod be the next to go, and its worker claim nothing more."""
+
+    pod: Pod
+    workers: Sequence[WorkerRow]
+
+
+@dataclass(frozen=True, slots=True)
+class Spare:
+    """Have a pod that was chosen once be like any other."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Remove a set that is empty and of no use."""
+
+    set: ReplicaSet
+
+
+Step = Make | Resize | Choose | Spare | Remove
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What there should be."""
+
+    revision: str
+    replicas: int
+    room: float
+    """No more workers than these at any time, those that are about to end among them."""
+
+
+def plan(sight: Sight, staff: Iterable[WorkerRow], aim: Aim) -> list[Step]:
+    """Say what to do now, in order; what is to follow is seen the next time."""
+    by_pod: dict[str, list[WorkerRow]] = {}
+    for worker in staff:
+        by_pod.setdefault(worker.name, []).append(worker)
+    return list(_Plan(sight, by_pod, aim).steps())
+
+
+def present(sight: Sight, steps: Iterable[Step]) -> int:
+    """Count the workers that there are or will be when these steps are taken."""
+    more = 0
+    for step in steps:
+        if isinstance(step, Make):
+            more += step.replicas
+        elif isinstance(step, Resize):
+            more += max(0, step.replicas - step.set.replicas)
+    return sight.present + more
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    sight: Sight
+    staff: Mapping[str, Sequence[WorkerRow]]
+    aim: Aim
+
+    def steps(self) -> Iterator[Step]:
+        newest = next((one for one in self.sight.sets if one.revision == self.aim.revision), None)
+        older = [one for one in self.sight.sets if one is not newest]
+        kept = self._kept(newest, older)
+        yield from self._retire(older, kept)
+        wanted = self._wanted(kept)
+        if newest is None:
+            if wanted:
+                yield Make(self._fitting(0, wanted))
+        elif wanted < newest.replicas:
+            yield from self._shrink(newest, wanted)
+        elif (fitting := self._fitting(newest.replicas, wanted)) > newest.replicas:
+            yield Resize(newest, fitting)
+
+    def _kept(self, newest: ReplicaSet | None, older: Iterable[ReplicaSet]) -> int:
+        """Say how many older workers are needed yet: as many as newer ones are not ready."""
+        ready = sum(pod.is_ready and pod.is_live for pod in self.sight.of(newest)) if newest else 0
+        made = newest.replicas if newest else 0
+        still = sum(min(one.replicas, self._working(one)) for one in older)
+        # Where there is no room for both, an older one goes first; but none for a newer one that
+        # does not get ready.
+        next_one = made if made > ready else min(ready + 1, self.aim.replicas)
+        return int(min(still, max(0, self.aim.replicas - ready), max(0, self.aim.room - next_one)))
+
+    def _wanted(self, kept: int) -> int:
+        """Say how many newer ones there are to be while older ones are kept."""
+        if not kept:
+            return self.aim.replicas
+        surge = max(1, self.aim.replicas // _SURGE)
+        return min(self.aim.replicas, self.aim.replicas - kept + surge)
+
+    def _retire(self, older: Iterable[ReplicaSet], kept: int) -> Iterator[Step]:
+        """Shrink older sets, the oldest first, until no more than these are left."""
+        excess = sum(one.replicas for one in older) - kept
+        for one in older:
+            fewer = min(one.replicas, max(0, excess))
+            excess -= fewer
+            if fewer:
+                yield from self._shrink(one, one.replicas - fewer)
+            elif not one.replicas and all(pod.is_over for pod in self.sight.of(one)):
+                yield Remove(one)
+
+    def _shrink(self, one: ReplicaSet, replicas: int) -> Iterator[Step]:
+        live = [pod for pod in self.sight.of(one) if pod.is_live]
+        youngest_first = sorted(live, key=lambda pod: pod.born, reverse=True)
+        pods = sorted(youngest_first, key=self._rank)
+        leaving = max(0, len(pods) - replicas)
+        for pod in pods[:leaving]:
+            yield Choose(pod, self.staff.get(pod.uid, ()))
+        for pod in pods[leaving:]:
+            if pod.cost:
+                # It was chosen, and another went in its place.
+                yield Spare(pod)
+        yield Resize(one, replicas)
+
+    def _rank(self, pod: Pod) -> tuple[bool, bool, bool, int]:
+        """Order them as their set does, and then by what it costs to end them."""
+        workers = self.staff.get(pod.uid, ())
+        held = sum(worker.held for worker in workers)
+        return pod.node is not None, pod.is_ready, self._takes(pod), held
+
+    def _fitting(self, replicas: int, wanted: int) -> int:
+        """Grow no further than there is room for, and shrink nothing for want of it."""
+        return int(min(wanted, replicas + max(0, self.aim.room - self.sight.present)))
+
+    def _working(self, one: ReplicaSet) -> int:
+        """Count those that take jobs; one that is slow to answer probes may do so all the same."""
+        pods = (pod for pod in self.sight.of(one) if pod.is_live)
+        return sum(pod.is_ready or self._takes(pod) for pod in pods)
+
+    def _takes(self, pod: Pod) -> bool:
+        return any(not worker.is_draining for worker in self.staff.get(pod.uid, ()))

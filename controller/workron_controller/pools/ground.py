@@ -1,0 +1,170 @@
+"""What is asked of the API server for one pool: to see what there is of it, and to change that.
+
+Called by `tending`. Whatever is changed or deleted is named by its uid as well, so that a namesake
+that came after it is let be.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib import parse
+
+from workron_controller import resources
+from workron_controller.api import errors
+from workron_controller.pools import containers, draining, shape
+from workron_controller.pools import sight as sights
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from workron_controller.api.place import Place
+    from workron_controller.pools.draining import Step
+    from workron_controller.pools.shape import Pool
+    from workron_controller.pools.sight import Pod, Sight
+
+
+class Page(Protocol):
+    """A part of a list."""
+
+    @property
+    def items(self) -> Sequence[Mapping[str, Any]]:
+        """Some objects."""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether what came before is void."""
+
+
+class Api(Protocol):
+    """What of `api.server` is needed here; raises one of `api.errors`."""
+
+    async def get(self, place: Place, /) -> Mapping[str, Any]:
+        """Read one object."""
+
+    def pages(self, place: Place, /, labels: str = "") -> AsyncIterator[Page]:
+        """Read a list in parts."""
+
+    async def create(self, place: Place, body: Mapping[str, Any], /) -> Mapping[str, Any]:
+        """Make an object in this collection."""
+
+    async def patch(self, place: Place, body: Mapping[str, Any], /) -> Mapping[str, Any]:
+        """Change the fields that the body names."""
+
+    async def set_status(self, place: Place, uid: str, status: Mapping[str, Any], /) -> object:
+        """Write the whole status of the object with this uid."""
+
+    async def apply(self, place: Place, body: Mapping[str, Any], /) -> Mapping[str, Any]:
+        """Make the object, or make what we said of it before into this."""
+
+    async def delete(self, place: Place, uid: str, /) -> None:
+        """Delete the object with this uid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a pool's agents are let in by."""
+
+    url: str
+    token: str
+
+    @property
+    def password(self) -> str | None:
+        """Give the password in the URL, if there is one."""
+        password = parse.urlsplit(self.url).password
+        return None if password is None else parse.unquote(password)
+
+
+class Ground:
+    """One pool's part of the cluster."""
+
+    def __init__(self, api: Api, pool: Pool) -> None:
+        self._api = api
+        self._pool = pool
+
+    async def look(self) -> Sight:
+        """See all that there is of it."""
+        namespace, labels = self._pool.namespace, self._pool.selector
+        sets = await everything(self._api, resources.REPLICA_SETS.at(namespace), labels)
+        pods = await everything(self._api, resources.PODS.at(namespace), labels)
+        return sights.sight(self._pool, sets, pods)
+
+    async def node(self, name: str) -> Mapping[str, Any] | None:
+        """Ask for a node; None: there is none of that name."""
+        try:
+            return await self._api.get(resources.NODES.at(name=name))
+        except errors.AbsentError:
+            return None
+
+    async def credentials(self) -> Credentials | None:
+        """Read the Secret; None: there is none, or none that can be used."""
+        place = resources.SECRETS.at(self._pool.namespace, self._pool.secret)
+        try:
+            found = (await self._api.get(place)).get("data") or {}
+            url, token = (
+                _decoded(found[key]) for key in (containers.STORE_KEY, containers.TOKEN_KEY)
+            )
+        except (errors.AbsentError, KeyError, ValueError):
+            return None
+        return Credentials(url, token)
+
+    async def keep(self, credentials: Credentials) -> None:
+        """Write the Secret."""
+        place = resources.SECRETS.at(self._pool.namespace, self._pool.secret)
+        await self._api.apply(place, shape.secret(self._pool, credentials.url, credentials.token))
+
+    async def carry_out(self, step: Step, template: Mapping[str, Any]) -> None:
+        """Change what a step says."""
+        sets = resources.REPLICA_SETS
+        namespace = self._pool.namespace
+        match step:
+            case draining.Make(replicas):
+                body = shape.replica_set(self._pool, template, replicas)
+                await self._api.create(sets.at(namespace), body)
+            case draining.Resize(one, replicas):
+                body = {"metadata": {"uid": one.uid}, "spec": {"replicas": replicas}}
+                await self._api.patch(sets.at(namespace, one.name), body)
+            case draining.Remove(one):
+                await self._api.delete(sets.at(namespace, one.name), one.uid)
+            case draining.Choose(pod, _):
+                await self._price(pod, str(draining.CHOSEN))
+            case draining.Spare(pod):
+                await self._price(pod, None)
+
+    async def bury(self, pod: Pod) -> None:
+        """Delete a pod of which nothing runs any more; that it is gone already is as good."""
+        try:
+            await self._api.delete(resources.PODS.at(self._pool.namespace, pod.name), pod.uid)
+        except errors.AbsentError:
+            return
+
+    async def tell(self, status: Mapping[str, Any]) -> None:
+        """Write the pool's own status."""
+        place = resources.POOLS.at(self._pool.namespace, self._pool.name, "status")
+        await self._api.set_status(place, self._pool.uid, status)
+
+    async def _price(self, pod: Pod, cost: str | None) -> None:
+        body = {"metadata": {"uid": pod.uid, "annotations": {sights.COST: cost}}}
+        place = resources.PODS.at(self._pool.namespace, pod.name)
+        try:
+            await self._api.patch(place, body)
+        except errors.AbsentError:
+            # It went by itself.
+            return
+
+
+async def everything(api: Api, place: Place, labels: str = "") -> list[Mapping[str, Any]]:
+    """Read a list to its end."""
+    found: list[Mapping[str, Any]] = []
+    async for page in api.pages(place, labels):
+        found = [*([] if page.is_first else found), *page.items]
+    return found
+
+
+def _decoded(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode()
+    except binascii.Error as error:
+        raise ValueError(str(error)) from None

@@ -1,0 +1,177 @@
+"""Keeps all WorkerPools: looks at all of them together, and has each tended by itself.
+
+Runs on the one replica that leads; two at once only do twice what is harmless. Pools are tens, not
+thousands, so they are listed every few seconds, and nothing has to be remembered of what a watch
+has told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from workron.core import errors
+from workron_controller import resources
+from workron_controller.api import errors as api_errors
+from workron_controller.objects import Why
+from workron_controller.pools import scale, verdicts
+from workron_controller.pools import view as views
+from workron_controller.pools.founding import Founding
+from workron_controller.pools.ground import everything
+from workron_controller.pools.tending import Tending
+from workron_controller.pools.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Hashable, Iterable, Mapping, Sequence
+
+    from workron.store.protocol import Demand, WorkerRow
+    from workron_controller.pools.shape import Pool
+    from workron_controller.pools.tending import Around
+
+    Name = tuple[str, str]
+
+_REST_SECONDS: Final = 2.0
+_IDLE_SECONDS: Final = 15.0
+"""A pool that needs no worker, or can have none, is looked at no more often."""
+_LONGEST_SECONDS: Final = 60.0
+_FOUNDING: Final = "founding"
+
+_log = structlog.get_logger(__name__)
+
+
+class Keeper:
+    """Keeps them for as long as it runs."""
+
+    def __init__(self, around: Around) -> None:
+        self._around = around
+        self._founding = Founding(around)
+        self._tended: dict[Pool, Tending] = {}
+        self._by_name: dict[Name, Tending] = {}
+        self._staffed: frozenset[Name] = frozenset()
+        self._rests: dict[Pool, tuple[int, float]] = {}
+        self._hands: dict[Hashable, asyncio.Task[None]] = {}
+        self._has_looked = False
+
+    async def run(self) -> None:
+        """Go on for ever."""
+        try:
+            while True:
+                await self._round()
+                await asyncio.sleep(_REST_SECONDS)
+        finally:
+            for task in self._hands.values():
+                task.cancel()
+
+    async def _round(self) -> None:
+        try:
+            await self.look()
+        except errors.WorkronError as trouble:
+            _log.warning("pools cannot be looked at", error=str(trouble))
+
+    async def look(self) -> None:
+        """Look at all pools once, and set off tending those that are not in hand."""
+        raws = await self._listed()
+        try:
+            staff, demand = await self._around.store.staff(), await self._around.store.demand()
+        except errors.StoreError as away:
+            trouble = verdicts.of_error(away, "", "")
+            pools = [View(raw, views.spec(raw), 0, (), trouble) for raw in raws]
+            self._know(pools)
+        else:
+            self._staffed = frozenset((worker.namespace, worker.pool) for worker in staff)
+            pools = [_view(raw, staff, demand) for raw in raws]
+            self._know(pools)
+            self._weigh(pools)
+            self._has_looked = True
+            founding = self._founding.found(self._by_name.keys(), demand.keys() - self._staffed)
+            self._set_off(_FOUNDING, founding)
+        for one in pools:
+            if self._is_due(one):
+                self._set_off(one.pool, self._tended[one.pool].tend(one))
+
+    def hint(self, namespace: str, pool: str) -> Why | None:
+        """Say what keeps jobs of this pool from being claimed, if anything does."""
+        name = namespace, pool
+        if not self._has_looked or name in self._staffed:
+            return None
+        if (tending := self._by_name.get(name)) is not None:
+            return verdicts.hint(tending.trouble, pool)
+        return self._founding.hint(namespace, pool)
+
+    async def settled(self) -> None:
+        """Return when nothing is in hand any more."""
+        while self._hands:
+            await asyncio.wait(self._hands.values())
+
+    async def _listed(self) -> Sequence[Mapping[str, Any]]:
+        """List those that are to be; who deletes one wants it to end now."""
+        found: list[Mapping[str, Any]] = []
+        places: list[str | None] = [*sorted(self._around.settings.namespaces)] or [None]
+        for namespace in places:
+            try:
+                found += await everything(self._around.api, resources.POOLS.at(namespace))
+            except api_errors.ForbiddenError as closed:
+                # The others are none the worse for it.
+                _log.warning("pools cannot be listed", namespace=namespace, error=str(closed))
+        return [one for one in found if "deletionTimestamp" not in one["metadata"]]
+
+    def _know(self, pools: Iterable[View]) -> None:
+        """Know of these pools, and of no others."""
+        before, self._tended = self._tended, {}
+        for one in pools:
+            self._tended[one.pool] = before.get(one.pool) or Tending(one.pool, self._around)
+        self._by_name = {(pool.namespace, pool.name): one for pool, one in self._tended.items()}
+        self._rests = {pool: at for pool, at in self._rests.items() if pool in self._tended}
+
+    def _weigh(self, pools: Iterable[View]) -> None:
+        """Take in how many workers each wants beside all others."""
+        wanted: dict[Hashable, int] = {one.pool: self._wanted(one) for one in pools}
+        self._around.budget.keep(wanted)
+        for one in pools:
+            self._around.budget.begin(one.pool, len(one.staff))
+
+    def _wanted(self, one: View) -> int:
+        """Say how many it wants; of one that is wrong nobody knows, so none are taken away."""
+        if isinstance(one.spec, Why):
+            return len(one.staff)
+        needed = scale.needed(one.spec, one.queued, one.running)
+        return self._tended[one.pool].wants(one.spec, needed, len(one.staff))
+
+    def _is_due(self, one: View) -> bool:
+        """Tell whether it needs something; where there is nothing to do a look at times is enough."""
+        pool, now = one.pool, self._around.clock.monotonic()
+        is_idle = not one.staff and not self._around.budget.wanted(pool)
+        is_quiet = is_idle or verdicts.hinders(self._tended[pool].trouble)
+        generation, until = self._rests.get(pool, (None, 0.0))
+        if is_quiet and generation == one.generation and now < until:
+            return False
+        self._rests[pool] = one.generation, now + _IDLE_SECONDS
+        return True
+
+    def _set_off(self, key: Hashable, work: Coroutine[Any, Any, None]) -> None:
+        """Have it done beside all else, unless it still is from the last time."""
+        if key in self._hands:
+            work.close()
+            return
+        task = asyncio.create_task(_safely(key, work))
+        self._hands[key] = task
+        task.add_done_callback(lambda _: self._hands.pop(key))
+
+
+async def _safely(key: Hashable, work: Coroutine[Any, Any, None]) -> None:
+    try:
+        async with asyncio.timeout(_LONGEST_SECONDS):
+            await work
+    except Exception:  # noqa: BLE001 - nothing in one pool may stop the others
+        _log.exception("pool cannot be tended", pool=str(key))
+
+
+def _view(
+    raw: Mapping[str, Any], staff: Iterable[WorkerRow], demand: Mapping[Name, Demand]
+) -> View:
+    name = raw["metadata"]["namespace"], raw["metadata"]["name"]
+    queued = demand[name].ready if name in demand else 0
+    own = [worker for worker in staff if (worker.namespace, worker.pool) == name]
+    return View(raw, views.spec(raw), queued, own)

@@ -1,0 +1,80 @@
+"""Tells in a WorkerPool how it stands: soon what people wait for, the mere numbers at times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from workron_controller.api import errors
+from workron_controller.pools import verdicts
+from workron_controller.telling import conditions, status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workron.core.ports import Clock
+    from workron_controller.objects import Why
+    from workron_controller.pools.ground import Ground
+    from workron_controller.pools.shape import Pool
+    from workron_controller.pools.sight import Sight
+    from workron_controller.pools.view import View
+
+_APART_SECONDS: Final = 10.0
+_PASSING: Final = frozenset({"busy", "queued"})
+"""What changes all the time, and is looked at at times."""
+
+_log = structlog.get_logger(__name__)
+
+
+class Teller:
+    """One pool's status, and when it was written last."""
+
+    def __init__(self, pool: Pool, ground: Ground, clock: Clock) -> None:
+        self._pool = pool
+        self._ground = ground
+        self._clock = clock
+        self._told_at = 0.0
+
+    async def tell(self, view: View, sight: Sight, wanted: int, trouble: Why | None) -> None:
+        """Write the status, if it says anything new."""
+        before = view.raw.get("status") or {}
+        said = self._worded(view, sight, wanted, trouble)
+        if not self._is_due(said, before):
+            return
+        try:
+            await self._ground.tell(said)
+        except errors.ApiError as refused:
+            about = {"namespace": self._pool.namespace, "pool": self._pool.name}
+            _log.warning("status is not written", error=str(refused), **about)
+        else:
+            self._told_at = self._clock.monotonic()
+
+    def _worded(self, view: View, sight: Sight, wanted: int, trouble: Why | None) -> dict[str, Any]:
+        before = view.raw.get("status") or {}
+        held = verdicts.conditions(trouble, sight.ready, wanted)
+        now, generation = self._clock.now(), view.generation
+        stands = conditions.worded(held, before.get("conditions") or (), generation, now)
+        if view.trouble is not None:
+            # Nothing else is known now.
+            return {**before, "observedGeneration": generation, "conditions": stands}
+        return {
+            "desiredReplicas": wanted,
+            "replicas": sum(pod.is_live for pod in sight.pods),
+            "readyReplicas": sight.ready,
+            "busy": sum(worker.held for worker in view.staff),
+            "queued": view.queued,
+            "selector": self._pool.selector,
+            "observedGeneration": generation,
+            "conditions": stands,
+        }
+
+    def _is_due(self, said: dict[str, Any], before: Mapping[str, Any]) -> bool:
+        if status.differs(_lasting(said), _lasting(before)):
+            return True
+        rested = self._clock.monotonic() >= self._told_at + _APART_SECONDS
+        return rested and status.differs(said, before)
+
+
+def _lasting(status: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in status.items() if name not in _PASSING}

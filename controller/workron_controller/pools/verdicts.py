@@ -1,0 +1,167 @@
+"""What keeps a pool from having the workers that it should have, and how that is told. Pure.
+
+A trouble is a reason and a sentence for whoever can mend it. Some pass by themselves; of the others
+somebody has to do something about, and then the pool is Stalled.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from workron.core import errors
+from workron_controller.api import errors as api_errors
+from workron_controller.objects import Why
+from workron_controller.telling.conditions import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workron_controller.pools.sight import Container, Pod, Sight
+
+IMAGE: Final = "ImagePullFailed"
+QUOTA: Final = "QuotaExceeded"
+PODS: Final = "PodsFail"
+BUDGET: Final = "ConnectionBudget"
+INVALID: Final = "InvalidSpec"
+NOT_ENABLED: Final = "NamespaceNotEnabled"
+NOT_FOUND: Final = "PoolNotFound"
+_ENDING: Final = "NamespaceTerminating"
+_RIGHTS: Final = "DatabaseRights"
+_DATABASE: Final = "DatabaseUnavailable"
+_SERVER: Final = "ApiUnavailable"
+_UNSCHEDULED: Final = "Unschedulable"
+_PASSING: Final = frozenset({_DATABASE, _SERVER, _UNSCHEDULED})
+"""What may be over without anybody doing anything."""
+_BORNE: Final = frozenset({BUDGET, QUOTA, IMAGE, PODS, *_PASSING})
+"""What does no harm to a pool that has its workers: those of another revision, for one."""
+
+_NO_IMAGE: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName"})
+_NO_START: Final = frozenset(
+    {"CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+)
+_OVER_QUOTA: Final = "exceeded quota"
+_BEING_TERMINATED: Final = "being terminated"
+_MESSAGE: Final = 1000
+_MEANS: Final[tuple[tuple[type[errors.WorkronError], str], ...]] = (
+    (api_errors.PassingError, _SERVER),
+    (api_errors.RefusedError, INVALID),
+    (api_errors.ApiError, _SERVER),
+    (errors.StoreRightsError, _RIGHTS),
+)
+
+
+def of_error(error: errors.WorkronError, namespace: str, enabling: str) -> Why | None:
+    """Say what an error means for a pool; `enabling` is the command that lets us work there."""
+    message = str(error)[:_MESSAGE]
+    if isinstance(error, api_errors.ForbiddenError):
+        return _of_denial(message, namespace, enabling)
+    if isinstance(error, api_errors.ConflictError | api_errors.AbsentError):
+        # Somebody else was faster: the next look shows how things are.
+        return None
+    reason = next((word for kind, word in _MEANS if isinstance(error, kind)), _DATABASE)
+    return Why(reason, message)
+
+
+def _of_denial(message: str, namespace: str, enabling: str) -> Why:
+    if _OVER_QUOTA in message:
+        return Why(QUOTA, message)
+    if _BEING_TERMINATED in message:
+        return Why(_ENDING, f"namespace {namespace} is being deleted: no workers come there")
+    return not_enabled(namespace, enabling)
+
+
+def not_enabled(namespace: str, enabling: str) -> Why:
+    """Say by which command a namespace is opened to us."""
+    return Why(
+        NOT_ENABLED,
+        f"no workers may be run in namespace {namespace} yet; who administrates it lets them by:"
+        f" {enabling}",
+    )
+
+
+def not_found(namespace: str, name: str) -> Why:
+    """Say that jobs wait for a pool that is not there."""
+    return Why(
+        NOT_FOUND,
+        f"there is no WorkerPool {name} in namespace {namespace}; make it, or name another pool"
+        " in a new job",
+    )
+
+
+def hint(trouble: Why | None, pool: str) -> Why | None:
+    """Say what a job that waits for a pool is to be told of the pool's trouble."""
+    if trouble is None or trouble.reason in _PASSING:
+        return None
+    if trouble.reason == NOT_ENABLED:
+        return trouble
+    return Why(trouble.reason, f"WorkerPool {pool}: {trouble.message}")
+
+
+def over_budget(wanted: int, share: int, most: int) -> Why:
+    """Say that there are more workers wanted than the database has connections for."""
+    return Why(
+        BUDGET,
+        f"{wanted} workers are wanted, and there may be {share}: the database has connections for"
+        f" {most} in all; raise its max_connections, or lower maxReplicas of pools",
+    )
+
+
+def of_sight(sight: Sight) -> Why | None:
+    """Say what is wrong with a pool's pods, or with making them; the gravest alone."""
+    found = [*_of_sets(sight), *(why for pod in sight.pods if pod.is_live for why in _of_pod(pod))]
+    return min(found, key=lambda why: _GRAVITY.index(why.reason), default=None)
+
+
+def starves(sight: Sight) -> bool:
+    """Tell whether a pod lacks what it needs to begin: the Secret, most likely."""
+    waits = (one.waits for pod in sight.pods for one in pod.containers)
+    return "CreateContainerConfigError" in waits
+
+
+def hinders(trouble: Why | None) -> bool:
+    """Tell whether nothing can be done for a pool before somebody does something."""
+    return trouble is not None and trouble.reason not in _BORNE
+
+
+def conditions(trouble: Why | None, ready: int, wanted: int) -> list[Condition]:
+    """Give those of a pool that should have so many workers and has so many that are ready."""
+    is_ready = ready >= wanted and not hinders(trouble)
+    told = [_readiness(trouble, ready, wanted, is_ready=is_ready)]
+    if trouble is not None and trouble.reason not in _PASSING:
+        told.append(Condition("Stalled", True, trouble.reason, trouble.message))  # noqa: FBT003
+    elif not is_ready:
+        told.append(told[0]._replace(type="Reconciling", holds=True))
+    return told
+
+
+def _readiness(trouble: Why | None, ready: int, wanted: int, *, is_ready: bool) -> Condition:
+    message = f"{ready} of {wanted} workers are ready"
+    if is_ready:
+        return Condition("Ready", True, "Ready" if wanted else "NothingToDo", message)  # noqa: FBT003
+    why = trouble or Why("Starting", message)
+    return Condition("Ready", False, why.reason, why.message)  # noqa: FBT003
+
+
+_GRAVITY: Final = (QUOTA, IMAGE, PODS, _UNSCHEDULED)
+
+
+def _of_sets(sight: Sight) -> Iterator[Why]:
+    for one in sight.sets:
+        if one.failure is not None:
+            is_quota = _OVER_QUOTA in one.failure
+            yield Why(QUOTA if is_quota else PODS, f"no pod can be made: {one.failure}"[:_MESSAGE])
+
+
+def _of_pod(pod: Pod) -> Iterator[Why]:
+    if pod.unscheduled is not None:
+        yield Why(_UNSCHEDULED, f"no node is found for pod {pod.name}: {pod.unscheduled}")
+    for one in pod.containers:
+        if one.waits in _NO_IMAGE:
+            yield Why(IMAGE, _says(pod, one, "has no image"))
+        elif one.waits in _NO_START:
+            yield Why(PODS, _says(pod, one, f"does not run, after {one.restarts} restarts"))
+
+
+def _says(pod: Pod, one: Container, what: str) -> str:
+    because = f"{one.waits}: {one.message}" if one.message else one.waits
+    return f"container {one.name} of pod {pod.name} {what}: {because}"[:_MESSAGE]
