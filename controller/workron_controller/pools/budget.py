@@ -62,14 +62,25 @@ class Budget:
 
     def share(self, pool: Hashable) -> int:
         """Say how many of the workers it wants it is to have in the end."""
-        wanted = self.wanted(pool)
-        return wanted if self.most is None else min(wanted, _level(self._wanted, self.most))
+        if self.most is None:
+            return self.wanted(pool)
+        return _shares(self._wanted, self.most).get(pool, 0)
 
     def room(self, pool: Hashable) -> float:
         """Say how many it may have beside those of all others as they are."""
         if self.most is None:
             return math.inf
         return self.most - sum(had for other, had in self._present.items() if other != pool)
+
+
+def _shares(wanted: Mapping[Hashable, int], most: int) -> Mapping[Hashable, int]:
+    """Give one worker after the other to whoever has fewest and wants more."""
+    level = _level(wanted, most)
+    shares = {pool: min(want, level) for pool, want in wanted.items()}
+    hungry = [pool for pool, want in wanted.items() if want > level]
+    for pool in hungry[: most - sum(shares.values())]:
+        shares[pool] += 1
+    return shares
 
 
 def _level(wanted: Mapping[Hashable, int], most: int) -> int:

@@ -114,12 +114,11 @@ class _Plan:
     def _kept(self, newest: ReplicaSet | None, older: Iterable[ReplicaSet]) -> int:
         """Say how many older workers are needed yet: as many as newer ones are not ready."""
         ready = sum(pod.is_ready and pod.is_live for pod in self.sight.of(newest)) if newest else 0
-        made = newest.replicas if newest else 0
         still = sum(min(one.replicas, self._working(one)) for one in older)
-        # Where there is no room for both, an older one goes first; but none for a newer one that
-        # does not get ready.
-        next_one = made if made > ready else min(ready + 1, self.aim.replicas)
-        return int(min(still, max(0, self.aim.replicas - ready), max(0, self.aim.room - next_one)))
+        missing = max(0, self.aim.replicas - ready)
+        # Where there is no room for both, an older one goes first: one for each that gets ready.
+        beside = max(0, self.aim.room - min(ready + 1, self.aim.replicas))
+        return int(min(still, missing, beside))
 
     def _wanted(self, kept: int) -> int:
         """Say how many newer ones there are to be while older ones are kept."""

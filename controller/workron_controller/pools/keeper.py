@@ -140,7 +140,7 @@ class Keeper:
         return self._tended[one.pool].wants(one.spec, needed, len(one.staff))
 
     def _is_due(self, one: View) -> bool:
-        """Tell whether it needs something; where there is nothing to do a look at times is enough."""
+        """Tell whether it needs something; where nothing can be done a look at times is enough."""
         pool, now = one.pool, self._around.clock.monotonic()
         is_idle = not one.staff and not self._around.budget.wanted(pool)
         is_quiet = is_idle or verdicts.hinders(self._tended[pool].trouble)

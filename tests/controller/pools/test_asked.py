@@ -1,0 +1,76 @@
+"""Files of pools: what is right in them counts, whatever stands beside it."""
+
+import pathlib
+
+import pytest
+from structlog.testing import capture_logs
+
+from workron_controller.pools import asked
+
+
+@pytest.fixture
+def file(tmp_path: pathlib.Path) -> pathlib.Path:
+    return tmp_path / "pools.yaml"
+
+
+def test_pools_are_read(file: pathlib.Path) -> None:
+    file.write_text("- {namespace: lab, name: gpu, spec: {slots: 2}}\n- {name: plain}\n")
+    one, other = asked.pools(file)
+    assert (one.namespace, one.name, one.spec) == ("lab", "gpu", {"slots": 2})
+    assert (other.namespace, other.name, other.spec) == ("default", "plain", {})
+    assert one.manifest["kind"] == "WorkerPool"
+    assert one.manifest["metadata"] == {"name": "gpu", "namespace": "lab"}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("- nonsense", "needs"),
+        ("- {name: bad, slots: 4}", "needs"),
+        ("- {name: bad, spec: {slotz: 4}}", "did you mean slots"),
+        ("- {name: Bad}", "Bad"),
+        ("- {name: [], namespace: {}}", "metadata"),
+    ],
+)
+def test_slip_in_one_pool_stops_no_other(file: pathlib.Path, text: str, says: str) -> None:
+    file.write_text(f"{text}\n- {{name: good}}\n")
+    with capture_logs() as logs:
+        assert [one.name for one in asked.pools(file)] == ["good"]
+    assert says in str(logs)
+
+
+@pytest.mark.parametrize("text", ["{name: no-list}", "- [", "\0"])
+def test_file_that_is_no_list_is_told_of(file: pathlib.Path, text: str) -> None:
+    file.write_text(text)
+    with capture_logs() as logs:
+        assert asked.pools(file) == []
+    assert str(file) in str(logs)
+
+
+def test_file_that_is_missing_or_empty_holds_nothing(file: pathlib.Path) -> None:
+    assert asked.pools(file) == asked.pools(None) == []
+    file.write_text("")
+    assert asked.pools(file) == []
+
+
+def test_default_pool_is_made_from_its_template(file: pathlib.Path) -> None:
+    file.write_text("slots: 8\nmaxReplicas: 3\n")
+    found = asked.default(file, "lab")
+    assert found is not None
+    assert (found.namespace, found.name) == ("lab", "default")
+    assert found.spec == {"slots": 8, "maxReplicas": 3}
+    assert asked.default(None, "lab") is None
+
+
+def test_template_may_leave_everything_to_us(file: pathlib.Path) -> None:
+    file.write_text("{}\n")
+    found = asked.default(file, "lab")
+    assert found is not None
+    assert found.spec == {}
+
+
+def test_template_that_is_wrong_makes_no_pool(file: pathlib.Path) -> None:
+    file.write_text("slots: many\n")
+    with capture_logs() as logs:
+        assert asked.default(file, "lab") is None
+    assert "spec.slots" in str(logs)

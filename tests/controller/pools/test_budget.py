@@ -1,0 +1,72 @@
+"""Connections of a database, and the workers that pools may have for them."""
+
+import math
+
+import pytest
+
+from workron_controller.pools.budget import A_WORKER, Budget
+
+
+def _budget(workers: int, **wanted: int) -> Budget:
+    budget = Budget(workers * A_WORKER)
+    budget.keep(wanted)
+    return budget
+
+
+@pytest.mark.parametrize(
+    ("workers", "wanted", "shares"),
+    [
+        (10, {"a": 4, "b": 6}, {"a": 4, "b": 6}),
+        (10, {"a": 40}, {"a": 10}),
+        (10, {"a": 40, "b": 2}, {"a": 8, "b": 2}),
+        (10, {"a": 40, "b": 40}, {"a": 5, "b": 5}),
+        (10, {"a": 1, "b": 7, "c": 7}, {"a": 1, "b": 5, "c": 4}),
+        (2, {"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 1, "c": 0}),
+        (0, {"a": 1}, {"a": 0}),
+        (5, {"a": 0, "b": 9}, {"a": 0, "b": 5}),
+    ],
+)
+def test_shares(workers: int, wanted: dict[str, int], shares: dict[str, int]) -> None:
+    budget = _budget(workers, **wanted)
+    assert {pool: budget.share(pool) for pool in wanted} == shares
+
+
+def test_nobody_is_held_back_where_nobody_counts() -> None:
+    budget = Budget(None)
+    budget.keep({"a": 1000})
+    assert (budget.most, budget.share("a"), budget.room("a")) == (None, 1000, math.inf)
+    budget.learn(None)
+    assert budget.most is None
+
+
+def test_three_of_four_connections_are_for_workers_unless_it_is_said_otherwise() -> None:
+    budget = Budget(None)
+    budget.learn(97)
+    assert budget.most == 18
+    said = Budget(200)
+    said.learn(97)
+    assert said.most == 50
+
+
+def test_room_is_what_the_others_leave_as_they_are() -> None:
+    budget = _budget(10, a=5, b=5)
+    budget.note("a", 8)
+    assert budget.room("b") == 2
+    budget.note("b", 2)
+    assert budget.room("a") == 8
+
+
+def test_pool_that_is_gone_takes_no_room() -> None:
+    budget = _budget(10, a=5, b=5)
+    budget.note("a", 10)
+    budget.keep({"b": 5})
+    assert budget.room("b") == 10
+
+
+def test_workers_of_which_nothing_was_noted_count_from_the_beginning() -> None:
+    budget = _budget(10, a=5, b=5)
+    budget.begin("a", 9)
+    assert budget.room("b") == 1
+    budget.note("a", 4)
+    budget.begin("a", 9)
+    assert budget.room("b") == 6

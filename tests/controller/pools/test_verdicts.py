@@ -1,0 +1,153 @@
+"""What keeps a pool from its workers, and what is told of that."""
+
+import pytest
+
+from tests.controller.pools.seen import pod, replica_set, sight, starting, waiting
+from workron.core import errors
+from workron_controller.api import errors as api_errors
+from workron_controller.objects import Why
+from workron_controller.pools import verdicts
+from workron_controller.pools.sight import Sight
+
+
+@pytest.mark.parametrize(
+    ("seen", "reason", "says"),
+    [
+        (sight([replica_set()], pod("a")), None, ""),
+        (sight([replica_set()], starting("a")), None, ""),
+        (
+            sight([replica_set()], starting("a", containers=[waiting("ErrImagePull")])),
+            "ImagePullFailed",
+            "container runner of pod a has no image: ErrImagePull",
+        ),
+        (
+            sight([], starting("a", containers=[waiting("ImagePullBackOff", message="no tag")])),
+            "ImagePullFailed",
+            "ImagePullBackOff: no tag",
+        ),
+        (
+            sight([], starting("a", containers=[waiting("CrashLoopBackOff", restarts=4)])),
+            "PodsFail",
+            "does not run, after 4 restarts: CrashLoopBackOff",
+        ),
+        (
+            sight([replica_set(failure='pods "x" is forbidden: exceeded quota: small')]),
+            "QuotaExceeded",
+            "exceeded quota: small",
+        ),
+        (
+            sight([replica_set(failure="violates PodSecurity")]),
+            "PodsFail",
+            "no pod can be made: violates PodSecurity",
+        ),
+        (
+            sight([], starting("a", unscheduled="0/3 nodes are available")),
+            "Unschedulable",
+            "no node is found for pod a: 0/3 nodes",
+        ),
+        (sight([], starting("a", containers=[waiting("ContainerCreating")])), None, ""),
+        (sight([], pod("a", is_ending=True, containers=[waiting("ErrImagePull")])), None, ""),
+    ],
+    ids=[
+        *("all is well", "it starts", "no image", "no image for long", "it crashes", "quota"),
+        *("policy", "no node", "it is being made", "it goes anyway"),
+    ],
+)
+def test_trouble_with_pods(seen: Sight, reason: str | None, says: str) -> None:
+    why = verdicts.of_sight(seen)
+    assert (why and why.reason) == reason
+    assert says in (why.message if why else "")
+
+
+def test_gravest_trouble_is_the_one_that_is_told() -> None:
+    crashing = starting("a", containers=[waiting("CrashLoopBackOff")])
+    imageless = starting("b", containers=[waiting("ErrImagePull")])
+    nowhere = starting("c", unscheduled="no node")
+    why = verdicts.of_sight(sight([], crashing, imageless, nowhere))
+    assert why is not None
+    assert why.reason == "ImagePullFailed"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (api_errors.ForbiddenError("403 secrets is forbidden"), "NamespaceNotEnabled"),
+        (api_errors.ForbiddenError("exceeded quota: small"), "QuotaExceeded"),
+        (api_errors.ForbiddenError("because it is being terminated"), "NamespaceTerminating"),
+        (api_errors.RefusedError("422 mountPath: must be unique"), "InvalidSpec"),
+        (api_errors.UnreachableError("no answer"), "ApiUnavailable"),
+        (api_errors.BusyError("429"), "ApiUnavailable"),
+        (api_errors.UnauthorizedError("401"), "ApiUnavailable"),
+        (api_errors.ConflictError("409"), None),
+        (api_errors.AbsentError("404"), None),
+        (errors.StoreRightsError("may make no roles"), "DatabaseRights"),
+        (errors.StoreUnreachableError("no answer"), "DatabaseUnavailable"),
+        (errors.StoreFullError("disk"), "DatabaseUnavailable"),
+    ],
+    ids=str,
+)
+def test_meaning_of_an_error(error: errors.WorkronError, reason: str | None) -> None:
+    why = verdicts.of_error(error, "lab", "kubectl create rolebinding")
+    assert (why and why.reason) == reason
+
+
+def test_namespace_that_is_closed_is_told_with_the_command_that_opens_it() -> None:
+    why = verdicts.of_error(api_errors.ForbiddenError("403"), "lab", "kubectl create x")
+    assert why is not None
+    assert why.message.endswith("lets them by: kubectl create x")
+
+
+def _told(trouble: Why | None, ready: int, wanted: int) -> dict[str, tuple[bool, str]]:
+    found = verdicts.conditions(trouble, ready, wanted)
+    return {one.type: (one.holds, one.reason) for one in found}
+
+
+@pytest.mark.parametrize(
+    ("reason", "ready", "wanted", "told"),
+    [
+        (None, 2, 2, {"Ready": (True, "Ready")}),
+        (None, 0, 0, {"Ready": (True, "NothingToDo")}),
+        (None, 3, 1, {"Ready": (True, "Ready")}),
+        (None, 1, 2, {"Ready": (False, "Starting"), "Reconciling": (True, "Starting")}),
+        (
+            "ImagePullFailed", 0, 2,
+            {"Ready": (False, "ImagePullFailed"), "Stalled": (True, "ImagePullFailed")},
+        ),
+        ("ImagePullFailed", 2, 2, {"Ready": (True, "Ready"), "Stalled": (True, "ImagePullFailed")}),
+        (
+            "InvalidSpec", 2, 2,
+            {"Ready": (False, "InvalidSpec"), "Stalled": (True, "InvalidSpec")},
+        ),
+        (
+            "NamespaceNotEnabled", 0, 0,
+            {"Ready": (False, "NamespaceNotEnabled"), "Stalled": (True, "NamespaceNotEnabled")},
+        ),
+        (
+            "ConnectionBudget", 2, 2,
+            {"Ready": (True, "Ready"), "Stalled": (True, "ConnectionBudget")},
+        ),
+        (
+            "DatabaseUnavailable", 0, 2,
+            {"Ready": (False, "DatabaseUnavailable"), "Reconciling": (True, "DatabaseUnavailable")},
+        ),
+        ("DatabaseUnavailable", 2, 2, {"Ready": (True, "Ready")}),
+        (
+            "Unschedulable", 1, 2,
+            {"Ready": (False, "Unschedulable"), "Reconciling": (True, "Unschedulable")},
+        ),
+    ],
+)  # fmt: skip
+def test_conditions(
+    reason: str | None, ready: int, wanted: int, told: dict[str, tuple[bool, str]]
+) -> None:
+    trouble = None if reason is None else Why(reason, "because")
+    assert _told(trouble, ready, wanted) == told
+
+
+def test_job_is_told_of_what_somebody_has_to_mend_and_by_whom() -> None:
+    assert verdicts.hint(None, "gpu") is None
+    assert verdicts.hint(Why("DatabaseUnavailable", "no answer"), "gpu") is None
+    closed = Why("NamespaceNotEnabled", "kubectl …")
+    assert verdicts.hint(closed, "gpu") == closed
+    bad = Why("ImagePullFailed", "no tag")
+    assert verdicts.hint(bad, "gpu") == Why("ImagePullFailed", "WorkerPool gpu: no tag")
