@@ -8,7 +8,7 @@ asked to end is connected until it has.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -27,7 +27,8 @@ def for_role(most: int) -> int:
 class Budget:
     """How many workers there may be, and who has them."""
 
-    def __init__(self, connections: int | None) -> None:
+    def __init__(self, connections: int | None = None) -> None:
+        """Share out so many connections, or by itself three of four that the database has."""
         self._connections = connections
         self._limit: int | None = None
         self._wanted: dict[Hashable, int] = {}
@@ -43,7 +44,7 @@ class Budget:
         connections = self._limit if self._connections is None else self._connections
         return None if connections is None else connections // A_WORKER
 
-    def keep(self, pools: Mapping[Hashable, int]) -> None:
+    def keep(self, pools: Mapping[Any, int]) -> None:
         """Take in how many workers each pool wants; others are gone."""
         self._wanted = dict(pools)
         self._present = {pool: had for pool, had in self._present.items() if pool in pools}

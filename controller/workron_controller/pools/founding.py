@@ -16,7 +16,8 @@ from workron_controller.api import errors as api_errors
 from workron_controller.pools import asked, verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection
+    from collections.abc import Awaitable, Callable
+    from collections.abc import Set as AbstractSet
 
     from workron_controller.objects import Why
     from workron_controller.pools.asked import Asked
@@ -38,10 +39,9 @@ class Founding:
         self._said: dict[Name, tuple[Asked, float]] = {}
         self._troubles: dict[Name, tuple[Why, float]] = {}
 
-    async def found(self, there: Collection[Name], wanted: Collection[Name]) -> None:
+    async def found(self, there: AbstractSet[Name], wanted: AbstractSet[Name]) -> None:
         """Have what the values name be as they say, and make `default` where it is wanted."""
         settings = self._around.settings
-        there, wanted = set(there), set(wanted)
         for one in asked.pools(settings.asked):
             if not self._is_as_said(one, there):
                 await self._make(one, self._apply)
@@ -64,7 +64,7 @@ class Founding:
         namespaces = self._around.settings.namespaces
         return not namespaces or namespace in namespaces
 
-    def _is_as_said(self, one: Asked, there: Collection[Name]) -> bool:
+    def _is_as_said(self, one: Asked, there: AbstractSet[Name]) -> bool:
         name = one.namespace, one.name
         said, until = self._said.get(name, (None, 0.0))
         return name in there and said == one and self._around.clock.monotonic() < until

@@ -8,6 +8,7 @@ has told.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -24,13 +25,14 @@ from workron_controller.pools.tending import Tending
 from workron_controller.pools.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 
     from workron.store.protocol import Demand, WorkerRow
     from workron_controller.pools.shape import Pool
     from workron_controller.pools.tending import Around
 
     Name = tuple[str, str]
+    Work = Callable[[], Awaitable[None]]
 
 _REST_SECONDS: Final = 2.0
 _IDLE_SECONDS: Final = 15.0
@@ -61,8 +63,12 @@ class Keeper:
                 await self._round()
                 await asyncio.sleep(_REST_SECONDS)
         finally:
-            for task in self._hands.values():
-                task.cancel()
+            self.stop()
+
+    def stop(self) -> None:
+        """Let go of everything that is in hand."""
+        for task in self._hands.values():
+            task.cancel()
 
     async def _round(self) -> None:
         try:
@@ -85,11 +91,11 @@ class Keeper:
             self._know(pools)
             self._weigh(pools)
             self._has_looked = True
-            founding = self._founding.found(self._by_name.keys(), demand.keys() - self._staffed)
-            self._set_off(_FOUNDING, founding)
+            there, wanted = set(self._by_name), demand.keys() - self._staffed
+            self._set_off(_FOUNDING, partial(self._founding.found, there, wanted))
         for one in pools:
             if self._is_due(one):
-                self._set_off(one.pool, self._tended[one.pool].tend(one))
+                self._set_off(one.pool, partial(self._tended[one.pool].tend, one))
 
     def hint(self, namespace: str, pool: str) -> Why | None:
         """Say what keeps jobs of this pool from being claimed, if anything does."""
@@ -127,8 +133,7 @@ class Keeper:
 
     def _weigh(self, pools: Iterable[View]) -> None:
         """Take in how many workers each wants beside all others."""
-        wanted: dict[Hashable, int] = {one.pool: self._wanted(one) for one in pools}
-        self._around.budget.keep(wanted)
+        self._around.budget.keep({one.pool: self._wanted(one) for one in pools})
         for one in pools:
             self._around.budget.begin(one.pool, len(one.staff))
 
@@ -150,20 +155,19 @@ class Keeper:
         self._rests[pool] = one.generation, now + _IDLE_SECONDS
         return True
 
-    def _set_off(self, key: Hashable, work: Coroutine[Any, Any, None]) -> None:
+    def _set_off(self, key: Hashable, work: Work) -> None:
         """Have it done beside all else, unless it still is from the last time."""
         if key in self._hands:
-            work.close()
             return
         task = asyncio.create_task(_safely(key, work))
         self._hands[key] = task
         task.add_done_callback(lambda _: self._hands.pop(key))
 
 
-async def _safely(key: Hashable, work: Coroutine[Any, Any, None]) -> None:
+async def _safely(key: Hashable, work: Work) -> None:
     try:
         async with asyncio.timeout(_LONGEST_SECONDS):
-            await work
+            await work()
     except Exception:  # noqa: BLE001 - nothing in one pool may stop the others
         _log.exception("pool cannot be tended", pool=str(key))
 

@@ -24,8 +24,6 @@ class Settings:
     """The spec of the pool that is made where jobs want `default`; None: none is made."""
     asked: pathlib.Path | None = None
     """More pools, as the values of the chart name them."""
-    connections: int | None = None
-    """How many of the database's workers may have in all; None: three of four that it takes."""
     is_role_shared: bool = False
     """Whether workers log in as the operator does, for want of roles of their own."""
 

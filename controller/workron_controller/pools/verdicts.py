@@ -32,7 +32,7 @@ _SERVER: Final = "ApiUnavailable"
 _UNSCHEDULED: Final = "Unschedulable"
 _PASSING: Final = frozenset({_DATABASE, _SERVER, _UNSCHEDULED})
 """What may be over without anybody doing anything."""
-_BORNE: Final = frozenset({BUDGET, QUOTA, IMAGE, PODS, *_PASSING})
+_BORNE: Final = frozenset({BUDGET, QUOTA, IMAGE, PODS, _SERVER, _UNSCHEDULED})
 """What does no harm to a pool that has its workers: those of another revision, for one."""
 
 _NO_IMAGE: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName"})
@@ -120,12 +120,12 @@ def starves(sight: Sight) -> bool:
 
 def hinders(trouble: Why | None) -> bool:
     """Tell whether nothing can be done for a pool before somebody does something."""
-    return trouble is not None and trouble.reason not in _BORNE
+    return trouble is not None and trouble.reason not in _BORNE | _PASSING
 
 
 def conditions(trouble: Why | None, ready: int, wanted: int) -> list[Condition]:
     """Give those of a pool that should have so many workers and has so many that are ready."""
-    is_ready = ready >= wanted and not hinders(trouble)
+    is_ready = ready >= wanted and (trouble is None or trouble.reason in _BORNE)
     told = [_readiness(trouble, ready, wanted, is_ready=is_ready)]
     if trouble is not None and trouble.reason not in _PASSING:
         told.append(Condition("Stalled", True, trouble.reason, trouble.message))  # noqa: FBT003

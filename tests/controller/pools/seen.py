@@ -34,7 +34,7 @@ def replica_set(revision: str = "new", replicas: int = 1, **about: Any) -> Repli
 
 def pod(name: str, revision: str = "new", **about: Any) -> Pod:
     """Give a pod that is ready, on a node."""
-    defaults = {
+    defaults: dict[str, Any] = {
         "name": name,
         "uid": f"{name}-uid",
         "owner": f"{revision}-uid",

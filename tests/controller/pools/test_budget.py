@@ -9,7 +9,7 @@ from workron_controller.pools.budget import A_WORKER, Budget
 
 def _budget(workers: int, **wanted: int) -> Budget:
     budget = Budget(workers * A_WORKER)
-    budget.keep(wanted)
+    budget.keep({**wanted})
     return budget
 
 

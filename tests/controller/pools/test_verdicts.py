@@ -127,10 +127,10 @@ def _told(trouble: Why | None, ready: int, wanted: int) -> dict[str, tuple[bool,
             {"Ready": (True, "Ready"), "Stalled": (True, "ConnectionBudget")},
         ),
         (
-            "DatabaseUnavailable", 0, 2,
+            "DatabaseUnavailable", 2, 2,
             {"Ready": (False, "DatabaseUnavailable"), "Reconciling": (True, "DatabaseUnavailable")},
         ),
-        ("DatabaseUnavailable", 2, 2, {"Ready": (True, "Ready")}),
+        ("ApiUnavailable", 2, 2, {"Ready": (True, "Ready")}),
         (
             "Unschedulable", 1, 2,
             {"Ready": (False, "Unschedulable"), "Reconciling": (True, "Unschedulable")},

@@ -1,0 +1,130 @@
+"""A keeper over a cluster in memory and a real store in memory."""
+
+import base64
+import uuid
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.controller.cluster import HandClock, claimed, ended
+from tests.controller.pools import yard as yards
+from tests.controller.pools.yard import Raw, Yard
+from workron.core import expand
+from workron.core.ids import JobId
+from workron.core.model.job import Job
+from workron.store.protocol import Claimed, Registration, Session, Store
+from workron_controller import resources
+from workron_controller.pools.budget import Budget
+from workron_controller.pools.keeper import Keeper
+from workron_controller.pools.settings import Settings
+from workron_controller.pools.tending import Around
+
+Begin = Callable[..., Keeper]
+
+
+@pytest.fixture
+def yard() -> Yard:
+    return Yard()
+
+
+@pytest.fixture
+async def begin(yard: Yard, store: Store, clock: HandClock) -> AsyncIterator[Begin]:
+    """Begin to keep, as the replica that leads from now on."""
+    keepers: list[Keeper] = []
+
+    def begin(connections: int | None = None, **said: Any) -> Keeper:
+        settings = Settings(**{"image": "ours:1", "home": "workron", **said})
+        around = Around(yard, store, Budget(connections), settings, clock)
+        keepers.append(Keeper(around))
+        return keepers[-1]
+
+    yield begin
+    for keeper in keepers:
+        keeper.stop()
+
+
+@dataclass
+class Farm:
+    """Nodes and agents: what comes to life in pods, and the jobs that it runs."""
+
+    yard: Yard
+    store: Store
+    clock: HandClock
+    sessions: dict[str, Session] = field(default_factory=dict)
+
+    async def submit(
+        self, count: int = 1, *, namespace: str = "lab", pool: str = "gpu"
+    ) -> list[JobId]:
+        """Have jobs wait for a pool."""
+        return [await self._submit(namespace, pool) for _ in range(count)]
+
+    async def _submit(self, namespace: str, pool: str) -> JobId:
+        name = f"job-{uuid.uuid4().hex}"
+        metadata = {"name": name, "namespace": namespace}
+        raw = {"metadata": metadata, "spec": {"command": "true", "pool": pool}}
+        kind = {"apiVersion": "workron.dev/v1alpha1", "kind": "Job"}
+        [made] = await self.store.submit([expand.plan_job(Job.parse(kind | raw), uuid.uuid4())])
+        return made.root
+
+    async def turn(self, keeper: Keeper, seconds: float = 2) -> None:
+        """Let the keeper look, then the cluster work, then agents come up."""
+        await keeper.look()
+        await keeper.settled()
+        self.yard.work()
+        self.clock.turn(seconds)
+
+    async def come_up(self, keeper: Keeper, seconds: float = 2) -> None:
+        """Let the keeper look and all pods begin, and the keeper see that."""
+        await self.turn(keeper, seconds)
+        await self.start_all()
+        await self.turn(keeper, seconds)
+
+    async def start_all(self) -> None:
+        for pod in self.yard.all(resources.PODS):
+            if not pod["status"] and "deletionTimestamp" not in pod["metadata"]:
+                await self.start(pod)
+
+    async def start(self, pod: Raw, node: str = "node") -> Session:
+        """Have a pod begin: its agent reads its Secret and enters the store."""
+        about = pod["metadata"]
+        yards.place_on(pod, node)
+        [agent] = pod["spec"]["containers"]
+        slots = int(agent["args"][agent["args"].index("--slots") + 1])
+        secret = about["labels"]["workron.dev/pool"]
+        data = self.yard.objects[resources.SECRETS, about["namespace"], f"workron-pool-{secret}"]
+        token = base64.b64decode(data["data"]["token"]).decode()
+        registration = Registration(token, about["uid"], uuid.uuid4(), slots)
+        session = self.sessions[about["uid"]] = await self.store.register(registration)
+        await self.store.beat(session.key)
+        return session
+
+    async def take(self, pod: Raw, count: int = 1) -> list[Claimed]:
+        """Have its agent claim some jobs."""
+        return [*await claimed(self.store, self.sessions[pod["metadata"]["uid"]], count)]
+
+    async def finish(self, pod: Raw, *some: Claimed) -> None:
+        for one in some:
+            await ended(self.store, self.sessions[pod["metadata"]["uid"]], one)
+
+    async def depart(self, pod: Raw) -> None:
+        """Have an agent that was asked to end do so, and its pod go."""
+        assert "deletionTimestamp" in pod["metadata"]
+        if (session := self.sessions.get(pod["metadata"]["uid"])) is not None:
+            await self.store.leave(session.key)
+        about = pod["metadata"]
+        del self.yard.objects[resources.PODS, about["namespace"], about["name"]]
+
+    def ending(self, namespace: str = "lab") -> list[Raw]:
+        return [pod for pod in self.yard.pods(namespace) if "deletionTimestamp" in pod["metadata"]]
+
+    async def depart_all(self) -> None:
+        for pod in self.yard.all(resources.PODS):
+            if "deletionTimestamp" in pod["metadata"]:
+                await self.depart(pod)
+
+
+@pytest.fixture
+def farm(yard: Yard, store: Store, clock: HandClock) -> Farm:
+    return Farm(yard, store, clock)

@@ -1,0 +1,143 @@
+"""Workers that are dead for certain: their jobs go on at once, and then their pods are removed."""
+
+from typing import Any
+
+import pytest
+
+from tests.controller.pools import yard as yards
+from tests.controller.pools.conftest import Begin, Farm
+from tests.controller.pools.yard import Raw, Yard
+from workron.core.ids import JobId
+from workron.core.states import State
+from workron.store.protocol import Store
+from workron_controller import resources
+from workron_controller.api import errors
+from workron_controller.pools.keeper import Keeper
+
+Scene = tuple[Keeper, Raw, JobId]
+
+
+@pytest.fixture
+async def scene(begin: Begin, yard: Yard, farm: Farm) -> Scene:
+    """A worker that runs a job, on a node."""
+    yard.put(resources.NODES, None, "node", spec={})
+    yard.pool("lab", "gpu")
+    keeper = begin()
+    [job] = await farm.submit()
+    await farm.come_up(keeper)
+    [pod] = yard.pods()
+    await farm.take(pod)
+    return keeper, pod, job
+
+
+async def _state(store: Store, job: JobId) -> State:
+    [row] = await store.standing([job])
+    return row.state
+
+
+async def test_pod_whose_containers_have_all_ended_is_dead(
+    scene: Scene, yard: Yard, farm: Farm, store: Store
+) -> None:
+    keeper, pod, job = scene
+    yards.ended(pod)
+    await farm.turn(keeper)
+    assert await _state(store, job) is State.QUEUED
+    assert await store.staff() == []
+    assert pod not in yard.pods()
+
+
+async def test_pod_on_a_node_that_is_gone_is_dead(
+    scene: Scene, yard: Yard, farm: Farm, store: Store
+) -> None:
+    keeper, pod, job = scene
+    yards.unready(pod)
+    await farm.turn(keeper)
+    assert await _state(store, job) is State.RUNNING
+    del yard.objects[resources.NODES, None, "node"]
+    await farm.turn(keeper)
+    assert await _state(store, job) is State.QUEUED
+    assert pod not in yard.pods()
+
+
+async def test_pod_on_a_node_that_is_out_of_service_is_dead(
+    scene: Scene, yard: Yard, farm: Farm, store: Store
+) -> None:
+    keeper, pod, job = scene
+    yards.unready(pod)
+    node = yard.objects[resources.NODES, None, "node"]
+    node["spec"]["taints"] = [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]
+    await farm.turn(keeper)
+    assert await _state(store, job) is State.QUEUED
+
+
+@pytest.mark.parametrize("change", ["unready", "asked to end", "forced out"])
+async def test_pod_that_is_only_silent_or_deleted_is_not(
+    scene: Scene, yard: Yard, farm: Farm, store: Store, change: str
+) -> None:
+    keeper, pod, job = scene
+    yards.unready(pod)
+    if change == "asked to end":
+        pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    if change == "forced out":
+        del yard.objects[resources.PODS, "lab", pod["metadata"]["name"]]
+    await farm.turn(keeper)
+    await farm.turn(keeper)
+    assert await _state(store, job) is State.RUNNING
+
+
+async def test_node_that_cannot_be_asked_for_proves_nothing(
+    scene: Scene, yard: Yard, farm: Farm, store: Store
+) -> None:
+    keeper, pod, job = scene
+    yards.unready(pod)
+    yard.fail("get", resources.NODES, errors.UnreachableError("no answer"), times=99)
+    await farm.turn(keeper)
+    assert await _state(store, job) is State.RUNNING
+    assert pod in yard.pods()
+
+
+async def test_worker_is_fenced_off_before_its_pod_is_removed(
+    scene: Scene, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper, pod, _ = scene
+    order: list[str] = []
+
+    def noted(what: object, name: str) -> None:
+        verb = getattr(what, name)
+
+        async def note(*given: Any, **about: Any) -> Any:
+            order.append(name)
+            return await verb(*given, **about)
+
+        monkeypatch.setattr(what, name, note)
+
+    noted(store, "reap")
+    noted(yard, "delete")
+    yards.ended(pod)
+    await farm.turn(keeper)
+    assert order == ["reap", "delete"]
+
+
+async def test_pod_that_is_none_of_ours_is_never_removed(
+    scene: Scene, yard: Yard, farm: Farm
+) -> None:
+    keeper, pod, _ = scene
+    labels = dict(pod["metadata"]["labels"])
+    owners = [{"uid": "somebody", "controller": True}]
+    metadata = {"labels": labels, "ownerReferences": owners}
+    somebody = {"uid": "somebody"}
+    yard.put(resources.REPLICA_SETS, "lab", "theirs", metadata=somebody, spec={"replicas": 0})
+    theirs = yard.put(resources.PODS, "lab", "theirs", metadata=metadata, spec={}, status={})
+    yards.ended(theirs)
+    await farm.turn(keeper)
+    assert yard.objects[resources.PODS, "lab", "theirs"] is theirs
+
+
+async def test_dead_worker_has_a_successor(scene: Scene, yard: Yard, farm: Farm) -> None:
+    keeper, pod, _ = scene
+    yards.ended(pod)
+    await farm.turn(keeper)
+    await farm.turn(keeper)
+    [successor] = yard.pods()
+    await farm.start(successor)
+    assert len(await farm.take(successor)) == 1

@@ -1,0 +1,230 @@
+"""Pools from their first job to their last worker, over a cluster in memory and a real store."""
+
+from tests.controller.pools.conftest import Begin, Farm
+from tests.controller.pools.yard import Yard, conditions
+from workron.core.states import State
+from workron.store.protocol import Store
+from workron_controller import resources
+from workron_controller.api import errors
+from workron_controller.pools.scale import IDLE_SECONDS
+
+
+async def test_first_job_brings_a_worker_that_runs_it(
+    begin: Begin, yard: Yard, farm: Farm, store: Store
+) -> None:
+    pool = yard.pool("lab", "gpu")
+    keeper = begin()
+    await farm.turn(keeper)
+    assert yard.writes() == ["status workerpools.workron.dev/status lab/gpu"]
+    assert conditions(pool) == {"Ready": "NothingToDo"}
+    [job] = await farm.submit()
+    await farm.turn(keeper)
+    [pod] = yard.pods()
+    assert pool["status"]["desiredReplicas"] == 1
+    assert conditions(pool) == {"not Ready": "Starting", "Reconciling": "Starting"}
+    await farm.start(pod)
+    await farm.turn(keeper)
+    assert conditions(pool) == {"Ready": "Ready"}
+    await farm.finish(pod, *await farm.take(pod))
+    [row] = await store.standing([job])
+    assert row.state is State.SUCCEEDED
+
+
+async def test_status_counts_what_there_is(begin: Begin, yard: Yard, farm: Farm) -> None:
+    pool = yard.pool("lab", "gpu", slots=2)
+    keeper = begin()
+    await farm.submit(5)
+    await farm.come_up(keeper)
+    await farm.take(yard.pods()[0], 2)
+    await farm.turn(keeper, 10)
+    await farm.turn(keeper)
+    told = {key: value for key, value in pool["status"].items() if key != "conditions"}
+    assert told == {
+        "desiredReplicas": 3,
+        "replicas": 3,
+        "readyReplicas": 3,
+        "busy": 2,
+        "queued": 3,
+        "selector": "app.kubernetes.io/managed-by=workron-controller,workron.dev/pool=gpu",
+        "observedGeneration": 1,
+    }
+
+
+async def test_nothing_is_written_while_nothing_changes(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("lab", "gpu", minReplicas=2)
+    keeper = begin()
+    await farm.come_up(keeper)
+    await farm.turn(keeper)
+    before = len(yard.writes())
+    for _ in range(5):
+        await farm.turn(keeper, 20)
+    assert len(yard.writes()) == before
+
+
+async def test_workers_go_when_they_were_not_needed_for_long_and_busy_ones_end_in_peace(
+    begin: Begin, yard: Yard, farm: Farm, store: Store
+) -> None:
+    yard.pool("lab", "gpu", slots=1)
+    keeper = begin()
+    await farm.submit(3)
+    await farm.come_up(keeper)
+    first, second, third = yard.pods()
+    [one] = await farm.take(second)
+    for pod in (first, third):
+        await farm.finish(pod, *await farm.take(pod))
+    await farm.turn(keeper, IDLE_SECONDS - 10)
+    assert farm.ending() == []
+    await farm.turn(keeper, 20)
+    await farm.turn(keeper)
+    assert farm.ending() == [first, third]
+    assert [row.is_draining for row in await store.staff()] == [True, False, True]
+    await farm.depart_all()
+    await farm.finish(second, one)
+    await farm.turn(keeper, IDLE_SECONDS)
+    await farm.turn(keeper)
+    assert farm.ending() == [second]
+    assert yard.replicas() == [0]
+
+
+async def test_new_revision_takes_the_place_of_the_old_one_and_ends_nobody_early(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    pool = yard.pool("lab", "gpu", replicas=2)
+    keeper = begin()
+    await farm.come_up(keeper)
+    old = yard.pods()
+    await farm.submit(2)
+    for pod in old:
+        await farm.take(pod)
+    pool["metadata"]["generation"] += 1
+    pool["spec"]["image"] = "theirs:2"
+    await farm.turn(keeper)
+    assert farm.ending() == []
+    assert len(yard.pods()) == 3
+    await farm.start_all()
+    await farm.turn(keeper)
+    assert len(farm.ending()) == 1
+    await farm.come_up(keeper)
+    assert farm.ending() == old
+    await farm.depart_all()
+    await farm.turn(keeper)
+    assert yard.replicas() == [2]
+    images = {pod["spec"]["initContainers"][1]["image"] for pod in yard.pods()}
+    assert images == {"theirs:2"}
+
+
+async def test_pool_that_is_being_deleted_is_let_be(begin: Begin, yard: Yard, farm: Farm) -> None:
+    pool = yard.pool("lab", "gpu", minReplicas=1)
+    pool["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    await farm.turn(begin())
+    assert yard.writes() == []
+
+
+async def test_pool_that_was_made_again_is_another_one(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("lab", "gpu", minReplicas=1)
+    keeper = begin()
+    await farm.come_up(keeper)
+    del yard.objects[resources.POOLS, "lab", "gpu"]
+    again = yard.pool("lab", "gpu", minReplicas=1)
+    await farm.turn(keeper)
+    await farm.turn(keeper)
+    [one] = yard.all(resources.REPLICA_SETS)
+    assert one["metadata"]["ownerReferences"][0]["uid"] == again["metadata"]["uid"]
+
+
+async def test_number_that_somebody_wrote_is_meant_at_once(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("lab", "gpu", replicas=3)
+    keeper = begin()
+    await farm.come_up(keeper)
+    assert len(yard.pods()) == 3
+    yard.pool("lab", "gpu", replicas=0)
+    await farm.turn(keeper)
+    assert len(farm.ending()) == 3
+
+
+async def test_pools_share_the_connections_of_the_database(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    pools = [yard.pool("lab", name, replicas=9) for name in ("a", "b")]
+    keeper = begin(connections=4 * 10)
+    await farm.turn(keeper)
+    await farm.turn(keeper)
+    assert yard.replicas() == [5, 5]
+    await farm.come_up(keeper)
+    assert conditions(pools[0]) == {"Ready": "Ready", "Stalled": "ConnectionBudget"}
+    assert "9 workers are wanted, and there may be 5" in str(pools[0]["status"])
+
+
+async def test_pool_gets_no_worker_before_another_one_has_given_way(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("lab", "a", replicas=10)
+    keeper = begin(connections=4 * 10)
+    await farm.come_up(keeper)
+    yard.pool("lab", "b", replicas=3)
+    await farm.turn(keeper)
+    await farm.turn(keeper)
+    assert sorted(yard.replicas()) == [0, 7]
+    await farm.depart(farm.ending()[0])
+    await farm.turn(keeper)
+    await farm.turn(keeper)
+    assert sorted(yard.replicas()) == [1, 7]
+    await farm.depart_all()
+    await farm.turn(keeper)
+    await farm.turn(keeper)
+    assert sorted(yard.replicas()) == [3, 7]
+
+
+async def test_conflict_is_no_trouble(begin: Begin, yard: Yard, farm: Farm) -> None:
+    pool = yard.pool("lab", "gpu", minReplicas=1)
+    keeper = begin()
+    yard.fail("create", resources.REPLICA_SETS, errors.ConflictError("409 exists"))
+    await farm.turn(keeper)
+    assert conditions(pool) == {"not Ready": "Starting", "Reconciling": "Starting"}
+    await farm.come_up(keeper)
+    assert conditions(pool) == {"Ready": "Ready"}
+
+
+async def test_secret_that_is_lost_is_made_again(begin: Begin, yard: Yard, farm: Farm) -> None:
+    yard.pool("lab", "gpu", minReplicas=1)
+    keeper = begin()
+    await farm.turn(keeper)
+    key = resources.SECRETS, "lab", "workron-pool-gpu"
+    lost = yard.objects.pop(key)
+    [pod] = yard.pods()
+    state = {"waiting": {"reason": "CreateContainerConfigError"}}
+    pod["status"] = {"containerStatuses": [{"name": "agent", "state": state}]}
+    await farm.turn(keeper)
+    await farm.turn(keeper)
+    assert yard.objects[key]["data"]["token"] != lost["data"]["token"]
+    await farm.start(pod)
+
+
+async def test_token_is_kept_and_made_good_again_at_times(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("lab", "gpu", minReplicas=1)
+    keeper = begin()
+    await farm.come_up(keeper)
+    [secret] = yard.all(resources.SECRETS)
+    before = dict(secret["data"])
+    for _ in range(20):
+        await farm.turn(keeper, 30 * 86_400)
+    assert secret["data"] == before
+    await farm.start(yard.pods()[0])
+
+
+async def test_edition_of_the_lease_reaches_the_store(begin: Begin, yard: Yard, farm: Farm) -> None:
+    yard.pool("lab", "gpu", minReplicas=1)
+    keeper = begin()
+    await farm.come_up(keeper)
+    yard.pool("lab", "gpu", minReplicas=1, lease="40s")
+    await farm.turn(keeper)
+    session = await farm.start(yard.pods()[0])
+    assert session.lease_seconds == 40
