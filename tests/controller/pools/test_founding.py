@@ -57,13 +57,14 @@ async def test_default_pool_is_made_nowhere_else(
 async def test_pool_that_people_run_themselves_is_left_to_them(
     begin: Begin, yard: Yard, farm: Farm, store: Store, template: pathlib.Path
 ) -> None:
-    token = await store.ensure_pool("lab", "default")
-    await store.register(Registration(token, "bare metal", uuid.uuid4(), slots=1))
+    for pool in ("default", "gpu"):
+        token = await store.ensure_pool("lab", pool)
+        await store.register(Registration(token, "bare metal", uuid.uuid4(), slots=1))
     keeper = begin(template=template)
     await farm.submit(pool="default")
     await farm.turn(keeper)
     assert yard.all(resources.POOLS) == []
-    assert keeper.hint("lab", "default") is None
+    assert keeper.hint("lab", "default") is keeper.hint("lab", "gpu") is None
 
 
 async def test_pool_that_does_not_exist_is_told_to_those_who_wait_for_it(

@@ -1,5 +1,7 @@
 """Pools from their first job to their last worker, over a cluster in memory and a real store."""
 
+import asyncio
+
 from tests.controller.pools.conftest import Begin, Farm
 from tests.controller.pools.yard import Yard, conditions
 from workron.core.states import State
@@ -217,6 +219,7 @@ async def test_token_is_kept_and_made_good_again_at_times(
     for _ in range(20):
         await farm.turn(keeper, 30 * 86_400)
     assert secret["data"] == before
+    assert sum("secrets" in write for write in yard.writes()) == 1
     await farm.start(yard.pods()[0])
 
 
@@ -228,3 +231,75 @@ async def test_edition_of_the_lease_reaches_the_store(begin: Begin, yard: Yard, 
     await farm.turn(keeper)
     session = await farm.start(yard.pods()[0])
     assert session.lease_seconds == 40
+
+
+async def test_mere_numbers_are_written_at_times(begin: Begin, yard: Yard, farm: Farm) -> None:
+    pool = yard.pool("lab", "gpu", minReplicas=1)
+    keeper = begin()
+    await farm.come_up(keeper)
+    await farm.turn(keeper)
+    before = len(yard.writes())
+    await farm.submit(2)
+    await farm.turn(keeper)
+    assert len(yard.writes()) == before
+    await farm.turn(keeper, 10)
+    await farm.turn(keeper)
+    assert pool["status"]["queued"] == 2
+
+
+async def test_edition_of_a_pool_that_does_nothing_is_heard_at_once(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    pool = yard.pool("lab", "gpu")
+    keeper = begin()
+    await farm.turn(keeper)
+    yard.pool("lab", "gpu", slots=7)
+    await farm.turn(keeper)
+    assert pool["status"]["observedGeneration"] == 2
+
+
+async def test_jobs_of_workers_that_leave_ask_for_no_others(
+    begin: Begin, yard: Yard, farm: Farm, store: Store
+) -> None:
+    yard.pool("lab", "gpu", slots=1)
+    keeper = begin()
+    await farm.submit(2)
+    await farm.come_up(keeper)
+    for pod in yard.pods():
+        await farm.take(pod)
+    leaving, _ = await store.staff()
+    await store.drain(leaving.worker)
+    await farm.turn(keeper, IDLE_SECONDS)
+    await farm.turn(keeper)
+    assert yard.replicas() == [1]
+    [gone] = farm.ending()
+    assert gone["metadata"]["uid"] == leaving.name
+
+
+async def test_new_leader_counts_workers_that_it_has_not_seen_yet(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("far", "a", replicas=10)
+    await farm.come_up(begin(connections=4 * 10))
+    yard.pool("lab", "b", replicas=3)
+    yard.silent.add("far")
+    successor = begin(connections=4 * 10)
+    for _ in range(2):
+        await successor.look()
+        while not yard.all(resources.REPLICA_SETS, "lab"):
+            await asyncio.sleep(0)
+        yard.work()
+    assert yard.replicas() == [0]
+
+
+async def test_workers_of_a_pool_that_became_nonsense_count(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("lab", "bad", replicas=6)
+    keeper = begin(connections=4 * 10)
+    await farm.come_up(keeper)
+    yard.pool("lab", "bad", slots="many")
+    good = yard.pool("lab", "good", replicas=10)
+    await farm.turn(keeper)
+    await farm.turn(keeper)
+    assert conditions(good)["Stalled"] == "ConnectionBudget"

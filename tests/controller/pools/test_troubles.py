@@ -207,6 +207,10 @@ async def test_database_that_is_away_is_told_of_and_changes_nothing(
     pool = yard.pool("lab", "gpu", minReplicas=2)
     keeper = begin()
     await farm.come_up(keeper)
+    await farm.submit(3)
+    await farm.take(yard.pods()[0])
+    await farm.turn(keeper, 10)
+    await farm.turn(keeper)
     before = dict(pool["status"])
     away = mock.AsyncMock(side_effect=store_errors.StoreUnreachableError("no answer"))
     with monkeypatch.context() as patch:
@@ -214,7 +218,10 @@ async def test_database_that_is_away_is_told_of_and_changes_nothing(
         for pod in yard.pods():
             yards.unready(pod)
         await farm.turn(keeper, IDLE_SECONDS)
-    assert pool["status"]["readyReplicas"] == before["readyReplicas"] == 2
+    assert conditions(pool)["not Ready"] == "DatabaseUnavailable"
+    numbers = ("desiredReplicas", "readyReplicas", "busy", "queued")
+    assert [pool["status"][name] for name in numbers] == [2, 2, 1, 2]
+    assert pool["status"].keys() == before.keys()
     yard.pool("lab", "gpu", minReplicas=2)
     for pod in yard.pods():
         yards.place_on(pod)
