@@ -1,7 +1,7 @@
 """The corpus: manifests, each with the verdict that definitions and models must agree on.
 
 `good` is taken by both. `refused` is refused by both; its first line says whether by the schema, at
-which place, or by a rule, in which words. `unaccepted` is taken by the cluster and refused by the
+which place, by a rule, in which words, or by what the server checks of every object. `unaccepted` is taken by the cluster and refused by the
 models, in the words of its first line: the controller then says `Accepted=False`.
 """
 
@@ -21,7 +21,7 @@ _NOBODY: Final = uuid.UUID(int=0)
 
 @dataclass(frozen=True)
 class Case:
-    """One manifest; `means` is what must refuse it (schema, rule, models), `words` what is said."""
+    """One manifest; `means` is what must refuse it (schema, rule, server, models), `words` what is said."""
 
     verdict: str
     name: str

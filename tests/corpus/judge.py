@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from tests.corpus import cases, scalars, updates
+from tests.corpus import cases, scalars, surface, updates
 from workron.core.manifest import resolve
 
 _SECONDS: Final = 120
@@ -36,12 +36,13 @@ class Cluster:
         )
 
     def try_(self, manifest: str, *options: str) -> subprocess.CompletedProcess[str]:
-        """Apply a manifest without storing it."""
-        return self.ask("apply", "--dry-run=server", "-f", "-", *options, given=manifest)
+        """Create an object without storing it; `apply` would take the nulls out beforehand."""
+        return self.ask("create", "--dry-run=server", "-f", "-", *options, given=manifest)
 
 
 def disagreements(cluster: Cluster) -> Iterator[str]:
     """Give each thing in which the cluster is of another mind."""
+    yield from surface.disagreements(cluster.ask)
     yield from _about_corpus(cluster)
     yield from _about_values(cluster)
     yield from _about_scalars(cluster)
