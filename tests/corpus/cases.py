@@ -1,8 +1,9 @@
 """The corpus: manifests, each with the verdict that definitions and models must agree on.
 
 `good` is taken by both. `refused` is refused by both; its first line says whether by the schema, at
-which place, by a rule, in which words, or by what the server checks of every object. `unaccepted` is taken by the cluster and refused by the
-models, in the words of its first line: the controller then says `Accepted=False`.
+which place, by a rule, in which words, or by what the server checks of every object. `unaccepted`
+is taken by the cluster and refused by the models, in the words of its first line: the controller
+then says `Accepted=False`.
 """
 
 import pathlib
@@ -13,6 +14,7 @@ from typing import Final
 from workron.core import errors, expand
 from workron.core.manifest import read
 from workron.core.model.job import Job
+from workron.core.model.pool import WorkerPool
 from workron.core.model.workflow import Workflow
 
 FOLDER: Final = pathlib.Path(__file__).parent
@@ -21,7 +23,10 @@ _NOBODY: Final = uuid.UUID(int=0)
 
 @dataclass(frozen=True)
 class Case:
-    """One manifest; `means` is what must refuse it (schema, rule, server, models), `words` what is said."""
+    """One manifest; `means` is what must refuse it, and `words` where or why.
+
+    Means are the schema, a rule of it, the server's own care of every object, or the models.
+    """
 
     verdict: str
     name: str
@@ -51,6 +56,8 @@ def refusal(text: str) -> str | None:
                     expand.plan_job(job, _NOBODY)
                 case Workflow() as workflow:
                     expand.plan_workflow(workflow, _NOBODY)
+                case WorkerPool():
+                    pass
     except errors.WorkronError as error:
         return str(error)
     return None

@@ -1,7 +1,6 @@
 """Checks an object as the API server does, by the schema of its definition; it knows no rules."""
 
-import copy
-import datetime
+import datetime as dt
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -69,15 +68,20 @@ def _places(error: ValidationError) -> Iterator[str]:
     place = ""
     for step in error.absolute_path:
         place += f"[{step}]" if isinstance(step, int) else f".{step}"
-    missing: list[str] = []
-    if error.validator == "required":
-        missing = [name for name in error.validator_value if name not in error.instance]
-    elif error.validator == "additionalProperties":
-        missing = [name for name in error.instance if name not in error.schema["properties"]]
-    for name in missing:
+    fields = _fields(error)
+    for name in fields:
         yield f"{place}.{name}"[1:]
-    if not missing:
+    if not fields:
         yield place[1:]
+
+
+def _fields(error: Any) -> list[str]:
+    """Name the fields that are missing, or that there are none of."""
+    if error.validator == "required":
+        return [name for name in error.validator_value if name not in error.instance]
+    if error.validator == "additionalProperties":
+        return [name for name in error.instance if name not in error.schema["properties"]]
+    return []
 
 
 def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationError]:
@@ -101,11 +105,11 @@ _FORMATS: Final = FormatChecker(formats=())
 @_FORMATS.checks("date-time", raises=ValueError)
 def _is_on_the_calendar(value: Any) -> bool:
     if isinstance(value, str):
-        datetime.datetime.fromisoformat(value[:19])
+        dt.datetime.fromisoformat(value[:19])
     return True
 
 
-_Validator: Final[Any] = validators.extend(
+_Validator: Final[Any] = validators.extend(  # type: ignore[no-untyped-call]
     jsonschema.Draft7Validator, {"pattern": _pattern, "x-kubernetes-list-map-keys": _once}
 )
 
@@ -119,8 +123,3 @@ def nodes(schema: Schema, place: str = "") -> Iterator[tuple[str, Schema]]:
         yield from nodes(schema["items"], f"{place}[]")
     if "additionalProperties" in schema:
         yield from nodes(schema["additionalProperties"], f"{place}.*")
-
-
-def copied(kind: str) -> Schema:
-    """Give the schema of a kind, to be changed."""
-    return copy.deepcopy(SCHEMAS[kind])

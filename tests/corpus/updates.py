@@ -41,7 +41,7 @@ _TWO_VALUES: Final[Mapping[str, Mapping[str, tuple[Any, Any]]]] = {
         "ttlSecondsAfterFinished": (0, 1),
     },
 }
-_TASKS: Final = {
+_TASKS: Final[Mapping[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "of another command": ({"command": "x"}, {"command": "y"}),
     "with another item": ({"items": ["a", 1]}, {"items": ["a", "1"]}),
     "with items in another order": ({"items": [1, 2]}, {"items": [2, 1]}),
@@ -81,10 +81,13 @@ def updates() -> Iterator[Update]:
         for word, after in {"denied": False, "forgotten": None}.items():
             name = f"{kind}-cancel-{word}".lower()
             yield _update(name, kind, cancelled, _spec(kind, "cancel", after), "cancel")
-    early, same = (_spec("Job", "startAfter", f"2026-01-31T{t}") for t in ("08:00:00Z", "09:00:00.0+01:00"))
+    early, same = (
+        _spec("Job", "startAfter", f"2026-01-31T{t}") for t in ("08:00:00Z", "09:00:00.0+01:00")
+    )
     yield _update("job-startafter-in-another-zone", "Job", early, same, None)
-    for number, (before, after) in enumerate(_TASKS.values()):
-        yield _update(f"workflow-tasks-{number}", "Workflow", _task(before), _task(after), "tasks")
+    for words, (one, other) in _TASKS.items():
+        name = f"workflow-tasks-{words.replace(' ', '-')}"
+        yield _update(name, "Workflow", _task(one), _task(other), "tasks")
     two = {"tasks": [*_task({})["tasks"], *_task({"name": "b"})["tasks"]]}
     yield _update("workflow-task-added", "Workflow", _task({}), two, "tasks")
     yield _update("workflow-task-taken-away", "Workflow", two, _task({}), "tasks")
@@ -98,7 +101,7 @@ def _spec(kind: str, field: str, value: Any) -> dict[str, Any]:
     return least | ({} if value is None else {field: value})
 
 
-def _task(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _task(fields: dict[str, Any]) -> dict[str, Any]:
     return {"tasks": [{"name": "a", "command": "x"} | fields]}
 
 

@@ -156,7 +156,7 @@ def of_record(name: str) -> dict[str, Any]:
 
 def of_list(item: str | None) -> dict[str, Any]:
     """Say whether a list of such records is merged by keys, or is one value."""
-    if item in _KEYS:
+    if item is not None and item in _KEYS:
         return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": _KEYS[item]}
     return {"x-kubernetes-list-type": "atomic"}
 

@@ -14,7 +14,7 @@ from workron_controller.crds import rules
 
 Schema = dict[str, Any]
 
-_KEPT: Final = (
+_KEPT: Final[tuple[str, ...]] = (
     "description",
     "type",
     "format",
@@ -31,66 +31,62 @@ _KEPT: Final = (
     "required",
     "x-kubernetes-int-or-string",
 )
-_SCALAR: Final = {
-    "x-kubernetes-preserve-unknown-fields": True,
-    **{"minItems": 1, "maxItems": 0, "minProperties": 1, "maxProperties": 0},
-}
-"""Text, number, true or false: of types a structural schema has no other choice than integer or
-string, so that all are let in, but no list and no map can have both more and fewer than one."""
 _NULL: Final = {"type": "null"}
+_NO_CONTAINER: Final = {"minItems": 1, "maxItems": 0, "minProperties": 1, "maxProperties": 0}
+"""No list and no mapping is both longer and shorter than one; all else has no length."""
+
 _WITHOUT_DEFAULTS: Final = frozenset({"Task", "JobStatus", "WorkflowStatus", "WorkerPoolStatus"})
-"""Defaults are stored in every object. Ten thousand tasks with all of theirs are more than a cluster
-takes as one, and what nobody has counted yet is not 0."""
+"""The API server stores defaults in every object. Ten thousand tasks with all of theirs are more
+than it takes as one object, and what nobody has counted yet is not 0."""
 
 
 class Inliner:
     """Writes records out in full."""
 
-    def __init__(self, records: Mapping[str, Schema]) -> None:
+    def __init__(self, records: Mapping[str, Schema], *, has_defaults: bool = True) -> None:
         self._records = records
+        self._has_defaults = has_defaults
 
-    def record(self, name: str, *, has_defaults: bool = True) -> Schema:
+    def record(self, name: str) -> Schema:
         """Write out the record of this name, with all that is in it and the rules about it."""
-        has_defaults = has_defaults and name not in _WITHOUT_DEFAULTS
-        return self._plain(self._records[name], has_defaults) | rules.of_record(name)
+        if self._has_defaults and name in _WITHOUT_DEFAULTS:
+            return Inliner(self._records, has_defaults=False).record(name)
+        return self._plain(self._records[name]) | rules.of_record(name)
 
-    def _field(self, given: Schema, has_defaults: bool) -> Schema:
-        schema = _unless_null(given)
-        name = _name(schema)
-        made = self.record(name, has_defaults=has_defaults) if name else None
-        if made is None:
-            made = self._plain(schema, has_defaults)
-        elif "description" in schema:
-            # What the field is for says more than what its record is in general.
-            made["description"] = schema["description"]
-        made |= _told(schema, made)
-        return made | (_default(schema, made) if has_defaults else {})
-
-    def _plain(self, schema: Schema, has_defaults: bool) -> Schema:
+    def _plain(self, schema: Schema) -> Schema:
         made = {key: schema[key] for key in _KEPT if key in schema}
         if "const" in schema:
             made["enum"] = [schema["const"]]
         if _is_any_scalar(schema):
-            made = {k: v for one in made.pop("anyOf") for k, v in one.items() if k != "type"}
-            made |= _SCALAR
+            made = _any_scalar(made)
+        return made | self._inside(schema)
+
+    def _inside(self, schema: Schema) -> Schema:
+        inside: Schema = {}
         if "properties" in schema:
-            made["properties"] = {
-                name: self._field(one, has_defaults) for name, one in schema["properties"].items()
+            inside["properties"] = {
+                name: self._field(one) for name, one in schema["properties"].items()
             }
         if "items" in schema:
-            made |= rules.of_list(_name(schema["items"]))
-            made["items"] = self._field(schema["items"], has_defaults)
+            inside |= rules.of_list(_name(schema["items"]))
+            inside["items"] = self._field(schema["items"])
         for pattern, values in schema.get("patternProperties", {}).items():
-            made |= rules.of_keys(pattern)
-            made["additionalProperties"] = self._field(values, has_defaults)
-        return made
+            inside |= rules.of_keys(pattern)
+            inside["additionalProperties"] = self._field(values)
+        return inside
+
+    def _field(self, given: Schema) -> Schema:
+        schema = _unless_null(given)
+        name = _name(schema)
+        made = self.record(name) if name else self._plain(schema)
+        made |= _described(schema)
+        return made | (_default(schema, made) if self._has_defaults else {})
 
 
-def defaults(made: Schema) -> Schema:
+def defaults(record: Schema) -> Schema:
     """Give the defaults of a record's fields: what is in the record when nothing is."""
-    return {
-        name: field["default"] for name, field in made["properties"].items() if "default" in field
-    }
+    fields: Schema = record["properties"]
+    return {name: one["default"] for name, one in fields.items() if "default" in one}
 
 
 def _default(schema: Schema, made: Schema) -> Schema:
@@ -100,26 +96,42 @@ def _default(schema: Schema, made: Schema) -> Schema:
     return {"default": default} if default not in (None, "", [], {}) else {}
 
 
-def _told(schema: Schema, made: Schema) -> Schema:
-    """Have the description end with the default, which `kubectl explain` shows nowhere else."""
-    default = schema.get("default")
-    if default in (None, "") or isinstance(default, dict | list) or "description" not in made:
+def _described(schema: Schema) -> Schema:
+    """Say what a field is for, before what its record is in general, and its default at the end.
+
+    `kubectl explain` shows defaults nowhere else.
+    """
+    if "description" not in schema:
         return {}
-    word = default if isinstance(default, str) else json.dumps(default)
-    return {"description": f"{made['description']} Default: {word}."}
+    text, default = schema["description"], schema.get("default")
+    if default not in (None, "") and not isinstance(default, list | dict):
+        text += f" Default: {default if isinstance(default, str) else json.dumps(default)}."
+    return {"description": text}
 
 
 def _unless_null(schema: Schema) -> Schema:
     some = [one for one in schema.get("anyOf", ()) if one != _NULL]
     if len(some) != 1:
         return schema
-    return some[0] | {key: value for key, value in schema.items() if key != "anyOf"}
+    (one,) = some
+    return {**one, **{key: value for key, value in schema.items() if key != "anyOf"}}
 
 
 def _is_any_scalar(schema: Schema) -> bool:
     return "anyOf" in schema and "x-kubernetes-int-or-string" not in schema
 
 
+def _any_scalar(made: Schema) -> Schema:
+    """Take texts, numbers and booleans in one place, which a cluster has no types for.
+
+    It lets anything in where it is told to keep what it does not know; the bounds are obeyed all
+    the same, each by the values that it is about.
+    """
+    bounds = {key: value for one in made["anyOf"] for key, value in one.items() if key != "type"}
+    rest = {key: value for key, value in made.items() if key != "anyOf"}
+    return rest | bounds | _NO_CONTAINER | {"x-kubernetes-preserve-unknown-fields": True}
+
+
 def _name(schema: Schema) -> str | None:
-    """Name the record that is referred to; words to choose from are no record."""
+    """Name the record that is referred to, if one is."""
     return str(schema["$ref"]).rpartition("/")[2] if "$ref" in schema else None

@@ -1,6 +1,7 @@
-"""The JSON schema of a kind, in the words of a manifest; custom resource definitions are made of it.
+"""The JSON schema of a kind, in the words of a manifest.
 
-Called by `workron_controller.crds` and by what renders the pages of the reference.
+Called by `workron_controller.crds`, which makes the definitions of a cluster of it, and by what
+renders the pages of the reference.
 """
 
 from __future__ import annotations

@@ -47,7 +47,9 @@ class StatusCondition(record.Record):
 
 
 Conditions = Annotated[tuple[StatusCondition, ...], record.LAX, Field(max_length=16)]
-_OBSERVED: Final = Field(None, description="The generation of the object that this status is about.")
+_OBSERVED: Final = Field(
+    None, description="The generation of the object that this status is about."
+)
 _CONDITIONS: Final = Field((), description="The same for Kubernetes' tools.")
 
 
