@@ -35,10 +35,10 @@ def _exactly_one_of(*fields: str) -> Rule:
     return Rule(f"{count} == 1", f"needs exactly one of {', '.join(fields)}")
 
 
-def _some_time(field: str) -> Rule:
+def _some_time(field: str, hint: str = "") -> Rule:
     return Rule(
         f"!has(self.{field}) || self.{field}.matches('[1-9]')",
-        f"{field} must be longer than nothing; to have no limit leave the field out",
+        f"{field} must be longer than nothing{hint}",
         field,
     )
 
@@ -52,6 +52,7 @@ def _final(field: str) -> Rule:
     )
 
 
+_NO_LIMIT: Final = "; to have no limit leave the field out"
 _ONE_COMMAND: Final = Rule(
     "has(self.command) != has(self.argv)", "needs exactly one of command and argv"
 )
@@ -60,7 +61,7 @@ _OWN_VARIABLES: Final = Rule(
     "names in WORKRON_ are reserved: they are set for each attempt",
     "env",
 )
-_RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
+RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
     {
         "JobSpec": (
             _ONE_COMMAND,
@@ -76,11 +77,11 @@ _RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
                 "failOn",
             ),
             _OWN_VARIABLES,
-            _some_time("timeout"),
-            _some_time("deadline"),
+            _some_time("timeout", _NO_LIMIT),
+            _some_time("deadline", _NO_LIMIT),
             _final("cancel"),
         ),
-        "Task": (_ONE_COMMAND, _some_time("timeout"), _some_time("deadline")),
+        "Task": (_ONE_COMMAND, _some_time("timeout", _NO_LIMIT), _some_time("deadline", _NO_LIMIT)),
         "WorkflowSpec": (_final("cancel"),),
         "WorkerPoolSpec": (
             Rule("self.minReplicas <= self.maxReplicas", "is more than maxReplicas", "minReplicas"),
@@ -151,7 +152,7 @@ _KEYS: Final[Mapping[str, list[str]]] = MappingProxyType(
 
 def of_record(name: str) -> dict[str, Any]:
     """Give the rules of a record, by its model's name."""
-    return as_schema(_RULES.get(name, ()))
+    return as_schema(RULES.get(name, ()))
 
 
 def of_list(item: str | None) -> dict[str, Any]:
