@@ -21,8 +21,9 @@ _SECONDS: Final = 120
 class Cluster:
     """What kubectl says in one namespace of a cluster."""
 
-    def __init__(self, kubeconfig: str, namespace: str) -> None:
-        self._command = ["kubectl", "--kubeconfig", kubeconfig, "--namespace", namespace]
+    def __init__(self, kubeconfig: str, name: str) -> None:
+        self.name = name
+        self._command = ["kubectl", "--kubeconfig", kubeconfig, "--namespace", name]
 
     def ask(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
         """Run kubectl."""
@@ -124,12 +125,11 @@ def _said(answer: subprocess.CompletedProcess[str]) -> str:
 def namespace(kubeconfig: str) -> Iterator[Cluster]:
     """Make a namespace for the while."""
     cluster = Cluster(kubeconfig, f"corpus-{uuid.uuid4().hex[:8]}")
-    name = cluster._command[-1]
-    cluster.ask("create", "namespace", name)
+    cluster.ask("create", "namespace", cluster.name)
     try:
         yield cluster
     finally:
-        cluster.ask("delete", "namespace", name, "--wait=false")
+        cluster.ask("delete", "namespace", cluster.name, "--wait=false")
 
 
 def main(arguments: Sequence[str]) -> int:

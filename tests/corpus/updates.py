@@ -67,24 +67,38 @@ def fields(kind: str) -> set[str]:
 
 def updates() -> Iterator[Update]:
     """Give each edit, under a name that can be an object's."""
-    for kind, values in _TWO_VALUES.items():
-        for field, (one, other) in values.items():
-            refused = None if field in rules.EDITABLE else field
-            without, with_one, with_other = (
-                _spec(kind, field, value) for value in (None, one, other)
-            )
-            name = f"{kind}-{field}".lower()
-            yield _update(f"{name}-added", kind, without, with_one, refused)
-            yield _update(f"{name}-taken-away", kind, with_one, without, refused)
-            yield _update(f"{name}-swapped", kind, with_one, with_other, refused)
-        cancelled = _spec(kind, "cancel", True)
-        for word, after in {"denied": False, "forgotten": None}.items():
-            name = f"{kind}-cancel-{word}".lower()
-            yield _update(name, kind, cancelled, _spec(kind, "cancel", after), "cancel")
-    early, same = (
-        _spec("Job", "startAfter", f"2026-01-31T{t}") for t in ("08:00:00Z", "09:00:00.0+01:00")
-    )
+    for kind in _TWO_VALUES:
+        yield from _of_fields(kind)
+        yield from _of_cancel(kind)
+    yield from _of_one_time()
+    yield from _of_tasks()
+
+
+def _of_fields(kind: str) -> Iterator[Update]:
+    for field, values in _TWO_VALUES[kind].items():
+        refused = None if field in rules.EDITABLE else field
+        without = _spec(kind, field, None)
+        one, other = (_spec(kind, field, value) for value in values)
+        name = f"{kind}-{field}".lower()
+        yield _update(f"{name}-added", kind, without, one, refused)
+        yield _update(f"{name}-taken-away", kind, one, without, refused)
+        yield _update(f"{name}-swapped", kind, one, other, refused)
+
+
+def _of_cancel(kind: str) -> Iterator[Update]:
+    cancelled = _spec(kind, "cancel", True)
+    for word, after in {"denied": False, "forgotten": None}.items():
+        name = f"{kind}-cancel-{word}".lower()
+        yield _update(name, kind, cancelled, _spec(kind, "cancel", after), "cancel")
+
+
+def _of_one_time() -> Iterator[Update]:
+    times = ("2026-01-31T08:00:00Z", "2026-01-31T09:00:00.0+01:00")
+    early, same = (_spec("Job", "startAfter", time) for time in times)
     yield _update("job-startafter-in-another-zone", "Job", early, same, None)
+
+
+def _of_tasks() -> Iterator[Update]:
     for words, (one, other) in _TASKS.items():
         name = f"workflow-tasks-{words.replace(' ', '-')}"
         yield _update(name, "Workflow", _task(one), _task(other), "tasks")
@@ -94,10 +108,15 @@ def updates() -> Iterator[Update]:
 
 
 def _spec(kind: str, field: str, value: Any) -> dict[str, Any]:
-    least = _task({}) if kind == "Workflow" else {"command": "x"}
-    if field in {"command", "argv"}:
-        least = {} if value is not None else {"command": ["x"], "argv": "x"}
-        least = {"argv" if field == "command" else "command": least[field]} if least else {}
+    """Give a spec with the field, or without it where there is no value."""
+    if kind == "Workflow":
+        least = _task({})
+    elif field == "argv" and value is not None:
+        least = {}
+    elif field == "command" and value is None:
+        least = {"argv": ["x"]}
+    else:
+        least = {"command": "x"}
     return least | ({} if value is None else {field: value})
 
 
