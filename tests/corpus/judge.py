@@ -58,8 +58,8 @@ def about_corpus(cluster: Cluster) -> Iterator[str]:
             is_refused = answer.returncode != 0
             if is_refused != (verdict == "refused"):
                 yield f"{verdict}/{case.name}: {_said(answer)}"
-            elif is_refused and case.words not in answer.stderr:
-                yield f"{verdict}/{case.name}: {case.words} is not in: {_said(answer)}"
+            elif is_refused and not (case.place in answer.stderr and case.words in answer.stderr):
+                yield f"{verdict}/{case.name}: {case.place} {case.words} is not in: {_said(answer)}"
 
 
 def about_values(cluster: Cluster) -> Iterator[str]:
