@@ -72,8 +72,8 @@ are: ten thousand of them with every default would be more than a cluster stores
 ## What is refused, and by whom
 
 The API server refuses, when an object is made or edited, every field that has the wrong type or is
-out of its bounds, and every field that does not exist (`kubectl` asks for that; of a client that does
-not, such a field is dropped); two variables, volumes, mounts or upstreams with one key; and:
+out of its bounds, and every field that does not exist (`kubectl` asks for that; of a client that
+does not, such a field is dropped); two variables, volumes, mounts or upstreams with one key; and:
 
 {refused}
 
