@@ -47,8 +47,11 @@ it begin.
 
 ## Editing
 
-Of a Job and of a Workflow only these can be edited: {editable}; and `cancel` only to true. To
-change anything else make a new object. A field that had its default may be written out, and the
+Of a Job and of a Workflow only these can be edited, and `cancel` only to true:
+
+{editable}
+
+To change anything else make a new object. A field that had its default may be written out, and the
 other way round; the same time may be written in another zone. The spec of a WorkerPool may be
 edited as you like.
 
@@ -68,8 +71,9 @@ are: ten thousand of them with every default would be more than a cluster stores
 
 ## What is refused, and by whom
 
-The API server refuses, when an object is made or edited, every field that does not exist, has the
-wrong type or is out of its bounds; two variables, volumes, mounts or upstreams with one key; and:
+The API server refuses, when an object is made or edited, every field that has the wrong type or is
+out of its bounds, and every field that does not exist (`kubectl` asks for that; of a client that
+does not, such a field is dropped); two variables, volumes, mounts or upstreams with one key; and:
 
 {refused}
 
@@ -107,7 +111,7 @@ def page() -> str:
         names=_table(("kind", "plural", "short", "subresources"), _names()),
         columns=_table(("kind", "columns", "more with `-o wide`"), _columns()),
         selectors=_table(("kind", "`--field-selector`"), _selectors()),
-        editable=_listed(rules.EDITABLE),
+        editable="\n".join(f"- `{field}`" for field in rules.EDITABLE),
         refused="\n".join(_refused()),
     )
 
@@ -138,11 +142,6 @@ def _refused() -> Iterator[str]:
         for rule in found:
             place = f"{record}.{rule.field}" if rule.field else record
             yield f"- `{place}`: {rule.message}"
-
-
-def _listed(words: tuple[str, ...]) -> str:
-    *most, last = (f"`{word}`" for word in words)
-    return f"{', '.join(most)} and {last}"
 
 
 def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:

@@ -23,15 +23,17 @@ _NOBODY: Final = uuid.UUID(int=0)
 
 @dataclass(frozen=True)
 class Case:
-    """One manifest; `means` is what must refuse it, and `words` where or why.
+    """One manifest; `means` is what must refuse it, `place` where, and `words` why.
 
-    Means are the schema, a rule of it, the server's own care of every object, or the models.
+    Means are the schema, which says where; a rule of it, which says where and why; the server's own
+    care of every object; or the models.
     """
 
     verdict: str
     name: str
     text: str
     means: str = ""
+    place: str = ""
     words: str = ""
 
 
@@ -43,8 +45,9 @@ def of(verdict: str) -> list[Case]:
 def _case(file: pathlib.Path) -> Case:
     text = file.read_text(encoding="utf-8")
     head = text.partition("\n")[0]
-    means, _, words = head.removeprefix("# ").partition(": ") if head[0] == "#" else ("", "", "")
-    return Case(file.parent.name, file.stem, text, means, words)
+    means, _, said = head.removeprefix("# ").partition(": ") if head[0] == "#" else ("", "", "")
+    place, _, words = said.partition(": ") if means in {"schema", "rule"} else ("", "", said)
+    return Case(file.parent.name, file.stem, text, means, place, words)
 
 
 def refusal(text: str) -> str | None:

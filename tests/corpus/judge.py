@@ -44,24 +44,25 @@ class Cluster:
 def disagreements(cluster: Cluster) -> Iterator[str]:
     """Give each thing in which the cluster is of another mind."""
     yield from surface.disagreements(cluster.ask)
-    yield from _about_corpus(cluster)
-    yield from _about_values(cluster)
-    yield from _about_scalars(cluster)
-    yield from _about_updates(cluster)
+    yield from about_corpus(cluster)
+    yield from about_values(cluster)
+    yield from about_scalars(cluster)
+    yield from about_updates(cluster)
 
 
-def _about_corpus(cluster: Cluster) -> Iterator[str]:
+def about_corpus(cluster: Cluster) -> Iterator[str]:
+    """Compare verdicts, and where or why."""
     for verdict in ("good", "refused", "unaccepted"):
         for case in cases.of(verdict):
             answer = cluster.try_(case.text)
             is_refused = answer.returncode != 0
             if is_refused != (verdict == "refused"):
                 yield f"{verdict}/{case.name}: {_said(answer)}"
-            elif is_refused and case.words not in answer.stderr:
-                yield f"{verdict}/{case.name}: {case.words} is not in: {_said(answer)}"
+            elif is_refused and not (case.place in answer.stderr and case.words in answer.stderr):
+                yield f"{verdict}/{case.name}: {case.place} {case.words} is not in: {_said(answer)}"
 
 
-def _about_values(cluster: Cluster) -> Iterator[str]:
+def about_values(cluster: Cluster) -> Iterator[str]:
     """Compare what a scalar is, once it is stored."""
     read = {text: resolve.as_json(resolve.resolve(text)) for text in scalars.SCALARS}
     ours = {text: value for text, value in read.items() if value is not None}
@@ -75,7 +76,8 @@ def _about_values(cluster: Cluster) -> Iterator[str]:
             yield f"scalar {text}: the cluster reads {other!r}, we read {value!r}"
 
 
-def _about_scalars(cluster: Cluster) -> Iterator[str]:
+def about_scalars(cluster: Cluster) -> Iterator[str]:
+    """Compare which scalars are taken in a field of each type."""
     texts = {
         f"{field}-{number}": scalars.job(field, scalar, f"{field}-{number}")
         for field in scalars.FIELDS
@@ -92,20 +94,20 @@ def _about_scalars(cluster: Cluster) -> Iterator[str]:
             yield f"the cluster takes {scalar}"
 
 
-def _about_updates(cluster: Cluster) -> Iterator[str]:
+def about_updates(cluster: Cluster) -> Iterator[str]:
+    """Compare which edits are taken, of objects that are really made."""
     edits = list(updates.updates())
     made = cluster.ask("create", "-f", "-", given=_list(edit.before for edit in edits))
     if made.returncode:
         yield f"updates: {_said(made)}"
     answer = cluster.ask("replace", "-f", "-", given=_list(edit.after for edit in edits))
-    taken = _taken(answer)
+    taken, refusals = _taken(answer), answer.stderr.split("Error from server")
     for edit in edits:
-        words = f"{edit.refused} cannot be"
-        said = [line for line in answer.stderr.splitlines() if edit.name in line or words in line]
+        said = next((one for one in refusals if f'"{edit.name}"' in one), "")
         if (edit.name in taken) != (edit.refused is None):
-            yield f"update {edit.name}: {said}"
-        elif edit.refused and words not in answer.stderr:
-            yield f"update {edit.name}: is refused in other words: {said}"
+            yield f"update {edit.name}: {said or 'is taken'}"
+        elif edit.refused and f"{edit.refused} cannot be" not in said:
+            yield f"update {edit.name} is refused in other words: {said}"
 
 
 def _list(objects: Iterable[Any]) -> str:

@@ -22,6 +22,7 @@ def test_committed_definitions_are_what_the_models_say() -> None:
 def test_definition_is_read_by_kubernetes_reader_as_it_was_made(kind: Kind) -> None:
     (document,) = text.documents(writer.files()[f"{kind.plural}.yaml"].encode())
     assert document.problems == []
+    assert "&id" not in writer.files()[f"{kind.plural}.yaml"]
     assert document.value == definition.make(kind)
 
 
