@@ -102,7 +102,7 @@ def _starting(program: pathlib.Path, folder: pathlib.Path) -> Iterator[Start]:
         for process in started:
             process.kill()
             said, _ = process.communicate()
-            print(f"--- {process.args}\n{said}")  # noqa: T201 - shown of a failure
+            print(f"--- {process.args!r}\n{said}")  # noqa: T201 - shown of a failure
 
 
 def _environment() -> dict[str, str]:
