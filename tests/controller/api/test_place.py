@@ -27,7 +27,8 @@ def test_path_is_that_of_the_api(place: Place, path: str) -> None:
 
 
 def test_name_cannot_lead_to_another_place() -> None:
-    assert _PODS.at("ns", "../secrets/x?a").path == "/api/v1/namespaces/ns/pods/..%2Fsecrets%2Fx%3Fa"
+    place = _PODS.at("ns", "../secrets/x?a")
+    assert place.path == "/api/v1/namespaces/ns/pods/..%2Fsecrets%2Fx%3Fa"
 
 
 @pytest.mark.parametrize(

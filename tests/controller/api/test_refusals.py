@@ -63,7 +63,7 @@ async def test_forbidden_says_what_would_allow_it(api: FakeApi, server: Server) 
         "a Role in namespace default would allow it by the verb patch on workronjobs/status"
         ' of API group "workron.dev"'
     )
-    with pytest.raises(errors.ForbiddenError, match="a ClusterRole would allow it by the verb list"):
+    with pytest.raises(errors.ForbiddenError, match="a ClusterRole would allow it"):
         [page async for page in server.pages(JOB.resource.at())]
 
 
@@ -82,5 +82,5 @@ async def test_answer_that_is_no_json_is_no_answer(api: FakeApi, server: Server)
 
 async def test_refused_repeats_what_the_server_says(server: Server) -> None:
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}}
-    with pytest.raises(errors.RefusedError, match="the object is not a Job of workron.dev/v1alpha1"):
+    with pytest.raises(errors.RefusedError, match="the object is not a Job of"):
         await server.create(JOB.resource.at("default"), body)

@@ -39,6 +39,16 @@ class Asked:
         """Of what kind it is about."""
         return self.kind.resource.plural if self.kind else ""
 
+    @property
+    def is_continued(self) -> bool:
+        """Whether it is about a later part of a list."""
+        return "continue" in self.query
+
+    @property
+    def is_renewal(self) -> bool:
+        """Whether somebody who holds a Lease wants to go on."""
+        return self.plural == "leases" and "holderIdentity" not in self.body["spec"]
+
 
 async def read(request: web.Request, kinds: Iterable[Kind]) -> Asked:
     """Read a request."""

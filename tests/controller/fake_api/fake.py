@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import ssl
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Self
@@ -27,12 +27,12 @@ _STEPS = "application/json-patch+json"
 class FakeApi:
     """An API server on loopback; use it as an async context manager."""
 
-    def __init__(self, served: Iterable[Kind] = kinds.KINDS) -> None:
-        self.served = set(served)
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self.served = set(kinds.KINDS)
         """Take one out, and it is as if its definition were missing."""
-        self.token: str | None = None
-        """Whom it lets in; everybody, if None."""
+        self._admitted: str | None = None
         self.url = ""
+        self._tls = tls
         self.storage = Storage()
         self.record = Record()
         self.faults = Faults()
@@ -45,18 +45,22 @@ class FakeApi:
 
     async def __aenter__(self) -> Self:
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls).start()
         host, port = self._runner.addresses[0][:2]
-        self.url = f"http://{host}:{port}"
+        self.url = f"{'https' if self._tls else 'http'}://{host}:{port}"
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self.streams.end()
         await self._runner.cleanup()
 
+    def admit(self, token: str) -> None:
+        """Let in who has this token, and from now on nobody else."""
+        self._admitted = token
+
     def kubeconfig(self, folder: Path) -> Path:
         """Write the way in, as kubectl takes it."""
-        user = {"token": self.token} if self.token else {}
+        user = {"token": self._admitted} if self._admitted else {}
         config = {
             "apiVersion": "v1",
             "kind": "Config",
@@ -122,7 +126,8 @@ class FakeApi:
             return web.json_response(error.status, status=error.code)
 
     def _let_in(self, request: web.Request) -> None:
-        if self.token and request.headers.get("Authorization") != f"Bearer {self.token}":
+        said = request.headers.get("Authorization")
+        if self._admitted and said != f"Bearer {self._admitted}":
             raise refused.unknown()
 
     def _discover(self, path: str) -> Json | None:

@@ -81,6 +81,15 @@ class Faults:
 
         return self._add(effect, when)
 
+    def hold(self, gate: asyncio.Event, **when: Any) -> Fault:
+        """Take the request, and handle it when the gate opens."""
+
+        async def effect(_: web.Request, proceed: Proceed) -> web.StreamResponse:
+            await gate.wait()
+            return await proceed()
+
+        return self._add(effect, when)
+
     def hang_up(self, *, is_done: bool, **when: Any) -> Fault:
         """Cut the line instead of an answer, after doing what was asked or without doing it."""
 
