@@ -64,7 +64,7 @@ class Refusal(msgspec.Struct, frozen=True):
         return kind in {self.place.resource.plural, "namespaces"}
 
     def _is_about_another(self, status: dict[str, Any]) -> bool:
-        """Tell whether the uid is what the server did not like; of a failed test it says nothing."""
+        """Tell whether the uid is what was not liked; a failed test is answered without details."""
         causes = _details(status).get("causes", ())
         is_failed_test = self.is_testing and not _details(status)
         return is_failed_test or any(cause.get("field") == "metadata.uid" for cause in causes)
