@@ -272,10 +272,20 @@ async def test_turns_are_waited_for(api: FakeApi, hall: _Hall, time: HandTime) -
     await one.election.wait(leading=True)
     lost = asyncio.create_task(one.election.wait(leading=False))
     api.faults.refuse(503, times=1000)
-    await time.go_by(7)
+    await time.go_by(7.99)
     assert not lost.done()
-    await time.go_by(2)
-    await lost
+    await time.go_by(0.02)
+    async with asyncio.timeout(5):
+        await lost
+
+
+async def test_renewal_without_an_answer_is_repeated_soon(
+    api: FakeApi, hall: _Hall, time: HandTime
+) -> None:
+    await hall.enter("one")
+    api.faults.refuse(503, verb="patch")
+    await time.go_by(3.1)
+    assert [asked.code for asked in api.record.of(verb="patch")] == [503, 200]
 
 
 async def test_trouble_is_said_once(
