@@ -6,6 +6,7 @@ for one of them alone. The end of the connection is the end of the agent: all th
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from functools import partial
@@ -113,7 +114,9 @@ class Runner:
         except (ValueError, ScratchError) as error:
             raise ProtocolError(str(error)) from None
         answer = messages.Hello(messages.VERSION, hello.boot, limits.now())
-        self._link.put(messages.encode(answer))
+        own = os.pidfd_open(os.getpid())
+        self._link.send_with(messages.encode(answer), own)
+        os.close(own)
 
     def _start(self, order: Run) -> None:
         if self._crowd.get(order.claim) or self._starts.get(order.claim):

@@ -2,7 +2,9 @@
 
 A name is `host:pid:start`. The host part tells apart what must not be mixed up: two machines, two
 boots of one, two containers that share a host name. So a process of that pid and start that is
-not found here is gone, and not only out of sight. Called by `workron.cli` and `roster`.
+not found here is gone, and not only out of sight. A worker that is told the uid of its pod has that
+for a name: this machine knows nothing of it, but a newer boot of the same name is proof of an older
+one's death. Called by `workron.cli` and `roster`.
 """
 
 from __future__ import annotations
@@ -11,8 +13,12 @@ import hashlib
 import os
 import pathlib
 import socket
+import uuid
 from typing import Final
 
+from workron.core import errors
+
+POD: Final = "WORKRON_POD_UID"
 _PROC: Final = pathlib.Path("/proc")
 _START_FIELD: Final = 19
 """Where `/proc/PID/stat` has the start time, counted from behind the command's name."""
@@ -23,6 +29,19 @@ _REMAINS: Final = frozenset("ZX")
 def own_name() -> str:
     """Name this process."""
     return f"{_host()}:{os.getpid()}:{_start_of(os.getpid()) or 0}"
+
+
+def worker_name() -> str:
+    """Name this process, or the pod that it is the one worker of; InputError: that is no uid."""
+    pod = os.environ.get(POD)
+    if pod is None:
+        return own_name()
+    try:
+        return str(uuid.UUID(pod))
+    except ValueError:
+        raise errors.InputError(
+            f"{POD} is {pod!r}, which is no uid of a pod: take it from the field `metadata.uid`"
+        ) from None
 
 
 def is_gone(name: str) -> bool:

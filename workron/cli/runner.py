@@ -1,0 +1,71 @@
+"""Where a worker has its runner from: it starts one, or one waits for it at a path.
+
+Called by `worker`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from workron.cli import crew
+from workron.core import errors
+from workron_worker import roster
+from workron_worker.runner_path import AtPath
+from workron_worker.runner_process import Children
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+    from workron_worker.runner_line import Runners
+    from workron_worker.runner_options import RunnerOptions
+
+At = Annotated[
+    pathlib.Path | None,
+    typer.Option(
+        "--runner",
+        envvar="WORKRON_RUNNER",
+        metavar="PATH",
+        help="Where a runner waits, as in another container; default: it starts one.",
+    ),
+]
+_LONGEST_PATH: Final = 107
+"""Bytes of a socket's path, in Linux."""
+
+
+def of(at: pathlib.Path | None, options: RunnerOptions) -> Runners:
+    """Say where runners come from; InputError if that contradicts how commands are kept apart."""
+    if at is None:
+        return Children(options)
+    if words := options.words():
+        raise errors.InputError(
+            f"{words[0]} is for a runner that this worker starts itself; say it where the one is"
+            f" started that waits at {at}: `python3 -m workron_runner --socket PATH {words[0]}`"
+        )
+    if not at.name or len(os.fsencode(at)) > _LONGEST_PATH:
+        raise errors.InputError(
+            f"--runner: {str(at)!r} is no path of a socket: it has from 1 to {_LONGEST_PATH} bytes"
+        )
+    return AtPath(at)
+
+
+@contextlib.contextmanager
+def ground(runners: Runners, boot: UUID) -> Iterator[None]:
+    """Have a place for commands and note who has it, where they are run by this machine's hands."""
+    if runners.are_awaited:
+        yield
+        return
+    with roster.entered(boot):
+        yield
+
+
+def prepare(runners: Runners) -> None:
+    """Clear away what killed workers left, where commands are to run."""
+    if not runners.are_awaited:
+        crew.need_temporary_folder()
+        roster.sweep()
