@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 from typing import Final
 
 from workron_runner.frame import Decoder, Frame
 
 _CHUNK_BYTES: Final = 256 * 1024
+_INT: Final = struct.Struct("i")
 
 
 class Link:
@@ -64,12 +66,14 @@ class Link:
 
     def handed_over(self) -> int | None:
         """Give the descriptor that comes with what can be read next, if there is one."""
+        # Not `recv_fds` of the library, which takes flags and heeds none of them.
         flags = socket.MSG_PEEK | socket.MSG_CMSG_CLOEXEC
         try:
-            _, descriptors, _, _ = socket.recv_fds(self._stream, 1, 1, flags)
+            _, beside, _, _ = self._stream.recvmsg(1, socket.CMSG_LEN(_INT.size), flags)
         except OSError:
             return None
-        return descriptors[0] if descriptors else None
+        handed_over = [data for _, kind, data in beside if kind == socket.SCM_RIGHTS]
+        return _INT.unpack(handed_over[0])[0] if handed_over else None
 
     def flush(self) -> None:
         """Write as much of what waits as the socket takes."""
