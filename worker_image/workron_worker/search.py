@@ -28,6 +28,7 @@ async def until_found(look: Callable[[], Awaitable[object]], meter: Meter) -> No
     """Look until there is one; StartError, if there was none for too long."""
     loop = asyncio.get_running_loop()
     began, said = loop.time(), ""
+    meter.awaits_runner("a runner is looked for")
     while True:
         try:
             await look()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from workron.cli import crew
+from workron.cli import apart, crew
 from workron.core import errors
 from workron_worker import roster
 from workron_worker.runner_path import AtPath
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from workron_worker.runner_line import Runners
-    from workron_worker.runner_options import RunnerOptions
 
 At = Annotated[
     pathlib.Path | None,
@@ -38,18 +37,29 @@ _LONGEST_PATH: Final = 107
 """Bytes of a socket's path, in Linux."""
 
 
-def of(at: pathlib.Path | None, options: RunnerOptions) -> Runners:
-    """Say where runners come from; InputError if that contradicts how commands are kept apart."""
+def of(
+    at: pathlib.Path | None,
+    *,
+    is_isolating: bool,
+    uids: str | None,
+    processes: int | None,
+    slots: int,
+) -> Runners:
+    """Say where runners come from; InputError if it contradicts itself, or cannot be here."""
     if at is None:
-        return Children(options)
-    if words := options.words():
-        raise errors.InputError(
-            f"{words[0]} is for a runner that this worker starts itself; say it where the one is"
-            f" started that waits at {at}: `python3 -m workron_runner --socket PATH {words[0]}`"
+        return Children(
+            apart.read(is_isolating=is_isolating, uids=uids, processes=processes, slots=slots)
         )
-    if not at.name or len(os.fsencode(at)) > _LONGEST_PATH:
+    given = {"--isolate": is_isolating, "--uids": uids, "--processes": processes}
+    if options := [name for name, value in given.items() if value]:
         raise errors.InputError(
-            f"--runner: {str(at)!r} is no path of a socket: it has from 1 to {_LONGEST_PATH} bytes"
+            f"{options[0]} is for a runner that this worker starts; of the one that waits at {at}"
+            f" it is asked where that is started: python3 -m workron_runner --socket {at}"
+            f" {options[0]}"
+        )
+    if not 0 < len(os.fsencode(at.name)) <= len(os.fsencode(at)) <= _LONGEST_PATH:
+        raise errors.InputError(
+            f"--runner: {str(at)!r} is no path of a socket, which has at most {_LONGEST_PATH} bytes"
         )
     return AtPath(at)
 

@@ -114,9 +114,6 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
     service = Service("worker drains")
     idle = None if idle_exit is None else options.duration("--idle-exit", idle_exit)
     commands = options.slots(slots)
-    kept_apart = apart.read(
-        is_isolating=is_isolating, uids=uids, processes=processes, slots=commands
-    )
     settings = _Settings(
         store=options.lasting(store),
         pool=_Wanted(
@@ -128,7 +125,9 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
         grace=options.duration("--grace", grace),
         # A store that is away has cost it all that ran, and will cost it nothing more.
         rhythm=Rhythm(patience=timedelta.max, most_jobs=max_jobs, longest_idle=idle),
-        runners=runner.of(at, kept_apart),
+        runners=runner.of(
+            at, is_isolating=is_isolating, uids=uids, processes=processes, slots=commands
+        ),
         health=health.given(where),
     )
     service.carry_out(_serve(settings, service))
