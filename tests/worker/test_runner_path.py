@@ -3,7 +3,6 @@
 import asyncio
 import os
 import pathlib
-import signal
 import socket
 import subprocess
 import threading
@@ -12,17 +11,19 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 import pytest
+import structlog
 
 from tests.runner.mate import COMMAND, environment
 from tests.worker.ear import Ear
 from tests.worker.shop import Shop
 from workron.core.states import State
+from workron.store.record import Sign
 from workron_runner import limits, messages
 from workron_worker import runner_line, search
-from workron_worker.executor import RunnerLostError, StartError, Task, carry_out
+from workron_worker.executor import StartError, Task, carry_out
 from workron_worker.metrics import Metrics
 from workron_worker.runner_executor import RunnerExecutor
-from workron_worker.runner_path import AtPath
+from workron_worker.runner_path import AtPath, RunnerAtPath
 
 Make = Callable[..., Task]
 Start = Callable[[], "subprocess.Popen[bytes]"]
@@ -102,10 +103,13 @@ async def test_jobs_that_fell_with_a_runner_are_run_by_the_next_and_charged_noth
         while distant.why_not_ready() is None:
             await asyncio.sleep(0)
         waiting = await shop.job("late", command="true")
-        assert (await shop.states(waiting))["late"] is State.QUEUED
+        # It hears of the job, and beats on, and asks for nothing.
+        signs = set[Sign]()
+        while len(signs) < 20:
+            signs.update(worker.sign for worker in await shop.store.look())
         start()
         await shop.ended(root)
-        await shop.ended(waiting)
+        assert (await shop.ended(waiting)).attempts == 1
     rows = [row for row in await shop.store.jobs(root) if row.index is not None]
     assert {(row.state, row.attempts, row.losses) for row in rows} == {(State.SUCCEEDED, 2, 0)}
 
@@ -149,52 +153,20 @@ async def test_deadline_and_kill_hold_as_for_a_child(
     keeping.cancel()
 
 
-async def test_loss_is_told_only_when_the_runner_itself_has_ended(
-    executor: RunnerExecutor, make: Make, path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+def test_lost_runner_is_waited_for_until_it_has_ended_itself(
+    path: pathlib.Path, boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner_line, "FAREWELL_SECONDS", 0.01)
-    lives, may_hang_up, may_end = threading.Event(), threading.Event(), threading.Event()
-    thread = threading.Thread(target=_linger, args=(path, lives, may_hang_up, may_end))
-    thread.start()
-    lives.wait()
-    keeping = await _found(executor)
-    run = asyncio.ensure_future(carry_out(executor, make("true"), None))
-    await asyncio.sleep(0)
-    may_hang_up.set()
-    while executor.is_ready:
-        await asyncio.sleep(0)
-    burial = executor._burial
-    assert burial is not None
-    await asyncio.wait([burial], timeout=0.1)
-    assert not run.done()
-    may_end.set()
-    with pytest.raises(RunnerLostError):
-        await run
-    thread.join()
-    keeping.cancel()
-
-
-def _linger(
-    path: pathlib.Path,
-    lives: threading.Event,
-    may_hang_up: threading.Event,
-    may_end: threading.Event,
-) -> None:
-    """Be a runner whose connection ends before it does, as those of containers do."""
-    with subprocess.Popen(["/bin/sleep", "1000"]) as body, socket.socket(socket.AF_UNIX) as door:
-        door.bind(str(path))
-        door.listen(1)
-        lives.set()
-        stream, _ = door.accept()
-        with stream:
-            stream.recv(1000)
-            death = os.pidfd_open(body.pid)
-            hello = messages.encode(messages.Hello(messages.VERSION, "", limits.now()))
-            socket.send_fds(stream, [hello], [death])
-            os.close(death)
-            may_hang_up.wait()
-        may_end.wait()
-        body.send_signal(signal.SIGKILL)
+    with subprocess.Popen(["/bin/sleep", "1000"]) as body:
+        line = _answered(path, boot, _HELLO, body.pid)
+        burial = threading.Thread(target=line.bury)
+        with structlog.testing.capture_logs() as said:
+            burial.start()
+            while not said:
+                assert burial.is_alive()
+        body.kill()
+        burial.join()
+    assert said[0]["event"] == "a lost runner has not ended"
 
 
 @pytest.mark.parametrize(
@@ -214,18 +186,29 @@ def test_one_that_begins_wrong_is_not_taken(
 
 def test_one_whose_end_could_not_be_seen_is_not_taken(path: pathlib.Path, boot: uuid.UUID) -> None:
     with pytest.raises(StartError, match="hands over nothing that tells of its end"):
-        _answered(path, boot, None)
+        _answered(path, boot, _HELLO)
 
 
-def _answered(path: pathlib.Path, boot: uuid.UUID, answer: bytes | None) -> None:
-    """Begin with what answers so; None: as a runner does, and without a descriptor."""
+_HELLO = b"a Hello of now"
+
+
+def _answered(
+    path: pathlib.Path, boot: uuid.UUID, answer: bytes, body: int | None = None
+) -> RunnerAtPath:
+    """Begin with what answers so and hangs up; its end is that of `body`."""
 
     def answer_once() -> None:
         stream, _ = door.accept()
         with stream:
             stream.recv(1000)
             hello = messages.encode(messages.Hello(messages.VERSION, "", limits.now()))
-            stream.sendall(hello if answer is None else answer)
+            said = hello if answer is _HELLO else answer
+            if body is None:
+                stream.sendall(said)
+                return
+            death = os.pidfd_open(body)
+            socket.send_fds(stream, [said], [death])
+            os.close(death)
 
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(path))
@@ -233,7 +216,7 @@ def _answered(path: pathlib.Path, boot: uuid.UUID, answer: bytes | None) -> None
         thread = threading.Thread(target=answer_once)
         thread.start()
         try:
-            AtPath(path).begin(boot)
+            return AtPath(path).begin(boot)
         finally:
             thread.join()
 
