@@ -87,6 +87,12 @@ def test_one_who_comes_is_let_in_and_the_path_is_gone(start: Start, path: pathli
         assert kind == messages.Kind.HELLO
         assert not path.exists()
     assert child.wait() == 0
+    assert child.stderr is not None
+    assert child.stderr.read().decode().splitlines() == [
+        f"workron_runner: an agent is waited for at {path}",
+        "workron_runner: an agent has come",
+        "workron_runner: all has ended, as the agent is gone",
+    ]
 
 
 def test_path_can_be_used_by_user_and_group_alone_from_the_moment_it_is_there(

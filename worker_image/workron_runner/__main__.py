@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import pathlib
 import socket
+import sys
 
 from workron_runner import landlock, remains, rights, spawn, system
 from workron_runner.door import Door
@@ -35,7 +36,9 @@ def main() -> None:
         return
     runner = Runner(Link(stream), is_isolating=options.isolate, uids=own)
     runner.end_on(told.fileno())
-    runner.run()
+    why = runner.run()
+    if options.socket:
+        _say(f"all has ended, as {why}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -116,7 +119,15 @@ def _awaited(
         door = Door(path, told)
     except OSError as error:
         parser.error(f"--socket: {path} cannot be made: {error.strerror or error}")
-    return door.let_in()
+    _say(f"an agent is waited for at {path}")
+    stream = door.let_in()
+    _say("an agent has come" if stream else "nobody has come, and the runner was asked to end")
+    return stream
+
+
+def _say(line: str) -> None:
+    """Log a line: nobody else tells what becomes of a runner that was started by itself."""
+    sys.stderr.write(f"workron_runner: {line}\n")
 
 
 if __name__ == "__main__":

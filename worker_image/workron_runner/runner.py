@@ -55,8 +55,8 @@ class Runner:
         """End as soon as this can be read."""
         self._turns.listen(descriptor, partial(self._told, descriptor))
 
-    def run(self) -> None:
-        """Run until the agent says goodbye or is gone, and leave nothing behind."""
+    def run(self) -> str:
+        """Run until the agent says goodbye or is gone, leave nothing behind, and say why."""
         while not self._is_stopping or len(self._crowd) or len(self._starts):
             calls = self._turns.wait(self._crowd.patience())
             # After a freeze this comes first: nothing that waits in the socket may prolong a life.
@@ -66,6 +66,7 @@ class Runner:
             self._report()
             self._tick()
         self._leave()
+        return self._why or "the agent is gone"
 
     def _hear(self) -> None:
         self._link.flush()
