@@ -34,7 +34,12 @@ def main() -> None:
     )
     if stream is None:
         return
-    runner = Runner(Link(stream), is_isolating=options.isolate, uids=own)
+    runner = Runner(
+        Link(stream),
+        is_isolating=options.isolate,
+        is_handing_down=options.hand_down,
+        uids=own,
+    )
     runner.end_on(told.fileno())
     why = runner.run()
     if options.socket:
@@ -55,6 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         "--processes", type=int, metavar="N", help="so many processes and threads per command"
+    )
+    parser.add_argument(
+        "--hand-down", action="store_true", help="give commands the environment of the runner"
     )
     return parser
 

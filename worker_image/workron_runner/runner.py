@@ -36,8 +36,17 @@ _LAST_WORD_SECONDS: Final = 1
 class Runner:
     """One connection to an agent, and all that it has this process run."""
 
-    def __init__(self, link: Link, *, is_isolating: bool, uids: Uids | None = None) -> None:
+    def __init__(
+        self,
+        link: Link,
+        *,
+        is_isolating: bool = False,
+        is_handing_down: bool = False,
+        uids: Uids | None = None,
+    ) -> None:
+        """Make one; `is_handing_down` gives commands the environment of this process."""
         self._link = link
+        self._is_handing_down = is_handing_down
         self._turns = Turns()
         self._starts = Starts(landlock.enter if is_isolating else None)
         self._uids = uids
@@ -111,7 +120,11 @@ class Runner:
                 "take both from the same release"
             )
         try:
-            self._scratch = Scratch(uuid.UUID(hello.boot), has_uids=self._uids is not None)
+            self._scratch = Scratch(
+                uuid.UUID(hello.boot),
+                has_uids=self._uids is not None,
+                is_handing_down=self._is_handing_down,
+            )
         except (ValueError, ScratchError) as error:
             raise ProtocolError(str(error)) from None
         answer = messages.Hello(messages.VERSION, hello.boot, limits.now())

@@ -65,8 +65,11 @@ class Place:
 class Scratch:
     """The folder of one boot, with a fresh folder in it for each attempt."""
 
-    def __init__(self, boot: UUID, *, has_uids: bool = False) -> None:
+    def __init__(
+        self, boot: UUID, *, has_uids: bool = False, is_handing_down: bool = False
+    ) -> None:
         self._boot = boot
+        self._handed_down = dict(os.environ) if is_handing_down else {}
         self._root = folder(boot)
         try:
             self._root.mkdir(mode=0o700)
@@ -130,8 +133,9 @@ class Scratch:
         return Place(room / "home", room / "inputs.json", room / "result.json", uid=uid)
 
     def environment(self, own: Mapping[str, str], place: Place) -> dict[str, str]:
-        """Compose what the command sees: nothing of this process but its PATH and language."""
+        """Compose what the command sees: of this process only its PATH and language, or all."""
         return {
+            **self._handed_down,
             "PATH": os.environ.get("PATH", _DEFAULT_PATH),
             "LANG": os.environ.get("LANG", "C.UTF-8"),
             "HOME": str(place.directory),
