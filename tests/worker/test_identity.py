@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from workron.core import errors
 from workron_worker import identity
 
 _SAY_NAME = "from workron_worker import identity; print(identity.own_name()); input()"
@@ -70,23 +69,13 @@ def test_worker_is_not_taken_for_gone_when_its_name_makes_no_sense() -> None:
     assert not identity.is_gone(f"{host}:x:1")
 
 
-def test_worker_of_a_pod_is_named_after_it_whatever_its_process(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_name_of_a_pods_worker_proves_nothing_of_any_process() -> None:
     uid = "0b5fbd2e-0f39-4b8c-8bd4-0d1f6a0d2a51"
-    monkeypatch.setenv("WORKRON_POD_UID", uid)
-    assert identity.worker_name() == uid
+    assert identity.pods_name(uid.upper()) == uid
     assert not identity.is_gone(uid)
 
 
-def test_worker_outside_of_pods_is_named_after_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("WORKRON_POD_UID", raising=False)
-    assert identity.worker_name() == identity.own_name()
-
-
 @pytest.mark.parametrize("wrong", ["", "worker-0", "host:1:2"])
-def test_what_is_no_uid_of_a_pod_names_nobody(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
-    monkeypatch.setenv("WORKRON_POD_UID", wrong)
-    said = f"WORKRON_POD_UID is '{wrong}', which is no uid of a pod: take it from the field"
-    with pytest.raises(errors.InputError, match=said):
-        identity.worker_name()
+def test_what_is_no_uid_of_a_pod_names_nobody(wrong: str) -> None:
+    with pytest.raises(ValueError, match="badly formed"):
+        identity.pods_name(wrong)

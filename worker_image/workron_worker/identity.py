@@ -16,9 +16,6 @@ import socket
 import uuid
 from typing import Final
 
-from workron.core import errors
-
-POD: Final = "WORKRON_POD_UID"
 _PROC: Final = pathlib.Path("/proc")
 _START_FIELD: Final = 19
 """Where `/proc/PID/stat` has the start time, counted from behind the command's name."""
@@ -31,17 +28,9 @@ def own_name() -> str:
     return f"{_host()}:{os.getpid()}:{_start_of(os.getpid()) or 0}"
 
 
-def worker_name() -> str:
-    """Name this process, or the pod that it is the one worker of; InputError: that is no uid."""
-    pod = os.environ.get(POD)
-    if pod is None:
-        return own_name()
-    try:
-        return str(uuid.UUID(pod))
-    except ValueError:
-        raise errors.InputError(
-            f"{POD} is {pod!r}, which is no uid of a pod: take it from the field `metadata.uid`"
-        ) from None
+def pods_name(uid: str) -> str:
+    """Name the one worker of a pod; ValueError: that is no uid of a pod."""
+    return str(uuid.UUID(uid))
 
 
 def is_gone(name: str) -> bool:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 TOKEN: Final = "WORKRON_TOKEN"  # noqa: S105 - the name of a variable, and no token
+POD: Final = "WORKRON_POD_UID"
 _DEFAULT: Final = "default"
 _NO_TOKEN: Final = (
     f"{TOKEN} is not set, and only the owner of the schema `workron` can do without it\n"
@@ -120,7 +121,7 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
             None if namespace is None else options.name("--namespace", namespace, form.LABEL),
             None if pool is None else options.name("--pool", pool, form.POOL_NAME),
         ),
-        name=identity.worker_name(),
+        name=_name(),
         slots=commands,
         grace=options.duration("--grace", grace),
         # A store that is away has cost it all that ran, and will cost it nothing more.
@@ -131,6 +132,18 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
         health=health.given(where),
     )
     service.carry_out(_serve(settings, service))
+
+
+def _name() -> str:
+    pod = os.environ.get(POD)
+    if pod is None:
+        return identity.own_name()
+    try:
+        return identity.pods_name(pod)
+    except ValueError:
+        raise errors.InputError(
+            f"{POD} is {pod!r}, which is no uid of a pod: take it from the field `metadata.uid`"
+        ) from None
 
 
 async def _serve(settings: _Settings, service: Service) -> None:
