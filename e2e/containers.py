@@ -26,6 +26,11 @@ HARD = (
 )  # fmt: skip
 GROUP = 2000
 """What the containers of a pod have in common."""
+_ZOMBIES = """
+import glob
+stats = [open(one).read().rpartition(")")[2].split() for one in glob.glob("/proc/[0-9]*/stat")]
+print(sum(one[0] == "Z" for one in stats))
+"""
 SOCKETS = "/run/postgresql"
 """Where a container finds the store."""
 
@@ -121,6 +126,10 @@ class Container:
     def execute(self, *words: object) -> str:
         """Run one more program in it."""
         return docker("exec", self.id, *words).stdout
+
+    def zombies(self) -> int:
+        """Count the dead in it that nobody has buried."""
+        return int(self.execute("python3", "-c", _ZOMBIES))
 
     def stop(self, seconds: int = 30) -> int:
         """Send TERM, KILL after so many seconds, and tell how it ended."""

@@ -108,7 +108,7 @@ class Crew:
         check: Callable[[Session], None] = admit_all,
         name: str | None = None,
     ) -> None:
-        """Make an agent for each pool, given by a token of it; all are named after this process."""
+        """Make an agent for each pool, given by a token of it; `name` is else this process's."""
         slots = self._around.slots.count
         for token in tokens:
             registration = Registration(token, name or identity.own_name(), self._boot, slots)

@@ -64,18 +64,15 @@ def of(
     return AtPath(at)
 
 
-@contextlib.contextmanager
-def ground(runners: Runners, boot: UUID) -> Iterator[None]:
-    """Have a place for commands and note who has it, where they are run by this machine's hands."""
-    if runners.are_awaited:
-        yield
-        return
-    with roster.entered(boot):
-        yield
-
-
 def prepare(runners: Runners) -> None:
-    """Clear away what killed workers left, where commands are to run."""
+    """Clear away what killed workers left, if commands are to run beneath this process."""
     if not runners.are_awaited:
         crew.need_temporary_folder()
         roster.sweep()
+
+
+@contextlib.contextmanager
+def noted(runners: Runners, boot: UUID) -> Iterator[None]:
+    """Leave a note for whoever clears up here, if commands run beneath this process."""
+    with contextlib.nullcontext() if runners.are_awaited else roster.entered(boot):
+        yield

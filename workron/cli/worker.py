@@ -159,7 +159,7 @@ async def _work(settings: _Settings, meter: Meter, service: Service) -> None:
     async with opened_as_worker(settings.store) as store:
         boot = ids.mint_uuid(system.RNG)
         with contextlib.ExitStack() as stack:
-            stack.enter_context(runner.ground(settings.runners, boot))
+            stack.enter_context(runner.noted(settings.runners, boot))
             executor = executor_of(boot, settings.runners, meter)
             crew = Crew(store, executor, settings.slots, rhythm=settings.rhythm, meter=meter)
             stack.enter_context(contextlib.closing(crew))
