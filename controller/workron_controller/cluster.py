@@ -29,9 +29,7 @@ _log = structlog.get_logger(__name__)
 class Cluster:
     """What is in some namespaces, or, if none is named, in all."""
 
-    def __init__(
-        self, server: Server, retrying: Retrying, namespaces: Collection[str]
-    ) -> None:
+    def __init__(self, server: Server, retrying: Retrying, namespaces: Collection[str]) -> None:
         self._server = server
         self._retrying = retrying
         self._namespaces = frozenset(namespaces)
