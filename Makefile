@@ -75,7 +75,8 @@ lint: $(READY) ## check style, types, import contracts and spelling
 LOCKED := $(UV) export --locked --quiet --no-emit-project
 
 .PHONY: generate
-generate: $(READY) ## write what comes from the code or the lock: parts of docs/, the image's requirements
+generate: $(READY) ## write what comes from code or lock: crds/, parts of docs/, the image's requirements
+	$(BIN)/python -m workron_controller.crds crds
 	$(BIN)/python -m docs.generate
 	$(LOCKED) --no-dev >worker_image/requirements.txt
 	$(LOCKED) --only-group build >worker_image/build-requirements.txt
@@ -89,6 +90,7 @@ docs: generate ## take the figures in docs/ anew on this machine; minutes
 STALE := echo "worker_image/*requirements.txt are not what uv.lock says; run \`make generate\`" >&2; exit 1
 .PHONY: drift
 drift: $(READY)
+	$(BIN)/python -m workron_controller.crds --check crds
 	$(BIN)/python -m docs.generate --check
 	@$(LOCKED) --no-dev | diff worker_image/requirements.txt - || { $(STALE); }
 	@$(LOCKED) --only-group build | diff worker_image/build-requirements.txt - || { $(STALE); }

@@ -69,7 +69,7 @@ def _plan(shape: _Shape) -> Plan:
     edges = [Edge(up + 1, job + 1) for job, ups in enumerate(shape.upstreams) for up in ups]
     identity = Identity("default", Kind.WORKFLOW, "flow", uuid.uuid4())
     specs = Bodies([{}, {"command": "true"}])
-    return Plan(identity, "digest", [whole, *members], [Terms(), Terms()], specs, edges)
+    return Plan(identity, lambda: "digest", [whole, *members], [Terms(), Terms()], specs, edges)
 
 
 @contextlib.asynccontextmanager

@@ -3,7 +3,6 @@
 import itertools
 import uuid
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from workron.core.ids import ClaimId
@@ -13,22 +12,6 @@ from workron.store.protocol import Claimed, End, Outcome, Session, Store
 Raw = dict[str, Any]
 
 _numbers = itertools.count(1)
-
-
-class HandClock:
-    """Stands still until somebody turns it."""
-
-    def __init__(self) -> None:
-        self.turned = timedelta(0)
-
-    def now(self) -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC) + self.turned
-
-    def monotonic(self) -> float:
-        return self.turned.total_seconds()
-
-    def turn(self, seconds: float) -> None:
-        self.turned += timedelta(seconds=seconds)
 
 
 def job(name: str = "job", /, **spec: Any) -> Raw:

@@ -20,6 +20,7 @@ _PARTS = {
         *("now", "weigh", "state_of", "grant_worker", "pools", "inputs_of", "claimed", "take"),
         *("decide", "sum_arrivals", "take_out", "submit_reserve", "submit_bind", "hold_still"),
         *("refuse_cycle", "sweeps", "sweep_step", "sweep_cancel", "sweep_hold", "sweep_resume"),
+        "sweep_priority",
         *("session", "settle_ends", "give_back", "prove_dead", "bury_older", "server"),
         *("pool_role", "is_worker"),
         *("open_doors", "makes_room", "walk", "mark", "set_mark", "pull_mark", "forget"),
@@ -28,6 +29,7 @@ _PARTS = {
     },
     "sqlite": {
         *("migrate", "scratch", "clear", "place", "end_claims", "leave_places", "sweep"),
+        "prioritize",
         *("session", "settle_ends", "give_back", "prove_dead", "bury_older"),
     },
 }

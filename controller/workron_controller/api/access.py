@@ -13,6 +13,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import yaml
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import ConfigException, load_kube_config
 from kubernetes.aio.config.incluster_config import SERVICE_HOST_ENV_NAME, InClusterConfigLoader
@@ -29,6 +30,11 @@ _ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _USUAL: Final = "~/.kube/config"
 _TOKEN_SECONDS: Final = 60.0
 """A token is replaced long before it expires, so that a minute's delay is none."""
+_ASKING_SECONDS: Final = 30.0
+_UNREADABLE: Final = (
+    ConfigException, yaml.YAMLError, OSError, ValueError, LookupError, TypeError, AttributeError,
+)  # fmt: skip
+"""The library takes it for granted that what a person wrote has the right shape."""
 
 
 class Access:
@@ -58,10 +64,12 @@ class Access:
 
     async def _renew(self) -> Entry:
         try:
-            configuration = await self._ask()
+            async with asyncio.timeout(_ASKING_SECONDS):
+                configuration = await self._ask()
             entry = Entry.of(configuration, self._entry)
-        except (ConfigException, OSError, ValueError) as error:
-            raise errors.AccessError(f"there is no way to an API server: {error}") from error
+        except _UNREADABLE as error:
+            why = str(error) or f"the program named under `exec` ran for {_ASKING_SECONDS:g} s"
+            raise errors.AccessError(f"there is no way to an API server: {why}") from error
         _check(entry)
         self._entry, self._asked_at = entry, self._clock.monotonic()
         return entry

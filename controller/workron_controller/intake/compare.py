@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PERIOD: Final = timedelta(minutes=5)
 _RETRY_SECONDS: Final = 5.0
 _AT_ONCE: Final = 1_000
-_MARGIN: Final = timedelta(seconds=30)
+MARGIN: Final = timedelta(seconds=30)
 """The database has a clock of its own."""
 
 _log = structlog.get_logger(__name__)
@@ -96,7 +96,7 @@ class Comparison:
         for seen in self._ear.objects:
             seen.told = None
         async for owned in self._missing(listed):
-            if owned.submitted_at < began - _MARGIN and await self._is_gone(owned):
+            if owned.submitted_at < began - MARGIN and await self._is_gone(owned):
                 self._ear.inbox.put(News(owned.uid, owned.kind, None, 0))
                 _log.info("object is gone", kind=owned.kind, name=owned.name)
         self.completed_at = self._clock.monotonic()

@@ -31,7 +31,7 @@ _TRIES_TO_LEAVE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Seconds. After a crash a successor leads when `lasts` and one look are over, at most."""
+    """Seconds. After a crash a successor leads when `lasts` and two looks are over, at most."""
 
     lasts: int = 12
     """Nobody else leads for so long after a renewal."""
@@ -40,7 +40,7 @@ class Terms:
     renews: float = 2.0
     """Between two renewals."""
     looks: float = 1.0
-    """Between two looks of one that does not lead, at most."""
+    """Between two looks of one that does not lead, or had no answer; at most."""
     waits: float = 3.0
     """For one answer, at most."""
 
@@ -131,9 +131,10 @@ class Election:
             self._until = sent_at + self._terms.believes
 
     def _pause(self) -> float:
+        look = self._terms.looks * (1 + self._rng.random()) / 2
         if self.is_leading:
-            return min(self._terms.renews, self._left)
-        return self._terms.looks * (1 + self._rng.random()) / 2
+            return min(look if self._trouble else self._terms.renews, self._left)
+        return look
 
     def _tell(self) -> None:
         if self.is_leading is not self._is_told_leading:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from workron.core.states import Reason, State
+from workron.core.states import ENDS, Reason, State
 from workron_controller.telling import conditions
 
 if TYPE_CHECKING:
@@ -44,8 +44,9 @@ def of_workflow(
 ) -> Status:
     """Say how a Workflow stands: its jobs counted, and the first that failed."""
     counts = {str(state).lower(): progress.counts.get(state, 0) for state in State}
+    done = sum(progress.counts.get(state, 0) for state in ENDS)
     return _base(seen, row, None, now) | {
-        "jobs": {"total": sum(counts.values()), **counts},
+        "jobs": {"total": sum(counts.values()), "done": done, **counts},
         "firstFailures": [_failure(one) for one in failures],
     }
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.controller import cluster
-from tests.controller.cluster import HandClock, Raw
+from tests.controller.cluster import Raw
+from tests.controller.hand_time import HandTime
 from workron.core.plan import Kind
 from workron.core.states import State
 from workron.store.protocol import Store
@@ -52,12 +53,12 @@ class Cluster:
 
 
 class Scene:
-    def __init__(self, store: Store, ear: Ear, clock: HandClock) -> None:
+    def __init__(self, store: Store, ear: Ear, time: HandTime) -> None:
         self.store = store
         self.ear = ear
-        self.clock = clock
+        self.clock = time
         self.cluster = Cluster()
-        self.comparison = Comparison(self.cluster, store, ear, clock, random.Random(1))
+        self.comparison = Comparison(self.cluster, store, ear, time, random.Random(1))
 
     async def compare(self) -> None:
         self.clock.turn(60)
@@ -71,8 +72,8 @@ class Scene:
 
 
 @pytest.fixture
-def scene(store: Store, ear: Ear, clock: HandClock) -> Scene:
-    return Scene(store, ear, clock)
+def scene(store: Store, ear: Ear, time: HandTime) -> Scene:
+    return Scene(store, ear, time)
 
 
 async def test_what_no_watch_has_told_of_is_found(scene: Scene) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.controller import cluster
-from tests.controller.cluster import HandClock, Raw
+from tests.controller.cluster import Raw
+from tests.controller.hand_time import HandTime
 from workron.core.plan import Kind
 from workron.core.states import Reason
 from workron.store.protocol import Outcome, Session, Store
@@ -25,19 +26,19 @@ from workron_controller.telling.writer import Writer
 class Scene:
     """Objects, a store, and an API server that notes what is written, or does not take it."""
 
-    def __init__(self, store: Store, ear: Ear, clock: HandClock) -> None:
+    def __init__(self, store: Store, ear: Ear, time: HandTime) -> None:
         self.store = store
         self.ear = ear
-        self.clock = clock
+        self.clock = time
         self.written: list[Mapping[str, Any]] = []
         self.trouble: errors.ApiError | None = None
         self.hints: dict[tuple[str, str], Why] = {}
         self.outbox = Outbox(rate=1000, burst=1000)
-        self.writer = Writer(self._write, self.outbox, ear.objects, clock)
+        self.writer = Writer(self._write, self.outbox, ear.objects, time)
         hint = lambda *place: self.hints.get(place)  # noqa: E731 - it is one
-        self.looking = Look(store, ear.objects, self.writer.put, hint, clock)
+        self.looking = Look(store, ear.objects, self.writer.put, hint, time)
         self.deleted: list[str] = []
-        self.farewell = Farewell(self._delete, ear.objects, clock)
+        self.farewell = Farewell(self._delete, ear.objects, time)
 
     async def _write(self, seen: Seen, said: Mapping[str, Any]) -> None:
         del seen
@@ -69,8 +70,8 @@ class Scene:
 
 
 @pytest.fixture
-def scene(store: Store, ear: Ear, clock: HandClock) -> Scene:
-    return Scene(store, ear, clock)
+def scene(store: Store, ear: Ear, time: HandTime) -> Scene:
+    return Scene(store, ear, time)
 
 
 async def test_job_is_told_at_each_change_and_never_twice(scene: Scene, session: Session) -> None:

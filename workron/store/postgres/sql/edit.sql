@@ -11,10 +11,13 @@ DECLARE
     _old workron.root;
     _verb text;
 BEGIN
-    UPDATE workron.root SET generation = _generation
-    WHERE id = _root AND generation < _generation -- guard: generation
-    RETURNING * INTO _old;
-    IF NOT FOUND OR _old.cancelled OR EXISTS (SELECT 1 FROM workron.done WHERE job = _root) THEN
+    SELECT * INTO _old FROM workron.root WHERE id = _root AND generation < _generation
+    FOR UPDATE; -- guard: edit
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    UPDATE workron.root SET generation = _generation WHERE id = _root;
+    IF _old.cancelled OR EXISTS (SELECT 1 FROM workron.done WHERE job = _root) THEN
         RETURN false;
     END IF;
     _verb := CASE WHEN _cancelled THEN 'cancel'

@@ -1,0 +1,29 @@
+"""Two editions of one object that are heard of at once: the newer one counts."""
+
+from tests.store.behaviour import plans
+from tests.store.postgres.stage import Stage
+from workron.store.protocol import Wish
+
+
+async def _edit_at_once(stage: Stage) -> tuple[str, int]:
+    """Let the older edition come while the newer one is not committed."""
+    root = await stage.submit(plans.job(generation=1))
+    newer, older = await stage.actor(), await stage.actor()
+    suspended = Wish(3, is_cancelled=False, is_suspended=True, priority=0)
+    raised = Wish(2, is_cancelled=False, is_suspended=False, priority=7)
+    await newer.begin()
+    await newer.edit(root, suspended)
+    late = await stage.start(older, older.edit(root, raised))
+    await newer.commit()
+    await late
+    [row] = await newer.jobs(root)
+    return row.state, row.priority
+
+
+async def test_older_edition_that_comes_late_changes_nothing(stage: Stage) -> None:
+    assert await _edit_at_once(stage) == ("Waiting", 0)
+
+
+async def test_older_edition_undoes_the_newer_one_when_it_does_not_wait(stage: Stage) -> None:
+    await stage.without("edit")
+    assert await _edit_at_once(stage) == ("Waiting", 7)
