@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from workron_controller.api import errors
 
@@ -16,11 +16,17 @@ if TYPE_CHECKING:
 
     from workron_controller.api.place import Place
     from workron_controller.api.retrying import Retrying
-    from workron_controller.api.server import Server
 
 _CHUNK: Final = 500
 _BEGINNINGS: Final = 3
 """A list that expires more often than this takes longer than the server remembers."""
+
+
+class Parts(Protocol):
+    """What of `server` is needed here."""
+
+    async def part(self, place: Place, parameters: Mapping[str, str], /) -> Mapping[str, Any]:
+        """Read a part of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,7 @@ class Choice:
 
 
 async def pages(
-    server: Server,
+    server: Parts,
     retrying: Retrying,
     place: Place,
     choice: Choice | None = None,
@@ -75,7 +81,7 @@ async def pages(
 
 
 async def _once(
-    server: Server, retrying: Retrying, place: Place, wanted: Mapping[str, str]
+    server: Parts, retrying: Retrying, place: Place, wanted: Mapping[str, str]
 ) -> AsyncIterator[Page]:
     more: str | None = None
     while more != "":

@@ -68,7 +68,7 @@ def _runner(spec: WorkerPoolSpec, image: str) -> dict[str, Any]:
         "restartPolicy": "Always",
         # Neither what the commands' image has in its folders nor what its user left is to be
         # imported by what starts them.
-        "command": ["python3", "-IS", _PROGRAM, "--socket", _SOCKET, "--pass-environment"],
+        "command": ["python3", "-IS", _PROGRAM, "--socket", _SOCKET, "--hand-down"],
         "env": own.get("env", []),
         "envFrom": own.get("envFrom", []),
         "volumeMounts": [

@@ -13,29 +13,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib import parse
 
 from workron_controller import resources
-from workron_controller.api import errors
+from workron_controller.api import errors, listing
 from workron_controller.pools import containers, draining, shape
 from workron_controller.pools import sight as sights
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import Mapping
 
     from workron_controller.api.place import Place
+    from workron_controller.api.retrying import Retrying
     from workron_controller.pools.draining import Step
     from workron_controller.pools.shape import Pool
     from workron_controller.pools.sight import Pod, Sight
-
-
-class Page(Protocol):
-    """A part of a list."""
-
-    @property
-    def items(self) -> Sequence[Mapping[str, Any]]:
-        """Some objects."""
-
-    @property
-    def is_first(self) -> bool:
-        """Whether what came before is void."""
 
 
 class Api(Protocol):
@@ -44,8 +33,8 @@ class Api(Protocol):
     async def get(self, place: Place, /) -> Mapping[str, Any]:
         """Read one object."""
 
-    def pages(self, place: Place, /, labels: str = "") -> AsyncIterator[Page]:
-        """Read a list in parts."""
+    async def part(self, place: Place, parameters: Mapping[str, str], /) -> Mapping[str, Any]:
+        """Read a part of a list."""
 
     async def create(self, place: Place, body: Mapping[str, Any], /) -> Mapping[str, Any]:
         """Make an object in this collection."""
@@ -80,15 +69,18 @@ class Credentials:
 class Ground:
     """One pool's part of the cluster."""
 
-    def __init__(self, api: Api, pool: Pool) -> None:
+    def __init__(self, api: Api, retrying: Retrying, pool: Pool) -> None:
         self._api = api
+        self._retrying = retrying
         self._pool = pool
 
     async def look(self) -> Sight:
         """See all that there is of it."""
         namespace, labels = self._pool.namespace, self._pool.selector
-        sets = await everything(self._api, resources.REPLICA_SETS.at(namespace), labels)
-        pods = await everything(self._api, resources.PODS.at(namespace), labels)
+        sets, pods = [
+            await everything(self._api, self._retrying, resource.at(namespace), labels)
+            for resource in (resources.REPLICA_SETS, resources.PODS)
+        ]
         return sights.sight(self._pool, sets, pods)
 
     async def node(self, name: str) -> Mapping[str, Any] | None:
@@ -155,10 +147,12 @@ class Ground:
             return
 
 
-async def everything(api: Api, place: Place, labels: str = "") -> list[Mapping[str, Any]]:
+async def everything(
+    api: Api, retrying: Retrying, place: Place, labels: str = ""
+) -> list[Mapping[str, Any]]:
     """Read a list to its end."""
     found: list[Mapping[str, Any]] = []
-    async for page in api.pages(place, labels):
+    async for page in listing.pages(api, retrying, place, listing.Choice(labels)):
         found = [*([] if page.is_first else found), *page.items]
     return found
 

@@ -117,7 +117,8 @@ class Keeper:
         places: list[str | None] = [*sorted(self._around.settings.namespaces)] or [None]
         for namespace in places:
             try:
-                found += await everything(self._around.api, resources.POOLS.at(namespace))
+                place = resources.POOLS.at(namespace)
+                found += await everything(self._around.api, self._around.retrying, place)
             except api_errors.ForbiddenError as closed:
                 # The others are none the worse for it.
                 _log.warning("pools cannot be listed", namespace=namespace, error=str(closed))

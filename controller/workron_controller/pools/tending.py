@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from workron.core.model.pool import WorkerPoolSpec
     from workron.core.ports import Clock
     from workron.store.protocol import WorkerRow
+    from workron_controller.api.retrying import Retrying
     from workron_controller.pools.budget import Budget
     from workron_controller.pools.draining import Step
     from workron_controller.pools.ground import Api
@@ -53,6 +54,8 @@ class Around:
     """What all pools are tended with."""
 
     api: Api
+    retrying: Retrying
+    """Of little patience: a look that fails is taken again soon."""
     store: Doors
     budget: Budget
     settings: Settings
@@ -67,7 +70,7 @@ class Tending:
         self.trouble: Why | None = None
         self.sight = Sight()
         self._around = around
-        self._ground = Ground(around.api, pool)
+        self._ground = Ground(around.api, around.retrying, pool)
         self._teller = Teller(pool, self._ground, around.clock)
         self._patience: Patience | None = None
         self._admitted: tuple[int, float] | None = None

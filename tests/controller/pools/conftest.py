@@ -1,6 +1,7 @@
 """A keeper over a cluster in memory and a real store in memory."""
 
 import base64
+import random
 import uuid
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -8,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.controller.cluster import HandClock, claimed, ended
+from tests.controller.cluster import claimed, ended
+from tests.controller.hand_time import HandTime
 from tests.controller.pools import yard as yards
 from tests.controller.pools.yard import Raw, Yard
 from workron.core import expand
@@ -16,6 +18,7 @@ from workron.core.ids import JobId
 from workron.core.model.job import Job
 from workron.store.protocol import Claimed, Registration, Session, Store
 from workron_controller import resources
+from workron_controller.api.retrying import Retrying
 from workron_controller.pools.budget import Budget
 from workron_controller.pools.keeper import Keeper
 from workron_controller.pools.settings import Settings
@@ -30,13 +33,14 @@ def yard() -> Yard:
 
 
 @pytest.fixture
-async def begin(yard: Yard, store: Store, clock: HandClock) -> AsyncIterator[Begin]:
+async def begin(yard: Yard, store: Store, time: HandTime) -> AsyncIterator[Begin]:
     """Begin to keep, as the replica that leads from now on."""
     keepers: list[Keeper] = []
 
     def begin(connections: int | None = None, **said: Any) -> Keeper:
         settings = Settings(**{"image": "ours:1", "home": "workron", **said})
-        around = Around(yard, store, Budget(connections), settings, clock)
+        retrying = Retrying(time, random.Random(), seconds=0)
+        around = Around(yard, retrying, store, Budget(connections), settings, time)
         keepers.append(Keeper(around))
         return keepers[-1]
 
@@ -51,7 +55,7 @@ class Farm:
 
     yard: Yard
     store: Store
-    clock: HandClock
+    time: HandTime
     sessions: dict[str, Session] = field(default_factory=dict)
 
     async def submit(
@@ -73,7 +77,7 @@ class Farm:
         await keeper.look()
         await keeper.settled()
         self.yard.work()
-        self.clock.turn(seconds)
+        self.time.turn(seconds)
 
     async def come_up(self, keeper: Keeper, seconds: float = 2) -> None:
         """Let the keeper look and all pods begin, and the keeper see that."""
@@ -126,5 +130,5 @@ class Farm:
 
 
 @pytest.fixture
-def farm(yard: Yard, store: Store, clock: HandClock) -> Farm:
-    return Farm(yard, store, clock)
+def farm(yard: Yard, store: Store, time: HandTime) -> Farm:
+    return Farm(yard, store, time)

@@ -4,6 +4,7 @@ import asyncio
 
 from tests.controller.pools.conftest import Begin, Farm
 from tests.controller.pools.yard import Yard, conditions
+from workron.core.model.status import WorkerPoolStatus
 from workron.core.states import State
 from workron.store.protocol import Store
 from workron_controller import resources
@@ -40,6 +41,7 @@ async def test_status_counts_what_there_is(begin: Begin, yard: Yard, farm: Farm)
     await farm.take(yard.pods()[0], 2)
     await farm.turn(keeper, 10)
     await farm.turn(keeper)
+    WorkerPoolStatus.parse(pool["status"])
     told = {key: value for key, value in pool["status"].items() if key != "conditions"}
     assert told == {
         "desiredReplicas": 3,

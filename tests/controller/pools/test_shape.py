@@ -62,6 +62,8 @@ def test_runner_runs_what_was_packed_and_the_agent_finds_it_where_it_waits() -> 
     assert program in runner["command"]
     socket = runner["command"][runner["command"].index("--socket") + 1]
     assert {"name": "WORKRON_RUNNER", "value": socket} in agent["env"]
+    # What the pool brings along is for its commands.
+    assert "--hand-down" in runner["command"]
     shared = {one["name"]: one for one in runner["volumeMounts"]}
     assert shared["workron-code"]["readOnly"]
     assert "workron-code" not in {one["name"] for one in agent["volumeMounts"]}

@@ -7,7 +7,7 @@ make and end pods by the rules of Kubernetes, and what has lost its owner goes.
 import asyncio
 import copy
 import itertools
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,12 +18,6 @@ from workron_controller.pools import sight
 
 Raw = dict[str, Any]
 Key = tuple[Resource, str | None, str]
-
-
-@dataclass(frozen=True)
-class Page:
-    items: list[Raw]
-    is_first: bool
 
 
 @dataclass
@@ -49,6 +43,7 @@ class Yard:
     """Namespaces of which no answer comes."""
     quota: float = float("inf")
     """Pods, in each namespace."""
+    _forgets: bool = False
     _faults: list[Fault] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -99,18 +94,24 @@ class Yard:
         await self._meet("get", place)
         return copy.deepcopy(self._found(place))
 
-    async def pages(self, place: Place, /, labels: str = "") -> AsyncIterator[Page]:
+    async def part(self, place: Place, parameters: Mapping[str, str], /) -> Raw:
+        """Give one object, and then the others, but only when the list was begun anew."""
         await self._meet("list", place)
+        labels = parameters.get("labelSelector", "")
         wanted = dict(one.split("=") for one in labels.split(",") if one)
         found = [
             copy.deepcopy(one)
             for one in self.all(place.resource, place.namespace)
             if wanted.items() <= one["metadata"].get("labels", {}).items()
         ]
-        # A list that has to be begun anew, as long ones have to be at times.
-        yield Page(found[:1], is_first=True)
-        yield Page(found[:1], is_first=True)
-        yield Page(found[1:], is_first=False)
+        about = {"resourceVersion": "1"}
+        if "continue" not in parameters:
+            more = {"continue": "more"} if len(found) > 1 else {}
+            return {"items": found[:1], "metadata": about | more}
+        self._forgets = not self._forgets
+        if self._forgets:
+            raise errors.GoneError("410 the list is forgotten")
+        return {"items": found[1:], "metadata": about}
 
     async def create(self, place: Place, body: Mapping[str, Any], /) -> Raw:
         await self._meet("create", place)
