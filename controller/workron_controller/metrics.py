@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from workron.core.ports import Clock
     from workron_controller.operator import Operator
+    from workron_controller.pools.keeper import Keeper
 
 _PERIODS: Final = 3
 """So many comparisons may be missed."""
@@ -32,6 +33,7 @@ class Metrics(Collector):
         self._operator = operator
         self._clock = clock
         registry.register(self)
+        registry.register(Queues(operator.keeper, clock))
 
     def collect(self) -> Iterator[Metric]:
         """Look everything up."""
@@ -70,3 +72,26 @@ class Metrics(Collector):
     def _age(self) -> float:
         at = self._operator.comparison.completed_at
         return self._clock.monotonic() - (self._operator.began_at if at is None else at)
+
+
+class Queues(Collector):
+    """What waits for workers, by pool; who does not lead does not look, and tells of none."""
+
+    def __init__(self, keeper: Keeper, clock: Clock) -> None:
+        self._keeper = keeper
+        self._clock = clock
+
+    def collect(self) -> Iterator[Metric]:
+        """Look everything up."""
+        depth, oldest = (
+            GaugeMetricFamily(f"workron_queue_{name}", says, labels=("namespace", "pool"))
+            for name, says in (
+                ("depth", "Jobs of a pool that wait for a worker."),
+                ("oldest_seconds", "Time since the first of them was submitted."),
+            )
+        )
+        now = self._clock.now()
+        for name, demand in self._keeper.demand.items():
+            depth.add_metric(name, demand.ready)
+            oldest.add_metric(name, max(0.0, (now - demand.oldest).total_seconds()))
+        yield from (depth, oldest)

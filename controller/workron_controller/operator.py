@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from workron_controller.api.retrying import Retrying
 from workron_controller.cluster import Cluster
@@ -18,6 +18,9 @@ from workron_controller.intake.doorbell import Doorbell
 from workron_controller.intake.hearing import Ear
 from workron_controller.intake.inbox import Inbox
 from workron_controller.objects import Objects
+from workron_controller.pools import tending
+from workron_controller.pools.budget import Budget
+from workron_controller.pools.keeper import Keeper
 from workron_controller.telling.farewell import Farewell
 from workron_controller.telling.look import Look
 from workron_controller.telling.outbox import Outbox
@@ -32,7 +35,10 @@ if TYPE_CHECKING:
     from workron_controller.api.access import Access
     from workron_controller.api.server import Server
     from workron_controller.leader.election import Election
-    from workron_controller.objects import Why
+    from workron_controller.pools.settings import Settings
+
+_LOOK_SECONDS: Final = 5.0
+"""Pools are looked at again soon, so nobody insists on one look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +49,15 @@ class Scope:
     """None: all."""
     rate: float = 200.0
     """Statuses a second."""
+    connections: int | None = None
+    """How many of the database's workers may have; None: three of four."""
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
     """What it works with."""
 
+    pools: Settings
     store: Store
     server: Server
     access: Access
@@ -75,8 +84,24 @@ class Operator:
         self.carrier = Carrier(store, self.inbox, self.objects)
         self.outbox = Outbox(scope.rate, burst=scope.rate)
         self.writer = Writer(cluster.tell, self.outbox, self.objects, clock)
-        self.look = Look(store, self.objects, self.writer.put, _no_hint, clock)
+        self.keeper = self._keeper(scope)
+        self.look = Look(store, self.objects, self.writer.put, self.keeper.hint, clock)
         self.farewell = Farewell(cluster.delete, self.objects, clock)
+
+    def _keeper(self, scope: Scope) -> Keeper:
+        around = self._around
+        retrying = Retrying(around.clock, around.rng, seconds=_LOOK_SECONDS)
+        return Keeper(
+            tending.Around(
+                api=around.server,
+                retrying=retrying,
+                store=around.store,
+                budget=Budget(scope.connections),
+                settings=around.pools,
+                namespaces=scope.namespaces,
+                clock=around.clock,
+            )
+        )
 
     @property
     def is_leading(self) -> bool:
@@ -114,11 +139,5 @@ class Operator:
                 task.result()
 
     @property
-    def _leaders(self) -> tuple[Look, Writer, Farewell]:
-        return self.look, self.writer, self.farewell
-
-
-def _no_hint(namespace: str, pool: str) -> Why | None:
-    """Know of nothing that keeps jobs from being claimed."""
-    del namespace, pool
-    return None
+    def _leaders(self) -> tuple[Look, Writer, Farewell, Keeper]:
+        return self.look, self.writer, self.farewell, self.keeper

@@ -23,6 +23,7 @@ from workron_controller.api.server import Server
 from workron_controller.leader.election import Election, Terms
 from workron_controller.leader.seat import Seat
 from workron_controller.operator import Around, Operator, Scope
+from workron_controller.pools.settings import Settings
 
 RNG = random.Random(1)
 """Time is real here: Kopf and the operator wait for each other over real connections."""
@@ -70,7 +71,8 @@ async def _running(scene: Scene, way_in: Access, who: str = "one") -> AsyncItera
         terms = Terms(lasts=2, believes=1.5, renews=0.2, looks=0.1, waits=1)
         election = Election(Seat(server, "default", "workron", who), clock, RNG, terms)
         maintainer = Maintainer(scene.store, clock, ids.mint_uuid(RNG))
-        around = Around(scene.store, server, way_in, election, maintainer, clock, RNG)
+        pools = Settings("ours:1")
+        around = Around(pools, scene.store, server, way_in, election, maintainer, clock, RNG)
         operator = Operator(around, Scope())
         task = asyncio.create_task(operator.run())
         try:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pathlib
 import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+import workron
 from workron.cli import health, log, options, system
 from workron.cli.maintainer_metrics import MaintainerMetrics
 from workron.cli.opening import opened
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from workron.cli.health import Address
     from workron_controller.metrics import Metrics
     from workron_controller.operator import Operator, Scope
+    from workron_controller.pools.settings import Settings as Pools
 
 LEASE: Final = "workron-controller"
 _POD_NAME: Final = "WORKRON_POD_NAME"
@@ -33,10 +36,11 @@ _POD_NAMESPACE: Final = "WORKRON_POD_NAMESPACE"
 class _Settings:
     store: str
     scope: Scope
+    pools: Pools
     health: Address | None
 
 
-def controller(
+def controller(  # noqa: PLR0913, PLR0917 - one for each option
     store: options.Store = None,
     watch_namespace: Annotated[
         list[str] | None,
@@ -52,23 +56,66 @@ def controller(
             envvar="WORKRON_STATUS_RATE", min=1, help="Statuses written a second, at most."
         ),
     ] = 200.0,
+    worker_image: Annotated[
+        str,
+        typer.Option(
+            envvar="WORKRON_WORKER_IMAGE",
+            metavar="IMAGE",
+            help="Of workers' agents, and of the commands of pools that name none.",
+        ),
+    ] = f"workron-worker:{workron.__version__}",
+    pool_template: Annotated[
+        pathlib.Path | None,
+        typer.Option(
+            envvar="WORKRON_POOL_TEMPLATE",
+            metavar="FILE",
+            help="Spec of the WorkerPool `default` that is made where jobs want it.",
+        ),
+    ] = None,
+    pools: Annotated[
+        pathlib.Path | None,
+        typer.Option(
+            envvar="WORKRON_POOLS",
+            metavar="FILE",
+            help="WorkerPools to be made: a list of {namespace, name, spec}.",
+        ),
+    ] = None,
+    connections: Annotated[
+        int | None,
+        typer.Option(
+            envvar="WORKRON_CONNECTIONS",
+            min=0,
+            help="Connections of the database that all workers may have; default: three of four.",
+        ),
+    ] = None,
+    is_role_shared: Annotated[
+        bool,
+        typer.Option(
+            "--shared-role",
+            envvar="WORKRON_SHARED_ROLE",
+            help="Workers log in as the controller does, and not as a role of their pool.",
+        ),
+    ] = False,
     where: options.Health = None,
     log_format: options.Log = None,
 ) -> None:
-    """Carry Jobs and Workflows of a cluster into a store, and tell in them how they stand.
+    """Carry Jobs and Workflows of a cluster into a store, and run WorkerPools for them.
 
     The cluster is that of KUBECONFIG, of the pod that this runs in, or of ~/.kube/config. Any
-    number of them may run: all take in, one of them writes statuses, and one maintains the store.
-    When these end others follow, at once if they were ended by a signal, else within 15 s.
+    number of them may run: all take in, one of them writes statuses and scales pools, and one
+    maintains the store. When these end others follow, at once if they were ended by a signal,
+    else within 15 s.
     """
     log.serve(log_format)
     log.take_in("kopf")
     service = Service("controller ends")
     _need_libraries()
     from workron_controller.operator import Scope
+    from workron_controller.pools.settings import Settings as Pools
 
-    scope = Scope(_namespaces(watch_namespace or ()), status_rate)
-    settings = _Settings(options.lasting(store), scope, health.given(where))
+    scope = Scope(_namespaces(watch_namespace or ()), status_rate, connections)
+    asked = Pools(worker_image, _namespace(), pool_template, pools, is_role_shared)
+    settings = _Settings(options.lasting(store), scope, asked, health.given(where))
     service.carry_out(_control(settings))
 
 
@@ -104,6 +151,7 @@ async def _control(settings: _Settings) -> None:
     ):
         seat = Seat(apart, _namespace(), LEASE, _identity())
         around = Around(
+            pools=settings.pools,
             store=store,
             server=server,
             access=way_in,

@@ -61,8 +61,7 @@ class Founding:
         return None if is_made else verdicts.not_found(namespace, pool)
 
     def _covers(self, namespace: str) -> bool:
-        namespaces = self._around.settings.namespaces
-        return not namespaces or namespace in namespaces
+        return not self._around.namespaces or namespace in self._around.namespaces
 
     def _is_as_said(self, one: Asked, there: AbstractSet[Name]) -> bool:
         name = one.namespace, one.name

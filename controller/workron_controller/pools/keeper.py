@@ -55,6 +55,8 @@ class Keeper:
         self._rests: dict[Pool, tuple[int, float]] = {}
         self._hands: dict[Hashable, asyncio.Task[None]] = {}
         self._has_looked = False
+        self.demand: Mapping[Name, Demand] = {}
+        """What waits in all pools, as far as this replica looks after them."""
 
     async def run(self) -> None:
         """Go on for ever."""
@@ -66,7 +68,8 @@ class Keeper:
             self.stop()
 
     def stop(self) -> None:
-        """Let go of everything that is in hand."""
+        """Let go of everything: who leads again later knows nothing of the time between."""
+        self.demand, self._tended, self._has_looked = {}, {}, False
         for task in self._hands.values():
             task.cancel()
 
@@ -86,6 +89,7 @@ class Keeper:
             pools = [View(raw, views.spec(raw), 0, (), trouble) for raw in raws]
             self._know(pools)
         else:
+            self.demand = demand
             self._staffed = frozenset((worker.namespace, worker.pool) for worker in staff)
             pools = [_view(raw, staff, demand) for raw in raws]
             self._know(pools)
@@ -114,7 +118,7 @@ class Keeper:
     async def _listed(self) -> Sequence[Mapping[str, Any]]:
         """List those that are to be; who deletes one wants it to end now."""
         found: list[Mapping[str, Any]] = []
-        places: list[str | None] = [*sorted(self._around.settings.namespaces)] or [None]
+        places: list[str | None] = [*sorted(self._around.namespaces)] or [None]
         for namespace in places:
             try:
                 place = resources.POOLS.at(namespace)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import Collection
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +15,8 @@ class Settings:
 
     image: str
     """Of agents, and of commands where a pool names none."""
-    home: str
+    home: str = "default"
     """The namespace of the installation, with its service account in it."""
-    namespaces: Collection[str] = ()
-    """Whose pools are looked after; none: those of all."""
     template: pathlib.Path | None = None
     """The spec of the pool that is made where jobs want `default`; None: none is made."""
     asked: pathlib.Path | None = None

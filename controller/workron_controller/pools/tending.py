@@ -25,7 +25,7 @@ from workron_controller.pools.sight import Sight
 from workron_controller.pools.telling import Teller
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from typing import Any
 
     from workron.core.model.pool import WorkerPoolSpec
@@ -59,6 +59,8 @@ class Around:
     store: Doors
     budget: Budget
     settings: Settings
+    namespaces: Collection[str]
+    """Whose pools are looked after; none: those of all."""
     clock: Clock
 
 

@@ -3,7 +3,7 @@
 import base64
 import random
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,10 +37,12 @@ async def begin(yard: Yard, store: Store, time: HandTime) -> AsyncIterator[Begin
     """Begin to keep, as the replica that leads from now on."""
     keepers: list[Keeper] = []
 
-    def begin(connections: int | None = None, **said: Any) -> Keeper:
-        settings = Settings(**{"image": "ours:1", "home": "workron", **said})
+    def begin(
+        connections: int | None = None, namespaces: Sequence[str] = (), **said: Any
+    ) -> Keeper:
+        settings = Settings("ours:1", home="workron", **said)
         retrying = Retrying(time, random.Random(), seconds=0)
-        around = Around(yard, retrying, store, Budget(connections), settings, time)
+        around = Around(yard, retrying, store, Budget(connections), settings, namespaces, time)
         keepers.append(Keeper(around))
         return keepers[-1]
 

@@ -85,7 +85,7 @@ async def test_pod_that_is_only_silent_or_deleted_is_not(
     assert await _state(store, job) is State.RUNNING
 
 
-async def test_node_that_cannot_be_asked_for_proves_nothing(
+async def test_node_of_which_no_answer_comes_is_not_taken_for_gone(
     scene: Scene, yard: Yard, farm: Farm, store: Store
 ) -> None:
     keeper, pod, job = scene
@@ -94,6 +94,18 @@ async def test_node_that_cannot_be_asked_for_proves_nothing(
     await farm.turn(keeper)
     assert await _state(store, job) is State.RUNNING
     assert pod in yard.pods()
+
+
+async def test_pool_goes_on_where_nodes_may_not_be_looked_at(
+    scene: Scene, yard: Yard, farm: Farm, store: Store
+) -> None:
+    keeper, pod, job = scene
+    yards.unready(pod)
+    yard.fail("get", resources.NODES, errors.ForbiddenError("403"), times=99)
+    await farm.submit(8)
+    await farm.turn(keeper)
+    assert await _state(store, job) is State.RUNNING
+    assert yard.replicas() == [3]
 
 
 async def test_worker_is_fenced_off_before_its_pod_is_removed(

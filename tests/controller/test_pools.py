@@ -1,0 +1,156 @@
+"""Pools over HTTP: what is really asked of an API server, by the parts that really ask it."""
+
+import base64
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from tests.controller import cluster
+from tests.controller.fake_api.fake import FakeApi
+from tests.controller.fake_api.kinds import NODE, POD, POOL, REPLICA_SET, SECRET, Json
+from tests.controller.hand_time import HandTime
+from workron.core import expand
+from workron.core.ids import JobId
+from workron.core.model.job import Job
+from workron.core.states import State
+from workron.store.protocol import Registration, Session, Store
+from workron_controller.api.retrying import Retrying
+from workron_controller.api.server import Server
+from workron_controller.metrics import Queues
+from workron_controller.pools.budget import Budget
+from workron_controller.pools.keeper import Keeper
+from workron_controller.pools.settings import Settings
+from workron_controller.pools.tending import Around
+
+
+@pytest.fixture
+async def keeper(
+    server: Server, retrying: Retrying, store: Store, time: HandTime
+) -> AsyncIterator[Keeper]:
+    settings = Settings("ours:1", home="workron")
+    made = Keeper(Around(server, retrying, store, Budget(), settings, ("lab",), time))
+    yield made
+    made.stop()
+
+
+async def _look(keeper: Keeper, time: HandTime) -> None:
+    time.turn(2)
+    await keeper.look()
+    await keeper.settled()
+
+
+async def _submit(store: Store) -> JobId:
+    raw = cluster.job(pool="gpu")
+    raw["metadata"]["namespace"] = "lab"
+    [made] = await store.submit([expand.plan_job(Job.parse(raw), cluster.uid_of(raw))])
+    return made.root
+
+
+def _pod(api: FakeApi) -> Json:
+    """Make the pod that the one set wants, and have it be ready."""
+    [one] = api.storage.all(REPLICA_SET, "lab")
+    owner = {"kind": "ReplicaSet", "name": one["metadata"]["name"], "controller": True}
+    template = one["spec"]["template"]
+    metadata = {
+        "labels": template["metadata"]["labels"],
+        "ownerReferences": [owner | {"uid": one["metadata"]["uid"], "apiVersion": "apps/v1"}],
+    }
+    spec = template["spec"] | {"nodeName": "node"}
+    made = api.add(POD, "worker", "lab", metadata=metadata, spec=spec)
+    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    api.edit(POD, "worker", "lab", status=status)
+    return made
+
+
+async def _enter(api: FakeApi, store: Store, pod: Json) -> Session:
+    [secret] = api.storage.all(SECRET, "lab")
+    token = base64.b64decode(secret["data"]["token"]).decode()
+    uid = pod["metadata"]["uid"]
+    return await store.register(Registration(token, uid, uuid.uuid4(), slots=4))
+
+
+def _status(api: FakeApi) -> Json:
+    found = api.find(POOL, "gpu", "lab")
+    assert found is not None
+    status: Json = found["status"]
+    return status
+
+
+async def test_pool_lives_from_its_first_job_to_the_death_of_its_worker(
+    api: FakeApi, keeper: Keeper, store: Store, time: HandTime
+) -> None:
+    api.add(NODE, "node")
+    api.add(POOL, "gpu", "lab", spec={"image": "theirs:2"})
+    job = await _submit(store)
+    await _look(keeper, time)
+    [one] = api.storage.all(REPLICA_SET, "lab")
+    assert (one["spec"]["replicas"], _status(api)["desiredReplicas"]) == (1, 1)
+    pod = _pod(api)
+    session = await _enter(api, store, pod)
+    await cluster.claimed(store, session)
+    await _look(keeper, time)
+    assert _status(api)["readyReplicas"] == 1
+    api.remove(NODE, "node")
+    api.edit(POD, "worker", "lab", status={"conditions": [{"type": "Ready", "status": "False"}]})
+    await _look(keeper, time)
+    [row] = await store.standing([job])
+    assert row.state is State.QUEUED
+    assert api.find(POD, "worker", "lab") is None
+
+
+async def test_pool_that_is_scaled_to_nothing_has_its_worker_chosen_and_its_set_shrunk(
+    api: FakeApi, keeper: Keeper, store: Store, time: HandTime
+) -> None:
+    api.add(POOL, "gpu", "lab", spec={"replicas": 1})
+    await _look(keeper, time)
+    await _enter(api, store, _pod(api))
+    api.edit(POOL, "gpu", "lab", spec={"replicas": 0})
+    await _look(keeper, time)
+    [one] = api.storage.all(REPLICA_SET, "lab")
+    [pod] = api.storage.all(POD, "lab")
+    assert one["spec"]["replicas"] == 0
+    assert pod["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"] == "-1000"
+    assert [worker.is_draining for worker in await store.staff()] == [True]
+
+
+async def test_rights_that_are_missing_are_told_as_what_would_give_them(
+    api: FakeApi, keeper: Keeper, time: HandTime
+) -> None:
+    api.add(POOL, "gpu", "lab", spec={"minReplicas": 1})
+    api.faults.refuse(403, plural="replicasets", times=99)
+    await _look(keeper, time)
+    hint = keeper.hint("lab", "gpu")
+    assert hint is not None
+    assert hint.reason == "NamespaceNotEnabled"
+    assert "--serviceaccount=workron:workron-controller --namespace lab" in hint.message
+    [stalled] = [one for one in _status(api)["conditions"] if one["type"] == "Stalled"]
+    assert stalled["reason"] == "NamespaceNotEnabled"
+
+
+async def test_set_that_was_made_meanwhile_is_taken_as_it_is(
+    api: FakeApi, keeper: Keeper, time: HandTime
+) -> None:
+    api.add(POOL, "gpu", "lab", spec={"minReplicas": 1})
+    api.faults.refuse(409, verb="create", plural="replicasets", times=1)
+    await _look(keeper, time)
+    assert api.storage.all(REPLICA_SET, "lab") == []
+    await _look(keeper, time)
+    assert len(api.storage.all(REPLICA_SET, "lab")) == 1
+
+
+async def test_queues_are_told_to_prometheus_by_who_looks_after_them(
+    keeper: Keeper, store: Store, time: HandTime
+) -> None:
+    registry = CollectorRegistry()
+    registry.register(Queues(keeper, time))
+    assert b"workron_queue_depth{" not in generate_latest(registry)
+    await _submit(store)
+    time.turn(8)
+    await _look(keeper, time)
+    told = generate_latest(registry).decode()
+    assert 'workron_queue_depth{namespace="lab",pool="gpu"} 1.0' in told
+    assert 'workron_queue_oldest_seconds{namespace="lab",pool="gpu"} 10.0' in told
+    keeper.stop()
+    assert b"workron_queue_depth{" not in generate_latest(registry)
