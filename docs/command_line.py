@@ -31,6 +31,15 @@ _PAGE: Final = """\
 | `WORKRON_TOKEN` | the token that admits a `workron worker` to its pool |
 | `WORKRON_RUNNER` | where the runner waits of a `workron worker` that is given no `--runner` |
 | `WORKRON_POD_UID` | in a pod, its uid: the name of its one `workron worker` |
+| `WORKRON_WATCH_NAMESPACE` | `--watch-namespace` of `workron controller` |
+| `WORKRON_STATUS_RATE` | `--status-rate` of `workron controller` |
+| `WORKRON_WORKER_IMAGE` | `--worker-image` of `workron controller` |
+| `WORKRON_POOL_TEMPLATE` | `--pool-template` of `workron controller` |
+| `WORKRON_POOLS` | `--pools` of `workron controller` |
+| `WORKRON_CONNECTIONS` | `--connections` of `workron controller` |
+| `WORKRON_SHARED_ROLE` | `--shared-role` of `workron controller` |
+| `WORKRON_POD_NAME` | in a pod, its name: as that a `workron controller` holds its Lease |
+| `WORKRON_POD_NAMESPACE` | in a pod, its namespace: where the Lease of a `workron controller` is |
 | `TRACEPARENT` | the trace that `workron submit` and `workron run` hand to jobs that name none |
 | `WORKRON_DEBUG` | if set, errors come with their traceback, and all that is logged is printed |
 """
