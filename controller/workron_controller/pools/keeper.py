@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     Work = Callable[[], Awaitable[None]]
 
 _REST_SECONDS: Final = 2.0
+_RESTS: Final = 4
+"""Looks at a long queue take their time, and leave the database more."""
 _IDLE_SECONDS: Final = 15.0
 """A pool that needs no worker, or can have none, is looked at no more often."""
 _LONGEST_SECONDS: Final = 60.0
@@ -62,8 +64,10 @@ class Keeper:
         """Go on for ever."""
         try:
             while True:
+                began = self._around.clock.monotonic()
                 await self._round()
-                await asyncio.sleep(_REST_SECONDS)
+                took = self._around.clock.monotonic() - began
+                await asyncio.sleep(max(_REST_SECONDS, _RESTS * took))
         finally:
             self.stop()
 

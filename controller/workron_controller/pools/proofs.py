@@ -25,11 +25,6 @@ def of_kubelet(pod: Pod) -> str | None:
     return None
 
 
-def is_suspect(pod: Pod) -> bool:
-    """Tell whether its node is worth a look: where a node is lost, no pod is ready for long."""
-    return pod.node is not None and not pod.is_ready
-
-
 def of_node(name: str, node: Mapping[str, Any] | None) -> str | None:
     """Say that a node is no more, or off for certain; None stands for one that does not exist."""
     if node is None:

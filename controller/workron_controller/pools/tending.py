@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from workron_controller.pools.ground import Api
     from workron_controller.pools.settings import Settings
     from workron_controller.pools.shape import Pool
+    from workron_controller.pools.sight import Pod
     from workron_controller.pools.view import View
 
 _READMITTED_SECONDS: Final = 300.0
@@ -47,6 +48,8 @@ _log = structlog.get_logger(__name__)
 
 class Doors(OperatorDoor, MaintainerDoor, Protocol):
     """What of a store is needed here."""
+
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,42 +90,48 @@ class Tending:
 
     async def tend(self, view: View) -> None:
         """Do what is to be done now, and tell how it stands."""
-        wanted = self._around.budget.share(self.pool)
         try:
-            trouble = await self._work(view, wanted)
+            trouble = await self._work(view)
         except errors.WorkronError as error:
             enabling = self._around.settings.enabling(self.pool.namespace)
             trouble = verdicts.of_error(error, self.pool.namespace, enabling)
         if trouble is not None and trouble != self.trouble:
             self._log.warning("pool has trouble", **dataclasses.asdict(trouble))
         self.trouble = trouble
+        wanted = self._around.budget.share(self.pool)
         await self._teller.tell(view, self.sight, wanted, trouble)
 
-    async def _work(self, view: View, wanted: int) -> Why | None:
+    async def _work(self, view: View) -> Why | None:
         if view.trouble is not None:
             return view.trouble
         if isinstance(view.spec, Why):
             return view.spec
         self.sight = await self._ground.look()
         await self._bury(view.staff)
-        if wanted or self.sight.sets:
+        if self._around.budget.share(self.pool) or self.sight.sets:
             await self._admit(view.spec, view.generation)
-        await self._step(view.spec, view.staff, self._around.budget.share(self.pool))
+        await self._step(view.spec, view.staff)
         return verdicts.of_sight(self.sight) or self._over_budget()
 
     async def _bury(self, staff: Sequence[WorkerRow]) -> None:
         """Take back what dead workers held, and only then remove what is left of them."""
         for pod in self.sight.pods:
             workers = [worker for worker in staff if worker.name == pod.uid]
-            proof = proofs.of_kubelet(pod)
-            if proof is None and workers and proofs.is_suspect(pod) and pod.node:
-                proof = proofs.of_node(pod.node, await self._ground.node(pod.node))
-            if proof is None:
-                continue
-            for worker in workers:
-                await self._around.store.reap(worker.worker, sign=None)
-            self._log.warning("worker is dead", pod=pod.name, proof=proof, workers=len(workers))
-            await self._ground.bury(pod)
+            proof = await self._proof(pod) if workers else None
+            if proof is not None:
+                self._log.warning("worker is dead", pod=pod.name, proof=proof)
+                for worker in workers:
+                    await self._around.store.reap(worker.worker, sign=None)
+            if proof is not None or (pod.is_over and not workers):
+                await self._ground.bury(pod)
+
+    async def _proof(self, pod: Pod) -> str | None:
+        """Say what proves that nothing of a pod runs any more, if anything does."""
+        proof = proofs.of_kubelet(pod)
+        if proof is None and pod.node is not None and not pod.is_ready:
+            # Where a node is lost, no pod is ready for long.
+            proof = proofs.of_node(pod.node, await self._ground.node(pod.node))
+        return proof
 
     async def _admit(self, spec: WorkerPoolSpec, generation: int) -> None:
         """Let its workers into the store, as they were let in before if that is known."""
@@ -148,7 +157,9 @@ class Tending:
     def _admission(self, spec: WorkerPoolSpec, kept: Credentials | None) -> Admission:
         password = None
         if not self._around.settings.is_role_shared:
-            password = (kept and kept.password) or secrets.token_urlsafe()
+            # That of our own role is for nobody else.
+            own = kept and kept.url != self._around.store.url and kept.password
+            password = own or secrets.token_urlsafe()
         most = spec.max_replicas if spec.replicas is None else spec.replicas
         return Admission(
             namespace=self.pool.namespace,
@@ -159,13 +170,14 @@ class Tending:
             connections=budgets.for_role(most),
         )
 
-    async def _step(self, spec: WorkerPoolSpec, staff: Sequence[WorkerRow], wanted: int) -> None:
-        budget = self._around.budget
-        template = shape.template(self.pool, spec, self._around.settings.image)
-        aim = Aim(shape.revision(template), wanted, budget.room(self.pool))
+    async def _step(self, spec: WorkerPoolSpec, staff: Sequence[WorkerRow]) -> None:
+        # What there is to share is known by now.
+        budget, pool = self._around.budget, self.pool
+        template = shape.template(pool, spec, self._around.settings.image)
+        aim = Aim(shape.revision(template), budget.share(pool), budget.room(pool))
         steps = draining.plan(self.sight, staff, aim)
         # Before anything is waited for, so that no other pool is given the same room.
-        budget.note(self.pool, draining.present(self.sight, steps))
+        budget.note(pool, draining.present(self.sight, steps))
         for step in steps:
             await self._take(step, template)
 

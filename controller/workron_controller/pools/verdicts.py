@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from workron.core import errors
 from workron_controller.api import errors as api_errors
 from workron_controller.objects import Why
+from workron_controller.pools import containers
 from workron_controller.telling.conditions import Condition
 
 if TYPE_CHECKING:
@@ -113,9 +114,9 @@ def of_sight(sight: Sight) -> Why | None:
 
 
 def starves(sight: Sight) -> bool:
-    """Tell whether a pod lacks what it needs to begin: the Secret, most likely."""
-    waits = (one.waits for pod in sight.pods for one in pod.containers)
-    return "CreateContainerConfigError" in waits
+    """Tell whether an agent lacks what it needs to begin: its Secret."""
+    agents = (one for pod in sight.pods for one in pod.containers if one.name == containers.AGENT)
+    return any(one.waits == "CreateContainerConfigError" for one in agents)
 
 
 def hinders(trouble: Why | None) -> bool:

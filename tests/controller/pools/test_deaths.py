@@ -153,3 +153,24 @@ async def test_dead_worker_has_a_successor(scene: Scene, yard: Yard, farm: Farm)
     [successor] = yard.pods()
     await farm.start(successor)
     assert len(await farm.take(successor)) == 1
+
+
+async def test_node_of_a_worker_that_is_ready_is_not_asked_for(
+    scene: Scene, yard: Yard, farm: Farm
+) -> None:
+    keeper, _, _ = scene
+    await farm.turn(keeper)
+    assert ("get", resources.NODES.at(name="node")) not in yard.asked
+
+
+async def test_pod_that_is_over_is_removed_when_it_has_no_worker(
+    scene: Scene, yard: Yard, farm: Farm, store: Store
+) -> None:
+    keeper, pod, job = scene
+    pod["status"] = {"phase": "Failed", "reason": "Evicted"}
+    await farm.turn(keeper)
+    assert await _state(store, job) is State.RUNNING
+    assert pod in yard.pods()
+    await store.leave(farm.sessions[pod["metadata"]["uid"]].key)
+    await farm.turn(keeper)
+    assert pod not in yard.pods()

@@ -1,12 +1,17 @@
 """Pools from their first job to their last worker, over a cluster in memory and a real store."""
 
 import asyncio
+from unittest import mock
+from urllib import parse
 
+import pytest
+
+from tests.controller.pools import yard as yards
 from tests.controller.pools.conftest import Begin, Farm
 from tests.controller.pools.yard import Yard, conditions
 from workron.core.model.status import WorkerPoolStatus
 from workron.core.states import State
-from workron.store.protocol import Store
+from workron.store.protocol import Admission, Admitted, Store
 from workron_controller import resources
 from workron_controller.api import errors
 from workron_controller.pools.scale import IDLE_SECONDS
@@ -305,3 +310,51 @@ async def test_workers_of_a_pool_that_became_nonsense_count(
     await farm.turn(keeper)
     await farm.turn(keeper)
     assert conditions(good)["Stalled"] == "ConnectionBudget"
+
+
+def _asked(admit: mock.AsyncMock) -> Admission:
+    """Give what was asked for last."""
+    admission: Admission = admit.await_args_list[-1].args[0]
+    return admission
+
+
+async def test_password_of_the_operator_never_becomes_that_of_a_pool(
+    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "url", "postgresql://me:mine@db/jobs")
+    admit = mock.AsyncMock(wraps=store.admit)
+    monkeypatch.setattr(store, "admit", admit)
+    yard.pool("lab", "gpu", minReplicas=1)
+    await farm.turn(begin(is_role_shared=True))
+    assert _asked(admit).password is None
+    await farm.turn(begin())
+    assert _asked(admit).password not in {None, "mine"}
+
+
+async def test_password_of_a_pool_is_kept(
+    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    word = "p@ss"
+    admitted = Admitted(f"postgresql://pool:{parse.quote(word)}@db/jobs", 97)
+    admit = mock.AsyncMock(return_value=admitted)
+    monkeypatch.setattr(store, "admit", admit)
+    yard.pool("lab", "gpu", minReplicas=1)
+    for _ in range(2):
+        await farm.turn(begin())
+    assert _asked(admit).password == word
+    assert _asked(admit).connections == 4 * (2 * 10 + 1)
+
+
+async def test_secret_that_commands_lack_is_not_ours_to_make(
+    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admit = mock.AsyncMock(wraps=store.admit)
+    monkeypatch.setattr(store, "admit", admit)
+    pool = yard.pool("lab", "gpu", minReplicas=1)
+    keeper = begin()
+    await farm.turn(keeper)
+    yards.waits(yard.pods()[0], "CreateContainerConfigError", 'secret "theirs" not found')
+    await farm.turn(keeper)
+    await farm.turn(keeper)
+    assert admit.await_count == 1
+    assert conditions(pool)["Stalled"] == "PodsFail"

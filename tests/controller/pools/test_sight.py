@@ -132,8 +132,3 @@ def test_deletion_alone_proves_nothing() -> None:
 )
 def test_proof_of_the_node(node: Raw | None, is_proof: bool) -> None:
     assert (proofs.of_node("node", node) is not None) == is_proof
-
-
-def test_node_of_a_pod_that_is_ready_is_not_asked_for() -> None:
-    assert proofs.is_suspect(_pod())
-    assert not proofs.is_suspect(_pod(conditions=[{"type": "Ready", "status": "True"}]))
