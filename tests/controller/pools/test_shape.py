@@ -7,10 +7,13 @@ import re
 from typing import Any
 
 import pytest
+import typer.main
 import yaml
 
 from tests.controller.pools.seen import POOL, spec
+from workron.cli import program
 from workron_controller.pools import shape
+from workron_runner import __main__ as entry
 
 _IMAGE = "ours:1"
 _CORPUS = pathlib.Path(__file__).parents[2] / "core" / "manifest" / "corpus" / "good"
@@ -49,6 +52,22 @@ def test_agent_is_ours_and_the_runner_is_a_sidecar_in_the_image_of_the_pool() ->
     assert runner["restartPolicy"] == "Always"
     assert [one["name"] for one in pod["initContainers"]] == ["pack", "runner"]
     assert " ".join(agent["args"]).startswith("worker --slots 8 --grace 1m30s --health 0.0.0.0:")
+
+
+def test_words_of_the_agent_are_those_that_the_program_takes() -> None:
+    group = typer.main.get_command(program.app())
+    context = group.context_class(group)
+    name, *words = _container(_pod(slots=8, drainTimeout="90s"), "agent")["args"]
+    command = group.get_command(context, name)  # type: ignore[attr-defined]
+    taken = command.make_context(name, words).params
+    assert (taken["slots"], taken["grace"]) == (8, "1m30s")
+
+
+def test_words_of_the_runner_are_those_that_it_takes() -> None:
+    python, isolated, file, *words = _container(_pod(), "runner")["command"]
+    assert (python, isolated, file[-4:]) == ("python3", "-IS", ".pyz")
+    taken = entry._parser().parse_args(words)
+    assert (str(taken.socket), taken.hand_down) == ("/workron/door/runner", True)
 
 
 def test_pool_without_an_image_runs_commands_in_ours() -> None:

@@ -165,6 +165,19 @@ async def test_pool_whose_namespace_gives_no_answer_delays_no_other(
     assert len(waiting) == 1
 
 
+async def test_pool_whose_namespace_gives_no_answer_is_let_go_in_time(
+    begin: Begin, yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workron_controller.pools.keeper._LONGEST_SECONDS", 0.01)
+    yard.pool("silent", "gpu", minReplicas=1)
+    yard.silent.add("silent")
+    keeper = begin()
+    for _ in range(2):
+        await keeper.look()
+        await keeper.settled()
+    assert [place.namespace for _, place in yard.asked].count("silent") == 2
+
+
 async def test_surprise_in_one_pool_is_logged_and_stops_no_other(
     begin: Begin, yard: Yard, farm: Farm
 ) -> None:
