@@ -69,6 +69,8 @@ def controller(  # noqa: PLR0913, PLR0917 - one for each option
         typer.Option(
             envvar="WORKRON_POOL_TEMPLATE",
             metavar="FILE",
+            exists=True,
+            dir_okay=False,
             help="Spec of the WorkerPool `default` that is made where jobs want it.",
         ),
     ] = None,
@@ -77,6 +79,8 @@ def controller(  # noqa: PLR0913, PLR0917 - one for each option
         typer.Option(
             envvar="WORKRON_POOLS",
             metavar="FILE",
+            exists=True,
+            dir_okay=False,
             help="WorkerPools to be made: a list of {namespace, name, spec}.",
         ),
     ] = None,

@@ -1,11 +1,13 @@
 """Pools that nobody applied: those that values of the chart name, and the template of `default`.
 
 Read anew each time, as a ConfigMap changes while it is mounted. A slip in one of them stops no
-other. Called by `keeper`.
+other. Called by `founding`.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,39 +48,50 @@ class Asked:
 
 def pools(path: pathlib.Path | None) -> Sequence[Asked]:
     """Give those that a file lists, each as {namespace, name, spec}; what is wrong is logged."""
-    return [] if path is None else list(_good(path, _entries(path)))
+    return [] if path is None else _pools(path, _content(path))
 
 
 def default(path: pathlib.Path | None, namespace: str) -> Asked | None:
     """Give the pool that is made in a namespace by itself; the file holds its spec."""
-    if path is None:
-        return None
-    specs = [{"namespace": namespace, "name": DEFAULT, "spec": spec} for spec in _values(path)]
-    return next(_good(path, specs), None)
+    made = None if path is None else _template(path, _content(path))
+    return None if made is None else dataclasses.replace(made, namespace=namespace)
 
 
-def _entries(path: pathlib.Path) -> Iterator[Any]:
-    for value in _values(path):
-        if isinstance(value, list):
-            yield from value
-        elif value is not None:
-            _log.warning("pools cannot be read", file=str(path), found=explain.found(value))
-
-
-def _values(path: pathlib.Path) -> Iterator[Any]:
+def _content(path: pathlib.Path) -> bytes | None:
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         _log.warning("file cannot be read", file=str(path), error=error.strerror)
-        return
-    for one in text.documents(data):
+        return None
+
+
+# By their content, so that each slip is told once and not every few seconds.
+@functools.lru_cache(maxsize=2)
+def _pools(path: pathlib.Path, content: bytes | None) -> Sequence[Asked]:
+    entries: list[Any] = []
+    for value in _values(path, content):
+        if isinstance(value, list):
+            entries += value
+        elif value is not None:
+            _log.warning("pools cannot be read", file=str(path), found=explain.found(value))
+    return list(_good(path, entries))
+
+
+@functools.lru_cache(maxsize=2)
+def _template(path: pathlib.Path, content: bytes | None) -> Asked | None:
+    entries = [{"name": DEFAULT, "spec": spec} for spec in _values(path, content)]
+    return next(_good(path, entries), None)
+
+
+def _values(path: pathlib.Path, content: bytes | None) -> Iterator[Any]:
+    for one in () if content is None else text.documents(content):
         for problem in one.problems:
             _log.warning("file cannot be read", error=problem.told(str(path)))
         if not one.problems:
             yield one.value
 
 
-def _good(path: pathlib.Path, entries: Iterator[Any] | Sequence[Any]) -> Iterator[Asked]:
+def _good(path: pathlib.Path, entries: Sequence[Any]) -> Iterator[Asked]:
     for number, entry in enumerate(entries):
         if not isinstance(entry, dict) or not entry.keys() <= _KEYS or "name" not in entry:
             _log.warning("pool is refused", file=str(path), number=number, needs=sorted(_KEYS))

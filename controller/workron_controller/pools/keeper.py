@@ -54,6 +54,7 @@ class Keeper:
         self._tended: dict[Pool, Tending] = {}
         self._by_name: dict[Name, Tending] = {}
         self._staffed: frozenset[Name] = frozenset()
+        self._closed: set[str] = set()
         self._rests: dict[Pool, tuple[int, float]] = {}
         self._hands: dict[Hashable, asyncio.Task[None]] = {}
         self._has_looked = False
@@ -108,7 +109,7 @@ class Keeper:
     def hint(self, namespace: str, pool: str) -> Why | None:
         """Say what keeps jobs of this pool from being claimed, if anything does."""
         name = namespace, pool
-        if not self._has_looked or name in self._staffed:
+        if not self._has_looked or name in self._staffed or namespace in self._closed:
             return None
         if (tending := self._by_name.get(name)) is not None:
             return verdicts.hint(tending.trouble, pool)
@@ -121,16 +122,20 @@ class Keeper:
 
     async def _listed(self) -> Sequence[Mapping[str, Any]]:
         """List those that are to be; who deletes one wants it to end now."""
-        found: list[Mapping[str, Any]] = []
-        places: list[str | None] = [*sorted(self._around.namespaces)] or [None]
-        for namespace in places:
+        found = [] if self._around.namespaces else await self._list(None)
+        self._closed.clear()
+        for namespace in sorted(self._around.namespaces):
             try:
-                place = resources.POOLS.at(namespace)
-                found += await everything(self._around.api, self._around.retrying, place)
+                found += await self._list(namespace)
             except api_errors.ForbiddenError as closed:
                 # The others are none the worse for it.
+                self._closed.add(namespace)
                 _log.warning("pools cannot be listed", namespace=namespace, error=str(closed))
         return [one for one in found if "deletionTimestamp" not in one["metadata"]]
+
+    async def _list(self, namespace: str | None) -> list[Mapping[str, Any]]:
+        place = resources.POOLS.at(namespace)
+        return await everything(self._around.api, self._around.retrying, place)
 
     def _know(self, pools: Iterable[View]) -> None:
         """Know of these pools, and of no others."""

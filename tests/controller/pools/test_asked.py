@@ -53,6 +53,16 @@ def test_file_that_is_missing_or_empty_holds_nothing(file: pathlib.Path) -> None
     assert asked.pools(file) == []
 
 
+def test_slip_is_told_once_for_as_long_as_it_is_there(file: pathlib.Path) -> None:
+    file.write_text("- {name: bad, slots: 4}")
+    with capture_logs() as logs:
+        asked.pools(file)
+        asked.pools(file)
+        file.write_text("- {name: worse, slots: 4}")
+        asked.pools(file)
+    assert len(logs) == 2
+
+
 def test_default_pool_is_made_from_its_template(file: pathlib.Path) -> None:
     file.write_text("slots: 8\nmaxReplicas: 3\n")
     found = asked.default(file, "lab")

@@ -102,6 +102,31 @@ async def test_namespace_that_stays_closed_is_not_asked_all_the_time(
     assert len(asked) == 2
 
 
+async def test_nothing_is_said_of_pools_that_may_not_be_listed(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.fail("list", resources.POOLS, errors.ForbiddenError("403"), times=9, namespace="lab")
+    good = yard.pool("open", "gpu", minReplicas=1)
+    keeper = begin(namespaces=["lab", "open"])
+    await farm.submit()
+    await farm.turn(keeper)
+    assert keeper.hint("lab", "gpu") is None
+    assert good["status"]["desiredReplicas"] == 1
+
+
+async def test_pools_are_not_forgotten_when_none_may_be_listed_any_more(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("lab", "gpu")
+    keeper = begin()
+    await farm.submit()
+    await farm.turn(keeper)
+    yard.fail("list", resources.POOLS, errors.ForbiddenError("403"))
+    with pytest.raises(errors.ForbiddenError):
+        await keeper.look()
+    assert keeper.hint("lab", "gpu") is None
+
+
 async def test_namespace_that_is_being_deleted(begin: Begin, yard: Yard, farm: Farm) -> None:
     pool = yard.pool("lab", "gpu", minReplicas=1)
     refusal = errors.ForbiddenError("403 unable to create: because it is being terminated")
