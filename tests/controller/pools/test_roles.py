@@ -1,0 +1,103 @@
+"""Pools on a real PostgreSQL: what their Secrets let in, and what one pool can do to another."""
+
+import base64
+import contextlib
+import random
+import uuid
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from tests.controller.hand_time import HandTime
+from tests.controller.pools.yard import Yard, conditions
+from tests.store.postgres import roles
+from workron.core import errors
+from workron.store import postgres
+from workron.store.protocol import Registration
+from workron_controller import resources
+from workron_controller.api.retrying import Retrying
+from workron_controller.pools.budget import Budget
+from workron_controller.pools.keeper import Keeper
+from workron_controller.pools.settings import Settings
+from workron_controller.pools.tending import Around
+
+_MADE = "SELECT role FROM workron.pool WHERE role IS NOT NULL"
+
+
+@pytest.fixture
+async def keeper(fresh_database: str, yard: Yard, time: HandTime) -> AsyncIterator[Keeper]:
+    store = await postgres.open_postgres(fresh_database, rng=random.Random())
+    retrying = Retrying(time, random.Random(), seconds=0)
+    settings = Settings("ours:1", home="workron")
+    yield Keeper(Around(yard, retrying, store, Budget(), settings, (), time))
+    await store.close()
+    admin = await asyncpg.connect(fresh_database)
+    for row in await admin.fetch(_MADE):
+        with contextlib.suppress(asyncpg.UndefinedObjectError):
+            await admin.execute(f'DROP OWNED BY "{row[0]}" CASCADE; DROP ROLE "{row[0]}"')
+    await admin.close()
+
+
+def _secret(yard: Yard, pool: str) -> tuple[str, str]:
+    data = yard.objects[resources.SECRETS, "lab", f"workron-pool-{pool}"]["data"]
+    url, token = (base64.b64decode(data[key]).decode() for key in ("store", "token"))
+    return url, token
+
+
+async def _look(keeper: Keeper) -> None:
+    await keeper.look()
+    await keeper.settled()
+
+
+async def test_secret_lets_a_worker_into_its_pool_and_into_no_other(
+    keeper: Keeper, yard: Yard
+) -> None:
+    for name in ("a", "b"):
+        yard.pool("lab", name, minReplicas=1)
+    await _look(keeper)
+    (url, token), (_, others) = _secret(yard, "a"), _secret(yard, "b")
+    worker = await postgres.open_worker(url, rng=random.Random())
+    session = await worker.register(Registration(token, "pod", uuid.uuid4(), slots=4))
+    assert (session.namespace, session.pool) == ("lab", "a")
+    with pytest.raises(errors.TokenError):
+        await worker.register(Registration(others, "pod", uuid.uuid4(), slots=4))
+    await worker.close()
+
+
+async def test_pool_can_do_nothing_to_another_one(keeper: Keeper, yard: Yard) -> None:
+    for name in ("a", "b"):
+        yard.pool("lab", name, minReplicas=1)
+    await _look(keeper)
+    one, other = [await asyncpg.connect(_secret(yard, name)[0]) for name in ("a", "b")]
+    them = await other.fetchval("SELECT current_user")
+    tried = [
+        f"SELECT pg_terminate_backend({other.get_server_pid()})",
+        f"SELECT pg_cancel_backend({other.get_server_pid()})",
+        f"ALTER ROLE \"{them}\" PASSWORD 'mine'",
+        f'ALTER ROLE "{them}" SET statement_timeout = 1',
+        f'SET ROLE "{them}"',
+        "UPDATE workron.pool SET role = NULL",
+    ]
+    assert await roles.allowed(one, tried) == []
+    seen = await one.fetchval(
+        "SELECT query FROM pg_stat_activity WHERE pid = $1", other.get_server_pid()
+    )
+    assert "current_user" not in (seen or "")
+    await one.close()
+    await other.close()
+
+
+async def test_operator_that_may_make_no_roles_is_told_in_the_pool(
+    empty_database: str, yard: Yard, time: HandTime
+) -> None:
+    async with roles.owner_of(empty_database) as owner:
+        await postgres.migrate(owner.dsn)
+        store = await postgres.open_postgres(owner.dsn, rng=random.Random())
+        retrying = Retrying(time, random.Random(), seconds=0)
+        keeper = Keeper(Around(yard, retrying, store, Budget(), Settings("ours:1"), (), time))
+        pool = yard.pool("lab", "gpu", minReplicas=1)
+        await _look(keeper)
+        assert conditions(pool)["Stalled"] == "DatabaseRights"
+        assert f"`ALTER ROLE {owner.name} CREATEROLE`" in str(pool["status"])
+        await store.close()
