@@ -358,3 +358,16 @@ async def test_secret_that_commands_lack_is_not_ours_to_make(
     await farm.turn(keeper)
     assert admit.await_count == 1
     assert conditions(pool)["Stalled"] == "PodsFail"
+
+
+async def test_secret_that_somebody_spoilt_is_made_anew(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("lab", "gpu", minReplicas=1)
+    await farm.turn(begin())
+    [secret] = yard.all(resources.SECRETS)
+    for spoilt in ({}, {"store": "?", "token": "?"}, {"store": "AAAA", "token": "/w=="}):
+        secret["data"] = dict(spoilt)
+        await farm.turn(begin())
+        assert secret["data"].keys() == {"store", "token"}
+        assert secret["data"] != spoilt
