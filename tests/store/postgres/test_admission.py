@@ -31,7 +31,11 @@ Admit = Callable[..., Any]
 
 
 def admission(pool: str = "own", token: str = _WORD, **about: Any) -> Admission:
-    asked = {"lease_seconds": 10.0, "password": secrets.token_hex(16), "connections": 5}
+    asked: dict[str, Any] = {
+        "lease_seconds": 10.0,
+        "password": secrets.token_hex(16),
+        "connections": 5,
+    }
     return Admission(plans.NAMESPACE, pool, token, **asked | about)
 
 
@@ -76,7 +80,7 @@ async def test_worker_of_a_pool_opens_the_url_and_runs_a_job(stage: Stage, admit
 
 async def test_role_can_log_in_so_often_and_has_no_other_power(stage: Stage, admit: Admit) -> None:
     role = await admit(connections=7)
-    row = await stage.sql.fetchrow(_ATTRIBUTES, role.name)
+    [row] = await stage.sql.fetch(_ATTRIBUTES, role.name)
     assert tuple(row) == (True, False, False, False, False, False, 7)
     assert await stage.sql.fetchval("SELECT workron.is_worker($1)", role.name)
 
@@ -109,7 +113,8 @@ async def test_pool_that_is_admitted_again_has_the_same_role_with_the_new_passwo
     assert new.name == old.name
     kept = await stage.sql.fetchval(_KEPT, new.name)
     assert [login.verifier(one, _salt_in(kept)) == kept for one in ("old", "new")] == [False, True]
-    assert (await stage.sql.fetchrow(_ATTRIBUTES, new.name))["rolconnlimit"] == 9
+    [row] = await stage.sql.fetch(_ATTRIBUTES, new.name)
+    assert row["rolconnlimit"] == 9
 
 
 async def test_server_is_handed_what_it_would_make_of_the_password_itself(stage: Stage) -> None:
