@@ -6,21 +6,25 @@ Called by `generate`.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+from prometheus_client import CollectorRegistry
 
 from workron.cli.maintainer_metrics import MaintainerMetrics
+from workron.store.protocol import Demand
+from workron_controller import metrics as controller_metrics
 from workron_worker.metrics import Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prometheus_client import CollectorRegistry
     from prometheus_client.metrics_core import Metric
 
 _PAGE: Final = """\
 # Health and metrics
 
-<!-- Made by `make generate` from docs/metrics.py and the registries of worker and maintainer. -->
+<!-- Made by `make generate` from docs/metrics.py and the registries of the programs. -->
 
 `--health HOST:PORT` has a worker or a maintainer answer GET and HEAD over HTTP, without encryption
 or password: give it an address that only those can reach who may know. A thread of its own answers,
@@ -61,6 +65,15 @@ makes of the job.
 `verb` is the verb of the store that moved the jobs. `missed_edges` is the one to be woken for: it
 stays 0 unless Workron itself is wrong.
 
+## Of a controller
+
+It is a maintainer, too, and tells what that one does.
+
+{controller}
+
+Queues are told by the replica that leads alone. `workron_queue_oldest_seconds` counts from the
+submission of a job, so a downstream that waited long for others looks old.
+
 ## How to read them
 
 Counters and histograms also have a `_created` series, the time at which they began. No label ever
@@ -81,7 +94,23 @@ def page() -> str:
     return _PAGE.format(
         worker=_table(Metrics(1, _Standstill()).registry),
         maintainer=_table(MaintainerMetrics(_Standstill()).registry),
+        controller=_table(_of_a_controller()),
     )
+
+
+def _of_a_controller() -> CollectorRegistry:
+    """Give the numbers of an operator that has not done anything, and looks after one queue."""
+    clock, registry = _Standstill(), CollectorRegistry()
+    about = {
+        "objects": (), "inbox": (), "outbox": (), "is_leading": False, "began_at": 0.0,
+        "comparison": SimpleNamespace(completed_at=None),
+        "writer": SimpleNamespace(written=0, delayed=0),
+        "doorbell": SimpleNamespace(restarts=0),
+        "keeper": SimpleNamespace(demand={("namespace", "pool"): Demand(0, clock.now())}),
+    }  # fmt: skip
+    operator: Any = SimpleNamespace(**about)
+    controller_metrics.Metrics(operator, registry, clock)
+    return registry
 
 
 def _table(registry: CollectorRegistry) -> str:
