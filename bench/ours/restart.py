@@ -1,9 +1,9 @@
 """How fast workers are again when their PostgreSQL died where it stood, and came back.
 
 Whole workers over a runner that starts nothing, on a server of their own. What is told is their
-rate from some seconds on after the server takes calls again, and their rate before it went. As many
-jobs are ready as they may need for both: who ran out of them would seem to be slow, and so would who
-gets some that were put in just before, which have not been vacuumed.
+rate from some seconds on after the server takes calls again, and their rate before it went. As
+many jobs are ready as they may need for both: who ran out of them would seem to be slow, and so
+would who gets some that were put in just before, which have not been vacuumed.
 """
 
 from __future__ import annotations
