@@ -80,7 +80,8 @@ lint: $(READY) ## check style, types, import contracts and spelling
 LOCKED := $(UV) export --locked --quiet --no-emit-project
 
 .PHONY: generate
-generate: $(READY) ## write what comes from elsewhere: parts of docs/ and of the chart, the images' requirements
+generate: $(READY) ## write what comes from elsewhere: crds/, parts of docs/ and of the chart, requirements
+	$(BIN)/python -m workron_controller.crds crds
 	$(BIN)/python -m docs.generate
 	$(BIN)/python -m helm.generate
 	$(LOCKED) --no-dev >worker_image/requirements.txt
@@ -96,6 +97,7 @@ docs: generate ## take the figures in docs/ anew on this machine; minutes
 STALE := echo "an image's requirements.txt is not what uv.lock says; run \`make generate\`" >&2; exit 1
 .PHONY: drift
 drift: $(READY)
+	$(BIN)/python -m workron_controller.crds --check crds
 	$(BIN)/python -m docs.generate --check
 	$(BIN)/python -m helm.generate --check
 	@$(LOCKED) --no-dev | diff worker_image/requirements.txt - || { $(STALE); }

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from docs import command_line, manifest, metrics
+from docs import command_line, custom_resources, manifest, metrics
 from workron.core import diagram, states
 
 _DOCS: Final = Path(__file__).parent
@@ -82,6 +82,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
     {
         "reference/states.md": states_page,
         "reference/manifest.md": manifest.page,
+        "reference/custom-resources.md": custom_resources.page,
         "reference/command-line.md": command_line.page,
         "reference/metrics.md": metrics.page,
     }

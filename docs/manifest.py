@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from typing import Any, Final
 
-from pydantic import TypeAdapter
-
-from workron.core import duration
+from workron.core.model import json_schema
 from workron.core.model.job import Job
 from workron.core.model.meta import Resource
 from workron.core.model.pool import WorkerPool
@@ -42,8 +39,8 @@ def page() -> str:
     """Render it: the kinds first, and then what they are made of, as it is mentioned."""
     schemas: dict[str, Any] = {}
     for kind in _KINDS:
-        schema = kind.model_json_schema(by_alias=True)
-        schemas |= schema.pop("$defs") | {kind.__name__: schema}
+        schema, records = json_schema.of(kind)
+        schemas |= records | {kind.__name__: schema}
     wanted = [kind.__name__ for kind in _KINDS]
     for name in wanted:
         mentioned = _mentions(schemas[name].get("properties", {}))
@@ -130,6 +127,4 @@ def _default(schema: Mapping[str, Any], *, is_required: bool) -> str:
         return "none"
     if isinstance(default, dict):
         return "the defaults of its fields"
-    if isinstance(default, str) and default.startswith("PT"):
-        default = duration.render(TypeAdapter(timedelta).validate_python(default))
     return f"`{default if isinstance(default, str) else json.dumps(default)}`"

@@ -1,5 +1,6 @@
 """The program as a user installs it: a wheel of this tree, in an environment with nothing else."""
 
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -21,12 +22,22 @@ Start = Callable[..., "subprocess.Popen[str]"]
 @pytest.fixture(scope="session")
 def workron(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """The command, installed from a wheel with the locked libraries that it needs to run."""
-    home = tmp_path_factory.mktemp("installed")
+    return _installed(tmp_path_factory.mktemp("installed"))
+
+
+@pytest.fixture(scope="session")
+def operator(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """The same with what the operator needs beside that."""
+    return _installed(tmp_path_factory.mktemp("operator"), "--extra", "controller")
+
+
+def _installed(home: pathlib.Path, *extras: str) -> pathlib.Path:
     venv.create(home / "venv", symlinks=True)
     wheel = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(home)]
     _run(*wheel)
     needs = home / "requirements.txt"
-    _run(_UV, "export", "--frozen", "--no-dev", "--no-emit-project", "--quiet", "-o", needs)
+    locked = ["--frozen", "--no-dev", "--no-emit-project", "--quiet", *extras]
+    _run(_UV, "export", *locked, "-o", needs)
     (built,) = home.glob("*.whl")
     python = home / "venv" / "bin" / "python"
     _run(_UV, "pip", "install", "--quiet", "--python", python, "-r", needs, built)
@@ -56,15 +67,28 @@ def call(workron: pathlib.Path, tmp_path: pathlib.Path) -> Call:
 @pytest.fixture
 def start(workron: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Start]:
     """Start the program and leave it to the test; what is left of it is ended."""
+    with _starting(workron, tmp_path) as start:
+        yield start
+
+
+@pytest.fixture
+def start_operator(operator: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Start]:
+    """Do the same with the one that can be an operator."""
+    with _starting(operator, tmp_path) as start:
+        yield start
+
+
+@contextlib.contextmanager
+def _starting(program: pathlib.Path, folder: pathlib.Path) -> Iterator[Start]:
     started: list[subprocess.Popen[str]] = []
 
-    def start(*arguments: object) -> "subprocess.Popen[str]":
-        command = [str(workron), *map(str, arguments)]
+    def start(*arguments: object, **environment: str) -> "subprocess.Popen[str]":
+        command = [str(program), *map(str, arguments)]
         started.append(
             subprocess.Popen(
                 command,
-                cwd=tmp_path,
-                env=_environment(),
+                cwd=folder,
+                env=_environment() | environment,
                 text=True,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -72,10 +96,13 @@ def start(workron: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Start]:
         )
         return started[-1]
 
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
+    try:
+        yield start
+    finally:
+        for process in started:
+            process.kill()
+            said, _ = process.communicate()
+            print(f"--- {process.args!r}\n{said}")  # noqa: T201 - shown of a failure
 
 
 def _environment() -> dict[str, str]:

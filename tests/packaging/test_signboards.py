@@ -7,7 +7,8 @@ import pytest
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _YARD = _ROOT / "worker_image"
-_PACKAGES = [_ROOT / "workron", _YARD / "workron_worker", _YARD / "workron_runner"]
+_CONTROLLER = _ROOT / "controller" / "workron_controller"
+_PACKAGES = [_ROOT / "workron", _CONTROLLER, _YARD / "workron_worker", _YARD / "workron_runner"]
 _SURFACE = _ROOT / "workron" / "__init__.py"
 _DOORS = [
     door for package in _PACKAGES for door in package.rglob("__init__.py") if door != _SURFACE

@@ -13,7 +13,8 @@ _MODULES_THAT_MAY_BE_LONGER: frozenset[str] = frozenset()
 
 def _modules() -> dict[str, str]:
     yard = _ROOT / "worker_image"
-    folders = [_ROOT / "workron", yard / "workron_worker", yard / "workron_runner"]
+    controller = _ROOT / "controller" / "workron_controller"
+    folders = [_ROOT / "workron", controller, yard / "workron_worker", yard / "workron_runner"]
     paths = [path for folder in folders for path in folder.rglob("*.py")]
     return {str(path.relative_to(_ROOT)): path.read_text() for path in paths}
 

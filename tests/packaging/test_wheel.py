@@ -20,10 +20,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     return set(zipfile.ZipFile(built).namelist())
 
 
-def test_wheel_holds_exactly_the_three_packages(wheel: set[str]) -> None:
+def test_wheel_holds_exactly_the_four_packages(wheel: set[str]) -> None:
     tops = {name.split("/")[0] for name in wheel}
     assert {top for top in tops if not top.endswith(".dist-info")} == {
-        "workron", "workron_worker", "workron_runner",
+        "workron", "workron_controller", "workron_worker", "workron_runner",
     }  # fmt: skip
 
 
@@ -32,6 +32,7 @@ def test_wheel_holds_every_source_file_of_the_packages(wheel: set[str]) -> None:
         str(path.relative_to(yard))
         for yard, package in (
             (_ROOT, "workron"),
+            (_ROOT / "controller", "workron_controller"),
             (_ROOT / "worker_image", "workron_worker"),
             (_ROOT / "worker_image", "workron_runner"),
         )

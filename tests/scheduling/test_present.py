@@ -71,6 +71,7 @@ async def test_workflow_is_shown_with_its_counts_and_first_failures(store: Store
         pass
     status = (await get.get(store, await _root(store, "w")))[0]["status"]
     assert status["jobs"]["total"] == 3
+    assert status["jobs"]["done"] == 3
     assert (status["jobs"]["succeeded"], status["jobs"]["failed"]) == (1, 2)
     assert [(one["name"], one["index"]) for one in status["firstFailures"]] == [
         ("many", 0), ("many", 1),

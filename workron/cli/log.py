@@ -98,6 +98,27 @@ def serve(form: str | None) -> None:
     )
 
 
+def take_in(library: str) -> None:
+    """Print the warnings of a library like our own lines, with its name."""
+    logger = logging.getLogger(library)
+    logger.propagate = False
+    logger.addHandler(_Bridge(logging.WARNING))
+
+
+class _Bridge(logging.Handler):
+    """Hands records of the standard library on to structlog."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say it as a line of ours."""
+        import structlog
+
+        event = structlog.get_logger()
+        about = {"library": record.name}
+        if record.exc_info and record.exc_info[1]:
+            about["error"] = repr(record.exc_info[1])
+        event.log(record.levelno, record.getMessage(), **about)
+
+
 def _text_renderer() -> structlog.dev.ConsoleRenderer:
     import structlog
 

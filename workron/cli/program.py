@@ -22,6 +22,7 @@ COMMANDS: Final = (
     "run",
     "worker",
     "maintain",
+    "controller",
     "submit",
     "wait",
     "cancel",
@@ -34,7 +35,7 @@ COMMANDS: Final = (
     "version",
 )
 """Each is a function in the module of its name."""
-_SERVING: Final = frozenset({"worker", "maintain"})
+_SERVING: Final = frozenset({"worker", "maintain", "controller"})
 """They run for months, beside what the machine is there for."""
 
 

@@ -20,6 +20,8 @@
         ├── TokenError              no pool admits workers by this token
         └── SessionError            the worker behind a session key is gone or was never there
 
+Rooms above hang their own under the root; the operator's are in `workron_controller/api/errors.py`.
+
 The message is for a person: what was wrong, where, and what would be right.
 """
 

@@ -29,3 +29,10 @@ class Rng(Protocol):
 
     def getrandbits(self, k: int, /) -> int:
         """Draw k random bits."""
+
+
+class Sleep(Protocol):
+    """Waiting, which in a test takes no time."""
+
+    async def __call__(self, seconds: float, /) -> None:
+        """Return when so many seconds have passed."""

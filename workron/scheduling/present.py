@@ -145,7 +145,8 @@ def _conditions(row: JobRow, since: datetime) -> tuple[StatusCondition, ...]:
 
 def _counts(commands: Sequence[JobRow]) -> JobCounts:
     counts = Counter(row.state.lower() for row in commands)
-    return JobCounts(total=len(commands), **counts)
+    done = sum(row.state in states.ENDS for row in commands)
+    return JobCounts(total=len(commands), done=done, **counts)
 
 
 def _failure(row: JobRow) -> TaskFailure:

@@ -54,6 +54,13 @@ def test_schema_of_a_spec_bounds_every_list(spec: type[record.Record]) -> None:
 
 
 @pytest.mark.parametrize("spec", _SPECS)
+def test_schema_of_a_spec_bounds_every_map(spec: type[record.Record]) -> None:
+    for name, what in _fields(spec):
+        for leaf in _leaves(what):
+            assert "patternProperties" not in leaf or "maxProperties" in leaf, name
+
+
+@pytest.mark.parametrize("spec", _SPECS)
 def test_schema_of_a_spec_bounds_every_number(spec: type[record.Record]) -> None:
     texts_too = {"EmptyDirVolume.sizeLimit", "Task.items"}
     for name, what in _fields(spec):

@@ -7,6 +7,7 @@ from workron.core.model.status import (
     JobStatus,
     StatusCondition,
     TaskFailure,
+    WorkerPoolStatus,
     WorkflowStatus,
 )
 from workron.core.states import State
@@ -47,3 +48,28 @@ def test_workflow_status_counts_jobs_and_names_the_first_failures() -> None:
     assert shown["firstFailures"] == [
         {"name": "load", "index": 3, "reason": "ExitCode", "exitCode": 2}
     ]
+
+
+def test_condition_of_an_object_that_nobody_has_looked_at_has_no_time() -> None:
+    unseen = StatusCondition(type="Reconciling", status="True", reason="NotSeenYet")
+    assert JobStatus(conditions=(unseen,)).as_manifest()["conditions"] == [
+        {"type": "Reconciling", "status": "True", "reason": "NotSeenYet"}
+    ]
+
+
+def test_status_cuts_a_text_that_a_cluster_would_not_store() -> None:
+    status = JobStatus(message="x" * 1025, output_tail="y" * 1024)
+    assert status.message == "x" * 1023 + "…"
+    assert status.output_tail == "y" * 1024
+
+
+def test_pool_status_is_shown_with_what_a_scaler_reads() -> None:
+    status = WorkerPoolStatus(
+        desired_replicas=3, replicas=2, ready_replicas=1, selector="workron.dev/pool=gpu"
+    )
+    assert status.as_manifest() == {
+        "desiredReplicas": 3,
+        "replicas": 2,
+        "readyReplicas": 1,
+        "selector": "workron.dev/pool=gpu",
+    }

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from workron.core.model import record
-from workron.core.model.scalar import GenerateName, Label, LabelKey, Labels, ObjectName, Text
+from workron.core.model.scalar import GenerateName, Label, LabelKey, LabelValue, ObjectName, Text
 
 API_VERSION: Final = "workron.dev/v1alpha1"
 _ANNOTATIONS_BYTES: Final = 256 * 1024
@@ -48,7 +48,7 @@ class ObjectMeta(record.Record):
         None, description="Start of a name that is made unique; used only if name is absent."
     )
     namespace: Label = Field("default", description="Namespace of the object and of its pool.")
-    labels: Labels = Field({}, description="Labels, to select objects by.")
+    labels: dict[LabelKey, LabelValue] = Field({}, description="Labels, to select objects by.")
     annotations: Annotated[dict[LabelKey, Text], AfterValidator(_within_budget)] = Field(
         {}, description="Notes of people and tools, given back as they came."
     )

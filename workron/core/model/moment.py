@@ -48,5 +48,12 @@ Moment = Annotated[
     datetime,
     BeforeValidator(_read),
     PlainSerializer(render),
-    WithJsonSchema({"type": "string", "format": "date-time"}),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "format": "date-time",
+            "pattern": f"^{_FORM.pattern}$",
+            "maxLength": len("2026-01-31T08:00:00.123456789+00:00"),
+        }
+    ),
 ]

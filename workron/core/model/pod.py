@@ -27,6 +27,8 @@ _QUANTITY: Final = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]
 _QUANTITY_BYTES: Final = 40
 _QUANTITY_SCHEMA: Final[dict[str, Any]] = {
     "anyOf": [{"type": "integer"}, {"type": "string"}],
+    "minimum": 0,
+    "maxLength": _QUANTITY_BYTES,
     "pattern": f"^({_QUANTITY})$",
     "x-kubernetes-int-or-string": True,
 }
@@ -42,7 +44,7 @@ def _quantity(value: object) -> str:
 
 
 Quantity = Annotated[str, PlainValidator(_quantity), WithJsonSchema(_QUANTITY_SCHEMA)]
-Quantities = dict[LabelKey, Quantity]
+Quantities = Annotated[dict[LabelKey, Quantity], Field(max_length=100)]
 Mode = Annotated[int, Field(ge=0, le=0o777)]
 
 

@@ -7,9 +7,9 @@ be undone by accident.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from workron.core import duration as durations
 from workron.core.form import Form
@@ -18,6 +18,7 @@ from workron.core.model.affinity import Affinity
 from workron.core.model.meta import ObjectMeta, Resource
 from workron.core.model.pod import EnvFrom, PoolEnvVar, Reference, Resources, Toleration
 from workron.core.model.scalar import Fits, Labels, ObjectName
+from workron.core.model.status import FromSystem, WorkerPoolStatus
 from workron.core.model.volume import Volume, VolumeMount
 
 MAX_NAME: Final = 52
@@ -127,10 +128,6 @@ def _short(metadata: ObjectMeta) -> ObjectMeta:
     return metadata
 
 
-def _ignored(_: object) -> None:
-    return None
-
-
 class WorkerPool(Resource):
     """A named set of equal workers."""
 
@@ -139,6 +136,6 @@ class WorkerPool(Resource):
         description="Name, namespace, labels, annotations."
     )
     spec: WorkerPoolSpec = Field(WorkerPoolSpec(), description="What its workers are like.")
-    status: Annotated[Any, BeforeValidator(_ignored)] = Field(
+    status: Annotated[WorkerPoolStatus | None, FromSystem] = Field(
         None, description="How it stands; written by the system."
     )

@@ -116,7 +116,8 @@ LabelValue = Annotated[
         )
     ),
 ]
-Labels = dict[LabelKey, LabelValue]
+Labels = Annotated[dict[LabelKey, LabelValue], Field(max_length=100)]
+"""Of pods and nodes; how many an object itself may have is for the API server to say."""
 
 EnvName = Annotated[str, Fits(form.ENV_NAME), AfterValidator(_unreserved)]
 EnvValue = Annotated[str, Fits(form.ENV_VALUE)]

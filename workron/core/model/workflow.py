@@ -27,7 +27,10 @@ MAX_JOBS: Final = 200_000
 
 _ITEM_BYTES: Final = 128_000
 _ITEM_SCHEMA: Final[dict[str, Any]] = {
-    "anyOf": [{"type": t} for t in ("string", "integer", "number", "boolean")]
+    "anyOf": [
+        {"type": "string", "maxLength": _ITEM_BYTES},
+        *({"type": t} for t in ("integer", "number", "boolean")),
+    ]
 }
 
 

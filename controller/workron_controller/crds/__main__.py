@@ -1,0 +1,59 @@
+"""Write the definitions as files into a folder, or with `--check` only compare them.
+
+Called by `make generate` and, with `--check`, by `make check`: exit code 1 says that a file is not
+what the models say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from workron_controller.crds import definition
+from workron_controller.crds.kinds import KINDS
+
+_HEADER = "# Made by `make generate` from the models in workron/core/model/; edit those.\n"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what stands in two places twice, as people and other tools expect it."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - of none
+        """Use no anchors."""
+        return True
+
+
+def files() -> dict[str, str]:
+    """Render each definition, by the name of its file."""
+    return {
+        f"{kind.plural}.yaml": _HEADER
+        + yaml.dump(definition.make(kind), Dumper=_Dumper, sort_keys=False, width=100)
+        for kind in KINDS
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write what differs, or with `--check` name it; 1 if a check found something."""
+    parser = argparse.ArgumentParser(prog="workron_controller.crds", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--check", action="store_true")
+    given = parser.parse_args(arguments)
+    made = {given.folder / name: text for name, text in files().items()}
+    stale = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
+    if given.check:
+        for path in stale:
+            sys.stderr.write(f"{path} is not what the models say; run `make generate`\n")
+        return 1 if stale else 0
+    for path in stale:
+        path.write_text(made[path])
+        sys.stdout.write(f"wrote {path}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,174 @@
+"""Carries what was seen into the store, some objects at once.
+
+One bad object among many is found, and refused by itself. While the database is away everything
+stays where it is, and the newest edition of each object is tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final, Protocol
+
+import structlog
+
+from workron.core import errors
+from workron.store.protocol import OperatorDoor, SubmitDoor
+from workron_controller.intake import reading
+from workron_controller.objects import Why
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from uuid import UUID
+
+    from workron.core.plan import Plan
+    from workron.store.protocol import Owned
+    from workron_controller.intake.inbox import Inbox, News
+    from workron_controller.objects import Objects
+
+REFUSED: Final = "Refused"
+_MOST: Final = 500
+_MOST_BYTES: Final = 4 << 20
+_PAUSE_SECONDS: Final = 1.0
+
+_log = structlog.get_logger(__name__)
+
+
+class Doors(SubmitDoor, OperatorDoor, Protocol):
+    """What of a store is needed here."""
+
+
+class Carrier:
+    """Takes from the inbox for as long as it runs."""
+
+    def __init__(self, store: Doors, inbox: Inbox, objects: Objects) -> None:
+        self._store = store
+        self._inbox = inbox
+        self._objects = objects
+
+    async def run(self) -> None:
+        """Go on for ever."""
+        while True:
+            some = await self._inbox.take(_MOST, _MOST_BYTES)
+            try:
+                await self.carry(some)
+            except errors.PASSING as away:
+                self._inbox.put_back(some)
+                _log.warning("store is away", waiting=len(self._inbox), error=str(away))
+                await asyncio.sleep(_PAUSE_SECONDS)
+            except errors.StoreError as trouble:
+                # A full disk, a right that is missing: somebody has to act, and then it goes on.
+                self._inbox.put_back(some)
+                _log.exception("store refuses", waiting=len(self._inbox), error=str(trouble))
+                await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def carry(self, some: Sequence[News]) -> None:
+        """Have the store know of all of them, or raise what keeps it from that."""
+        known = await self._store.known([news.uid for news in some])
+        for news in some:
+            if (owned := known.get(news.uid)) is not None:
+                await self._renew(news, owned)
+        await self._submit([news for news in some if news.raw and news.uid not in known])
+
+    async def _renew(self, news: News, owned: Owned) -> None:
+        """Bring a change to what is there, or the end of its object."""
+        if news.raw is None:
+            if not owned.has_ended:
+                await self._store.cancel(owned.root)
+                _log.info("object is gone, so its job is cancelled", **_named(owned))
+            return
+        self._found(owned)
+        if owned.has_ended or _generation(news) <= owned.generation:
+            return
+        try:
+            wish = reading.wish(news.kind, news.raw)
+        except reading.RefusedError as refused:
+            # The schema keeps such an edition out; who gets one past it changes nothing by that.
+            _log.warning("edition is refused", message=str(refused), **_named(owned))
+            return
+        if (seen := self._objects.get(owned.uid)) is not None:
+            seen.heard = wish.generation
+        if await self._store.edit(owned.root, wish):
+            _log.info("object was edited", generation=wish.generation, **_named(owned))
+
+    def _found(self, owned: Owned) -> None:
+        if (seen := self._objects.get(owned.uid)) is not None:
+            seen.root, seen.heard, seen.refusal = owned.root, owned.generation, None
+            seen.has_ended = owned.has_ended
+
+    async def _submit(self, some: Sequence[News]) -> None:
+        plans = await asyncio.to_thread(_plans, self._wanted(some))
+        good = [plan for plan in plans.values() if not isinstance(plan, Why)]
+        for uid, refusal in plans.items():
+            if isinstance(refusal, Why):
+                self._refuse(uid, refusal)
+        await self._store_some(good)
+        for news in some:
+            # It was stored, and has something to say beside that: that it is cancelled.
+            if (seen := self._objects.get(news.uid)) is not None and seen.is_unheard:
+                self._inbox.put_back([news])
+
+    def _wanted(self, some: Sequence[News]) -> list[News]:
+        """Leave out what has ended: the store that knew of it may be another one now."""
+        return [
+            news
+            for news in some
+            if (seen := self._objects.get(news.uid)) is not None and not seen.is_told_over
+        ]
+
+    async def _store_some(self, plans: Sequence[Plan]) -> None:
+        """Store all, or find by halves the one that cannot be."""
+        if not plans:
+            return
+        try:
+            submitted = await self._store.submit(plans, supersedes=True)
+        except (errors.InputError, errors.StoreDataError) as trouble:
+            if len(plans) == 1:
+                self._refuse(plans[0].identity.uid, _refusal(trouble))
+                return
+            half = len(plans) // 2
+            await self._store_some(plans[:half])
+            await self._store_some(plans[half:])
+            return
+        for plan, answer in zip(plans, submitted, strict=True):
+            seen = self._objects.get(plan.identity.uid)
+            if seen is not None:
+                seen.root, seen.heard, seen.refusal = answer.root, plan.generation or 0, None
+
+    def _refuse(self, uid: UUID, refusal: Why) -> None:
+        if (seen := self._objects.get(uid)) is None:
+            return
+        seen.refusal, seen.heard = refusal, seen.generation
+        about = {"kind": seen.kind, "namespace": seen.namespace, "name": seen.name}
+        _log.warning("object is refused", reason=refusal.reason, message=refusal.message, **about)
+
+
+def _plans(some: Sequence[News]) -> Mapping[UUID, Plan | Why]:
+    """Flatten what each asks for: in a thread, since a large one takes long."""
+    return {news.uid: _plan(news) for news in some}
+
+
+def _plan(news: News) -> Plan | Why:
+    assert news.raw is not None
+    try:
+        return reading.plan(news.kind, news.raw)
+    except reading.RefusedError as refused:
+        return refused.refusal
+    except Exception as surprise:  # noqa: BLE001 - it must not keep the others from being read
+        _log.exception("object cannot be read", uid=str(news.uid))
+        return Why(REFUSED, f"it cannot be read: {surprise}")
+
+
+def _refusal(trouble: errors.WorkronError) -> Why:
+    if isinstance(trouble, errors.GraphError):
+        return Why("CycleDetected", str(trouble))
+    return Why(REFUSED, str(trouble))
+
+
+def _generation(news: News) -> int:
+    assert news.raw is not None
+    generation: int = news.raw["metadata"].get("generation", 1)
+    return generation
+
+
+def _named(owned: Owned) -> dict[str, str]:
+    return {"kind": owned.kind, "namespace": owned.namespace, "name": owned.name}

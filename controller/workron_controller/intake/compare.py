@@ -1,0 +1,116 @@
+"""Compares all objects that there are with what the store was made of: at first, and then at times.
+
+Watches lose things: what was deleted while nobody watched is never told of. So this is what all
+rests on, and watches only make it quick. A job counts as one whose object was deleted only if its
+object can be seen from here, was stored before a complete list began, is missing in that list, and
+is asked for by its name in vain, or has another uid there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import structlog
+
+from workron.core import errors as store_errors
+from workron.core.plan import Kind
+from workron_controller.api import errors
+from workron_controller.intake.inbox import News
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+    from uuid import UUID
+
+    from workron.core.ports import Clock, Rng
+    from workron.store.protocol import OperatorDoor, Owned
+    from workron_controller.intake.hearing import Ear
+
+PERIOD: Final = timedelta(minutes=5)
+_RETRY_SECONDS: Final = 5.0
+_AT_ONCE: Final = 1_000
+MARGIN: Final = timedelta(seconds=30)
+"""The database has a clock of its own."""
+
+_log = structlog.get_logger(__name__)
+
+
+class Cluster(Protocol):
+    """What of the API server is needed here: the objects that can be seen from here."""
+
+    def objects(self, kind: Kind) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
+        """List all, some at a time; raises rather than leave any out."""
+
+    def covers(self, namespace: str) -> bool:
+        """Tell whether objects of this namespace are among them."""
+
+    async def uid_of(self, kind: Kind, namespace: str, name: str) -> UUID | None:
+        """Ask for one by its name."""
+
+
+class Comparison:
+    """Compares for as long as it runs: once in a period, or at once when something was missed."""
+
+    def __init__(
+        self, cluster: Cluster, store: OperatorDoor, ear: Ear, clock: Clock, rng: Rng
+    ) -> None:
+        self._cluster = cluster
+        self._store = store
+        self._ear = ear
+        self._clock = clock
+        self._rng = rng
+        self.completed_at: float | None = None
+        """When the last one was complete, on the monotonic clock."""
+
+    async def run(self) -> None:
+        """Go on for ever."""
+        while True:
+            self._ear.inbox.has_overflown.clear()
+            try:
+                await self.compare()
+                rest = PERIOD.total_seconds() * (0.9 + 0.2 * self._rng.random())
+            except (errors.ApiError, store_errors.StoreError) as trouble:
+                _log.warning("objects cannot be compared", error=str(trouble))
+                rest = _RETRY_SECONDS
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(rest):
+                    await self._ear.inbox.has_overflown.wait()
+                    # What turned it away has to be worked off first.
+                    await asyncio.sleep(_RETRY_SECONDS)
+
+    async def compare(self) -> None:
+        """List all objects, take in what is new, and find what is gone."""
+        began = self._clock.now()
+        before = {seen.uid for seen in self._ear.objects}
+        listed: set[UUID] = set()
+        for kind in (Kind.JOB, Kind.WORKFLOW):
+            async for page in self._cluster.objects(kind):
+                listed.update(self._ear.hear(kind, raw) for raw in page)
+                # A page is much to take in at once, and there may be many.
+                await asyncio.sleep(0)
+        for uid in before - listed:
+            self._ear.objects.forget(uid)
+        # What was written is in the lists by now; what is told of it elsewhere is somebody else's.
+        for seen in self._ear.objects:
+            seen.told = None
+        async for owned in self._missing(listed):
+            if owned.submitted_at < began - MARGIN and await self._is_gone(owned):
+                self._ear.inbox.put(News(owned.uid, owned.kind, None, 0))
+                _log.info("object is gone", kind=owned.kind, name=owned.name)
+        self.completed_at = self._clock.monotonic()
+
+    async def _missing(self, listed: set[UUID]) -> AsyncIterator[Owned]:
+        after = 0
+        while some := await self._store.owned(_AT_ONCE, after=after):
+            after = some[-1].root
+            for owned in some:
+                if (seen := self._ear.objects.get(owned.uid)) is not None:
+                    # Its status may say that it has ended, whoever wrote that.
+                    seen.root = owned.root
+                elif owned.uid not in listed and self._cluster.covers(owned.namespace):
+                    yield owned
+
+    async def _is_gone(self, owned: Owned) -> bool:
+        return await self._cluster.uid_of(owned.kind, owned.namespace, owned.name) != owned.uid

@@ -1,0 +1,134 @@
+"""Kopf watches the objects, and rings here. It runs in a thread and a loop of its own, supervised.
+
+At its end Kopf cancels all that runs in its loop, and it ends for good at an error of a watch that
+it does not know; so it is begun again, and shares its loop with nobody. It writes nothing: there
+are handlers of raw events only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+import kopf
+import structlog
+
+from workron.core.plan import Kind
+from workron_controller import resources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from workron.core.ports import Rng
+    from workron_controller.api.access import Access
+    from workron_controller.intake.hearing import Ear
+
+_LONGEST_PAUSE: Final = 60.0
+_JOIN_SECONDS: Final = 10.0
+_CHUNK: Final = 500
+_LOGIN_SECONDS: Final = 30.0
+
+_log = structlog.get_logger(__name__)
+# It hears no signals where it runs, and says so at each start; who runs it hears them.
+logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
+
+
+class Doorbell:
+    """Has an ear hear of all objects of some namespaces, or of all."""
+
+    def __init__(self, ear: Ear, access: Access, namespaces: Collection[str], rng: Rng) -> None:
+        self._ear = ear
+        self._access = access
+        self._namespaces = namespaces
+        self._rng = rng
+        self._is_over = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.restarts = 0
+
+    async def run(self) -> None:
+        """Go on until it is cancelled."""
+        self._loop = loop = asyncio.get_running_loop()
+        # One that is forbidden a namespace ends; the others go on.
+        places: list[str | None] = [*self._namespaces] or [None]
+        threads = [
+            threading.Thread(target=self._supervise, args=(loop, place), daemon=True)
+            for place in places
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            await loop.create_future()
+        finally:
+            self._is_over.set()
+            for thread in threads:
+                await asyncio.to_thread(thread.join, _JOIN_SECONDS)
+
+    def _supervise(self, loop: asyncio.AbstractEventLoop, place: str | None) -> None:
+        pause = 1.0
+        while not self._is_over.is_set():
+            try:
+                asyncio.run(self._watch(loop, place))
+            except Exception as trouble:  # noqa: BLE001 - whatever it is, it is begun again
+                _log.warning("watch ended", namespace=place, error=repr(trouble))
+            if self._is_over.wait(pause * (0.5 + self._rng.random())):
+                return
+            self.restarts += 1
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _watch(self, loop: asyncio.AbstractEventLoop, place: str | None) -> None:
+        await kopf.operator(
+            registry=self._registry(loop),
+            settings=_settings(),
+            standalone=True,
+            clusterwide=place is None,
+            namespaces=[] if place is None else [place],
+            stop_flag=self._is_over,
+        )
+
+    def _registry(self, loop: asyncio.AbstractEventLoop) -> kopf.OperatorRegistry:
+        registry = kopf.OperatorRegistry()
+        kopf.on.login(registry=registry)(self._log_in)
+        for kind in (Kind.JOB, Kind.WORKFLOW):
+            named = resources.BY_KIND[kind]
+            kopf.on.event(named.group, named.version, named.plural, registry=registry)(
+                self._handler(kind, loop)
+            )
+        return registry
+
+    def _log_in(self, **_: Any) -> kopf.ConnectionInfo:
+        """Give the way in as it is now; Kopf asks again when it is refused."""
+        assert self._loop is not None
+        # One access serves one loop, and Kopf asks from a thread of its own.
+        asked = asyncio.run_coroutine_threadsafe(self._access.anew(), self._loop)
+        return asked.result(_LOGIN_SECONDS).for_kopf
+
+    def _handler(self, kind: Kind, loop: asyncio.AbstractEventLoop) -> Callable[..., Any]:
+        async def ring(event: Mapping[str, Any], **_: Any) -> None:
+            hear = self._ear.hear_gone if event["type"] == "DELETED" else self._ear.hear
+            loop.call_soon_threadsafe(_safely, hear, kind, event["object"])
+
+        return ring
+
+
+def _safely(
+    hear: Callable[[Kind, Mapping[str, Any]], Any], kind: Kind, raw: Mapping[str, Any]
+) -> None:
+    try:
+        hear(kind, raw)
+    except Exception:  # noqa: BLE001 - nothing in an object may end the watch of all
+        _log.exception("object cannot be heard", kind=kind, metadata=raw.get("metadata"))
+
+
+def _settings() -> kopf.OperatorSettings:
+    settings = kopf.OperatorSettings()
+    settings.posting.enabled = False
+    settings.peering.standalone = True
+    settings.scanning.disabled = True
+    settings.watching.chunk_size = _CHUNK
+    settings.watching.server_timeout = 600
+    settings.networking.request_timeout = 30
+    settings.queueing.idle_timeout = 0.5
+    settings.persistence.finalizer = f"{resources.GROUP}/unused"
+    return settings

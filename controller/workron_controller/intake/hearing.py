@@ -1,0 +1,53 @@
+"""What is done with an object the moment it is seen, by a watch or in a list: next to nothing.
+
+It is noted who it is; and if the store has not heard of that edition, it goes to the inbox. So what
+we write into a status ourselves comes back to nobody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from workron_controller.intake import reading
+from workron_controller.intake.inbox import News
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workron.core.plan import Kind
+    from workron_controller.intake.inbox import Inbox
+    from workron_controller.objects import Objects, Seen
+
+
+class Ear:
+    """Hears of objects; never waits."""
+
+    def __init__(self, objects: Objects, inbox: Inbox) -> None:
+        self.objects = objects
+        self.inbox = inbox
+
+    def hear(self, kind: Kind, raw: Mapping[str, Any]) -> UUID:
+        """Take in an object as it is now, and give its uid."""
+        if raw["metadata"].get("deletionTimestamp"):
+            # Others may hold it up for long; who deletes it wants it to end now.
+            return self.hear_gone(kind, raw)
+        seen = self.objects.note(reading.seen(kind, raw))
+        if _is_news(seen):
+            size = len(msgspec.json.encode(raw))
+            self.inbox.put(News(seen.uid, kind, raw, size))
+        return seen.uid
+
+    def hear_gone(self, kind: Kind, raw: Mapping[str, Any]) -> UUID:
+        """Take in that there is no such object any more."""
+        uid = UUID(raw["metadata"]["uid"])
+        self.objects.forget(uid)
+        self.inbox.put(News(uid, kind, None, 0))
+        return uid
+
+
+def _is_news(seen: Seen) -> bool:
+    """Tell whether the store has to hear of it: not of what had ended when it was first seen."""
+    return seen.generation > seen.heard and not (seen.root is None and seen.is_told_over)

@@ -1,0 +1,78 @@
+"""What was seen and is not carried into the store yet: the newest edition of each object.
+
+Filled by watches and lists, which must never wait; so it is bounded, and who finds it full has the
+object listed again later. Emptied by `carrier`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from uuid import UUID
+
+    from workron.core.plan import Kind
+
+MOST_OBJECTS: Final = 20_000
+_MOST_BYTES: Final = 64 << 20
+"""An object may have 1.5 MB, so that a bound on their number alone would be none."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One object as it was seen, or that it is gone."""
+
+    uid: UUID
+    kind: Kind
+    raw: Mapping[str, Any] | None
+    """None: it is gone from the cluster."""
+    size: int
+
+
+class Inbox:
+    """The newest news of each object, in the order in which objects first came."""
+
+    def __init__(self) -> None:
+        self._news: dict[UUID, News] = {}
+        self._bytes = 0
+        self._has_come = asyncio.Event()
+        self.has_overflown = asyncio.Event()
+        """Set when something was turned away; who lists all objects anew clears it before."""
+
+    def __len__(self) -> int:
+        return len(self._news)
+
+    def put(self, news: News) -> None:
+        """Take it in place of what is there of the object, or turn it away."""
+        replaced = self._news.get(news.uid)
+        size = self._bytes + news.size - (replaced.size if replaced else 0)
+        if size > _MOST_BYTES or (replaced is None and len(self._news) >= MOST_OBJECTS):
+            self.has_overflown.set()
+            return
+        self._news[news.uid] = news
+        self._bytes = size
+        self._has_come.set()
+
+    async def take(self, most: int, most_bytes: int) -> Sequence[News]:
+        """Wait until there is something, and take the first of it; at least one."""
+        while not self._news:
+            self._has_come.clear()
+            await self._has_come.wait()
+        taken: list[News] = []
+        room = most_bytes
+        for news in list(self._news.values())[:most]:
+            if taken and news.size > room:
+                break
+            room -= news.size
+            taken.append(self._news.pop(news.uid))
+        self._bytes -= sum(news.size for news in taken)
+        return taken
+
+    def put_back(self, some: Sequence[News]) -> None:
+        """Take what could not be carried out, unless something newer has come meanwhile."""
+        for news in some:
+            if news.uid not in self._news:
+                self.put(news)

@@ -1,0 +1,97 @@
+"""What an object of the cluster is, and what it asks for: from the API server's JSON. Pure.
+
+Called by `doorbell` for who it is, and by `carrier` for what it asks for, which takes longer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+import pydantic
+
+from workron.core import errors, expand
+from workron.core.manifest import document, explain
+from workron.core.model.job import Job
+from workron.core.model.workflow import Workflow
+from workron.core.plan import Kind
+from workron.store.protocol import Wish
+from workron_controller.objects import Seen, Why
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workron.core.plan import Plan
+
+INVALID: Final = "InvalidSpec"
+NO_DAG: Final = "InvalidGraph"
+_SHOWN: Final = 5
+_MESSAGE: Final = 1024
+_TTL: Final = "ttlSecondsAfterFinished"
+
+
+class RefusedError(errors.InputError):
+    """An object asks for what cannot be done."""
+
+    def __init__(self, refusal: Why) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
+def seen(kind: Kind, raw: Mapping[str, Any]) -> Seen:
+    """Say who it is; nothing that a person wrote into it can stop that."""
+    metadata = raw["metadata"]
+    spec, status = raw.get("spec"), raw.get("status")
+    ttl = spec.get(_TTL) if isinstance(spec, dict) else None
+    return Seen(
+        uid=UUID(metadata["uid"]),
+        kind=kind,
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        generation=metadata.get("generation", 1),
+        status=status if isinstance(status, dict) else {},
+        ttl_seconds=ttl if isinstance(ttl, int) else None,
+    )
+
+
+def plan(kind: Kind, raw: Mapping[str, Any]) -> Plan:
+    """Flatten what it asks for; RefusedError says why that cannot be done."""
+    parsed = _parsed(kind, raw)
+    uid = UUID(raw["metadata"]["uid"])
+    try:
+        flat = (
+            expand.plan_job(parsed, uid)
+            if isinstance(parsed, Job)
+            else expand.plan_workflow(parsed, uid)
+        )
+    except errors.GraphError as error:
+        raise RefusedError(Why(NO_DAG, _shortened(str(error)))) from None
+    generation = raw["metadata"].get("generation", 1)
+    if not parsed.spec.cancel:
+        return dataclasses.replace(flat, generation=generation)
+    # It must not begin before it is cancelled, which is the next edition that the store hears of.
+    return dataclasses.replace(flat, is_suspended=True, generation=generation - 1)
+
+
+def wish(kind: Kind, raw: Mapping[str, Any]) -> Wish:
+    """Say what it wants of what may be edited; RefusedError if that cannot be read."""
+    spec = _parsed(kind, raw).spec
+    generation = raw["metadata"].get("generation", 1)
+    return Wish(generation, spec.cancel, spec.suspend, spec.priority)
+
+
+def _parsed(kind: Kind, raw: Mapping[str, Any]) -> Job | Workflow:
+    model = Job if kind is Kind.JOB else Workflow
+    try:
+        return model.parse(raw)
+    except pydantic.ValidationError as error:
+        found, more = explain.explain(error, model)
+        told = [f"{document.render(path)}: {message}" for path, message in found[:_SHOWN]]
+        if hidden := more + len(found) - len(told):
+            told.append(f"and {hidden:,} more")
+        raise RefusedError(Why(INVALID, _shortened("; ".join(told)))) from None
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= _MESSAGE else message[: _MESSAGE - 1] + "…"

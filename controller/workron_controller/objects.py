@@ -1,0 +1,106 @@
+"""All objects that this replica has seen and that are there still, each in few words.
+
+Made of what watches and lists bring, by `intake`; `telling` goes through it to find what is to be
+told. What an object asks for is not kept: the store has it, and the cluster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from workron.core.states import ENDS
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping
+    from uuid import UUID
+
+    from workron.core.ids import JobId
+    from workron.core.plan import Kind
+
+_ENDS: Final = frozenset(str(state) for state in ENDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why something is not done: a word, and a sentence for a person."""
+
+    reason: str
+    message: str
+
+
+@dataclass(slots=True)
+class Seen:
+    """One object: who it is, which edition of it was seen last, and what its status said."""
+
+    uid: UUID
+    kind: Kind
+    namespace: str
+    name: str
+    generation: int
+    status: Mapping[str, Any] = field(default_factory=dict)
+    ttl_seconds: int | None = None
+    root: JobId | None = None
+    """What the store made of it; None: that is not known yet, or it was refused."""
+    heard: int = 0
+    """The edition that the store has heard of, as far as this replica knows."""
+    has_ended: bool = False
+    """Whether the store says so, as far as this replica knows."""
+    refusal: Why | None = None
+    """What it asks for cannot be done, and its edition `heard` was judged so."""
+    told: Mapping[str, Any] | None = None
+    """What this replica wrote into its status last, which may not have come back yet."""
+    looked: Hashable = None
+    """How its job stood when that was told."""
+
+    @property
+    def is_unheard(self) -> bool:
+        """Whether the store has made a job of it, and not heard of its newest edition."""
+        return self.root is not None and self.heard < self.generation
+
+    @property
+    def is_live(self) -> bool:
+        """Whether there may be something to tell of it."""
+        if self.root is None:
+            return self.refusal is not None
+        return not (self.has_ended and self.is_told_over)
+
+    @property
+    def is_told_over(self) -> bool:
+        """Whether its status says that it has ended."""
+        return self.said.get("phase") in _ENDS
+
+    @property
+    def said(self) -> Mapping[str, Any]:
+        """Give its status, as far as it is known here."""
+        return self.status if self.told is None else self.told
+
+
+class Objects:
+    """By uid: a name may come again and mean another object."""
+
+    def __init__(self) -> None:
+        self._seen: dict[UUID, Seen] = {}
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def __iter__(self) -> Iterator[Seen]:
+        return iter(list(self._seen.values()))
+
+    def get(self, uid: UUID) -> Seen | None:
+        """Give what is known of an object."""
+        return self._seen.get(uid)
+
+    def note(self, seen: Seen) -> Seen:
+        """Take in what was seen now, unless something newer was, and give all that is known."""
+        known = self._seen.setdefault(seen.uid, seen)
+        if known is not seen and seen.generation >= known.generation:
+            known.generation = seen.generation
+            known.ttl_seconds = seen.ttl_seconds
+            known.status = seen.status
+        return known
+
+    def forget(self, uid: UUID) -> None:
+        """Take it out: it is gone from the cluster."""
+        self._seen.pop(uid, None)

@@ -1,0 +1,122 @@
+"""All parts of the operator, put together and kept going.
+
+Every replica takes in; only the leader tells, since two who write the same are twice the writes and
+nothing else. Whatever ends a part ends the operator, and the cluster begins it anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workron_controller.cluster import Cluster
+from workron_controller.intake.carrier import Carrier
+from workron_controller.intake.compare import Comparison
+from workron_controller.intake.doorbell import Doorbell
+from workron_controller.intake.hearing import Ear
+from workron_controller.intake.inbox import Inbox
+from workron_controller.objects import Objects
+from workron_controller.telling.farewell import Farewell
+from workron_controller.telling.look import Look
+from workron_controller.telling.outbox import Outbox
+from workron_controller.telling.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from workron.core.ports import Clock, Rng
+    from workron.scheduling.maintain import Maintainer
+    from workron.store.protocol import Store
+    from workron_controller.api.access import Access
+    from workron_controller.api.server import Server
+    from workron_controller.leader.election import Election
+    from workron_controller.objects import Why
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What it looks after, and how fast it may write."""
+
+    namespaces: Collection[str] = ()
+    """None: all."""
+    rate: float = 200.0
+    """Statuses a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What it works with."""
+
+    store: Store
+    server: Server
+    access: Access
+    election: Election
+    maintainer: Maintainer
+    clock: Clock
+    rng: Rng
+
+
+class Operator:
+    """One replica."""
+
+    def __init__(self, around: Around, scope: Scope) -> None:
+        self._around = around
+        self.began_at = around.clock.monotonic()
+        self.objects = Objects()
+        self.inbox = Inbox()
+        store, clock = around.store, around.clock
+        ear = Ear(self.objects, self.inbox)
+        cluster = Cluster(around.server, scope.namespaces)
+        self.doorbell = Doorbell(ear, around.access, scope.namespaces, around.rng)
+        self.comparison = Comparison(cluster, store, ear, clock, around.rng)
+        self.carrier = Carrier(store, self.inbox, self.objects)
+        self.outbox = Outbox(scope.rate, burst=scope.rate)
+        self.writer = Writer(cluster.tell, self.outbox, self.objects, clock)
+        self.look = Look(store, self.objects, self.writer.put, _no_hint, clock)
+        self.farewell = Farewell(cluster.delete, self.objects, clock)
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether it is this one that tells."""
+        return self._around.election.is_leading
+
+    async def run(self) -> None:
+        """Work until it is cancelled; then hand over at once."""
+        around = self._around
+        async with asyncio.TaskGroup() as parts:
+            for part in (
+                around.election.hold(),
+                around.maintainer.run(around.store.wait_for_work),
+                self.doorbell.run(),
+                self.comparison.run(),
+                self.carrier.run(),
+                self._lead(),
+            ):
+                parts.create_task(part)
+
+    async def _lead(self) -> None:
+        """Do what only one should do, for as long as this one is the one."""
+        election = self._around.election
+        while True:
+            await election.wait(leading=True)
+            work = [asyncio.create_task(part.run()) for part in self._leaders]
+            over = asyncio.create_task(election.wait(leading=False))
+            try:
+                done, _ = await asyncio.wait([*work, over], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (*work, over):
+                    task.cancel()
+                await asyncio.wait([*work, over])
+            for task in done - {over}:
+                task.result()
+
+    @property
+    def _leaders(self) -> tuple[Look, Writer, Farewell]:
+        return self.look, self.writer, self.farewell
+
+
+def _no_hint(namespace: str, pool: str) -> Why | None:
+    """Know of nothing that keeps jobs from being claimed."""
+    del namespace, pool
+    return None

@@ -1,0 +1,80 @@
+"""What the conditions of a Job or a Workflow say of its state. Pure; called by `status`.
+
+Made for those who wait: `kubectl wait`, and what reads conditions as kstatus does (Helm, Argo CD,
+Flux). While it may still come to an end that is good, Reconciling is True; an end that is not good
+is Failed, and Stalled, since nothing more will be done about it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workron.core.states import State
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from workron_controller.objects import Why
+
+
+class Condition(NamedTuple):
+    """One condition that holds, or does not."""
+
+    type: str
+    holds: bool
+    reason: str
+    message: str = ""
+
+
+def of_state(state: State, reason: str | None, message: str | None) -> list[Condition]:
+    """Give those of an object whose job stands so."""
+    word, told = reason or str(state), message or ""
+    accepted = Condition("Accepted", holds=True, reason="Stored")
+    if state is State.SUCCEEDED:
+        return [accepted, Condition("Complete", holds=True, reason=word)]
+    if state in {State.FAILED, State.CANCELLED, State.SKIPPED}:
+        ends = [Condition(kind, True, word, told) for kind in ("Failed", "Stalled")]  # noqa: FBT003
+        return [accepted, *ends]
+    suspended = [Condition("Suspended", holds=True, reason=word)] if word == "Suspended" else []
+    return [accepted, *suspended, Condition("Reconciling", holds=True, reason=word, message=told)]
+
+
+def of_refusal(refusal: Why) -> list[Condition]:
+    """Give those of an object that asks for what cannot be done."""
+    return [
+        Condition("Accepted", holds=False, reason=refusal.reason, message=refusal.message),
+        Condition("Stalled", holds=True, reason=refusal.reason, message=refusal.message),
+    ]
+
+
+def worded(
+    wanted: Sequence[Condition], before: Sequence[Any], generation: int, now: datetime
+) -> list[Mapping[str, Any]]:
+    """Word them for the cluster; what held before has held since then."""
+    since = {
+        (one.get("type"), one.get("status")): one.get("lastTransitionTime")
+        for one in before
+        if isinstance(one, dict)
+    }
+    return [_worded(one, since, generation, now) for one in wanted]
+
+
+def time(moment: datetime) -> str:
+    """Word a time as the API server does: in whole seconds, in UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _worded(
+    one: Condition, since: Mapping[tuple[Any, Any], Any], generation: int, now: datetime
+) -> Mapping[str, Any]:
+    status = "True" if one.holds else "False"
+    return {
+        "type": one.type,
+        "status": status,
+        "reason": one.reason,
+        "message": one.message,
+        "lastTransitionTime": since.get((one.type, status)) or time(now),
+        "observedGeneration": generation,
+    }

@@ -1,0 +1,126 @@
+"""What the status of an object is to say, from the row of its job. Pure; called by `look`.
+
+It is the whole status each time; a field that has nothing to say is left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from workron.core.states import ENDS, Reason, State
+from workron_controller.telling import conditions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from workron.store.protocol import Failure, JobRow, Progress
+    from workron_controller.objects import Seen, Why
+
+Status: TypeAlias = dict[str, Any]
+
+TAIL_BYTES: Final = 1024
+MOST_FAILURES: Final = 10
+_NOTHING: Final[tuple[Any, ...]] = (None, "", [], {}, 0)
+_MESSAGE: Final = 1024
+
+
+def of_job(seen: Seen, row: JobRow, hint: Why | None, tail: str | None, now: datetime) -> Status:
+    """Say how a Job stands; `hint` is what keeps a queued one from being claimed."""
+    return _base(seen, row, hint, now) | _filled(
+        {
+            "attempts": row.attempts,
+            "failures": row.failures,
+            "losses": row.losses,
+            "exitCode": row.exit_code,
+            "worker": row.worker,
+            "outputTail": tail or None,
+        }
+    )
+
+
+def of_workflow(
+    seen: Seen, row: JobRow, progress: Progress, failures: Sequence[Failure], now: datetime
+) -> Status:
+    """Say how a Workflow stands: its jobs counted, and the first that failed."""
+    counts = {str(state).lower(): progress.counts.get(state, 0) for state in State}
+    done = sum(progress.counts.get(state, 0) for state in ENDS)
+    return _base(seen, row, None, now) | {
+        "jobs": {"total": sum(counts.values()), "done": done, **counts},
+        "firstFailures": [_failure(one) for one in failures],
+    }
+
+
+def of_refusal(seen: Seen, refusal: Why, now: datetime) -> Status:
+    """Say why nothing is done for an object."""
+    wanted = conditions.of_refusal(refusal)
+    return {
+        "phase": State.WAITING,
+        "reason": refusal.reason,
+        "message": refusal.message,
+        "observedGeneration": seen.generation,
+        "conditions": conditions.worded(wanted, _before(seen), seen.generation, now),
+    }
+
+
+def differs(status: Status, told: Mapping[str, Any]) -> bool:
+    """Whether writing this would change what is told, defaults of the cluster left aside."""
+    return _said(status) != _said(told)
+
+
+def tail(data: bytes) -> str:
+    """Give the end of some output as text that any terminal bears, a KiB of UTF-8 at most."""
+    text = data[-TAIL_BYTES:].decode(errors="replace")
+    shown = "".join(one for one in text if one.isprintable() or one in "\n\t")
+    return shown.encode()[-TAIL_BYTES:].decode(errors="ignore")
+
+
+def _base(seen: Seen, row: JobRow, hint: Why | None, now: datetime) -> dict[str, Any]:
+    reason: str | None = row.reason
+    state, message = row.state, row.message or _due(row)
+    if hint is not None and state is State.QUEUED:
+        state, reason, message = State.WAITING, hint.reason, hint.message
+    wanted = conditions.of_state(state, reason, message)
+    return _filled(
+        {
+            "phase": state,
+            "reason": reason,
+            "message": message and message[:_MESSAGE],
+            "startedAt": row.started_at and conditions.time(row.started_at),
+            "finishedAt": row.finished_at and conditions.time(row.finished_at),
+            "observedGeneration": seen.heard,
+            "conditions": conditions.worded(wanted, _before(seen), seen.heard, now),
+        }
+    )
+
+
+def _due(row: JobRow) -> str | None:
+    if row.due is None:
+        return None
+    what = "is tried again" if row.reason is Reason.BACKOFF else "starts"
+    return f"{what} at {conditions.time(row.due)}"
+
+
+def _failure(one: Failure) -> Mapping[str, Any]:
+    return _filled(
+        {
+            "name": one.name,
+            "index": one.index,
+            "reason": one.reason,
+            "message": one.message and one.message[:_MESSAGE],
+            "exitCode": one.exit_code,
+        }
+    )
+
+
+def _filled(fields: Status) -> Status:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _said(status: Mapping[str, Any]) -> Status:
+    return {name: value for name, value in status.items() if value not in _NOTHING}
+
+
+def _before(seen: Seen) -> Sequence[Any]:
+    given = seen.said.get("conditions")
+    return given if isinstance(given, list) else ()

@@ -1,0 +1,99 @@
+"""Writes statuses into objects, some at a time: the whole status each time, and nothing else.
+
+The uid goes with it, so that it can never meet another object that was given the same name.
+What the API server cannot take now is tried again with what the object has to say by then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Final, Protocol
+
+import structlog
+
+from workron_controller.api import errors
+from workron_controller.telling.outbox import Letter
+
+if TYPE_CHECKING:
+    from workron.core.ports import Clock
+    from workron_controller.objects import Objects, Seen
+    from workron_controller.telling.outbox import Outbox
+    from workron_controller.telling.status import Status
+
+_AT_ONCE: Final = 16
+_PAUSE_SECONDS: Final = 1.0
+
+_log = structlog.get_logger(__name__)
+
+
+class Send(Protocol):
+    """Writes one status."""
+
+    async def __call__(self, seen: Seen, status: Status, /) -> None:
+        """Write it, or raise one of `api.errors`."""
+
+
+class Writer:
+    """Sends what is in the outbox for as long as it runs."""
+
+    def __init__(self, send: Send, outbox: Outbox, objects: Objects, clock: Clock) -> None:
+        self._send = send
+        self._outbox = outbox
+        self._objects = objects
+        self._clock = clock
+        self._room = asyncio.Semaphore(_AT_ONCE)
+        self._has_news = asyncio.Event()
+        self.written = 0
+        self.delayed = 0
+
+    def put(self, letter: Letter) -> None:
+        """Have an object say something."""
+        self._outbox.put(letter)
+        self._has_news.set()
+
+    async def run(self) -> None:
+        """Go on for ever; what is on its way when this is cancelled is given up."""
+        async with asyncio.TaskGroup() as sending:
+            while True:
+                await self._room.acquire()
+                letter = await self._next()
+                sending.create_task(self.deliver(letter)).add_done_callback(self._make_room)
+
+    def _make_room(self, _sent: asyncio.Task[None]) -> None:
+        self._room.release()
+
+    async def _next(self) -> Letter:
+        while True:
+            self._has_news.clear()
+            found = self._outbox.take(self._clock.monotonic())
+            if isinstance(found, Letter):
+                return found
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(None if found == float("inf") else found):
+                    await self._has_news.wait()
+
+    async def deliver(self, letter: Letter) -> None:
+        """Write one status, or see to it that it is tried again where that is of use."""
+        seen = self._objects.get(letter.uid)
+        if seen is None:
+            return
+        try:
+            await self._send(seen, letter.status)
+        except errors.PassingError as trouble:
+            self._put_off(letter, trouble)
+        except errors.ApiError as refused:
+            # It is gone, or another object has its name, or it may not be written: no use.
+            about = {"kind": seen.kind, "namespace": seen.namespace, "name": seen.name}
+            _log.warning("status is not written", error=str(refused), **about)
+        else:
+            seen.told = letter.status
+            self.written += 1
+
+    def _put_off(self, letter: Letter, trouble: errors.PassingError) -> None:
+        seconds = trouble.after or _PAUSE_SECONDS
+        self.delayed += 1
+        self._outbox.put_back(letter)
+        self._outbox.put_off(seconds, self._clock.monotonic())
+        self._has_news.set()
+        _log.warning("statuses have to wait", seconds=seconds, error=str(trouble))

@@ -1,0 +1,69 @@
+"""Objects as the API server gives them, and what tests of the operator do with a worker."""
+
+import itertools
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from workron.core.ids import ClaimId
+from workron.core.plan import Kind
+from workron.store.protocol import Claimed, End, Outcome, Session, Store
+
+Raw = dict[str, Any]
+
+_numbers = itertools.count(1)
+
+
+def job(name: str = "job", /, **spec: Any) -> Raw:
+    """Give a Job."""
+    return _object(Kind.JOB, name, {"command": "true"} | spec)
+
+
+def workflow(name: str, /, *tasks: Mapping[str, Any], **spec: Any) -> Raw:
+    """Give a Workflow."""
+    full = [{"command": "true"} | dict(task) for task in tasks]
+    return _object(Kind.WORKFLOW, name, {"tasks": full} | spec)
+
+
+def edited(raw: Raw, **spec: Any) -> Raw:
+    """Give the same object with another spec, in its next edition."""
+    metadata = raw["metadata"] | {"generation": raw["metadata"]["generation"] + 1}
+    return raw | {"metadata": metadata, "spec": raw["spec"] | spec}
+
+
+def told(raw: Raw, **status: Any) -> Raw:
+    """Give the same object with a status."""
+    return raw | {"status": raw.get("status", {}) | status}
+
+
+def uid_of(raw: Raw) -> uuid.UUID:
+    return uuid.UUID(raw["metadata"]["uid"])
+
+
+async def claimed(store: Store, session: Session, count: int = 1) -> Sequence[Claimed]:
+    """Have the worker take some."""
+    return await store.claim(session.key, [ClaimId(uuid.uuid4()) for _ in range(count)])
+
+
+async def ended(store: Store, session: Session, one: Claimed, **about: Any) -> None:
+    """Have the worker report an end."""
+    outcome = {"outcome": Outcome.SUCCEEDED, "exit_code": 0}
+    end = End(one.job, *one.right, **{**outcome, **about})
+    await store.complete(session.key, [end])
+
+
+def _object(kind: Kind, name: str, spec: Raw) -> Raw:
+    metadata = {
+        "name": name,
+        "namespace": "default",
+        "uid": str(uuid.UUID(int=next(_numbers))),
+        "generation": 1,
+        "resourceVersion": "1",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
+    return {
+        "apiVersion": "workron.dev/v1alpha1",
+        "kind": str(kind),
+        "metadata": metadata,
+        "spec": spec,
+    }

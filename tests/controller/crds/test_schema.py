@@ -1,0 +1,133 @@
+"""The schemas: structural, explained, bounded, and with the defaults of the models."""
+
+import pathlib
+import uuid
+from typing import Any
+
+import pytest
+
+from tests.corpus import cases, checker
+from workron.core import expand
+from workron.core.manifest import read
+from workron.core.model.job import Job
+from workron.core.model.workflow import Workflow
+
+_NOBODY = uuid.UUID(int=0)
+_KINDS = [*checker.SCHEMAS]
+_MORE = pathlib.Path(__file__).parents[2] / "core" / "manifest" / "corpus" / "good"
+_GOOD = [case.text for case in cases.of("good")] + [
+    file.read_text() for file in sorted(_MORE.iterdir())
+]
+
+
+def _nodes(kind: str) -> list[tuple[str, dict[str, Any]]]:
+    return [*checker.nodes(checker.SCHEMAS[kind])]
+
+
+def _fields(kind: str) -> list[tuple[str, dict[str, Any]]]:
+    """The fields that have a name of their own, but those that are the cluster's."""
+    return [
+        (place, schema)
+        for place, schema in _nodes(kind)
+        if place and not place.startswith(".metadata") and place[-1] not in "]*"
+    ]
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_schema_uses_only_what_a_cluster_knows(kind: str) -> None:
+    foreign = {"$ref", "$defs", "title", "const", "patternProperties", "propertyNames", "oneOf"}
+    for place, schema in _nodes(kind):
+        assert foreign.isdisjoint(schema), place
+        assert schema.get("additionalProperties") is not False, place
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_schema_has_one_type_at_every_place(kind: str) -> None:
+    untyped = {
+        place: schema
+        for place, schema in _nodes(kind)
+        if "type" not in schema and "x-kubernetes-int-or-string" not in schema
+    }
+    assert set(untyped) == ({".spec.tasks[].items[]"} if kind == "Workflow" else set())
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_every_field_is_explained_in_a_sentence(kind: str) -> None:
+    for place, schema in _fields(kind):
+        assert schema["description"].endswith("."), place
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "ending"),
+    [
+        ("Job", ".spec.maxAttempts", " Default: 3."),
+        ("Job", ".spec.suspend", " Default: false."),
+        ("Job", ".spec.command", "This or argv."),
+        ("Workflow", ".spec.tasks[].maxAttempts", " Default: 3."),
+        ("WorkerPool", ".spec.lease", " Default: 10s."),
+    ],
+)
+def test_field_is_explained_with_its_default_at_the_end(kind: str, place: str, ending: str) -> None:
+    assert dict(_nodes(kind))[place]["description"].endswith(ending)
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_every_text_list_and_map_of_a_spec_and_a_status_is_bounded(kind: str) -> None:
+    bounds = {"string": "maxLength", "array": "maxItems"}
+    for place, schema in _nodes(kind):
+        if place.startswith((".spec", ".status")) and "enum" not in schema:
+            assert bounds.get(schema.get("type", "")) in {None, *schema}, place
+            assert "additionalProperties" not in schema or "maxProperties" in schema, place
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_every_number_of_a_spec_is_bounded(kind: str) -> None:
+    for place, schema in _nodes(kind):
+        if place.startswith(".spec") and schema.get("type") in {"integer", "number"}:
+            assert {"minimum", "maximum"} <= schema.keys(), place
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_every_list_says_how_it_is_merged(kind: str) -> None:
+    for place, schema in _nodes(kind):
+        assert (schema.get("type") == "array") == ("x-kubernetes-list-type" in schema), place
+
+
+def test_tasks_are_one_value_and_variables_are_merged_by_name() -> None:
+    tasks = checker.SCHEMAS["Workflow"]["properties"]["spec"]["properties"]["tasks"]
+    assert (tasks["x-kubernetes-list-type"], tasks["maxItems"]) == ("atomic", 10_000)
+    assert tasks["items"]["properties"]["env"]["x-kubernetes-list-map-keys"] == ["name"]
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_key_that_lists_are_merged_by_is_always_there(kind: str) -> None:
+    for place, schema in _nodes(kind):
+        for key in schema.get("x-kubernetes-list-map-keys", ()):
+            items = schema["items"]
+            assert key in items.get("required", ()) or "default" in items["properties"][key], place
+
+
+def test_tasks_have_no_defaults_lest_ten_thousand_outgrow_what_is_stored_as_one() -> None:
+    tasks = checker.SCHEMAS["Workflow"]["properties"]["spec"]["properties"]["tasks"]
+    assert [place for place, schema in checker.nodes(tasks) if "default" in schema] == []
+
+
+@pytest.mark.parametrize("manifest", _GOOD)
+def test_defaults_that_are_written_into_an_object_do_not_change_what_it_says(
+    manifest: str,
+) -> None:
+    for one in read.read([read.Source("f", manifest.encode())]):
+        schema = checker.SCHEMAS[one.resource.kind]
+        stored = type(one.resource).parse(checker.defaulted(one.resource.as_manifest(), schema))
+        assert stored.spec == one.resource.spec
+        assert _digest(stored) == _digest(one.resource)
+
+
+def _digest(resource: object) -> str | None:
+    match resource:
+        case Job() as job:
+            return expand.plan_job(job, _NOBODY).digest()
+        case Workflow() as workflow:
+            return expand.plan_workflow(workflow, _NOBODY).digest()
+        case _:
+            return None

@@ -1,0 +1,191 @@
+"""What is seen in the cluster is in the store, whatever else was seen with it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.controller import cluster
+from tests.controller.cluster import Raw
+from workron.core import errors
+from workron.core.plan import Kind, Plan
+from workron.core.states import State
+from workron.store.protocol import Session, Store
+from workron_controller.intake.carrier import Carrier
+from workron_controller.intake.hearing import Ear
+from workron_controller.intake.inbox import Inbox
+from workron_controller.objects import Objects, Seen
+
+
+class Scene:
+    """Objects come and go, and are carried into a real store."""
+
+    def __init__(self, store: Store, ear: Ear) -> None:
+        self.store = store
+        self.ear = ear
+        self.carrier = Carrier(store, ear.inbox, ear.objects)
+
+    async def see(self, *raws: Raw) -> Sequence[Seen]:
+        for raw in raws:
+            self.ear.hear(Kind(raw["kind"]), raw)
+        await self.carry()
+        found = [self.ear.objects.get(cluster.uid_of(raw)) for raw in raws]
+        return [one for one in found if one is not None]
+
+    async def lose(self, raw: Raw) -> None:
+        self.ear.hear_gone(Kind(raw["kind"]), raw)
+        await self.carry()
+
+    async def carry(self) -> None:
+        while len(self.ear.inbox):
+            await self.carrier.carry(await self.ear.inbox.take(100, 1 << 20))
+
+    async def state(self, seen: Seen) -> str:
+        assert seen.root is not None
+        [row] = await self.store.standing([seen.root])
+        return str(row.state)
+
+
+@pytest.fixture
+def scene(store: Store, ear: Ear) -> Scene:
+    return Scene(store, ear)
+
+
+async def test_object_becomes_a_job_of_its_uid(scene: Scene) -> None:
+    raw = cluster.job(priority=3)
+    [seen] = await scene.see(raw)
+    [owned] = (await scene.store.known([seen.uid])).values()
+    assert (owned.root, owned.generation, seen.heard) == (seen.root, 1, 1)
+    assert await scene.state(seen) == State.QUEUED
+
+
+async def test_echo_of_our_own_status_is_not_carried(scene: Scene, inbox: Inbox) -> None:
+    raw = cluster.job()
+    await scene.see(raw)
+    scene.ear.hear(Kind.JOB, cluster.told(raw, phase="Running"))
+    assert len(inbox) == 0
+
+
+async def test_object_that_is_gone_is_cancelled(scene: Scene) -> None:
+    raw = cluster.job()
+    [seen] = await scene.see(raw)
+    await scene.lose(raw)
+    assert await scene.state(seen) == State.CANCELLED
+    assert len(scene.ear.objects) == 0
+
+
+async def test_object_that_others_still_hold_up_is_cancelled_when_it_is_deleted(
+    scene: Scene,
+) -> None:
+    raw = cluster.job()
+    [seen] = await scene.see(raw)
+    await scene.see(raw | {"metadata": raw["metadata"] | {"deletionTimestamp": "2026-01-01"}})
+    assert await scene.state(seen) == State.CANCELLED
+
+
+async def test_object_of_the_same_name_is_another_job(scene: Scene) -> None:
+    [first] = await scene.see(cluster.job("same"))
+    [second] = await scene.see(cluster.job("same", command="other"))
+    assert first.root != second.root
+    assert await scene.state(first) == await scene.state(second) == State.QUEUED
+
+
+async def test_edition_that_suspends_resumes_and_cancels_takes_effect(scene: Scene) -> None:
+    raw = cluster.job()
+    [seen] = await scene.see(raw)
+    await scene.see(raw := cluster.edited(raw, suspend=True))
+    assert await scene.state(seen) == State.WAITING
+    await scene.see(raw := cluster.edited(raw, suspend=False))
+    assert await scene.state(seen) == State.QUEUED
+    await scene.see(cluster.edited(raw, cancel=True))
+    assert await scene.state(seen) == State.CANCELLED
+
+
+async def test_edition_that_has_come_late_changes_nothing(scene: Scene) -> None:
+    raw = cluster.job()
+    newer = cluster.edited(cluster.edited(raw, suspend=True), suspend=False)
+    [seen] = await scene.see(newer)
+    scene.ear.objects.forget(seen.uid)
+    [again] = await scene.see(cluster.edited(raw, suspend=True))
+    assert await scene.state(again) == State.QUEUED
+
+
+async def test_object_that_is_cancelled_from_the_first_never_runs(
+    scene: Scene, session: Session
+) -> None:
+    [seen] = await scene.see(cluster.job(cancel=True))
+    assert not await cluster.claimed(scene.store, session)
+    assert await scene.state(seen) == State.CANCELLED
+
+
+async def test_what_had_ended_when_it_was_first_seen_is_not_run_again(scene: Scene) -> None:
+    [seen] = await scene.see(cluster.told(cluster.job(), phase="Succeeded"))
+    assert seen.root is None
+    assert not await scene.store.roots()
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (cluster.job("bad", argv=["x"]), "InvalidSpec"),
+        (cluster.job("bad", nonsense=1), "InvalidSpec"),
+        (cluster.job("bad", dependsOn=[{"name": "bad"}]), "InvalidGraph"),
+        (cluster.workflow("bad", {"name": "a", "dependsOn": [{"name": "b"}]}), "InvalidGraph"),
+        (cluster.job("bad") | {"spec": "no mapping"}, "InvalidSpec"),
+        (cluster.job("bad") | {"spec": None}, "InvalidSpec"),
+    ],
+    ids=["two commands", "unknown", "itself", "no such task", "text", "none"],
+)
+async def test_bad_object_is_refused_and_others_beside_it_are_not(
+    scene: Scene, bad: Raw, reason: str
+) -> None:
+    first, refused, last = await scene.see(cluster.job("a"), bad, cluster.job("b"))
+    assert first.root is not None
+    assert last.root is not None
+    assert refused.root is None
+    assert refused.refusal is not None
+    assert refused.refusal.reason == reason
+    assert refused.refusal.message
+
+
+async def test_cycle_over_objects_is_refused_where_it_closes(scene: Scene) -> None:
+    one = cluster.job("one", dependsOn=[{"name": "two"}])
+    two = cluster.job("two", dependsOn=[{"name": "one"}])
+    first, second, other = await scene.see(one, two, cluster.job("other"))
+    refused = [seen for seen in (first, second) if seen.refusal is not None]
+    assert other.root is not None
+    assert {seen.refusal.reason for seen in refused if seen.refusal} == {"CycleDetected"}
+    assert len(refused) >= 1
+
+
+async def test_refused_object_is_not_judged_again_in_the_same_edition(scene: Scene) -> None:
+    raw = cluster.job("bad", argv=["x"])
+    await scene.see(raw)
+    scene.ear.hear(Kind.JOB, raw)
+    assert len(scene.ear.inbox) == 0
+
+
+async def test_replica_that_begins_anew_finds_what_there_is(scene: Scene, store: Store) -> None:
+    raw = cluster.job()
+    [before] = await scene.see(raw)
+    other = Scene(store, Ear(Objects(), Inbox()))
+    [after] = await other.see(raw)
+    assert after.root == before.root
+    assert len(await store.roots()) == 1
+
+
+async def test_nothing_is_lost_while_the_store_is_away(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Sequence[Plan]] = []
+
+    async def away(plans: Sequence[Plan], **_: Any) -> Any:
+        calls.append(plans)
+        raise errors.StoreUnreachableError("gone fishing")
+
+    usual = scene.store.submit
+    monkeypatch.setattr(scene.store, "submit", away)
+    with pytest.raises(errors.StoreUnreachableError):
+        await scene.see(cluster.job("a"), cluster.job("b"))
+    monkeypatch.setattr(scene.store, "submit", usual)
+    assert len(calls) == 1

@@ -1,0 +1,167 @@
+"""Comparing finds what watches have missed, and takes nothing for gone that may be there."""
+
+import random
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tests.controller import cluster
+from tests.controller.cluster import Raw
+from tests.controller.hand_time import HandTime
+from workron.core.plan import Kind
+from workron.core.states import State
+from workron.store.protocol import Store
+from workron_controller.api import errors
+from workron_controller.intake.carrier import Carrier
+from workron_controller.intake.compare import Comparison
+from workron_controller.intake.hearing import Ear
+from workron_controller.objects import Objects
+
+
+class Cluster:
+    """What is there, in pages of two; and what goes wrong."""
+
+    def __init__(self) -> None:
+        self.there: list[Raw] = []
+        self.namespaces: set[str] | None = None
+        self.fails_after: int | None = None
+        self.between: list[Raw] = []
+        """Comes into being while the list is read."""
+
+    async def objects(self, kind: Kind) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
+        found = [raw for raw in self.there if raw["kind"] == kind]
+        for number, first in enumerate(range(0, len(found), 2)):
+            if number == self.fails_after:
+                raise errors.UnreachableError("cut off")
+            yield found[first : first + 2]
+        self.there += self.between
+
+    def covers(self, namespace: str) -> bool:
+        return self.namespaces is None or namespace in self.namespaces
+
+    async def uid_of(self, kind: Kind, namespace: str, name: str) -> uuid.UUID | None:
+        found = [
+            cluster.uid_of(raw)
+            for raw in self.there
+            if raw["kind"] == kind
+            and raw["metadata"]["namespace"] == namespace
+            and raw["metadata"]["name"] == name
+        ]
+        return found[-1] if found else None
+
+
+class Scene:
+    def __init__(self, store: Store, ear: Ear, time: HandTime) -> None:
+        self.store = store
+        self.ear = ear
+        self.clock = time
+        self.cluster = Cluster()
+        self.comparison = Comparison(self.cluster, store, ear, time, random.Random(1))
+
+    async def compare(self) -> None:
+        self.clock.turn(60)
+        await self.comparison.compare()
+        carrier = Carrier(self.store, self.ear.inbox, self.ear.objects)
+        while len(self.ear.inbox):
+            await carrier.carry(await self.ear.inbox.take(100, 1 << 20))
+
+    async def states(self) -> dict[str, str]:
+        return {head.root.name: str(head.row.state) for head in await self.store.heads()}
+
+
+@pytest.fixture
+def scene(store: Store, ear: Ear, time: HandTime) -> Scene:
+    return Scene(store, ear, time)
+
+
+async def test_what_no_watch_has_told_of_is_found(scene: Scene) -> None:
+    scene.cluster.there = [cluster.job(f"job-{at}") for at in range(5)]
+    scene.cluster.there.append(cluster.workflow("flow", {"name": "a"}))
+    await scene.compare()
+    assert len(await scene.states()) == 6
+
+
+async def test_what_was_deleted_while_nobody_watched_is_cancelled(scene: Scene) -> None:
+    scene.cluster.there = [cluster.job(name) for name in ("a", "b", "c")]
+    await scene.compare()
+    del scene.cluster.there[1]
+    await scene.compare()
+    assert await scene.states() == {
+        "a": State.QUEUED, "b": State.CANCELLED, "c": State.QUEUED,
+    }  # fmt: skip
+    assert len(scene.ear.objects) == 2
+
+
+async def test_what_came_anew_under_its_name_is_no_proof_that_it_is_there(scene: Scene) -> None:
+    scene.cluster.there = [cluster.job("a")]
+    await scene.compare()
+    scene.cluster.there = [cluster.job("a")]
+    await scene.compare()
+    rows = [str(head.row.state) for head in await scene.store.heads()]
+    assert rows == [State.QUEUED, State.CANCELLED]
+
+
+async def test_list_that_was_cut_off_is_no_proof(scene: Scene) -> None:
+    scene.cluster.there = [cluster.job(f"job-{at}") for at in range(5)]
+    await scene.compare()
+    scene.cluster.there.pop()
+    scene.cluster.fails_after = 1
+    with pytest.raises(errors.UnreachableError):
+        await scene.compare()
+    assert set((await scene.states()).values()) == {State.QUEUED}
+
+
+async def test_what_is_missing_in_the_list_and_there_by_name_stays(scene: Scene) -> None:
+    raw = cluster.job("late")
+    scene.cluster.there = [raw]
+    await scene.compare()
+    scene.cluster.there, scene.cluster.between = [], [raw]
+    await scene.compare()
+    assert await scene.states() == {"late": State.QUEUED}
+
+
+async def test_what_was_stored_since_the_list_began_stays(scene: Scene, store: Store) -> None:
+    raw = cluster.job("new")
+    scene.ear.hear(Kind.JOB, raw)
+    scene.clock.turn(60)
+    carrier = Carrier(store, scene.ear.inbox, scene.ear.objects)
+    await carrier.carry(await scene.ear.inbox.take(10, 1000))
+    await scene.comparison.compare()
+    assert await scene.states() == {"new": State.QUEUED}
+    assert len(scene.ear.inbox) == 0
+
+
+async def test_change_of_scope_deletes_nothing(scene: Scene) -> None:
+    scene.cluster.there = [cluster.job("a")]
+    await scene.compare()
+    scene.cluster.there, scene.cluster.namespaces = [], {"elsewhere"}
+    await scene.compare()
+    assert await scene.states() == {"a": State.QUEUED}
+
+
+async def test_what_comes_while_it_is_listed_is_not_forgotten(scene: Scene) -> None:
+    new = cluster.job("new")
+
+    class Rings(Cluster):
+        async def objects(self, kind: Kind) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
+            scene.ear.hear(Kind.JOB, new)
+            async for page in super().objects(kind):
+                yield page
+
+    comparison = Comparison(Rings(), scene.store, scene.ear, scene.clock, random.Random(1))
+    await comparison.compare()
+    assert scene.ear.objects.get(cluster.uid_of(new)) is not None
+
+
+async def test_end_that_somebody_else_wrote_is_seen_through(scene: Scene, store: Store) -> None:
+    raw = cluster.job("forged")
+    scene.cluster.there = [raw]
+    await scene.compare()
+    scene.cluster.there = [cluster.told(raw, phase="Succeeded")]
+    scene.ear = Ear(Objects(), scene.ear.inbox)
+    scene.comparison = Comparison(scene.cluster, store, scene.ear, scene.clock, random.Random(1))
+    await scene.compare()
+    [seen] = list(scene.ear.objects)
+    assert seen.is_live

@@ -1,0 +1,74 @@
+"""The inbox keeps the newest of each object, and never grows without end."""
+
+import asyncio
+import uuid
+
+from workron.core.plan import Kind
+from workron_controller.intake import inbox
+from workron_controller.intake.inbox import Inbox, News
+
+
+def _news(number: int, size: int = 10, **raw: int) -> News:
+    return News(uuid.UUID(int=number), Kind.JOB, raw, size)
+
+
+async def test_only_the_newest_of_an_object_is_kept() -> None:
+    box = Inbox()
+    box.put(_news(1, at=1))
+    box.put(_news(2))
+    box.put(_news(1, at=2))
+    assert await box.take(10, 1000) == [_news(1, at=2), _news(2)]
+    assert len(box) == 0
+
+
+async def test_who_finds_it_full_has_everything_listed_again() -> None:
+    box = Inbox()
+    for number in range(inbox.MOST_OBJECTS):
+        box.put(_news(number, size=1))
+    assert not box.has_overflown.is_set()
+    box.put(_news(0, size=1, at=2))
+    assert not box.has_overflown.is_set()
+    box.put(_news(inbox.MOST_OBJECTS))
+    assert box.has_overflown.is_set()
+    assert len(box) == inbox.MOST_OBJECTS
+
+
+async def test_large_objects_fill_it_too() -> None:
+    box = Inbox()
+    for number in range(60):
+        box.put(_news(number, size=1_500_000))
+    assert box.has_overflown.is_set()
+    assert len(box) == 44
+    taken = await box.take(100, 1 << 40)
+    box.has_overflown.clear()
+    box.put_back(taken)
+    assert not box.has_overflown.is_set()
+
+
+async def test_as_much_is_taken_as_is_asked_for_and_at_least_one() -> None:
+    box = Inbox()
+    for number in range(5):
+        box.put(_news(number))
+    assert len(await box.take(2, 1000)) == 2
+    assert len(await box.take(10, 15)) == 1
+    assert len(await box.take(10, 5)) == 1
+    assert len(await box.take(10, 1000)) == 1
+
+
+async def test_who_takes_waits_for_something() -> None:
+    box = Inbox()
+    taking = asyncio.create_task(box.take(1, 1000))
+    await asyncio.sleep(0)
+    assert not taking.done()
+    box.put(_news(1))
+    assert await taking == [_news(1)]
+
+
+async def test_what_is_put_back_gives_way_to_what_has_come_meanwhile() -> None:
+    box = Inbox()
+    box.put(_news(1, at=1))
+    box.put(_news(2))
+    taken = await box.take(2, 1000)
+    box.put(_news(1, at=2))
+    box.put_back(taken)
+    assert await box.take(10, 1000) == [_news(1, at=2), _news(2)]

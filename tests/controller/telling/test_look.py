@@ -1,0 +1,188 @@
+"""What jobs do is told in their objects: from a real store, through a real writer."""
+
+import asyncio
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.controller import cluster
+from tests.controller.cluster import Raw
+from tests.controller.hand_time import HandTime
+from workron.core.plan import Kind
+from workron.core.states import Reason
+from workron.store.protocol import Outcome, Session, Store
+from workron_controller.api import errors
+from workron_controller.intake.carrier import Carrier
+from workron_controller.intake.hearing import Ear
+from workron_controller.objects import Seen, Why
+from workron_controller.telling.farewell import Farewell
+from workron_controller.telling.look import Look
+from workron_controller.telling.outbox import Letter, Outbox
+from workron_controller.telling.writer import Writer
+
+
+class Scene:
+    """Objects, a store, and an API server that notes what is written, or does not take it."""
+
+    def __init__(self, store: Store, ear: Ear, time: HandTime) -> None:
+        self.store = store
+        self.ear = ear
+        self.clock = time
+        self.written: list[Mapping[str, Any]] = []
+        self.trouble: errors.ApiError | None = None
+        self.hints: dict[tuple[str, str], Why] = {}
+        self.outbox = Outbox(rate=1000, burst=1000)
+        self.writer = Writer(self._write, self.outbox, ear.objects, time)
+        hint = lambda *place: self.hints.get(place)  # noqa: E731 - it is one
+        self.looking = Look(store, ear.objects, self.writer.put, hint, time)
+        self.deleted: list[str] = []
+        self.farewell = Farewell(self._delete, ear.objects, time)
+
+    async def _write(self, seen: Seen, said: Mapping[str, Any]) -> None:
+        del seen
+        if self.trouble is not None:
+            raise self.trouble
+        self.written.append(said)
+
+    async def _delete(self, seen: Seen) -> None:
+        self.deleted.append(seen.name)
+
+    async def see(self, raw: Raw) -> Seen:
+        self.ear.hear(Kind(raw["kind"]), raw)
+        carrier = Carrier(self.store, self.ear.inbox, self.ear.objects)
+        await carrier.carry(await self.ear.inbox.take(10, 1 << 20))
+        seen = self.ear.objects.get(cluster.uid_of(raw))
+        assert seen is not None
+        return seen
+
+    async def look(self, seconds: float = 2) -> list[Mapping[str, Any]]:
+        """Look, send what is to be sent, and give what was written."""
+        self.clock.turn(seconds)
+        self.written = []
+        await self.looking.look()
+        while isinstance(letter := self.outbox.take(self.clock.monotonic()), Letter):
+            await self.writer.deliver(letter)
+            if self.trouble is not None:
+                break
+        return self.written
+
+
+@pytest.fixture
+def scene(store: Store, ear: Ear, time: HandTime) -> Scene:
+    return Scene(store, ear, time)
+
+
+async def test_job_is_told_at_each_change_and_never_twice(scene: Scene, session: Session) -> None:
+    await scene.see(cluster.job())
+    phases = [[said["phase"] for said in await scene.look()]]
+    phases.append([said["phase"] for said in await scene.look()])
+    [one] = await cluster.claimed(scene.store, session)
+    phases.append([said["phase"] for said in await scene.look()])
+    await cluster.ended(scene.store, session, one, output=b"hello\n")
+    [end] = await scene.look()
+    assert phases == [["Queued"], [], ["Running"]]
+    assert (end["phase"], end["exitCode"], end["outputTail"]) == ("Succeeded", 0, "hello\n")
+    assert await scene.look() == []
+
+
+async def test_job_that_was_quick_is_written_once(scene: Scene, session: Session) -> None:
+    await scene.see(cluster.job())
+    [one] = await cluster.claimed(scene.store, session)
+    await cluster.ended(scene.store, session, one)
+    assert [said["phase"] for said in await scene.look()] == ["Succeeded"]
+
+
+async def test_what_the_server_did_not_take_is_told_when_it_does(
+    scene: Scene, session: Session
+) -> None:
+    await scene.see(cluster.job())
+    scene.trouble = errors.UnreachableError("connection refused")
+    assert await scene.look() == []
+    [one] = await cluster.claimed(scene.store, session)
+    await cluster.ended(scene.store, session, one)
+    scene.trouble = None
+    assert [said["phase"] for said in await scene.look()] == ["Succeeded"]
+
+
+async def test_refusal_is_told_once(scene: Scene) -> None:
+    await scene.see(cluster.job(argv=["x"]))
+    [said] = await scene.look()
+    assert said["reason"] == "InvalidSpec"
+    assert await scene.look() == []
+
+
+async def test_workflow_is_counted_at_most_every_few_seconds_and_at_its_end(
+    scene: Scene, session: Session
+) -> None:
+    await scene.see(cluster.workflow("flow", *({"name": f"t{at}"} for at in range(4))))
+    writes = [len(await scene.look())]
+    for _ in range(3):
+        [one] = await cluster.claimed(scene.store, session)
+        await cluster.ended(scene.store, session, one)
+        writes.append(len(await scene.look(seconds=0.5)))
+    [one] = await cluster.claimed(scene.store, session)
+    await cluster.ended(
+        scene.store, session, one, outcome=Outcome.FAILED, reason=Reason.EXIT_CODE, exit_code=3
+    )
+    while await scene.store.settle(100):
+        pass
+    [end] = await scene.look(seconds=0.5)
+    assert sum(writes) <= 3
+    assert (end["phase"], end["jobs"]["succeeded"], end["jobs"]["failed"]) == ("Failed", 3, 1)
+    assert [one["exitCode"] for one in end["firstFailures"]] == [3]
+
+
+async def test_what_keeps_a_queued_job_from_being_claimed_is_told(scene: Scene) -> None:
+    scene.hints["default", "gpu"] = Why("PoolNotFound", "no WorkerPool gpu")
+    await scene.see(cluster.job(pool="gpu"))
+    [said] = await scene.look()
+    assert (said["phase"], said["reason"]) == ("Waiting", "PoolNotFound")
+    scene.hints.clear()
+    assert [said["phase"] for said in await scene.look()] == ["Queued"]
+
+
+async def test_status_that_somebody_else_wrote_is_written_anew(
+    scene: Scene,
+) -> None:
+    raw = cluster.job()
+    seen = await scene.see(raw)
+    [told] = await scene.look()
+    seen.told = None  # as a comparison leaves it
+    scene.ear.hear(Kind.JOB, cluster.told(raw, **{**told, "exitCode": 77}))
+    [again] = await scene.look()
+    assert "exitCode" not in again
+
+
+async def test_object_leaves_after_its_time_and_not_before(scene: Scene, session: Session) -> None:
+    kept, timed = (
+        await scene.see(cluster.job("kept")),
+        await scene.see(cluster.job("timed", ttlSecondsAfterFinished=60)),
+    )
+    for one in await cluster.claimed(scene.store, session, 2):
+        await cluster.ended(scene.store, session, one)
+    await scene.look()
+    scene.clock.turn(50)
+    await scene.farewell.part()
+    assert scene.deleted == []
+    scene.clock.turn(15)
+    await scene.farewell.part()
+    assert scene.deleted == ["timed"]
+    assert [seen.name for seen in scene.ear.objects] == ["kept"]
+    assert (kept.is_told_over, timed.is_told_over) == (True, True)
+
+
+async def test_writer_goes_on_by_itself_and_ends_when_it_is_told(
+    scene: Scene,
+) -> None:
+    seen = await scene.see(cluster.job())
+    work = asyncio.create_task(scene.writer.run())
+    for number in itertools.count():
+        scene.writer.put(Letter(seen.uid, {"phase": "Queued", "n": number}, is_end=True))
+        await asyncio.sleep(0)
+        if len(scene.written) >= 3:
+            break
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work

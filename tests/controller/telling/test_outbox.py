@@ -1,0 +1,97 @@
+"""The outbox: ends first, no object too often, and all together no faster than they may."""
+
+import uuid
+from typing import Any
+
+from workron_controller.telling.outbox import Letter, Outbox
+
+
+def _letter(number: int, *, is_end: bool = False, **said: Any) -> Letter:
+    return Letter(uuid.UUID(int=number), said, is_end)
+
+
+def _box(rate: float = 10, burst: float = 100) -> Outbox:
+    return Outbox(rate, burst)
+
+
+def _taken(box: Outbox, now: float) -> list[int]:
+    taken = []
+    while isinstance(found := box.take(now), Letter):
+        taken.append(found.uid.int)
+    return taken
+
+
+def test_ends_go_first() -> None:
+    box = _box()
+    for letter in (_letter(1), _letter(2, is_end=True), _letter(3), _letter(4, is_end=True)):
+        box.put(letter)
+    assert _taken(box, 0) == [2, 4, 1, 3]
+    assert len(box) == 0
+
+
+def test_only_the_newest_of_an_object_is_sent() -> None:
+    box = _box()
+    box.put(_letter(1, phase="Queued"))
+    box.put(_letter(1, phase="Running"))
+    assert box.take(0) == _letter(1, phase="Running")
+    assert box.take(0) == float("inf")
+
+
+def test_end_takes_the_place_of_what_came_before_it() -> None:
+    box = _box()
+    box.put(_letter(1, phase="Running"))
+    box.put(_letter(1, is_end=True, phase="Succeeded"))
+    assert box.take(0) == _letter(1, is_end=True, phase="Succeeded")
+    assert len(box) == 0
+
+
+def test_object_is_written_once_a_second_and_its_end_at_once() -> None:
+    box = _box()
+    box.put(_letter(1))
+    assert _taken(box, 10) == [1]
+    box.put(_letter(1))
+    box.put(_letter(2))
+    assert _taken(box, 10.25) == [2]
+    assert box.take(10.25) == 0.75
+    assert _taken(box, 11) == [1]
+    box.put(_letter(1, is_end=True))
+    assert _taken(box, 11) == [1]
+
+
+def test_rate_is_that_of_all_objects_after_a_burst() -> None:
+    box = _box(rate=10, burst=3)
+    for number in range(10):
+        box.put(_letter(number))
+    assert _taken(box, 0) == [0, 1, 2]
+    assert box.take(0) == 0.1
+    assert _taken(box, 0.5) == [3, 4, 5]
+    assert len(_taken(box, 100)) == 3
+
+
+def test_nothing_is_sent_while_the_server_asks_for_patience() -> None:
+    box = _box(rate=10, burst=10)
+    box.put(_letter(1))
+    box.put_off(5, now=100)
+    wait = box.take(100)
+    assert isinstance(wait, float)
+    assert 5 <= wait <= 5.2
+    assert _taken(box, 104.9) == []
+    assert _taken(box, 105.2) == [1]
+
+
+def test_what_is_put_back_gives_way_to_what_is_newer() -> None:
+    box = _box()
+    box.put(_letter(1, phase="Running"))
+    box.put_back(_letter(1, phase="Queued"))
+    assert box.take(0) == _letter(1, phase="Running")
+    box.put_back(_letter(1, phase="Running"))
+    assert box.take(2) == _letter(1, phase="Running")
+
+
+def test_dropped_object_says_nothing() -> None:
+    box = _box()
+    box.put(_letter(1))
+    box.put(_letter(2, is_end=True))
+    box.drop(uuid.UUID(int=1))
+    box.drop(uuid.UUID(int=2))
+    assert len(box) == 0

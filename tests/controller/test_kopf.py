@@ -1,0 +1,161 @@
+"""Kopf as the operator uses it, on the fake: it hears of everything, and writes nothing."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import kopf
+
+from tests.controller.fake_api.fake import FakeApi
+from tests.controller.fake_api.kinds import JOB
+from tests.controller.fake_api.news import News
+from workron_controller.api.access import Access
+
+
+class _Ear:
+    """What a handler was told."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str | None, str]] = []
+        self._news = News()
+
+    def take(self, type_: str | None, name: str) -> None:
+        self.heard.append((type_, name))
+        self._news.ring()
+
+    async def hears(self, *events: tuple[str | None, str]) -> None:
+        """Return once it has heard these, in whatever order."""
+        wanted = Counter(events)
+        await self._news.until(lambda: wanted <= Counter(self.heard))
+
+
+def _settings() -> kopf.OperatorSettings:
+    settings = kopf.OperatorSettings()
+    settings.posting.enabled = False
+    settings.peering.standalone = True
+    settings.scanning.disabled = True
+    settings.watching.chunk_size = 500
+    settings.watching.server_timeout = 600
+    settings.watching.reconnect_backoff = 0.01
+    settings.queueing.idle_timeout = 0.5
+    settings.networking.error_backoffs = [0.01] * 5
+    return settings
+
+
+@asynccontextmanager
+async def _listening(way_in: Access) -> AsyncIterator[_Ear]:
+    """Run Kopf with one handler."""
+    ear, registry, stop = _Ear(), kopf.OperatorRegistry(), asyncio.Event()
+
+    async def login(**_: Any) -> kopf.ConnectionInfo:
+        return (await way_in.anew()).for_kopf
+
+    async def hear(event: Any, name: str | None, **_: Any) -> None:
+        ear.take(event["type"], name or "")
+
+    kopf.on.login(registry=registry)(login)
+    kopf.on.event("workron.dev", "v1alpha1", "workronjobs", registry=registry)(hear)
+    operator = kopf.operator(
+        registry=registry, settings=_settings(), clusterwide=True, stop_flag=stop
+    )
+    task = asyncio.create_task(operator)
+    try:
+        yield ear
+    finally:
+        stop.set()
+        await task
+
+
+async def test_kopf_hears_of_what_is_there_what_comes_and_what_goes(
+    api: FakeApi, way_in: Access
+) -> None:
+    api.add(JOB, "old")
+    async with _listening(way_in) as ear:
+        await ear.hears((None, "old"))
+        await api.streams.opened(JOB)
+        api.add(JOB, "new", "elsewhere")
+        api.edit(JOB, "old", spec={"priority": 1})
+        api.remove(JOB, "old")
+        await ear.hears(("ADDED", "new"), ("MODIFIED", "old"), ("DELETED", "old"))
+
+
+async def test_kopf_writes_nothing(api: FakeApi, way_in: Access) -> None:
+    api.add(JOB, "old")
+    async with _listening(way_in) as ear:
+        await api.streams.opened(JOB)
+        api.add(JOB, "new")
+        api.edit(JOB, "old", status={"phase": "Running"})
+        api.remove(JOB, "old")
+        await ear.hears(("ADDED", "new"), ("MODIFIED", "old"), ("DELETED", "old"))
+    assert api.record.writes == []
+
+
+async def test_kopf_lists_in_parts_and_watches_from_there(api: FakeApi, way_in: Access) -> None:
+    for number in range(501):
+        api.add(JOB, f"job-{number:03}")
+    async with _listening(way_in) as ear:
+        await ear.hears(*[(None, f"job-{number:03}") for number in range(501)])
+        await api.streams.opened(JOB)
+    lists = api.record.of(verb="list", plural="workronjobs")
+    assert [asked.query["limit"] for asked in lists] == ["500", "500"]
+    [watch] = api.record.of(verb="watch", plural="workronjobs")
+    assert watch.query["timeoutSeconds"] == "600"
+    assert watch.query["resourceVersion"] == str(api.storage.version)
+
+
+async def test_kopf_knows_us_by_the_token_and_asks_for_a_new_one(
+    api: FakeApi, way_in: Access, tmp_path: Any
+) -> None:
+    api.add(JOB, "old")
+    api.admit("first")
+    api.kubeconfig(tmp_path)
+    async with _listening(way_in) as ear:
+        await ear.hears((None, "old"))
+        await api.streams.opened(JOB)
+        api.admit("second")
+        api.kubeconfig(tmp_path)
+        api.streams.end(JOB)
+        await api.record.reached(1, verb="watch", code=401)
+        await api.streams.opened(JOB)
+        api.add(JOB, "new")
+        await ear.hears(("ADDED", "new"))
+
+
+async def test_deletion_between_list_and_watch_is_heard(api: FakeApi, way_in: Access) -> None:
+    api.add(JOB, "old")
+    api.faults.meanwhile(lambda: api.remove(JOB, "old"), verb="watch")
+    async with _listening(way_in) as ear:
+        await ear.hears((None, "old"), ("DELETED", "old"))
+
+
+async def test_deletion_that_the_server_has_forgotten_is_never_heard(
+    api: FakeApi, way_in: Access
+) -> None:
+    """So the operator compares full lists by itself."""
+
+    def forget() -> None:
+        api.remove(JOB, "old")
+        api.storage.compact()
+
+    api.add(JOB, "old")
+    api.add(JOB, "survivor")
+    api.faults.meanwhile(forget, verb="watch")
+    async with _listening(way_in) as ear:
+        await ear.hears((None, "survivor"), (None, "survivor"))
+        await api.streams.opened(JOB)
+        api.add(JOB, "new")
+        await ear.hears(("ADDED", "new"))
+    assert ("DELETED", "old") not in ear.heard
+
+
+async def test_watch_that_is_cut_goes_on_where_it_was(api: FakeApi, way_in: Access) -> None:
+    async with _listening(way_in) as ear:
+        await api.streams.opened(JOB)
+        api.streams.cut(JOB)
+        api.add(JOB, "new")
+        await ear.hears(("ADDED", "new"))
+        await api.streams.opened(JOB)
+    assert ear.heard == [("ADDED", "new")]
+    assert len(api.record.of(verb="list", plural="workronjobs")) == 1

@@ -1,0 +1,206 @@
+"""The whole operator against an API server that fails on demand: nothing is lost."""
+
+import asyncio
+import contextlib
+import random
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+
+from tests.controller import cluster
+from tests.controller.fake_api.fake import FakeApi
+from tests.controller.fake_api.kinds import JOB, WORKFLOW, Json, Kind
+from workron.cli import system
+from workron.core import ids
+from workron.scheduling.maintain import Maintainer
+from workron.store import connect
+from workron.store.protocol import Registration, Session, Store
+from workron_controller.api.access import Access
+from workron_controller.api.server import Server
+from workron_controller.leader.election import Election, Terms
+from workron_controller.leader.seat import Seat
+from workron_controller.operator import Around, Operator, Scope
+
+RNG = random.Random(1)
+"""Time is real here: Kopf and the operator wait for each other over real connections."""
+
+
+@dataclass
+class Scene:
+    api: FakeApi
+    store: Store
+    session: Session
+
+    def phase(self, name: str, kind: Kind = JOB) -> str:
+        found = self.api.find(kind, name) or {}
+        return str(found.get("status", {}).get("phase", ""))
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        while not holds():
+            await asyncio.sleep(0.01)
+
+    async def work(self) -> None:
+        """Run all that is ready, again and again."""
+        while True:
+            for one in await cluster.claimed(self.store, self.session, 10):
+                await cluster.ended(self.store, self.session, one, output=b"done\n")
+            await asyncio.sleep(0.01)
+
+    def status_writes(self) -> list[str]:
+        return [str(asked.name) for asked in self.api.record.writes if asked.part == "status"]
+
+
+@pytest.fixture
+async def scene(api: FakeApi) -> AsyncIterator[Scene]:
+    store = await connect.connect("memory:", clock=system.CLOCK, rng=RNG)
+    token = await store.ensure_pool("default", "default")
+    session = await store.register(Registration(token, "worker", uuid.UUID(int=1), slots=10))
+    yield Scene(api, store, session)
+    await store.close()
+
+
+@contextlib.asynccontextmanager
+async def _running(scene: Scene, way_in: Access, who: str = "one") -> AsyncIterator[Operator]:
+    """Run an operator, and look that it goes on."""
+    clock = system.CLOCK
+    async with Server(way_in, seconds=5) as server:
+        terms = Terms(lasts=2, believes=1.5, renews=0.2, looks=0.1, waits=1)
+        election = Election(Seat(server, "default", "workron", who), clock, RNG, terms)
+        maintainer = Maintainer(scene.store, clock, ids.mint_uuid(RNG))
+        around = Around(scene.store, server, way_in, election, maintainer, clock, RNG)
+        operator = Operator(around, Scope())
+        task = asyncio.create_task(operator.run())
+        try:
+            yield operator
+            assert not task.done(), task.exception()
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+@contextlib.asynccontextmanager
+async def _worked(scene: Scene) -> AsyncIterator[None]:
+    task = asyncio.create_task(scene.work())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+async def test_what_is_there_what_comes_and_what_goes_is_done(scene: Scene, way_in: Access) -> None:
+    scene.api.add(JOB, "old", spec={"command": "true"})
+    async with _running(scene, way_in), _worked(scene):
+        await scene.until(lambda: scene.phase("old") == "Succeeded")
+        await scene.api.streams.opened(JOB)
+        scene.api.add(JOB, "new", spec={"command": "true"})
+        scene.api.add(WORKFLOW, "flow", spec={"tasks": [{"name": "a", "command": "true"}]})
+        await scene.until(lambda: scene.phase("new") == "Succeeded")
+        await scene.until(lambda: scene.phase("flow", WORKFLOW) == "Succeeded")
+        scene.api.add(JOB, "held", spec={"command": "true", "suspend": True})
+        await scene.until(lambda: scene.phase("held") == "Waiting")
+        scene.api.remove(JOB, "held")
+        await _ended(scene, "held", "Cancelled")
+
+
+async def test_each_job_is_written_at_most_twice_and_nothing_else_is(
+    scene: Scene, way_in: Access
+) -> None:
+    names = [f"job-{number}" for number in range(30)]
+    async with _running(scene, way_in):
+        await scene.api.streams.opened(JOB)
+        for name in names:
+            scene.api.add(JOB, name, spec={"command": "true"})
+        await scene.until(lambda: all(scene.phase(name) for name in names))
+        async with _worked(scene):
+            await scene.until(lambda: {scene.phase(name) for name in names} == {"Succeeded"})
+    writes = scene.status_writes()
+    assert len(writes) <= 2 * len(names)
+    others = {asked.plural for asked in scene.api.record.writes if asked.part != "status"}
+    assert others == {"leases"}
+
+
+async def test_deletion_that_no_watch_tells_of_is_found_by_comparing(
+    scene: Scene, way_in: Access, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forget() -> None:
+        scene.api.remove(JOB, "lost")
+        scene.api.storage.compact()
+
+    monkeypatch.setattr("workron_controller.intake.compare.MARGIN", timedelta(0))
+    scene.api.add(JOB, "lost", spec={"command": "true", "suspend": True})
+    async with _running(scene, way_in) as operator:
+        await scene.until(lambda: scene.phase("lost") == "Waiting")
+        await scene.api.streams.opened(JOB)
+        scene.api.faults.meanwhile(forget, verb="watch", plural="workronjobs")
+        scene.api.streams.cut(JOB)
+        await scene.until(lambda: scene.api.find(JOB, "lost") is None)
+        await operator.comparison.compare()
+        await _ended(scene, "lost", "Cancelled")
+
+
+@pytest.mark.parametrize("code", [409, 429, 500, 503])
+async def test_status_that_is_refused_for_now_is_written_later(
+    scene: Scene, way_in: Access, code: int
+) -> None:
+    retry_after = 0.1 if code == 429 else None
+    scene.api.faults.refuse(code, retry_after=retry_after, part="status", times=3)
+    scene.api.add(JOB, "a", spec={"command": "true"})
+    async with _running(scene, way_in), _worked(scene):
+        await scene.until(lambda: scene.phase("a") == "Succeeded")
+
+
+async def test_server_that_is_away_costs_nothing_but_time(scene: Scene, way_in: Access) -> None:
+    async with _running(scene, way_in), _worked(scene):
+        scene.api.add(JOB, "before", spec={"command": "true"})
+        await scene.until(lambda: scene.phase("before") == "Succeeded")
+        fault = scene.api.faults.refuse(503, times=20)
+        scene.api.streams.cut(JOB)
+        scene.api.add(JOB, "meanwhile", spec={"command": "true"})
+        await scene.until(lambda: fault.met >= 3)
+        scene.api.faults.clear()
+        await scene.until(lambda: scene.phase("meanwhile") == "Succeeded")
+
+
+async def test_successor_goes_on_where_the_leader_was_cut_off(scene: Scene, way_in: Access) -> None:
+    async with _running(scene, way_in, "other") as other, _worked(scene):
+        async with _running(scene, way_in, "one") as one:
+            scene.api.add(JOB, "a", spec={"command": "true"})
+            await scene.until(lambda: scene.phase("a") == "Succeeded")
+            assert one.is_leading != other.is_leading
+        scene.api.add(JOB, "b", spec={"command": "true"})
+        await scene.until(lambda: scene.phase("b") == "Succeeded")
+        assert other.is_leading
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"command": "true", "argv": ["x"]}, {"command": 5}, {}, {"command": "x", "env": "no list"}],
+    ids=["both", "number", "none", "env"],
+)
+async def test_object_that_cannot_be_read_says_so_and_others_go_on(
+    scene: Scene, way_in: Access, spec: Json
+) -> None:
+    scene.api.add(JOB, "bad", spec=spec)
+    scene.api.add(JOB, "good", spec={"command": "true"})
+    async with _running(scene, way_in), _worked(scene):
+        await scene.until(lambda: scene.phase("good") == "Succeeded")
+        await scene.until(lambda: scene.phase("bad") == "Waiting")
+    found = scene.api.find(JOB, "bad")
+    assert found is not None
+    assert found["status"]["reason"] == "InvalidSpec"
+
+
+async def _ended(scene: Scene, name: str, state: str) -> None:
+    async def stands() -> str:
+        return {head.root.name: str(head.row.state) for head in await scene.store.heads()}[name]
+
+    await _come(stands, state)
+
+
+async def _come(ask: Callable[[], Awaitable[str]], wanted: str) -> None:
+    while await ask() != wanted:
+        await asyncio.sleep(0.01)

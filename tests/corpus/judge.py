@@ -1,0 +1,148 @@
+"""Ask a real API server about the corpus: `python -m tests.corpus.judge KUBECONFIG`.
+
+Prints each disagreement, and is 1 if there is any. The definitions must be in the cluster; what is
+made there is in a namespace of its own, which is deleted afterwards.
+"""
+
+import contextlib
+import json
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from tests.corpus import cases, scalars, surface, updates
+from workron.core.manifest import resolve
+
+_SECONDS: Final = 120
+
+
+class Cluster:
+    """What kubectl says in one namespace of a cluster."""
+
+    def __init__(self, kubeconfig: str, name: str) -> None:
+        self.name = name
+        self._command = ["kubectl", "--kubeconfig", kubeconfig, "--namespace", name]
+
+    def ask(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        """Run kubectl."""
+        return subprocess.run(
+            [*self._command, *arguments],
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+
+    def try_(self, manifest: str, *options: str) -> subprocess.CompletedProcess[str]:
+        """Create an object without storing it; `apply` would take the nulls out beforehand."""
+        return self.ask("create", "--dry-run=server", "-f", "-", *options, given=manifest)
+
+
+def disagreements(cluster: Cluster) -> Iterator[str]:
+    """Give each thing in which the cluster is of another mind."""
+    yield from surface.disagreements(cluster.ask)
+    yield from about_corpus(cluster)
+    yield from about_values(cluster)
+    yield from about_scalars(cluster)
+    yield from about_updates(cluster)
+
+
+def about_corpus(cluster: Cluster) -> Iterator[str]:
+    """Compare verdicts, and where or why."""
+    for verdict in ("good", "refused", "unaccepted"):
+        for case in cases.of(verdict):
+            answer = cluster.try_(case.text)
+            is_refused = answer.returncode != 0
+            if is_refused != (verdict == "refused"):
+                yield f"{verdict}/{case.name}: {_said(answer)}"
+            elif is_refused and not (case.place in answer.stderr and case.words in answer.stderr):
+                yield f"{verdict}/{case.name}: {case.place} {case.words} is not in: {_said(answer)}"
+
+
+def about_values(cluster: Cluster) -> Iterator[str]:
+    """Compare what a scalar is, once it is stored."""
+    read = {text: resolve.as_json(resolve.resolve(text)) for text in scalars.SCALARS}
+    ours = {text: value for text, value in read.items() if value is not None}
+    answer = cluster.try_(scalars.workflow(list(ours)), "-o", "json")
+    if answer.returncode:
+        yield f"scalars: {_said(answer)}"
+        return
+    theirs = json.loads(answer.stdout)["spec"]["tasks"][0]["items"]
+    for (text, value), other in zip(ours.items(), theirs, strict=True):
+        if (type(value), value) != (type(other), other):
+            yield f"scalar {text}: the cluster reads {other!r}, we read {value!r}"
+
+
+def about_scalars(cluster: Cluster) -> Iterator[str]:
+    """Compare which scalars are taken in a field of each type."""
+    texts = {
+        f"{field}-{number}": scalars.job(field, scalar, f"{field}-{number}")
+        for field in scalars.FIELDS
+        for number, scalar in enumerate(scalars.SCALARS)
+    }
+    taken = _taken(cluster.try_("---\n".join(texts.values())))
+    for name, text in texts.items():
+        if (refusal := cases.refusal(text)) and name in taken:
+            yield f"the cluster takes what we refuse, {refusal}: {text}"
+        elif not refusal and name not in taken:
+            yield f"the cluster refuses what we take: {text}"
+    for scalar in scalars.UNSAYABLE:
+        if not cluster.try_(scalars.job("integer", scalar)).returncode:
+            yield f"the cluster takes {scalar}"
+
+
+def about_updates(cluster: Cluster) -> Iterator[str]:
+    """Compare which edits are taken, of objects that are really made."""
+    edits = list(updates.updates())
+    made = cluster.ask("create", "-f", "-", given=_list(edit.before for edit in edits))
+    if made.returncode:
+        yield f"updates: {_said(made)}"
+    answer = cluster.ask("replace", "-f", "-", given=_list(edit.after for edit in edits))
+    taken, refusals = _taken(answer), answer.stderr.split("Error from server")
+    for edit in edits:
+        said = next((one for one in refusals if f'"{edit.name}"' in one), "")
+        if (edit.name in taken) != (edit.refused is None):
+            yield f"update {edit.name}: {said or 'is taken'}"
+        elif edit.refused and f"{edit.refused} cannot be" not in said:
+            yield f"update {edit.name} is refused in other words: {said}"
+
+
+def _list(objects: Iterable[Any]) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+
+
+def _taken(answer: subprocess.CompletedProcess[str]) -> set[str]:
+    """Name the objects that kubectl says it has written."""
+    return {line.split()[0].partition("/")[2] for line in answer.stdout.splitlines()}
+
+
+def _said(answer: subprocess.CompletedProcess[str]) -> str:
+    return (answer.stderr or answer.stdout).strip()
+
+
+@contextlib.contextmanager
+def namespace(kubeconfig: str) -> Iterator[Cluster]:
+    """Make a namespace for the while."""
+    cluster = Cluster(kubeconfig, f"corpus-{uuid.uuid4().hex[:8]}")
+    cluster.ask("create", "namespace", cluster.name)
+    try:
+        yield cluster
+    finally:
+        cluster.ask("delete", "namespace", cluster.name, "--wait=false")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the disagreements; 1 if there are any."""
+    (kubeconfig,) = arguments
+    with namespace(kubeconfig) as cluster:
+        found = list(disagreements(cluster))
+    for one in found:
+        print(one)  # noqa: T201
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
