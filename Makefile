@@ -48,6 +48,10 @@ test: $(READY) ## run the tests, on a PostgreSQL of their own or on the one of W
 pgbouncer: ## fetch a PgBouncer for the tests that need a real one; on Debian
 	tests/store/postgres/pgbouncer.sh
 
+.PHONY: chart
+chart: $(READY) ## lint and render the chart, with each version of Helm that is on the PATH
+	$(BIN)/pytest -n auto tests/helm tests/examples/test_gitops.py $(ARGS)
+
 .PHONY: e2e
 e2e: $(READY) ## install the wheel by itself, and kill what runs over a real PostgreSQL
 	$(BIN)/pytest e2e $(ARGS)

@@ -13,6 +13,12 @@ Objects = list[dict[str, Any]]
 
 _OF_PROMETHEUS = "monitoring.coreos.com/"
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_COMING = {
+    "--all-namespaces", "--pool-namespace", "--pool-template", "--pools", "--shared-role",
+    "--worker-image",
+}  # fmt: skip
+"""What the part of the operator that keeps pools is to be told; empty once it is there."""
+
 _OF_NO_NAMESPACE = {"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"}
 
 
@@ -98,3 +104,18 @@ def test_controller_has_the_store_in_its_environment(objects: Objects) -> None:
     assert [one["name"] for one in container["env"]] == [
         "WORKRON_STORE", "WORKRON_POD_NAME", "WORKRON_POD_NAMESPACE", "WORKRON_POD_UID",
     ]  # fmt: skip
+
+
+def test_controller_is_told_what_it_knows() -> None:
+    page = (chart.ROOT / "docs" / "reference" / "command-line.md").read_text()
+    part = page.partition("## workron controller\n")[2].partition("\n## ")[0]
+    known = set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", part, re.MULTILINE))
+    args = [
+        word
+        for case in chart.CASES
+        for word in chart.pods(chart.render(values=case))["Deployment/workron-controller"][
+            "containers"
+        ][0]["args"]
+    ]
+    told = {word.partition("=")[0] for word in args if word.startswith("--")}
+    assert told - known == _COMING
