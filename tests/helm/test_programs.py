@@ -178,7 +178,7 @@ def test_first_job_is_made_waited_for_and_taken_away(
             "Succeeded: it works",
         ],
     )
-    assert api.asked[-1][0] == "DELETE"
+    assert [method for method, _, _ in api.asked] == ["POST", "GET", "GET", "GET", "DELETE"]
 
 
 @pytest.mark.parametrize("status", [{"phase": "Failed", "finishedAt": "now"}, {"phase": "Queued"}])
