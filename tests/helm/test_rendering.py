@@ -22,6 +22,16 @@ _COMING = {
 _OF_NO_NAMESPACE = {"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"}
 
 
+@pytest.mark.parametrize(("word", "outcome"), [("required", "failed"), ("", "skipped")])
+def test_helm_that_is_missing_is_said_and_never_passed_over(
+    monkeypatch: pytest.MonkeyPatch, word: str, outcome: str
+) -> None:
+    monkeypatch.setenv("WORKRON_TEST_HELM", word)
+    expected = {"failed": pytest.fail.Exception, "skipped": pytest.skip.Exception}[outcome]
+    with pytest.raises(expected, match="no such-helm on the PATH"):
+        chart.need("such-helm")
+
+
 def test_chart_passes_the_linter_of_helm(helm: str, case: pathlib.Path) -> None:
     version = ("--kube-version", chart.OLDEST)
     said = chart.call(helm, "lint", "--strict", chart.CHART, "--values", case, *version)
