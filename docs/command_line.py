@@ -29,6 +29,8 @@ _PAGE: Final = """\
 |---|---|
 | `WORKRON_STORE` | the store of every command that is given no `--store` |
 | `WORKRON_TOKEN` | the token that admits a `workron worker` to its pool |
+| `WORKRON_RUNNER` | where the runner waits of a `workron worker` that is given no `--runner` |
+| `WORKRON_POD_UID` | in a pod, its uid: the name of its one `workron worker` |
 | `TRACEPARENT` | the trace that `workron submit` and `workron run` hand to jobs that name none |
 | `WORKRON_DEBUG` | if set, errors come with their traceback, and all that is logged is printed |
 """

@@ -42,9 +42,10 @@ good and is still there; then it is not ready either. A store that is away does 
 for another process would not find it either, and workers and maintainers ask again by themselves.
 
 A worker is ready once it is registered, while its last answered beat is younger than its lease,
-until it drains. A maintainer is ready when its last round was completed within 10 seconds; one that
-is not elected is ready too, for its round is to ask who is. A controller is a maintainer as well,
-and ready when it has also compared all objects of the cluster with the store, not long ago.
+until it drains; with `--runner`, while it has one. A maintainer is ready when its last round was
+completed within 10 seconds; one that is not elected is ready too, for its round is to ask who is. A
+controller is a maintainer as well, and ready when it has also compared all objects of the cluster
+with the store, not long ago.
 
 Other paths are 404, other methods 405. A connection has five seconds in all; when there are more
 than 32, the oldest gives way.

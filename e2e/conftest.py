@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from e2e import containers
+from e2e import store as storing
+from e2e.containers import Containers
+from e2e.store import Call, Store, Submit
 from tests import postgres_server
 
 _ROOT = pathlib.Path(__file__).parents[1]
 _UV = _ROOT / ".uv" / "bin" / "uv"
 
-Call = Callable[..., "subprocess.CompletedProcess[str]"]
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
@@ -103,6 +106,41 @@ def _starting(program: pathlib.Path, folder: pathlib.Path) -> Iterator[Start]:
             process.kill()
             said, _ = process.communicate()
             print(f"--- {process.args!r}\n{said}")  # noqa: T201 - shown of a failure
+
+
+@pytest.fixture(scope="session")
+def image() -> Iterator[str]:
+    """The worker's image, built from this tree."""
+    containers.need_docker()
+    yield from containers.built()
+
+
+@pytest.fixture
+def crew(image: str) -> Iterator[Containers]:
+    """Containers of the image, none of which is left."""
+    one = Containers(image)
+    yield one
+    one.close()
+    assert one.left() == []
+
+
+@pytest.fixture
+async def store(database: str, call: Call) -> Store:
+    """A database that no other test has seen."""
+    return await storing.made(database, call)
+
+
+@pytest.fixture
+def submit(call: Call, store: Store, tmp_path: pathlib.Path) -> Submit:
+    """Submit a job."""
+
+    def submit(name: str, command: str) -> None:
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(storing.manifest(name, command))
+        said = call("submit", path, "--store", store.url)
+        assert said.returncode == 0, said.stderr
+
+    return submit
 
 
 def _environment() -> dict[str, str]:

@@ -20,10 +20,17 @@ _ROOT = pathlib.Path(__file__).parents[1]
 _DOCKERFILE = _ROOT / "worker_image" / "Dockerfile"
 _REQUIRED = "WORKRON_E2E_IMAGE"
 # No network: the store is reached by its socket, whoever looks at a worker's health is inside.
-_HARD = (
+HARD = (
     "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
     "--network", "none", "--memory", "512m", "--pids-limit", "200",
 )  # fmt: skip
+GROUP = 2000
+"""What the containers of a pod have in common."""
+_ZOMBIES = """
+import glob
+stats = [open(one).read().rpartition(")")[2].split() for one in glob.glob("/proc/[0-9]*/stat")]
+print(sum(one[0] == "Z" for one in stats))
+"""
 SOCKETS = "/run/postgresql"
 """Where a container finds the store."""
 
@@ -112,9 +119,17 @@ class Container:
                 return said
         raise AssertionError(f"the container ended without saying: {event}\n{''.join(lines)}")
 
+    def kill(self) -> None:
+        """End it as no program can prevent."""
+        docker("kill", self.id)
+
     def execute(self, *words: object) -> str:
         """Run one more program in it."""
         return docker("exec", self.id, *words).stdout
+
+    def zombies(self) -> int:
+        """Count the dead in it that nobody has buried."""
+        return int(self.execute("python3", "-c", _ZOMBIES))
 
     def stop(self, seconds: int = 30) -> int:
         """Send TERM, KILL after so many seconds, and tell how it ended."""
@@ -139,9 +154,10 @@ class Containers:
         self._image = image
         self._label = f"workron-e2e={secrets.token_hex(8)}"
         self._started: list[Container] = []
+        self._volumes: list[str] = []
 
     def run(
-        self, *words: object, options: tuple[object, ...] = _HARD, image: str | None = None
+        self, *words: object, options: tuple[object, ...] = HARD, image: str | None = None
     ) -> Said:
         """Run the first word in a container, with the others, to its end."""
         program, *rest = words
@@ -151,21 +167,32 @@ class Containers:
     def start(
         self,
         *words: object,
-        socket: pathlib.Path,
+        socket: pathlib.Path | None = None,
         options: tuple[str, ...] = (),
         image: str | None = None,
     ) -> Container:
-        """Start `workron` with these words, and with the socket of a store."""
-        place = ("--volume", f"{socket}:{SOCKETS}/{socket.name}")
-        mine = ("--detach", "--label", self._label, *_HARD, *place, *options)
+        """Start `workron` with these words, and with the socket of a store, if there is one."""
+        place = ("--volume", f"{socket}:{SOCKETS}/{socket.name}") if socket else ()
+        mine = ("--detach", "--label", self._label, *HARD, *place, *options)
         said = docker("run", *mine, image or self._image, *words)
         self._started.append(Container(said.stdout.strip()))
         return self._started[-1]
+
+    def volume(self) -> str:
+        """Make a volume that belongs to a group, as one of a pod does."""
+        name = docker("volume", "create", "--label", self._label).stdout.strip()
+        self._volumes.append(name)
+        own = f"chgrp {GROUP} /it && chmod 2770 /it"
+        said = self.run("sh", "-c", own, options=("--user", "0", "--volume", f"{name}:/it"))
+        assert said.returncode == 0, said.stderr
+        return name
 
     def close(self) -> None:
         """Remove what was started; that nothing else is left is for the caller to see."""
         for one in self._started:
             one.close()
+        if self._volumes:
+            docker("volume", "rm", *self._volumes)
 
     def left(self) -> list[str]:
         """Name the containers that are still there."""

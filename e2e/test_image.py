@@ -1,24 +1,19 @@
 """The worker's image: what is in it, and workers in containers of it over a real PostgreSQL."""
 
-import json
 import os
 import pathlib
 import re
-import secrets
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
-from urllib import parse
+from collections.abc import Callable
 
-import asyncpg
 import pytest
 
 from e2e import containers
-from e2e.conftest import Call
+from e2e import store as storing
 from e2e.containers import SOCKETS, Container, Containers
+from e2e.store import Call, Store, Submit
 
 # The first of them builds the image.
 pytestmark = pytest.mark.timeout(240)
@@ -38,72 +33,8 @@ for folder, inner, files in os.walk("/"):
             print(path)
 """
 
-_ZOMBIES = """
-import glob
-stats = [open(one).read().rpartition(")")[2].split() for one in glob.glob("/proc/[0-9]*/stat")]
-print(sum(one[0] == "Z" for one in stats))
-"""
 
 _GET = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())"
-
-
-@pytest.fixture(scope="module")
-def image() -> Iterator[str]:
-    """The image, built from this tree."""
-    containers.need_docker()
-    yield from containers.built()
-
-
-@pytest.fixture
-def crew(image: str) -> Iterator[Containers]:
-    """Containers of the image, none of which is left."""
-    one = Containers(image)
-    yield one
-    one.close()
-    assert one.left() == []
-
-
-@dataclass(frozen=True)
-class Store:
-    """A migrated database, as its owner calls it and as a worker in a container does."""
-
-    url: str
-    url_inside: str
-    owners_url_inside: str
-    token: str
-    socket: pathlib.Path
-
-
-@pytest.fixture
-async def store(database: str, call: Call) -> Store:
-    """A database that no other test has seen, with a worker's role and a token of its pool."""
-    name, role, token = (f"image_{secrets.token_hex(6)}" for _ in range(3))
-    await _execute(database, f"CREATE DATABASE {name}", f"CREATE ROLE {role} LOGIN")
-    url = parse.urlsplit(database)._replace(path=f"/{name}").geturl()
-    assert call("migrate", "--store", url).returncode == 0
-    await _execute(
-        url,
-        f"SELECT workron.grant_worker('{role}')",
-        f"SELECT workron.ensure_pool('default', 'default', '{token}', NULL)",
-    )
-    [home] = parse.parse_qs(parse.urlsplit(url).query)["host"]
-    inside = f"@/{name}?host={SOCKETS}"
-    return Store(
-        url=url,
-        url_inside=f"postgresql://{role}{inside}",
-        owners_url_inside=f"postgresql://postgres{inside}",
-        token=token,
-        socket=pathlib.Path(home, ".s.PGSQL.5432"),
-    )
-
-
-async def _execute(url: str, *statements: str) -> None:
-    connection = await asyncpg.connect(url)
-    try:
-        for one in statements:
-            await connection.execute(one)
-    finally:
-        await connection.close()
 
 
 Work = Callable[..., Container]
@@ -120,38 +51,6 @@ def work(crew: Containers, store: Store) -> Work:
         return crew.start(*words, socket=store.socket, options=settings + options, image=image)
 
     return work
-
-
-@pytest.fixture
-def submit(call: Call, store: Store, tmp_path: pathlib.Path) -> Callable[[str, str], None]:
-    """Submit a job."""
-
-    def submit(name: str, command: str) -> None:
-        job = {
-            "apiVersion": "workron.dev/v1alpha1", "kind": "Job",
-            "metadata": {"name": name}, "spec": {"command": command},
-        }  # fmt: skip
-        path = tmp_path / f"{name}.yaml"
-        path.write_text(json.dumps(job))
-        said = call("submit", path, "--store", store.url)
-        assert said.returncode == 0, said.stderr
-
-    return submit
-
-
-Submit = Callable[[str, str], None]
-
-
-def _status(call: Call, store: Store, name: str) -> dict[str, Any]:
-    said = call("get", name, "--store", store.url, "-o", "json")
-    [row] = json.loads(said.stdout)["items"]
-    status: dict[str, Any] = row["status"]
-    return status
-
-
-def _await_end(call: Call, store: Store, name: str) -> dict[str, Any]:
-    call("wait", name, "--store", store.url, "--timeout", "60s")
-    return _status(call, store, name)
 
 
 def test_image_adds_little_to_its_base(image: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,7 +141,7 @@ def test_job_in_an_image_made_from_this_one_sees_what_was_installed_there(
 def test_worker_tells_how_it_is(work: Work, submit: Submit, call: Call, store: Store) -> None:
     submit("hello", "echo hello")
     worker = work("--health", "127.0.0.1:8080")
-    assert _await_end(call, store, "hello")["phase"] == "Succeeded"
+    assert storing.await_end(call, store, "hello")["phase"] == "Succeeded"
     pages = [
         worker.execute("python3", "-c", _GET, f"http://127.0.0.1:8080/{page}")
         for page in ("healthz", "readyz", "metrics")
@@ -258,7 +157,7 @@ def test_stopped_worker_hands_back_uncharged_what_it_cannot_finish(
     worker = work("--grace", "100ms")
     worker.hear("attempt runs")
     assert worker.stop() == 0
-    status = _status(call, store, "long")
+    status = storing.status(call, store, "long")
     assert (status["phase"], status["failures"], status["losses"]) == ("Queued", 0, 0)
 
 
@@ -272,7 +171,7 @@ def test_stopped_worker_lets_run_what_ends_within_its_grace(
         worker.hear("worker drains")
         worker.execute("touch", "/tmp/go")
     assert worker.ended() == 0
-    status = _status(call, store, "short")
+    status = storing.status(call, store, "short")
     assert (status["phase"], status["attempts"]) == ("Succeeded", 1)
 
 
@@ -286,9 +185,9 @@ def test_worker_outlives_a_job_that_strikes_at_it_and_keeps_no_dead(
 ) -> None:
     submit("rude", f"test $WORKRON_ATTEMPT = 2 || {{ setsid sleep 1000 & {blow}; sleep 1000; }}")
     worker = work()
-    status = _await_end(call, store, "rude")
+    status = storing.await_end(call, store, "rude")
     assert (status["phase"], status["losses"]) == ("Succeeded", 1)
-    assert worker.execute("python3", "-c", _ZOMBIES) == "0\n"
+    assert worker.zombies() == 0
     assert worker.stop() == 0
 
 

@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-from e2e.conftest import Call
+from e2e.store import Call
 
 _EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
 

@@ -5,7 +5,8 @@ import pathlib
 import signal
 import textwrap
 
-from e2e.conftest import Call, Start
+from e2e.conftest import Start
+from e2e.store import Call
 
 _JOBS = 60
 

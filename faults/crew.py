@@ -16,6 +16,7 @@ from faults.proxy import Proxy
 
 _COMMAND = [sys.executable, "-P", "-m", "workron"]
 _RUNNER = "workron_runner"
+_OPEN_DOOR = [sys.executable, "-P", "-m", _RUNNER, "--socket"]
 _FAREWELL_SECONDS = 20
 _ROUTINE = re.compile(r'"event":"(attempt runs|attempt ended|worker registered)"')
 
@@ -24,14 +25,18 @@ class Program:
     """A command of Workron that goes on until it is told to end."""
 
     def __init__(
-        self, folder: pathlib.Path, arguments: Sequence[object], environment: dict[str, str]
+        self,
+        folder: pathlib.Path,
+        arguments: Sequence[object],
+        environment: dict[str, str],
+        command: Sequence[str] = _COMMAND,
     ) -> None:
         self.folder = folder
         self.log = folder.with_suffix(".log")
         folder.mkdir(exist_ok=True)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*_COMMAND, *map(str, arguments)],
+                [*command, *map(str, arguments)],
                 cwd=folder.parent,
                 env=_surroundings(folder) | environment,
                 stdin=subprocess.DEVNULL,
@@ -81,12 +86,16 @@ class Worker(Program):
     """An agent, its runner and its commands, with a PostgreSQL that it reaches through a proxy."""
 
     def __init__(
-        self, folder: pathlib.Path, proxy: Proxy, token: str, options: Sequence[object]
+        self,
+        folder: pathlib.Path,
+        proxy: Proxy,
+        options: Sequence[object],
+        environment: dict[str, str],
     ) -> None:
         self.name = folder.name
         self.proxy = proxy
         arguments = ["worker", "--store", proxy.dsn, *options]
-        super().__init__(folder, arguments, {"WORKRON_TOKEN": token})
+        super().__init__(folder, arguments, environment)
 
     def runner(self) -> Process | None:
         """Give its runner, if there is one now."""
@@ -117,6 +126,14 @@ class Worker(Program):
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
+
+
+class Runner(Program):
+    """A runner that no agent has started, at the path where one may find it."""
+
+    def __init__(self, folder: pathlib.Path, path: pathlib.Path) -> None:
+        super().__init__(folder, [path], {}, _OPEN_DOOR)
+        self.path = path
 
 
 def leftovers(known: frozenset[int], place_of_server: pathlib.Path) -> list[Process]:

@@ -9,7 +9,7 @@ import os
 import pathlib
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import asyncpg
@@ -17,7 +17,7 @@ import yaml
 
 from faults import checker, crew, ledger, processes
 from faults.checker import Books, Findings, Freeze
-from faults.crew import Program, Worker
+from faults.crew import Program, Runner, Worker
 from faults.loop import Loop
 from faults.patience import until
 from faults.proxy import Proxy
@@ -82,6 +82,7 @@ class House:
         lease_seconds: float = LEASE_SECONDS,
         proxy: Proxy | None = None,
         after: Worker | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> Worker:
         """Start a worker with a proxy of its own, as on another machine, or where one was before.
 
@@ -89,9 +90,16 @@ class House:
         """
         folder = after.folder if after else self.folder / f"w{len(self.workers):03}"
         usual = ("--log", "json", "--grace", "5s")
-        token = self.token(lease_seconds)
-        one = Worker(folder, proxy or self.proxy(), token, [*usual, *options])
+        settings = {"WORKRON_TOKEN": self.token(lease_seconds), **(environment or {})}
+        one = Worker(folder, proxy or self.proxy(), [*usual, *options], settings)
         self.workers.append(one)
+        self._programs.append(one)
+        return one
+
+    def runner(self, after: Runner | None = None) -> Runner:
+        """Start a runner by itself, or another one where one was before, as a kubelet would."""
+        folder = after.folder if after else self.folder / f"r{len(self._programs):03}"
+        one = Runner(folder, after.path if after else folder.with_suffix(".door"))
         self._programs.append(one)
         return one
 

@@ -62,9 +62,14 @@ def _noted_commits() -> Iterator[list[float]]:
 class _Null:
     """An executor that runs nothing, and notes when it was asked to."""
 
+    is_ready = True
+
     def __init__(self) -> None:
         self.begun = asyncio.Event()
         self.at = 0.0
+
+    async def keep(self, tell: object) -> None:
+        """It is ready whatever happens."""
 
     def start(self, task: Task, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
         del task, on_output

@@ -12,13 +12,14 @@ from uuid import UUID
 import structlog
 
 from workron_controller import resources
-from workron_controller.api import errors
+from workron_controller.api import errors, listing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 
     from workron.core.plan import Kind
     from workron_controller.api.place import Place
+    from workron_controller.api.retrying import Retrying
     from workron_controller.api.server import Server
     from workron_controller.objects import Seen
 
@@ -28,8 +29,9 @@ _log = structlog.get_logger(__name__)
 class Cluster:
     """What is in some namespaces, or, if none is named, in all."""
 
-    def __init__(self, server: Server, namespaces: Collection[str]) -> None:
+    def __init__(self, server: Server, retrying: Retrying, namespaces: Collection[str]) -> None:
         self._server = server
+        self._retrying = retrying
         self._namespaces = frozenset(namespaces)
         self._closed: set[str] = set()
 
@@ -37,12 +39,13 @@ class Cluster:
         """List all of a kind, some at a time; raises rather than leave any out that may be seen."""
         resource = resources.BY_KIND[kind]
         if not self._namespaces:
-            async for page in self._server.pages(resource.at()):
+            async for page in listing.pages(self._server, self._retrying, resource.at()):
                 # One that begins anew gives some of them twice, which does no harm.
                 yield page.items
         for namespace in sorted(self._namespaces):
             try:
-                async for page in self._server.pages(resource.at(namespace)):
+                place = resource.at(namespace)
+                async for page in listing.pages(self._server, self._retrying, place):
                     yield page.items
             except errors.ForbiddenError as closed:
                 # The others are none the worse for it.

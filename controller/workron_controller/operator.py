@@ -10,6 +10,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workron_controller.api.retrying import Retrying
 from workron_controller.cluster import Cluster
 from workron_controller.intake.carrier import Carrier
 from workron_controller.intake.compare import Comparison
@@ -67,7 +68,8 @@ class Operator:
         self.inbox = Inbox()
         store, clock = around.store, around.clock
         ear = Ear(self.objects, self.inbox)
-        cluster = Cluster(around.server, scope.namespaces)
+        retrying = Retrying(clock, around.rng)
+        cluster = Cluster(around.server, retrying, scope.namespaces)
         self.doorbell = Doorbell(ear, around.access, scope.namespaces, around.rng)
         self.comparison = Comparison(cluster, store, ear, clock, around.rng)
         self.carrier = Carrier(store, self.inbox, self.objects)

@@ -35,7 +35,8 @@ Call = Callable[..., Said]
 
 @pytest.fixture(autouse=True)
 def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("WORKRON_STORE", "WORKRON_DEBUG", "WORKRON_TOKEN", "TRACEPARENT"):
+    known = ("STORE", "DEBUG", "TOKEN", "RUNNER", "POD_UID")
+    for name in (*(f"WORKRON_{one}" for one in known), "TRACEPARENT"):
         monkeypatch.delenv(name, raising=False)
 
 

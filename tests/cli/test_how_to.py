@@ -1,4 +1,4 @@
-"""The how-to about workers: what it says to type is typed here."""
+"""The how-tos about workers: what they say to type is typed here."""
 
 import asyncio
 import pathlib
@@ -11,15 +11,19 @@ from urllib import parse
 
 import asyncpg
 import pytest
+import yaml
+
+from tests.cli.conftest import Call
 
 Write = Callable[..., pathlib.Path]
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _PAGE = (_ROOT / "docs/how-to/workers-without-a-cluster.md").read_text()
+_POD = (_ROOT / "docs/how-to/worker-in-a-pod.md").read_text()
 
 
-def _block(language: str) -> str:
-    found = re.search(rf"```{language}\n(.*?)```", _PAGE, re.DOTALL)
+def _block(language: str, page: str = _PAGE) -> str:
+    found = re.search(rf"```{language}\n(.*?)```", page, re.DOTALL)
     assert found is not None
     return found[1]
 
@@ -61,3 +65,31 @@ async def test_statements_make_a_role_with_which_a_worker_works(
     finally:
         await admin.execute(f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
         await admin.close()
+
+
+def test_containers_of_the_pod_run_a_job_together(
+    call: Call, write: Write, url: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = re.sub(r"/(code|door)\b", str(tmp_path), _block("yaml", _POD))
+    spec = yaml.safe_load(text)["spec"]
+    pack, runner = ([sys.executable, *one["command"][1:]] for one in spec["initContainers"])
+    [agent] = spec["containers"]
+    for one in agent["env"]:
+        if "value" in one:
+            monkeypatch.setenv(one["name"], one["value"])
+    call("submit", write("hello", command="echo on"), "--store", url)
+    subprocess.run(pack, check=True)
+    with subprocess.Popen(runner, env={"TMPDIR": str(tmp_path)}) as apart:
+        words = [word.replace("0.0.0.0:8080", "127.0.0.1:0") for word in agent["args"]]
+        said = call(*words, "--store", url, "--max-jobs", 1)
+        assert (said.code, apart.wait()) == (0, 0), said
+    assert call("output", "hello", "--store", url).out == "on\n"
+
+
+def test_containers_of_the_pod_have_no_right_that_the_restricted_standard_forbids() -> None:
+    spec = yaml.safe_load(_block("yaml", _POD))["spec"]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for one in [*spec["initContainers"], *spec["containers"]]:
+        assert one["securityContext"]["allowPrivilegeEscalation"] is False
+        assert one["securityContext"]["capabilities"] == {"drop": ["ALL"]}

@@ -9,7 +9,8 @@ import pytest
 from workron.cli import recovery, system
 from workron.store import connect
 from workron.store.protocol import Registration, Store
-from workron_worker import identity, orphans
+from workron_runner import orphans
+from workron_worker import identity
 
 
 @pytest.fixture

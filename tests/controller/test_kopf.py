@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import kopf
+import pytest
 
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import JOB
@@ -15,9 +16,10 @@ from workron_controller.api.access import Access
 
 
 class _Ear:
-    """What a handler was told."""
+    """What a handler was told, and the operator that runs it."""
 
     def __init__(self) -> None:
+        self.operator: asyncio.Task[None] | None = None
         self.heard: list[tuple[str | None, str]] = []
         self._news = News()
 
@@ -31,7 +33,7 @@ class _Ear:
         await self._news.until(lambda: wanted <= Counter(self.heard))
 
 
-def _settings() -> kopf.OperatorSettings:
+def _settings(silence: float) -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.peering.standalone = True
@@ -39,13 +41,14 @@ def _settings() -> kopf.OperatorSettings:
     settings.watching.chunk_size = 500
     settings.watching.server_timeout = 600
     settings.watching.reconnect_backoff = 0.01
+    settings.watching.inactivity_timeout = silence
     settings.queueing.idle_timeout = 0.5
     settings.networking.error_backoffs = [0.01] * 5
     return settings
 
 
 @asynccontextmanager
-async def _listening(way_in: Access) -> AsyncIterator[_Ear]:
+async def _listening(way_in: Access, silence: float = 70) -> AsyncIterator[_Ear]:
     """Run Kopf with one handler."""
     ear, registry, stop = _Ear(), kopf.OperatorRegistry(), asyncio.Event()
 
@@ -58,14 +61,14 @@ async def _listening(way_in: Access) -> AsyncIterator[_Ear]:
     kopf.on.login(registry=registry)(login)
     kopf.on.event("workron.dev", "v1alpha1", "workronjobs", registry=registry)(hear)
     operator = kopf.operator(
-        registry=registry, settings=_settings(), clusterwide=True, stop_flag=stop
+        registry=registry, settings=_settings(silence), clusterwide=True, stop_flag=stop
     )
-    task = asyncio.create_task(operator)
+    ear.operator = asyncio.create_task(operator)
     try:
         yield ear
     finally:
         stop.set()
-        await task
+        await asyncio.wait([ear.operator])
 
 
 async def test_kopf_hears_of_what_is_there_what_comes_and_what_goes(
@@ -159,3 +162,24 @@ async def test_watch_that_is_cut_goes_on_where_it_was(api: FakeApi, way_in: Acce
         await api.streams.opened(JOB)
     assert ear.heard == [("ADDED", "new")]
     assert len(api.record.of(verb="list", plural="workronjobs")) == 1
+
+
+async def test_watch_that_goes_silent_is_left_for_another(api: FakeApi, way_in: Access) -> None:
+    async with _listening(way_in, silence=0.2) as ear:
+        await api.streams.opened(JOB)
+        api.streams.hold(JOB)
+        api.add(JOB, "new")
+        await api.record.reached(2, verb="watch")
+        assert ear.heard == []
+        api.streams.let_go(JOB)
+        await ear.hears(("ADDED", "new"))
+
+
+async def test_kopf_ends_when_a_watch_fails_other_than_by_age(api: FakeApi, way_in: Access) -> None:
+    """So somebody has to start it again."""
+    async with _listening(way_in) as ear:
+        await api.streams.opened(JOB)
+        api.streams.fail(JOB, 500)
+        assert ear.operator is not None
+        with pytest.raises(Exception, match="Error in the watch-stream"):
+            await ear.operator

@@ -11,7 +11,7 @@ from workron.cli import exit_codes
 _ROOT = pathlib.Path(__file__).parents[2]
 _PAGES = _ROOT / "docs" / "reference"
 _NAME = re.compile(r"^\| `(WORKRON_\w+)` ", re.MULTILINE)
-_READ = re.compile(r'"(WORKRON_[A-Z]+)"')
+_READ = re.compile(r'"(WORKRON_[A-Z_]+)"')
 
 __all__ = ["call"]
 

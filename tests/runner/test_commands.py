@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.runner.mate import Mate
+from tests.runner.mate import COMMAND, Mate
 from workron_runner import messages, refusal
 
 _DAEMON = (
@@ -224,3 +224,27 @@ def _names(cmdline: pathlib.Path, word: pathlib.Path) -> bool:
 def _peak(pid: int) -> int:
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+_BLUE = ["/usr/bin/env", "POOL=blue", "HOME=/elsewhere", *COMMAND]
+
+
+@pytest.mark.parametrize(("options", "seen"), [([], b"\n"), (["--hand-down"], b"blue\n")])
+def test_environment_of_the_runner_is_handed_down_only_if_it_was_asked_to(
+    tmp_path: pathlib.Path, options: list[str], seen: bytes
+) -> None:
+    one = Mate(tmp_path, *options, command=_BLUE)
+    one.greet()
+    claim = one.run("echo $POOL")
+    assert one.ended(claim).exit_code == 0
+    assert one.kept[claim] == seen
+    one.close()
+
+
+def test_what_is_handed_down_lies_beneath_what_is_the_jobs_own(tmp_path: pathlib.Path) -> None:
+    one = Mate(tmp_path, "--hand-down", command=_BLUE)
+    one.greet()
+    claim = one.run('echo $POOL; test "$HOME" = "$PWD"', environment={"POOL": "red"})
+    assert one.ended(claim).exit_code == 0
+    assert one.kept[claim] == b"red\n"
+    one.close()

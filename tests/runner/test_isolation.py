@@ -66,5 +66,5 @@ def test_isolation_that_the_kernel_does_not_have_is_refused(
     monkeypatch.setattr(landlock, "is_there", lambda: False)
     monkeypatch.setattr("sys.argv", ["runner", "--isolate", "--socket", str(tmp_path / "door")])
     with pytest.raises(SystemExit):
-        entry._options()
+        entry._read(entry._parser())
     assert "Linux 6.12 or newer" in capsys.readouterr().err

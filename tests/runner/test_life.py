@@ -1,21 +1,17 @@
 """When a runner ends a command, and when it ends itself."""
 
-import contextlib
 import os
 import pathlib
 import select
 import signal
-import socket
 import subprocess
 import sys
-import uuid
 from collections.abc import Callable
 
 import pytest
 
-from tests.runner.mate import COMMAND, HOME, Mate, environment
+from tests.runner.mate import HOME, Mate, environment
 from workron_runner import limits, messages
-from workron_runner.link import Link
 
 _FOREVER = "echo $$; exec sleep 1000"
 
@@ -160,19 +156,6 @@ def test_connection_that_begins_wrong_is_not_kept(
     mate.close()
 
 
-def test_runner_takes_one_connection_at_a_path_and_removes_it(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / "door"
-    child = subprocess.Popen([*COMMAND, "--socket", str(path)], env=environment(tmp_path))
-    with socket.socket(socket.AF_UNIX) as stream:
-        _wait_for(lambda: _has_connected(stream, path))
-        link = Link(stream)
-        link.send(messages.encode(messages.Hello(1, uuid.uuid4().hex, 0)))
-        select.select([link], [], [])
-        assert link.receive()[0].kind == messages.Kind.HELLO
-        assert not path.exists()
-    assert child.wait() == 0
-
-
 def test_runner_is_closed_to_its_commands_and_adopts_their_orphans(tmp_path: pathlib.Path) -> None:
     ask = (
         "from workron_runner import system; import ctypes; system.settle(); "
@@ -222,10 +205,3 @@ def test_kill_of_the_agent_ends_runner_and_commands_and_leaves_no_folder(
             select.select([one], [], [])
             os.close(one)
     assert list(tmp_path.glob("workron-*")) == []
-
-
-def _has_connected(stream: socket.socket, path: pathlib.Path) -> bool:
-    with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
-        stream.connect(str(path))
-        return True
-    return False

@@ -119,5 +119,5 @@ def test_options_that_cannot_be_followed_are_refused_in_words(
     monkeypatch.setattr(rights, "check", check)
     monkeypatch.setattr("sys.argv", ["runner", "--descriptor", "0", *words])
     with pytest.raises(SystemExit):
-        entry._options()
+        entry._read(entry._parser())
     assert error in capsys.readouterr().err

@@ -5,13 +5,14 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.runner import ground
-from tests.runner.mate import Mate
+from tests.runner.mate import COMMAND, Mate, environment
 from workron_runner import leavings, messages, uids
 from workron_runner.scratch import Place, Scratch, ScratchError
 from workron_runner.uids import Range, Uids
@@ -343,3 +344,21 @@ def _count(uid: int) -> int:
         except FileNotFoundError:
             continue
     return count
+
+
+def test_before_a_runner_waits_what_a_killed_one_left_under_its_uids_is_dead(
+    passable: pathlib.Path,
+) -> None:
+    path = passable / "door"
+    program = f"import os; os.setuid({_FIRST + 1}); print(flush=True); os.read(0, 1)"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as orphan:
+        assert orphan.stdout is not None
+        orphan.stdout.readline()
+        command = [*COMMAND, "--socket", str(path), *_OPTIONS]
+        with subprocess.Popen(command, env=environment(passable), stderr=subprocess.PIPE) as runner:
+            assert runner.stderr is not None
+            assert b"an agent is waited for" in runner.stderr.readline()
+            assert orphan.wait() == -signal.SIGKILL
+            runner.terminate()

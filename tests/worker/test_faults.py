@@ -62,6 +62,10 @@ class Stumbling:
     def __init__(self, executor: Executor, times: int) -> None:
         self._executor = executor
         self._times = times
+        self.is_ready = True
+
+    async def keep(self, _: object) -> None:
+        """It is ready whatever happens."""
 
     def start(self, task: Task, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
         if self._times:

@@ -67,3 +67,15 @@ def test_worker_is_not_taken_for_gone_when_it_is_not_of_this_machine(name: str) 
 def test_worker_is_not_taken_for_gone_when_its_name_makes_no_sense() -> None:
     host = identity.own_name().partition(":")[0]
     assert not identity.is_gone(f"{host}:x:1")
+
+
+def test_name_of_a_pods_worker_proves_nothing_of_any_process() -> None:
+    uid = "0b5fbd2e-0f39-4b8c-8bd4-0d1f6a0d2a51"
+    assert identity.pods_name(uid.upper()) == uid
+    assert not identity.is_gone(uid)
+
+
+@pytest.mark.parametrize("wrong", ["", "worker-0", "host:1:2"])
+def test_what_is_no_uid_of_a_pod_names_nobody(wrong: str) -> None:
+    with pytest.raises(ValueError, match="badly formed"):
+        identity.pods_name(wrong)

@@ -15,6 +15,7 @@ from workron.core.states import Reason, State
 from workron_runner import limits
 from workron_worker.executor import RunnerLostError, Task, carry_out
 from workron_worker.runner_executor import RunnerExecutor
+from workron_worker.runner_process import RunnerProcess
 
 Make = Callable[..., Task]
 
@@ -38,7 +39,7 @@ def lone(boot: uuid.UUID) -> Iterator[RunnerExecutor]:
 
 
 def _end(executor: RunnerExecutor, number: signal.Signals) -> None:
-    assert executor._process is not None
+    assert isinstance(executor._process, RunnerProcess)
     os.kill(executor._process.pid, number)
 
 

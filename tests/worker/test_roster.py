@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from workron_runner import scratch
-from workron_worker import identity, orphans, roster
+from workron_runner import orphans, scratch
+from workron_worker import identity, roster
 
 
 @pytest.fixture(autouse=True)

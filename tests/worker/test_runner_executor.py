@@ -29,6 +29,7 @@ from workron_worker.executor import (
 )
 from workron_worker.runner_executor import RunnerExecutor
 from workron_worker.runner_options import RunnerOptions
+from workron_worker.runner_process import RunnerProcess
 
 Make = Callable[..., Task]
 
@@ -49,7 +50,7 @@ def runner(
 
 
 def _pid(executor: RunnerExecutor) -> int:
-    assert executor._process is not None
+    assert isinstance(executor._process, RunnerProcess)
     return executor._process.pid
 
 
@@ -223,9 +224,9 @@ async def test_runner_that_is_being_started_as_all_is_closed_is_ended(
     os.kill(_pid(runner), signal.SIGKILL)
     while runner._process is not None:
         await asyncio.sleep(0)
-    begun, started = runner_process.begun, list[runner_process.RunnerProcess]()
+    begun, started = runner_process.begun, list[RunnerProcess]()
 
-    def begin_late(*given: Any) -> runner_process.RunnerProcess:
+    def begin_late(*given: Any) -> RunnerProcess:
         started.append(begun(*given))
         runner.close()
         return started[0]

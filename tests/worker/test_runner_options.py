@@ -19,6 +19,7 @@ from workron_worker import judge, runner_process
 from workron_worker.executor import RunnerLostError, StartError, Task, carry_out
 from workron_worker.runner_executor import RunnerExecutor
 from workron_worker.runner_options import RunnerOptions
+from workron_worker.runner_process import Children, RunnerProcess
 
 Make = Callable[..., Task]
 _LIMIT = 256 * 2**20
@@ -32,7 +33,8 @@ def apart(boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunnerEx
     with ground.passable() as folder:
         monkeypatch.setattr("tempfile.tempdir", str(folder))
         options = RunnerOptions(uids=ground.UIDS, processes=50)
-        executor = RunnerExecutor(grace=timedelta(seconds=0.1), boot=boot, options=options)
+        runners = Children(options)
+        executor = RunnerExecutor(grace=timedelta(seconds=0.1), boot=boot, runners=runners)
         yield executor
         executor.close()
         assert list(folder.iterdir()) == []
@@ -79,7 +81,7 @@ async def test_lost_runner_is_told_of_when_nothing_of_its_uids_is_left(
     uid, pid = map(int, ear.heard.split())
     assert uids.is_used(uid)
     assert lives(pid)
-    assert apart._process is not None
+    assert isinstance(apart._process, RunnerProcess)
     os.kill(apart._process.pid, signal.SIGKILL)
     with pytest.raises(RunnerLostError):
         await run
@@ -89,8 +91,9 @@ async def test_lost_runner_is_told_of_when_nothing_of_its_uids_is_left(
 def test_runner_that_may_not_do_as_it_is_told_does_not_start(
     boot: uuid.UUID, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    options = RunnerOptions(processes=5)
     with pytest.raises(StartError, match="its standard error says why"):
-        RunnerExecutor(grace=timedelta(), boot=boot, options=RunnerOptions(processes=5))
+        RunnerExecutor(grace=timedelta(), boot=boot, runners=Children(options))
     assert "--processes needs" in capfd.readouterr().err
 
 

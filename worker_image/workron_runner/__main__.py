@@ -9,8 +9,10 @@ from __future__ import annotations
 import argparse
 import pathlib
 import socket
+import sys
 
-from workron_runner import landlock, rights, spawn, system
+from workron_runner import landlock, remains, rights, spawn, system
+from workron_runner.door import Door
 from workron_runner.link import Link
 from workron_runner.runner import Runner
 from workron_runner.uids import Range, Uids
@@ -19,22 +21,36 @@ from workron_runner.uids import Range, Uids
 def main() -> None:
     """Run for one agent, until it is gone."""
     told = system.told_to_end()
-    options = _options()
-    stream = _stream(options)
+    parser = _parser()
+    options = _read(parser)
     system.settle()
     if options.uids:
         rights.settle(options.processes)
     own = Uids(options.uids) if options.uids else None
-    runner = Runner(Link(stream), is_isolating=options.isolate, uids=own)
+    stream = (
+        _inherited(options.descriptor)
+        if options.socket is None
+        else _awaited(parser, options.socket, own, told)
+    )
+    if stream is None:
+        return
+    runner = Runner(
+        Link(stream),
+        is_isolating=options.isolate,
+        is_handing_down=options.hand_down,
+        uids=own,
+    )
     runner.end_on(told.fileno())
-    runner.run()
+    why = runner.run()
+    if options.socket:
+        _say(f"all has ended, as {why}")
 
 
-def _options() -> argparse.Namespace:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("workron_runner", description="Runs commands for one agent.")
     ways = parser.add_mutually_exclusive_group(required=True)
     ways.add_argument("--descriptor", type=int, help="a connected stream socket, inherited")
-    ways.add_argument("--socket", type=pathlib.Path, help="where to wait for the agent")
+    ways.add_argument("--socket", type=_path, metavar="PATH", help="where to wait for the agent")
     parser.add_argument(
         "--isolate", action="store_true", help="shut commands off from each other, with Landlock"
     )
@@ -45,6 +61,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--processes", type=int, metavar="N", help="so many processes and threads per command"
     )
+    parser.add_argument(
+        "--hand-down", action="store_true", help="give commands the environment of the runner"
+    )
+    return parser
+
+
+def _read(parser: argparse.ArgumentParser) -> argparse.Namespace:
     options = parser.parse_args()
     if not spawn.is_known_here():
         parser.error("commands need glibc 2.29 or musl 1.1.24, or newer; this C library is older")
@@ -52,6 +75,10 @@ def _options() -> argparse.Namespace:
         parser.error("--isolate needs a kernel with Landlock and its scopes: Linux 6.12 or newer")
     _check_rights(parser, options)
     return options
+
+
+def _path(text: str) -> pathlib.Path:
+    return pathlib.Path(text).absolute()
 
 
 def _range(text: str) -> Range:
@@ -79,21 +106,36 @@ def _check_rights(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         parser.error(f"--processes {error}")
 
 
-def _stream(options: argparse.Namespace) -> socket.socket:
-    if options.descriptor is not None:
-        stream = socket.socket(fileno=options.descriptor)
-        # It was handed over by inheritance; no command is to have it too.
-        stream.set_inheritable(False)
-        return stream
-    path: pathlib.Path = options.socket
-    with socket.socket(socket.AF_UNIX) as door:
-        door.bind(str(path))
-        # The agent is another user of the same group.
-        path.chmod(0o660)
-        door.listen(1)
-        stream, _ = door.accept()
-    path.unlink()
+def _inherited(descriptor: int) -> socket.socket:
+    stream = socket.socket(fileno=descriptor)
+    # It was handed over by inheritance; no command is to have it too.
+    stream.set_inheritable(False)
     return stream
+
+
+def _awaited(
+    parser: argparse.ArgumentParser, path: pathlib.Path, own: Uids | None, told: socket.socket
+) -> socket.socket | None:
+    # First of all: who comes may rely on it that nothing runs here but for him.
+    try:
+        remains.clear()
+    except FileNotFoundError as error:
+        parser.error(f"commands need a writable folder, and there is none: {error.strerror}")
+    if own is not None:
+        own.end_all()
+    try:
+        door = Door(path, told)
+    except OSError as error:
+        parser.error(f"--socket: {path} cannot be made: {error.strerror or error}")
+    _say(f"an agent is waited for at {path}")
+    stream = door.let_in()
+    _say("an agent has come" if stream else "nobody has come, and the runner was asked to end")
+    return stream
+
+
+def _say(line: str) -> None:
+    """Log a line: nobody else tells what becomes of a runner that was started by itself."""
+    sys.stderr.write(f"workron_runner: {line}\n")
 
 
 if __name__ == "__main__":

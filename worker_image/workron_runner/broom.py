@@ -1,6 +1,6 @@
 """Removes what attempts left on disk, on a thread beside those that run them.
 
-Called by `scratch` and `workron_worker.orphans`. A disk that others write to can take milliseconds
+Called by `scratch` and `orphans`. A disk that others write to can take milliseconds
 to remove an empty folder, longer than to start a command and see it end: no slot should stand idle
 for that.
 """

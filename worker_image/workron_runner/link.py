@@ -1,19 +1,19 @@
 """One end of the socket between agent and runner; never waits, neither to read nor to write.
 
-Called by `runner`, and on the other side by `workron_worker.runner_process`.
+Called by `runner`, and on the other side by `workron_worker.runner_line`.
 """
 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Final
+import socket
+import struct
+from typing import Final
 
 from workron_runner.frame import Decoder, Frame
 
-if TYPE_CHECKING:
-    import socket
-
 _CHUNK_BYTES: Final = 256 * 1024
+_INT: Final = struct.Struct("i")
 
 
 class Link:
@@ -56,6 +56,24 @@ class Link:
         """Write what can be written now and keep the rest."""
         self.put(frames)
         self.flush()
+
+    def send_with(self, frames: bytes, descriptor: int) -> None:
+        """Write a few bytes before all else, and hand a descriptor over with the first of them."""
+        try:
+            socket.send_fds(self._stream, [frames], [descriptor])
+        except OSError:
+            self.is_open = False
+
+    def handed_over(self) -> int | None:
+        """Give the descriptor that comes with what can be read next, if there is one."""
+        # Not `recv_fds` of the library, which takes flags and heeds none of them.
+        flags = socket.MSG_PEEK | socket.MSG_CMSG_CLOEXEC
+        try:
+            _, beside, _, _ = self._stream.recvmsg(1, socket.CMSG_LEN(_INT.size), flags)
+        except OSError:
+            return None
+        handed_over = [data for _, kind, data in beside if kind == socket.SCM_RIGHTS]
+        return _INT.unpack(handed_over[0])[0] if handed_over else None
 
     def flush(self) -> None:
         """Write as much of what waits as the socket takes."""

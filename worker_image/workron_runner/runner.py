@@ -6,6 +6,7 @@ for one of them alone. The end of the connection is the end of the agent: all th
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from functools import partial
@@ -35,8 +36,17 @@ _LAST_WORD_SECONDS: Final = 1
 class Runner:
     """One connection to an agent, and all that it has this process run."""
 
-    def __init__(self, link: Link, *, is_isolating: bool, uids: Uids | None = None) -> None:
+    def __init__(
+        self,
+        link: Link,
+        *,
+        is_isolating: bool = False,
+        is_handing_down: bool = False,
+        uids: Uids | None = None,
+    ) -> None:
+        """Make one; `is_handing_down` gives commands the environment of this process."""
         self._link = link
+        self._is_handing_down = is_handing_down
         self._turns = Turns()
         self._starts = Starts(landlock.enter if is_isolating else None)
         self._uids = uids
@@ -54,8 +64,8 @@ class Runner:
         """End as soon as this can be read."""
         self._turns.listen(descriptor, partial(self._told, descriptor))
 
-    def run(self) -> None:
-        """Run until the agent says goodbye or is gone, and leave nothing behind."""
+    def run(self) -> str:
+        """Run until the agent says goodbye or is gone, leave nothing behind, and say why."""
         while not self._is_stopping or len(self._crowd) or len(self._starts):
             calls = self._turns.wait(self._crowd.patience())
             # After a freeze this comes first: nothing that waits in the socket may prolong a life.
@@ -65,6 +75,7 @@ class Runner:
             self._report()
             self._tick()
         self._leave()
+        return self._why or "the agent is gone"
 
     def _hear(self) -> None:
         self._link.flush()
@@ -109,11 +120,17 @@ class Runner:
                 "take both from the same release"
             )
         try:
-            self._scratch = Scratch(uuid.UUID(hello.boot), has_uids=self._uids is not None)
+            self._scratch = Scratch(
+                uuid.UUID(hello.boot),
+                has_uids=self._uids is not None,
+                is_handing_down=self._is_handing_down,
+            )
         except (ValueError, ScratchError) as error:
             raise ProtocolError(str(error)) from None
         answer = messages.Hello(messages.VERSION, hello.boot, limits.now())
-        self._link.put(messages.encode(answer))
+        own = os.pidfd_open(os.getpid())
+        self._link.send_with(messages.encode(answer), own)
+        os.close(own)
 
     def _start(self, order: Run) -> None:
         if self._crowd.get(order.claim) or self._starts.get(order.claim):

@@ -2,12 +2,14 @@
 
 Called by `runner`, which takes a place for each attempt and gives it back. All of one boot stands
 under one folder that carries the boot in its name, so that a later process can clear what a killed
-one left (`workron_worker.orphans` and `roster`).
+one left (`orphans`, `remains`, and `workron_worker.roster`); it is locked for as long as its runner
+lives.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import itertools
 import os
 import pathlib
@@ -63,11 +65,15 @@ class Place:
 class Scratch:
     """The folder of one boot, with a fresh folder in it for each attempt."""
 
-    def __init__(self, boot: UUID, *, has_uids: bool = False) -> None:
+    def __init__(
+        self, boot: UUID, *, has_uids: bool = False, is_handing_down: bool = False
+    ) -> None:
         self._boot = boot
+        self._handed_down = dict(os.environ) if is_handing_down else {}
         self._root = folder(boot)
         try:
             self._root.mkdir(mode=0o700)
+            self._lock = locked(self._root)
             if has_uids:
                 _open_way(self._root)
         except OSError as error:
@@ -127,8 +133,9 @@ class Scratch:
         return Place(room / "home", room / "inputs.json", room / "result.json", uid=uid)
 
     def environment(self, own: Mapping[str, str], place: Place) -> dict[str, str]:
-        """Compose what the command sees: nothing of this process but its PATH and language."""
+        """Compose what the command sees: of this process only its PATH and language, or all."""
         return {
+            **self._handed_down,
             "PATH": os.environ.get("PATH", _DEFAULT_PATH),
             "LANG": os.environ.get("LANG", "C.UTF-8"),
             "HOME": str(place.directory),
@@ -143,11 +150,23 @@ class Scratch:
         """Remove the folder."""
         self._broom.close()
         broom.remove(self._root)
+        os.close(self._lock)
 
 
 def folder(boot: UUID) -> pathlib.Path:
     """Name the folder under which everything of a boot stands."""
     return pathlib.Path(tempfile.gettempdir()) / f"workron-{boot.hex}"
+
+
+def locked(root: pathlib.Path) -> int:
+    """Lock the folder of a boot for as long as the descriptor is open; OSError: another has it."""
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _open_way(root: pathlib.Path) -> None:

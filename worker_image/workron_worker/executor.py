@@ -88,6 +88,16 @@ nothing itself."""
 class Executor(Protocol):
     """Runs commands; knows nothing of stores, claims that move, or retries."""
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether what is started now would run; else nothing should be claimed for it."""
+
+    async def keep(self, tell: Callable[[], object]) -> None:
+        """See to it that it is ready, and tell each time that it has become so.
+
+        May return when there is nothing to see to; StartError if it will not be ready any more.
+        """
+
     def start(self, task: Task, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
         """Run one attempt; what it leaves behind is dead before `on_end` is told, or by `close`.
 

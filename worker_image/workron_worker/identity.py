@@ -2,7 +2,9 @@
 
 A name is `host:pid:start`. The host part tells apart what must not be mixed up: two machines, two
 boots of one, two containers that share a host name. So a process of that pid and start that is
-not found here is gone, and not only out of sight. Called by `workron.cli` and `roster`.
+not found here is gone, and not only out of sight. A worker that is told the uid of its pod has that
+for a name: this machine knows nothing of it, but a newer boot of the same name is proof of an older
+one's death. Called by `workron.cli` and `roster`.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import hashlib
 import os
 import pathlib
 import socket
+import uuid
 from typing import Final
 
 _PROC: Final = pathlib.Path("/proc")
@@ -23,6 +26,11 @@ _REMAINS: Final = frozenset("ZX")
 def own_name() -> str:
     """Name this process."""
     return f"{_host()}:{os.getpid()}:{_start_of(os.getpid()) or 0}"
+
+
+def pods_name(uid: str) -> str:
+    """Name the one worker of a pod; ValueError: that is no uid of a pod."""
+    return str(uuid.UUID(uid))
 
 
 def is_gone(name: str) -> bool:

@@ -85,6 +85,7 @@ class Agent:
                     group.create_task(self._listen()),
                     group.create_task(self._report_beside()),
                     group.create_task(self._attempts.watch()),
+                    group.create_task(self._around.executor.keep(self._wake.set)),
                 ]
                 try:
                     await self._work()
@@ -224,7 +225,8 @@ class Agent:
 
     async def _turn(self) -> None:
         if self._key is None:
-            if self._ledger.running:
+            # Its first beat says that what older boots ran is dead: who is ready may say so.
+            if self._ledger.running or not self._around.executor.is_ready:
                 return
             await self._register()
         if self._key is not None:
@@ -271,7 +273,7 @@ class Agent:
             asyncio.get_running_loop().call_later(left, self._wake.set)
 
     def _ask(self) -> Sequence[ClaimId]:
-        if self._is_draining or self._pulse.is_late:
+        if self._is_draining or self._pulse.is_late or not self._around.executor.is_ready:
             return ()
         free = self._around.slots.take(self._wake.set)
         wanted = self._shift.cap(free)

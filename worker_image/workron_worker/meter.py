@@ -29,6 +29,12 @@ class Meter:
     def lost(self) -> None:
         """Hear that the store has taken the session back."""
 
+    def awaits_runner(self, why: str) -> None:
+        """Hear that there is nothing that could run a command, and why."""
+
+    def found_runner(self) -> None:
+        """Hear that there is."""
+
     def draining(self) -> None:
         """Hear that nothing is claimed any more."""
 

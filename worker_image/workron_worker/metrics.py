@@ -58,6 +58,14 @@ class Metrics(Meter):
         self._vitals.lose()
         self._sessions_lost.inc()
 
+    def awaits_runner(self, why: str) -> None:
+        """Be ready no more."""
+        self._vitals.why_no_runner = why
+
+    def found_runner(self) -> None:
+        """Be ready again."""
+        self._vitals.why_no_runner = None
+
     def draining(self) -> None:
         """Be ready no more."""
         self._vitals.drain()

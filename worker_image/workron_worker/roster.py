@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from workron_runner import scratch
-from workron_worker import identity, orphans
+from workron_runner import orphans, scratch
+from workron_worker import identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

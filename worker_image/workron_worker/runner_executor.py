@@ -1,74 +1,85 @@
 """The executor over a runner: commands run in another process, which outlives no agent.
 
 Fills the port in `executor`. When the runner is lost, what it ran is ended here, and only then is
-that said, so that nothing is run again beside itself; the next command gets a new runner.
+that said, so that nothing is run again beside itself; the next command gets a new runner, or, where
+none can be started from here, nothing is claimed until one has come.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
 
 from workron_runner import messages
 from workron_runner.frame import ProtocolError
 from workron_runner.messages import Ended as Told
 from workron_runner.messages import Kind, Refused
-from workron_runner.refusal import Refusal
-from workron_worker import codec, judge, orphans, result, runner_process
+from workron_worker import codec, judge, outcome, search
+from workron_worker import meter as metering
 from workron_worker.executor import RunnerLostError, StartError
-from workron_worker.runner_options import RunnerOptions
+from workron_worker.outcome import Attempt
+from workron_worker.runner_process import Children
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
     from datetime import timedelta
     from uuid import UUID
 
     from workron.core.ids import ClaimId
     from workron_runner.frame import Frame
     from workron_worker.executor import Ended, OnEnd, OnOutput, Task
-    from workron_worker.runner_process import RunnerProcess
+    from workron_worker.meter import Meter
+    from workron_worker.runner_line import RunnerLine, Runners
 
-_USUAL: Final = RunnerOptions()
+_USUAL: Final = Children()
 _BYTES: Final = frozenset({Kind.OUTPUT, Kind.KEPT, Kind.RESULT})
-
-
-@dataclass(slots=True)
-class _Attempt:
-    task: Task
-    on_end: OnEnd
-    on_output: OnOutput | None
-    is_ordered: bool = False
-    """Whether the runner was told of it, so that it is lost together with it."""
-    is_killed: bool = False
-    output: bytes = b""
-    result: bytes = b""
 
 
 class RunnerExecutor:
     """Runs as many commands at once as it is asked to."""
 
-    def __init__(self, *, grace: timedelta, boot: UUID, options: RunnerOptions = _USUAL) -> None:
-        self._options = options
+    def __init__(
+        self,
+        *,
+        grace: timedelta,
+        boot: UUID,
+        runners: Runners = _USUAL,
+        meter: Meter = metering.SILENT,
+    ) -> None:
+        self._runners = runners
+        self._meter = meter
         self._grace = grace.total_seconds()
         self.boot = boot
         self._deadline = inf
-        self._attempts: dict[str, _Attempt] = {}
+        self._attempts: dict[str, Attempt] = {}
         self._over: list[tuple[OnEnd, Ended | Exception]] = []
         self._changing = asyncio.Lock()
         self._is_attended = False
         self._is_closed = False
+        self._has_lost = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._burial: asyncio.Task[None] | None = None
-        self._process: RunnerProcess | None = runner_process.begun(boot, options)
+        # What can be had at once and is not is a reason not to begin.
+        self._process: RunnerLine | None = None if runners.are_awaited else runners.begin(boot)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is a runner, or one can be started; see the port."""
+        return self._process is not None or not self._runners.are_awaited
+
+    async def keep(self, tell: Callable[[], object]) -> None:
+        """Look for a runner whenever there is none and none can be started; see the port."""
+        while self._runners.are_awaited:
+            self._has_lost.clear()
+            await search.until_found(self._ready, self._meter)
+            tell()
+            await self._has_lost.wait()
 
     def start(self, task: Task, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
         """Run one attempt; see the port."""
-        attempt = self._attempts[task.claim.hex] = _Attempt(task, on_end, on_output)
+        attempt = self._attempts[task.claim.hex] = Attempt(task, on_end, on_output)
         if self._is_attended and self._process is not None:
             self._order(attempt, self._process)
         else:
@@ -91,7 +102,7 @@ class RunnerExecutor:
         self._is_closed = True
         if self._process is not None:
             self._process.close()
-        orphans.end(self.boot)
+        self._runners.clear(self.boot)
         self._over += [(one.on_end, judge.killed(b"")) for one in self._attempts.values()]
         self._attempts.clear()
         self._tell()
@@ -102,19 +113,19 @@ class RunnerExecutor:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def _settle(self, attempt: _Attempt, outcome: Ended | Exception) -> None:
+    def _settle(self, attempt: Attempt, end: Ended | Exception) -> None:
         """Have it told soon, together with all that end in the same turn of the loop."""
         del self._attempts[attempt.task.claim.hex]
         if not self._over:
             asyncio.get_running_loop().call_soon(self._tell)
-        self._over.append((attempt.on_end, outcome))
+        self._over.append((attempt.on_end, end))
 
     def _tell(self) -> None:
         over, self._over = self._over, []
-        for on_end, outcome in over:
-            on_end(outcome)
+        for on_end, end in over:
+            on_end(end)
 
-    async def _ready(self) -> RunnerProcess:
+    async def _ready(self) -> RunnerLine:
         async with self._changing:
             if self._burial is not None:
                 # One at a time: what a lost runner left is dead before there is another.
@@ -133,15 +144,15 @@ class RunnerExecutor:
         if self._process is not None and self._is_attended:
             self._process.send(frames)
 
-    def _begun(self) -> RunnerProcess:
-        process = runner_process.begun(self.boot, self._options)
+    def _begun(self) -> RunnerLine:
+        process = self._runners.begin(self.boot)
         if self._is_closed:
             # Meanwhile; nobody would end it any more.
             process.close()
             raise StartError("no command is started any more")
         return process
 
-    async def _order_when_ready(self, attempt: _Attempt) -> None:
+    async def _order_when_ready(self, attempt: Attempt) -> None:
         try:
             process = await self._ready()
             if attempt.is_killed:
@@ -151,7 +162,7 @@ class RunnerExecutor:
         except Exception as error:  # noqa: BLE001 - whatever it is, who waits for an end is told
             self._settle(attempt, error)
 
-    def _order(self, attempt: _Attempt, process: RunnerProcess) -> None:
+    def _order(self, attempt: Attempt, process: RunnerLine) -> None:
         is_heard = attempt.on_output is not None
         process.send(codec.order(attempt.task, self._grace, is_heard=is_heard))
         attempt.is_ordered = True
@@ -168,10 +179,10 @@ class RunnerExecutor:
             raise ProtocolError(f"{type(message).__name__} is not for an agent")
         attempt = self._attempts.get(message.claim)
         # What a runner killed that nobody asked to is lost with all else: it is about to end.
-        if attempt and (attempt.is_killed or not _is_by_runner(message)):
-            self._settle(attempt, _outcome(attempt, message))
+        if attempt and (attempt.is_killed or not outcome.is_by_runner(message)):
+            self._settle(attempt, outcome.of(attempt, message))
 
-    def _take(self, attempt: _Attempt, kind: int, data: bytes) -> None:
+    def _take(self, attempt: Attempt, kind: int, data: bytes) -> None:
         if kind == Kind.KEPT:
             attempt.output = data
         elif kind == Kind.RESULT:
@@ -191,57 +202,17 @@ class RunnerExecutor:
     def _lose(self, why: str) -> None:
         lost, self._process = self._process, None
         self._is_attended = False
+        self._has_lost.set()
         if lost is not None:
             self._burial = self._later(self._bury(lost, why))
 
-    async def _bury(self, lost: RunnerProcess, why: str) -> None:
+    async def _bury(self, lost: RunnerLine, why: str) -> None:
         """End what a lost runner left, and only then say so."""
         try:
             await asyncio.to_thread(lost.bury)
-            await asyncio.to_thread(self._clear)
+            await asyncio.to_thread(self._runners.clear, self.boot)
         except OSError as error:
             why = f"{why}; not all that it left could be ended: {error}"
         fallen = [one for one in self._attempts.values() if one.is_ordered]
         for attempt in fallen:
             self._settle(attempt, RunnerLostError(why, is_alone=len(fallen) == 1))
-
-    def _clear(self) -> None:
-        orphans.end(self.boot)
-        self._options.end_all()
-
-
-def _is_by_runner(told: Told | Refused) -> bool:
-    return isinstance(told, Told) and told.because == "kill"
-
-
-def _outcome(attempt: _Attempt, told: Told | Refused) -> Ended | Exception:
-    try:
-        if isinstance(told, Refused) and told.fault == "late":
-            return judge.overdue(b"")
-        if isinstance(told, Refused):
-            return judge.refused(attempt.task, Refusal(told.fault == "job", told.what, told.where))
-        ended = _judged(attempt, told)
-        return msgspec.structs.replace(ended, start_seconds=told.start_seconds)
-    except StartError as error:
-        return error
-
-
-def _judged(attempt: _Attempt, told: Told) -> Ended:
-    task = attempt.task
-    if told.because == "timeout" and task.timeout is not None and not attempt.is_killed:
-        return judge.late(task.timeout, attempt.output)
-    if told.because == "memory" and told.limit_bytes is not None and not attempt.is_killed:
-        return judge.out_of_memory(told.limit_bytes, told.peak_bytes, attempt.output)
-    if told.because == "deadline":
-        return judge.overdue(attempt.output)
-    if told.because != "itself":
-        return judge.killed(attempt.output)
-    code = -(told.signal or 0) if told.exit_code is None else told.exit_code
-    value = functools.partial(_value, attempt.result, told.result_error)
-    return judge.ended(task, code, attempt.output, value)
-
-
-def _value(raw: bytes, wrong: str | None) -> Any:
-    if wrong is not None:
-        raise result.ResultError(wrong)
-    return result.parse(raw)

@@ -21,6 +21,8 @@ class Vitals:
         self._lease_seconds: float | None = None
         self._why_no_lease = "this worker is not registered yet: the store has not answered so far"
         self._is_draining = False
+        self.why_no_runner: str | None = None
+        """What is known of a runner that is waited for."""
         self.why_hopeless: str | None = None
         """What ended the agent, if it can do nothing any more; an outage of the store does not."""
 
@@ -51,6 +53,8 @@ class Vitals:
         """Say why it cannot take work; None if it can."""
         if self._is_draining:
             return "this worker is draining: it claims nothing any more"
+        if self.why_no_runner is not None:
+            return self.why_no_runner
         lease = self._lease_seconds
         if lease is None:
             return self._why_no_lease

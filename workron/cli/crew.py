@@ -19,7 +19,7 @@ from workron_worker import identity
 from workron_worker import meter as metering
 from workron_worker.loop import Agent
 from workron_worker.runner_executor import RunnerExecutor
-from workron_worker.runner_options import RunnerOptions
+from workron_worker.runner_process import Children
 from workron_worker.slots import Slots
 from workron_worker.surroundings import Surroundings, admit_all, hear_nothing
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from workron.store.protocol import Claimed, Session, Store, WorkerStore
     from workron_worker.executor import OnOutput
     from workron_worker.meter import Meter
+    from workron_worker.runner_line import Runners
     from workron_worker.surroundings import Rhythm
 
 _WHILE_A_FILE_IS_WRITTEN: Final = timedelta(minutes=1)
@@ -64,9 +65,13 @@ def need_temporary_folder() -> None:
         ) from None
 
 
-def executor_of(boot: UUID, options: RunnerOptions | None = None) -> RunnerExecutor:
-    """Start what runs the commands of a worker."""
-    return RunnerExecutor(grace=system.KILL_GRACE, boot=boot, options=options or RunnerOptions())
+def executor_of(
+    boot: UUID, runners: Runners | None = None, meter: Meter = metering.SILENT
+) -> RunnerExecutor:
+    """Make what runs the commands of a worker; by default it starts a runner of its own."""
+    return RunnerExecutor(
+        grace=system.KILL_GRACE, boot=boot, runners=runners or Children(), meter=meter
+    )
 
 
 class Crew:
@@ -97,11 +102,16 @@ class Crew:
         )
         self._agents: list[Agent] = []
 
-    def hire(self, tokens: Iterable[str], check: Callable[[Session], None] = admit_all) -> None:
-        """Make an agent for each pool, given by a token of it."""
+    def hire(
+        self,
+        tokens: Iterable[str],
+        check: Callable[[Session], None] = admit_all,
+        name: str | None = None,
+    ) -> None:
+        """Make an agent for each pool, given by a token of it; `name` is else this process's."""
         slots = self._around.slots.count
         for token in tokens:
-            registration = Registration(token, identity.own_name(), self._boot, slots)
+            registration = Registration(token, name or identity.own_name(), self._boot, slots)
             self._agents.append(Agent(self._around, registration, self._rhythm, check))
 
     async def run(self) -> None:

@@ -10,7 +10,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from workron.scheduling import reap
-from workron_worker import identity, orphans
+from workron_runner import orphans
+from workron_worker import identity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

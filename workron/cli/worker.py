@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 import structlog
 import typer
 
-from workron.cli import apart, health, log, options, recovery, system
-from workron.cli.crew import Crew, executor_of, need_temporary_folder, tokens_of
+from workron.cli import apart, health, log, options, recovery, runner, system
+from workron.cli.crew import Crew, executor_of, tokens_of
 from workron.cli.drain import Drain
 from workron.cli.health import Address
 from workron.cli.opening import opened, opened_as_worker
 from workron.cli.service import Service
 from workron.core import errors, form, ids
 from workron_runner.system import hide
-from workron_worker import roster
+from workron_worker import identity
 from workron_worker.meter import Meter
-from workron_worker.runner_options import RunnerOptions
+from workron_worker.runner_line import Runners
 from workron_worker.surroundings import Rhythm
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger(__name__)
 TOKEN: Final = "WORKRON_TOKEN"  # noqa: S105 - the name of a variable, and no token
+POD: Final = "WORKRON_POD_UID"
 _DEFAULT: Final = "default"
 _NO_TOKEN: Final = (
     f"{TOKEN} is not set, and only the owner of the schema `workron` can do without it\n"
@@ -66,10 +67,11 @@ class _Wanted:
 class _Settings:
     store: str
     pool: _Wanted
+    name: str
     slots: int
     grace: timedelta
     rhythm: Rhythm
-    runner: RunnerOptions
+    runners: Runners
     health: Address | None
 
 
@@ -95,6 +97,7 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
     is_isolating: apart.Isolate = False,
     uids: apart.Uids = None,
     processes: apart.Processes = None,
+    at: runner.At = None,
     where: options.Health = None,
     log_format: options.Log = None,
 ) -> None:
@@ -118,16 +121,29 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
             None if namespace is None else options.name("--namespace", namespace, form.LABEL),
             None if pool is None else options.name("--pool", pool, form.POOL_NAME),
         ),
+        name=_name(),
         slots=commands,
         grace=options.duration("--grace", grace),
         # A store that is away has cost it all that ran, and will cost it nothing more.
         rhythm=Rhythm(patience=timedelta.max, most_jobs=max_jobs, longest_idle=idle),
-        runner=apart.read(
-            is_isolating=is_isolating, uids=uids, processes=processes, slots=commands
+        runners=runner.of(
+            at, is_isolating=is_isolating, uids=uids, processes=processes, slots=commands
         ),
         health=health.given(where),
     )
     service.carry_out(_serve(settings, service))
+
+
+def _name() -> str:
+    pod = os.environ.get(POD)
+    if pod is None:
+        return identity.own_name()
+    try:
+        return identity.pods_name(pod)
+    except ValueError:
+        raise errors.InputError(
+            f"{POD} is {pod!r}, which is no uid of a pod: take it from the field `metadata.uid`"
+        ) from None
 
 
 async def _serve(settings: _Settings, service: Service) -> None:
@@ -138,17 +154,16 @@ async def _serve(settings: _Settings, service: Service) -> None:
 
 
 async def _work(settings: _Settings, meter: Meter, service: Service) -> None:
-    need_temporary_folder()
-    await asyncio.to_thread(roster.sweep)
+    await asyncio.to_thread(runner.prepare, settings.runners)
     token = os.environ.get(TOKEN) or await _take_token(settings)
     async with opened_as_worker(settings.store) as store:
         boot = ids.mint_uuid(system.RNG)
         with contextlib.ExitStack() as stack:
-            stack.enter_context(roster.entered(boot))
-            executor = executor_of(boot, settings.runner)
+            stack.enter_context(runner.noted(settings.runners, boot))
+            executor = executor_of(boot, settings.runners, meter)
             crew = Crew(store, executor, settings.slots, rhythm=settings.rhythm, meter=meter)
             stack.enter_context(contextlib.closing(crew))
-            crew.hire([token], settings.pool.check)
+            crew.hire([token], settings.pool.check, settings.name)
             service.hand_over(Drain(crew, settings.grace, asyncio.get_running_loop()).hear)
             await crew.run()
 

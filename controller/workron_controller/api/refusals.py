@@ -6,10 +6,12 @@ and us (a proxy, a load balancer) by anything at all.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec import Struct
 
 from workron_controller.api import errors
 
@@ -22,7 +24,25 @@ _LONGEST: Final = 500
 """Of what the server says: it repeats the whole object where it does not like one."""
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class _Cause(Struct):
+    field: str = ""
+
+
+class _Details(Struct, rename={"retry_after": "retryAfterSeconds"}):
+    kind: str = ""
+    causes: list[_Cause] = []
+    retry_after: int | None = None
+
+
+class _Status(Struct):
+    """What the server says of itself; all empty where somebody else has answered."""
+
+    message: str = ""
+    details: _Details = msgspec.field(default_factory=_Details)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
     """An answer that is none."""
 
     verb: str
@@ -39,14 +59,14 @@ class Refusal(msgspec.Struct, frozen=True):
         """Say it as an error of ours."""
         status = _status(self.body)
         said = _said(status, self.body)
-        what = f"{self.verb} {self.place}: {self.code} {said}"
+        what = f"{self.verb} {self.place}: {self.code} {said}".rstrip()
         if self.code == HTTPStatus.TOO_MANY_REQUESTS:
             return errors.BusyError(what, self._after(status))
         if self.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return errors.UnreachableError(what, self._after(status))
         return self._lasting(status, what)
 
-    def _lasting(self, status: dict[str, Any], what: str) -> errors.ApiError:
+    def _lasting(self, status: _Status, what: str) -> errors.ApiError:
         match self.code:
             case HTTPStatus.NOT_FOUND if not self._is_about_an_object(status):
                 return errors.UnservedError(f"{what}; {self._definition()}")
@@ -58,16 +78,16 @@ class Refusal(msgspec.Struct, frozen=True):
                 error, advice = _PLAIN.get(self.code, (errors.RefusedError, ""))
                 return error(what + advice)
 
-    def _is_about_an_object(self, status: dict[str, Any]) -> bool:
+    def _is_about_an_object(self, status: _Status) -> bool:
         """Tell a missing object from a missing resource: that says nothing of its objects."""
-        kind = _details(status).get("kind")
-        return kind in {self.place.resource.plural, "namespaces"}
+        return status.details.kind in {self.place.resource.plural, "namespaces"}
 
-    def _is_about_another(self, status: dict[str, Any]) -> bool:
+    def _is_about_another(self, status: _Status) -> bool:
         """Tell whether the uid is what was not liked; a failed test is answered without details."""
-        causes = _details(status).get("causes", ())
-        is_failed_test = self.is_testing and not _details(status)
-        return is_failed_test or any(cause.get("field") == "metadata.uid" for cause in causes)
+        is_failed_test = self.is_testing and status.details == _Details()
+        return is_failed_test or any(
+            cause.field == "metadata.uid" for cause in status.details.causes
+        )
 
     def _definition(self) -> str:
         resource = self.place.resource
@@ -87,28 +107,23 @@ class Refusal(msgspec.Struct, frozen=True):
             f'{part} of API group "{place.resource.group}"'
         )
 
-    def _after(self, status: dict[str, Any]) -> float | None:
-        said = self.headers.get("Retry-After") or _details(status).get("retryAfterSeconds")
+    def _after(self, status: _Status) -> float | None:
+        said = self.headers.get("Retry-After") or status.details.retry_after
         try:
-            return max(float(said), 0.0) if said else None
+            return None if said is None else float(int(said))
         except ValueError:
             return None  # a date, which the API server does not send
 
 
-def _status(body: bytes) -> dict[str, Any]:
+def _status(body: bytes) -> _Status:
     try:
-        status = msgspec.json.decode(body)
+        return msgspec.json.decode(body, type=_Status)
     except msgspec.DecodeError:
-        return {}
-    return status if isinstance(status, dict) and status.get("kind") == "Status" else {}
+        return _Status()
 
 
-def _details(status: dict[str, Any]) -> dict[str, Any]:
-    return status.get("details") or {}
-
-
-def _said(status: dict[str, Any], body: bytes) -> str:
-    said = str(status.get("message") or body.decode(errors="replace")).strip()
+def _said(status: _Status, body: bytes) -> str:
+    said = (status.message or body.decode(errors="replace")).strip()
     return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"
 
 

@@ -18,7 +18,7 @@ from workron_controller.api import errors
 from workron_controller.api.refusals import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Mapping
 
     from workron_controller.api.access import Access
     from workron_controller.api.entry import Entry
@@ -26,24 +26,8 @@ if TYPE_CHECKING:
 
 MANAGER: Final = "workron"
 """Who the cluster says wrote our fields."""
-_CHUNK: Final = 500
 _IN_FLIGHT: Final = 32
 _SECONDS: Final = 30.0
-_BEGINNINGS: Final = 3
-"""A list that expires more often than this takes longer than the server remembers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A part of a list."""
-
-    items: list[dict[str, Any]]
-    version: str
-    """Of the list; the same on every page since the first."""
-    is_first: bool
-    """What came before it is void: the list has begun, or begun anew."""
-    is_last: bool
-    """Only now what came since the first is all there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,28 +72,9 @@ class Server:
         """Read one object."""
         return await self._ask(_Request("get", "GET", place, {}))
 
-    async def pages(
-        self, place: Place, labels: str = "", fields: str = "", chunk: int = _CHUNK
-    ) -> AsyncIterator[Page]:
-        """Read a list in parts; where one of them has `is_first`, forget those before it."""
-        chosen = {"labelSelector": labels, "fieldSelector": fields, "limit": str(chunk)}
-        wanted = {key: value for key, value in chosen.items() if value}
-        more, beginnings = "", 0
-        while True:
-            where = {"continue": more} if more else {}
-            try:
-                answer = await self._ask(_Request("list", "GET", place, wanted | where))
-            except errors.GoneError:
-                if not more or beginnings == _BEGINNINGS:
-                    raise
-                more = ""
-                continue
-            beginnings += not more
-            page = _page(answer, is_first=not more)
-            yield page
-            if page.is_last:
-                return
-            more = answer["metadata"]["continue"]
+    async def part(self, place: Place, parameters: Mapping[str, str]) -> dict[str, Any]:
+        """Read a part of a list; `listing` puts parts together."""
+        return await self._ask(_Request("list", "GET", place, parameters))
 
     async def create(self, place: Place, body: Mapping[str, Any]) -> dict[str, Any]:
         """Make an object in this collection; ConflictError if there is one of that name."""
@@ -204,8 +169,3 @@ def _read(request: _Request, answer: aiohttp.ClientResponse, body: bytes) -> dic
             " between us and the API server answers in its place"
         ) from error
     return read
-
-
-def _page(answer: dict[str, Any], *, is_first: bool) -> Page:
-    about = answer["metadata"]
-    return Page(answer["items"], about["resourceVersion"], is_first, not about.get("continue"))

@@ -31,7 +31,7 @@ _TRIES_TO_LEAVE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Seconds. After a crash a successor leads when `lasts` and one look are over, at most."""
+    """Seconds. After a crash a successor leads when `lasts` and two looks are over, at most."""
 
     lasts: int = 12
     """Nobody else leads for so long after a renewal."""

@@ -92,10 +92,10 @@ async def test_refused_token_is_read_again_at_once(
     api.admit("first")
     way_in = access.find(time, {"KUBECONFIG": str(api.kubeconfig(tmp_path))})
     async with Server(way_in) as server:
-        [page async for page in server.pages(_JOBS)]
+        await server.part(_JOBS, {})
         api.admit("second")
         api.kubeconfig(tmp_path)
-        [page async for page in server.pages(_JOBS)]
+        await server.part(_JOBS, {})
     assert [asked.code for asked in api.record.all] == [200, 401, 200]
 
 
@@ -127,10 +127,10 @@ async def test_plugin_is_asked_again_when_its_token_is_refused(
     (tmp_path / "token").write_text("first")
     environ = _kubeconfig(tmp_path, {"server": api.url}, _plugin(tmp_path))
     async with Server(access.find(time, environ)) as server:
-        [page async for page in server.pages(_JOBS)]
+        await server.part(_JOBS, {})
         api.admit("second")
         (tmp_path / "token").write_text("second")
-        [page async for page in server.pages(_JOBS)]
+        await server.part(_JOBS, {})
     assert [asked.code for asked in api.record.all] == [200, 401, 200]
 
 

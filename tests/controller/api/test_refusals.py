@@ -64,7 +64,7 @@ async def test_forbidden_says_what_would_allow_it(api: FakeApi, server: Server) 
         ' of API group "workron.dev"'
     )
     with pytest.raises(errors.ForbiddenError, match="a ClusterRole would allow it"):
-        [page async for page in server.pages(JOB.resource.at())]
+        await server.part(JOB.resource.at(), {})
 
 
 async def test_words_of_a_proxy_are_said_and_cut_short(api: FakeApi, server: Server) -> None:

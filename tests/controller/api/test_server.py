@@ -123,7 +123,7 @@ async def test_requests_in_flight_are_bounded(api: FakeApi, way_in: Access) -> N
         await api.record.reached(2, verb="get")
         # Were there no bound, one round trip on other connections would bring more of them.
         async with Server(way_in) as other:
-            [page async for page in other.pages(_JOBS.at())]
+            await other.part(_JOBS.at(), {})
         assert len(api.record.of(verb="get")) == 2
         going.set()
         await asyncio.gather(*asking)

@@ -159,6 +159,41 @@ async def test_leader_whose_renewals_are_lost_on_the_way_does_not_believe_in_the
     assert not one.leads()
 
 
+async def test_belief_counts_from_when_the_renewal_was_sent(
+    api: FakeApi, hall: _Hall, time: HandTime
+) -> None:
+    one = await hall.enter("one")
+    gate = asyncio.Event()
+    api.faults.hold(gate, verb="patch")
+    api.faults.refuse(503, times=1000)
+    time.turn(2)
+    await api.record.reached(1, verb="patch")
+    time.turn(5)
+    gate.set()
+    await hall.settled(time)
+    await time.go_by(2.9)
+    assert one.leads()
+    await time.go_by(0.2)
+    assert not one.leads()
+
+
+async def test_silence_of_a_holder_counts_from_when_its_record_had_come(
+    api: FakeApi, hall: _Hall, time: HandTime
+) -> None:
+    api.add(LEASE, "operator", "workron", spec={"holderIdentity": "x", "leaseDurationSeconds": 12})
+    gate = asyncio.Event()
+    api.faults.hold(gate, verb="get")
+    entering = asyncio.create_task(hall.enter("one"))
+    await api.record.reached(1, verb="get")
+    time.turn(10)
+    gate.set()
+    one = await entering
+    await time.go_by(11)
+    assert not one.leads()
+    await time.go_by(2)
+    assert one.leads()
+
+
 async def test_leader_that_was_frozen_leads_no_more(hall: _Hall, time: HandTime) -> None:
     frozen = HandTime()
     one = await hall.enter("one", frozen)
@@ -237,10 +272,20 @@ async def test_turns_are_waited_for(api: FakeApi, hall: _Hall, time: HandTime) -
     await one.election.wait(leading=True)
     lost = asyncio.create_task(one.election.wait(leading=False))
     api.faults.refuse(503, times=1000)
-    await time.go_by(7)
+    await time.go_by(7.99)
     assert not lost.done()
-    await time.go_by(2)
-    await lost
+    await time.go_by(0.02)
+    async with asyncio.timeout(5):
+        await lost
+
+
+async def test_renewal_without_an_answer_is_repeated_soon(
+    api: FakeApi, hall: _Hall, time: HandTime
+) -> None:
+    await hall.enter("one")
+    api.faults.refuse(503, verb="patch")
+    await time.go_by(3.1)
+    assert [asked.code for asked in api.record.of(verb="patch")] == [503, 200]
 
 
 async def test_trouble_is_said_once(

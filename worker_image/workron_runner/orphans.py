@@ -3,8 +3,8 @@
 Every process of an attempt inherits the boot of its worker in its environment, and most keep its
 folder as their own; either tells them from all others, whatever group or session they moved to.
 Called by `workron.cli` before the claims of a dead worker of this machine are taken back, by
-`roster` for every dead worker that left a note, and by `runner_executor` when it closes or has lost
-what runs its commands.
+`remains` for every dead runner that left its folder, and in `workron_worker` by `roster` for every
+dead worker that left a note, and wherever a runner is lost or closed.
 """
 
 from __future__ import annotations

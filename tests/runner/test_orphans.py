@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from workron_runner import scratch
-from workron_worker import orphans
+from workron_runner import orphans, scratch
 
 
 @pytest.fixture

@@ -1,0 +1,102 @@
+"""`workron worker --runner`: what it is refused with, and a worker whose runner waits for it."""
+
+import json
+import pathlib
+import signal
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Call
+from tests.runner.mate import COMMAND, environment
+from workron.cli import runner
+from workron.core import errors
+from workron_worker.runner_path import AtPath
+from workron_worker.runner_process import Children
+
+Write = Callable[..., pathlib.Path]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+_DOOR = pathlib.Path("/workron/door")
+_USUAL: dict[str, Any] = {"is_isolating": False, "uids": None, "processes": None, "slots": 4}
+
+
+@pytest.mark.parametrize(
+    ("asked", "option"),
+    [
+        ({"is_isolating": True}, "--isolate"),
+        ({"uids": "100000-100099"}, "--uids"),
+        ({"processes": 5}, "--processes"),
+    ],
+)
+def test_what_a_runner_is_told_where_it_is_started_is_refused(
+    asked: dict[str, Any], option: str
+) -> None:
+    with pytest.raises(errors.InputError) as refused:
+        runner.of(_DOOR, **_USUAL | asked)
+    assert str(refused.value) == (
+        f"{option} is for a runner that this worker starts; of the one that waits at /workron/door"
+        " it is asked where that is started: python3 -m workron_runner --socket /workron/door"
+        f" {option}"
+    )
+
+
+@pytest.mark.parametrize("path", ["", "/", "/run/" + "d" * 103])
+def test_path_that_no_socket_can_have_is_refused(path: str) -> None:
+    with pytest.raises(errors.InputError, match="no path of a socket, which has at most 107 bytes"):
+        runner.of(pathlib.Path(path), **_USUAL)
+
+
+def test_runner_is_waited_for_where_a_path_is_given_and_else_started() -> None:
+    assert isinstance(runner.of(_DOOR, **_USUAL), AtPath)
+    assert isinstance(runner.of(None, **_USUAL), Children)
+
+
+def test_worker_has_its_commands_run_by_the_runner_that_waits(
+    call: Call, write: Write, url: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "door"
+    monkeypatch.setenv("WORKRON_RUNNER", str(path))
+    call("submit", write("hello", command="echo $HOME"), "--store", url)
+    (tmp_path / "room").mkdir()
+    with subprocess.Popen(
+        [*COMMAND, "--socket", str(path)], env=environment(tmp_path / "room")
+    ) as apart:
+        said = call("worker", "--store", url, "--max-jobs", 1)
+        assert (said.code, apart.wait()) == (0, 0)
+    assert call("output", "hello", "--store", url).out.startswith(f"{tmp_path}/room/workron-")
+
+
+def test_worker_that_waits_for_its_runner_ends_on_the_first_signal(
+    call: Call, start: Start, url: str, tmp_path: pathlib.Path
+) -> None:
+    call("migrate", "--store", url)
+    worker = start("worker", "--store", url, "--runner", tmp_path / "door")
+    assert worker.stdout is not None
+    events = (json.loads(line)["event"] for line in worker.stdout)
+    assert "runner is waited for" in events
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait() == 0
+
+
+def test_worker_registers_under_the_uid_of_its_pod(
+    call: Call, start: Start, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("migrate", "--store", url)
+    monkeypatch.setenv("WORKRON_POD_UID", "0B5FBD2E-0F39-4B8C-8BD4-0D1F6A0D2A51")
+    worker = start("worker", "--store", url, "--idle-exit", "1ms")
+    assert worker.stdout is not None
+    said = [json.loads(line) for line in worker.stdout]
+    [name] = [one["worker"] for one in said if one["event"] == "worker registered"]
+    assert name == "0b5fbd2e-0f39-4b8c-8bd4-0d1f6a0d2a51"
+
+
+def test_worker_whose_pod_has_no_uid_does_not_begin(
+    call: Call, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKRON_POD_UID", "worker-0")
+    said = call("worker", "--store", url)
+    assert said.code == 2
+    assert "WORKRON_POD_UID is 'worker-0', which is no uid of a pod" in said.err
