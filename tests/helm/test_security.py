@@ -90,3 +90,9 @@ def test_database_is_spoken_to_by_controllers_and_workers_alone() -> None:
     names = [one["podSelector"]["matchLabels"]["app.kubernetes.io/name"] for one in rule["from"]]
     assert names == ["workron-controller", "workron-worker"]
     assert "namespaceSelector" not in rule["from"][0]
+
+
+def test_api_server_on_another_port_can_be_let_in() -> None:
+    given = ("networkPolicy.enabled=true", "networkPolicy.extraEgress[0].ports[0].port=8443")
+    for one in chart.of_kind(chart.render(*given), "NetworkPolicy"):
+        assert {"ports": [{"port": 8443}]} in one["spec"]["egress"]

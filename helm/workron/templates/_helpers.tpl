@@ -68,6 +68,19 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 
+{{/* Names, and the API server, whose address no selector can name. */}}
+{{- define "workron.egressToCluster" -}}
+- ports:
+    - {port: 53, protocol: UDP}
+    - {port: 53, protocol: TCP}
+- ports:
+    - {port: 443}
+    - {port: 6443}
+{{- with .Values.networkPolicy.extraEgress }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
 {{/* Values that contradict each other are refused, each in one sentence. */}}
 {{- define "workron.check" -}}
 {{- $pools := include "workron.poolNamespaces" . | fromJsonArray -}}
