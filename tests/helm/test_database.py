@@ -39,14 +39,24 @@ def test_what_belongs_together_stays_together_when_the_release_goes() -> None:
 def test_trial_reads_the_url_that_its_password_was_put_into() -> None:
     objects = chart.render()
     assert _store(objects) == {"name": "workron-database", "key": "url"}
-    pod = chart.pods(objects)["StatefulSet/workron-database"]
-    assert pod["initContainers"][0]["args"] == ["workron", "workron-database"]
+    pod = chart.pods(objects)["Deployment/workron-controller"]
+    [password, migrate] = pod["initContainers"]
+    assert (password["args"], migrate["name"]) == (["workron", "workron-database"], "migrate")
 
 
-def test_only_the_secret_of_the_trial_can_be_changed_by_its_account() -> None:
+def test_only_the_secret_of_the_trial_can_be_given_a_password() -> None:
     [rule] = chart.find(chart.render(), "Role", "workron-database")["rules"]
     assert rule["resourceNames"] == ["workron-database"]
     assert set(rule["verbs"]) == {"get", "patch"}
+
+
+def test_upgrade_of_the_controller_does_not_restart_the_database() -> None:
+    before, after = (
+        chart.find(chart.render(*given), "StatefulSet", "workron-database")["spec"]
+        for given in ((), ("image.tag=other", "controller.resources.limits.memory=2Gi"))
+    )
+    assert before == after
+    assert "0.1.0" not in str(before)
 
 
 def test_own_database_is_read_from_its_secret_and_no_trial_is_made() -> None:

@@ -111,6 +111,15 @@ def test_password_that_is_there_stays(
     assert api.bodies("PATCH") == []
 
 
+def test_controller_that_was_slower_takes_the_password_of_the_other(
+    api: Api, cluster: Any, program: Callable[[str], Any]
+) -> None:
+    made = {"metadata": {"resourceVersion": "8"}, "data": {"url": "eA=="}}
+    api.prepare("GET", _SECRET, {"metadata": {"resourceVersion": "7"}}, made)
+    api.prepare("PATCH", _SECRET, {"message": "the object has been modified"}, code=409)
+    assert not program("password").settle(cluster, "here", "workron-database")
+
+
 def test_no_two_passwords_are_the_same_and_none_needs_quoting(
     api: Api, cluster: Any, program: Callable[[str], Any]
 ) -> None:

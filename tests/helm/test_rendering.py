@@ -103,7 +103,7 @@ def test_nothing_is_run_before_or_after_but_the_test(objects: Objects) -> None:
 
 def test_schema_is_migrated_before_the_controller_starts(objects: Objects) -> None:
     pod = chart.pods(objects)["Deployment/workron-controller"]
-    [migrate] = pod["initContainers"]
+    migrate = pod["initContainers"][-1]
     assert migrate["args"] == ["migrate", "--timeout", "5m"]
     assert migrate["env"] == pod["containers"][0]["env"][:1]
 

@@ -66,13 +66,14 @@ def test_each_part_has_an_account_of_its_own(objects: list[Object]) -> None:
     assert {one["automountServiceAccountToken"] for one in made} == {False}
 
 
-def test_database_itself_has_no_token() -> None:
-    pod = chart.pods(chart.render())["StatefulSet/workron-database"]
+def test_database_itself_can_ask_nothing_of_the_cluster() -> None:
+    objects = chart.render()
+    pod = chart.pods(objects)["StatefulSet/workron-database"]
     assert pod["automountServiceAccountToken"] is False
-    [postgres] = pod["containers"]
-    assert "token" not in {one["name"] for one in postgres["volumeMounts"]}
-    [password] = pod["initContainers"]
-    assert "token" in {one["name"] for one in password["volumeMounts"]}
+    assert not any("projected" in one for one in pod["volumes"])
+    bindings = chart.of_kind(objects, "RoleBinding") + chart.of_kind(objects, "ClusterRoleBinding")
+    subjects = {subject["name"] for one in bindings for subject in one["subjects"]}
+    assert pod["serviceAccountName"] not in subjects
 
 
 def test_network_policies_bound_the_controller_and_the_database() -> None:
@@ -92,7 +93,14 @@ def test_database_is_spoken_to_by_controllers_and_workers_alone() -> None:
     assert "namespaceSelector" not in rule["from"][0]
 
 
+def test_database_speaks_to_nobody() -> None:
+    objects = chart.render(
+        "networkPolicy.enabled=true", "networkPolicy.extraEgress[0].ports[0].port=1"
+    )
+    assert chart.find(objects, "NetworkPolicy", "workron-database")["spec"]["egress"] == []
+
+
 def test_api_server_on_another_port_can_be_let_in() -> None:
     given = ("networkPolicy.enabled=true", "networkPolicy.extraEgress[0].ports[0].port=8443")
-    for one in chart.of_kind(chart.render(*given), "NetworkPolicy"):
-        assert {"ports": [{"port": 8443}]} in one["spec"]["egress"]
+    one = chart.find(chart.render(*given), "NetworkPolicy", "workron-controller")
+    assert {"ports": [{"port": 8443}]} in one["spec"]["egress"]

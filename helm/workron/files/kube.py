@@ -6,6 +6,7 @@ Python runs them.
 
 from __future__ import annotations
 
+import http
 import json
 import pathlib
 import ssl
@@ -19,6 +20,10 @@ _SECONDS = 30.0
 
 class RefusedError(Exception):
     """The API server does not do what was asked for, and says why."""
+
+
+class ConflictError(RefusedError):
+    """The object is not any more as it was when it was read."""
 
 
 class Cluster:
@@ -60,8 +65,9 @@ class Cluster:
             ) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as refused:
-            said = refused.read().decode(errors="replace")
-            raise RefusedError(f"{method} {path}: {refused.code}: {_message(said)}") from None
+            error = ConflictError if refused.code == http.HTTPStatus.CONFLICT else RefusedError
+            said = _message(refused.read().decode(errors="replace"))
+            raise error(f"{method} {path}: {refused.code}: {said}") from None
 
 
 def in_pod() -> Cluster:

@@ -1,6 +1,6 @@
 """Gives the database of a trial its password, once, and the URL with it to who needs that.
 
-Called by an init container of that database, with the namespace and the name of the Secret. No
+Called by an init container of the controller, with the namespace and the name of the Secret. No
 password is in the chart, in its values, or in what Helm keeps of a release: whoever renders it anew
 cannot change the one that the volume was made with.
 """
@@ -30,7 +30,11 @@ def settle(
     secret = cluster.get(path)
     if "url" in (secret.get("data") or {}):
         return False
-    cluster.merge(path, _filled(secret, make(), f"{name}.{namespace}.svc"))
+    try:
+        cluster.merge(path, _filled(secret, make(), f"{name}.{namespace}.svc"))
+    except kube.ConflictError:
+        # Another controller was faster, or something else of it was changed.
+        return settle(cluster, namespace, name, make)
     return True
 
 
