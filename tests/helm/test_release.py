@@ -18,8 +18,18 @@ _MOST_BYTES = 300_000
 
 _CHART: dict[str, Any] = yaml.safe_load((chart.CHART / "Chart.yaml").read_text())
 _NOTES = {
-    "trial": ["FOR A TRIAL ONLY", "workron, default", "PVC", "definitions of Job"],
-    "own-database": ["team-a, team-b", "all that is in your database"],
+    "trial": [
+        "deployment/workron-controller, 2 of which",
+        "FOR A TRIAL ONLY",
+        "workron, default",
+        "PVC",
+        "definitions of Job",
+    ],
+    "own-database": [
+        "the one that Secret workron-db-app names",
+        "team-a, team-b",
+        "all that is in your database",
+    ],
     "one-namespace": ["kubectl apply -n team-a", "all that is in your database"],
     "all-namespaces": ["in EVERY namespace", "FOR A TRIAL ONLY"],
     "everything": ["team-a, team-b", "PVC"],
