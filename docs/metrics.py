@@ -6,25 +6,28 @@ Called by `generate`.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+from prometheus_client import CollectorRegistry
 
 from workron.cli.maintainer_metrics import MaintainerMetrics
+from workron_controller import metrics as of_controllers
 from workron_worker.metrics import Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from prometheus_client import CollectorRegistry
     from prometheus_client.metrics_core import Metric
 
 _PAGE: Final = """\
 # Health and metrics
 
-<!-- Made by `make generate` from docs/metrics.py and the registries of worker and maintainer. -->
+<!-- Made by `make generate` from docs/metrics.py and the registries of each command. -->
 
-`--health HOST:PORT` has a worker or a maintainer answer GET and HEAD over HTTP, without encryption
-or password: give it an address that only those can reach who may know. A thread of its own answers,
-also while the rest of the process is stuck.
+`--health HOST:PORT` has a worker, a maintainer or a controller answer GET and HEAD over HTTP,
+without encryption or password: give it an address that only those can reach who may know. A thread
+of its own answers, also while the rest of the process is stuck.
 
 | path | 200: | ask it in order to |
 |---|---|---|
@@ -40,7 +43,9 @@ for another process would not find it either, and workers and maintainers ask ag
 
 A worker is ready once it is registered, while its last answered beat is younger than its lease,
 until it drains; with `--runner`, while it has one. A maintainer is ready when its last round was
-completed within 10 seconds; one that is not elected is ready too, for its round is to ask who is.
+completed within 10 seconds; one that is not elected is ready too, for its round is to ask who is. A
+controller is a maintainer as well, and ready when it has also compared all objects of the cluster
+with the store, not long ago.
 
 Other paths are 404, other methods 405. A connection has five seconds in all; when there are more
 than 32, the oldest gives way.
@@ -60,6 +65,14 @@ makes of the job.
 
 `verb` is the verb of the store that moved the jobs. `missed_edges` is the one to be woken for: it
 stays 0 unless Workron itself is wrong.
+
+## Of a controller
+
+These, and those of a maintainer.
+
+{controller}
+
+Each controller takes in all objects, and one of them leads: only that one writes.
 
 ## How to read them
 
@@ -81,7 +94,21 @@ def page() -> str:
     return _PAGE.format(
         worker=_table(Metrics(1, _Standstill()).registry),
         maintainer=_table(MaintainerMetrics(_Standstill()).registry),
+        controller=_table(_of_a_controller()),
     )
+
+
+def _of_a_controller() -> CollectorRegistry:
+    # One that has seen nothing yet: all that it is asked for is what its numbers are called.
+    operator: Any = SimpleNamespace(
+        objects=(), inbox=(), outbox=(), is_leading=False, began_at=0.0,
+        comparison=SimpleNamespace(completed_at=None),
+        writer=SimpleNamespace(written=0, delayed=0),
+        doorbell=SimpleNamespace(restarts=0),
+    )  # fmt: skip
+    registry = CollectorRegistry()
+    of_controllers.Metrics(operator, registry, _Standstill())
+    return registry
 
 
 def _table(registry: CollectorRegistry) -> str:
