@@ -11,8 +11,9 @@ PYTHON ?= python3
 ARGS ?=
 MINUTES ?= 1
 
-# What the worker's image is called, and what it is made from; its Dockerfile knows the usual base.
+# What the images are called, and what they are made from; the Dockerfiles know the usual base.
 IMAGE ?= workron-worker:dev
+CONTROLLER_IMAGE ?= workron-controller:dev
 BASE ?=
 
 BIN := .venv/bin
@@ -22,7 +23,7 @@ UV_VERSION := 0.13.8
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: $(READY) ## make .venv, with workron and every tool in it; needs Python 3.11+ only
@@ -30,6 +31,10 @@ setup: $(READY) ## make .venv, with workron and every tool in it; needs Python 3
 .PHONY: image
 image: ## build the worker's image with docker; IMAGE=name, BASE=python:3.13-slim-trixie
 	docker build $(if $(BASE),--build-arg BASE=$(BASE)) -f worker_image/Dockerfile -t $(IMAGE) $(ARGS) .
+
+.PHONY: controller-image
+controller-image: ## build the controller's image; CONTROLLER_IMAGE=name, BASE as above
+	docker build $(if $(BASE),--build-arg BASE=$(BASE)) -f controller/Dockerfile -t $(CONTROLLER_IMAGE) $(ARGS) .
 
 .PHONY: demo
 demo: $(READY) ## run a small ETL workflow to its end, in memory
@@ -42,6 +47,10 @@ test: $(READY) ## run the tests, on a PostgreSQL of their own or on the one of W
 .PHONY: pgbouncer
 pgbouncer: ## fetch a PgBouncer for the tests that need a real one; on Debian
 	tests/store/postgres/pgbouncer.sh
+
+.PHONY: chart
+chart: $(READY) ## lint and render the chart, with each version of Helm that is on the PATH
+	$(BIN)/pytest -n auto tests/helm tests/examples/test_gitops.py $(ARGS)
 
 .PHONY: e2e
 e2e: $(READY) ## install the wheel by itself, and kill what runs over a real PostgreSQL
@@ -71,14 +80,16 @@ lint: $(READY) ## check style, types, import contracts and spelling
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/codespell
 
-# The hashes of uv.lock, for a pip that knows no lock: what the image needs, and what builds its wheel.
+# The hashes of uv.lock, for a pip that knows no lock: what the images need, and what builds the wheel.
 LOCKED := $(UV) export --locked --quiet --no-emit-project
 
 .PHONY: generate
-generate: $(READY) ## write what comes from code or lock: crds/, parts of docs/, the image's requirements
+generate: $(READY) ## write what comes from elsewhere: crds/, parts of docs/ and of the chart, requirements
 	$(BIN)/python -m workron_controller.crds crds
 	$(BIN)/python -m docs.generate
+	$(BIN)/python -m helm.generate
 	$(LOCKED) --no-dev >worker_image/requirements.txt
+	$(LOCKED) --no-dev --extra controller >controller/requirements.txt
 	$(LOCKED) --only-group build >worker_image/build-requirements.txt
 
 .PHONY: docs
@@ -87,12 +98,14 @@ docs: generate ## take the figures in docs/ anew on this machine; minutes
 	mv docs/explanation/figures.md.new docs/explanation/figures.md
 
 # What is generated is committed, so a copy that generating would change is out of date.
-STALE := echo "worker_image/*requirements.txt are not what uv.lock says; run \`make generate\`" >&2; exit 1
+STALE := echo "an image's requirements.txt is not what uv.lock says; run \`make generate\`" >&2; exit 1
 .PHONY: drift
 drift: $(READY)
 	$(BIN)/python -m workron_controller.crds --check crds
 	$(BIN)/python -m docs.generate --check
+	$(BIN)/python -m helm.generate --check
 	@$(LOCKED) --no-dev | diff worker_image/requirements.txt - || { $(STALE); }
+	@$(LOCKED) --no-dev --extra controller | diff controller/requirements.txt - || { $(STALE); }
 	@$(LOCKED) --only-group build | diff worker_image/build-requirements.txt - || { $(STALE); }
 
 .PHONY: check

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from workron.cli.maintainer_metrics import MaintainerMetrics
 from workron.store.protocol import Demand
-from workron_controller import metrics as controller_metrics
+from workron_controller import metrics as of_controllers
 from workron_worker.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _PAGE: Final = """\
 # Health and metrics
 
-<!-- Made by `make generate` from docs/metrics.py and the registries of the programs. -->
+<!-- Made by `make generate` from docs/metrics.py and the registries of each command. -->
 
-`--health HOST:PORT` has a worker or a maintainer answer GET and HEAD over HTTP, without encryption
-or password: give it an address that only those can reach who may know. A thread of its own answers,
-also while the rest of the process is stuck.
+`--health HOST:PORT` has a worker, a maintainer or a controller answer GET and HEAD over HTTP,
+without encryption or password: give it an address that only those can reach who may know. A thread
+of its own answers, also while the rest of the process is stuck.
 
 | path | 200: | ask it in order to |
 |---|---|---|
@@ -44,7 +44,9 @@ for another process would not find it either, and workers and maintainers ask ag
 
 A worker is ready once it is registered, while its last answered beat is younger than its lease,
 until it drains; with `--runner`, while it has one. A maintainer is ready when its last round was
-completed within 10 seconds; one that is not elected is ready too, for its round is to ask who is.
+completed within 10 seconds; one that is not elected is ready too, for its round is to ask who is. A
+controller is a maintainer as well, and ready when it has also compared all objects of the cluster
+with the store, not long ago.
 
 Other paths are 404, other methods 405. A connection has five seconds in all; when there are more
 than 32, the oldest gives way.
@@ -67,12 +69,13 @@ stays 0 unless Workron itself is wrong.
 
 ## Of a controller
 
-It is a maintainer, too, and tells what that one does.
+These, and those of a maintainer.
 
 {controller}
 
-Queues are told by the replica that leads alone. `workron_queue_oldest_seconds` counts from the
-submission of a job, so a downstream that waited long for others looks old.
+Each controller takes in all objects, and one of them leads: only that one writes, and tells of
+queues. `workron_queue_oldest_seconds` counts from the submission of a job, so that one which waited
+long for its upstreams looks old.
 
 ## How to read them
 
@@ -99,17 +102,17 @@ def page() -> str:
 
 
 def _of_a_controller() -> CollectorRegistry:
-    """Give the numbers of an operator that has not done anything, and looks after one queue."""
-    clock, registry = _Standstill(), CollectorRegistry()
-    about = {
-        "objects": (), "inbox": (), "outbox": (), "is_leading": False, "began_at": 0.0,
-        "comparison": SimpleNamespace(completed_at=None),
-        "writer": SimpleNamespace(written=0, delayed=0),
-        "doorbell": SimpleNamespace(restarts=0),
-        "keeper": SimpleNamespace(demand={("namespace", "pool"): Demand(0, clock.now())}),
-    }  # fmt: skip
-    operator: Any = SimpleNamespace(**about)
-    controller_metrics.Metrics(operator, registry, clock)
+    # One that has seen nothing yet: all that it is asked for is what its numbers are called.
+    operator: Any = SimpleNamespace(
+        objects=(), inbox=(), outbox=(), is_leading=False, began_at=0.0,
+        comparison=SimpleNamespace(completed_at=None),
+        writer=SimpleNamespace(written=0, delayed=0),
+        doorbell=SimpleNamespace(restarts=0),
+        # Labels are those of what there is.
+        keeper=SimpleNamespace(demand={("namespace", "pool"): Demand(0, _Standstill().now())}),
+    )  # fmt: skip
+    registry = CollectorRegistry()
+    of_controllers.Metrics(operator, registry, _Standstill())
     return registry
 
 

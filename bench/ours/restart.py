@@ -1,8 +1,9 @@
 """How fast workers are again when their PostgreSQL died where it stood, and came back.
 
 Whole workers over a runner that starts nothing, on a server of their own. What is told is their
-rate from some seconds on after the server takes calls again, and their rate before it went. Before
-each, as many jobs are made ready as they may need: who ran out of them would seem to be slow.
+rate from some seconds on after the server takes calls again, and their rate before it went. As
+many jobs are ready as they may need for both: who ran out of them would seem to be slow, and so
+would who gets some that were put in just before, which have not been vacuumed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from bench import draining, server
 from bench.config import Config
 from bench.figure import Against, Figure, Goal
 from bench.ours import noop, stock
-from bench.ours.stock import Stock
 from bench.series import Series
 from tests import postgres_server
 from tests.postgres_server import Server
@@ -50,18 +50,17 @@ async def _measured(config: Config) -> _Rates:
         await postgres.migrate(one.dsn)
         jobs = await stock.opened(one.dsn)
         await jobs.queue(config.long["restart_ready"])
+        await jobs.close()
         await server.settle(one.dsn)
         with draining.started(noop.programs(_WORKERS, one.dsn)):
-            return await _rates(one, jobs, config.long)
+            return await _rates(one, config.long)
 
 
-async def _rates(one: Server, jobs: Stock, long: Mapping[str, int]) -> _Rates:
+async def _rates(one: Server, long: Mapping[str, int]) -> _Rates:
     seconds, within = long["restart_seconds"], long["restart_within"]
     while not (await _ended(one.dsn))[0]:  # noqa: ASYNC110 - a database sets no event
         await asyncio.sleep(_LOOK_SECONDS)
     before = await _rate(one.dsn, seconds)
-    await jobs.queue(long["restart_ready"])
-    await jobs.close()
     await asyncio.to_thread(one.crash)
     await asyncio.to_thread(one.begin)
     await asyncio.sleep(within)

@@ -1,0 +1,129 @@
+"""What the examples hand to kustomize and to Argo CD does what the docs say of it."""
+
+import importlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import yaml
+
+_FOLDER = pathlib.Path(__file__).parents[2] / "examples" / "gitops"
+_KINDS = ("Job", "Workflow", "WorkerPool")
+_LUA = importlib.import_module("lupa.lua51")
+"""The language's version that Argo CD speaks."""
+
+Object = dict[str, Any]
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path) -> pathlib.Path:
+    """A copy of the example, where there is something that builds it."""
+    if shutil.which("kubectl") is None:
+        said = "no kubectl on the PATH"
+        if os.environ.get("WORKRON_TEST_HELM") == "required":
+            pytest.fail(said)
+        pytest.skip(f"{said}; WORKRON_TEST_HELM=required makes that a failure")
+    return pathlib.Path(shutil.copytree(_FOLDER, tmp_path / "gitops"))
+
+
+def _built(folder: pathlib.Path) -> dict[str, Object]:
+    build = ["kubectl", "kustomize", str(folder)]
+    said = subprocess.run(build, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    objects = yaml.safe_load_all(said.stdout)
+    return {f"{one['kind']}/{one['metadata']['name']}": one for one in objects}
+
+
+def test_prefix_of_a_kustomization_reaches_whatever_names_an_object(folder: pathlib.Path) -> None:
+    built = _built(folder)
+    [settings] = [name for name in built if name.startswith("ConfigMap/")]
+    report, pool = built["Job/nightly-report"], built["WorkerPool/nightly-reports"]
+    assert report["spec"]["dependsOn"] == [{"name": "nightly-collect"}]
+    assert report["spec"]["pool"] == "nightly-reports"
+    assert pool["spec"]["envFrom"] == [{"configMapRef": {"name": settings.split("/")[1]}}]
+    assert pool["spec"]["image"] == "python:3.13-slim-trixie"
+
+
+def test_without_the_configuration_the_names_would_lead_nowhere(folder: pathlib.Path) -> None:
+    path = folder / "kustomization.yaml"
+    path.write_text(path.read_text().partition("configurations:")[0])
+    assert _built(folder)["Job/nightly-report"]["spec"]["dependsOn"] == [{"name": "collect"}]
+
+
+def test_every_place_in_the_configuration_is_one_of_the_definitions() -> None:
+    config = yaml.safe_load((_FOLDER / "name-references.yaml").read_text())
+    places = [place for one in config["nameReference"] for place in one["fieldSpecs"]]
+    for place in [*places, *config["images"]]:
+        schema = _spec_of(place["kind"])
+        for name in place["path"].split("/")[1:]:
+            schema = schema["properties"][name]
+            schema = schema.get("items", schema)
+        assert schema["type"] == "string"
+
+
+def _spec_of(kind: str) -> Any:
+    for path in (_FOLDER.parents[1] / "crds").glob("*.yaml"):
+        definition = yaml.safe_load(path.read_text())["spec"]
+        if definition["names"]["kind"] == kind:
+            schema = definition["versions"][0]["schema"]["openAPIV3Schema"]
+            return schema["properties"]["spec"]
+    raise AssertionError(f"no definition of {kind}")
+
+
+def test_jobs_of_the_example_are_what_workron_takes() -> None:
+    said = subprocess.run(
+        [sys.executable, "-m", "workron", "validate", _FOLDER / "jobs.yaml"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
+def _health(kind: str, types: str, reason: str, message: str = "") -> tuple[str, str]:
+    """Give what Argo CD makes of an object of which these conditions hold, and others do not."""
+    data = yaml.safe_load((_FOLDER / "argocd-cm.yaml").read_text())["data"]
+    script = data[f"resource.customizations.health.workron.dev_{kind}"]
+    lua = _LUA.LuaRuntime()
+    judge = lua.execute(f"return function(obj) {script} end")
+    told = [{"type": "Accepted", "status": "False", "reason": "Other", "message": "other"}]
+    told += [
+        {"type": name, "status": "True", "reason": reason, "message": message}
+        for name in types.split()
+    ]
+    found = judge(lua.table_from({"status": {"conditions": told}}, recursive=True))
+    return found.status, found.message
+
+
+@pytest.mark.parametrize(
+    ("types", "reason", "health"),
+    [
+        ("Reconciling", "Queued", "Progressing"),
+        ("Complete", "Succeeded", "Healthy"),
+        ("Failed Stalled", "ExitCode", "Degraded"),
+        ("Failed Stalled", "NotNeeded", "Healthy"),
+        ("Stalled", "CycleDetected", "Degraded"),
+        ("Suspended Reconciling", "Suspended", "Suspended"),
+        ("Ready", "Ready", "Healthy"),
+        ("Ready Stalled", "PodsFail", "Degraded"),
+    ],
+)
+@pytest.mark.parametrize("kind", _KINDS)
+def test_argo_cd_is_told_how_an_object_stands(
+    kind: str, types: str, reason: str, health: str
+) -> None:
+    assert _health(kind, types, reason) == (health, reason)
+
+
+def test_argo_cd_is_told_the_message_behind_the_reason() -> None:
+    assert _health("Job", "Stalled", "ExitCode", "7") == ("Degraded", "ExitCode: 7")
+
+
+@pytest.mark.parametrize("status", [{}, {"status": {}}])
+def test_argo_cd_waits_for_an_object_without_a_status(status: Object) -> None:
+    data = yaml.safe_load((_FOLDER / "argocd-cm.yaml").read_text())["data"]
+    lua = _LUA.LuaRuntime()
+    judge = lua.execute(f"return function(obj) {next(iter(data.values()))} end")
+    assert judge(lua.table_from(status, recursive=True)).status == "Progressing"

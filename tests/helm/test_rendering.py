@@ -1,0 +1,131 @@
+"""Each file of values gives a release that an API server takes, with either version of Helm."""
+
+import pathlib
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.helm import chart, schemas
+
+Objects = list[dict[str, Any]]
+
+_OF_PROMETHEUS = "monitoring.coreos.com/"
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_COMING = {
+    "--all-namespaces", "--pool-namespace", "--pool-template", "--pools", "--shared-role",
+    "--worker-image",
+}  # fmt: skip
+"""What the part of the operator that keeps pools is to be told; empty once it is there."""
+
+_OF_NO_NAMESPACE = {"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"}
+
+
+@pytest.mark.parametrize(("word", "outcome"), [("required", "failed"), ("", "skipped")])
+def test_helm_that_is_missing_is_said_and_never_passed_over(
+    monkeypatch: pytest.MonkeyPatch, word: str, outcome: str
+) -> None:
+    monkeypatch.setenv("WORKRON_TEST_HELM", word)
+    expected = {"failed": pytest.fail.Exception, "skipped": pytest.skip.Exception}[outcome]
+    with pytest.raises(expected, match="no such-helm on the PATH"):
+        chart.need("such-helm")
+
+
+def test_chart_passes_the_linter_of_helm(helm: str, case: pathlib.Path) -> None:
+    version = ("--kube-version", chart.OLDEST)
+    said = chart.call(helm, "lint", "--strict", chart.CHART, "--values", case, *version)
+    assert said.returncode == 0, said.stdout + said.stderr
+
+
+def test_both_versions_of_helm_render_the_same(case: pathlib.Path) -> None:
+    old, new = (chart.render(values=case, helm=one) for one in chart.HELMS)
+    assert sorted(old, key=str) == sorted(new, key=str)
+
+
+def test_no_two_objects_are_the_same_one(objects: Objects) -> None:
+    who = [
+        (one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in objects
+    ]
+    assert len(set(who)) == len(who)
+
+
+@pytest.mark.parametrize("version", ["1.33.0", "1.37.0"])
+def test_objects_are_what_the_api_server_knows(objects: Objects, version: str) -> None:
+    ours = [one for one in objects if not one["apiVersion"].startswith(_OF_PROMETHEUS)]
+    assert len(ours) > 10
+    assert [line for one in ours for line in schemas.problems(one, version)] == []
+
+
+def test_schemas_refuse_a_field_that_is_not_there() -> None:
+    wrong = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}, "spec": {"prot": 1}}
+    [said] = schemas.problems(wrong, "1.33.0")
+    assert "'prot' was unexpected" in said
+
+
+def test_names_and_labels_fit_where_they_are_used(objects: Objects) -> None:
+    for one in objects:
+        assert len(one["metadata"]["name"]) <= 63
+        for value in one["metadata"]["labels"].values():
+            assert _LABEL_VALUE.fullmatch(value), value
+
+
+def test_labels_fit_with_the_longest_name_of_a_release() -> None:
+    name = "r" * 53
+    said = chart.call("helm", "template", name, chart.CHART, "--kube-version", chart.OLDEST)
+    for one in yaml.load_all(said.stdout, yaml.CSafeLoader):
+        for value in (one or {"metadata": {"labels": {}}})["metadata"]["labels"].values():
+            assert _LABEL_VALUE.fullmatch(value), value
+
+
+def test_every_object_says_where_it_is(objects: Objects) -> None:
+    without = {one["kind"] for one in objects if "namespace" not in one["metadata"]}
+    assert without <= _OF_NO_NAMESPACE
+
+
+def test_selectors_find_the_pods_they_are_for(objects: Objects) -> None:
+    owners = [one for one in objects if one["kind"] in {"Deployment", "StatefulSet"}]
+    labels = [one["spec"]["template"]["metadata"]["labels"] for one in owners]
+    for service in chart.of_kind(objects, "Service"):
+        wanted = service["spec"]["selector"].items()
+        assert len([have for have in labels if wanted <= have.items()]) == 1
+
+
+def test_chart_has_no_object_of_our_own_kinds(objects: Objects) -> None:
+    # Helm asks the API server for every kind before it makes the first object.
+    assert [one for one in objects if one["apiVersion"].startswith("workron.dev/")] == []
+
+
+def test_nothing_is_run_before_or_after_but_the_test(objects: Objects) -> None:
+    hooks = [one["metadata"].get("annotations", {}).get("helm.sh/hook") for one in objects]
+    assert {hook for hook in hooks if hook} == {"test"}
+
+
+def test_schema_is_migrated_before_the_controller_starts(objects: Objects) -> None:
+    pod = chart.pods(objects)["Deployment/workron-controller"]
+    migrate = pod["initContainers"][-1]
+    assert migrate["args"] == ["migrate", "--timeout", "5m"]
+    assert migrate["env"] == pod["containers"][0]["env"][:1]
+
+
+def test_controller_has_the_store_in_its_environment(objects: Objects) -> None:
+    # So that `kubectl exec deploy/workron-controller -- workron get` works.
+    [container] = chart.pods(objects)["Deployment/workron-controller"]["containers"]
+    assert [one["name"] for one in container["env"]] == [
+        "WORKRON_STORE", "WORKRON_POD_NAME", "WORKRON_POD_NAMESPACE", "WORKRON_POD_UID",
+    ]  # fmt: skip
+
+
+def test_controller_is_told_what_it_knows() -> None:
+    page = (chart.ROOT / "docs" / "reference" / "command-line.md").read_text()
+    part = page.partition("## workron controller\n")[2].partition("\n## ")[0]
+    known = set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", part, re.MULTILINE))
+    args = [
+        word
+        for case in chart.CASES
+        for word in chart.pods(chart.render(values=case))["Deployment/workron-controller"][
+            "containers"
+        ][0]["args"]
+    ]
+    told = {word.partition("=")[0] for word in args if word.startswith("--")}
+    assert told - known == _COMING

@@ -1,0 +1,131 @@
+"""Who may do what: nothing that nobody asked for, and workers only where they were wanted."""
+
+import pathlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.helm import chart
+
+Object = dict[str, Any]
+Objects = list[Object]
+
+_PAGE = chart.ROOT / "docs" / "how-to" / "install.md"
+_DANGEROUS = {"escalate", "bind", "impersonate"}
+
+
+def _rules(objects: Objects) -> Iterator[tuple[str, Object]]:
+    for kind in ("Role", "ClusterRole"):
+        for role in chart.of_kind(objects, kind):
+            for rule in role["rules"]:
+                yield role["metadata"]["name"], rule
+
+
+def _where(objects: Objects, role: str) -> list[str]:
+    """Give the namespaces in which that ClusterRole is bound; everywhere is a star."""
+    bindings = chart.of_kind(objects, "RoleBinding") + chart.of_kind(objects, "ClusterRoleBinding")
+    bound = [one for one in bindings if one["roleRef"]["name"] == role]
+    return sorted(one["metadata"].get("namespace", "*") for one in bound)
+
+
+def test_no_right_is_a_wildcard(objects: Objects) -> None:
+    for role, rule in _rules(objects):
+        words = {*rule["apiGroups"], *rule["resources"], *rule["verbs"]}
+        assert not any("*" in word for word in words), role
+        assert not words & _DANGEROUS, role
+
+
+@pytest.mark.parametrize(
+    ("settings", "watched", "pools"),
+    [
+        ([], ["*"], ["default", "workron"]),
+        (["poolNamespaces={a,b}"], ["*"], ["a", "b"]),
+        (["watchNamespaces={a,b}"], ["a", "b"], ["a", "b"]),
+        (["watchNamespaces={a,b}", "poolNamespaces={b}"], ["a", "b"], ["b"]),
+        (["allNamespaces=true"], ["*"], ["*"]),
+    ],
+)
+def test_controller_is_bound_where_the_values_say(
+    settings: list[str], watched: list[str], pools: list[str]
+) -> None:
+    objects = chart.render(*settings)
+    assert _where(objects, "workron-controller") == watched
+    assert _where(objects, "workron-pools") == pools
+    assert _said(objects, "--watch-namespace") == [one for one in watched if one != "*"]
+    assert _said(objects, "--pool-namespace") == [one for one in pools if one != "*"]
+    [container] = chart.pods(objects)["Deployment/workron-controller"]["containers"]
+    assert ("--all-namespaces" in container["args"]) is (pools == ["*"])
+
+
+def _said(objects: Objects, option: str) -> list[str]:
+    [container] = chart.pods(objects)["Deployment/workron-controller"]["containers"]
+    pairs = (word.partition("=") for word in container["args"])
+    return sorted(value for name, _, value in pairs if name == option)
+
+
+def test_everybody_who_is_bound_is_an_account_of_this_release(objects: Objects) -> None:
+    made = {one["metadata"]["name"] for one in chart.of_kind(objects, "ServiceAccount")}
+    for kind in ("RoleBinding", "ClusterRoleBinding"):
+        for one in chart.of_kind(objects, kind):
+            [subject] = one["subjects"]
+            assert subject["namespace"] == "workron"
+            assert subject["name"] in made
+
+
+def test_every_role_that_is_bound_is_there_or_another_release_has_it(
+    case: pathlib.Path, objects: Objects
+) -> None:
+    roles = chart.of_kind(objects, "Role") + chart.of_kind(objects, "ClusterRole")
+    made = {(one["kind"], one["metadata"]["name"]) for one in roles}
+    bindings = chart.of_kind(objects, "RoleBinding") + chart.of_kind(objects, "ClusterRoleBinding")
+    missing = {(one["roleRef"]["kind"], one["roleRef"]["name"]) for one in bindings} - made
+    is_second = case.stem == "one-namespace"
+    assert {kind for kind, _ in missing} == ({"ClusterRole"} if is_second else set())
+
+
+def test_a_second_release_makes_nothing_that_is_of_the_whole_cluster() -> None:
+    objects = chart.render(values=chart.CHART / "ci" / "one-namespace.yaml")
+    assert [one["kind"] for one in objects if "namespace" not in one["metadata"]] == []
+
+
+def test_nobody_may_read_every_secret_of_a_namespace() -> None:
+    verbs = {
+        verb
+        for _, rule in _rules(chart.render())
+        for verb in rule["verbs"]
+        if "secrets" in rule["resources"]
+    }
+    assert not verbs & {"list", "watch", "deletecollection"}
+
+
+def test_people_who_may_view_or_edit_may_do_so_with_our_kinds() -> None:
+    objects = chart.render()
+    view, edit = (chart.find(objects, "ClusterRole", f"workron-{one}") for one in ("view", "edit"))
+    assert view["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-view"] == "true"
+    assert edit["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-edit"] == "true"
+    assert "rbac.authorization.k8s.io/aggregate-to-view" not in edit["metadata"]["labels"]
+    assert {verb for rule in view["rules"] for verb in rule["verbs"]} == {"get", "list", "watch"}
+
+
+def test_docs_list_the_rights_of_every_role() -> None:
+    found = re.findall(
+        r"^\| `(workron-\w+)` \| (.+?) \| (.+?) \|$", _PAGE.read_text(), re.MULTILINE
+    )
+    made = [
+        (role, _words(_resources(rule)), ", ".join(rule["verbs"]))
+        for role, rule in _rules(chart.render())
+    ]
+    assert sorted(found) == sorted(made)
+
+
+def _resources(rule: Object) -> list[str]:
+    names = rule.get("resourceNames", [""])
+    return [
+        " ".join(filter(None, (resource, name))) for resource in rule["resources"] for name in names
+    ]
+
+
+def _words(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
