@@ -54,9 +54,6 @@ def test_controller_is_bound_where_the_values_say(
     assert _where(objects, "workron-controller") == watched
     assert _where(objects, "workron-pools") == pools
     assert _said(objects, "--watch-namespace") == [one for one in watched if one != "*"]
-    assert _said(objects, "--pool-namespace") == [one for one in pools if one != "*"]
-    [container] = chart.pods(objects)["Deployment/workron-controller"]["containers"]
-    assert ("--all-namespaces" in container["args"]) is (pools == ["*"])
 
 
 def _said(objects: Objects, option: str) -> list[str]:
