@@ -65,13 +65,16 @@ class Cluster:
         found = json.loads(self.kubectl("get", "wj", "-o", "json"))["items"]
         return {one["metadata"]["name"]: one["status"].get("phase", "") for one in found}
 
-    def until_phase(self, name: str, phase: str, kind: str = "wj") -> dict[str, Any]:
-        """Wait for an object to say so, and give its status."""
+    def until(self, name: str, wanted: str, kind: str = "wj") -> dict[str, Any]:
+        """Wait for an object to be so, `Succeeded` or `Waiting/Upstream`, and give its status."""
         end = time.monotonic() + _PATIENCE_SECONDS
-        while (status := self.status(kind, name)).get("phase") != phase:
-            assert time.monotonic() < end, f"{kind}/{name} is {status}, and not {phase}"
+        while True:
+            status = self.status(kind, name)
+            stands = "/".join(status[one] for one in ("phase", "reason") if status.get(one))
+            if stands == wanted:
+                return status
+            assert time.monotonic() < end, f"{kind}/{name} is {stands}, and not {wanted}"
             time.sleep(_LOOK_SECONDS)
-        return status
 
 
 @contextlib.contextmanager

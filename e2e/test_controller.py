@@ -16,7 +16,8 @@ import pytest
 
 from e2e import cluster as clusters
 from e2e.cluster import Cluster
-from e2e.conftest import Call, Start
+from e2e.conftest import Start
+from e2e.store import Call
 
 # The first of them makes the cluster, and an environment.
 pytestmark = pytest.mark.timeout(480)
@@ -92,9 +93,9 @@ def test_every_example_ends_as_it_says(system: Cluster) -> None:
     for name in ("diamond", "array", "etl", "failing"):
         system.kubectl("apply", "-f", _EXAMPLES / f"{name}.yaml")
     for name in ("top", "left", "right", "bottom"):
-        assert system.until_phase(name, "Succeeded")["finishedAt"]
+        assert system.until(name, "Succeeded")["finishedAt"]
     counts = {
-        name: system.until_phase(name, "Succeeded", "wflow")["jobs"]
+        name: system.until(name, "Succeeded", "wflow")["jobs"]
         for name in ("squares", "etl", "release")
     }
     assert counts["squares"]["succeeded"] == counts["squares"]["total"] == 17
@@ -105,9 +106,9 @@ def test_every_example_ends_as_it_says(system: Cluster) -> None:
 
 def test_job_waits_for_one_that_comes_later(system: Cluster) -> None:
     system.apply(_job("down", dependsOn=[{"name": "up"}]))
-    assert system.until_phase("down", "Waiting")["reason"] == "Upstream"
+    system.until("down", "Waiting/Upstream")
     system.apply(_job("up"))
-    system.until_phase("down", "Succeeded")
+    system.until("down", "Succeeded")
 
 
 def test_job_is_suspended_resumed_and_cancelled_by_an_edit(
@@ -115,13 +116,13 @@ def test_job_is_suspended_resumed_and_cancelled_by_an_edit(
 ) -> None:
     mark = tmp_path / "runs"
     system.apply(_job("edited", suspend=True, command=f"touch {mark}; exec sleep 600"))
-    assert system.until_phase("edited", "Waiting")["reason"] == "Suspended"
+    system.until("edited", "Waiting/Suspended")
     _patch(system, "edited", '{"spec":{"suspend":false}}')
-    system.until_phase("edited", "Running")
+    system.until("edited", "Running")
     _until(mark.exists)
     assert _sleepers()
     _patch(system, "edited", '{"spec":{"cancel":true}}')
-    assert system.until_phase("edited", "Cancelled")["finishedAt"]
+    assert system.until("edited", "Cancelled")["finishedAt"]
     _until(lambda: not _sleepers())
 
 
@@ -150,9 +151,9 @@ def test_object_that_is_deleted_while_nobody_looks_is_noticed(
 
 def test_cycle_over_jobs_is_told_where_it_closes(system: Cluster) -> None:
     system.apply(_job("one", dependsOn=[{"name": "two"}]))
-    system.until_phase("one", "Waiting")
+    system.until("one", "Waiting/Upstream")
     system.apply(_job("two", dependsOn=[{"name": "one"}]), _job("apart"))
-    system.until_phase("apart", "Succeeded")
+    system.until("apart", "Succeeded")
     _until(lambda: system.status("wj", "two").get("reason") == "CycleDetected")
     status = system.status("wj", "two")
     conditions = {one["type"]: one["status"] for one in status["conditions"]}

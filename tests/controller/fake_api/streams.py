@@ -193,7 +193,11 @@ class Streams:
     async def _tell(self, stream: Stream, answer: web.StreamResponse) -> None:
         while stream.waiting:
             await _write(answer, stream.waiting.popleft())
-        for change in self._storage.since(stream.cursor) if not stream.is_ending else ():
+        changes = [] if stream.is_ending else self._storage.since(stream.cursor)
+        if not changes and not stream.is_ending:
+            # What came meanwhile is forgotten already: it was of no interest here.
+            stream.cursor = self._storage.version
+        for change in changes:
             stream.cursor = change.version
             event = stream.event(change)
             for _ in range(self._copies(event) if event else 0):
