@@ -133,14 +133,14 @@ def test_release_runs_jobs_is_changed_taken_away_and_found_again(release: Releas
     assert release.workron("output", "-n", "default", "hello").startswith("Hello from Linux")
 
     cluster.apply(_LONG)
-    cluster.until_phase("long", "Running")
+    cluster.until("long", "Running")
     password = release.password()
     changed = ("--reset-then-reuse-values", "--set", "controller.statusRate=50")
     release.helm("upgrade", "workron", _CHART, *changed, *_PATIENCE)
     release.helm("rollback", "workron", *_PATIENCE)
     assert release.password() == password
     _let_go(cluster)
-    assert cluster.until_phase("long", "Succeeded")["attempts"] == 1
+    assert cluster.until("long", "Succeeded")["attempts"] == 1
 
     release.take_away()
     assert cluster.phases() == {"hello": "Succeeded", "long": "Succeeded"}
