@@ -206,3 +206,28 @@ async def _ended(scene: Scene, name: str, state: str) -> None:
 async def _come(ask: Callable[[], Awaitable[str]], wanted: str) -> None:
     while await ask() != wanted:
         await asyncio.sleep(0.01)
+
+
+async def test_watch_begins_where_the_user_has_no_name(
+    scene: Scene, way_in: Access, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nameless() -> str:
+        raise OSError("no username set in the environment")
+
+    monkeypatch.setattr("getpass.getuser", nameless)
+    async with _running(scene, way_in), _worked(scene):
+        await scene.api.streams.opened(JOB)
+        scene.api.add(JOB, "a", spec={"command": "true"})
+        await scene.until(lambda: scene.phase("a") == "Succeeded")
+
+
+async def test_all_is_listed_anew_when_a_watch_had_to_be_begun_anew(
+    scene: Scene, way_in: Access
+) -> None:
+    async with _running(scene, way_in) as operator, _worked(scene):
+        await scene.api.streams.opened(JOB)
+        scene.api.streams.lose("ADDED", "a")
+        scene.api.add(JOB, "a", spec={"command": "true"})
+        scene.api.streams.fail(JOB, 500)
+        await scene.until(lambda: scene.phase("a") == "Succeeded")
+        assert operator.doorbell.restarts <= 1

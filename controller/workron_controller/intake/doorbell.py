@@ -8,6 +8,8 @@ are handlers of raw events only.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import logging
 import threading
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 _LONGEST_PAUSE: Final = 60.0
 _JOIN_SECONDS: Final = 10.0
 _CHUNK: Final = 500
+_NOBODY: Final[Any] = "workron-controller"
+"""Kopf has no peers here; by itself it asks for the user's name, and in a pod there is none."""
 _LOGIN_SECONDS: Final = 30.0
 
 _log = structlog.get_logger(__name__)
@@ -44,6 +48,7 @@ class Doorbell:
         self._namespaces = namespaces
         self._rng = rng
         self._is_over = threading.Event()
+        self._stops: dict[str | None, Callable[[], object]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self.restarts = 0
 
@@ -62,6 +67,10 @@ class Doorbell:
             await loop.create_future()
         finally:
             self._is_over.set()
+            for stop in self._stops.values():
+                # Its loop may be over, and another one not begun.
+                with contextlib.suppress(RuntimeError):
+                    stop()
             for thread in threads:
                 await asyncio.to_thread(thread.join, _JOIN_SECONDS)
 
@@ -72,19 +81,29 @@ class Doorbell:
                 asyncio.run(self._watch(loop, place))
             except Exception as trouble:  # noqa: BLE001 - whatever it is, it is begun again
                 _log.warning("watch ended", namespace=place, error=repr(trouble))
+            # Until it watches again, and in the gap before that, only a list tells of anything.
+            loop.call_soon_threadsafe(self._ear.inbox.has_overflown.set)
             if self._is_over.wait(pause * (0.5 + self._rng.random())):
                 return
             self.restarts += 1
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _watch(self, loop: asyncio.AbstractEventLoop, place: str | None) -> None:
+        # A flag of threads is waited for in a thread, which outlives what Kopf dies of.
+        stop = asyncio.Event()
+        self._stops[place] = functools.partial(
+            asyncio.get_running_loop().call_soon_threadsafe, stop.set
+        )
+        if self._is_over.is_set():
+            return
         await kopf.operator(
             registry=self._registry(loop),
             settings=_settings(),
+            identity=_NOBODY,
             standalone=True,
             clusterwide=place is None,
             namespaces=[] if place is None else [place],
-            stop_flag=self._is_over,
+            stop_flag=stop,
         )
 
     def _registry(self, loop: asyncio.AbstractEventLoop) -> kopf.OperatorRegistry:
