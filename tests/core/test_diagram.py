@@ -12,7 +12,7 @@ import pytest
 from workron.core import diagram, states
 from workron.core.states import Event, State
 
-_PAGES = ("states.md", "manifest.md", "command-line.md", "metrics.md")
+_PAGES = ("states.md", "manifest.md", "custom-resources.md", "command-line.md", "metrics.md")
 DOCS = Path(__file__).parents[2] / "docs"
 
 
