@@ -180,7 +180,8 @@ def test_load_is_carried_through_the_death_of_a_controller_with_few_writes(
     system.apply(*map(_job, names[75:]))
     _until(lambda: set(system.phases().values()) == {"Succeeded"})
     assert successor.poll() is None
-    assert _writes(system) - before <= 2 * len(names)
+    # One or another is seen while it runs, and the successor may repeat what was on its way.
+    assert _writes(system) - before <= 2.5 * len(names)
 
 
 def test_api_server_judges_the_corpus_as_the_models_do(cluster: Cluster) -> None:
