@@ -101,6 +101,11 @@ class Objects:
             known.status = seen.status
         return known
 
+    def doubt(self) -> None:
+        """Have all be looked at anew: what was told may have been written over since."""
+        for seen in self._seen.values():
+            seen.told = seen.looked = None
+
     def forget(self, uid: UUID) -> None:
         """Take it out: it is gone from the cluster."""
         self._seen.pop(uid, None)

@@ -127,6 +127,8 @@ class Operator:
         election = self._around.election
         while True:
             await election.wait(leading=True)
+            self.outbox.clear()
+            self.objects.doubt()
             work = [asyncio.create_task(part.run()) for part in self._leaders]
             over = asyncio.create_task(election.wait(leading=False))
             try:

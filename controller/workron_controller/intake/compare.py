@@ -92,9 +92,8 @@ class Comparison:
                 await asyncio.sleep(0)
         for uid in before - listed:
             self._ear.objects.forget(uid)
-        # What was written is in the lists by now; what is told of it elsewhere is somebody else's.
-        for seen in self._ear.objects:
-            seen.told = None
+        # What was written is in the lists by now; what else is there is somebody else's.
+        self._ear.objects.doubt()
         async for owned in self._missing(listed):
             if owned.submitted_at < began - MARGIN and await self._is_gone(owned):
                 self._ear.inbox.put(News(owned.uid, owned.kind, None, 0))

@@ -85,7 +85,7 @@ class Look:
         for row in await self._store.standing(list(by_root)):
             seen = by_root[row.job]
             seen.has_ended = row.state in ENDS
-            if (looked := self._looked(seen, row)) != seen.looked or seen.told is None:
+            if (looked := self._looked(seen, row)) != seen.looked:
                 self._say(seen, await self._worded(seen, row), is_end=row.state in ENDS)
                 seen.looked = looked
 
@@ -109,5 +109,4 @@ class Look:
         return status.of_job(seen, row, self._hint(seen.namespace, row.pool), tail, now)
 
     def _say(self, seen: Seen, said: Status, *, is_end: bool) -> None:
-        if status.differs(said, seen.said):
-            self._tell(Letter(seen.uid, said, is_end))
+        self._tell(Letter(seen.uid, said, is_end))

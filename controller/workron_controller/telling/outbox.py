@@ -63,6 +63,11 @@ class Outbox:
             waiting.pop(uid, None)
         self._not_before.pop(uid, None)
 
+    def clear(self) -> None:
+        """Forget all: another replica has told since."""
+        self._ends.clear()
+        self._others.clear()
+
     def take(self, now: float) -> Letter | float:
         """Give the letter that may be sent now, or say for how long there is none."""
         self._tokens = min(self._burst, self._tokens + (now - self._counted_at) * self._rate)

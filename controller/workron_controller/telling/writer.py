@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import structlog
 
 from workron_controller.api import errors
+from workron_controller.telling import status
 from workron_controller.telling.outbox import Letter
 
 if TYPE_CHECKING:
@@ -42,26 +43,29 @@ class Writer:
         self._outbox = outbox
         self._objects = objects
         self._clock = clock
-        self._room = asyncio.Semaphore(_AT_ONCE)
         self._has_news = asyncio.Event()
         self.written = 0
         self.delayed = 0
 
     def put(self, letter: Letter) -> None:
-        """Have an object say something."""
+        """Have an object say this, and nothing where it says so already."""
+        seen = self._objects.get(letter.uid)
+        if seen is None or not status.differs(letter.status, seen.said):
+            self._outbox.drop(letter.uid)
+            return
         self._outbox.put(letter)
         self._has_news.set()
 
     async def run(self) -> None:
         """Go on for ever; what is on its way when this is cancelled is given up."""
+        # Of this run alone: what is cancelled while it waits for a letter gives nothing back.
+        room = asyncio.Semaphore(_AT_ONCE)
         async with asyncio.TaskGroup() as sending:
             while True:
-                await self._room.acquire()
+                await room.acquire()
                 letter = await self._next()
-                sending.create_task(self.deliver(letter)).add_done_callback(self._make_room)
-
-    def _make_room(self, _sent: asyncio.Task[None]) -> None:
-        self._room.release()
+                sent = sending.create_task(self.deliver(letter))
+                sent.add_done_callback(lambda _: room.release())
 
     async def _next(self) -> Letter:
         while True:
@@ -83,11 +87,15 @@ class Writer:
         except errors.PassingError as trouble:
             self._put_off(letter, trouble)
         except errors.ApiError as refused:
-            # It is gone, or another object has its name, or it may not be written: no use.
+            # It is gone, or another object has its name, or it may not be written; the next look
+            # finds out what is to be said by then.
+            seen.looked = None
             about = {"kind": seen.kind, "namespace": seen.namespace, "name": seen.name}
             _log.warning("status is not written", error=str(refused), **about)
         else:
             seen.told = letter.status
+            # It may have come to stand otherwise while that was on its way.
+            seen.looked = None
             self.written += 1
 
     def _put_off(self, letter: Letter, trouble: errors.PassingError) -> None:

@@ -147,9 +147,9 @@ async def test_status_that_somebody_else_wrote_is_written_anew(
     scene: Scene,
 ) -> None:
     raw = cluster.job()
-    seen = await scene.see(raw)
+    await scene.see(raw)
     [told] = await scene.look()
-    seen.told = None  # as a comparison leaves it
+    scene.ear.objects.doubt()
     scene.ear.hear(Kind.JOB, cluster.told(raw, **{**told, "exitCode": 77}))
     [again] = await scene.look()
     assert "exitCode" not in again
@@ -186,3 +186,33 @@ async def test_writer_goes_on_by_itself_and_ends_when_it_is_told(
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
+
+
+async def test_what_is_over_before_it_was_written_is_not_written(
+    scene: Scene, session: Session
+) -> None:
+    await scene.see(cluster.job())
+    await scene.look()
+    [one] = await cluster.claimed(scene.store, session)
+    await scene.looking.look()
+    assert len(scene.outbox) == 1
+    await scene.store.release(session.key, [one.right])
+    queued = await scene.look()
+    assert [said["phase"] for said in queued] in ([], ["Queued"])
+    assert all(said["phase"] != "Running" for said in queued)
+
+
+async def test_writer_that_was_ended_often_writes_as_before(scene: Scene) -> None:
+    for _ in range(20):
+        work = asyncio.create_task(scene.writer.run())
+        await asyncio.sleep(0)
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+    seen = await scene.see(cluster.job())
+    work = asyncio.create_task(scene.writer.run())
+    scene.writer.put(Letter(seen.uid, {"phase": "Queued"}, is_end=True))
+    async with asyncio.timeout(5):
+        while not scene.written:
+            await asyncio.sleep(0)
+    work.cancel()
