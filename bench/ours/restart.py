@@ -1,9 +1,10 @@
 """How fast workers are again when their PostgreSQL died where it stood, and came back.
 
 Whole workers over a runner that starts nothing, on a server of their own. What is told is their
-rate from some seconds on after the server takes calls again, and their rate before it went. As
-many jobs are ready as they may need for both: who ran out of them would seem to be slow, and so
-would who gets some that were put in just before, which have not been vacuumed.
+rate from some seconds on after the server takes calls again, and their rate before it went, as
+long after a first start. As many jobs are ready as they may need for both: who ran out of them
+would seem to be slow, and so would who gets some that were put in just before, which have not been
+vacuumed. Both begin at a checkpoint, as a server does that comes back, and none comes in between.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _WORKERS: Final = 2
 _IS_LEFT: Final = "SELECT EXISTS (SELECT FROM workron.ready)"
 _ENDED: Final = "SELECT count(*) FROM workron.done WHERE attempts > 0"
 _LOOK_SECONDS: Final = 0.1
+_NO_CHECKPOINT: Final = {"max_wal_size": "32GB"}
 
 
 class _Rates(NamedTuple):
@@ -46,7 +48,8 @@ def figures(config: Config) -> Iterator[Figure]:
 
 
 async def _measured(config: Config) -> _Rates:
-    with postgres_server.serving(is_durable=True, settings=config.server) as one:
+    settings = {**config.server, **_NO_CHECKPOINT}
+    with postgres_server.serving(is_durable=True, settings=settings) as one:
         await postgres.migrate(one.dsn)
         jobs = await stock.opened(one.dsn)
         await jobs.queue(config.long["restart_ready"])
@@ -60,6 +63,7 @@ async def _rates(one: Server, long: Mapping[str, int]) -> _Rates:
     seconds, within = long["restart_seconds"], long["restart_within"]
     while not (await _ended(one.dsn))[0]:  # noqa: ASYNC110 - a database sets no event
         await asyncio.sleep(_LOOK_SECONDS)
+    await asyncio.sleep(within)
     before = await _rate(one.dsn, seconds)
     await asyncio.to_thread(one.crash)
     await asyncio.to_thread(one.begin)

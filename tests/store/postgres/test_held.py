@@ -14,6 +14,17 @@ from tests.store.postgres.stage import Hand, Stage
 from workron.core import errors
 
 _BATCHES = 8
+_STILL = """
+    DO $$ BEGIN EXECUTE format(
+        'CREATE OR REPLACE FUNCTION workron.now() RETURNS timestamptz LANGUAGE sql AS %L',
+        format('SELECT timestamptz %L', clock_timestamp())
+    ); END $$
+"""
+_GONE = """
+    INSERT INTO workron.ready (job, pool, priority)
+    SELECT -number, id, 0 FROM workron.pool CROSS JOIN generate_series(1, 400000) AS number;
+    DELETE FROM workron.ready;
+"""
 _OVER = """
     SELECT workron.set_mark(id, priority, job, 1)
     FROM workron.pool CROSS JOIN LATERAL workron.mark(id) WHERE job IS NOT NULL
@@ -32,6 +43,8 @@ async def held(stage: Stage) -> AsyncIterator[None]:
 
 
 async def _work(worker: Hand, batches: int = _BATCHES, batch: int = MANY) -> None:
+    """Claim and end much, and have no mark run out by itself from then on."""
+    await worker.store.connection.execute(_STILL)
     for _ in range(batches):
         claimed = await worker.claim(batch)
         assert len(claimed) == batch
@@ -55,6 +68,22 @@ async def test_claim_does_not_pass_again_what_an_earlier_one_has_passed(stage: S
     before = await _read(worker, "ready_walk")
     await _work(worker, batches=10, batch=10)
     assert await _read(worker, "ready_walk") - before < 10 * 100
+
+
+async def test_claim_does_not_pass_again_what_is_dead_by_the_page(stage: Stage) -> None:
+    await stage.sql.execute(_STILL)
+    worker = await stage.worker()
+    await stage.sql.execute(_GONE)
+    await stage.submit(plans.array(20))
+    pages = "SELECT pg_stat_get_xact_blocks_fetched('workron.ready_walk'::regclass)"
+    # The first marks each entry as dead, and its mark runs out.
+    await worker.claim(1)
+    await worker.store.connection.execute(_OVER)
+    await worker.claim(1)
+    async with worker.store.connection.transaction():
+        before = await worker.store.connection.fetchval(pages)
+        assert len(await worker.claim(1)) == 1
+        assert await worker.store.connection.fetchval(pages) - before < 100
 
 
 @pytest.mark.usefixtures("held")

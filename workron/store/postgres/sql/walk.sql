@@ -34,16 +34,19 @@ BEGIN
         RETURN _picked;
     END IF;
 
-    _passed := pg_stat_get_xact_tuples_returned('workron.ready_walk'::regclass);
+    _passed := pg_stat_get_xact_tuples_returned('workron.ready_walk'::regclass)
+        + pg_stat_get_xact_blocks_fetched('workron.ready_walk'::regclass);
     SELECT array_agg(job), (array_agg(priority))[count(*)] INTO _picked, _priority FROM (
         SELECT job, priority FROM workron.ready WHERE pool = _pool AND NOT alone
         ORDER BY priority DESC, job LIMIT _limit FOR UPDATE SKIP LOCKED -- guard: claim
     ) p;
-    _passed := pg_stat_get_xact_tuples_returned('workron.ready_walk'::regclass) - _passed;
+    _passed := pg_stat_get_xact_tuples_returned('workron.ready_walk'::regclass)
+        + pg_stat_get_xact_blocks_fetched('workron.ready_walk'::regclass) - _passed;
     PERFORM workron.set_mark(
         _pool, coalesce(_priority, _mark.priority), coalesce(_picked[cardinality(_picked)], _mark.job),
-        -- Passing one takes less than a microsecond.
-        CASE WHEN _passed > 5000 + 2 * _limit THEN _now + least(60, greatest(3, _passed * 1e-5)) ELSE 0 END)
+        -- Passing an entry takes less than a microsecond, and so does a page of entries that a scan
+        -- has marked as dead, which are not counted one by one.
+        CASE WHEN _passed > 1000 + 2 * _limit THEN _now + least(60, greatest(0.5, _passed * 3e-5)) ELSE 0 END)
     WHERE _picked IS NOT NULL OR _mark.job IS NOT NULL;
     RETURN _picked;
 END
