@@ -63,8 +63,13 @@ BEGIN
             _tied := _tied || _bond.root;
         END IF;
     END LOOP;
-    -- A cycle goes through a new root that waits for another one.
-    PERFORM workron.refuse_cycle(_tied);
-    PERFORM workron.decide(_ended || _idle);
+    -- Mostly there are none, and what is not called need not be planned in a session that is new.
+    IF cardinality(_tied) > 0 THEN
+        -- A cycle goes through a new root that waits for another one.
+        PERFORM workron.refuse_cycle(_tied);
+    END IF;
+    IF cardinality(_ended || _idle) > 0 THEN
+        PERFORM workron.decide(_ended || _idle);
+    END IF;
 END
 $$;
