@@ -3,36 +3,36 @@
 import pytest
 
 from workron.cli import reference
-from workron.cli.reference import Reference
+from workron.cli.reference import Reading
 from workron.core import errors
 from workron.core.plan import Kind
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "rest"),
+    ("text", "kind", "readings"),
     [
-        ("etl", None, ("etl", None, None)),
-        ("etl/load", None, ("etl", "load", None)),
-        ("etl/load/3", None, ("etl", "load", 3)),
-        ("job/hello", Kind.JOB, ("hello", None, None)),
-        ("WORKFLOW/etl/load/0", Kind.WORKFLOW, ("etl", "load", 0)),
-        ("job", None, ("job", None, None)),
-        ("workflow/job/x", Kind.WORKFLOW, ("job", "x", None)),
-        ("a.b/c", None, ("a.b", "c", None)),
+        ("etl", None, [("here", "etl", None, None)]),
+        ("etl/load", None, [("here", "etl", "load", None), ("etl", "load", None, None)]),
+        ("etl/load/3", None, [("here", "etl", "load", 3), ("etl", "load", "3", None)]),
+        ("team/etl/load", None, [("team", "etl", "load", None)]),
+        ("team/etl/load/3", None, [("team", "etl", "load", 3)]),
+        ("job/hello", Kind.JOB, [("here", "hello", None, None)]),
+        ("job/team/a.b", Kind.JOB, [("here", "team", "a.b", None), ("team", "a.b", None, None)]),
+        ("WORKFLOW/etl", Kind.WORKFLOW, [("here", "etl", None, None)]),
+        ("job", None, [("here", "job", None, None)]),
     ],
 )
 def test_reference_is_read(
-    text: str, kind: Kind | None, rest: tuple[str, str | None, int | None]
+    text: str, kind: Kind | None, readings: list[tuple[str, str, str | None, int | None]]
 ) -> None:
-    assert reference.parse(text) == Reference(text, kind, *rest)
+    wanted = reference.parse(text)
+    assert wanted.kind is kind
+    assert list(wanted.readings("here")) == [Reading(*one) for one in readings]
 
 
-@pytest.mark.parametrize("text", ["", "/", "etl/", "/load", "a/b/c", "a/b/-1", "a/b/1/2", "a/b/²"])
+@pytest.mark.parametrize(
+    "text", ["", "/", "etl/", "/load", "n/a/b/c", "n/a/b/-1", "n/a/b/1/2", "n/a/b/²"]
+)
 def test_what_is_no_reference_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(errors.InputError, match="like etl, job/hello or etl/transform/3"):
+    with pytest.raises(errors.InputError, match="like etl, job/hello, etl/transform/3 or team/etl"):
         reference.parse(text)
-
-
-def test_part_of_a_workflow_is_refused_where_only_the_whole_makes_sense() -> None:
-    with pytest.raises(errors.InputError, match="this command takes it whole: etl"):
-        reference.parse_root("etl/load")

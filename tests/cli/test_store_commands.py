@@ -140,9 +140,10 @@ def test_unknown_name_ends_with_4(call: Call, done: str, command: str) -> None:
 
 
 def test_word_that_is_no_kind_is_told_with_those_there_are(call: Call, url: str) -> None:
+    call("migrate", "--store", url)
     said = call("get", "pool/default", "--store", url)
-    assert said.code == 2
-    assert said.err.startswith("workron: 'pool/default' is neither job/NAME nor workflow/NAME")
+    assert said.code == 4
+    assert "of the kind job or workflow" in said.err
 
 
 def test_get_lists_what_there_is(call: Call, done: str) -> None:
@@ -324,8 +325,8 @@ def test_output_of_a_group_names_an_example(
 def test_unknown_task_ends_with_4_and_names_those_there_are(
     call: Call, done: str, name: str, told: str
 ) -> None:
-    said = call("output", name, "--store", done)
-    assert (said.code, said.err) == (4, f"workron: Workflow 'flow' has no '{name}'{told}\n")
+    said, part = call("output", name, "--store", done), name.removeprefix("flow/")
+    assert (said.code, said.err) == (4, f"workron: Workflow 'flow' has no '{part}'{told}\n")
 
 
 def test_name_of_both_kinds_has_to_be_told_apart(call: Call, write: Write, url: str) -> None:
@@ -335,3 +336,29 @@ def test_name_of_both_kinds_has_to_be_told_apart(call: Call, write: Write, url: 
     assert said.code == 2
     assert "write job/x or workflow/x" in said.err
     assert call("cancel", "workflow/x", "--store", url).out == "workflow/x cancelled\n"
+
+
+def test_job_of_another_namespace_is_named_by_it(call: Call, write: Write, url: str) -> None:
+    assert call("submit", write("hello"), "-n", "team", "--store", url).code == 0
+    for name in ("team/hello", "job/team/hello"):
+        assert re.search(r"Namespace +team", call("describe", name, "--store", url).out)
+        assert call("get", name, "--store", url).out.count("job/hello") == 1
+    assert call("output", "team/hello", "--store", url).code == 0
+    assert call("cancel", "team/hello", "--store", url).out == "job/hello cancelled\n"
+    assert "job/hello Cancelled" in call("wait", "team/hello", "--store", url).out
+
+
+def test_task_of_a_workflow_comes_before_a_namespace_of_its_name(
+    call: Call, write: Write, done: str
+) -> None:
+    call("submit", write("one"), "-n", "flow", "--store", done)
+    assert call("output", "flow/one", "--store", done).out == "out\n"
+    assert call("get", "flow/one", "--store", done).code == 2
+    assert re.search(r"Namespace +flow", call("describe", "one", "-n", "flow", "--store", done).out)
+
+
+def test_name_that_is_nowhere_is_told_with_all_that_it_may_mean(call: Call, done: str) -> None:
+    said = call("describe", "nobody/nothing", "--store", done)
+    assert said.code == 4
+    for what in ("'nobody' in namespace 'default'", "'nothing' in namespace 'nobody'"):
+        assert f"no Job or Workflow {what}" in said.err

@@ -13,13 +13,13 @@ from workron.scheduling import cancel as scheduling
 
 
 def cancel(
-    names: Annotated[list[str], typer.Argument(metavar="[KIND/]NAME...")],
+    names: Annotated[list[str], typer.Argument(metavar="[KIND/][NAMESPACE/]NAME...")],
     store: options.Store = None,
     namespace: options.Namespace = "default",
 ) -> None:
     """Cancel jobs and workflows: nothing of them starts any more, and what runs is ended."""
     url = options.lasting(store)
-    wanted = [reference.parse_root(name) for name in names]
+    wanted = [reference.parse(name) for name in names]
     carry_out(_cancel(url, namespace, wanted))
 
 
@@ -27,7 +27,7 @@ async def _cancel(url: str, namespace: str, wanted: list[reference.Reference]) -
     """Cancel all that can be; those that had ended are complained of together, at the end."""
     refused: list[str] = []
     async with opened(url) as store:
-        roots = [await reference.find(store, namespace, one) for one in wanted]
+        roots = [await reference.find_root(store, namespace, one) for one in wanted]
         for root in roots:
             try:
                 await scheduling.cancel(store, root)

@@ -39,8 +39,8 @@ def describe(
 
 async def _describe(url: str, namespace: str, wanted: reference.Reference) -> None:
     async with opened(url) as store:
-        root = await reference.find(store, namespace, wanted)
-        row = await reference.pick(store, root, wanted)
+        found = await reference.find(store, namespace, wanted)
+        root, row = found.root, await reference.pick(store, found)
         console = Console(highlight=False)
         for line in [*_identity(root, row), *await _standing(store, root, row)]:
             console.print(line, soft_wrap=True)

@@ -29,7 +29,9 @@ _TITLES: Final = ("NAME", "STATUS", "JOBS", "ATTEMPTS", "TOOK", "AGE", "REASON")
 def get(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[KIND/]NAME", help="One of them, with its jobs. Default: all."),
+        typer.Argument(
+            metavar="[KIND/][NAMESPACE/]NAME", help="One of them, with its jobs. Default: all."
+        ),
     ] = None,
     store: options.Store = None,
     namespace: options.Namespace = "default",
@@ -41,7 +43,7 @@ def get(
     a workflow are among them.
     """
     url = options.lasting(store)
-    wanted = None if name is None else reference.parse_root(name)
+    wanted = None if name is None else reference.parse(name)
     carry_out(_get(url, namespace, wanted, output))
 
 
@@ -65,7 +67,7 @@ async def _roots(
 ) -> Sequence[RootRow]:
     if wanted is None:
         return await store.roots(namespace)
-    return [await reference.find(store, namespace, wanted)]
+    return [await reference.find_root(store, namespace, wanted)]
 
 
 async def _items(store: Store, roots: Sequence[RootRow]) -> list[dict[str, Any]]:
@@ -85,11 +87,11 @@ async def _lines(
             _line(one.root, one.row, spans[one.row.job], one.ended, one.commands, around)
             for one in heads
         )
-    root = await reference.find(store, namespace, wanted)
+    root = await reference.find_root(store, namespace, wanted)
     rows = await store.jobs(root.root)
     ended, commands = _counted(row for row in rows if row.state in states.ENDS), _counted(rows)
     spans = await span.each(store, rows)
-    around = await surroundings.look(store, namespace, system.CLOCK.now(), root)
+    around = await surroundings.look(store, root.namespace, system.CLOCK.now(), root)
     return (
         _line(root, row, spans[row.job], ended[row.job], commands[row.job], around) for row in rows
     )

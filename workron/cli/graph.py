@@ -29,7 +29,10 @@ class Form(StrEnum):
 
 def graph(
     source: Annotated[
-        str, typer.Argument(metavar="FILE|[KIND/]NAME", help="A file, or a name in the store.")
+        str,
+        typer.Argument(
+            metavar="FILE|[KIND/][NAMESPACE/]NAME", help="A file, or a name in the store."
+        ),
     ],
     store: options.Store = None,
     namespace: options.Namespace = "default",
@@ -57,7 +60,7 @@ def graph(
 def _looked_up(url: str, namespace: str, name: str) -> Sequence[Sequence[drawing.Box]]:
     """Find it in the store; who meant a file reads that there is none either."""
     try:
-        return carry_out(_from_store(url, namespace, reference.parse_root(name)))
+        return carry_out(_from_store(url, namespace, reference.parse(name)))
     except errors.NotFoundError as error:
         raise errors.NotFoundError(f"{name} is no file here; {error}") from None
     except errors.InputError as error:
@@ -89,7 +92,7 @@ async def _from_store(
     url: str, namespace: str, wanted: reference.Reference
 ) -> Sequence[Sequence[drawing.Box]]:
     async with opened(url) as store:
-        root = await reference.find(store, namespace, wanted)
+        root = await reference.find_root(store, namespace, wanted)
         spec = await store.spec(root.root)
     if root.kind is Kind.WORKFLOW:
         return [_boxes(WorkflowSpec.parse(spec))]

@@ -72,14 +72,14 @@ Output = Annotated[
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="[KIND/]NAME",
+        metavar="[KIND/][NAMESPACE/]NAME",
         help="KIND is job or workflow, and only needed where both have the name.",
     ),
 ]
 Member = Annotated[
     str,
     typer.Argument(
-        metavar="[KIND/]NAME[/TASK[/INDEX]]",
+        metavar="[KIND/][NAMESPACE/]NAME[/TASK[/INDEX]]",
         help="A job, a workflow, a task of it, or an element of an array: etl/transform/3.",
     ),
 ]

@@ -62,8 +62,7 @@ async def _follow(url: str, namespace: str, wanted: reference.Reference) -> None
 
 
 async def _find(store: Store, namespace: str, wanted: reference.Reference) -> JobRow:
-    root = await reference.find(store, namespace, wanted)
-    row = await reference.pick(store, root, wanted)
+    row = await reference.pick(store, await reference.find(store, namespace, wanted))
     if row.kind is not Kind.JOB:
         example = f"{wanted.text}/0" if row.kind is Kind.ARRAY else f"{wanted.text}/TASK"
         raise errors.InputError(

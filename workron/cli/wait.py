@@ -23,7 +23,7 @@ _LAST_LOOK_SECONDS: Final = 5.0
 
 
 def wait(
-    names: Annotated[list[str], typer.Argument(metavar="[KIND/]NAME...")],
+    names: Annotated[list[str], typer.Argument(metavar="[KIND/][NAMESPACE/]NAME...")],
     store: options.Store = None,
     namespace: options.Namespace = "default",
     timeout: Annotated[
@@ -36,7 +36,7 @@ def wait(
     or for 5 minutes if there is none. It exits with 5 if the store is still away then.
     """
     url = options.lasting(store)
-    wanted = [reference.parse_root(name) for name in names]
+    wanted = [reference.parse(name) for name in names]
     limit = None if timeout is None else options.duration("--timeout", timeout)
     raise typer.Exit(opening.carry_out(_wait(url, namespace, wanted, limit)))
 
@@ -49,7 +49,7 @@ async def _wait(
         async with asyncio.timeout(None if limit is None else limit.total_seconds()):
             async with opening.opened_patiently(url, outage) as store:
                 roots = [
-                    await outage.bear(functools.partial(reference.find, store, namespace, one))
+                    await outage.bear(functools.partial(reference.find_root, store, namespace, one))
                     for one in wanted
                 ]
                 rows = await scheduling.wait(store, [root.root for root in roots], outage)
@@ -69,7 +69,7 @@ async def _stop_waiting(
     typer.echo("the time to wait is over", err=True)
     with contextlib.suppress(TimeoutError, *errors.PASSING):
         async with asyncio.timeout(_LAST_LOOK_SECONDS), opening.opened(url) as store:
-            roots = [await reference.find(store, namespace, one) for one in wanted]
+            roots = [await reference.find_root(store, namespace, one) for one in wanted]
             _tell(roots, await store.standing([root.root for root in roots]))
     return exit_codes.TIMED_OUT
 
