@@ -15,7 +15,7 @@ _ANY = pydantic.TypeAdapter[datetime](moment.Moment)
 _READ = {
     "2026-01-31T08:00:00Z": datetime(2026, 1, 31, 8, tzinfo=UTC),
     "2026-01-31T08:00:00+02:00": datetime(2026, 1, 31, 6, tzinfo=UTC),
-    "2026-01-31t08:00:00.25z": datetime(2026, 1, 31, 8, 0, 0, 250_000, tzinfo=UTC),
+    "2026-01-31T08:00:00.25Z": datetime(2026, 1, 31, 8, 0, 0, 250_000, tzinfo=UTC),
     "2026-01-31T08:00:00.123456789Z": datetime(2026, 1, 31, 8, 0, 0, 123_456, tzinfo=UTC),
 }
 _REFUSED = {
@@ -25,7 +25,8 @@ _REFUSED = {
     "2026-01-31T08:00Z": "date and zone",
     "2026-02-30T08:00:00Z": "not on the calendar",
     "2026-01-31T24:00:01Z": "not on the calendar",
-    "2026-01-31T08:00:00+25:00": "not on the calendar",
+    "2026-01-31T08:00:00+25:00": "date and zone",
+    "2026-01-31t08:00:00z": "date and zone",
     "9999-12-31T23:59:59-01:00": "not on the calendar",
     "0001-01-01T00:00:00+01:00": "not on the calendar",
     "tomorrow": "date and zone",

@@ -15,9 +15,11 @@ from workron.core import form
 from workron.core.model import record
 
 _FORM: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
-    r"([Zz]|[-+][0-9]{2}:[0-9]{2})"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
+    r"(Z|[-+]([01][0-9]|2[0-3]):[0-5][0-9])"
 )
+"""In capitals and with a zone that there may be: an API server takes others, and then can neither
+change that object nor have its status written, since its own rules read no such time."""
 _EXAMPLE: Final = "write it like 2026-01-31T08:00:00Z"
 
 
@@ -26,7 +28,7 @@ def parse(text: str) -> datetime:
     if not _FORM.fullmatch(text):
         raise record.refusal(f"{form.shown(text)} is not a time with date and zone; {_EXAMPLE}")
     try:
-        return datetime.fromisoformat(text.upper()).astimezone(UTC)
+        return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise record.refusal(f"{form.shown(text)} is not on the calendar; {_EXAMPLE}") from error
 
