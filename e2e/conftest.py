@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import venv
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -149,3 +150,14 @@ def _environment() -> dict[str, str]:
 
 def _run(*command: object) -> None:
     subprocess.run(list(map(str, command)), cwd=_ROOT, check=True)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell how long each file took."""
+    took: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for one in reports:
+            if isinstance(one, pytest.TestReport):
+                took[one.nodeid.partition("::")[0]] += one.duration
+    for file, seconds in sorted(took.items()):
+        terminalreporter.write_line(f"{seconds:7.1f} s  {file}")
