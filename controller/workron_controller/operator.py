@@ -22,6 +22,7 @@ from workron_controller.pools import tending
 from workron_controller.pools.budget import Budget
 from workron_controller.pools.keeper import Keeper
 from workron_controller.telling.farewell import Farewell
+from workron_controller.telling.herald import Herald
 from workron_controller.telling.look import Look
 from workron_controller.telling.outbox import Outbox
 from workron_controller.telling.writer import Writer
@@ -83,7 +84,8 @@ class Operator:
         self.comparison = Comparison(cluster, store, ear, clock, around.rng)
         self.carrier = Carrier(store, self.inbox, self.objects)
         self.outbox = Outbox(scope.rate, burst=scope.rate)
-        self.writer = Writer(cluster.tell, self.outbox, self.objects, clock)
+        self.herald = Herald(around.server, retrying, clock)
+        self.writer = Writer(cluster.tell, self.outbox, self.objects, clock, self.herald.leave)
         self.keeper = self._keeper(scope)
         self.look = Look(store, self.objects, self.writer.put, self.keeper.hint, clock)
         self.farewell = Farewell(cluster.delete, self.objects, clock)
@@ -100,6 +102,7 @@ class Operator:
                 settings=around.pools,
                 namespaces=scope.namespaces,
                 clock=around.clock,
+                leave=self.herald.leave,
             )
         )
 
@@ -141,5 +144,5 @@ class Operator:
                 task.result()
 
     @property
-    def _leaders(self) -> tuple[Look, Writer, Farewell, Keeper]:
-        return self.look, self.writer, self.farewell, self.keeper
+    def _leaders(self) -> tuple[Look, Writer, Herald, Farewell, Keeper]:
+        return self.look, self.writer, self.herald, self.farewell, self.keeper

@@ -13,7 +13,7 @@ import pytest
 
 from tests.controller import cluster
 from tests.controller.fake_api.fake import FakeApi
-from tests.controller.fake_api.kinds import JOB, WORKFLOW, Json, Kind
+from tests.controller.fake_api.kinds import EVENT, JOB, WORKFLOW, Json, Kind
 from workron.cli import system
 from workron.core import ids
 from workron.scheduling.maintain import Maintainer
@@ -195,6 +195,38 @@ async def test_object_that_cannot_be_read_says_so_and_others_go_on(
     found = scene.api.find(JOB, "bad")
     assert found is not None
     assert found["status"]["reason"] == "InvalidSpec"
+
+
+async def test_refusal_is_an_event_that_a_successor_does_not_repeat(
+    scene: Scene, way_in: Access
+) -> None:
+    scene.api.add(JOB, "bad", spec={})
+    async with _running(scene, way_in, "one"), _worked(scene):
+        await scene.api.streams.opened(JOB)
+        await scene.api.record.reached(1, verb="create", plural="events", code=200)
+    [event] = scene.api.storage.all(EVENT, "default")
+    assert (event["reason"], event["involvedObject"]["name"]) == ("InvalidSpec", "bad")
+    assert event["message"] == (scene.api.find(JOB, "bad") or {})["status"]["message"]
+    async with _running(scene, way_in, "other"), _worked(scene):
+        await scene.api.streams.opened(JOB)
+        # What comes later is told later: so what was there had its chance.
+        scene.api.add(JOB, "worse", spec={})
+        await scene.api.record.reached(2, verb="create", plural="events", code=200)
+    told = [asked.body["involvedObject"]["name"] for asked in scene.api.record.of(plural="events")]
+    assert told == ["bad", "worse"]
+
+
+@pytest.mark.parametrize("code", [403, 500])
+async def test_events_that_cannot_be_written_keep_nothing_else_from_going_on(
+    scene: Scene, way_in: Access, code: int
+) -> None:
+    fault = scene.api.faults.refuse(code, times=1_000, plural="events")
+    scene.api.add(JOB, "bad", spec={})
+    async with _running(scene, way_in), _worked(scene):
+        await scene.until(lambda: fault.met > 0)
+        scene.api.add(JOB, "good", spec={"command": "true"})
+        await scene.until(lambda: scene.phase("good") == "Succeeded")
+        assert scene.phase("bad") == "Waiting"
 
 
 async def _ended(scene: Scene, name: str, state: str) -> None:

@@ -8,10 +8,11 @@ import structlog
 
 from workron_controller.api import errors
 from workron_controller.pools import verdicts
-from workron_controller.telling import conditions, status
+from workron_controller.telling import conditions, notices, status
+from workron_controller.telling.notices import Notice, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from workron.core.ports import Clock
     from workron_controller.objects import Why
@@ -24,16 +25,22 @@ _APART_SECONDS: Final = 10.0
 _PASSING: Final = frozenset({"busy", "queued"})
 """What changes all the time, and is looked at at times."""
 
+_CALLS: Final = (("Stalled", "True", None), ("Ready", "False", verdicts.DATABASE))
+"""A database that is away may come back by itself, and mostly somebody has to see to that."""
+
 _log = structlog.get_logger(__name__)
 
 
 class Teller:
     """One pool's status, and when it was written last."""
 
-    def __init__(self, pool: Pool, ground: Ground, clock: Clock) -> None:
+    def __init__(
+        self, pool: Pool, ground: Ground, clock: Clock, leave: Callable[[Notice], None]
+    ) -> None:
         self._pool = pool
         self._ground = ground
         self._clock = clock
+        self._leave = leave
         self._told_at = 0.0
 
     async def tell(self, view: View, sight: Sight, wanted: int, trouble: Why | None) -> None:
@@ -49,6 +56,13 @@ class Teller:
             _log.warning("status is not written", error=str(refused), **about)
         else:
             self._told_at = self._clock.monotonic()
+            self._call(view, notices.begun(before, said, _CALLS))
+
+    def _call(self, view: View, why: Why | None) -> None:
+        if why is not None:
+            pool = self._pool
+            subject = Subject("WorkerPool", pool.namespace, pool.name, pool.uid)
+            self._leave(Notice(subject, why, f"{pool.uid}/{view.generation}"))
 
     def _worded(self, view: View, sight: Sight, wanted: int, trouble: Why | None) -> dict[str, Any]:
         before = view.raw.get("status") or {}

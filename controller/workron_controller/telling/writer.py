@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Final, Protocol
 import structlog
 
 from workron_controller.api import errors
-from workron_controller.telling import status
+from workron_controller.telling import notices, status
 from workron_controller.telling.outbox import Letter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workron.core.ports import Clock
     from workron_controller.objects import Objects, Seen
+    from workron_controller.telling.notices import Notice
     from workron_controller.telling.outbox import Outbox
     from workron_controller.telling.status import Status
 
@@ -38,8 +41,16 @@ class Send(Protocol):
 class Writer:
     """Sends what is in the outbox for as long as it runs."""
 
-    def __init__(self, send: Send, outbox: Outbox, objects: Objects, clock: Clock) -> None:
+    def __init__(
+        self,
+        send: Send,
+        outbox: Outbox,
+        objects: Objects,
+        clock: Clock,
+        leave: Callable[[Notice], None],
+    ) -> None:
         self._send = send
+        self._leave = leave
         self._outbox = outbox
         self._objects = objects
         self._clock = clock
@@ -82,6 +93,8 @@ class Writer:
         seen = self._objects.get(letter.uid)
         if seen is None:
             return
+        # A watch may bring what we write before we know that it was written.
+        before = seen.said
         try:
             await self._send(seen, letter.status)
         except errors.PassingError as trouble:
@@ -93,6 +106,8 @@ class Writer:
             about = {"kind": seen.kind, "namespace": seen.namespace, "name": seen.name}
             _log.warning("status is not written", error=str(refused), **about)
         else:
+            if (notice := notices.of_object(seen, before, letter.status)) is not None:
+                self._leave(notice)
             seen.told = letter.status
             # It may have come to stand otherwise while that was on its way.
             seen.looked = None

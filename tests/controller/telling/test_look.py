@@ -19,6 +19,7 @@ from workron_controller.intake.hearing import Ear
 from workron_controller.objects import Seen, Why
 from workron_controller.telling.farewell import Farewell
 from workron_controller.telling.look import Look
+from workron_controller.telling.notices import Notice
 from workron_controller.telling.outbox import Letter, Outbox
 from workron_controller.telling.writer import Writer
 
@@ -34,17 +35,20 @@ class Scene:
         self.trouble: errors.ApiError | None = None
         self.hints: dict[tuple[str, str], Why] = {}
         self.outbox = Outbox(rate=1000, burst=1000)
-        self.writer = Writer(self._write, self.outbox, ear.objects, time)
+        self.notices: list[Notice] = []
+        leave = self.notices.append
+        self.writer = Writer(self._write, self.outbox, ear.objects, time, leave)
         hint = lambda *place: self.hints.get(place)  # noqa: E731 - it is one
         self.looking = Look(store, ear.objects, self.writer.put, hint, time)
         self.deleted: list[str] = []
         self.farewell = Farewell(self._delete, ear.objects, time)
 
     async def _write(self, seen: Seen, said: Mapping[str, Any]) -> None:
-        del seen
         if self.trouble is not None:
             raise self.trouble
         self.written.append(said)
+        # A watch may be quicker than the answer.
+        seen.status = said
 
     async def _delete(self, seen: Seen) -> None:
         self.deleted.append(seen.name)
@@ -111,6 +115,49 @@ async def test_refusal_is_told_once(scene: Scene) -> None:
     [said] = await scene.look()
     assert said["reason"] == "InvalidSpec"
     assert await scene.look() == []
+
+
+async def test_refusal_is_a_notice_with_the_status_that_begins_to_tell_it(scene: Scene) -> None:
+    await scene.see(cluster.job(argv=["x"]))
+    scene.trouble = errors.UnreachableError("connection refused")
+    await scene.look()
+    assert scene.notices == []
+    scene.trouble = None
+    await scene.look()
+    await scene.look()
+    assert [notice.why.reason for notice in scene.notices] == ["InvalidSpec"]
+
+
+async def test_refusal_that_another_leader_has_told_is_no_notice(scene: Scene) -> None:
+    raw = cluster.job(argv=["x"])
+    await scene.see(raw)
+    [said] = await scene.look()
+    scene.notices.clear()
+    # Whoever leads now knows what was listed, and wrote nothing himself.
+    scene.ear.objects.forget(cluster.uid_of(raw))
+    await scene.see(cluster.told(raw, **{**said, "message": "in the words of another version"}))
+    assert len(await scene.look()) == 1
+    assert scene.notices == []
+
+
+async def test_jobs_that_wait_for_their_namespace_are_one_occasion(
+    scene: Scene, session: Session
+) -> None:
+    scene.hints["default", "default"] = Why("NamespaceNotEnabled", "kubectl create rolebinding")
+    for name in ("one", "two"):
+        await scene.see(cluster.job(name))
+    await scene.look()
+    first, second = scene.notices
+    assert (first.why.message, first.name.partition(".")[2]) == (
+        "kubectl create rolebinding", second.name.partition(".")[2],
+    )  # fmt: skip
+    scene.hints.clear()
+    for one in await cluster.claimed(scene.store, session, 2):
+        await cluster.ended(
+            scene.store, session, one, outcome=Outcome.FAILED, reason=Reason.EXIT_CODE, exit_code=3
+        )
+    assert [said["phase"] for said in await scene.look()] == ["Failed", "Failed"]
+    assert len(scene.notices) == 2
 
 
 async def test_workflow_is_counted_at_most_every_few_seconds_and_at_its_end(
