@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workron_controller.api.entry import Entry
     from workron_controller.api.place import Place
 
-MANAGER: Final = "workron"
+MANAGER: Final = "workron-controller"
 """Who the cluster says wrote our fields."""
 _IN_FLIGHT: Final = 32
 _SECONDS: Final = 30.0

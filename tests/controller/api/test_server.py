@@ -32,7 +32,9 @@ async def test_what_is_written_is_known_as_ours(api: FakeApi, server: Server) ->
     await server.create(_JOBS.at("default"), _job("one"))
     await server.patch(_ONE, {"spec": {"priority": 3}})
     await server.apply(_ONE, _job("one"))
-    assert [asked.query["fieldManager"] for asked in api.record.writes] == ["workron"] * 3
+    assert [asked.query["fieldManager"] for asked in api.record.writes] == [
+        "workron-controller"
+    ] * 3
 
 
 async def test_name_that_is_taken_is_a_conflict(api: FakeApi, server: Server) -> None:
