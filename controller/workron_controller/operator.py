@@ -80,7 +80,7 @@ class Operator:
         ear = Ear(self.objects, self.inbox)
         retrying = Retrying(clock, around.rng)
         cluster = Cluster(around.server, retrying, scope.namespaces)
-        self.doorbell = Doorbell(ear, around.access, scope.namespaces, around.rng)
+        self.doorbell = Doorbell(ear, around.access, scope.namespaces, clock, around.rng)
         self.comparison = Comparison(cluster, store, ear, clock, around.rng)
         self.carrier = Carrier(store, self.inbox, self.objects)
         self.outbox = Outbox(scope.rate, burst=scope.rate)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from workron_controller.api import errors
+from workron_controller.backoff import Backoff
 from workron_controller.pools import verdicts
 from workron_controller.telling import conditions, notices, status
 from workron_controller.telling.notices import Notice, Subject
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from workron_controller.pools.view import View
 
 _APART_SECONDS: Final = 10.0
+_LONGEST_SECONDS: Final = 300.0
 _PASSING: Final = frozenset({"busy", "queued"})
 """What changes all the time, and is looked at at times."""
 
@@ -42,21 +44,30 @@ class Teller:
         self._clock = clock
         self._leave = leave
         self._told_at = 0.0
+        self._refused = Backoff(1.0, _LONGEST_SECONDS)
+        self._not_before = 0.0
 
     async def tell(self, view: View, sight: Sight, wanted: int, trouble: Why | None) -> None:
         """Write the status, if it says anything new."""
         before = view.raw.get("status") or {}
         said = self._worded(view, sight, wanted, trouble)
-        if not self._is_due(said, before):
+        if self._clock.monotonic() < self._not_before or not self._is_due(said, before):
             return
         try:
             await self._ground.tell(said)
         except errors.ApiError as refused:
-            about = {"namespace": self._pool.namespace, "pool": self._pool.name}
-            _log.warning("status is not written", error=str(refused), **about)
+            self._hold(refused)
         else:
+            self._refused.reset()
             self._told_at = self._clock.monotonic()
             self._call(view, notices.begun(before, said, _CALLS))
+
+    def _hold(self, refused: errors.ApiError) -> None:
+        if not isinstance(refused, errors.PassingError):
+            # It will be refused again, and is tried more and more seldom.
+            self._not_before = self._clock.monotonic() + self._refused.more()
+        about = {"namespace": self._pool.namespace, "pool": self._pool.name}
+        _log.warning("status is not written", error=str(refused), **about)
 
     def _call(self, view: View, why: Why | None) -> None:
         if why is not None:

@@ -110,6 +110,23 @@ async def test_status_that_is_not_written_is_no_notice(
     assert [notice.why.reason for notice in notices] == ["InvalidSpec"]
 
 
+async def test_status_that_may_not_be_written_is_tried_more_and_more_seldom(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    pool = yard.pool("lab", "gpu", replicas=1)
+    keeper = begin()
+    yard.fail("status", resources.POOLS, errors.ForbiddenError("403"), times=1_000)
+    for _ in range(600):
+        await farm.turn(keeper, 2)
+    # At once, and then 1, 2, 4, ... seconds later, up to 300.
+    tries = [verb for verb, _ in yard.asked if verb == "status"]
+    assert 9 <= len(tries) <= 12
+    yard.stop_failing()
+    for _ in range(150):
+        await farm.turn(keeper, 2)
+    assert conditions(pool)["not Ready"] == "Starting"
+
+
 async def test_quota_that_is_full(begin: Begin, yard: Yard, farm: Farm) -> None:
     pool = yard.pool("lab", "gpu", replicas=3)
     yard.quota = 1
