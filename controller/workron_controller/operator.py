@@ -28,13 +28,13 @@ from workron_controller.telling.outbox import Outbox
 from workron_controller.telling.writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from workron.core.ports import Clock, Rng
     from workron.scheduling.maintain import Maintainer
     from workron.store.protocol import Store
     from workron_controller.api.access import Access
-    from workron_controller.api.server import Server
+    from workron_controller.api.server import Server, Write
     from workron_controller.leader.election import Election
     from workron_controller.pools.settings import Settings
 
@@ -75,9 +75,10 @@ class Operator:
         self._around = around
         self.began_at = around.clock.monotonic()
         self.objects = Objects()
-        self.inbox = Inbox()
         store, clock = around.store, around.clock
+        self.inbox = Inbox(clock)
         ear = Ear(self.objects, self.inbox)
+        self.misses = ear.misses
         retrying = Retrying(clock, around.rng)
         cluster = Cluster(around.server, retrying, scope.namespaces)
         self.doorbell = Doorbell(ear, around.access, scope.namespaces, clock, around.rng)
@@ -110,6 +111,11 @@ class Operator:
     def is_leading(self) -> bool:
         """Whether it is this one that tells."""
         return self._around.election.is_leading
+
+    @property
+    def writes(self) -> Mapping[Write, int]:
+        """Count what was asked of the API server that changes something."""
+        return self._around.server.writes
 
     async def run(self) -> None:
         """Work until it is cancelled; then hand over at once."""

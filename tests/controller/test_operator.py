@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from tests.controller import cluster
 from tests.controller.fake_api.fake import FakeApi
@@ -23,6 +24,7 @@ from workron_controller.api.access import Access
 from workron_controller.api.server import Server
 from workron_controller.leader.election import Election, Terms
 from workron_controller.leader.seat import Seat
+from workron_controller.metrics import Metrics
 from workron_controller.operator import Around, Operator, Scope
 from workron_controller.pools.settings import Settings
 
@@ -214,6 +216,34 @@ async def test_refusal_is_an_event_that_a_successor_does_not_repeat(
         await scene.api.record.reached(2, verb="create", plural="events", code=200)
     told = [asked.body["involvedObject"]["name"] for asked in scene.api.record.of(plural="events")]
     assert told == ["bad", "worse"]
+
+
+async def test_what_it_does_is_measured(scene: Scene, way_in: Access) -> None:
+    async with _running(scene, way_in) as operator, _worked(scene):
+        registry = CollectorRegistry()
+        Metrics(operator, registry, system.CLOCK)
+        scene.api.faults.refuse(403, times=1_000, part="status")
+        scene.api.add(JOB, "closed", spec={"command": "true", "suspend": True})
+        await scene.until(lambda: _value(registry, "statuses_held") == 1)
+        # What is refused is held, and not late.
+        assert _value(registry, "status_lag_seconds") == 0
+        assert _writes(registry, "Forbidden") >= 1
+        scene.api.faults.clear()
+        scene.api.add(JOB, "open", spec={"command": "true"})
+        await scene.until(lambda: scene.phase("open") == "Succeeded")
+        assert _writes(registry, "Done") >= 1
+        assert _value(registry, "inbox_lag_seconds") == 0
+        assert _value(registry, "missed_changes_total", change="Added") == 0
+        assert _value(registry, "events_left_out_total") == 0
+
+
+def _value(registry: CollectorRegistry, name: str, **labels: str) -> float:
+    return registry.get_sample_value(f"workron_controller_{name}", labels) or 0.0
+
+
+def _writes(registry: CollectorRegistry, outcome: str) -> float:
+    about = {"verb": "patch", "resource": "workronjobs/status", "outcome": outcome}
+    return _value(registry, "api_writes_total", **about)
 
 
 @pytest.mark.parametrize("code", [403, 500])

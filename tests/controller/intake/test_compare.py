@@ -103,6 +103,61 @@ async def test_what_came_anew_under_its_name_is_no_proof_that_it_is_there(scene:
     assert rows == [State.QUEUED, State.CANCELLED]
 
 
+def _missed(scene: Scene) -> dict[str, int]:
+    return {change: count for change, count in scene.ear.misses.counts.items() if count}
+
+
+async def test_what_only_a_comparison_finds_is_counted(scene: Scene) -> None:
+    kept, gone = cluster.job("kept"), cluster.job("gone")
+    scene.cluster.there = [kept, gone]
+    await scene.compare()
+    # Nobody had watched before.
+    assert _missed(scene) == {}
+    wrote = {"manager": "kubectl", "time": "2026-01-01T00:01:10Z"}
+    told = {"manager": "ours", "time": "2026-01-01T00:03:00Z", "subresource": "status"}
+    later = cluster.edited(kept, priority=1)
+    later["metadata"]["managedFields"] = [told, wrote]
+    scene.cluster.there = [later, cluster.job("new")]
+    await scene.compare()
+    assert _missed(scene) == {"Added": 1, "Edited": 1}
+    await scene.compare()
+    assert _missed(scene) == {"Added": 1, "Edited": 1, "Deleted": 1}
+    await scene.compare()
+    assert _missed(scene) == {"Added": 1, "Edited": 1, "Deleted": 1}
+
+
+async def test_what_a_watch_is_about_to_tell_is_not_counted(scene: Scene) -> None:
+    kept, gone = cluster.job("kept"), cluster.job("gone")
+    scene.cluster.there = [kept, gone]
+    await scene.compare()
+    new, later = cluster.job("new"), cluster.edited(kept, priority=1)
+    new["metadata"]["creationTimestamp"] = "2026-01-01T00:01:50Z"
+    wrote = {"manager": "kubectl", "time": "2026-01-01T00:01:50Z"}
+    later["metadata"]["managedFields"] = [wrote]
+    scene.cluster.there = [later, new]
+    await scene.compare()
+    scene.ear.hear_gone(Kind.JOB, gone)
+    await scene.compare()
+    assert _missed(scene) == {}
+
+
+@pytest.mark.parametrize("about", [{}, {"creationTimestamp": "forged"}, {"creationTimestamp": 5}])
+async def test_what_does_not_say_when_it_was_is_not_counted(
+    scene: Scene, about: dict[str, Any]
+) -> None:
+    await scene.compare()
+    new = cluster.job("new")
+    del new["metadata"]["creationTimestamp"]
+    new["metadata"] |= about
+    scene.cluster.there = [new]
+    await scene.compare()
+    edited = cluster.edited(new, priority=1)
+    edited["metadata"]["managedFields"] = [{"time": "forged"}, {"manager": "nobody"}]
+    scene.cluster.there = [edited]
+    await scene.compare()
+    assert _missed(scene) == {}
+
+
 async def test_list_that_was_cut_off_is_no_proof(scene: Scene) -> None:
     scene.cluster.there = [cluster.job(f"job-{at}") for at in range(5)]
     await scene.compare()
