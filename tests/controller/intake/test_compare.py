@@ -12,7 +12,7 @@ from tests.controller.cluster import Raw
 from tests.controller.hand_time import HandTime
 from workron.core.plan import Kind
 from workron.core.states import State
-from workron.store.protocol import Store
+from workron.store.protocol import Session, Store
 from workron_controller.api import errors
 from workron_controller.intake.carrier import Carrier
 from workron_controller.intake.compare import Comparison
@@ -101,6 +101,24 @@ async def test_what_came_anew_under_its_name_is_no_proof_that_it_is_there(scene:
     await scene.compare()
     rows = [str(head.row.state) for head in await scene.store.heads()]
     assert rows == [State.QUEUED, State.CANCELLED]
+
+
+async def test_root_that_ended_unheard_of_is_known_again_after_a_restart(
+    scene: Scene, store: Store, session: Session
+) -> None:
+    raws = [cluster.job("untold"), cluster.job("told")]
+    scene.cluster.there = raws
+    await scene.compare()
+    for one in await cluster.claimed(store, session, 2):
+        await cluster.ended(store, session, one)
+    assert await store.owned(10) == []
+    scene.cluster.there = [raws[0], cluster.told(raws[1], phase="Succeeded")]
+    scene.ear = Ear(Objects(), scene.ear.inbox)
+    scene.comparison = Comparison(scene.cluster, store, scene.ear, scene.clock, random.Random(1))
+    await scene.compare()
+    assert {seen.name: (seen.root is not None, seen.is_live) for seen in scene.ear.objects} == {
+        "untold": (True, True), "told": (False, False),
+    }  # fmt: skip
 
 
 def _missed(scene: Scene) -> dict[str, int]:
