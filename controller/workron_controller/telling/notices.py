@@ -29,8 +29,6 @@ _OF_OBJECTS: Final[Sequence[Call]] = (
     ("Accepted", "False", None),
     ("Reconciling", "True", NOT_ENABLED),
 )
-_LONGEST_NAME: Final = 200
-"""Of the object, as a part of the Event's: what follows has to find room as well."""
 _MESSAGE: Final = 1024
 
 
@@ -56,9 +54,9 @@ class Notice:
     @property
     def name(self) -> str:
         """Name its Event: the same for the same, of which the API server takes but one."""
+        # Not of the object: of many that wait for one thing, whichever is told of stands for all.
         told = f"{self.occasion}\n{self.why.reason}".encode()
-        about = self.subject.name[:_LONGEST_NAME].rstrip("-.")
-        return f"{about}.{hashlib.sha256(told).hexdigest()[:16]}"
+        return f"workron.{hashlib.sha256(told).hexdigest()[:32]}"
 
     def manifest(self, now: datetime) -> dict[str, Any]:
         """Give the Event."""

@@ -151,9 +151,7 @@ async def test_jobs_that_wait_for_their_namespace_are_one_occasion(
         await scene.see(cluster.job(name))
     await scene.look()
     first, second = scene.notices
-    assert (first.why.message, first.name.partition(".")[2]) == (
-        "kubectl create rolebinding", second.name.partition(".")[2],
-    )  # fmt: skip
+    assert (first.why.message, first.name) == ("kubectl create rolebinding", second.name)
     scene.hints.clear()
     for one in await cluster.claimed(scene.store, session, 2):
         await cluster.ended(
