@@ -45,6 +45,22 @@ has no phase) and the condition `Reconciling`. So `helm install --wait`, and who
 conditions, does not take it for ready. The condition has no `lastTransitionTime`, since nobody saw
 it begin.
 
+## Conditions
+
+A Job or a Workflow has these, each with a reason. What does not hold is left out, but `Accepted`.
+
+| it | `Accepted` | and `True` are |
+|---|---|---|
+| is refused | False, why | `Stalled` |
+| waits, is queued or runs | True | `Reconciling` |
+| is suspended | True | `Reconciling`, `Suspended` |
+| has succeeded | True | `Complete` |
+| was skipped as `NotNeeded` | True | `Complete`, by that reason: there was nothing to do |
+| has failed, was cancelled, or skipped for another reason | True | `Failed`, `Stalled` |
+
+So `kubectl wait --for=condition=Complete` ends when nothing is left to do and nothing is wrong; the
+phase still tells Succeeded from Skipped. What a pool has is in [Worker pools](worker-pools.md).
+
 ## Editing
 
 Of a Job and of a Workflow only these can be edited, and `cancel` only to true:

@@ -14,6 +14,10 @@ from prometheus_client import CollectorRegistry
 from workron.cli.maintainer_metrics import MaintainerMetrics
 from workron.store.protocol import Demand
 from workron_controller import metrics as of_controllers
+from workron_controller.api.server import Write
+from workron_controller.intake.inbox import Inbox
+from workron_controller.intake.misses import Misses
+from workron_controller.telling.outbox import Outbox
 from workron_worker.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -74,7 +78,14 @@ These, and those of a maintainer.
 {controller}
 
 Each controller takes in all objects, and one of them leads: only that one writes, and tells of
-queues. `workron_queue_oldest_seconds` counts from the submission of a job, so that one which waited
+queues. `outcome` is Done, or what the API server said instead: Conflict, Forbidden, Busy and the
+like; renewals of the lease by which they elect their leader are not counted. A status that may not
+be written is in `statuses_held`, and in no lag. `change` is Added, Edited or Deleted: a watch that
+breaks has a few, for what happens until it is begun again, and a comparison mends it; changes that
+are younger than half a minute are not counted, nor deletions that the watch tells of later.
+Claims, and ends by their reason, are counted by the workers.
+
+`workron_queue_oldest_seconds` counts from the submission of a job, so that one which waited
 long for its upstreams looks old.
 
 ## How to read them
@@ -104,7 +115,10 @@ def page() -> str:
 def _of_a_controller() -> CollectorRegistry:
     # One that has seen nothing yet: all that it is asked for is what its numbers are called.
     operator: Any = SimpleNamespace(
-        objects=(), inbox=(), outbox=(), is_leading=False, began_at=0.0,
+        objects=(), is_leading=False, began_at=0.0,
+        inbox=Inbox(_Standstill()), outbox=Outbox(1, 1), misses=Misses(),
+        herald=SimpleNamespace(left_out=0),
+        writes={Write("patch", "workronjobs/status", "Done"): 1},
         comparison=SimpleNamespace(completed_at=None),
         writer=SimpleNamespace(written=0, delayed=0),
         doorbell=SimpleNamespace(restarts=0),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from workron_controller.api.server import Write
 from workron_controller.intake import compare
 
 if TYPE_CHECKING:
@@ -48,7 +49,22 @@ class Metrics(Collector):
                 sum(s.refusal is not None for s in seen),
             ),
             ("inbox_objects", "Objects that the store has not heard of.", len(operator.inbox)),
+            (
+                "inbox_lag_seconds",
+                "Time since the first of what the store has not heard of was seen.",
+                operator.inbox.lag,
+            ),
             ("outbox_statuses", "Statuses that are not written yet.", len(operator.outbox)),
+            (
+                "status_lag_seconds",
+                "Time for which the object has waited for its status that waits longest.",
+                operator.writer.lag if operator.is_leading else 0,
+            ),
+            (
+                "statuses_held",
+                "Statuses that were refused, and are tried again at times.",
+                operator.outbox.held,
+            ),
             ("leading", "1 while this replica writes statuses, else 0.", operator.is_leading),
             ("comparison_age_seconds", "Time since all objects were compared.", self._age()),
         ):
@@ -56,9 +72,31 @@ class Metrics(Collector):
         for name, says, value in (
             ("status_writes", "Statuses written.", operator.writer.written),
             ("status_delays", "Statuses that had to wait.", operator.writer.delayed),
+            ("events_left_out", "Events that are not written.", operator.herald.left_out),
             ("watch_restarts", "Watches that had to be begun anew.", operator.doorbell.restarts),
         ):
             yield CounterMetricFamily(f"workron_controller_{name}", says, value)
+        yield from (self._missed(), self._writes())
+
+    def _missed(self) -> Metric:
+        family = CounterMetricFamily(
+            "workron_controller_missed_changes",
+            "Changes that no watch has told of, and only a comparison has found.",
+            labels=("change",),
+        )
+        for change, count in list(self._operator.misses.counts.items()):
+            family.add_metric((change,), count)
+        return family
+
+    def _writes(self) -> Metric:
+        family = CounterMetricFamily(
+            "workron_controller_api_writes",
+            "Requests to the API server that change something, and what came of them.",
+            labels=Write._fields,
+        )
+        for write, count in list(self._operator.writes.items()):
+            family.add_metric(write, count)
+        return family
 
     def why_not_ready(self) -> str | None:
         """Say why what is in the cluster may not be known here."""

@@ -52,6 +52,8 @@ class Seen:
     """What this replica wrote into its status last, which may not have come back yet."""
     looked: Hashable = None
     """How its job stood when that was told."""
+    late_since: float | None = None
+    """Since when there is something that it could say and does not, on the monotonic clock."""
 
     @property
     def is_unheard(self) -> bool:

@@ -22,18 +22,19 @@ from workron_controller.pools import tending
 from workron_controller.pools.budget import Budget
 from workron_controller.pools.keeper import Keeper
 from workron_controller.telling.farewell import Farewell
+from workron_controller.telling.herald import Herald
 from workron_controller.telling.look import Look
 from workron_controller.telling.outbox import Outbox
 from workron_controller.telling.writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from workron.core.ports import Clock, Rng
     from workron.scheduling.maintain import Maintainer
     from workron.store.protocol import Store
     from workron_controller.api.access import Access
-    from workron_controller.api.server import Server
+    from workron_controller.api.server import Server, Write
     from workron_controller.leader.election import Election
     from workron_controller.pools.settings import Settings
 
@@ -74,16 +75,18 @@ class Operator:
         self._around = around
         self.began_at = around.clock.monotonic()
         self.objects = Objects()
-        self.inbox = Inbox()
         store, clock = around.store, around.clock
+        self.inbox = Inbox(clock)
         ear = Ear(self.objects, self.inbox)
+        self.misses = ear.misses
         retrying = Retrying(clock, around.rng)
         cluster = Cluster(around.server, retrying, scope.namespaces)
-        self.doorbell = Doorbell(ear, around.access, scope.namespaces, around.rng)
+        self.doorbell = Doorbell(ear, around.access, scope.namespaces, clock, around.rng)
         self.comparison = Comparison(cluster, store, ear, clock, around.rng)
         self.carrier = Carrier(store, self.inbox, self.objects)
         self.outbox = Outbox(scope.rate, burst=scope.rate)
-        self.writer = Writer(cluster.tell, self.outbox, self.objects, clock)
+        self.herald = Herald(around.server, retrying, clock)
+        self.writer = Writer(cluster.tell, self.outbox, self.objects, clock, self.herald.leave)
         self.keeper = self._keeper(scope)
         self.look = Look(store, self.objects, self.writer.put, self.keeper.hint, clock)
         self.farewell = Farewell(cluster.delete, self.objects, clock)
@@ -100,6 +103,7 @@ class Operator:
                 settings=around.pools,
                 namespaces=scope.namespaces,
                 clock=around.clock,
+                leave=self.herald.leave,
             )
         )
 
@@ -107,6 +111,11 @@ class Operator:
     def is_leading(self) -> bool:
         """Whether it is this one that tells."""
         return self._around.election.is_leading
+
+    @property
+    def writes(self) -> Mapping[Write, int]:
+        """Count what was asked of the API server that changes something."""
+        return self._around.server.writes
 
     async def run(self) -> None:
         """Work until it is cancelled; then hand over at once."""
@@ -141,5 +150,5 @@ class Operator:
                 task.result()
 
     @property
-    def _leaders(self) -> tuple[Look, Writer, Farewell, Keeper]:
-        return self.look, self.writer, self.farewell, self.keeper
+    def _leaders(self) -> tuple[Look, Writer, Herald, Farewell, Keeper]:
+        return self.look, self.writer, self.herald, self.farewell, self.keeper

@@ -20,5 +20,6 @@ POOLS: Final = Resource(GROUP, VERSION, "workerpools")
 BY_KIND: Final[Mapping[Kind, Resource]] = {Kind.JOB: JOBS, Kind.WORKFLOW: WORKFLOWS}
 PODS: Final = Resource("", "v1", "pods")
 SECRETS: Final = Resource("", "v1", "secrets")
+EVENTS: Final = Resource("", "v1", "events")
 NODES: Final = Resource("", "v1", "nodes")
 REPLICA_SETS: Final = Resource("apps", "v1", "replicasets")

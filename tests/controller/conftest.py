@@ -38,8 +38,8 @@ def objects() -> Objects:
 
 
 @pytest.fixture
-def inbox() -> Inbox:
-    return Inbox()
+def inbox(time: HandTime) -> Inbox:
+    return Inbox(time)
 
 
 @pytest.fixture

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from tests.controller import cluster
 from tests.controller.fake_api.fake import FakeApi
-from tests.controller.fake_api.kinds import JOB, WORKFLOW, Json, Kind
+from tests.controller.fake_api.kinds import EVENT, JOB, WORKFLOW, Json, Kind
 from workron.cli import system
 from workron.core import ids
 from workron.scheduling.maintain import Maintainer
@@ -23,6 +24,7 @@ from workron_controller.api.access import Access
 from workron_controller.api.server import Server
 from workron_controller.leader.election import Election, Terms
 from workron_controller.leader.seat import Seat
+from workron_controller.metrics import Metrics
 from workron_controller.operator import Around, Operator, Scope
 from workron_controller.pools.settings import Settings
 
@@ -195,6 +197,66 @@ async def test_object_that_cannot_be_read_says_so_and_others_go_on(
     found = scene.api.find(JOB, "bad")
     assert found is not None
     assert found["status"]["reason"] == "InvalidSpec"
+
+
+async def test_refusal_is_an_event_that_a_successor_does_not_repeat(
+    scene: Scene, way_in: Access
+) -> None:
+    scene.api.add(JOB, "bad", spec={})
+    async with _running(scene, way_in, "one"), _worked(scene):
+        await scene.api.streams.opened(JOB)
+        await scene.api.record.reached(1, verb="create", plural="events", code=200)
+    [event] = scene.api.storage.all(EVENT, "default")
+    assert (event["reason"], event["involvedObject"]["name"]) == ("InvalidSpec", "bad")
+    assert event["message"] == (scene.api.find(JOB, "bad") or {})["status"]["message"]
+    async with _running(scene, way_in, "other"), _worked(scene):
+        await scene.api.streams.opened(JOB)
+        # What comes later is told later: so what was there had its chance.
+        scene.api.add(JOB, "worse", spec={})
+        await scene.api.record.reached(2, verb="create", plural="events", code=200)
+    told = [asked.body["involvedObject"]["name"] for asked in scene.api.record.of(plural="events")]
+    assert told == ["bad", "worse"]
+
+
+async def test_what_it_does_is_measured(scene: Scene, way_in: Access) -> None:
+    async with _running(scene, way_in) as operator, _worked(scene):
+        registry = CollectorRegistry()
+        Metrics(operator, registry, system.CLOCK)
+        scene.api.faults.refuse(403, times=1_000, part="status")
+        scene.api.add(JOB, "closed", spec={"command": "true", "suspend": True})
+        await scene.until(lambda: _value(registry, "statuses_held") == 1)
+        # What is refused is held, and not late.
+        assert _value(registry, "status_lag_seconds") == 0
+        assert _writes(registry, "Forbidden") >= 1
+        scene.api.faults.clear()
+        scene.api.add(JOB, "open", spec={"command": "true"})
+        await scene.until(lambda: scene.phase("open") == "Succeeded")
+        assert _writes(registry, "Done") >= 1
+        assert _value(registry, "inbox_lag_seconds") == 0
+        assert _value(registry, "missed_changes_total", change="Added") == 0
+        assert _value(registry, "events_left_out_total") == 0
+
+
+def _value(registry: CollectorRegistry, name: str, **labels: str) -> float:
+    return registry.get_sample_value(f"workron_controller_{name}", labels) or 0.0
+
+
+def _writes(registry: CollectorRegistry, outcome: str) -> float:
+    about = {"verb": "patch", "resource": "workronjobs/status", "outcome": outcome}
+    return _value(registry, "api_writes_total", **about)
+
+
+@pytest.mark.parametrize("code", [403, 500])
+async def test_events_that_cannot_be_written_keep_nothing_else_from_going_on(
+    scene: Scene, way_in: Access, code: int
+) -> None:
+    fault = scene.api.faults.refuse(code, times=1_000, plural="events")
+    scene.api.add(JOB, "bad", spec={})
+    async with _running(scene, way_in), _worked(scene):
+        await scene.until(lambda: fault.met > 0)
+        scene.api.add(JOB, "good", spec={"command": "true"})
+        await scene.until(lambda: scene.phase("good") == "Succeeded")
+        assert scene.phase("bad") == "Waiting"
 
 
 async def _ended(scene: Scene, name: str, state: str) -> None:

@@ -30,7 +30,8 @@ async def keeper(
     server: Server, retrying: Retrying, store: Store, time: HandTime
 ) -> AsyncIterator[Keeper]:
     settings = Settings("ours:1", home="workron")
-    made = Keeper(Around(server, retrying, store, Budget(), settings, ("lab",), time))
+    around = Around(server, retrying, store, Budget(), settings, ("lab",), time, lambda _: None)
+    made = Keeper(around)
     yield made
     made.stop()
 

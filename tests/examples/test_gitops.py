@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from workron.core.states import Reason, State
+from workron_controller.telling import conditions
+
 _FOLDER = pathlib.Path(__file__).parents[2] / "examples" / "gitops"
 _KINDS = ("Job", "Workflow", "WorkerPool")
 _LUA = importlib.import_module("lupa.lua51")
@@ -103,7 +106,7 @@ def _health(kind: str, types: str, reason: str, message: str = "") -> tuple[str,
         ("Reconciling", "Queued", "Progressing"),
         ("Complete", "Succeeded", "Healthy"),
         ("Failed Stalled", "ExitCode", "Degraded"),
-        ("Failed Stalled", "NotNeeded", "Healthy"),
+        ("Complete", "NotNeeded", "Healthy"),
         ("Stalled", "CycleDetected", "Degraded"),
         ("Suspended Reconciling", "Suspended", "Suspended"),
         ("Ready", "Ready", "Healthy"),
@@ -115,6 +118,27 @@ def test_argo_cd_is_told_how_an_object_stands(
     kind: str, types: str, reason: str, health: str
 ) -> None:
     assert _health(kind, types, reason) == (health, reason)
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "health"),
+    [
+        (State.RUNNING, None, "Progressing"),
+        (State.WAITING, Reason.SUSPENDED, "Suspended"),
+        (State.SUCCEEDED, None, "Healthy"),
+        (State.SKIPPED, Reason.NOT_NEEDED, "Healthy"),
+        (State.SKIPPED, Reason.UPSTREAM_FAILED, "Degraded"),
+        (State.SKIPPED, Reason.UPSTREAM_CANCELLED, "Degraded"),
+        (State.CANCELLED, None, "Degraded"),
+        (State.FAILED, Reason.EXIT_CODE, "Degraded"),
+    ],
+)
+def test_argo_cd_makes_that_of_the_conditions_that_are_told(
+    state: State, reason: Reason | None, health: str
+) -> None:
+    told = conditions.of_state(state, reason, None)
+    holding = " ".join(one.type for one in told if one.holds)
+    assert _health("Job", holding, reason or state) == (health, reason or state)
 
 
 def test_argo_cd_is_told_the_message_behind_the_reason() -> None:

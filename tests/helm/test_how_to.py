@@ -14,7 +14,10 @@ from tests.helm import chart
 from workron.core.model.job import Job
 from workron.core.model.pool import WorkerPool
 from workron.core.model.workflow import Workflow
+from workron.core.states import REASONS, State
 from workron.store.postgres import schema
+from workron_controller.intake import carrier, reading
+from workron_controller.pools import verdicts
 
 _FOLDER = chart.ROOT / "docs" / "how-to"
 _PAGES = [
@@ -43,6 +46,27 @@ def test_manifests_on_the_pages_are_what_workron_takes() -> None:
     assert {one["kind"] for one in found} == {"Job", "WorkerPool"}
     for one in found:
         _MODELS[one["kind"]].parse(one)
+
+
+def _reasons(table: int) -> set[str]:
+    """Give the reasons that a table on the page about Jobs explains."""
+    text = (_FOLDER / "jobs-in-a-cluster.md").read_text()
+    tables = re.findall(r"^\| reason of .*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)
+    firsts = [row.split("|")[1] for row in tables[table].splitlines()]
+    return {word for first in firsts for word in re.findall(r"`(\w+)`", first)} - {"Queued"}
+
+
+def test_every_reason_for_which_a_job_waits_is_explained() -> None:
+    refusals = {reading.INVALID, reading.NO_DAG, carrier.REFUSED, "CycleDetected"}
+    hints = {verdicts.NOT_ENABLED, verdicts.NOT_FOUND}
+    assert _reasons(0) == {*REASONS[State.WAITING], *hints, *refusals}
+
+
+def test_every_trouble_of_a_pool_is_explained() -> None:
+    words = {value for name, value in vars(verdicts).items() if name.isupper()}
+    reasons = {word for word in words if isinstance(word, str) and re.fullmatch(r"[A-Z]\w+", word)}
+    assert len(reasons) > 8
+    assert _reasons(1) == reasons - {verdicts.NOT_FOUND}
 
 
 def test_values_on_the_pages_are_values_of_the_chart(tmp_path: pathlib.Path) -> None:

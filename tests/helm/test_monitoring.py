@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.controller.pools.seen import POOL, spec
 from tests.helm import chart
+from workron_controller.pools import shape
 
 _PAGE = (chart.ROOT / "docs" / "reference" / "metrics.md").read_text()
 _HOW_TO = (chart.ROOT / "docs" / "how-to" / "monitoring.md").read_text()
@@ -51,6 +53,12 @@ def test_only_what_is_measured_is_asked_for() -> None:
     assert names <= _measured()
 
 
+def test_how_to_names_nothing_that_is_not_measured() -> None:
+    named = set(re.findall(r"`(workron_[a-z_]+)`", _HOW_TO)) - {"workron_dev_pool"}
+    assert len(named) > 5
+    assert named <= _measured()
+
+
 def test_counter_is_asked_for_its_rise() -> None:
     for text in _asked():
         for name in re.findall(r"workron_\w+_total\b", text):
@@ -88,6 +96,17 @@ def test_ports_that_are_asked_are_those_of_the_containers() -> None:
     assert {one["port"] for one in monitor["spec"]["endpoints"]} <= {
         one["name"] for one in service["spec"]["ports"] if one["targetPort"] in ports
     }
+
+
+def test_workers_are_asked_at_the_port_and_by_the_labels_that_their_pods_have() -> None:
+    [monitor] = chart.of_kind(chart.render(*_ON), "PodMonitor")
+    pod = shape.template(POOL, spec(), "ours:1")
+    containers = [*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"]]
+    ports = {port["name"] for one in containers for port in one.get("ports", ())}
+    assert {one["port"] for one in monitor["spec"]["podMetricsEndpoints"]} <= ports
+    labels = pod["metadata"]["labels"]
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    assert set(monitor["spec"]["podTargetLabels"]) <= labels.keys()
 
 
 @pytest.mark.parametrize("kind", ["ServiceMonitor", "PodMonitor", "PrometheusRule"])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.helm import chart
+from workron_controller import resources
 
 Object = dict[str, Any]
 Objects = list[Object]
@@ -35,6 +36,13 @@ def test_no_right_is_a_wildcard(objects: Objects) -> None:
         words = {*rule["apiGroups"], *rule["resources"], *rule["verbs"]}
         assert not any("*" in word for word in words), role
         assert not words & _DANGEROUS, role
+
+
+def test_controller_may_write_the_events_that_it_makes() -> None:
+    event = resources.EVENTS
+    rules = [rule for role, rule in _rules(chart.render()) if role == "workron-controller"]
+    [rule] = [rule for rule in rules if event.plural in rule["resources"]]
+    assert (rule["apiGroups"], rule["verbs"]) == ([event.group], ["create"])
 
 
 @pytest.mark.parametrize(

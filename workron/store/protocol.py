@@ -187,7 +187,10 @@ class OperatorDoor(Protocol):
         """Find what was made from these objects; what is not there is left out."""
 
     async def owned(self, limit: int, *, after: int = 0) -> Sequence[Owned]:
-        """List so many of those that have not ended, in order of their ids, behind this one."""
+        """List so many of those that have not ended, in order of their ids, behind this one.
+
+        It costs what there is of these, however many have ended.
+        """
 
     async def edit(self, root: JobId, wish: Wish) -> bool:
         """Have all of a root be as its object says now; False if that changes nothing.

@@ -7,9 +7,10 @@ must not queue behind others (an election) has a `Server` of its own.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import aiohttp
 import msgspec
@@ -24,10 +25,23 @@ if TYPE_CHECKING:
     from workron_controller.api.entry import Entry
     from workron_controller.api.place import Place
 
-MANAGER: Final = "workron"
+MANAGER: Final = "workron-controller"
 """Who the cluster says wrote our fields."""
 _IN_FLIGHT: Final = 32
 _SECONDS: Final = 30.0
+
+
+_READS: Final = frozenset({"get", "list"})
+DONE: Final = "Done"
+
+
+class Write(NamedTuple):
+    """What requests that change something are counted by."""
+
+    verb: str
+    resource: str
+    outcome: str
+    """Done, or the error that it ended in, as `errors` calls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +54,11 @@ class _Request:
     parameters: Mapping[str, str]
     body: bytes | None = None
     form: str = "application/json"
+
+    def write(self, outcome: str) -> Write:
+        """Say what it is counted as."""
+        kind, part = self.place.resource.plural, self.place.subresource
+        return Write(self.verb, f"{kind}/{part}" if part else kind, outcome)
 
     def refusal(self, answer: aiohttp.ClientResponse, body: bytes) -> Refusal:
         is_testing = self.form == _STEPS
@@ -55,6 +74,7 @@ class Server:
         self._access = access
         self._turns = asyncio.Semaphore(in_flight)
         self._seconds = seconds
+        self.writes: Counter[Write] = Counter()
         # The turns bound the connections, and waiting for one's turn is not waiting for an answer.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
@@ -125,10 +145,21 @@ class Server:
         async with self._turns:
             entry = await self._access.entry()
             try:
-                return await self._try(request, entry)
+                return await self._counted(request, entry)
             except errors.UnauthorizedError:
                 # The token was replaced, and this one is over.
-                return await self._try(request, await self._access.anew(entry))
+                return await self._counted(request, await self._access.anew(entry))
+
+    async def _counted(self, request: _Request, entry: Entry) -> dict[str, Any]:
+        outcome = DONE
+        try:
+            return await self._try(request, entry)
+        except errors.ApiError as error:
+            outcome = type(error).__name__.removesuffix("Error")
+            raise
+        finally:
+            if request.verb not in _READS:
+                self.writes[request.write(outcome)] += 1
 
     async def _try(self, request: _Request, entry: Entry) -> dict[str, Any]:
         try:

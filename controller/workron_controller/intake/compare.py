@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Protocol
+from uuid import UUID
 
 import structlog
 
@@ -22,7 +23,7 @@ from workron_controller.intake.inbox import News
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
-    from uuid import UUID
+    from datetime import datetime
 
     from workron.core.ports import Clock, Rng
     from workron.store.protocol import OperatorDoor, Owned
@@ -83,15 +84,16 @@ class Comparison:
     async def compare(self) -> None:
         """List all objects, take in what is new, and find what is gone."""
         began = self._clock.now()
+        self._ear.misses.settle()
         before = {seen.uid for seen in self._ear.objects}
         listed: set[UUID] = set()
         for kind in (Kind.JOB, Kind.WORKFLOW):
             async for page in self._cluster.objects(kind):
-                listed.update(self._ear.hear(kind, raw) for raw in page)
+                listed.update(self._hear(kind, raw, began) for raw in page)
                 # A page is much to take in at once, and there may be many.
                 await asyncio.sleep(0)
         for uid in before - listed:
-            self._ear.objects.forget(uid)
+            self._lose(uid)
         # What was written is in the lists by now; what else is there is somebody else's.
         self._ear.objects.doubt()
         async for owned in self._missing(listed):
@@ -99,6 +101,18 @@ class Comparison:
                 self._ear.inbox.put(News(owned.uid, owned.kind, None, 0))
                 _log.info("object is gone", kind=owned.kind, name=owned.name)
         self.completed_at = self._clock.monotonic()
+
+    def _hear(self, kind: Kind, raw: Mapping[str, Any], began: datetime) -> UUID:
+        if self.completed_at is not None:
+            # Before that nobody had watched.
+            known = self._ear.objects.get(UUID(raw["metadata"]["uid"]))
+            self._ear.misses.listed(raw, known, before=began - MARGIN)
+        return self._ear.hear(kind, raw)
+
+    def _lose(self, uid: UUID) -> None:
+        if self._ear.objects.get(uid) is not None:
+            self._ear.objects.forget(uid)
+            self._ear.misses.lacked(uid)
 
     async def _missing(self, listed: set[UUID]) -> AsyncIterator[Owned]:
         after = 0

@@ -19,14 +19,16 @@ import structlog
 
 from workron.core.plan import Kind
 from workron_controller import resources
+from workron_controller.backoff import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from workron.core.ports import Rng
+    from workron.core.ports import Clock, Rng
     from workron_controller.api.access import Access
     from workron_controller.intake.hearing import Ear
 
+_FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 60.0
 _JOIN_SECONDS: Final = 10.0
 _CHUNK: Final = 500
@@ -42,10 +44,13 @@ logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
 class Doorbell:
     """Has an ear hear of all objects of some namespaces, or of all."""
 
-    def __init__(self, ear: Ear, access: Access, namespaces: Collection[str], rng: Rng) -> None:
+    def __init__(
+        self, ear: Ear, access: Access, namespaces: Collection[str], clock: Clock, rng: Rng
+    ) -> None:
         self._ear = ear
         self._access = access
         self._namespaces = namespaces
+        self._clock = clock
         self._rng = rng
         self._is_over = threading.Event()
         self._stops: dict[str | None, Callable[[], object]] = {}
@@ -75,18 +80,21 @@ class Doorbell:
                 await asyncio.to_thread(thread.join, _JOIN_SECONDS)
 
     def _supervise(self, loop: asyncio.AbstractEventLoop, place: str | None) -> None:
-        pause = 1.0
+        pauses = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         while not self._is_over.is_set():
+            began = self._clock.monotonic()
             try:
                 asyncio.run(self._watch(loop, place))
             except Exception as trouble:  # noqa: BLE001 - whatever it is, it is begun again
                 _log.warning("watch ended", namespace=place, error=repr(trouble))
             # Until it watches again, and in the gap before that, only a list tells of anything.
             loop.call_soon_threadsafe(self._ear.inbox.has_overflown.set)
-            if self._is_over.wait(pause * (0.5 + self._rng.random())):
+            if self._clock.monotonic() - began >= _LONGEST_PAUSE:
+                # It did its work: what ended it is another matter than what may have been before.
+                pauses.reset()
+            if self._is_over.wait(pauses.more() * (0.5 + self._rng.random())):
                 return
             self.restarts += 1
-            pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _watch(self, loop: asyncio.AbstractEventLoop, place: str | None) -> None:
         # A flag of threads is waited for in a thread, which outlives what Kopf dies of.

@@ -13,6 +13,7 @@ import msgspec
 
 from workron_controller.intake import reading
 from workron_controller.intake.inbox import News
+from workron_controller.intake.misses import Misses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +29,7 @@ class Ear:
     def __init__(self, objects: Objects, inbox: Inbox) -> None:
         self.objects = objects
         self.inbox = inbox
+        self.misses = Misses()
 
     def hear(self, kind: Kind, raw: Mapping[str, Any]) -> UUID:
         """Take in an object as it is now, and give its uid."""
@@ -44,6 +46,7 @@ class Ear:
         """Take in that there is no such object any more."""
         uid = UUID(raw["metadata"]["uid"])
         self.objects.forget(uid)
+        self.misses.told_gone(uid)
         self.inbox.put(News(uid, kind, None, 0))
         return uid
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from workron.core.plan import Kind
+    from workron.core.ports import Clock
 
 MOST_OBJECTS: Final = 20_000
 _MOST_BYTES: Final = 64 << 20
@@ -35,8 +36,12 @@ class News:
 class Inbox:
     """The newest news of each object, in the order in which objects first came."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._news: dict[UUID, News] = {}
+        self._since: dict[UUID, float] = {}
+        self._in_hand: dict[UUID, float] = {}
+        """What was taken last, and since when it had waited: it is carried when more is taken."""
         self._bytes = 0
         self._has_come = asyncio.Event()
         self.has_overflown = asyncio.Event()
@@ -45,19 +50,30 @@ class Inbox:
     def __len__(self) -> int:
         return len(self._news)
 
+    @property
+    def lag(self) -> float:
+        """Tell for how long the first has waited of what is not carried yet."""
+        times = [*self._since.values(), *self._in_hand.values()]
+        return self._clock.monotonic() - min(times) if times else 0.0
+
     def put(self, news: News) -> None:
         """Take it in place of what is there of the object, or turn it away."""
+        self._put(news, self._clock.monotonic())
+
+    def _put(self, news: News, since: float) -> None:
         replaced = self._news.get(news.uid)
         size = self._bytes + news.size - (replaced.size if replaced else 0)
         if size > _MOST_BYTES or (replaced is None and len(self._news) >= MOST_OBJECTS):
             self.has_overflown.set()
             return
         self._news[news.uid] = news
+        self._since.setdefault(news.uid, since)
         self._bytes = size
         self._has_come.set()
 
     async def take(self, most: int, most_bytes: int) -> Sequence[News]:
         """Wait until there is something, and take the first of it; at least one."""
+        self._in_hand = {}
         while not self._news:
             self._has_come.clear()
             await self._has_come.wait()
@@ -69,10 +85,11 @@ class Inbox:
             room -= news.size
             taken.append(self._news.pop(news.uid))
         self._bytes -= sum(news.size for news in taken)
+        self._in_hand = {news.uid: self._since.pop(news.uid) for news in taken}
         return taken
 
     def put_back(self, some: Sequence[News]) -> None:
         """Take what could not be carried out, unless something newer has come meanwhile."""
         for news in some:
             if news.uid not in self._news:
-                self.put(news)
+                self._put(news, self._in_hand.get(news.uid, self._clock.monotonic()))

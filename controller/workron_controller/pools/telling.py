@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from workron_controller.api import errors
+from workron_controller.backoff import Backoff
 from workron_controller.pools import verdicts
-from workron_controller.telling import conditions, status
+from workron_controller.telling import conditions, notices, status
+from workron_controller.telling.notices import Notice, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from workron.core.ports import Clock
     from workron_controller.objects import Why
@@ -21,8 +23,12 @@ if TYPE_CHECKING:
     from workron_controller.pools.view import View
 
 _APART_SECONDS: Final = 10.0
+_LONGEST_SECONDS: Final = 300.0
 _PASSING: Final = frozenset({"busy", "queued"})
 """What changes all the time, and is looked at at times."""
+
+_CALLS: Final = (("Stalled", "True", None), ("Ready", "False", verdicts.DATABASE))
+"""A database that is away may come back by itself, and mostly somebody has to see to that."""
 
 _log = structlog.get_logger(__name__)
 
@@ -30,25 +36,44 @@ _log = structlog.get_logger(__name__)
 class Teller:
     """One pool's status, and when it was written last."""
 
-    def __init__(self, pool: Pool, ground: Ground, clock: Clock) -> None:
+    def __init__(
+        self, pool: Pool, ground: Ground, clock: Clock, leave: Callable[[Notice], None]
+    ) -> None:
         self._pool = pool
         self._ground = ground
         self._clock = clock
+        self._leave = leave
         self._told_at = 0.0
+        self._refused = Backoff(1.0, _LONGEST_SECONDS)
+        self._not_before = 0.0
 
     async def tell(self, view: View, sight: Sight, wanted: int, trouble: Why | None) -> None:
         """Write the status, if it says anything new."""
         before = view.raw.get("status") or {}
         said = self._worded(view, sight, wanted, trouble)
-        if not self._is_due(said, before):
+        if self._clock.monotonic() < self._not_before or not self._is_due(said, before):
             return
         try:
             await self._ground.tell(said)
         except errors.ApiError as refused:
-            about = {"namespace": self._pool.namespace, "pool": self._pool.name}
-            _log.warning("status is not written", error=str(refused), **about)
+            self._hold(refused)
         else:
+            self._refused.reset()
             self._told_at = self._clock.monotonic()
+            self._call(view, notices.begun(before, said, _CALLS))
+
+    def _hold(self, refused: errors.ApiError) -> None:
+        if not isinstance(refused, errors.PassingError):
+            # It will be refused again, and is tried more and more seldom.
+            self._not_before = self._clock.monotonic() + self._refused.more()
+        about = {"namespace": self._pool.namespace, "pool": self._pool.name}
+        _log.warning("status is not written", error=str(refused), **about)
+
+    def _call(self, view: View, why: Why | None) -> None:
+        if why is not None:
+            pool = self._pool
+            subject = Subject("WorkerPool", pool.namespace, pool.name, pool.uid)
+            self._leave(Notice(subject, why, f"{pool.uid}/{view.generation}"))
 
     def _worded(self, view: View, sight: Sight, wanted: int, trouble: Why | None) -> dict[str, Any]:
         before = view.raw.get("status") or {}

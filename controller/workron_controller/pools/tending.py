@@ -25,7 +25,7 @@ from workron_controller.pools.sight import Sight
 from workron_controller.pools.telling import Teller
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import Any
 
     from workron.core.model.pool import WorkerPoolSpec
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from workron_controller.pools.shape import Pool
     from workron_controller.pools.sight import Pod
     from workron_controller.pools.view import View
+    from workron_controller.telling.notices import Notice
 
 _READMITTED_SECONDS: Final = 300.0
 """A database that was restored may lack a role or a token that it had."""
@@ -65,6 +66,8 @@ class Around:
     namespaces: Collection[str]
     """Whose pools are looked after; none: those of all."""
     clock: Clock
+    leave: Callable[[Notice], None]
+    """Has a person be told of something; never waits."""
 
 
 class Tending:
@@ -76,7 +79,7 @@ class Tending:
         self.sight = Sight()
         self._around = around
         self._ground = Ground(around.api, around.retrying, pool)
-        self._teller = Teller(pool, self._ground, around.clock)
+        self._teller = Teller(pool, self._ground, around.clock, around.leave)
         self._patience: Patience | None = None
         self._admitted: tuple[int, float] | None = None
         self._log = _log.bind(namespace=pool.namespace, pool=pool.name)

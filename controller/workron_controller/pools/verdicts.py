@@ -12,6 +12,7 @@ from workron.core import errors
 from workron_controller.api import errors as api_errors
 from workron_controller.objects import Why
 from workron_controller.pools import containers
+from workron_controller.telling import notices
 from workron_controller.telling.conditions import Condition
 
 if TYPE_CHECKING:
@@ -24,14 +25,14 @@ QUOTA: Final = "QuotaExceeded"
 PODS: Final = "PodsFail"
 BUDGET: Final = "ConnectionBudget"
 INVALID: Final = "InvalidSpec"
-NOT_ENABLED: Final = "NamespaceNotEnabled"
+NOT_ENABLED: Final = notices.NOT_ENABLED
 NOT_FOUND: Final = "PoolNotFound"
+DATABASE: Final = "DatabaseUnavailable"
 _ENDING: Final = "NamespaceTerminating"
 _RIGHTS: Final = "DatabaseRights"
-_DATABASE: Final = "DatabaseUnavailable"
 _SERVER: Final = "ApiUnavailable"
 _UNSCHEDULED: Final = "Unschedulable"
-_PASSING: Final = frozenset({_DATABASE, _SERVER, _UNSCHEDULED})
+_PASSING: Final = frozenset({DATABASE, _SERVER, _UNSCHEDULED})
 """What may be over without anybody doing anything."""
 _BORNE: Final = frozenset({BUDGET, QUOTA, IMAGE, PODS, _SERVER, _UNSCHEDULED})
 """What does no harm to a pool that has its workers: those of another revision, for one."""
@@ -59,7 +60,7 @@ def of_error(error: errors.WorkronError, namespace: str, enabling: str) -> Why |
     if isinstance(error, api_errors.ConflictError | api_errors.AbsentError):
         # Somebody else was faster: the next look shows how things are.
         return None
-    reason = next((word for kind, word in _MEANS if isinstance(error, kind)), _DATABASE)
+    reason = next((word for kind, word in _MEANS if isinstance(error, kind)), DATABASE)
     return Why(reason, message)
 
 

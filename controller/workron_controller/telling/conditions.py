@@ -2,7 +2,8 @@
 
 Made for those who wait: `kubectl wait`, and what reads conditions as kstatus does (Helm, Argo CD,
 Flux). While it may still come to an end that is good, Reconciling is True; an end that is not good
-is Failed, and Stalled, since nothing more will be done about it.
+is Failed, and Stalled, since nothing more will be done about it. That there was nothing to do is a
+good end: a cleanup that is not needed has nobody look for what went wrong.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workron.core.states import State
+from workron.core.states import Reason, State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,8 +33,8 @@ def of_state(state: State, reason: str | None, message: str | None) -> list[Cond
     """Give those of an object whose job stands so."""
     word, told = reason or str(state), message or ""
     accepted = Condition("Accepted", holds=True, reason="Stored")
-    if state is State.SUCCEEDED:
-        return [accepted, Condition("Complete", holds=True, reason=word)]
+    if state is State.SUCCEEDED or (state is State.SKIPPED and reason == Reason.NOT_NEEDED):
+        return [accepted, Condition("Complete", holds=True, reason=word, message=told)]
     if state in {State.FAILED, State.CANCELLED, State.SKIPPED}:
         ends = [Condition(kind, True, word, told) for kind in ("Failed", "Stalled")]  # noqa: FBT003
         return [accepted, *ends]

@@ -32,7 +32,32 @@ async def test_what_is_written_is_known_as_ours(api: FakeApi, server: Server) ->
     await server.create(_JOBS.at("default"), _job("one"))
     await server.patch(_ONE, {"spec": {"priority": 3}})
     await server.apply(_ONE, _job("one"))
-    assert [asked.query["fieldManager"] for asked in api.record.writes] == ["workron"] * 3
+    assert [asked.query["fieldManager"] for asked in api.record.writes] == [
+        "workron-controller"
+    ] * 3
+
+
+async def test_what_is_written_is_counted_by_what_came_of_it(api: FakeApi, server: Server) -> None:
+    made = await server.create(_JOBS.at("default"), _job("one"))
+    await server.get(_ONE)
+    for _ in range(2):
+        await server.set_status(_STATUS, made["metadata"]["uid"], {"phase": "Running"})
+    for code in (403, 503):
+        api.faults.refuse(code, times=1, plural="workronjobs")
+        with pytest.raises(errors.ApiError):
+            await server.apply(_ONE, _job("one"))
+        api.faults.clear()
+    with pytest.raises(errors.ConflictError):
+        await server.create(_JOBS.at("default"), _job("one"))
+    await server.delete(_ONE, made["metadata"]["uid"])
+    assert dict(server.writes) == {
+        ("create", "workronjobs", "Done"): 1,
+        ("patch", "workronjobs/status", "Done"): 2,
+        ("patch", "workronjobs", "Forbidden"): 1,
+        ("patch", "workronjobs", "Unreachable"): 1,
+        ("create", "workronjobs", "Conflict"): 1,
+        ("delete", "workronjobs", "Done"): 1,
+    }
 
 
 async def test_name_that_is_taken_is_a_conflict(api: FakeApi, server: Server) -> None:

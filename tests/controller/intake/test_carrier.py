@@ -7,6 +7,7 @@ import pytest
 
 from tests.controller import cluster
 from tests.controller.cluster import Raw
+from tests.controller.hand_time import HandTime
 from workron.core import errors
 from workron.core.plan import Kind, Plan
 from workron.core.states import State
@@ -168,7 +169,7 @@ async def test_refused_object_is_not_judged_again_in_the_same_edition(scene: Sce
 async def test_replica_that_begins_anew_finds_what_there_is(scene: Scene, store: Store) -> None:
     raw = cluster.job()
     [before] = await scene.see(raw)
-    other = Scene(store, Ear(Objects(), Inbox()))
+    other = Scene(store, Ear(Objects(), Inbox(HandTime())))
     [after] = await other.see(raw)
     assert after.root == before.root
     assert len(await store.roots()) == 1

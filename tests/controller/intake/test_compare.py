@@ -12,7 +12,7 @@ from tests.controller.cluster import Raw
 from tests.controller.hand_time import HandTime
 from workron.core.plan import Kind
 from workron.core.states import State
-from workron.store.protocol import Store
+from workron.store.protocol import Session, Store
 from workron_controller.api import errors
 from workron_controller.intake.carrier import Carrier
 from workron_controller.intake.compare import Comparison
@@ -101,6 +101,79 @@ async def test_what_came_anew_under_its_name_is_no_proof_that_it_is_there(scene:
     await scene.compare()
     rows = [str(head.row.state) for head in await scene.store.heads()]
     assert rows == [State.QUEUED, State.CANCELLED]
+
+
+async def test_root_that_ended_unheard_of_is_known_again_after_a_restart(
+    scene: Scene, store: Store, session: Session
+) -> None:
+    raws = [cluster.job("untold"), cluster.job("told")]
+    scene.cluster.there = raws
+    await scene.compare()
+    for one in await cluster.claimed(store, session, 2):
+        await cluster.ended(store, session, one)
+    assert await store.owned(10) == []
+    scene.cluster.there = [raws[0], cluster.told(raws[1], phase="Succeeded")]
+    scene.ear = Ear(Objects(), scene.ear.inbox)
+    scene.comparison = Comparison(scene.cluster, store, scene.ear, scene.clock, random.Random(1))
+    await scene.compare()
+    assert {seen.name: (seen.root is not None, seen.is_live) for seen in scene.ear.objects} == {
+        "untold": (True, True), "told": (False, False),
+    }  # fmt: skip
+
+
+def _missed(scene: Scene) -> dict[str, int]:
+    return {change: count for change, count in scene.ear.misses.counts.items() if count}
+
+
+async def test_what_only_a_comparison_finds_is_counted(scene: Scene) -> None:
+    kept, gone = cluster.job("kept"), cluster.job("gone")
+    scene.cluster.there = [kept, gone]
+    await scene.compare()
+    # Nobody had watched before.
+    assert _missed(scene) == {}
+    wrote = {"manager": "kubectl", "time": "2026-01-01T00:01:10Z"}
+    told = {"manager": "ours", "time": "2026-01-01T00:03:00Z", "subresource": "status"}
+    later = cluster.edited(kept, priority=1)
+    later["metadata"]["managedFields"] = [told, wrote]
+    scene.cluster.there = [later, cluster.job("new")]
+    await scene.compare()
+    assert _missed(scene) == {"Added": 1, "Edited": 1}
+    await scene.compare()
+    assert _missed(scene) == {"Added": 1, "Edited": 1, "Deleted": 1}
+    await scene.compare()
+    assert _missed(scene) == {"Added": 1, "Edited": 1, "Deleted": 1}
+
+
+async def test_what_a_watch_is_about_to_tell_is_not_counted(scene: Scene) -> None:
+    kept, gone = cluster.job("kept"), cluster.job("gone")
+    scene.cluster.there = [kept, gone]
+    await scene.compare()
+    new, later = cluster.job("new"), cluster.edited(kept, priority=1)
+    new["metadata"]["creationTimestamp"] = "2026-01-01T00:01:50Z"
+    wrote = {"manager": "kubectl", "time": "2026-01-01T00:01:50Z"}
+    later["metadata"]["managedFields"] = [wrote]
+    scene.cluster.there = [later, new]
+    await scene.compare()
+    scene.ear.hear_gone(Kind.JOB, gone)
+    await scene.compare()
+    assert _missed(scene) == {}
+
+
+@pytest.mark.parametrize("about", [{}, {"creationTimestamp": "forged"}, {"creationTimestamp": 5}])
+async def test_what_does_not_say_when_it_was_is_not_counted(
+    scene: Scene, about: dict[str, Any]
+) -> None:
+    await scene.compare()
+    new = cluster.job("new")
+    del new["metadata"]["creationTimestamp"]
+    new["metadata"] |= about
+    scene.cluster.there = [new]
+    await scene.compare()
+    edited = cluster.edited(new, priority=1)
+    edited["metadata"]["managedFields"] = [{"time": "forged"}, {"manager": "nobody"}]
+    scene.cluster.there = [edited]
+    await scene.compare()
+    assert _missed(scene) == {}
 
 
 async def test_list_that_was_cut_off_is_no_proof(scene: Scene) -> None:

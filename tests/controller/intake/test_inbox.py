@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 
+from tests.controller.hand_time import HandTime
 from workron.core.plan import Kind
 from workron_controller.intake import inbox
 from workron_controller.intake.inbox import Inbox, News
@@ -13,7 +14,7 @@ def _news(number: int, size: int = 10, **raw: int) -> News:
 
 
 async def test_only_the_newest_of_an_object_is_kept() -> None:
-    box = Inbox()
+    box = Inbox(HandTime())
     box.put(_news(1, at=1))
     box.put(_news(2))
     box.put(_news(1, at=2))
@@ -22,7 +23,7 @@ async def test_only_the_newest_of_an_object_is_kept() -> None:
 
 
 async def test_who_finds_it_full_has_everything_listed_again() -> None:
-    box = Inbox()
+    box = Inbox(HandTime())
     for number in range(inbox.MOST_OBJECTS):
         box.put(_news(number, size=1))
     assert not box.has_overflown.is_set()
@@ -33,8 +34,34 @@ async def test_who_finds_it_full_has_everything_listed_again() -> None:
     assert len(box) == inbox.MOST_OBJECTS
 
 
+async def test_lag_is_that_of_the_first_that_is_not_carried_yet() -> None:
+    time = HandTime()
+    box = Inbox(time)
+    assert box.lag == 0
+    box.put(_news(1))
+    time.turn(5)
+    box.put(_news(2))
+    box.put(_news(1, at=2))
+    assert box.lag == 5
+    first = await box.take(1, 1000)
+    time.turn(1)
+    # In hand is not in the store.
+    assert box.lag == 6
+    box.put_back(first)
+    time.turn(1)
+    assert box.lag == 7
+    assert await box.take(1, 1000) == [_news(2)]
+    await box.take(1, 1000)
+    assert box.lag == 7
+    waits = asyncio.create_task(box.take(1, 1000))
+    await asyncio.sleep(0)
+    # Who takes more has carried the rest.
+    assert box.lag == 0
+    waits.cancel()
+
+
 async def test_large_objects_fill_it_too() -> None:
-    box = Inbox()
+    box = Inbox(HandTime())
     for number in range(60):
         box.put(_news(number, size=1_500_000))
     assert box.has_overflown.is_set()
@@ -46,7 +73,7 @@ async def test_large_objects_fill_it_too() -> None:
 
 
 async def test_as_much_is_taken_as_is_asked_for_and_at_least_one() -> None:
-    box = Inbox()
+    box = Inbox(HandTime())
     for number in range(5):
         box.put(_news(number))
     assert len(await box.take(2, 1000)) == 2
@@ -56,7 +83,7 @@ async def test_as_much_is_taken_as_is_asked_for_and_at_least_one() -> None:
 
 
 async def test_who_takes_waits_for_something() -> None:
-    box = Inbox()
+    box = Inbox(HandTime())
     taking = asyncio.create_task(box.take(1, 1000))
     await asyncio.sleep(0)
     assert not taking.done()
@@ -65,7 +92,7 @@ async def test_who_takes_waits_for_something() -> None:
 
 
 async def test_what_is_put_back_gives_way_to_what_has_come_meanwhile() -> None:
-    box = Inbox()
+    box = Inbox(HandTime())
     box.put(_news(1, at=1))
     box.put(_news(2))
     taken = await box.take(2, 1000)

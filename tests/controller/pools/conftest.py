@@ -23,6 +23,7 @@ from workron_controller.pools.budget import Budget
 from workron_controller.pools.keeper import Keeper
 from workron_controller.pools.settings import Settings
 from workron_controller.pools.tending import Around
+from workron_controller.telling.notices import Notice
 
 Begin = Callable[..., Keeper]
 
@@ -33,7 +34,15 @@ def yard() -> Yard:
 
 
 @pytest.fixture
-async def begin(yard: Yard, store: Store, time: HandTime) -> AsyncIterator[Begin]:
+def notices() -> list[Notice]:
+    """What a person is to be told."""
+    return []
+
+
+@pytest.fixture
+async def begin(
+    yard: Yard, store: Store, time: HandTime, notices: list[Notice]
+) -> AsyncIterator[Begin]:
     """Begin to keep, as the replica that leads from now on."""
     keepers: list[Keeper] = []
 
@@ -42,7 +51,8 @@ async def begin(yard: Yard, store: Store, time: HandTime) -> AsyncIterator[Begin
     ) -> Keeper:
         settings = Settings("ours:1", home="workron", **said)
         retrying = Retrying(time, random.Random(), seconds=0)
-        around = Around(yard, retrying, store, Budget(connections), settings, namespaces, time)
+        budget, leave = Budget(connections), notices.append
+        around = Around(yard, retrying, store, budget, settings, namespaces, time, leave)
         keepers.append(Keeper(around))
         return keepers[-1]
 

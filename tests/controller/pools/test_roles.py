@@ -30,7 +30,7 @@ async def keeper(fresh_database: str, yard: Yard, time: HandTime) -> AsyncIterat
     store = await postgres.open_postgres(fresh_database, rng=random.Random())
     retrying = Retrying(time, random.Random(), seconds=0)
     settings = Settings("ours:1", home="workron")
-    yield Keeper(Around(yard, retrying, store, Budget(), settings, (), time))
+    yield Keeper(Around(yard, retrying, store, Budget(), settings, (), time, lambda _: None))
     await store.close()
     admin = await asyncpg.connect(fresh_database)
     for row in await admin.fetch(_MADE):
@@ -95,7 +95,9 @@ async def test_operator_that_may_make_no_roles_is_told_in_the_pool(
         await postgres.migrate(owner.dsn)
         store = await postgres.open_postgres(owner.dsn, rng=random.Random())
         retrying = Retrying(time, random.Random(), seconds=0)
-        keeper = Keeper(Around(yard, retrying, store, Budget(), Settings("ours:1"), (), time))
+        settings = Settings("ours:1")
+        around = Around(yard, retrying, store, Budget(), settings, (), time, lambda _: None)
+        keeper = Keeper(around)
         pool = yard.pool("lab", "gpu", minReplicas=1)
         await _look(keeper)
         assert conditions(pool)["Stalled"] == "DatabaseRights"

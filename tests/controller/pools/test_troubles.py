@@ -15,6 +15,7 @@ from workron_controller import resources
 from workron_controller.api import errors
 from workron_controller.pools.keeper import Keeper
 from workron_controller.pools.scale import IDLE_SECONDS
+from workron_controller.telling.notices import Notice, Subject
 
 _COMMAND = (
     "kubectl create rolebinding workron-pools --clusterrole=workron-pools"
@@ -55,6 +56,75 @@ async def test_bad_image_of_a_new_revision_costs_no_worker_of_the_old_one(
         await farm.turn(keeper)
     assert farm.ending() == []
     assert conditions(pool) == {"Ready": "Ready", "Stalled": "ImagePullFailed"}
+
+
+async def test_trouble_is_a_notice_when_it_comes_or_changes_and_none_while_it_stays(
+    begin: Begin, yard: Yard, farm: Farm, notices: list[Notice]
+) -> None:
+    pool = yard.pool("lab", "gpu", replicas=2, image="nowhere:1")
+    keeper = begin()
+    await farm.turn(keeper)
+    assert notices == []
+    for number, reason in enumerate(("ErrImagePull", "ImagePullBackOff", "ErrImagePull")):
+        yards.waits(yard.pods()[number % 2], reason, f"try {number}")
+        await farm.turn(keeper, 20)
+    assert [notice.why.reason for notice in notices] == ["ImagePullFailed"]
+    assert notices[0].subject == Subject("WorkerPool", "lab", "gpu", pool["metadata"]["uid"])
+    begin_again = begin()
+    await farm.turn(begin_again, 20)
+    yard.quota = 0
+    yard.pool("lab", "gpu", replicas=3, image="nowhere:1")
+    for _ in range(3):
+        await farm.turn(begin_again, 20)
+    assert [notice.why.reason for notice in notices] == ["ImagePullFailed", "QuotaExceeded"]
+
+
+async def test_database_that_is_away_is_a_notice_and_a_node_that_is_sought_is_none(
+    begin: Begin, yard: Yard, farm: Farm, store: Store, notices: list[Notice]
+) -> None:
+    pool = yard.pool("lab", "gpu", replicas=1)
+    keeper = begin()
+    await farm.turn(keeper)
+    [pod] = yard.pods()
+    sought = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    pod["status"] = {"phase": "Pending", "conditions": [{**sought, "message": "0/1 nodes"}]}
+    await farm.turn(keeper, 20)
+    assert conditions(pool)["not Ready"] == "Unschedulable"
+    assert notices == []
+    away = store_errors.StoreAwayError("connection refused")
+    with mock.patch.object(store, "staff", side_effect=away):
+        for _ in range(3):
+            await farm.turn(keeper, 20)
+    assert [notice.why.reason for notice in notices] == ["DatabaseUnavailable"]
+
+
+async def test_status_that_is_not_written_is_no_notice(
+    begin: Begin, yard: Yard, farm: Farm, notices: list[Notice]
+) -> None:
+    yard.pool("lab", "gpu", slots="many")
+    keeper = begin()
+    yard.fail("status", resources.POOLS, errors.ForbiddenError("403"))
+    await farm.turn(keeper, 20)
+    assert notices == []
+    await farm.turn(keeper, 20)
+    assert [notice.why.reason for notice in notices] == ["InvalidSpec"]
+
+
+async def test_status_that_may_not_be_written_is_tried_more_and_more_seldom(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    pool = yard.pool("lab", "gpu", replicas=1)
+    keeper = begin()
+    yard.fail("status", resources.POOLS, errors.ForbiddenError("403"), times=1_000)
+    for _ in range(600):
+        await farm.turn(keeper, 2)
+    # At once, and then 1, 2, 4, ... seconds later, up to 300.
+    tries = [verb for verb, _ in yard.asked if verb == "status"]
+    assert 9 <= len(tries) <= 12
+    yard.stop_failing()
+    for _ in range(150):
+        await farm.turn(keeper, 2)
+    assert conditions(pool)["not Ready"] == "Starting"
 
 
 async def test_quota_that_is_full(begin: Begin, yard: Yard, farm: Farm) -> None:

@@ -88,6 +88,63 @@ def test_what_is_put_back_gives_way_to_what_is_newer() -> None:
     assert box.take(2) == _letter(1, phase="Running")
 
 
+def test_what_was_refused_is_sent_when_its_time_has_come_and_others_at_once() -> None:
+    box = _box()
+    box.hold(_letter(1, is_end=True), until=10)
+    box.hold(_letter(2), until=5)
+    box.put(_letter(3))
+    assert (len(box), box.held) == (3, 2)
+    assert _taken(box, 1) == [3]
+    assert box.take(1) == 4
+    assert _taken(box, 5) == [2]
+    assert _taken(box, 9.9) == []
+    assert _taken(box, 10) == [1]
+    assert (len(box), box.take(10)) == (0, float("inf"))
+
+
+def test_what_was_refused_is_sent_in_its_newest_words_and_no_sooner() -> None:
+    box = _box()
+    box.hold(_letter(1, phase="Queued"), until=10)
+    box.put(_letter(1, phase="Running"))
+    box.put_back(_letter(1, phase="Queued"))
+    assert _taken(box, 9) == []
+    assert box.take(10) == _letter(1, phase="Running")
+    assert len(box) == 0
+
+
+def test_newer_words_that_came_while_the_older_were_refused_wait_as_well() -> None:
+    box = _box()
+    box.put(_letter(1, phase="Running"))
+    box.hold(_letter(1, phase="Queued"), until=10)
+    assert _taken(box, 9) == []
+    assert box.take(10) == _letter(1, phase="Running")
+
+
+def test_end_does_not_wait_for_what_was_refused_before_it() -> None:
+    box = _box()
+    box.hold(_letter(1), until=10)
+    box.put(_letter(1, is_end=True))
+    assert _taken(box, 1) == [1]
+    box.hold(_letter(1, is_end=True), until=20)
+    box.put(_letter(1, is_end=True))
+    # The time of the first was another matter.
+    assert _taken(box, 10) == []
+    assert _taken(box, 20) == [1]
+    box.put(_letter(2, is_end=True))
+    box.hold(_letter(2), until=90)
+    assert _taken(box, 30) == [2]
+
+
+def test_what_is_held_is_dropped_and_cleared_like_all_else() -> None:
+    box = _box()
+    box.hold(_letter(1), until=10)
+    box.hold(_letter(2), until=10)
+    box.drop(uuid.UUID(int=1))
+    assert box.held == 1
+    box.clear()
+    assert (len(box), _taken(box, 20)) == (0, [])
+
+
 def test_dropped_object_says_nothing() -> None:
     box = _box()
     box.put(_letter(1))

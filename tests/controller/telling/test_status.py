@@ -65,6 +65,12 @@ def _conditions(said: status.Status) -> dict[str, tuple[str, str]]:
             Reason.UPSTREAM_FAILED,
             {"Failed": ("True", "UpstreamFailed"), "Stalled": ("True", "UpstreamFailed")},
         ),
+        (
+            State.SKIPPED,
+            Reason.UPSTREAM_CANCELLED,
+            {"Failed": ("True", "UpstreamCancelled"), "Stalled": ("True", "UpstreamCancelled")},
+        ),
+        (State.SKIPPED, Reason.NOT_NEEDED, {"Complete": ("True", "NotNeeded")}),
     ],
 )
 def test_conditions_say_what_tools_wait_for(

@@ -59,6 +59,29 @@ async def test_unfinished_are_listed_some_at_a_time(harness: Harness) -> None:
     assert [one.root for one in (*first, *rest)] == roots
 
 
+async def test_unfinished_are_listed_wherever_their_jobs_are(
+    harness: Harness, worker: Worker
+) -> None:
+    about = {"generation": 1}
+    ended = await harness.submit(plans.job("ended", generation=1))
+    await worker.run_all()
+    running = await harness.submit(plans.dag("running", about, a=task(), b=task("a", count=3)))
+    await worker.claim_one()
+    deferred = await harness.submit(plans.job("deferred", generation=1))
+    await worker.end(await worker.claim_one(), Outcome.RETRY, delay_seconds=5)
+    later = await harness.submit(plans.job("ended later", generation=1))
+    await worker.end(await worker.claim_one())
+    ready = await harness.submit(plans.dag("ready", about, work=task(count=3)))
+    waiting = await harness.submit(plans.job("waiting", outside=[plans.outside("x")], generation=1))
+    unfinished = [running, deferred, ready, waiting]
+    assert [one.root for one in await harness.store.owned(10)] == unfinished
+    assert [one.root for one in await harness.store.owned(10, after=ended)] == unfinished
+    for at, root in enumerate(unfinished):
+        found = await harness.store.owned(2, after=root)
+        assert [one.root for one in found] == unfinished[at + 1 : at + 3]
+    assert [one.root for one in await harness.store.owned(10, after=later)] == [ready, waiting]
+
+
 async def test_priority_is_edited_wherever_a_job_is(harness: Harness, worker: Worker) -> None:
     flow = await harness.submit(
         plans.dag("flow", {"generation": 1}, a=task(), b=task("a"), c=task(), d=task())

@@ -47,7 +47,8 @@ _LOAD = f"""
     INSERT INTO workron.spec SELECT i, '{{}}' FROM crowd, generate_series(first, last, 100) i;
     INSERT INTO workron.root
     SELECT i, i + 99, gen_random_uuid(), CASE WHEN i <@ flows THEN 'flows' ELSE 'crowd' END,
-           CASE WHEN i <@ flows THEN 'Workflow' ELSE 'Job' END, 'root' || i, '', now(), '{{}}'
+           CASE WHEN i <@ flows THEN 'Workflow' ELSE 'Job' END, 'root' || i, '', now(), '{{}}',
+           false, false, 0, 1
     FROM crowd, generate_series(first, last, 100) i;
     INSERT INTO workron.name
     SELECT 'crowd', 'Job', 'root' || i, i FROM crowd, generate_series(first, last, 100) i;
@@ -156,6 +157,7 @@ async def _spend(hand: Hand, root: Any) -> dict[str, Toll]:
     wish = protocol.Wish(2, is_cancelled=False, is_suspended=True, priority=7)
     await store.connection.execute("UPDATE workron.root SET generation = 1 WHERE id = $1", root)
     await note("edit", lambda: store.edit(root, wish))
+    await note("owned", lambda: store.owned(300))
     await note("known", lambda: store.known([uuid.UUID(int=1)]))
     await note("failures", lambda: store.failures(root, 10))
     await note("cancel", lambda: store.cancel(root))

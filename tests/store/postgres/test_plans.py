@@ -21,6 +21,7 @@ _CROWDED = {
 }
 # How many rows a verb may look at, how many blocks it may open, and what it must have searched.
 # `complete` tells of ten ends a hundred downstreams, `settle` of a hundred ends a thousand.
+# `owned` lists two hundred roots jobs of which run, and a hundred that wait.
 _BOUNDS: dict[str, tuple[int, int, set[str]]] = {
     "claim": (200, 600, {"ready_walk", "ready_pkey", "worker_session_key"}),
     "complete": (2_000, 6_000, {"ready_walk", "waiting_pkey", "edge_pkey", "done_pkey"}),
@@ -35,6 +36,11 @@ _BOUNDS: dict[str, tuple[int, int, set[str]]] = {
     "look": (50, 20, set()),
     "submit": (200, 600, {"name_pkey", "root_uid_key", "unbound_pkey", "unbound_child"}),
     "edit": (3_000, 8_000, {"waiting_pkey", "ready_pkey", "deferred_pkey", "running_pkey"}),
+    "owned": (
+        1_000,
+        2_500,
+        {"waiting_pkey", "ready_pkey", "deferred_pkey", "running_pkey", "root_pkey"},
+    ),
     "known": (10, 20, {"root_uid_key"}),
     "failures": (500, 500, {"root_pkey", "done_pkey"}),
     "cancel": (2_000, 6_000, {"waiting_pkey", "unbound_child"}),

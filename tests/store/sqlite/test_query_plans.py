@@ -14,7 +14,7 @@ _HOT = [
         *("session", "beat", "claim", "complete", "give_back", "end_claims", "place"),
         *("settle_ends", "leave_places", "release", "append_output", "submit"),
         *("jobs", "specs", "edges", "attempts", "result"),
-        *("standing", "ended", "member", "spec", "pieces"),
+        *("standing", "ended", "member", "spec", "pieces", "owned"),
     )
     for name in statements.of_file(file)
 ]

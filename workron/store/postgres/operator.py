@@ -34,10 +34,8 @@ class OperatorVerbs:
 
     async def owned(self, limit: int, *, after: int = 0) -> Sequence[protocol.Owned]:
         """List some of those that have not ended."""
-        return [
-            _owned(row)
-            for row in await self._database.fetch(statements.query("owned"), limit, after)
-        ]
+        rows = await self._database.fetch(statements.call("owned", 2), limit, after)
+        return [_owned(row) for row in rows]
 
     async def edit(self, root: JobId, wish: protocol.Wish) -> bool:
         """Have all of a root be as its object says now."""

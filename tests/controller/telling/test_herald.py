@@ -1,0 +1,166 @@
+"""The herald: Events are written slowly, once, and in nobody's way."""
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator
+
+import pytest
+from structlog.testing import capture_logs
+
+from tests.controller.fake_api.fake import FakeApi
+from tests.controller.fake_api.kinds import EVENT
+from tests.controller.hand_time import HandTime
+from workron_controller.api.retrying import Retrying
+from workron_controller.api.server import Server
+from workron_controller.objects import Why
+from workron_controller.telling import herald as heralds
+from workron_controller.telling.herald import Herald
+from workron_controller.telling.notices import Notice, Subject
+
+_numbers = itertools.count()
+
+
+def _notice(occasion: str = "", namespace: str = "lab") -> Notice:
+    subject = Subject("Job", namespace, "job", "some-uid")
+    return Notice(subject, Why("InvalidSpec", "no"), occasion or str(next(_numbers)))
+
+
+@pytest.fixture
+def herald(server: Server, retrying: Retrying, time: HandTime) -> Herald:
+    return Herald(server, retrying, time, time.sleep)
+
+
+@contextlib.asynccontextmanager
+async def _running(herald: Herald) -> AsyncIterator[None]:
+    task = asyncio.create_task(herald.run())
+    try:
+        yield
+        assert not task.done()
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+def _events(api: FakeApi) -> int:
+    return len(api.storage.all(EVENT, None))
+
+
+async def _pass(time: HandTime, pauses: int) -> None:
+    """Let so many pauses begin and be over."""
+    for _ in range(pauses):
+        await time.asleep(1)
+        time.turn(5)
+
+
+async def test_notice_becomes_an_event(api: FakeApi, herald: Herald) -> None:
+    async with _running(herald):
+        herald.leave(_notice())
+        await api.record.reached(1, verb="create", plural="events", code=200)
+    [event] = api.storage.all(EVENT, "lab")
+    assert (event["type"], event["reason"], event["message"]) == ("Warning", "InvalidSpec", "no")
+
+
+async def test_same_notice_is_told_once_an_hour(
+    api: FakeApi, herald: Herald, time: HandTime
+) -> None:
+    async with _running(herald):
+        for hour in (1, 2):
+            for _ in range(5):
+                herald.leave(_notice("always"))
+            herald.leave(_notice())
+            await api.record.reached(2 * hour - 1, verb="create", plural="events")
+            await time.asleep(1)
+            time.turn(1)
+            await api.record.reached(2 * hour, verb="create", plural="events")
+            await time.asleep(1)
+            time.turn(3600)
+    assert len(api.record.of(verb="create", plural="events")) == 4
+
+
+async def test_what_another_leader_has_told_is_none_the_worse(
+    api: FakeApi, herald: Herald, server: Server, retrying: Retrying, time: HandTime
+) -> None:
+    with capture_logs() as logs:
+        for one in (herald, Herald(server, retrying, time, time.sleep)):
+            async with _running(one):
+                one.leave(_notice("always"))
+                await time.asleep(1)
+    assert [asked.code for asked in api.record.of(plural="events")] == [200, 409]
+    assert (_events(api), logs, herald.left_out) == (1, [], 0)
+
+
+async def test_no_more_than_five_are_told_a_second(
+    api: FakeApi, herald: Herald, time: HandTime
+) -> None:
+    for _ in range(20):
+        herald.leave(_notice())
+    async with _running(herald):
+        await time.asleep(1)
+        await time.go_by(1.9)
+    assert _events(api) == 10
+
+
+async def test_what_finds_no_room_is_left_out_and_counted(herald: Herald) -> None:
+    for _ in range(heralds.MOST + 3):
+        herald.leave(_notice())
+    herald.leave(_notice("again"))
+    assert herald.left_out == 4
+
+
+async def test_what_was_told_finds_no_room_for_want_of_none(herald: Herald) -> None:
+    herald.leave(_notice("always"))
+    for _ in range(heralds.MOST):
+        herald.leave(_notice())
+    herald.leave(_notice("always"))
+    assert herald.left_out == 1
+
+
+async def test_event_that_is_forbidden_is_logged_once_and_others_go_on(
+    api: FakeApi, herald: Herald, time: HandTime
+) -> None:
+    for _ in range(3):
+        api.faults.refuse(403, verb="create", plural="events")
+        herald.leave(_notice())
+    herald.leave(_notice())
+    with capture_logs() as logs:
+        async with _running(herald):
+            await _pass(time, 4)
+    assert [one["event"] for one in logs] == ["event is not written"]
+    assert "verb create on events" in logs[0]["error"]
+    assert (_events(api), herald.left_out) == (1, 3)
+
+
+async def test_server_that_is_away_for_a_while_is_waited_for(
+    api: FakeApi, herald: Herald, time: HandTime
+) -> None:
+    api.faults.refuse(503, verb="create", plural="events", times=2)
+    herald.leave(_notice())
+    async with _running(herald):
+        await _pass(time, 3)
+    assert (_events(api), herald.left_out) == (1, 0)
+
+
+async def test_who_leads_no_more_tells_nothing_of_what_was_left(
+    api: FakeApi, herald: Herald, time: HandTime
+) -> None:
+    for _ in range(5):
+        herald.leave(_notice())
+    async with _running(herald):
+        await time.asleep(1)
+    async with _running(herald):
+        herald.leave(_notice("later"))
+        await time.asleep(1)
+    assert api.find(EVENT, _notice("later").name, "lab") is not None
+    assert _events(api) == 2
+
+
+async def test_only_so_much_is_remembered(
+    api: FakeApi, herald: Herald, time: HandTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workron_controller.telling.herald._MOST_REMEMBERED", 3)
+    for occasion in ("first", "second", "third", "fourth", "fourth", "first"):
+        herald.leave(_notice(occasion))
+    async with _running(herald):
+        await _pass(time, 5)
+    assert [asked.code for asked in api.record.of(plural="events")] == [200] * 4 + [409]
