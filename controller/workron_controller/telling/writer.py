@@ -116,7 +116,7 @@ class Writer:
             self._settle(letter.uid)
             return
         # A watch may bring what we write before we know that it was written.
-        before = seen.said
+        before, looked = seen.said, seen.looked
         try:
             await self._send(seen, letter.status)
         except _OF_ALL as trouble:
@@ -128,8 +128,9 @@ class Writer:
             if (notice := notices.of_object(seen, before, letter.status)) is not None:
                 self._leave(notice)
             seen.told = letter.status
-            # It may have come to stand otherwise while that was on its way.
-            seen.looked = None
+            if seen.looked != looked:
+                # It came to stand otherwise while that was on its way, if only for a moment.
+                seen.looked = None
             self.written += 1
 
     def _settle(self, uid: UUID) -> None:

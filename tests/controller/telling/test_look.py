@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -42,12 +42,15 @@ class Scene:
         hint = lambda *place: self.hints.get(place)  # noqa: E731 - it is one
         self.looking = Look(store, ear.objects, self.writer.put, hint, time)
         self.tries = 0
+        self.meanwhile: Callable[[], object] = lambda: None
         self.deleted: list[str] = []
         self.farewell = Farewell(self._delete, ear.objects, time)
 
     async def _write(self, seen: Seen, said: Mapping[str, Any]) -> None:
         if self.trouble is not None:
             raise self.trouble
+        self.meanwhile()
+        await self.looking.look()
         self.written.append(said)
         # A watch may be quicker than the answer.
         seen.status = said
@@ -245,12 +248,13 @@ async def test_lag_of_who_leads_anew_is_counted_anew(scene: Scene) -> None:
 async def test_workflow_is_counted_at_most_every_few_seconds_and_at_its_end(
     scene: Scene, session: Session
 ) -> None:
-    await scene.see(cluster.workflow("flow", *({"name": f"t{at}"} for at in range(4))))
+    await scene.see(cluster.workflow("flow", *({"name": f"t{at}"} for at in range(5))))
     writes = [len(await scene.look())]
-    for _ in range(3):
+    for _ in range(4):
         [one] = await cluster.claimed(scene.store, session)
         await cluster.ended(scene.store, session, one)
-        writes.append(len(await scene.look(seconds=0.5)))
+        # Each time as much later as an object may be written again.
+        writes.append(len(await scene.look(seconds=1.1)))
     [one] = await cluster.claimed(scene.store, session)
     await cluster.ended(
         scene.store, session, one, outcome=Outcome.FAILED, reason=Reason.EXIT_CODE, exit_code=3
@@ -259,8 +263,17 @@ async def test_workflow_is_counted_at_most_every_few_seconds_and_at_its_end(
         pass
     [end] = await scene.look(seconds=0.5)
     assert sum(writes) <= 3
-    assert (end["phase"], end["jobs"]["succeeded"], end["jobs"]["failed"]) == ("Failed", 3, 1)
+    assert (end["phase"], end["jobs"]["succeeded"], end["jobs"]["failed"]) == ("Failed", 4, 1)
     assert [one["exitCode"] for one in end["firstFailures"]] == [3]
+
+
+async def test_what_was_otherwise_while_a_status_was_on_its_way_is_told(scene: Scene) -> None:
+    await scene.see(cluster.job())
+    await scene.look()
+    scene.hints["default", "default"] = Why("PoolNotFound", "no WorkerPool default")
+    scene.meanwhile = scene.hints.clear
+    assert [said["phase"] for said in await scene.look()] == ["Waiting"]
+    assert [said["phase"] for said in await scene.look()] == ["Queued"]
 
 
 async def test_what_keeps_a_queued_job_from_being_claimed_is_told(scene: Scene) -> None:
