@@ -53,8 +53,12 @@ chart: $(READY) ## lint and render the chart, with each version of Helm that is 
 	$(BIN)/pytest -n auto tests/helm tests/examples/test_gitops.py $(ARGS)
 
 .PHONY: e2e
-e2e: $(READY) ## install the wheel by itself, and kill what runs over a real PostgreSQL
-	$(BIN)/pytest e2e $(ARGS)
+e2e: $(READY) ## the wheel, the images, and all promises on a real cluster; KEEP=1 leaves it up
+	$(BIN)/python -m e2e $(ARGS)
+
+.PHONY: e2e-full
+e2e-full: $(READY) ## the same with four times the load and more
+	WORKRON_E2E_LOAD=full $(BIN)/python -m e2e $(ARGS)
 
 .PHONY: test-faults
 test-faults: $(READY) ## kill, freeze and cut off workers over a real PostgreSQL; MINUTES=10 for a long storm

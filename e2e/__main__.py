@@ -55,10 +55,10 @@ def _release() -> Iterator[Release]:
         config = pathlib.Path(named) if named else made.enter_context(harness.clustered(keep=keep))
         began = time.monotonic()
         release = made.enter_context(harness.released(config, keep=keep))
-        print(f"e2e: installed after {time.monotonic() - began:.0f} s")  # noqa: T201
+        print(f"e2e: installed after {time.monotonic() - began:.0f} s")
         yield release
         if keep:
-            print(f"e2e: the cluster stays: export KUBECONFIG={config}")  # noqa: T201
+            print(f"e2e: the cluster stays: export KUBECONFIG={config}")
 
 
 def _run(what: str, arguments: Sequence[str], **environment: str) -> int:
@@ -67,7 +67,7 @@ def _run(what: str, arguments: Sequence[str], **environment: str) -> int:
         [sys.executable, "-m", "pytest", *arguments],
         cwd=_ROOT, env={**os.environ, **environment}, check=False,
     )  # fmt: skip
-    print(f"e2e: {what}: {time.monotonic() - began:.0f} s", flush=True)  # noqa: T201
+    print(f"e2e: {what}: {time.monotonic() - began:.0f} s", flush=True)
     return done.returncode
 
 
@@ -75,5 +75,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
     except (pytest.skip.Exception, pytest.fail.Exception) as why:
-        print(f"e2e: the promises are not looked at: {why}")  # noqa: T201
+        print(f"e2e: the promises are not looked at: {why}")
         sys.exit(isinstance(why, pytest.fail.Exception))

@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 import sys
 import venv
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -29,18 +29,12 @@ def workron(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     return _installed(tmp_path_factory.mktemp("installed"))
 
 
-@pytest.fixture(scope="session")
-def operator(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """The same with what the operator needs beside that."""
-    return _installed(tmp_path_factory.mktemp("operator"), "--extra", "controller")
-
-
-def _installed(home: pathlib.Path, *extras: str) -> pathlib.Path:
+def _installed(home: pathlib.Path) -> pathlib.Path:
     venv.create(home / "venv", symlinks=True)
     wheel = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(home)]
     _run(*wheel)
     needs = home / "requirements.txt"
-    locked = ["--frozen", "--no-dev", "--no-emit-project", "--quiet", *extras]
+    locked = ["--frozen", "--no-dev", "--no-emit-project", "--quiet"]
     _run(_UV, "export", *locked, "-o", needs)
     (built,) = home.glob("*.whl")
     python = home / "venv" / "bin" / "python"
@@ -75,13 +69,6 @@ def start(workron: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Start]:
         yield start
 
 
-@pytest.fixture
-def start_operator(operator: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Start]:
-    """Do the same with the one that can be an operator."""
-    with _starting(operator, tmp_path) as start:
-        yield start
-
-
 @contextlib.contextmanager
 def _starting(program: pathlib.Path, folder: pathlib.Path) -> Iterator[Start]:
     started: list[subprocess.Popen[str]] = []
@@ -106,7 +93,7 @@ def _starting(program: pathlib.Path, folder: pathlib.Path) -> Iterator[Start]:
         for process in started:
             process.kill()
             said, _ = process.communicate()
-            print(f"--- {process.args!r}\n{said}")  # noqa: T201 - shown of a failure
+            print(f"--- {process.args!r}\n{said}")
 
 
 @pytest.fixture(scope="session")
@@ -154,7 +141,7 @@ def _run(*command: object) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Tell how long each file took."""
-    took: Counter[str] = Counter()
+    took: defaultdict[str, float] = defaultdict(float)
     for reports in terminalreporter.stats.values():
         for one in reports:
             if isinstance(one, pytest.TestReport):

@@ -56,9 +56,7 @@ def work(crew: Containers, store: Store) -> Work:
 def test_image_adds_little_to_its_base(image: str, capsys: pytest.CaptureFixture[str]) -> None:
     whole, base = containers.size(image), containers.size(containers.base())
     with capsys.disabled():
-        print(  # noqa: T201 - a figure to be seen, passed or not
-            f"\nthe image: {whole / 1e6:.0f} MB, of which {(whole - base) / 1e6:.0f} MB are ours"
-        )
+        print(f"\nthe image: {whole / 1e6:.0f} MB, of which {(whole - base) / 1e6:.0f} MB are ours")
     assert whole - base < _MOST_ADDED
 
 

@@ -1,7 +1,7 @@
 """One release for all, and a namespace for each file."""
 
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 
@@ -34,10 +34,13 @@ def place(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Place]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_makereport(
+    item: pytest.Function,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Keep what the cluster says where a test has failed."""
     report = yield
     if report.when == "call" and report.failed:
         release = item.funcargs["release"]
+        assert isinstance(release, Release)
         report.sections.append(("evidence", evidence.saved(item.name, release)))
     return report

@@ -73,7 +73,7 @@ def test_characters_of_all_kinds_are_given_to_a_command_as_they_are(place: Place
     assert place.until("odd", "Succeeded")["outputTail"].split() == odd.split()
 
 
-def test_status_that_somebody_has_forged_is_put_right(place: Place, cluster: Cluster) -> None:
+def test_status_that_somebody_has_forged_is_put_right(place: Place) -> None:
     place.apply(job("forged", "exit 5", maxAttempts=1))
     place.until("forged", "Failed")
     forged = json.dumps({"status": {"phase": "Running", "exitCode": 0, "finishedAt": None}})
@@ -93,7 +93,7 @@ def test_namespace_that_goes_takes_its_jobs_along_and_stops_nobody(
     until(lambda: cluster.asked("get", "ns", "short-lived").returncode, "the namespace is gone")
 
 
-def test_no_controller_was_ever_restarted_by_any_of_this(place: Place, cluster: Cluster) -> None:
+def test_no_controller_was_ever_restarted_by_any_of_this(cluster: Cluster) -> None:
     label = "app.kubernetes.io/name=workron-controller"
     pods: list[dict[str, Any]] = cluster.read("pods", "-n", HOME, "-l", label)["items"]
     counts = [one["restartCount"] for pod in pods for one in pod["status"]["containerStatuses"]]

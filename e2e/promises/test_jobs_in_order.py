@@ -110,7 +110,7 @@ def test_more_urgent_job_is_run_first(place: Place, release: Release) -> None:
     pod = place.pod_of("first")
     place.apply(job("low", pool="narrow"), job("high", pool="narrow", priority=5))
     for name in ("low", "high"):
-        until(lambda name=name: place.status(name).get("phase") == "Queued", "it is queued")
+        place.until(name, "Queued")
     place.let_go(pod, "first")
     for name in ("low", "high"):
         place.until(name, "Succeeded")

@@ -67,7 +67,7 @@ def test_many_jobs_at_once(
     assert writes <= 2
 
 
-def test_large_workflow(place: Place, release: Release, capsys: pytest.CaptureFixture[str]) -> None:
+def test_large_workflow(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     place.apply(pool("crowd", slots=50, replicas=2))
     tasks = [task(f"a{at}", count=1_000, pool="crowd") for at in range(_TASKS // 1_000)]
     began = time.monotonic()

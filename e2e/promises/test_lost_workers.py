@@ -6,6 +6,7 @@ database; its runner is killed. A lease is ten seconds here, and lost ones are l
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -113,7 +114,7 @@ def test_attempts_of_a_runner_that_is_killed_are_lost_together_and_none_ends_twi
     node_of(pods[0]).kill(pods[0], "runner")
     # Nobody knows which of them it was, so each is tried by itself.
     for name in names:
-        until(lambda name=name: _is_tried_again(place, name), "it is tried again")
+        until(partial(_is_tried_again, place, name), "it is tried again")
         assert [one for one, phase in place.phases().items() if phase == "Running"] == [name]
         # That is the runner's loss, and not one that a job has only so many of.
         _end_once(place, release, name, pods[0], losses=0)

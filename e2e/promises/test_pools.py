@@ -1,4 +1,4 @@
-"""A pool has as many workers as its queue needs, from none and to none, and none is taken from a job.
+"""A pool has as many workers as its queue needs, from none and to none.
 
 Nothing that changes a pool costs a job that runs: neither fewer workers nor other ones. Only who
 does not end within `drainTimeout` is handed back, which counts as no attempt.

@@ -168,6 +168,7 @@ def _finished(release: Release, place: Place, name: str) -> float:
         release.sql(f"""
             SELECT extract(epoch FROM d.finished_at) FROM workron.done d
             JOIN workron.root r ON r.id = d.job
-            WHERE r.namespace = '{place.namespace}' AND r.name = '{name}' ORDER BY d.job DESC LIMIT 1
+            WHERE r.namespace = '{place.namespace}' AND r.name = '{name}'
+            ORDER BY d.job DESC LIMIT 1
         """)
     )
