@@ -120,6 +120,8 @@ class Ground:
             case draining.Resize(one, replicas):
                 body = {"metadata": {"uid": one.uid}, "spec": {"replicas": replicas}}
                 await self._api.patch(sets.at(namespace, one.name), body)
+            case draining.Replace(pod):
+                await self.bury(pod)
             case draining.Remove(one):
                 await self._api.delete(sets.at(namespace, one.name), one.uid)
             case draining.Choose(pod, _):

@@ -279,8 +279,29 @@ async def test_jobs_of_workers_that_leave_ask_for_no_others(
     await farm.turn(keeper, IDLE_SECONDS)
     await farm.turn(keeper)
     assert yard.replicas() == [1]
-    [gone] = farm.ending()
-    assert gone["metadata"]["uid"] == leaving.name
+    [stays] = [pod for pod in yard.pods() if pod not in farm.ending()]
+    assert stays["metadata"]["uid"] != leaving.name
+    assert stays["status"] != {}
+
+
+async def test_worker_that_was_chosen_in_vain_keeps_no_job_waiting(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("lab", "gpu", replicas=1, slots=2)
+    keeper = begin()
+    await farm.submit()
+    await farm.come_up(keeper)
+    [chosen] = yard.pods()
+    await farm.take(chosen)
+    yard.pool("lab", "gpu", replicas=0, slots=2)
+    yard.fail("patch", resources.REPLICA_SETS, errors.PassingError("503 later"))
+    await farm.turn(keeper)
+    yard.pool("lab", "gpu", replicas=1, slots=2)
+    await farm.submit()
+    await farm.come_up(keeper)
+    [other] = [pod for pod in yard.pods() if pod not in farm.ending()]
+    assert other != chosen
+    assert len(await farm.take(other)) == 1
 
 
 async def test_new_leader_counts_workers_that_it_has_not_seen_yet(
