@@ -58,6 +58,7 @@ class Keeper:
         self._rests: dict[Pool, tuple[int, float]] = {}
         self._hands: dict[Hashable, asyncio.Task[None]] = {}
         self._has_looked = False
+        self._is_away = False
         self.demand: Mapping[Name, Demand] = {}
         """What waits in all pools, as far as this replica looks after them."""
 
@@ -82,7 +83,11 @@ class Keeper:
         try:
             await self.look()
         except errors.WorkronError as trouble:
-            _log.warning("pools cannot be looked at", error=str(trouble))
+            if not self._is_away:
+                _log.warning("pools cannot be looked at", error=str(trouble))
+            self._is_away = True
+        else:
+            self._is_away = False
 
     async def look(self) -> None:
         """Look at all pools once, and set off tending those that are not in hand."""
@@ -98,7 +103,7 @@ class Keeper:
             self._staffed = frozenset((worker.namespace, worker.pool) for worker in staff)
             pools = [_view(raw, staff, demand) for raw in raws]
             self._know(pools)
-            self._weigh(pools)
+            self._weigh(pools, staff)
             self._has_looked = True
             there, wanted = set(self._by_name), demand.keys() - self._staffed
             self._set_off(_FOUNDING, partial(self._founding.found, there, wanted))
@@ -123,14 +128,16 @@ class Keeper:
     async def _listed(self) -> Sequence[Mapping[str, Any]]:
         """List those that are to be; who deletes one wants it to end now."""
         found = [] if self._around.namespaces else await self._list(None)
-        self._closed.clear()
+        closed = set()
         for namespace in sorted(self._around.namespaces):
             try:
                 found += await self._list(namespace)
-            except api_errors.ForbiddenError as closed:
+            except api_errors.ForbiddenError as error:
                 # The others are none the worse for it.
-                self._closed.add(namespace)
-                _log.warning("pools cannot be listed", namespace=namespace, error=str(closed))
+                closed.add(namespace)
+                if namespace not in self._closed:
+                    _log.warning("pools cannot be listed", namespace=namespace, error=str(error))
+        self._closed = closed
         return [one for one in found if "deletionTimestamp" not in one["metadata"]]
 
     async def _list(self, namespace: str | None) -> list[Mapping[str, Any]]:
@@ -145,9 +152,11 @@ class Keeper:
         self._by_name = {(pool.namespace, pool.name): one for pool, one in self._tended.items()}
         self._rests = {pool: at for pool, at in self._rests.items() if pool in self._tended}
 
-    def _weigh(self, pools: Iterable[View]) -> None:
+    def _weigh(self, pools: Iterable[View], staff: Iterable[WorkerRow]) -> None:
         """Take in how many workers each wants beside all others."""
-        self._around.budget.keep({one.pool: self._wanted(one) for one in pools})
+        wanted = {one.pool: self._wanted(one) for one in pools}
+        others = sum((worker.namespace, worker.pool) not in self._by_name for worker in staff)
+        self._around.budget.keep(wanted, others)
         for one in pools:
             self._around.budget.begin(one.pool, len(one.staff))
 
@@ -162,7 +171,8 @@ class Keeper:
         """Tell whether it needs something; where nothing can be done a look at times is enough."""
         pool, now = one.pool, self._around.clock.monotonic()
         is_idle = not one.staff and not self._around.budget.wanted(pool)
-        is_quiet = is_idle or verdicts.hinders(self._tended[pool].trouble)
+        tending = self._tended[pool]
+        is_quiet = is_idle or tending.is_refused or verdicts.hinders(tending.trouble)
         generation, until = self._rests.get(pool, (None, 0.0))
         if is_quiet and generation == one.generation and now < until:
             return False

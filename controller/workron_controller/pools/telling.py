@@ -35,6 +35,7 @@ class Teller:
         self._ground = ground
         self._clock = clock
         self._told_at = 0.0
+        self._refusal: str | None = None
 
     async def tell(self, view: View, sight: Sight, wanted: int, trouble: Why | None) -> None:
         """Write the status, if it says anything new."""
@@ -46,9 +47,11 @@ class Teller:
             await self._ground.tell(said)
         except errors.ApiError as refused:
             about = {"namespace": self._pool.namespace, "pool": self._pool.name}
-            _log.warning("status is not written", error=str(refused), **about)
+            if str(refused) != self._refusal:
+                _log.warning("status is not written", error=str(refused), **about)
+            self._refusal = str(refused)
         else:
-            self._told_at = self._clock.monotonic()
+            self._told_at, self._refusal = self._clock.monotonic(), None
 
     def _worded(self, view: View, sight: Sight, wanted: int, trouble: Why | None) -> dict[str, Any]:
         before = view.raw.get("status") or {}

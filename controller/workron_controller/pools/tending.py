@@ -73,6 +73,8 @@ class Tending:
     def __init__(self, pool: Pool, around: Around) -> None:
         self.pool = pool
         self.trouble: Why | None = None
+        self.is_refused = False
+        """Whether what was asked last was refused, so that to ask again at once is in vain."""
         self.sight = Sight()
         self._around = around
         self._ground = Ground(around.api, around.retrying, pool)
@@ -90,11 +92,13 @@ class Tending:
 
     async def tend(self, view: View) -> None:
         """Do what is to be done now, and tell how it stands."""
+        self.is_refused = False
         try:
             trouble = await self._work(view)
         except errors.WorkronError as error:
             enabling = self._around.settings.enabling(self.pool.namespace)
             trouble = verdicts.of_error(error, self.pool.namespace, enabling)
+            self.is_refused = trouble is not None and not verdicts.passes(trouble)
         if trouble is not None and trouble != self.trouble:
             self._log.warning("pool has trouble", **dataclasses.asdict(trouble))
         self.trouble = trouble
@@ -167,7 +171,8 @@ class Tending:
             token=kept.token if kept else secrets.token_urlsafe(),
             lease_seconds=spec.lease.total_seconds(),
             password=password,
-            connections=budgets.for_role(most),
+            # Those that are to end need theirs until they have.
+            connections=budgets.for_role(max(most, self.sight.present)),
         )
 
     async def _step(self, spec: WorkerPoolSpec, staff: Sequence[WorkerRow]) -> None:

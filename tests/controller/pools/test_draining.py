@@ -8,7 +8,16 @@ import pytest
 from tests.controller.pools.seen import pod, replica_set, sight, starting, worker
 from workron.store.protocol import WorkerRow
 from workron_controller.pools import draining
-from workron_controller.pools.draining import Aim, Choose, Make, Remove, Replace, Resize, Spare, Step
+from workron_controller.pools.draining import (
+    Aim,
+    Choose,
+    Make,
+    Remove,
+    Replace,
+    Resize,
+    Spare,
+    Step,
+)
 from workron_controller.pools.sight import Sight
 
 

@@ -190,6 +190,23 @@ async def test_pool_gets_no_worker_before_another_one_has_given_way(
     assert sorted(yard.replicas()) == [3, 7]
 
 
+async def test_workers_of_a_pool_that_was_deleted_have_their_connections_until_they_end(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("lab", "a", replicas=6)
+    keeper = begin(connections=4 * 10)
+    await farm.come_up(keeper)
+    del yard.objects[resources.POOLS, "lab", "a"]
+    yard.pool("lab", "b", replicas=10)
+    for _ in range(3):
+        await farm.turn(keeper)
+    assert yard.replicas() == [4]
+    for session in farm.sessions.values():
+        await farm.store.leave(session.key)
+    await farm.turn(keeper)
+    assert yard.replicas() == [10]
+
+
 async def test_conflict_is_no_trouble(begin: Begin, yard: Yard, farm: Farm) -> None:
     pool = yard.pool("lab", "gpu", minReplicas=1)
     keeper = begin()
@@ -350,6 +367,19 @@ async def test_password_of_the_operator_never_becomes_that_of_a_pool(
     assert _asked(admit).password is None
     await farm.turn(begin())
     assert _asked(admit).password not in {None, "mine"}
+
+
+async def test_workers_that_are_to_end_can_connect_until_they_have(
+    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admit = mock.AsyncMock(wraps=store.admit)
+    monkeypatch.setattr(store, "admit", admit)
+    yard.pool("lab", "gpu", replicas=9)
+    keeper = begin()
+    await farm.come_up(keeper)
+    yard.pool("lab", "gpu", replicas=1)
+    await farm.turn(keeper)
+    assert _asked(admit).connections >= 4 * 9
 
 
 async def test_password_of_a_pool_is_kept(
