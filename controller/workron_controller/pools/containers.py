@@ -94,7 +94,9 @@ def _agent(spec: WorkerPoolSpec, image: str, secret: str) -> dict[str, Any]:
         "name": AGENT,
         "image": image,
         "args": [
-            *("worker", "--slots", str(spec.slots), "--grace", _grace(spec)),
+            *("worker", "--slots", str(spec.slots)),
+            *("--heartbeat", duration.render(spec.heartbeat)),
+            *("--grace", duration.render(spec.drain_timeout)),
             *("--health", f"0.0.0.0:{PORT}", "--log", "json"),
         ],
         "env": [
@@ -111,10 +113,6 @@ def _agent(spec: WorkerPoolSpec, image: str, secret: str) -> dict[str, Any]:
         "resources": _SMALL,
         "securityContext": _SECURITY,
     }
-
-
-def _grace(spec: WorkerPoolSpec) -> str:
-    return duration.render(spec.drain_timeout)
 
 
 def _from_secret(name: str, key: str) -> dict[str, Any]:

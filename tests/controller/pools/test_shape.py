@@ -51,16 +51,18 @@ def test_agent_is_ours_and_the_runner_is_a_sidecar_in_the_image_of_the_pool() ->
     assert (agent["image"], runner["image"]) == (_IMAGE, "theirs:2")
     assert runner["restartPolicy"] == "Always"
     assert [one["name"] for one in pod["initContainers"]] == ["pack", "runner"]
-    assert " ".join(agent["args"]).startswith("worker --slots 8 --grace 1m30s --health 0.0.0.0:")
+    words = " ".join(agent["args"])
+    assert words.startswith("worker --slots 8 --heartbeat 2s --grace 1m30s --health 0.0.0.0:")
 
 
 def test_words_of_the_agent_are_those_that_the_program_takes() -> None:
     group = typer.main.get_command(program.app())
     context = group.context_class(group)
-    name, *words = _container(_pod(slots=8, drainTimeout="90s"), "agent")["args"]
+    pod = _pod(slots=8, heartbeat="500ms", drainTimeout="90s")
+    name, *words = _container(pod, "agent")["args"]
     command = group.get_command(context, name)  # type: ignore[attr-defined]
     taken = command.make_context(name, words).params
-    assert (taken["slots"], taken["grace"]) == (8, "1m30s")
+    assert (taken["slots"], taken["heartbeat"], taken["grace"]) == (8, "500ms", "1m30s")
 
 
 def test_words_of_the_runner_are_those_that_it_takes() -> None:
