@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SHORTEST_BEAT: Final = timedelta(milliseconds=100)
 """Each beat is a write of the database, and a worker's right to make them has no other bound."""
 BEATS_PER_LEASE: Final = 4
-"""So often at least a worker beats, whatever else it was told: one answer may be lost, and the next."""
+"""So often a worker beats at least, whatever it was told: an answer may be lost, and the next."""
 _LOOKS_PER_LEASE: Final = 4
 
 

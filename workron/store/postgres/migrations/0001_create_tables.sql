@@ -263,6 +263,8 @@ CREATE TABLE worker (
     -- No claim that it holds came before this beat.
     since         bigint NOT NULL DEFAULT 0,
     draining      boolean NOT NULL DEFAULT false,
+    -- As it was told when it registered, and counts on, whatever its pool says since.
+    lease_seconds double precision NOT NULL,
     registered_at timestamptz NOT NULL,
     UNIQUE (pool, name, boot)
 ) WITH (fillfactor = 50);

@@ -233,6 +233,8 @@ CREATE TABLE worker (
     slots         INTEGER NOT NULL,
     beats         INTEGER NOT NULL DEFAULT 0,
     draining      INTEGER NOT NULL DEFAULT 0,
+    -- As it was told when it registered, and counts on, whatever its pool says since.
+    lease_seconds REAL NOT NULL,
     registered_at INTEGER NOT NULL,
     seen_at       INTEGER NOT NULL,
     UNIQUE (pool, name, boot)
