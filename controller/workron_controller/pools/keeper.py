@@ -19,13 +19,22 @@ from workron_controller.api import errors as api_errors
 from workron_controller.objects import Why
 from workron_controller.pools import scale, verdicts
 from workron_controller.pools import view as views
+from workron_controller.pools.dismissal import Dismissal
 from workron_controller.pools.founding import Founding
 from workron_controller.pools.ground import everything
 from workron_controller.pools.tending import Tending
 from workron_controller.pools.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import (
+        Awaitable,
+        Callable,
+        Collection,
+        Hashable,
+        Iterable,
+        Mapping,
+        Sequence,
+    )
 
     from workron.store.protocol import Demand, WorkerRow
     from workron_controller.pools.shape import Pool
@@ -41,6 +50,7 @@ _IDLE_SECONDS: Final = 15.0
 """A pool that needs no worker, or can have none, is looked at no more often."""
 _LONGEST_SECONDS: Final = 60.0
 _FOUNDING: Final = "founding"
+_DISMISSAL: Final = "dismissal"
 
 _log = structlog.get_logger(__name__)
 
@@ -51,6 +61,7 @@ class Keeper:
     def __init__(self, around: Around) -> None:
         self._around = around
         self._founding = Founding(around)
+        self._dismissal = Dismissal(around, self._doubt)
         self._tended: dict[Pool, Tending] = {}
         self._by_name: dict[Name, Tending] = {}
         self._staffed: frozenset[Name] = frozenset()
@@ -91,7 +102,10 @@ class Keeper:
 
     async def look(self) -> None:
         """Look at all pools once, and set off tending those that are not in hand."""
-        raws = await self._listed()
+        known = await self._known()
+        listed = await self._listed()
+        # Who deletes one wants it to end now.
+        raws = [one for one in listed if "deletionTimestamp" not in one["metadata"]]
         try:
             staff, demand = await self._around.store.staff(), await self._around.store.demand()
         except errors.StoreError as away:
@@ -107,6 +121,9 @@ class Keeper:
             self._has_looked = True
             there, wanted = set(self._by_name), demand.keys() - self._staffed
             self._set_off(_FOUNDING, partial(self._founding.found, there, wanted))
+            missing = self._missing(known, listed)
+            if missing:
+                self._set_off(_DISMISSAL, partial(self._dismissal.dismiss, missing))
         for one in pools:
             if self._is_due(one):
                 self._set_off(one.pool, partial(self._tended[one.pool].tend, one))
@@ -125,8 +142,32 @@ class Keeper:
         while self._hands:
             await asyncio.wait(self._hands.values())
 
+    async def _known(self) -> Collection[Name]:
+        try:
+            return await self._dismissal.candidates()
+        except errors.StoreError:
+            # What keeps the store from answering is told when it is asked for more.
+            return ()
+
+    def _missing(
+        self, known: Iterable[Name], listed: Iterable[Mapping[str, Any]]
+    ) -> Collection[Name]:
+        """Give those that the store knew of before the list began, and that are not on it."""
+        there = {(one["metadata"]["namespace"], one["metadata"]["name"]) for one in listed}
+        return {name for name in {*known} - there if self._covers(name[0])}
+
+    def _covers(self, namespace: str) -> bool:
+        """Tell whether pools of this namespace were on the list, if there are any."""
+        return not self._around.namespaces or (
+            namespace in self._around.namespaces and namespace not in self._closed
+        )
+
+    def _doubt(self, name: Name) -> None:
+        if (tending := self._by_name.get(name)) is not None:
+            tending.doubt()
+
     async def _listed(self) -> Sequence[Mapping[str, Any]]:
-        """List those that are to be; who deletes one wants it to end now."""
+        """List all that can be seen."""
         found = [] if self._around.namespaces else await self._list(None)
         closed = set()
         for namespace in sorted(self._around.namespaces):
@@ -138,7 +179,7 @@ class Keeper:
                 if namespace not in self._closed:
                     _log.warning("pools cannot be listed", namespace=namespace, error=str(error))
         self._closed = closed
-        return [one for one in found if "deletionTimestamp" not in one["metadata"]]
+        return found
 
     async def _list(self, namespace: str | None) -> list[Mapping[str, Any]]:
         place = resources.POOLS.at(namespace)

@@ -81,6 +81,7 @@ class Tending:
         self._teller = Teller(pool, self._ground, around.clock)
         self._patience: Patience | None = None
         self._admitted: tuple[int, float] | None = None
+        self._doubts = 0
         self._log = _log.bind(namespace=pool.namespace, pool=pool.name)
 
     def wants(self, spec: WorkerPoolSpec, needed: int, present: int) -> int:
@@ -104,6 +105,11 @@ class Tending:
         self.trouble = trouble
         wanted = self._around.budget.share(self.pool)
         await self._teller.tell(view, self.sight, wanted, trouble)
+
+    def doubt(self) -> None:
+        """Let its workers in again, whatever was done before, or is being done."""
+        self._admitted = None
+        self._doubts += 1
 
     async def _work(self, view: View) -> Why | None:
         if view.trouble is not None:
@@ -142,6 +148,7 @@ class Tending:
         now = self._around.clock.monotonic()
         if self._is_admitted(generation, now):
             return
+        doubts = self._doubts
         kept = await self._ground.credentials()
         admission = self._admission(spec, kept)
         admitted = await self._around.store.admit(admission)
@@ -150,7 +157,8 @@ class Tending:
         if renewed != kept:
             await self._ground.keep(renewed)
             self._log.info("pool is let into the store", role_is_shared=admission.password is None)
-        self._admitted = generation, now
+        if doubts == self._doubts:
+            self._admitted = generation, now
 
     def _is_admitted(self, generation: int, now: float) -> bool:
         if self._admitted is None or verdicts.starves(self.sight):

@@ -261,7 +261,9 @@ CREATE TABLE sweep (
 CREATE TABLE token (
     hash    TEXT PRIMARY KEY,
     pool    INTEGER NOT NULL,
-    expires INTEGER NOT NULL
+    expires INTEGER NOT NULL,
+    -- Whether the operator gave it, who takes it back when the object of the pool is gone.
+    operators INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
 CREATE TABLE unbound (

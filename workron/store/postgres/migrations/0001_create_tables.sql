@@ -17,7 +17,9 @@ CREATE TABLE pool (
 CREATE TABLE token (
     hash    bytea PRIMARY KEY,
     pool    integer NOT NULL,
-    expires timestamptz NOT NULL
+    expires timestamptz NOT NULL,
+    -- Whether the operator gave it, who takes it back when the object of the pool is gone.
+    operators boolean NOT NULL DEFAULT false
 );
 
 -- What a column may say stands in its type: a check of a table is read and planned anew by every
