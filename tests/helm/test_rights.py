@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.helm import chart
+from workron_controller import resources
 
 Object = dict[str, Any]
 Objects = list[Object]
@@ -95,6 +96,16 @@ def test_nobody_may_read_every_secret_of_a_namespace() -> None:
         if "secrets" in rule["resources"]
     }
     assert not verbs & {"list", "watch", "deletecollection"}
+
+
+_PEOPLES = {"workron-view", "workron-edit"}
+
+
+def test_controller_may_watch_only_what_it_watches_and_make_no_events() -> None:
+    rules = [rule for role, rule in _rules(chart.render()) if role not in _PEOPLES]
+    watched = {one for rule in rules if "watch" in rule["verbs"] for one in rule["resources"]}
+    assert watched == {one.plural for one in resources.BY_KIND.values()}
+    assert "events" not in {one for rule in rules for one in rule["resources"]}
 
 
 def test_people_who_may_view_or_edit_may_do_so_with_our_kinds() -> None:
