@@ -186,7 +186,8 @@ class Tending:
     async def _step(self, spec: WorkerPoolSpec, staff: Sequence[WorkerRow]) -> None:
         # What there is to share is known by now.
         budget, pool = self._around.budget, self.pool
-        template = shape.template(pool, spec, self._around.settings.image)
+        url = self._around.store.url
+        template = shape.template(pool, spec, self._around.settings.image, url)
         aim = Aim(shape.revision(template), budget.share(pool), budget.room(pool))
         steps = draining.plan(self.sight, staff, aim)
         # Before anything is waited for, so that no other pool is given the same room.

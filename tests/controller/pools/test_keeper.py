@@ -350,6 +350,22 @@ async def test_workers_of_a_pool_that_became_nonsense_count(
     assert conditions(good)["Stalled"] == "ConnectionBudget"
 
 
+async def test_workers_move_with_the_database(
+    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    yard.pool("lab", "gpu", replicas=1)
+    await farm.come_up(begin())
+    [old] = yard.pods()
+    monkeypatch.setattr(store, "url", "postgresql://new/jobs")
+    for session in farm.sessions.values():
+        await store.leave(session.key)
+    yards.unready(old)
+    keeper = begin()
+    await farm.come_up(keeper)
+    assert farm.ending() == [old]
+    assert len(yard.pods()) == 2
+
+
 def _asked(admit: mock.AsyncMock) -> Admission:
     """Give what was asked for last."""
     admission: Admission = admit.await_args_list[-1].args[0]

@@ -16,13 +16,14 @@ from workron_controller.pools import shape
 from workron_runner import __main__ as entry
 
 _IMAGE = "ours:1"
+_URL = "postgresql://me:mine@db.lab.svc:5432/jobs"
 _CORPUS = pathlib.Path(__file__).parents[2] / "core" / "manifest" / "corpus" / "good"
 
 Raw = dict[str, Any]
 
 
 def _template(**fields: Any) -> Raw:
-    return shape.template(POOL, spec(**fields), _IMAGE)
+    return shape.template(POOL, spec(**fields), _IMAGE, _URL)
 
 
 def _pod(**fields: Any) -> Raw:
@@ -194,7 +195,7 @@ def test_set_is_owned_by_the_pool_and_named_by_its_revision() -> None:
 
 def test_longest_name_fits_everywhere() -> None:
     pool = shape.Pool("lab", "x" * 52, "uid")
-    made = shape.replica_set(pool, shape.template(pool, spec(), _IMAGE), 1)
+    made = shape.replica_set(pool, shape.template(pool, spec(), _IMAGE, _URL), 1)
     assert len(made["metadata"]["name"]) <= 253
     assert all(len(value) <= 63 for value in made["metadata"]["labels"].values())
 
@@ -251,3 +252,23 @@ def test_secret_holds_the_url_and_the_token() -> None:
     assert data == {"store": "postgresql://me:pä@db/x", "token": "tok"}
     assert made["metadata"]["name"] == "workron-pool-gpu"
     assert made["metadata"]["ownerReferences"][0]["uid"] == "pool-uid"
+
+
+@pytest.mark.parametrize(
+    ("url", "is_same"),
+    [
+        ("postgresql://me:changed@db.lab.svc:5432/jobs", True),
+        ("postgresql://you@db.lab.svc:5432/jobs?password=mine", True),
+        ("postgresql://me:mine@new.lab.svc:5432/jobs", False),
+        ("postgresql://me:mine@db.lab.svc:5433/jobs", False),
+        ("postgresql://me:mine@db.lab.svc:5432/other", False),
+        ("postgresql://me:mine@db.lab.svc:5432/jobs?sslmode=require", False),
+    ],
+)
+def test_pods_of_another_database_are_of_another_revision(url: str, *, is_same: bool) -> None:
+    here, there = (shape.template(POOL, spec(), _IMAGE, one) for one in (_URL, url))
+    assert (shape.revision(here) == shape.revision(there)) is is_same
+
+
+def test_nothing_in_a_pod_tells_the_password_of_the_database() -> None:
+    assert "mine" not in json.dumps(_template())
