@@ -26,6 +26,8 @@ _CODE_AT: Final = "/workron/code"
 _DOOR_AT: Final = "/workron/door"
 _PROGRAM: Final = f"{_CODE_AT}/runner.pyz"
 _SOCKET: Final = f"{_DOOR_AT}/runner"
+_KEPT: Final = ("--hand-down", "--try-isolate")
+"""Nodes differ in their kernels, and where one cannot keep commands apart they run all the same."""
 _ACCOUNT_AT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 _SECURITY: Final[dict[str, Any]] = {
@@ -68,7 +70,7 @@ def _runner(spec: WorkerPoolSpec, image: str) -> dict[str, Any]:
         "restartPolicy": "Always",
         # Neither what the commands' image has in its folders nor what its user left is to be
         # imported by what starts them.
-        "command": ["python3", "-IS", _PROGRAM, "--socket", _SOCKET, "--hand-down"],
+        "command": ["python3", "-IS", _PROGRAM, "--socket", _SOCKET, *_KEPT],
         "env": own.get("env", []),
         "envFrom": own.get("envFrom", []),
         "volumeMounts": [

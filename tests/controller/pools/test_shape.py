@@ -71,6 +71,7 @@ def test_words_of_the_runner_are_those_that_it_takes() -> None:
     assert (python, isolated, file[-4:]) == ("python3", "-IS", ".pyz")
     taken = entry._parser().parse_args(words)
     assert (str(taken.socket), taken.hand_down) == ("/workron/door/runner", True)
+    assert (taken.try_isolate, taken.isolate) == (True, False)
 
 
 def test_pool_without_an_image_runs_commands_in_ours() -> None:
