@@ -207,8 +207,9 @@ class OperatorDoor(Protocol):
 
         With a password they come as a database role that is made for this pool, or renewed; it
         can do nothing but a worker's verbs, and enter no other pool. Who may make no such role
-        gets a StoreRightsError with what would allow it. SQLite has no roles: there the token is
-        all.
+        gets a StoreRightsError with what would allow it, and so does who made one that cannot log
+        in by the same way, as behind a pooler that does not know it. SQLite has no roles: there the
+        token is all.
         """
 
     async def enrolled(self) -> Collection[tuple[str, str]]:

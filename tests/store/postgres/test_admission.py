@@ -229,3 +229,11 @@ async def test_role_that_another_made_loses_all_that_is_ours_to_take(
         await connection.close()
         await store.close()
         await admin.close()
+
+
+async def test_server_that_cannot_take_one_more_now_lets_a_pool_in_all_the_same(
+    admit: Admit,
+) -> None:
+    role = await admit(connections=0)
+    with pytest.raises(asyncpg.TooManyConnectionsError):
+        await role.connect()

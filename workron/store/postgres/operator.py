@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from workron.core import errors, ids
 from workron.core.plan import Kind
 from workron.store import protocol
-from workron.store.postgres import login, statements
+from workron.store.postgres import entrance, login, statements
 from workron.store.postgres.sweeps import Sweeps
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class OperatorVerbs:
         url = self._database.url
         if password is not None:
             url = login.url_as(url, row["role"], password)
+            await entrance.check(url)
         return protocol.Admitted(url, row["connections"])
 
     async def enrolled(self) -> Collection[tuple[str, str]]:
