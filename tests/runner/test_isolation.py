@@ -1,5 +1,6 @@
 """Commands in domains of their own; only where the kernel has them."""
 
+import os
 import pathlib
 from collections.abc import Callable, Iterator
 
@@ -38,6 +39,21 @@ def test_command_reaches_another_only_where_it_is_not_isolated(
     pid = int(open_or_not.word(open_or_not.run(_VICTIM)))
     ended = open_or_not.ended(open_or_not.run(deed.format(pid=pid)))
     assert (ended.exit_code == 0) is is_reached
+
+
+@_NEEDS_LANDLOCK
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can take a right away from itself")
+@pytest.mark.parametrize(
+    ("open_or_not", "is_read"), [(_ISOLATE, False), ([], True)], indirect=["open_or_not"]
+)
+def test_environment_of_an_isolated_command_is_closed_to_who_has_no_right_of_roots(
+    open_or_not: Mate, *, is_read: bool
+) -> None:
+    rightless = "exec setpriv --bounding-set=-all"
+    victim = open_or_not.run(f"{rightless} sh -c '{_VICTIM}'")
+    pid = int(open_or_not.word(victim))
+    ended = open_or_not.ended(open_or_not.run(f"{rightless} cat /proc/{pid}/environ"))
+    assert (ended.exit_code == 0) is is_read
 
 
 @_NEEDS_LANDLOCK

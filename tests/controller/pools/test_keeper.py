@@ -366,6 +366,24 @@ async def test_workers_move_with_the_database(
     assert len(yard.pods()) == 2
 
 
+async def test_set_that_somebody_else_changes_is_as_it_should_be_at_the_next_look(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("lab", "gpu", replicas=2)
+    keeper = begin()
+    await farm.come_up(keeper)
+    [one] = yard.all(resources.REPLICA_SETS)
+    for theirs in (5, 0):
+        one["spec"]["replicas"] = theirs
+        await farm.turn(keeper)
+        assert yard.replicas() == [2]
+    del yard.objects[resources.REPLICA_SETS, "lab", one["metadata"]["name"]]
+    yard.work()
+    assert yard.pods() == []
+    await farm.come_up(keeper)
+    assert len(yard.pods()) == 2
+
+
 def _asked(admit: mock.AsyncMock) -> Admission:
     """Give what was asked for last."""
     admission: Admission = admit.await_args_list[-1].args[0]
