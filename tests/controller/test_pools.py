@@ -155,3 +155,34 @@ async def test_queues_are_told_to_prometheus_by_who_looks_after_them(
     assert 'workron_queue_oldest_seconds{namespace="lab",pool="gpu"} 10.0' in told
     keeper.stop()
     assert b"workron_queue_depth{" not in generate_latest(registry)
+
+
+async def _asked_in_a_minute(api: FakeApi, keeper: Keeper, time: HandTime) -> dict[str, int]:
+    """Count what is asked for in a minute of looks, after some that settle all."""
+    for _ in range(10):
+        await _look(keeper, time)
+    before = len(api.record.all)
+    for _ in range(30):
+        await _look(keeper, time)
+    said = [f"{one.verb} {one.plural}" for one in api.record.all[before:] if one.kind]
+    return {one: said.count(one) for one in sorted(set(said))}
+
+
+async def test_idle_pool_is_looked_at_four_times_a_minute_and_not_written_to(
+    api: FakeApi, keeper: Keeper, time: HandTime
+) -> None:
+    api.add(POOL, "gpu", "lab", spec={})
+    asked = await _asked_in_a_minute(api, keeper, time)
+    assert asked.keys() == {"list pods", "list replicasets", "list workerpools"}
+    assert asked.pop("list workerpools") == 30
+    assert sum(asked.values()) <= 2 * 4
+
+
+async def test_pool_that_works_and_does_not_change_is_looked_at_and_not_written_to(
+    api: FakeApi, keeper: Keeper, store: Store, time: HandTime
+) -> None:
+    api.add(POOL, "gpu", "lab", spec={"replicas": 1})
+    await _look(keeper, time)
+    await _enter(api, store, _pod(api))
+    asked = await _asked_in_a_minute(api, keeper, time)
+    assert asked == {"list pods": 30, "list replicasets": 30, "list workerpools": 30}

@@ -105,6 +105,15 @@ def test_nobody_may_read_every_secret_of_a_namespace() -> None:
     assert not verbs & {"list", "watch", "deletecollection"}
 
 
+_PEOPLES = {"workron-view", "workron-edit"}
+
+
+def test_controller_may_watch_only_what_it_watches() -> None:
+    rules = [rule for role, rule in _rules(chart.render()) if role not in _PEOPLES]
+    watched = {one for rule in rules if "watch" in rule["verbs"] for one in rule["resources"]}
+    assert watched == {one.plural for one in resources.BY_KIND.values()}
+
+
 def test_people_who_may_view_or_edit_may_do_so_with_our_kinds() -> None:
     objects = chart.render()
     view, edit = (chart.find(objects, "ClusterRole", f"workron-{one}") for one in ("view", "edit"))

@@ -73,6 +73,14 @@ def test_values_that_contradict_each_other_are_refused(settings: list[str], word
     assert words in chart.refusal(*settings)
 
 
+@pytest.mark.parametrize(("given", "said"), [("null", []), ("0", ["0"]), ("1200000", ["1200000"])])
+def test_connections_of_workers_are_those_of_the_values(given: str, said: list[str]) -> None:
+    objects = chart.render(f"database.connections={given}")
+    [container] = chart.pods(objects)["Deployment/workron-controller"]["containers"]
+    found = [word for word in container["args"] if word.startswith("--connections")]
+    assert found == [f"--connections={one}" for one in said]
+
+
 def test_values_of_a_chart_around_this_one_are_let_be() -> None:
     assert chart.render("global.region=north") == chart.render()
 

@@ -1,5 +1,6 @@
 """Commands in domains of their own; only where the kernel has them."""
 
+import os
 import pathlib
 from collections.abc import Callable, Iterator
 
@@ -13,6 +14,7 @@ _NEEDS_LANDLOCK = pytest.mark.skipif(
     not landlock.is_there(), reason="this kernel has no Landlock scopes"
 )
 _ISOLATE = ["--isolate"]
+_TRY = ["--try-isolate"]
 _VICTIM = "echo $$; exec sleep 1000"
 
 
@@ -26,15 +28,44 @@ def open_or_not(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Itera
 
 @_NEEDS_LANDLOCK
 @pytest.mark.parametrize(
-    ("open_or_not", "is_reached"), [(_ISOLATE, False), ([], True)], indirect=["open_or_not"]
+    ("open_or_not", "is_reached"),
+    [(_ISOLATE, False), (_TRY, False), ([], True)],
+    indirect=["open_or_not"],
 )
-@pytest.mark.parametrize("deed", ["kill -0 {pid}", "readlink /proc/{pid}/cwd"])
+@pytest.mark.parametrize("deed", ["kill -0 {pid}", "readlink /proc/{pid}/cwd", "kill -0 $PPID"])
 def test_command_reaches_another_only_where_it_is_not_isolated(
     open_or_not: Mate, deed: str, *, is_reached: bool
 ) -> None:
     pid = int(open_or_not.word(open_or_not.run(_VICTIM)))
     ended = open_or_not.ended(open_or_not.run(deed.format(pid=pid)))
     assert (ended.exit_code == 0) is is_reached
+
+
+@_NEEDS_LANDLOCK
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can take a right away from itself")
+@pytest.mark.parametrize(
+    ("open_or_not", "is_read"), [(_ISOLATE, False), ([], True)], indirect=["open_or_not"]
+)
+def test_environment_of_an_isolated_command_is_closed_to_who_has_no_right_of_roots(
+    open_or_not: Mate, *, is_read: bool
+) -> None:
+    rightless = "exec setpriv --bounding-set=-all"
+    victim = open_or_not.run(f"{rightless} sh -c '{_VICTIM}'")
+    pid = int(open_or_not.word(victim))
+    ended = open_or_not.ended(open_or_not.run(f"{rightless} cat /proc/{pid}/environ"))
+    assert (ended.exit_code == 0) is is_read
+
+
+@_NEEDS_LANDLOCK
+@pytest.mark.parametrize("open_or_not", [_ISOLATE], indirect=True)
+@pytest.mark.parametrize(
+    "deed", ["grep -q sleep /proc/{pid}/cmdline", "ls {folder} && touch {folder}/seen"]
+)
+def test_isolated_command_sees_the_words_and_files_of_another(open_or_not: Mate, deed: str) -> None:
+    said = open_or_not.run("pwd; echo $$; exec sleep 1000")
+    folder, pid = (open_or_not.word(said).decode() for _ in range(2))
+    deed = deed.format(pid=pid, folder=folder)
+    assert open_or_not.ended(open_or_not.run(deed)).exit_code == 0
 
 
 @_NEEDS_LANDLOCK
@@ -68,3 +99,12 @@ def test_isolation_that_the_kernel_does_not_have_is_refused(
     with pytest.raises(SystemExit):
         entry._read(entry._parser())
     assert "Linux 6.12 or newer" in capsys.readouterr().err
+
+
+def test_isolation_that_was_to_be_tried_is_done_without_and_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(landlock, "is_there", lambda: False)
+    options = entry._parser().parse_args([*_TRY, "--socket", "door"])
+    assert entry._isolates(options) is False
+    assert "commands can reach each other" in capsys.readouterr().err

@@ -22,7 +22,7 @@ _PARTS = {
         *("refuse_cycle", "sweeps", "sweep_step", "sweep_cancel", "sweep_hold", "sweep_resume"),
         "sweep_priority",
         *("session", "settle_ends", "give_back", "prove_dead", "bury_older", "server"),
-        *("pool_role", "is_worker"),
+        *("pool_role", "is_worker", "role_name", "drop_role", "close_doors"),
         *("open_doors", "makes_room", "walk", "mark", "set_mark", "pull_mark", "forget"),
         "gather",
         *("result_size", "result_text", "refuse"),

@@ -89,6 +89,20 @@ async def test_first_beat_of_a_session_is_sent_at_once(pulse: Pulse, scene: Scen
     assert (await _let_it(pulse, scene, long, 0.0))[0] == "beat"
 
 
+async def test_no_rest_is_longer_than_a_quarter_of_a_lease(
+    pulse: Pulse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rested: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+
+    async def rest(seconds: float) -> None:
+        rested.set_result(seconds)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(pulse, "_rest", rest)
+    pulse.begin(SESSION, 0.0)
+    assert await rested == LEASE / 4
+
+
 async def test_nothing_is_cut_off_while_the_deadline_is_ahead(pulse: Pulse, scene: Scene) -> None:
     scene.seconds = 5.9
     assert (await _let_it(pulse, scene, SESSION, 0.0))[0] == "beat"

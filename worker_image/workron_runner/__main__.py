@@ -36,7 +36,7 @@ def main() -> None:
         return
     runner = Runner(
         Link(stream),
-        is_isolating=options.isolate,
+        is_isolating=_isolates(options),
         is_handing_down=options.hand_down,
         uids=own,
     )
@@ -53,6 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     ways.add_argument("--socket", type=_path, metavar="PATH", help="where to wait for the agent")
     parser.add_argument(
         "--isolate", action="store_true", help="shut commands off from each other, with Landlock"
+    )
+    parser.add_argument(
+        "--try-isolate", action="store_true", help="the same where the kernel has it, else say so"
     )
     parser.add_argument(
         "--uids", type=_range, metavar="FIRST-LAST",
@@ -75,6 +78,13 @@ def _read(parser: argparse.ArgumentParser) -> argparse.Namespace:
         parser.error("--isolate needs a kernel with Landlock and its scopes: Linux 6.12 or newer")
     _check_rights(parser, options)
     return options
+
+
+def _isolates(options: argparse.Namespace) -> bool:
+    if options.try_isolate and not landlock.is_there():
+        _say("commands can reach each other: this kernel has no Landlock with scopes (Linux 6.12)")
+        return False
+    return bool(options.isolate or options.try_isolate)
 
 
 def _path(text: str) -> pathlib.Path:

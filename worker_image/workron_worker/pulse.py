@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from workron_worker.surroundings import Rhythm, Surroundings
 
 _log = structlog.get_logger(__name__)
-_TRIES_PER_LEASE: Final = 4
 _LAST_SHARE: Final = 0.25
 """Of the margin: with so much of it left the executor kills what still runs. What was before it was
 for TERM and a grace; this is for the kill and for clocks that do not run equally fast."""
@@ -130,6 +129,6 @@ class Pulse:
 
     def _patience(self) -> float:
         """Wait for one answer a part of a lease, and never past the deadline."""
-        share = self._deadline.lease_seconds / _TRIES_PER_LEASE
+        share = self._deadline.lease_seconds / lease.BEATS_PER_LEASE
         left = self._deadline.at - self._around.clock.monotonic()
         return min(share, left) if left > 0 else share

@@ -18,7 +18,7 @@ from workron.cli.drain import Drain
 from workron.cli.health import Address
 from workron.cli.opening import opened, opened_as_worker
 from workron.cli.service import Service
-from workron.core import errors, form, ids
+from workron.core import duration, errors, form, ids, lease
 from workron_runner.system import hide
 from workron_worker import identity
 from workron_worker.meter import Meter
@@ -90,6 +90,13 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
         str | None,
         typer.Option(metavar="DURATION", help="End when there was nothing to run for so long."),
     ] = None,
+    heartbeat: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="How often it proves that it lives; four times a lease at least.",
+        ),
+    ] = "2s",
     grace: Annotated[
         str,
         typer.Option(metavar="DURATION", help="So long what runs may run on after a signal."),
@@ -125,13 +132,23 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
         slots=commands,
         grace=options.duration("--grace", grace),
         # A store that is away has cost it all that ran, and will cost it nothing more.
-        rhythm=Rhythm(patience=timedelta.max, most_jobs=max_jobs, longest_idle=idle),
+        rhythm=Rhythm(
+            beat=_beat(heartbeat), patience=timedelta.max, most_jobs=max_jobs, longest_idle=idle
+        ),
         runners=runner.of(
             at, is_isolating=is_isolating, uids=uids, processes=processes, slots=commands
         ),
         health=health.given(where),
     )
     service.carry_out(_serve(settings, service))
+
+
+def _beat(text: str) -> timedelta:
+    beat = options.duration("--heartbeat", text)
+    if beat < lease.SHORTEST_BEAT:
+        shortest = duration.render(lease.SHORTEST_BEAT)
+        raise errors.InputError(f"--heartbeat: {text} is too short; at least {shortest}")
+    return beat
 
 
 def _name() -> str:

@@ -8,6 +8,7 @@ deadline before anybody reaps it, as long as both clocks run equally fast within
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from workron.core import errors
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
     from workron.core.ids import WorkerId
 
+SHORTEST_BEAT: Final = timedelta(milliseconds=100)
+"""Each beat is a write of the database, and a worker's right to make them has no other bound."""
+BEATS_PER_LEASE: Final = 4
+"""So often a worker beats at least, whatever it was told: an answer may be lost, and the next."""
 _LOOKS_PER_LEASE: Final = 4
 
 

@@ -48,7 +48,7 @@ from workron.store.row import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from uuid import UUID
 
@@ -210,8 +210,22 @@ class OperatorDoor(Protocol):
 
         With a password they come as a database role that is made for this pool, or renewed; it
         can do nothing but a worker's verbs, and enter no other pool. Who may make no such role
-        gets a StoreRightsError with what would allow it. SQLite has no roles: there the token is
-        all.
+        gets a StoreRightsError with what would allow it, and so does who made one that cannot log
+        in by the same way, as behind a pooler that does not know it. SQLite has no roles: there the
+        token is all.
+        """
+
+    async def enrolled(self) -> Collection[tuple[str, str]]:
+        """List the pools that `admit` was called for and `dismiss` was not, by namespace and name.
+
+        Without a role of their own they are forgotten when their token has expired.
+        """
+
+    async def dismiss(self, namespace: str, pool: str) -> bool:
+        """Take back what `admit` gave, for a pool that is no more; False while it has workers.
+
+        The token opens nothing any more, and the role is dropped; where that cannot be, it can log
+        in no more, and a StoreRightsError says what is left to do, once. Jobs of the pool wait on.
         """
 
 

@@ -8,6 +8,7 @@
     ├── AbsentError           no such object
     ├── UnservedError         no such resource: its definition is missing
     ├── ConflictError         the object is another one, or has changed
+    │   └── TakenError            the name is somebody else's, and stays so
     ├── GoneError             what was to be continued is forgotten; begin anew
     ├── ForbiddenError        we are known, and may not do that
     ├── UnauthorizedError     we are not known
@@ -55,6 +56,10 @@ class UnservedError(ApiError):
 
 class ConflictError(ApiError):
     """An object of that name exists, or has changed, or is another one than was meant."""
+
+
+class TakenError(ConflictError):
+    """An object of that name is somebody else's; nobody but that one can make way."""
 
 
 class GoneError(ApiError):

@@ -91,7 +91,11 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
                 "lease",
             ),
             _some_time("lease"),
-            _some_time("heartbeat"),
+            Rule(
+                "duration(self.heartbeat) >= duration('100ms')",
+                "must be at least 100ms",
+                "heartbeat",
+            ),
             _OWN_VARIABLES,
             Rule(
                 "!has(self.volumeMounts) || self.volumeMounts.all(mount,"

@@ -57,17 +57,17 @@ def default(path: pathlib.Path | None, namespace: str) -> Asked | None:
     return None if made is None else dataclasses.replace(made, namespace=namespace)
 
 
-def _content(path: pathlib.Path) -> bytes | None:
+def _content(path: pathlib.Path) -> bytes | str:
+    """Read a file, or say why that cannot be done."""
     try:
         return path.read_bytes()
     except OSError as error:
-        _log.warning("file cannot be read", file=str(path), error=error.strerror)
-        return None
+        return str(error.strerror)
 
 
 # By their content, so that each slip is told once and not every few seconds.
 @functools.lru_cache(maxsize=2)
-def _pools(path: pathlib.Path, content: bytes | None) -> Sequence[Asked]:
+def _pools(path: pathlib.Path, content: bytes | str) -> Sequence[Asked]:
     entries: list[Any] = []
     for value in _values(path, content):
         if isinstance(value, list):
@@ -78,13 +78,16 @@ def _pools(path: pathlib.Path, content: bytes | None) -> Sequence[Asked]:
 
 
 @functools.lru_cache(maxsize=2)
-def _template(path: pathlib.Path, content: bytes | None) -> Asked | None:
+def _template(path: pathlib.Path, content: bytes | str) -> Asked | None:
     entries = [{"name": DEFAULT, "spec": spec} for spec in _values(path, content)]
     return next(_good(path, entries), None)
 
 
-def _values(path: pathlib.Path, content: bytes | None) -> Iterator[Any]:
-    for one in () if content is None else text.documents(content):
+def _values(path: pathlib.Path, content: bytes | str) -> Iterator[Any]:
+    if isinstance(content, str):
+        _log.warning("file cannot be read", file=str(path), error=content)
+        return
+    for one in text.documents(content):
         for problem in one.problems:
             _log.warning("file cannot be read", error=problem.told(str(path)))
         if not one.problems:

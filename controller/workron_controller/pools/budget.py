@@ -33,6 +33,7 @@ class Budget:
         self._limit: int | None = None
         self._wanted: dict[Hashable, int] = {}
         self._present: dict[Hashable, int] = {}
+        self._others = 0
 
     def learn(self, connections: int | None) -> None:
         """Take in how many connections the database takes from everybody."""
@@ -44,9 +45,13 @@ class Budget:
         connections = self._limit if self._connections is None else self._connections
         return None if connections is None else connections // A_WORKER
 
-    def keep(self, pools: Mapping[Any, int]) -> None:
-        """Take in how many workers each pool wants; others are gone."""
-        self._wanted = dict(pools)
+    def keep(self, pools: Mapping[Any, int], others: int = 0) -> None:
+        """Take in how many workers each pool wants, and how many there are of none of these.
+
+        Those are of pools that were deleted, and end in time, or are run by people. They take room,
+        and nobody ends because of them.
+        """
+        self._wanted, self._others = dict(pools), others
         self._present = {pool: had for pool, had in self._present.items() if pool in pools}
 
     def begin(self, pool: Hashable, present: int) -> None:
@@ -71,7 +76,8 @@ class Budget:
         """Say how many it may have beside those of all others as they are."""
         if self.most is None:
             return math.inf
-        return self.most - sum(had for other, had in self._present.items() if other != pool)
+        present = sum(had for other, had in self._present.items() if other != pool)
+        return self.most - self._others - present
 
 
 def _shares(wanted: Mapping[Hashable, int], most: int) -> Mapping[Hashable, int]:

@@ -26,6 +26,8 @@ _CODE_AT: Final = "/workron/code"
 _DOOR_AT: Final = "/workron/door"
 _PROGRAM: Final = f"{_CODE_AT}/runner.pyz"
 _SOCKET: Final = f"{_DOOR_AT}/runner"
+_KEPT: Final = ("--hand-down", "--try-isolate")
+"""Nodes differ in their kernels, and where one cannot keep commands apart they run all the same."""
 _ACCOUNT_AT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 _SECURITY: Final[dict[str, Any]] = {
@@ -68,7 +70,7 @@ def _runner(spec: WorkerPoolSpec, image: str) -> dict[str, Any]:
         "restartPolicy": "Always",
         # Neither what the commands' image has in its folders nor what its user left is to be
         # imported by what starts them.
-        "command": ["python3", "-IS", _PROGRAM, "--socket", _SOCKET, "--hand-down"],
+        "command": ["python3", "-IS", _PROGRAM, "--socket", _SOCKET, *_KEPT],
         "env": own.get("env", []),
         "envFrom": own.get("envFrom", []),
         "volumeMounts": [
@@ -94,7 +96,9 @@ def _agent(spec: WorkerPoolSpec, image: str, secret: str) -> dict[str, Any]:
         "name": AGENT,
         "image": image,
         "args": [
-            *("worker", "--slots", str(spec.slots), "--grace", _grace(spec)),
+            *("worker", "--slots", str(spec.slots)),
+            *("--heartbeat", duration.render(spec.heartbeat)),
+            *("--grace", duration.render(spec.drain_timeout)),
             *("--health", f"0.0.0.0:{PORT}", "--log", "json"),
         ],
         "env": [
@@ -111,10 +115,6 @@ def _agent(spec: WorkerPoolSpec, image: str, secret: str) -> dict[str, Any]:
         "resources": _SMALL,
         "securityContext": _SECURITY,
     }
-
-
-def _grace(spec: WorkerPoolSpec) -> str:
-    return duration.render(spec.drain_timeout)
 
 
 def _from_secret(name: str, key: str) -> dict[str, Any]:

@@ -53,13 +53,20 @@ class Spare:
 
 
 @dataclass(frozen=True, slots=True)
+class Replace:
+    """Have another pod come for one whose worker claims nothing more."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
 class Remove:
     """Remove a set that is empty and of no use."""
 
     set: ReplicaSet
 
 
-Step = Make | Resize | Choose | Spare | Remove
+Step = Make | Resize | Choose | Spare | Replace | Remove
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +115,10 @@ class _Plan:
                 yield Make(self._fitting(0, wanted))
         elif wanted < newest.replicas:
             yield from self._shrink(newest, wanted)
-        elif (fitting := self._fitting(newest.replicas, wanted)) > newest.replicas:
-            yield Resize(newest, fitting)
+        else:
+            yield from self._replace(newest)
+            if (fitting := self._fitting(newest.replicas, wanted)) > newest.replicas:
+                yield Resize(newest, fitting)
 
     def _kept(self, newest: ReplicaSet | None, older: Iterable[ReplicaSet]) -> int:
         """Say how many older workers are needed yet: as many as newer ones are not ready."""
@@ -127,16 +136,29 @@ class _Plan:
         surge = max(1, self.aim.replicas // _SURGE)
         return min(self.aim.replicas, self.aim.replicas - kept + surge)
 
-    def _retire(self, older: Iterable[ReplicaSet], kept: int) -> Iterator[Step]:
-        """Shrink older sets, the oldest first, until no more than these are left."""
-        excess = sum(one.replicas for one in older) - kept
-        for one in older:
-            fewer = min(one.replicas, max(0, excess))
+    def _retire(self, older: Sequence[ReplicaSet], kept: int) -> Iterator[Step]:
+        """Shrink older sets to those that work, and the oldest further, until so many are left."""
+        working = [min(one.replicas, self._working(one)) for one in older]
+        excess = sum(working) - kept
+        for one, still in zip(older, working, strict=True):
+            fewer = min(still, excess)
             excess -= fewer
-            if fewer:
-                yield from self._shrink(one, one.replicas - fewer)
+            if still - fewer < one.replicas:
+                yield from self._shrink(one, still - fewer)
             elif not one.replicas and all(pod.is_over for pod in self.sight.of(one)):
                 yield Remove(one)
+
+    def _replace(self, one: ReplicaSet) -> Iterator[Step]:
+        """End those that were told to claim nothing, and whose set was not shrunk then after all.
+
+        They would be counted and do nothing, for as long as what they run takes.
+        """
+        live = [pod for pod in self.sight.of(one) if pod.is_live]
+        if len(live) > one.replicas:
+            return
+        for pod in live:
+            if self.staff.get(pod.uid) and not self._takes(pod):
+                yield Replace(pod)
 
     def _shrink(self, one: ReplicaSet, replicas: int) -> Iterator[Step]:
         live = [pod for pod in self.sight.of(one) if pod.is_live]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Name = tuple[str, str]
 
 _AGAIN_SECONDS: Final = 300.0
+_MISSED_SECONDS: Final = 10.0
+"""One that is not seen although it was made may be about to be deleted."""
 _DENIED_SECONDS: Final = 10.0
 
 _log = structlog.get_logger(__name__)
@@ -43,7 +45,9 @@ class Founding:
         """Have what the values name be as they say, and make `default` where it is wanted."""
         settings = self._around.settings
         for one in asked.pools(settings.asked):
-            if not self._is_as_said(one, there):
+            if not self._covers(one.namespace):
+                self._complain(one)
+            elif not self._is_as_said(one, there):
                 await self._make(one, self._apply)
         for namespace, pool in sorted(wanted - there):
             if pool == asked.DEFAULT and self._covers(namespace):
@@ -65,8 +69,15 @@ class Founding:
 
     def _is_as_said(self, one: Asked, there: AbstractSet[Name]) -> bool:
         name = one.namespace, one.name
-        said, until = self._said.get(name, (None, 0.0))
-        return name in there and said == one and self._around.clock.monotonic() < until
+        said, at = self._said.get(name, (None, 0.0))
+        rest = _AGAIN_SECONDS if name in there else _MISSED_SECONDS
+        return said == one and self._around.clock.monotonic() < at + rest
+
+    def _complain(self, one: Asked) -> None:
+        name = one.namespace, one.name
+        if name not in self._said:
+            _log.warning("pool is not made: its namespace is not watched", pool=name)
+        self._said[name] = one, 0.0
 
     async def _make(self, one: Asked, how: Callable[[Asked], Awaitable[None]]) -> None:
         name, now = (one.namespace, one.name), self._around.clock.monotonic()
@@ -90,8 +101,7 @@ class Founding:
     async def _apply(self, one: Asked) -> None:
         place = resources.POOLS.at(one.namespace, one.name)
         await self._around.api.apply(place, one.manifest)
-        until = self._around.clock.monotonic() + _AGAIN_SECONDS
-        self._said[one.namespace, one.name] = one, until
+        self._said[one.namespace, one.name] = one, self._around.clock.monotonic()
 
     async def _create(self, one: Asked) -> None:
         await self._around.api.create(resources.POOLS.at(one.namespace), one.manifest)

@@ -115,11 +115,12 @@ class Ground:
         namespace = self._pool.namespace
         match step:
             case draining.Make(replicas):
-                body = shape.replica_set(self._pool, template, replicas)
-                await self._api.create(sets.at(namespace), body)
+                await self._make(shape.replica_set(self._pool, template, replicas))
             case draining.Resize(one, replicas):
                 body = {"metadata": {"uid": one.uid}, "spec": {"replicas": replicas}}
                 await self._api.patch(sets.at(namespace, one.name), body)
+            case draining.Replace(pod):
+                await self.bury(pod)
             case draining.Remove(one):
                 await self._api.delete(sets.at(namespace, one.name), one.uid)
             case draining.Choose(pod, _):
@@ -138,6 +139,21 @@ class Ground:
         """Write the pool's own status."""
         place = resources.POOLS.at(self._pool.namespace, self._pool.name, "status")
         await self._api.set_status(place, self._pool.uid, status)
+
+    async def _make(self, body: Mapping[str, Any]) -> None:
+        sets, namespace = resources.REPLICA_SETS, self._pool.namespace
+        try:
+            await self._api.create(sets.at(namespace), body)
+        except errors.ConflictError:
+            name = body["metadata"]["name"]
+            owners = (await self._api.get(sets.at(namespace, name)))["metadata"]
+            if not any(one["kind"] == "WorkerPool" for one in owners.get("ownerReferences") or ()):
+                raise errors.TakenError(
+                    f"there is a ReplicaSet {name} in namespace {namespace} that is no WorkerPool's"
+                    f" any more: delete it by `kubectl delete rs/{name} --namespace {namespace}`"
+                ) from None
+            # Another leader was faster, or that of a deleted namesake is about to go with it.
+            raise
 
     async def _price(self, pod: Pod, cost: str | None) -> None:
         body = {"metadata": {"uid": pod.uid, "annotations": {sights.COST: cost}}}

@@ -19,13 +19,22 @@ from workron_controller.api import errors as api_errors
 from workron_controller.objects import Why
 from workron_controller.pools import scale, verdicts
 from workron_controller.pools import view as views
+from workron_controller.pools.dismissal import Dismissal
 from workron_controller.pools.founding import Founding
 from workron_controller.pools.ground import everything
 from workron_controller.pools.tending import Tending
 from workron_controller.pools.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import (
+        Awaitable,
+        Callable,
+        Collection,
+        Hashable,
+        Iterable,
+        Mapping,
+        Sequence,
+    )
 
     from workron.store.protocol import Demand, WorkerRow
     from workron_controller.pools.shape import Pool
@@ -41,6 +50,7 @@ _IDLE_SECONDS: Final = 15.0
 """A pool that needs no worker, or can have none, is looked at no more often."""
 _LONGEST_SECONDS: Final = 60.0
 _FOUNDING: Final = "founding"
+_DISMISSAL: Final = "dismissal"
 
 _log = structlog.get_logger(__name__)
 
@@ -51,6 +61,7 @@ class Keeper:
     def __init__(self, around: Around) -> None:
         self._around = around
         self._founding = Founding(around)
+        self._dismissal = Dismissal(around, self._doubt)
         self._tended: dict[Pool, Tending] = {}
         self._by_name: dict[Name, Tending] = {}
         self._staffed: frozenset[Name] = frozenset()
@@ -58,6 +69,7 @@ class Keeper:
         self._rests: dict[Pool, tuple[int, float]] = {}
         self._hands: dict[Hashable, asyncio.Task[None]] = {}
         self._has_looked = False
+        self._is_away = False
         self.demand: Mapping[Name, Demand] = {}
         """What waits in all pools, as far as this replica looks after them."""
 
@@ -82,11 +94,18 @@ class Keeper:
         try:
             await self.look()
         except errors.WorkronError as trouble:
-            _log.warning("pools cannot be looked at", error=str(trouble))
+            if not self._is_away:
+                _log.warning("pools cannot be looked at", error=str(trouble))
+            self._is_away = True
+        else:
+            self._is_away = False
 
     async def look(self) -> None:
         """Look at all pools once, and set off tending those that are not in hand."""
-        raws = await self._listed()
+        known = await self._known()
+        listed = await self._listed()
+        # Who deletes one wants it to end now.
+        raws = [one for one in listed if "deletionTimestamp" not in one["metadata"]]
         try:
             staff, demand = await self._around.store.staff(), await self._around.store.demand()
         except errors.StoreError as away:
@@ -98,10 +117,13 @@ class Keeper:
             self._staffed = frozenset((worker.namespace, worker.pool) for worker in staff)
             pools = [_view(raw, staff, demand) for raw in raws]
             self._know(pools)
-            self._weigh(pools)
+            self._weigh(pools, staff)
             self._has_looked = True
             there, wanted = set(self._by_name), demand.keys() - self._staffed
             self._set_off(_FOUNDING, partial(self._founding.found, there, wanted))
+            missing = self._missing(known, listed)
+            if missing:
+                self._set_off(_DISMISSAL, partial(self._dismissal.dismiss, missing))
         for one in pools:
             if self._is_due(one):
                 self._set_off(one.pool, partial(self._tended[one.pool].tend, one))
@@ -120,18 +142,44 @@ class Keeper:
         while self._hands:
             await asyncio.wait(self._hands.values())
 
+    async def _known(self) -> Collection[Name]:
+        try:
+            return await self._dismissal.candidates()
+        except errors.StoreError:
+            # What keeps the store from answering is told when it is asked for more.
+            return ()
+
+    def _missing(
+        self, known: Iterable[Name], listed: Iterable[Mapping[str, Any]]
+    ) -> Collection[Name]:
+        """Give those that the store knew of before the list began, and that are not on it."""
+        there = {(one["metadata"]["namespace"], one["metadata"]["name"]) for one in listed}
+        return {name for name in {*known} - there if self._covers(name[0])}
+
+    def _covers(self, namespace: str) -> bool:
+        """Tell whether pools of this namespace were on the list, if there are any."""
+        return not self._around.namespaces or (
+            namespace in self._around.namespaces and namespace not in self._closed
+        )
+
+    def _doubt(self, name: Name) -> None:
+        if (tending := self._by_name.get(name)) is not None:
+            tending.doubt()
+
     async def _listed(self) -> Sequence[Mapping[str, Any]]:
-        """List those that are to be; who deletes one wants it to end now."""
+        """List all that can be seen."""
         found = [] if self._around.namespaces else await self._list(None)
-        self._closed.clear()
+        closed = set()
         for namespace in sorted(self._around.namespaces):
             try:
                 found += await self._list(namespace)
-            except api_errors.ForbiddenError as closed:
+            except api_errors.ForbiddenError as error:
                 # The others are none the worse for it.
-                self._closed.add(namespace)
-                _log.warning("pools cannot be listed", namespace=namespace, error=str(closed))
-        return [one for one in found if "deletionTimestamp" not in one["metadata"]]
+                closed.add(namespace)
+                if namespace not in self._closed:
+                    _log.warning("pools cannot be listed", namespace=namespace, error=str(error))
+        self._closed = closed
+        return found
 
     async def _list(self, namespace: str | None) -> list[Mapping[str, Any]]:
         place = resources.POOLS.at(namespace)
@@ -145,9 +193,11 @@ class Keeper:
         self._by_name = {(pool.namespace, pool.name): one for pool, one in self._tended.items()}
         self._rests = {pool: at for pool, at in self._rests.items() if pool in self._tended}
 
-    def _weigh(self, pools: Iterable[View]) -> None:
+    def _weigh(self, pools: Iterable[View], staff: Iterable[WorkerRow]) -> None:
         """Take in how many workers each wants beside all others."""
-        self._around.budget.keep({one.pool: self._wanted(one) for one in pools})
+        wanted = {one.pool: self._wanted(one) for one in pools}
+        others = sum((worker.namespace, worker.pool) not in self._by_name for worker in staff)
+        self._around.budget.keep(wanted, others)
         for one in pools:
             self._around.budget.begin(one.pool, len(one.staff))
 
@@ -162,7 +212,8 @@ class Keeper:
         """Tell whether it needs something; where nothing can be done a look at times is enough."""
         pool, now = one.pool, self._around.clock.monotonic()
         is_idle = not one.staff and not self._around.budget.wanted(pool)
-        is_quiet = is_idle or verdicts.hinders(self._tended[pool].trouble)
+        tending = self._tended[pool]
+        is_quiet = is_idle or tending.is_refused or verdicts.hinders(tending.trouble)
         generation, until = self._rests.get(pool, (None, 0.0))
         if is_quiet and generation == one.generation and now < until:
             return False

@@ -12,6 +12,7 @@ import json
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+from urllib import parse
 
 from workron_controller.pools import containers
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 MANAGER: Final = "workron-controller"
 POOL: Final = "workron.dev/pool"
+STORE: Final = "workron.dev/store"
 REVISION: Final = "workron.dev/revision"
 _NAME: Final = "app.kubernetes.io/name"
 
@@ -31,6 +33,8 @@ _USER: Final = 65532
 _ENDING_SECONDS: Final = 30
 """So long an agent has, when its grace is over, to end what runs and hand it back."""
 _REVISION_DIGITS: Final = 10
+_PLACE: Final = frozenset({"host", "port", "dbname", "database", "sslmode", "target_session_attrs"})
+"""What a URL may say of where its database is, and how it is reached, beyond its host and path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +65,14 @@ class Pool:
         return {_NAME: "workron-worker", MANAGED_BY: MANAGER, POOL: self.name}
 
 
-def template(pool: Pool, spec: WorkerPoolSpec, image: str) -> dict[str, Any]:
-    """Give the pod's template; `image` is that of the agent."""
+def template(pool: Pool, spec: WorkerPoolSpec, image: str, store: str) -> dict[str, Any]:
+    """Give the pod's template; `image` is that of the agent, `store` the URL of the database."""
     return {
-        "metadata": {"labels": {**spec.labels, **pool.labels}},
+        "metadata": {
+            "labels": {**spec.labels, **pool.labels},
+            # An agent reads its Secret when it begins: one of another database is to be another.
+            "annotations": {STORE: _whereabouts(store)},
+        },
         "spec": {
             **containers.all_of(spec, image, pool.secret),
             **_placement(spec),
@@ -89,6 +97,18 @@ def template(pool: Pool, spec: WorkerPoolSpec, image: str) -> dict[str, Any]:
 def revision(template: Mapping[str, Any]) -> str:
     """Tell one template from another."""
     text = json.dumps(template, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return _digest(text)
+
+
+def _whereabouts(store: str) -> str:
+    """Tell one database from another, and nothing of who enters it."""
+    parts = parse.urlsplit(store)
+    host = parts.netloc.rpartition("@")[2]
+    said = [one for one in parse.parse_qsl(parts.query) if one[0] in _PLACE]
+    return _digest(json.dumps([host, parts.path, said]))
+
+
+def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_REVISION_DIGITS]
 
 

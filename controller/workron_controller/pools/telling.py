@@ -45,6 +45,7 @@ class Teller:
         self._leave = leave
         self._told_at = 0.0
         self._refused = Backoff(1.0, _LONGEST_SECONDS)
+        self._refusal: str | None = None
         self._not_before = 0.0
 
     async def tell(self, view: View, sight: Sight, wanted: int, trouble: Why | None) -> None:
@@ -59,7 +60,7 @@ class Teller:
             self._hold(refused)
         else:
             self._refused.reset()
-            self._told_at = self._clock.monotonic()
+            self._told_at, self._refusal = self._clock.monotonic(), None
             self._call(view, notices.begun(before, said, _CALLS))
 
     def _hold(self, refused: errors.ApiError) -> None:
@@ -67,7 +68,9 @@ class Teller:
             # It will be refused again, and is tried more and more seldom.
             self._not_before = self._clock.monotonic() + self._refused.more()
         about = {"namespace": self._pool.namespace, "pool": self._pool.name}
-        _log.warning("status is not written", error=str(refused), **about)
+        if str(refused) != self._refusal:
+            _log.warning("status is not written", error=str(refused), **about)
+        self._refusal = str(refused)
 
     def _call(self, view: View, why: Why | None) -> None:
         if why is not None:

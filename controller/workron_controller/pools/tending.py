@@ -76,12 +76,15 @@ class Tending:
     def __init__(self, pool: Pool, around: Around) -> None:
         self.pool = pool
         self.trouble: Why | None = None
+        self.is_refused = False
+        """Whether what was asked last was refused, so that to ask again at once is in vain."""
         self.sight = Sight()
         self._around = around
         self._ground = Ground(around.api, around.retrying, pool)
         self._teller = Teller(pool, self._ground, around.clock, around.leave)
         self._patience: Patience | None = None
         self._admitted: tuple[int, float] | None = None
+        self._doubts = 0
         self._log = _log.bind(namespace=pool.namespace, pool=pool.name)
 
     def wants(self, spec: WorkerPoolSpec, needed: int, present: int) -> int:
@@ -93,16 +96,23 @@ class Tending:
 
     async def tend(self, view: View) -> None:
         """Do what is to be done now, and tell how it stands."""
+        self.is_refused = False
         try:
             trouble = await self._work(view)
         except errors.WorkronError as error:
             enabling = self._around.settings.enabling(self.pool.namespace)
             trouble = verdicts.of_error(error, self.pool.namespace, enabling)
+            self.is_refused = trouble is not None and not verdicts.passes(trouble)
         if trouble is not None and trouble != self.trouble:
             self._log.warning("pool has trouble", **dataclasses.asdict(trouble))
         self.trouble = trouble
         wanted = self._around.budget.share(self.pool)
         await self._teller.tell(view, self.sight, wanted, trouble)
+
+    def doubt(self) -> None:
+        """Let its workers in again, whatever was done before, or is being done."""
+        self._admitted = None
+        self._doubts += 1
 
     async def _work(self, view: View) -> Why | None:
         if view.trouble is not None:
@@ -141,6 +151,7 @@ class Tending:
         now = self._around.clock.monotonic()
         if self._is_admitted(generation, now):
             return
+        doubts = self._doubts
         kept = await self._ground.credentials()
         admission = self._admission(spec, kept)
         admitted = await self._around.store.admit(admission)
@@ -149,7 +160,8 @@ class Tending:
         if renewed != kept:
             await self._ground.keep(renewed)
             self._log.info("pool is let into the store", role_is_shared=admission.password is None)
-        self._admitted = generation, now
+        if doubts == self._doubts:
+            self._admitted = generation, now
 
     def _is_admitted(self, generation: int, now: float) -> bool:
         if self._admitted is None or verdicts.starves(self.sight):
@@ -170,13 +182,15 @@ class Tending:
             token=kept.token if kept else secrets.token_urlsafe(),
             lease_seconds=spec.lease.total_seconds(),
             password=password,
-            connections=budgets.for_role(most),
+            # Those that are to end need theirs until they have.
+            connections=budgets.for_role(max(most, self.sight.present)),
         )
 
     async def _step(self, spec: WorkerPoolSpec, staff: Sequence[WorkerRow]) -> None:
         # What there is to share is known by now.
         budget, pool = self._around.budget, self.pool
-        template = shape.template(pool, spec, self._around.settings.image)
+        url = self._around.store.url
+        template = shape.template(pool, spec, self._around.settings.image, url)
         aim = Aim(shape.revision(template), budget.share(pool), budget.room(pool))
         steps = draining.plan(self.sight, staff, aim)
         # Before anything is waited for, so that no other pool is given the same room.

@@ -25,6 +25,7 @@ QUOTA: Final = "QuotaExceeded"
 PODS: Final = "PodsFail"
 BUDGET: Final = "ConnectionBudget"
 INVALID: Final = "InvalidSpec"
+TAKEN: Final = "NameTaken"
 NOT_ENABLED: Final = notices.NOT_ENABLED
 NOT_FOUND: Final = "PoolNotFound"
 DATABASE: Final = "DatabaseUnavailable"
@@ -46,6 +47,7 @@ _BEING_TERMINATED: Final = "being terminated"
 _MESSAGE: Final = 1000
 _MEANS: Final[tuple[tuple[type[errors.WorkronError], str], ...]] = (
     (api_errors.PassingError, _SERVER),
+    (api_errors.TakenError, TAKEN),
     (api_errors.RefusedError, INVALID),
     (api_errors.ApiError, _SERVER),
     (errors.StoreRightsError, _RIGHTS),
@@ -57,7 +59,8 @@ def of_error(error: errors.WorkronError, namespace: str, enabling: str) -> Why |
     message = str(error)[:_MESSAGE]
     if isinstance(error, api_errors.ForbiddenError):
         return _of_denial(message, namespace, enabling)
-    if isinstance(error, api_errors.ConflictError | api_errors.AbsentError):
+    is_over = isinstance(error, api_errors.ConflictError | api_errors.AbsentError)
+    if is_over and not isinstance(error, api_errors.TakenError):
         # Somebody else was faster: the next look shows how things are.
         return None
     reason = next((word for kind, word in _MEANS if isinstance(error, kind)), DATABASE)
@@ -92,7 +95,7 @@ def not_found(namespace: str, name: str) -> Why:
 
 def hint(trouble: Why | None, pool: str) -> Why | None:
     """Say what a job that waits for a pool is to be told of the pool's trouble."""
-    if trouble is None or trouble.reason in _PASSING:
+    if trouble is None or passes(trouble):
         return None
     if trouble.reason == NOT_ENABLED:
         return trouble
@@ -120,6 +123,11 @@ def starves(sight: Sight) -> bool:
     return any(one.waits == "CreateContainerConfigError" for one in agents)
 
 
+def passes(trouble: Why) -> bool:
+    """Tell whether it may be over without anybody doing anything."""
+    return trouble.reason in _PASSING
+
+
 def hinders(trouble: Why | None) -> bool:
     """Tell whether nothing can be done for a pool before somebody does something."""
     return trouble is not None and trouble.reason not in _BORNE | _PASSING
@@ -129,7 +137,7 @@ def conditions(trouble: Why | None, ready: int, wanted: int) -> list[Condition]:
     """Give those of a pool that should have so many workers and has so many that are ready."""
     is_ready = ready >= wanted and (trouble is None or trouble.reason in _BORNE)
     told = [_readiness(trouble, ready, wanted, is_ready=is_ready)]
-    if trouble is not None and trouble.reason not in _PASSING:
+    if trouble is not None and not passes(trouble):
         told.append(Condition("Stalled", True, trouble.reason, trouble.message))  # noqa: FBT003
     elif not is_ready:
         told.append(told[0]._replace(type="Reconciling", holds=True))

@@ -55,3 +55,5 @@ def spec(raw: Mapping[str, Any]) -> WorkerPoolSpec | Why:
         return WorkerPool.parse(raw).spec
     except pydantic.ValidationError as error:
         return Why(verdicts.INVALID, asked.refusal(error))
+    except Exception as error:  # noqa: BLE001 - all are read together, and none may stop the others
+        return Why(verdicts.INVALID, f"it cannot be read: {error!r}")

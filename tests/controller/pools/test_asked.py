@@ -84,3 +84,13 @@ def test_template_that_is_wrong_makes_no_pool(file: pathlib.Path) -> None:
     with capture_logs() as logs:
         assert asked.default(file, "lab") is None
     assert "spec.slots" in str(logs)
+
+
+def test_file_that_is_not_there_is_told_of_once_and_read_when_it_is(file: pathlib.Path) -> None:
+    with capture_logs() as logs:
+        for _ in range(3):
+            assert asked.pools(file) == []
+            assert asked.default(file, "lab") is None
+    assert [line["error"] for line in logs] == 2 * ["No such file or directory"]
+    file.write_text("- {name: plain}\n")
+    assert len(asked.pools(file)) == 1

@@ -31,6 +31,12 @@ def test_shares(workers: int, wanted: dict[str, int], shares: dict[str, int]) ->
     assert {pool: budget.share(pool) for pool in wanted} == shares
 
 
+def test_workers_of_no_pool_take_room_and_no_share() -> None:
+    budget = Budget(10 * A_WORKER)
+    budget.keep({"a": 10}, others=4)
+    assert (budget.share("a"), budget.room("a")) == (10, 6)
+
+
 def test_nobody_is_held_back_where_nobody_counts() -> None:
     budget = Budget(None)
     budget.keep({"a": 1000})

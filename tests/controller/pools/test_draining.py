@@ -8,7 +8,16 @@ import pytest
 from tests.controller.pools.seen import pod, replica_set, sight, starting, worker
 from workron.store.protocol import WorkerRow
 from workron_controller.pools import draining
-from workron_controller.pools.draining import Aim, Choose, Make, Remove, Resize, Spare, Step
+from workron_controller.pools.draining import (
+    Aim,
+    Choose,
+    Make,
+    Remove,
+    Replace,
+    Resize,
+    Spare,
+    Step,
+)
 from workron_controller.pools.sight import Sight
 
 
@@ -164,6 +173,25 @@ def test_oldest_revision_goes_first() -> None:
     sets = [replica_set("older", replicas=1), replica_set("old", replicas=1), replica_set()]
     pods = [pod("x", "older"), pod("y", "old"), pod("a")]
     assert _chosen(_plan(sight(sets, *pods), _aim(2))) == ["x"]
+
+
+def test_revision_that_followed_at_once_ends_none_of_those_that_work() -> None:
+    sets = [replica_set("older", replicas=2), replica_set("old", replicas=1)]
+    pods = [pod("x", "older"), pod("y", "older"), starting("a", "old")]
+    assert _sizes(_plan(sight(sets, *pods), _aim(2))) == {"old": 0, "new": 1}
+
+
+def test_one_that_takes_no_jobs_and_was_not_ended_makes_way_for_another() -> None:
+    seen = sight([replica_set(replicas=2)], pod("a"), pod("b"))
+    staff = [worker("a", held=1, is_draining=True), worker("b", held=4)]
+    assert _plan(seen, _aim(2), *staff) == [Replace(pod("a"))]
+
+
+def test_one_that_takes_no_jobs_is_left_to_its_set_while_that_has_one_to_end() -> None:
+    seen = sight([replica_set(replicas=1)], pod("a"), pod("b"))
+    assert _plan(seen, _aim(1), worker("a", is_draining=True), worker("b")) == []
+    ending = sight([replica_set()], pod("a", is_ending=True), pod("b"))
+    assert _plan(ending, _aim(1), worker("a", is_draining=True), worker("b")) == []
 
 
 def test_all_old_ones_go_when_nobody_is_needed() -> None:

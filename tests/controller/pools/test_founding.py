@@ -4,6 +4,7 @@ import pathlib
 import uuid
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.controller.pools.conftest import Begin, Farm
 from tests.controller.pools.yard import Yard
@@ -124,6 +125,31 @@ async def test_pools_of_the_values_are_written_seldom_while_nothing_changes(
     assert sum(write.startswith("apply") for write in yard.writes()) == 2
 
 
+async def test_pool_of_the_values_that_is_about_to_go_is_not_written_all_the_time(
+    begin: Begin, yard: Yard, farm: Farm, asked: pathlib.Path
+) -> None:
+    _write(asked, "[{namespace: lab, name: gpu}]")
+    keeper = begin(asked=asked)
+    await farm.turn(keeper)
+    [pool] = yard.all(resources.POOLS)
+    pool["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    for _ in range(30):
+        await farm.turn(keeper)
+    assert sum(write.startswith("apply") for write in yard.writes()) < 8
+
+
+async def test_pool_of_the_values_that_is_not_watched_is_said_once_and_not_made(
+    begin: Begin, yard: Yard, farm: Farm, asked: pathlib.Path
+) -> None:
+    _write(asked, "[{namespace: lab, name: gpu}]")
+    keeper = begin(asked=asked, namespaces=["open"])
+    with capture_logs() as logs:
+        for _ in range(3):
+            await farm.turn(keeper)
+    assert yard.writes() == []
+    assert len([line for line in logs if "not watched" in line["event"]]) == 1
+
+
 async def test_pool_of_the_values_that_somebody_deleted_is_back_soon(
     begin: Begin, yard: Yard, farm: Farm, asked: pathlib.Path
 ) -> None:
@@ -132,6 +158,7 @@ async def test_pool_of_the_values_that_somebody_deleted_is_back_soon(
     await farm.turn(keeper)
     await farm.turn(keeper)
     del yard.objects[resources.POOLS, "lab", "gpu"]
+    await farm.turn(keeper, 10)
     await farm.turn(keeper)
     assert len(yard.all(resources.POOLS)) == 1
 

@@ -190,6 +190,23 @@ async def test_pool_gets_no_worker_before_another_one_has_given_way(
     assert sorted(yard.replicas()) == [3, 7]
 
 
+async def test_workers_of_a_pool_that_was_deleted_have_their_connections_until_they_end(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("lab", "a", replicas=6)
+    keeper = begin(connections=4 * 10)
+    await farm.come_up(keeper)
+    del yard.objects[resources.POOLS, "lab", "a"]
+    yard.pool("lab", "b", replicas=10)
+    for _ in range(3):
+        await farm.turn(keeper)
+    assert yard.replicas() == [4]
+    for session in farm.sessions.values():
+        await farm.store.leave(session.key)
+    await farm.turn(keeper)
+    assert yard.replicas() == [10]
+
+
 async def test_conflict_is_no_trouble(begin: Begin, yard: Yard, farm: Farm) -> None:
     pool = yard.pool("lab", "gpu", minReplicas=1)
     keeper = begin()
@@ -279,8 +296,29 @@ async def test_jobs_of_workers_that_leave_ask_for_no_others(
     await farm.turn(keeper, IDLE_SECONDS)
     await farm.turn(keeper)
     assert yard.replicas() == [1]
-    [gone] = farm.ending()
-    assert gone["metadata"]["uid"] == leaving.name
+    [stays] = [pod for pod in yard.pods() if pod not in farm.ending()]
+    assert stays["metadata"]["uid"] != leaving.name
+    assert stays["status"] != {}
+
+
+async def test_worker_that_was_chosen_in_vain_keeps_no_job_waiting(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("lab", "gpu", replicas=1, slots=2)
+    keeper = begin()
+    await farm.submit()
+    await farm.come_up(keeper)
+    [chosen] = yard.pods()
+    await farm.take(chosen)
+    yard.pool("lab", "gpu", replicas=0, slots=2)
+    yard.fail("patch", resources.REPLICA_SETS, errors.PassingError("503 later"))
+    await farm.turn(keeper)
+    yard.pool("lab", "gpu", replicas=1, slots=2)
+    await farm.submit()
+    await farm.come_up(keeper)
+    [other] = [pod for pod in yard.pods() if pod not in farm.ending()]
+    assert other != chosen
+    assert len(await farm.take(other)) == 1
 
 
 async def test_new_leader_counts_workers_that_it_has_not_seen_yet(
@@ -312,6 +350,40 @@ async def test_workers_of_a_pool_that_became_nonsense_count(
     assert conditions(good)["Stalled"] == "ConnectionBudget"
 
 
+async def test_workers_move_with_the_database(
+    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    yard.pool("lab", "gpu", replicas=1)
+    await farm.come_up(begin())
+    [old] = yard.pods()
+    monkeypatch.setattr(store, "url", "postgresql://new/jobs")
+    for session in farm.sessions.values():
+        await store.leave(session.key)
+    yards.unready(old)
+    keeper = begin()
+    await farm.come_up(keeper)
+    assert farm.ending() == [old]
+    assert len(yard.pods()) == 2
+
+
+async def test_set_that_somebody_else_changes_is_as_it_should_be_at_the_next_look(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("lab", "gpu", replicas=2)
+    keeper = begin()
+    await farm.come_up(keeper)
+    [one] = yard.all(resources.REPLICA_SETS)
+    for theirs in (5, 0):
+        one["spec"]["replicas"] = theirs
+        await farm.turn(keeper)
+        assert yard.replicas() == [2]
+    del yard.objects[resources.REPLICA_SETS, "lab", one["metadata"]["name"]]
+    yard.work()
+    assert yard.pods() == []
+    await farm.come_up(keeper)
+    assert len(yard.pods()) == 2
+
+
 def _asked(admit: mock.AsyncMock) -> Admission:
     """Give what was asked for last."""
     admission: Admission = admit.await_args_list[-1].args[0]
@@ -329,6 +401,19 @@ async def test_password_of_the_operator_never_becomes_that_of_a_pool(
     assert _asked(admit).password is None
     await farm.turn(begin())
     assert _asked(admit).password not in {None, "mine"}
+
+
+async def test_workers_that_are_to_end_can_connect_until_they_have(
+    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admit = mock.AsyncMock(wraps=store.admit)
+    monkeypatch.setattr(store, "admit", admit)
+    yard.pool("lab", "gpu", replicas=9)
+    keeper = begin()
+    await farm.come_up(keeper)
+    yard.pool("lab", "gpu", replicas=1)
+    await farm.turn(keeper)
+    assert _asked(admit).connections >= 4 * 9
 
 
 async def test_password_of_a_pool_is_kept(

@@ -16,13 +16,14 @@ from workron_controller.pools import shape
 from workron_runner import __main__ as entry
 
 _IMAGE = "ours:1"
+_URL = "postgresql://me:mine@db.lab.svc:5432/jobs"
 _CORPUS = pathlib.Path(__file__).parents[2] / "core" / "manifest" / "corpus" / "good"
 
 Raw = dict[str, Any]
 
 
 def _template(**fields: Any) -> Raw:
-    return shape.template(POOL, spec(**fields), _IMAGE)
+    return shape.template(POOL, spec(**fields), _IMAGE, _URL)
 
 
 def _pod(**fields: Any) -> Raw:
@@ -51,16 +52,18 @@ def test_agent_is_ours_and_the_runner_is_a_sidecar_in_the_image_of_the_pool() ->
     assert (agent["image"], runner["image"]) == (_IMAGE, "theirs:2")
     assert runner["restartPolicy"] == "Always"
     assert [one["name"] for one in pod["initContainers"]] == ["pack", "runner"]
-    assert " ".join(agent["args"]).startswith("worker --slots 8 --grace 1m30s --health 0.0.0.0:")
+    words = " ".join(agent["args"])
+    assert words.startswith("worker --slots 8 --heartbeat 2s --grace 1m30s --health 0.0.0.0:")
 
 
 def test_words_of_the_agent_are_those_that_the_program_takes() -> None:
     group = typer.main.get_command(program.app())
     context = group.context_class(group)
-    name, *words = _container(_pod(slots=8, drainTimeout="90s"), "agent")["args"]
+    pod = _pod(slots=8, heartbeat="500ms", drainTimeout="90s")
+    name, *words = _container(pod, "agent")["args"]
     command = group.get_command(context, name)  # type: ignore[attr-defined]
     taken = command.make_context(name, words).params
-    assert (taken["slots"], taken["grace"]) == (8, "1m30s")
+    assert (taken["slots"], taken["heartbeat"], taken["grace"]) == (8, "500ms", "1m30s")
 
 
 def test_words_of_the_runner_are_those_that_it_takes() -> None:
@@ -68,6 +71,7 @@ def test_words_of_the_runner_are_those_that_it_takes() -> None:
     assert (python, isolated, file[-4:]) == ("python3", "-IS", ".pyz")
     taken = entry._parser().parse_args(words)
     assert (str(taken.socket), taken.hand_down) == ("/workron/door/runner", True)
+    assert (taken.try_isolate, taken.isolate) == (True, False)
 
 
 def test_pool_without_an_image_runs_commands_in_ours() -> None:
@@ -192,7 +196,7 @@ def test_set_is_owned_by_the_pool_and_named_by_its_revision() -> None:
 
 def test_longest_name_fits_everywhere() -> None:
     pool = shape.Pool("lab", "x" * 52, "uid")
-    made = shape.replica_set(pool, shape.template(pool, spec(), _IMAGE), 1)
+    made = shape.replica_set(pool, shape.template(pool, spec(), _IMAGE, _URL), 1)
     assert len(made["metadata"]["name"]) <= 253
     assert all(len(value) <= 63 for value in made["metadata"]["labels"].values())
 
@@ -249,3 +253,23 @@ def test_secret_holds_the_url_and_the_token() -> None:
     assert data == {"store": "postgresql://me:pä@db/x", "token": "tok"}
     assert made["metadata"]["name"] == "workron-pool-gpu"
     assert made["metadata"]["ownerReferences"][0]["uid"] == "pool-uid"
+
+
+@pytest.mark.parametrize(
+    ("url", "is_same"),
+    [
+        ("postgresql://me:changed@db.lab.svc:5432/jobs", True),
+        ("postgresql://you@db.lab.svc:5432/jobs?password=mine", True),
+        ("postgresql://me:mine@new.lab.svc:5432/jobs", False),
+        ("postgresql://me:mine@db.lab.svc:5433/jobs", False),
+        ("postgresql://me:mine@db.lab.svc:5432/other", False),
+        ("postgresql://me:mine@db.lab.svc:5432/jobs?sslmode=require", False),
+    ],
+)
+def test_pods_of_another_database_are_of_another_revision(url: str, *, is_same: bool) -> None:
+    here, there = (shape.template(POOL, spec(), _IMAGE, one) for one in (_URL, url))
+    assert (shape.revision(here) == shape.revision(there)) is is_same
+
+
+def test_nothing_in_a_pod_tells_the_password_of_the_database() -> None:
+    assert "mine" not in json.dumps(_template())

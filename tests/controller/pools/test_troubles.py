@@ -1,6 +1,8 @@
 """Pools that cannot have their workers: each is told why, and none keeps another from its own."""
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -10,6 +12,7 @@ from tests.controller.pools import yard as yards
 from tests.controller.pools.conftest import Begin, Farm
 from tests.controller.pools.yard import Yard, conditions
 from workron.core import errors as store_errors
+from workron.core.model.pool import WorkerPool
 from workron.store.protocol import Store
 from workron_controller import resources
 from workron_controller.api import errors
@@ -170,6 +173,79 @@ async def test_namespace_that_stays_closed_is_not_asked_all_the_time(
         await farm.turn(keeper, 1)
     asked = [place for _, place in yard.asked if place.resource == resources.REPLICA_SETS]
     assert len(asked) == 2
+
+
+async def test_what_is_refused_is_not_asked_for_all_the_time(
+    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admit = mock.AsyncMock(wraps=store.admit)
+    monkeypatch.setattr(store, "admit", admit)
+    pool = yard.pool("lab", "gpu", minReplicas=1)
+    full = errors.ForbiddenError('403 secrets "x" is forbidden: exceeded quota: small')
+    yard.fail("apply", resources.SECRETS, full, times=99)
+    keeper = begin()
+    for _ in range(30):
+        await farm.turn(keeper)
+    assert conditions(pool)["Stalled"] == "QuotaExceeded"
+    assert admit.await_count == 4
+
+
+async def test_set_that_a_deleted_pool_left_behind_is_named(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    pool = yard.pool("lab", "gpu", minReplicas=1)
+    keeper = begin()
+    await farm.turn(keeper)
+    [left] = yard.all(resources.REPLICA_SETS)
+    owners = left["metadata"].pop("ownerReferences")
+    await farm.turn(keeper)
+    await farm.turn(keeper)
+    assert conditions(pool)["Stalled"] == "NameTaken"
+    name = left["metadata"]["name"]
+    assert f"`kubectl delete rs/{name} --namespace lab`" in str(pool["status"])
+    left["metadata"]["ownerReferences"] = [{**owners[0], "uid": "of-its-namesake"}]
+    farm.time.turn(20)
+    await keeper.look()
+    await keeper.settled()
+    assert "Stalled" not in conditions(pool)
+
+
+async def test_pool_that_cannot_even_be_read_stops_no_other(
+    begin: Begin, yard: Yard, farm: Farm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = yard.pool("lab", "bad", slots=7)
+    good = yard.pool("lab", "good", minReplicas=1)
+    parse = WorkerPool.parse
+
+    def stumble(raw: Mapping[str, Any]) -> WorkerPool:
+        if raw["metadata"]["name"] == "bad":
+            raise RecursionError("too deep")
+        return parse(raw)
+
+    monkeypatch.setattr(WorkerPool, "parse", stumble)
+    await farm.come_up(begin())
+    assert conditions(good) == {"Ready": "Ready"}
+    assert conditions(bad)["Stalled"] == "InvalidSpec"
+
+
+async def test_same_trouble_is_logged_once(begin: Begin, yard: Yard, farm: Farm) -> None:
+    yard.pool("open", "gpu", minReplicas=1)
+    yard.fail("list", resources.POOLS, errors.ForbiddenError("403"), times=99, namespace="lab")
+    yard.fail("status", resources.POOLS, errors.ForbiddenError("403"), times=99)
+    keeper = begin(namespaces=["lab", "open"])
+    with capture_logs() as logs:
+        for _ in range(5):
+            await farm.turn(keeper)
+    events = [line["event"] for line in logs if line["log_level"] == "warning"]
+    assert sorted(events) == ["pools cannot be listed", "status is not written"]
+
+
+async def test_server_that_stays_away_is_logged_once(begin: Begin, yard: Yard) -> None:
+    yard.fail("list", resources.POOLS, errors.UnreachableError("no answer"), times=4)
+    rest = mock.patch("asyncio.sleep", side_effect=[None] * 8 + [asyncio.CancelledError])
+    with capture_logs() as logs, rest, pytest.raises(asyncio.CancelledError):
+        await begin().run()
+    assert [line["event"] for line in logs] == ["pools cannot be looked at"]
 
 
 async def test_nothing_is_said_of_pools_that_may_not_be_listed(

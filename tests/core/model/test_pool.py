@@ -38,6 +38,7 @@ def test_pool_is_refused_when_its_name_does_not_fit_a_label(name: str) -> None:
     [
         ({"minReplicas": 5, "maxReplicas": 4}, "minReplicas 5 is more than maxReplicas 4"),
         ({"lease": "3s"}, "lease 3s must be at least twice the heartbeat 2s"),
+        ({"heartbeat": "99ms"}, "heartbeat 99ms must be at least 100ms"),
         ({"slots": 0}, "slots"),
         ({"image": "two words"}, "reference of an image"),
         ({"labels": {"workron.dev/pool": "x"}}, "is reserved"),

@@ -1,4 +1,4 @@
-"""known, owned, edit: what is made of objects of a cluster; staff, demand, admit: and of pools."""
+"""known, owned, edit: of objects of a cluster; staff, demand, admit, dismiss: of pools."""
 
 import uuid
 from datetime import timedelta
@@ -235,3 +235,37 @@ async def test_older_token_stays_good_beside_a_new_one(harness: Harness) -> None
     await harness.store.admit(_admission("new", lease_seconds=20.0))
     sessions = [await _enter(harness, token) for token in ("old", "new")]
     assert {session.lease_seconds for session in sessions} == {20.0}
+
+
+async def test_pool_that_is_dismissed_admits_nobody_and_keeps_its_jobs(harness: Harness) -> None:
+    await harness.store.admit(_admission())
+    assert await harness.store.enrolled() == {(plans.NAMESPACE, "own")}
+    root = await harness.submit(plans.job(pool="own"))
+    assert await harness.store.dismiss(plans.NAMESPACE, "own")
+    assert await harness.store.enrolled() == set()
+    with pytest.raises(errors.TokenError):
+        await _enter(harness, _WORD)
+    assert await harness.counts(root) == {"Queued": 1}
+    await harness.store.admit(_admission())
+    await _enter(harness, _WORD)
+
+
+async def test_pool_with_a_worker_is_not_dismissed(harness: Harness) -> None:
+    await harness.store.admit(_admission())
+    session = await _enter(harness, _WORD)
+    assert not await harness.store.dismiss(plans.NAMESPACE, "own")
+    await harness.store.beat(session.key)
+    await harness.store.leave(session.key)
+    assert await harness.store.dismiss(plans.NAMESPACE, "own")
+
+
+async def test_pool_that_was_dismissed_or_never_there_is_dismissed(harness: Harness) -> None:
+    for _ in range(2):
+        assert await harness.store.dismiss(plans.NAMESPACE, "none")
+
+
+async def test_token_that_a_person_was_given_outlives_the_operators(harness: Harness) -> None:
+    await harness.store.admit(_admission())
+    token = await harness.token("own")
+    await harness.store.dismiss(plans.NAMESPACE, "own")
+    await harness.store.register(Registration(token, "worker", mint_boot(), 1))

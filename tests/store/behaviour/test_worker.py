@@ -64,6 +64,17 @@ async def test_lease_of_a_pool_is_for_those_who_register_after_it_was_set(
     assert (worker.session.lease_seconds, later.session.lease_seconds) == (10, 60)
 
 
+async def test_worker_is_given_up_by_the_lease_that_it_was_told(
+    harness: Harness, worker: Worker
+) -> None:
+    await harness.store.ensure_pool(plans.NAMESPACE, "default", lease_seconds=3)
+    [seen] = await harness.store.look()
+    assert seen.lease_seconds == worker.session.lease_seconds == 10
+    token = await harness.store.ensure_pool(plans.NAMESPACE, "default")
+    again = Registration(token, seen.name, seen.boot, 1)
+    assert (await harness.store.register(again)).lease_seconds == 10
+
+
 async def test_draining_worker_ends_what_it_has_and_claims_no_more(
     harness: Harness, worker: Worker
 ) -> None:

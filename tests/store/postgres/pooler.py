@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib import parse
 
 import asyncpg
@@ -31,6 +31,8 @@ _OLDEST = (1, 21)
 CONNECTIONS = 3
 """How many of the server's connections PgBouncer shares out."""
 _NOBODY = "nobody"
+_ENTRANT = "postgres", "entrance"
+_BY_NAME = "SELECT usename, passwd FROM pg_shadow WHERE usename = $1"
 
 
 class OnceGround(PostgresGround):
@@ -63,6 +65,12 @@ def through(bouncer: pathlib.Path, dsn: str) -> str:
     return f"postgresql://anybody@{parse.urlsplit(dsn).path}?host={bouncer}"
 
 
+def entered(bouncer: pathlib.Path, dsn: str) -> str:
+    """Give the DSN of a database through a PgBouncer that asks for passwords."""
+    login = ":".join(_ENTRANT)
+    return f"postgresql://{login}@{parse.urlsplit(dsn).path}?host={bouncer}"
+
+
 def found() -> str:
     """Give the path of a PgBouncer that knows prepared statements, or skip the test."""
     named = os.environ.get("WORKRON_TEST_PGBOUNCER")
@@ -76,17 +84,47 @@ def found() -> str:
     return path
 
 
+def logging_in(dsn: str, home: pathlib.Path, *, asks: bool) -> str:
+    """Set a PgBouncer up that lets roles in by their passwords: its own, or all of the server's."""
+    name, word = _ENTRANT
+    (home / "users.txt").write_text(f'"{name}" "{word}"\n')
+    server = _server(dsn).replace(f"user={_quoted('postgres')}", "")
+    query = f"auth_user = {name}\nauth_query = {_BY_NAME}" if asks else ""
+    return f"""
+[databases]
+* = {server}
+[pgbouncer]
+listen_addr =
+listen_port = 5432
+unix_socket_dir = {home}
+auth_type = scram-sha-256
+auth_file = users.txt
+pool_mode = transaction
+max_prepared_statements = 100
+default_pool_size = {CONNECTIONS}
+{query}
+"""
+
+
 @contextlib.contextmanager
 def running(dsn: str, *, prepared_statements: int = 100) -> Iterator[pathlib.Path]:
     """Start PgBouncer in front of a server, give the folder of its socket, and end it."""
+    with set_up(lambda home: _settings(dsn, home, prepared_statements)) as home:
+        yield home
+
+
+@contextlib.contextmanager
+def set_up(settings: Callable[[pathlib.Path], str]) -> Iterator[pathlib.Path]:
+    """Start PgBouncer with these settings, give the folder of its socket, and end it."""
     command = [found(), "pgbouncer.ini"]
     # A socket's path has to stay under 108 bytes, which the system's own choice may not.
     with tempfile.TemporaryDirectory(prefix="workron-pgbouncer-", dir="/tmp") as name:
         home = pathlib.Path(name)
-        (home / "pgbouncer.ini").write_text(_settings(dsn, home, prepared_statements))
+        (home / "pgbouncer.ini").write_text(settings(home))
         if os.geteuid() == 0:
             # It refuses to run as root, and makes its socket as whom it becomes.
-            shutil.chown(home, _NOBODY)
+            for path in (home, *home.iterdir()):
+                shutil.chown(path, _NOBODY)
             command += ["--user", _NOBODY]
         with subprocess.Popen(command, cwd=home, stderr=subprocess.PIPE, text=True) as process:
             _await_open(process)

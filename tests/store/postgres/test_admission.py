@@ -185,3 +185,55 @@ def test_url_of_a_role_has_nothing_left_of_whose_it_was() -> None:
 def test_url_keeps_the_folder_of_a_socket() -> None:
     said = login.url_as("postgresql://me@/jobs?host=/run/postgresql", "pool", "x")
     assert said == "postgresql://pool:x@/jobs?host=/run/postgresql"
+
+
+async def test_role_of_a_pool_that_is_dismissed_is_gone(stage: Stage, admit: Admit) -> None:
+    role, other = await admit(), await admit("other")
+    assert await stage.watcher.dismiss(plans.NAMESPACE, "own")
+    assert await stage.sql.fetch(_ATTRIBUTES, role.name) == []
+    assert await stage.sql.fetchval(_BOUND, plans.NAMESPACE, "own") is None
+    assert await stage.sql.fetchval("SELECT workron.is_worker($1)", other.name)
+    assert (await admit()).name == role.name
+
+
+async def test_role_that_has_something_can_log_in_no_more_and_the_rest_is_said_once(
+    stage: Stage, admit: Admit
+) -> None:
+    role = await admit()
+    await stage.sql.execute(f'GRANT SELECT ON workron.meta TO "{role.name}"')
+    with pytest.raises(errors.StoreRightsError, match=f"DROP OWNED BY {role.name}; DROP ROLE"):
+        await stage.watcher.dismiss(plans.NAMESPACE, "own")
+    [left] = await stage.sql.fetch(_ATTRIBUTES, role.name)
+    assert left["rolcanlogin"] is False
+    assert not await stage.sql.fetchval("SELECT workron.is_worker($1)", role.name)
+    assert await stage.watcher.enrolled() == set()
+
+
+async def test_role_that_another_made_loses_all_that_is_ours_to_take(
+    empty_database: str, made: list[Role]
+) -> None:
+    async with roles.owner_of(empty_database) as owner:
+        await postgres.migrate(owner.dsn)
+        admin, store = [
+            await postgres.open_postgres(dsn, rng=random.Random())
+            for dsn in (empty_database, owner.dsn)
+        ]
+        made.append(role_in(await admin.admit(admission())))
+        with pytest.raises(errors.StoreRightsError, match="let a superuser run"):
+            await store.dismiss(plans.NAMESPACE, "own")
+        assert await store.enrolled() == set()
+        connection = await made[0].connect()
+        said = ["SELECT workron.leave(gen_random_uuid())"]
+        assert await roles.allowed(connection, said) == []
+        await connection.execute("SELECT 1")
+        await connection.close()
+        await store.close()
+        await admin.close()
+
+
+async def test_server_that_cannot_take_one_more_now_lets_a_pool_in_all_the_same(
+    admit: Admit,
+) -> None:
+    role = await admit(connections=0)
+    with pytest.raises(asyncpg.TooManyConnectionsError):
+        await role.connect()

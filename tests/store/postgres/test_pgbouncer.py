@@ -10,10 +10,12 @@ import asyncpg
 import pytest
 
 from tests.store.behaviour import plans
+from tests.store.behaviour.worker import mint_boot
 from tests.store.postgres import pooler
 from workron.core import errors
 from workron.store import postgres
 from workron.store.postgres.store import PostgresStore
+from workron.store.protocol import Admission, Registration
 
 
 @contextlib.asynccontextmanager
@@ -85,3 +87,39 @@ async def test_error_names_the_setting_when_the_pooler_mixes_up_prepared_stateme
             async with _holding_connections(pooled, 1):
                 with pytest.raises(errors.StoreError, match="max_prepared_statements above 0"):
                     await store.roots()
+
+
+_ADMISSION = Admission(plans.NAMESPACE, "own", "token", 10.0, "secret", connections=9)
+
+
+async def _drop(dsn: str) -> None:
+    admin = await asyncpg.connect(dsn)
+    role = await admin.fetchval("SELECT workron.role_name($1, $2)", plans.NAMESPACE, "own")
+    await admin.execute(f'DROP OWNED BY "{role}" CASCADE; DROP ROLE "{role}"')
+    await admin.close()
+
+
+async def test_pool_is_let_in_through_a_pooler_that_asks_for_roles(
+    fresh_database: str, postgres_dsn: str
+) -> None:
+    with pooler.set_up(lambda home: pooler.logging_in(postgres_dsn, home, asks=True)) as bouncer:
+        async with _opened(pooler.entered(bouncer, fresh_database)) as store:
+            admitted = await store.admit(_ADMISSION)
+            assert str(bouncer) in admitted.url
+            worker = await postgres.open_worker(admitted.url, rng=random.Random())
+            session = await worker.register(Registration("token", "pod", mint_boot(), 1))
+            await worker.beat(session.key)
+            await worker.leave(session.key)
+            await worker.close()
+            assert await store.dismiss(plans.NAMESPACE, "own")
+
+
+async def test_pool_is_told_of_a_pooler_that_does_not_know_its_role(
+    fresh_database: str, postgres_dsn: str
+) -> None:
+    with pooler.set_up(lambda home: pooler.logging_in(postgres_dsn, home, asks=False)) as bouncer:
+        async with _opened(pooler.entered(bouncer, fresh_database)) as store:
+            with pytest.raises(errors.StoreRightsError, match="auth_query") as told:
+                await store.admit(_ADMISSION)
+    assert "secret" not in str(told.value)
+    await _drop(fresh_database)

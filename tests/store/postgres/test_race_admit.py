@@ -54,3 +54,32 @@ async def test_two_pools_fail_each_others_grants_when_neither_waits(
     await stage.without("admit")
     with pytest.raises(errors.StoreError, match="concurrently updated"):
         await _admit_at_once(stage, pools)
+
+
+async def _dismiss_while_one_is_admitted(stage: Stage, pools: tuple[Admission, Admission]) -> None:
+    first, second = await stage.actor(), await stage.actor()
+    await stage.watcher.admit(pools[1])
+    await first.begin()
+    await first.admit(pools[0])
+    following = await stage.start(second, _dismissed(second, pools[1]))
+    await first.commit()
+    await following
+
+
+async def _dismissed(actor: Actor, admission: Admission) -> None:
+    assert await actor.dismiss(admission.namespace, admission.pool)
+
+
+async def test_pool_is_dismissed_while_another_is_admitted(
+    stage: Stage, pools: tuple[Admission, Admission]
+) -> None:
+    await _dismiss_while_one_is_admitted(stage, pools)
+    assert await stage.watcher.enrolled() == {(plans.NAMESPACE, "one")}
+
+
+async def test_dismissal_fails_where_it_does_not_wait_for_a_grant(
+    stage: Stage, pools: tuple[Admission, Admission]
+) -> None:
+    await stage.without("dismiss")
+    with pytest.raises(errors.StoreError, match="concurrently updated"):
+        await _dismiss_while_one_is_admitted(stage, pools)

@@ -270,3 +270,12 @@ async def test_verbs_see_their_own_tables_when_the_caller_has_temporary_ones(
     claimed = await attacker.fetch("SELECT * FROM workron.claim($1, $2)", session.key, mint())
     await attacker.close()
     assert len(claimed) == 1
+
+
+async def test_what_everybody_may_call_is_closed_when_a_role_is_let_in(
+    stage: Stage, role: Role
+) -> None:
+    await stage.sql.execute("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA workron TO PUBLIC")
+    assert not await stage.sql.fetchval("SELECT workron.is_worker($1)", role.name)
+    await stage.sql.execute("SELECT workron.grant_worker($1)", role.name)
+    assert await stage.sql.fetchval("SELECT workron.is_worker($1)", role.name)

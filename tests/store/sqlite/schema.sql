@@ -261,7 +261,9 @@ CREATE TABLE sweep (
 CREATE TABLE token (
     hash    TEXT PRIMARY KEY,
     pool    INTEGER NOT NULL,
-    expires INTEGER NOT NULL
+    expires INTEGER NOT NULL,
+    -- Whether the operator gave it, who takes it back when the object of the pool is gone.
+    operators INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
 CREATE TABLE unbound (
@@ -300,6 +302,8 @@ CREATE TABLE worker (
     slots         INTEGER NOT NULL,
     beats         INTEGER NOT NULL DEFAULT 0,
     draining      INTEGER NOT NULL DEFAULT 0,
+    -- As it was told when it registered, and counts on, whatever its pool says since.
+    lease_seconds REAL NOT NULL,
     registered_at INTEGER NOT NULL,
     seen_at       INTEGER NOT NULL,
     UNIQUE (pool, name, boot)

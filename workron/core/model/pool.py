@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from workron.core import duration as durations
+from workron.core import lease as leases
 from workron.core.form import Form
 from workron.core.model import duration, record, scalar
 from workron.core.model.affinity import Affinity
@@ -61,7 +62,8 @@ class WorkerPoolSpec(record.Record):
         timedelta(seconds=10), description="How long claims outlive a worker's last heartbeat."
     )
     heartbeat: duration.PositiveDuration = Field(
-        timedelta(seconds=2), description="How often a worker proves that it lives."
+        timedelta(seconds=2),
+        description="How often a worker proves that it lives; four times a lease at least.",
     )
     drain_timeout: duration.Duration = Field(
         timedelta(minutes=10),
@@ -107,6 +109,9 @@ class WorkerPoolSpec(record.Record):
             raise record.refusal(
                 f"minReplicas {self.min_replicas} is more than maxReplicas {self.max_replicas}"
             )
+        if self.heartbeat < leases.SHORTEST_BEAT:
+            beat, shortest = map(durations.render, (self.heartbeat, leases.SHORTEST_BEAT))
+            raise record.refusal(f"heartbeat {beat} must be at least {shortest}")
         if self.lease < _BEATS_A_LEASE * self.heartbeat:
             beat, lease = durations.render(self.heartbeat), durations.render(self.lease)
             raise record.refusal(f"lease {lease} must be at least twice the heartbeat {beat}")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workron.core import ids
+from workron.core import errors, ids
 from workron.core.plan import Kind
 from workron.store import protocol
-from workron.store.postgres import login, statements
+from workron.store.postgres import entrance, login, statements
 from workron.store.postgres.sweeps import Sweeps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from uuid import UUID
 
     from asyncpg import Record
@@ -72,7 +72,23 @@ class OperatorVerbs:
         url = self._database.url
         if password is not None:
             url = login.url_as(url, row["role"], password)
+            await entrance.check(url)
         return protocol.Admitted(url, row["connections"])
+
+    async def enrolled(self) -> Collection[tuple[str, str]]:
+        """List the pools that `admit` was called for."""
+        rows = await self._database.fetch(statements.query("enrolled"))
+        return {(row["namespace"], row["name"]) for row in rows}
+
+    async def dismiss(self, namespace: str, pool: str) -> bool:
+        """Take back what `admit` gave."""
+        [row] = await self._database.fetch(statements.call("dismiss", 2), namespace, pool)
+        if row["rest"] is not None:
+            raise errors.StoreRightsError(
+                f"the role of pool {namespace}/{pool} cannot be dropped, and nothing can be done"
+                f" with it: let a superuser run `{row['rest']}`"
+            )
+        return bool(row["is_dismissed"])
 
 
 def _worker(row: Record) -> protocol.WorkerRow:

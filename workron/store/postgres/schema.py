@@ -14,7 +14,7 @@ import asyncpg
 
 from workron.core import errors
 from workron.store import migration
-from workron.store.postgres import faults, functions
+from workron.store.postgres import doors, faults, functions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -92,6 +92,7 @@ async def _migrate(connection: Connection) -> list[str]:
         if not await functions.are_current(connection):
             await functions.install(connection)
             applied.append(f"functions {functions.known().number}")
+        applied += await doors.close(connection)
     return applied
 
 

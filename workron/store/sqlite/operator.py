@@ -18,7 +18,7 @@ from workron.store.sqlite.transaction import listed
 from workron.store.sqlite.verbs import Verbs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from workron.store.protocol import Admission, Wish
     from workron.store.sqlite.transaction import Transaction
@@ -61,6 +61,22 @@ class OperatorVerbs(Verbs):
         """Let workers into a pool by this token, for a year from now."""
         await self._write(partial(_admit, admission=admission))
         return Admitted(self.url, None)
+
+    async def enrolled(self) -> Collection[tuple[str, str]]:
+        """List the pools that `admit` was called for."""
+        found = await self._read(lambda tx: tx.rows("enrolled.enrolled"))
+        return {(row["namespace"], row["name"]) for row in found}
+
+    async def dismiss(self, namespace: str, pool: str) -> bool:
+        """Take back what `admit` gave."""
+        return await self._write(partial(_dismiss, namespace=namespace, name=pool))
+
+
+def _dismiss(tx: Transaction, **pool: str) -> bool:
+    if tx.row("dismiss.worker", **pool) is not None:
+        return False
+    tx.run("dismiss.dismiss", **pool)
+    return True
 
 
 def _admit(tx: Transaction, admission: Admission) -> None:

@@ -70,12 +70,13 @@ def _register(tx: Transaction, registration: Registration, key: SessionKey) -> S
         raise errors.TokenError("no pool has this token, or it has expired; ask for a new one")
     who = {"pool": pool["id"], "name": registration.name, "boot": str(registration.boot)}
     if tx.row("register.known", **who) is None:
-        tx.run("register.enter", session=str(key), slots=registration.slots, **who)
+        lease = pool["lease_seconds"]
+        tx.run("register.enter", session=str(key), slots=registration.slots, lease=lease, **who)
     worker = tx.row("register.known", **who)
     return Session(
         WorkerId(worker["id"]),
         SessionKey(UUID(worker["session"])),
-        pool["lease_seconds"],
+        worker["lease_seconds"],
         pool["namespace"],
         pool["name"],
     )

@@ -17,7 +17,9 @@ CREATE TABLE pool (
 CREATE TABLE token (
     hash    bytea PRIMARY KEY,
     pool    integer NOT NULL,
-    expires timestamptz NOT NULL
+    expires timestamptz NOT NULL,
+    -- Whether the operator gave it, who takes it back when the object of the pool is gone.
+    operators boolean NOT NULL DEFAULT false
 );
 
 -- What a column may say stands in its type: a check of a table is read and planned anew by every
@@ -263,6 +265,8 @@ CREATE TABLE worker (
     -- No claim that it holds came before this beat.
     since         bigint NOT NULL DEFAULT 0,
     draining      boolean NOT NULL DEFAULT false,
+    -- As it was told when it registered, and counts on, whatever its pool says since.
+    lease_seconds double precision NOT NULL,
     registered_at timestamptz NOT NULL,
     UNIQUE (pool, name, boot)
 ) WITH (fillfactor = 50);

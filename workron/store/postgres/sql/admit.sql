@@ -20,9 +20,10 @@ BEGIN
     UPDATE workron.pool SET lease_seconds = _lease_seconds, role = _role
     WHERE id = _pool AND (lease_seconds, role) IS DISTINCT FROM (_lease_seconds, _role);
     DELETE FROM workron.token WHERE expires < workron.now();
-    INSERT INTO workron.token (hash, pool, expires)
-    VALUES (sha256(convert_to(_token, 'UTF8')), _pool, workron.now() + interval '1 year')
-    ON CONFLICT (hash) DO UPDATE SET pool = excluded.pool, expires = excluded.expires;
+    INSERT INTO workron.token (hash, pool, expires, operators)
+    VALUES (sha256(convert_to(_token, 'UTF8')), _pool, workron.now() + interval '1 year', true)
+    ON CONFLICT (hash) DO UPDATE
+    SET pool = excluded.pool, expires = excluded.expires, operators = excluded.operators;
     RETURN QUERY SELECT _role, sum(
         CASE name WHEN 'max_connections' THEN setting::integer ELSE -setting::integer END
     )::integer

@@ -3,7 +3,6 @@ CREATE OR REPLACE FUNCTION workron.grant_worker(_role text) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    _statement text;
     _left text;
 BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA workron TO %I', _role);
@@ -15,14 +14,7 @@ BEGIN
         'workron.release(uuid, uuid[], bigint[], text), '
         'workron.append_output(uuid, uuid, bigint, integer, bytea), '
         'workron.leave(uuid) TO %I', _role);
-    FOR _statement IN SELECT * FROM workron.open_doors(_role) LOOP
-        BEGIN
-            EXECUTE _statement;
-        EXCEPTION WHEN insufficient_privilege THEN
-            NULL; -- Mostly it is a mere warning; either way the door is looked at again.
-        END;
-    END LOOP;
-    SELECT string_agg(o || ';', ' ') INTO _left FROM workron.open_doors(_role) o;
+    SELECT string_agg(o || ';', ' ') INTO _left FROM workron.close_doors(_role) o;
     IF _left IS NOT NULL THEN
         RAISE EXCEPTION 'nothing was granted: % could do more than run jobs, and % may not change that',
             _role, current_user

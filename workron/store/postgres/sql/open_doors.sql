@@ -9,4 +9,9 @@ AS $$
     SELECT format('REVOKE EXECUTE ON FUNCTION pg_catalog.%s FROM PUBLIC, %I', f, _role)
     FROM unnest(ARRAY['lo_create(oid)', 'lo_creat(integer)', 'lo_from_bytea(oid, bytea)']) f
     WHERE has_function_privilege(_role, 'pg_catalog.' || f, 'EXECUTE')
+    UNION ALL
+    -- Whoever restores without privileges lets everybody call what is there.
+    SELECT 'REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA workron FROM PUBLIC'
+    WHERE EXISTS (SELECT 1 FROM pg_proc WHERE pronamespace = 'workron'::regnamespace AND NOT prosecdef
+                  AND has_function_privilege('public', oid, 'EXECUTE'))
 $$;

@@ -1,13 +1,11 @@
 -- pool_role: make the role of a pool, or give it this password and limit, and let it run jobs alone.
--- Roles belong to all databases of a server, so the name has this database in it, if only as a digest.
 CREATE OR REPLACE FUNCTION workron.pool_role(
     _namespace text, _name text, _password text, _connections integer
 ) RETURNS text
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    _role text := format('workron_%s_%s', left(_namespace || '_' || _name, 38), left(encode(sha256(
-        convert_to(concat_ws('/', current_database(), _namespace, _name), 'UTF8')), 'hex'), 16));
+    _role text := workron.role_name(_namespace, _name);
     _is_there boolean := EXISTS (SELECT 1 FROM pg_roles WHERE rolname = _role);
     _why text;
     _hint text;

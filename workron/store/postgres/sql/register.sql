@@ -8,18 +8,19 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _pool integer;
+    _lease double precision;
 BEGIN
-    SELECT p.id INTO _pool FROM workron.token t JOIN workron.pool p ON p.id = t.pool
+    SELECT p.id, p.lease_seconds INTO _pool, _lease FROM workron.token t JOIN workron.pool p ON p.id = t.pool
     WHERE t.hash = sha256(convert_to(_token, 'UTF8')) AND t.expires > workron.now()
       AND (p.role IS NULL OR p.role = session_user);
     IF NOT FOUND THEN
         RAISE EXCEPTION 'no pool has this token, or it has expired; ask for a new one'
             USING ERRCODE = 'WK002';
     END IF;
-    INSERT INTO workron.worker (session, pool, name, boot, slots, registered_at)
-    VALUES (gen_random_uuid(), _pool, _name, _boot, _slots, workron.now())
+    INSERT INTO workron.worker (session, pool, name, boot, slots, lease_seconds, registered_at)
+    VALUES (gen_random_uuid(), _pool, _name, _boot, _slots, _lease, workron.now())
     ON CONFLICT (pool, name, boot) DO NOTHING;
-    RETURN QUERY SELECT w.id, w.session, p.lease_seconds, p.namespace, p.name
+    RETURN QUERY SELECT w.id, w.session, w.lease_seconds, p.namespace, p.name
         FROM workron.worker w JOIN workron.pool p ON p.id = w.pool
         WHERE w.pool = _pool AND w.name = _name AND w.boot = _boot;
 END

@@ -2,6 +2,7 @@
 
 -- name: admit
 -- What was admitted before is good for longer.
-INSERT INTO token (hash, pool, expires)
-SELECT :hash, id, :expires FROM pool WHERE namespace = :namespace AND name = :name
-ON CONFLICT (hash) DO UPDATE SET pool = excluded.pool, expires = excluded.expires
+INSERT INTO token (hash, pool, expires, operators)
+SELECT :hash, id, :expires, 1 FROM pool WHERE namespace = :namespace AND name = :name
+ON CONFLICT (hash) DO UPDATE
+SET pool = excluded.pool, expires = excluded.expires, operators = excluded.operators

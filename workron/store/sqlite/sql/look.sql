@@ -2,6 +2,6 @@
 
 -- name: look
 -- Who stands still from look to look is reaped after a lease.
-SELECT worker.id, worker.beats, pool.lease_seconds, worker.name, worker.boot
-FROM worker JOIN pool ON pool.id = worker.pool
+SELECT worker.id, worker.beats, worker.lease_seconds, worker.name, worker.boot
+FROM worker
 ORDER BY worker.id

@@ -8,9 +8,9 @@ WHERE token.hash = :hash AND token.expires > :now
 
 -- name: known
 -- A repeated registration, its answer lost, gets what the first one got.
-SELECT id, session FROM worker WHERE pool = :pool AND name = :name AND boot = :boot
+SELECT id, session, lease_seconds FROM worker WHERE pool = :pool AND name = :name AND boot = :boot
 
 -- name: enter
 -- The row that proves life from now on.
-INSERT INTO worker (session, pool, name, boot, slots, registered_at, seen_at)
-VALUES (:session, :pool, :name, :boot, :slots, :now, :now)
+INSERT INTO worker (session, pool, name, boot, slots, lease_seconds, registered_at, seen_at)
+VALUES (:session, :pool, :name, :boot, :slots, :lease, :now, :now)

@@ -1,0 +1,171 @@
+"""Pools that are gone: what let their workers in is taken back, and from none that may be there."""
+
+import asyncio
+from unittest import mock
+
+import pytest
+from structlog.testing import capture_logs
+
+from tests.controller.pools.conftest import Begin, Farm
+from tests.controller.pools.yard import Yard
+from workron.core import errors as store_errors
+from workron.store.protocol import Admission, Admitted, Store
+from workron_controller import resources
+from workron_controller.api import errors
+from workron_controller.pools.keeper import Keeper
+
+_NAME = "lab", "gpu"
+
+
+async def _minute(farm: Farm, keeper: Keeper) -> None:
+    await farm.turn(keeper, 60)
+    await farm.turn(keeper)
+
+
+async def _had(begin: Begin, yard: Yard, farm: Farm) -> Keeper:
+    """Have a pool with a worker, and then neither."""
+    yard.pool(*_NAME, minReplicas=1)
+    keeper = begin()
+    await farm.come_up(keeper)
+    del yard.objects[resources.POOLS, *_NAME]
+    yard.work()
+    for session in farm.sessions.values():
+        await farm.store.leave(session.key)
+    return keeper
+
+
+async def test_pool_that_is_gone_lets_nobody_in_and_its_jobs_wait(
+    begin: Begin, yard: Yard, farm: Farm, store: Store
+) -> None:
+    keeper = await _had(begin, yard, farm)
+    await farm.submit()
+    await _minute(farm, keeper)
+    assert await store.enrolled() == set()
+    hint = keeper.hint(*_NAME)
+    assert hint is not None
+    assert hint.reason == "PoolNotFound"
+    yard.pool(*_NAME)
+    await farm.come_up(keeper)
+    [pod] = yard.pods()
+    assert len(await farm.take(pod)) == 1
+
+
+async def test_pool_with_a_worker_is_let_be_until_that_has_ended(
+    begin: Begin, yard: Yard, farm: Farm, store: Store
+) -> None:
+    yard.pool(*_NAME, minReplicas=1)
+    keeper = begin()
+    await farm.come_up(keeper)
+    del yard.objects[resources.POOLS, *_NAME]
+    await _minute(farm, keeper)
+    assert await store.enrolled() == {_NAME}
+    [session] = farm.sessions.values()
+    await store.leave(session.key)
+    await _minute(farm, keeper)
+    assert await store.enrolled() == set()
+
+
+async def test_pool_that_is_being_deleted_is_there_yet(
+    begin: Begin, yard: Yard, farm: Farm, store: Store
+) -> None:
+    pool = yard.pool(*_NAME, minReplicas=1)
+    keeper = begin()
+    await farm.turn(keeper)
+    pool["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    yard.asked.clear()
+    await _minute(farm, keeper)
+    assert await store.enrolled() == {_NAME}
+    assert "get" not in {verb for verb, place in yard.asked if place.resource == resources.POOLS}
+
+
+@pytest.mark.parametrize("namespaces", [["other"], ["lab", "other"]], ids=["unwatched", "closed"])
+async def test_pool_that_cannot_be_seen_from_here_is_let_be(
+    begin: Begin, yard: Yard, farm: Farm, store: Store, namespaces: list[str]
+) -> None:
+    await _had(begin, yard, farm)
+    yard.fail("list", resources.POOLS, errors.ForbiddenError("403"), times=99, namespace="lab")
+    await _minute(farm, begin(namespaces=namespaces))
+    assert await store.enrolled() == {_NAME}
+
+
+@pytest.mark.parametrize("error", [None, errors.ForbiddenError("403")], ids=["there", "refused"])
+async def test_pool_that_is_found_by_its_name_or_cannot_be_asked_for_is_let_be(
+    begin: Begin, yard: Yard, farm: Farm, store: Store, error: Exception | None
+) -> None:
+    keeper = await _had(begin, yard, farm)
+    found = mock.AsyncMock(return_value={}, side_effect=error)
+    with mock.patch.object(yard, "get", found):
+        await _minute(farm, keeper)
+    assert found.await_count == 1
+    assert await store.enrolled() == {_NAME}
+
+
+async def test_pool_that_cannot_be_asked_for_keeps_no_other(
+    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper = await _had(begin, yard, farm)
+    known = mock.AsyncMock(return_value={_NAME, ("lab", "a")})
+    monkeypatch.setattr(store, "enrolled", known)
+    yard.fail("get", resources.POOLS, errors.ForbiddenError("403"))
+    with mock.patch.object(store, "dismiss", mock.AsyncMock()) as dismiss:
+        await _minute(farm, keeper)
+    dismiss.assert_awaited_once_with(*_NAME)
+
+
+@pytest.mark.parametrize("is_slow", [False, True], ids=["at once", "in the middle of it"])
+async def test_pool_that_is_made_meanwhile_is_let_in_again(
+    begin: Begin,
+    yard: Yard,
+    farm: Farm,
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_slow: bool,
+) -> None:
+    keeper = await _had(begin, yard, farm)
+    begun, go_on, admitted, dismissed = [asyncio.Event() for _ in range(4)]
+    admit, dismiss = store.admit, store.dismiss
+
+    async def late(namespace: str, pool: str) -> bool:
+        begun.set()
+        await go_on.wait()
+        is_dismissed = await dismiss(namespace, pool)
+        asyncio.get_running_loop().call_soon(dismissed.set)
+        return is_dismissed
+
+    async def slow(admission: Admission) -> Admitted:
+        made = await admit(admission)
+        admitted.set()
+        if is_slow:
+            await dismissed.wait()
+        return made
+
+    monkeypatch.setattr(store, "dismiss", late)
+    monkeypatch.setattr(store, "admit", slow)
+    farm.time.turn(60)
+    await keeper.look()
+    await begun.wait()
+    yard.pool(*_NAME, minReplicas=1)
+    await keeper.look()
+    await admitted.wait()
+    while not (is_slow or yard.all(resources.REPLICA_SETS)):
+        await asyncio.sleep(0)
+    go_on.set()
+    await keeper.settled()
+    await farm.come_up(keeper)
+    assert len(await store.staff()) == 1
+
+
+async def test_role_that_cannot_be_dropped_is_told_of_and_stops_no_other(
+    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper = await _had(begin, yard, farm)
+    known = mock.AsyncMock(return_value={_NAME, ("lab", "other")})
+    left = store_errors.StoreRightsError("let a superuser run `DROP ROLE x;`")
+    dismiss = mock.AsyncMock(side_effect=[left, True])
+    monkeypatch.setattr(store, "enrolled", known)
+    monkeypatch.setattr(store, "dismiss", dismiss)
+    with capture_logs() as logs:
+        await _minute(farm, keeper)
+    assert [call.args for call in dismiss.await_args_list] == [_NAME, ("lab", "other")]
+    assert "DROP ROLE x" in str([line for line in logs if line["log_level"] == "warning"])

@@ -1,0 +1,109 @@
+"""A database that was restored on another server: what no dump has in it is closed again."""
+
+import asyncio
+import random
+import subprocess
+from collections.abc import Iterator
+from urllib import parse
+
+import asyncpg
+import pytest
+
+from tests import postgres_server
+from tests.store.behaviour import plans
+from tests.store.postgres import roles
+from workron.store import postgres
+from workron.store.postgres import worker_store
+from workron.store.protocol import Admission
+
+_ADMISSION = Admission(plans.NAMESPACE, "own", "token", 10.0, "secret", connections=9)
+_IS_OPEN = """
+    SELECT r.rolname::text FROM pg_roles r CROSS JOIN workron.open_doors(r.rolname)
+    WHERE r.rolname IN ('hand', workron.role_name($1, 'own'))"""
+_PUBLIC = """
+    SELECT p.proname::text FROM pg_proc p
+    CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+    WHERE p.pronamespace = 'workron'::regnamespace AND a.grantee = 0"""
+
+
+@pytest.fixture(scope="module")
+def dumped() -> Iterator[tuple[str, bytes, bytes]]:
+    """An empty server, and the roles and the database of another one, as their dumps have them."""
+    with postgres_server.running() as old, postgres_server.running() as new:
+        asyncio.run(_fill(old))
+        everybody = _run("pg_dumpall", "--roles-only", "--dbname", old)
+        yield new, everybody, _run("pg_dump", "--format=custom", _named(old))
+
+
+async def _fill(server: str) -> None:
+    """Have a pool with a role, and a worker's role that a person made."""
+    await _make(server)
+    await postgres.migrate(_named(server))
+    store = await postgres.open_postgres(_named(server), rng=random.Random())
+    await store.admit(_ADMISSION)
+    await store.close()
+    admin = await asyncpg.connect(_named(server))
+    await admin.execute("CREATE ROLE hand LOGIN; SELECT workron.grant_worker('hand')")
+    await admin.close()
+
+
+async def _make(server: str) -> None:
+    admin = await asyncpg.connect(server)
+    await admin.execute("DROP DATABASE IF EXISTS jobs")
+    await admin.execute("CREATE DATABASE jobs")
+    await admin.close()
+
+
+def _named(server: str) -> str:
+    return parse.urlsplit(server)._replace(path="/jobs").geturl()
+
+
+def _run(program: str, *words: str, given: bytes | None = None) -> bytes:
+    # What is there already is told as an error, and what matters is looked at afterwards.
+    command = [str(postgres_server.binaries() / program), *words]
+    return subprocess.run(command, input=given, capture_output=True, check=False).stdout
+
+
+async def _restore(dumped: tuple[str, bytes, bytes], *, has_roles: bool, words: list[str]) -> str:
+    server, everybody, database = dumped
+    await _make(server)
+    admin = await asyncpg.connect(server)
+    for row in await admin.fetch("SELECT rolname FROM pg_roles WHERE rolname ~ '^(workron_|hand)'"):
+        await admin.execute(f'DROP ROLE "{row[0]}"')
+    await admin.close()
+    if has_roles:
+        _run("psql", server, given=everybody)
+    _run("pg_restore", "--clean", "--if-exists", *words, "--dbname", _named(server), given=database)
+    return _named(server)
+
+
+@pytest.mark.parametrize("words", [[], ["--no-privileges"]], ids=["as it was", "no privileges"])
+@pytest.mark.parametrize("has_roles", [True, False], ids=["with roles", "without roles"])
+async def test_workers_can_do_no_more_than_before_once_it_is_migrated(
+    dumped: tuple[str, bytes, bytes], words: list[str], *, has_roles: bool
+) -> None:
+    url = await _restore(dumped, has_roles=has_roles, words=words)
+    assert await postgres.migrate(url)
+    assert await postgres.migrate(url) == []
+    store = await postgres.open_postgres(url, rng=random.Random())
+    admitted = await store.admit(_ADMISSION)
+    await store.close()
+    admin = await asyncpg.connect(url)
+    assert await admin.fetch(_PUBLIC) == []
+    assert await admin.fetch(_IS_OPEN, plans.NAMESPACE) == []
+    await admin.close()
+    worker = await worker_store.open_worker(admitted.url, rng=random.Random())
+    assert (await roles.register(worker, "token")).pool == "own"
+    await worker.close()
+
+
+async def test_who_may_not_close_it_is_told_who_can(empty_database: str) -> None:
+    async with roles.owner_of(empty_database) as owner, roles.nobody_in(empty_database) as worker:
+        await postgres.migrate(owner.dsn)
+        admin = await asyncpg.connect(empty_database)
+        await admin.execute(f"GRANT EXECUTE ON FUNCTION workron.register TO {worker.name}")
+        [said] = await postgres.migrate(owner.dsn)
+        assert f"role {worker.name} can still do more than run jobs" in said
+        assert "REVOKE EXECUTE ON FUNCTION pg_catalog.lo_create(oid)" in said
+        assert "TEMPORARY" not in said
+        await admin.close()
