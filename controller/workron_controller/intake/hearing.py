@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
+import structlog
 
 from workron_controller.intake import reading
 from workron_controller.intake.inbox import News
 from workron_controller.intake.misses import Misses
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from workron.core.plan import Kind
     from workron_controller.intake.inbox import Inbox
     from workron_controller.objects import Objects, Seen
+
+_log = structlog.get_logger(__name__)
 
 
 class Ear:
@@ -31,24 +34,41 @@ class Ear:
         self.inbox = inbox
         self.misses = Misses()
 
-    def hear(self, kind: Kind, raw: Mapping[str, Any]) -> UUID:
-        """Take in an object as it is now, and give its uid."""
+    def hear(self, kind: Kind, raw: Mapping[str, Any]) -> UUID | None:
+        """Take in an object as it is now, and give its uid; None if it cannot be taken for one."""
+        return safely(self._hear, kind, raw)
+
+    def hear_gone(self, kind: Kind, raw: Mapping[str, Any]) -> UUID | None:
+        """Take in that there is no such object any more."""
+        return safely(self._hear_gone, kind, raw)
+
+    def _hear(self, kind: Kind, raw: Mapping[str, Any]) -> UUID:
         if raw["metadata"].get("deletionTimestamp"):
             # Others may hold it up for long; who deletes it wants it to end now.
-            return self.hear_gone(kind, raw)
+            return self._hear_gone(kind, raw)
         seen = self.objects.note(reading.seen(kind, raw))
         if _is_news(seen):
             size = len(msgspec.json.encode(raw))
             self.inbox.put(News(seen.uid, kind, raw, size))
         return seen.uid
 
-    def hear_gone(self, kind: Kind, raw: Mapping[str, Any]) -> UUID:
-        """Take in that there is no such object any more."""
+    def _hear_gone(self, kind: Kind, raw: Mapping[str, Any]) -> UUID:
         uid = UUID(raw["metadata"]["uid"])
         self.objects.forget(uid)
         self.misses.told_gone(uid)
         self.inbox.put(News(uid, kind, None, 0))
         return uid
+
+
+def safely(
+    hear: Callable[[Kind, Mapping[str, Any]], UUID | None], kind: Kind, raw: Mapping[str, Any]
+) -> UUID | None:
+    """Have an object heard, whatever it is."""
+    try:
+        return hear(kind, raw)
+    except Exception:  # noqa: BLE001 - nothing in one object may end the watch or the list of all
+        _log.exception("object cannot be heard", kind=kind, metadata=raw.get("metadata"))
+        return None
 
 
 def _is_news(seen: Seen) -> bool:
