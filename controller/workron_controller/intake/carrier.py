@@ -68,7 +68,7 @@ class Carrier:
         for news in some:
             if (owned := known.get(news.uid)) is not None:
                 await self._renew_safely(news, owned)
-        await self._submit([news for news in some if news.raw and news.uid not in known])
+        await self._submit([news for news in some if news.text and news.uid not in known])
 
     async def _renew_safely(self, news: News, owned: Owned) -> None:
         try:
@@ -80,16 +80,17 @@ class Carrier:
 
     async def _renew(self, news: News, owned: Owned) -> None:
         """Bring a change to what is there, or the end of its object."""
-        if news.raw is None:
+        if news.text is None:
             if not owned.has_ended:
                 await self._store.cancel(owned.root)
                 _log.info("object is gone, so its job is cancelled", **_named(owned))
             return
         self._found(owned)
-        if owned.has_ended or objects.generation(news.raw) <= owned.generation:
+        raw = news.read()
+        if owned.has_ended or objects.generation(raw) <= owned.generation:
             return
         try:
-            wish = reading.wish(news.kind, news.raw)
+            wish = reading.wish(news.kind, raw)
         except reading.RefusedError as refused:
             # The schema keeps such an edition out; who gets one past it changes nothing by that.
             _log.warning("edition is refused", message=str(refused), **_named(owned))
@@ -157,9 +158,8 @@ def _plans(some: Sequence[News]) -> Mapping[UUID, Plan | Why]:
 
 
 def _plan(news: News) -> Plan | Why:
-    assert news.raw is not None
     try:
-        return reading.plan(news.kind, news.raw)
+        return reading.plan(news.kind, news.read())
     except reading.RefusedError as refused:
         return refused.refusal
     except Exception as surprise:  # noqa: BLE001 - it must not keep the others from being read

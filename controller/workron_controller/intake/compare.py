@@ -101,7 +101,7 @@ class Comparison:
         self._ear.objects.doubt()
         async for owned in self._missing(listed):
             if owned.submitted_at < began - MARGIN and await self._is_gone(owned):
-                self._ear.inbox.put(News(owned.uid, owned.kind, None, 0))
+                self._ear.inbox.put(News(owned.uid, owned.kind, None))
                 _log.info("object is gone", kind=owned.kind, name=owned.name)
         self.completed_at = self._clock.monotonic()
 

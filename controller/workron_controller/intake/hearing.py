@@ -6,10 +6,10 @@ we write into a status ourselves comes back to nobody.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-import msgspec
 import structlog
 
 from workron_controller.intake import reading
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from workron.core.plan import Kind
     from workron_controller.intake.inbox import Inbox
     from workron_controller.objects import Objects, Seen
+
+_MANAGED: Final = "managedFields"
+_STATUS: Final = "status"
 
 _log = structlog.get_logger(__name__)
 
@@ -48,16 +51,23 @@ class Ear:
             return self._hear_gone(kind, raw)
         seen = self.objects.note(reading.seen(kind, raw))
         if _is_news(seen):
-            size = len(msgspec.json.encode(raw))
-            self.inbox.put(News(seen.uid, kind, raw, size))
+            self.inbox.put(News(seen.uid, kind, _kept(raw)))
         return seen.uid
 
     def _hear_gone(self, kind: Kind, raw: Mapping[str, Any]) -> UUID:
         uid = UUID(raw["metadata"]["uid"])
         self.objects.forget(uid)
         self.misses.told_gone(uid)
-        self.inbox.put(News(uid, kind, None, 0))
+        self.inbox.put(News(uid, kind, None))
         return uid
+
+
+def _kept(raw: Mapping[str, Any]) -> bytes:
+    """Word all of it but what the cluster says of it, which may be as much again."""
+    metadata = {name: value for name, value in raw["metadata"].items() if name != _MANAGED}
+    asked = {name: value for name, value in raw.items() if name != _STATUS}
+    # Of all that words JSON this alone bears whatever a string or a number may be.
+    return json.dumps(asked | {"metadata": metadata}, separators=(",", ":")).encode()
 
 
 def safely(

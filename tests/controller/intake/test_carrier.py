@@ -261,3 +261,29 @@ async def test_edition_that_cannot_be_carried_keeps_no_other_from_it(
     await scene.see(cluster.edited(one, suspend=True), cluster.edited(other, suspend=True))
     assert await scene.state(strange) == State.QUEUED
     assert await scene.state(fine) == State.WAITING
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"env": [{"name": "A", "value": "\ud800"}]}, "has half of a surrogate pair"),
+        ({"priority": 1 << 80}, "spec.priority: must be"),
+        ({"maxAttempts": float("nan")}, "spec.maxAttempts: must be"),
+    ],
+    ids=["half", "huge", "nan"],
+)
+async def test_what_no_other_json_bears_is_judged_as_well(
+    scene: Scene, spec: Raw, words: str
+) -> None:
+    [seen] = await scene.see(cluster.job(**spec))
+    assert seen.refusal is not None
+    assert words in seen.refusal.message
+
+
+async def test_what_the_cluster_says_of_an_object_is_not_carried(scene: Scene) -> None:
+    raw = cluster.told(cluster.job(), phase="Waiting", message="at length")
+    raw["metadata"]["managedFields"] = [{"manager": "somebody"}]
+    scene.ear.hear(Kind.JOB, raw)
+    [news] = await scene.ear.inbox.take(10, 1000)
+    assert news.read().keys() == raw.keys() - {"status"}
+    assert news.read()["metadata"].keys() == raw["metadata"].keys() - {"managedFields"}
