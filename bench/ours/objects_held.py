@@ -2,8 +2,8 @@
 
 WAY is `bare`, Kopf with handlers that do nothing; `intake`, an operator that carries all into the
 store and does not lead; `leading`, one that also tells in each how it stands. The way in to the
-cluster is in KUBECONFIG. What is held is looked at so many seconds after the last object was known:
-Kopf keeps a task for each for five seconds after it heard of it.
+cluster is in KUBECONFIG. It is looked at so many seconds after the last object was known: Kopf may
+hear of it later than a list, and keeps a task for each for five seconds.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ async def _main(way: str, count: str, settling: str, url: str) -> None:
     async with begun as known:
         while known() < int(count):  # noqa: ASYNC110 - neither sets an event for the bench
             await asyncio.sleep(_LOOK_SECONDS)
-        used = resource.getrusage(resource.RUSAGE_SELF)
         await asyncio.sleep(float(settling))
+        used = resource.getrusage(resource.RUSAGE_SELF)
         told = {"cpu": used.ru_utime + used.ru_stime, "peak": _kib("VmHWM"), "held": _kib("VmRSS")}
         print(json.dumps(told), flush=True)
 

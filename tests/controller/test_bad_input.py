@@ -193,6 +193,26 @@ async def test_object_that_is_none_ends_neither_the_watch_nor_the_list(
         assert operator.doorbell.restarts == 0
 
 
+async def test_each_tenth_of_many_says_what_is_wrong_and_all_others_run(
+    scene: Scene, way_in: Access
+) -> None:
+    def waits_for(number: int) -> Json:
+        return GOOD | {"dependsOn": [{"name": f"job-{number}"}]}
+
+    bad = {at: GOOD | {"argv": ["true"]} for at in range(0, 300, 20)}
+    # Each of two closes the other's circle.
+    circles = {at: waits_for(at + 20 if at % 40 == 10 else at - 20) for at in range(10, 290, 20)}
+    for at in range(300):
+        scene.api.add(JOB, f"job-{at}", spec=(bad | circles).get(at, GOOD))
+    fine = [f"job-{at}" for at in range(300) if at not in bad | circles]
+    async with whole.running(scene, way_in), whole.worked(scene):
+        await scene.until(lambda: all(scene.phase(name) == "Succeeded" for name in fine))
+        await scene.until(lambda: all(_refusal(scene, f"job-{at}") for at in bad))
+        await scene.until(
+            lambda: sum(bool(_refusal(scene, f"job-{at}")) for at in circles) == len(circles) / 2
+        )
+
+
 async def test_large_objects_go_through(scene: Scene, way_in: Access) -> None:
     tasks = [{"name": f"t{at}", "command": "true " + "x" * 1_400} for at in range(1_000)]
     env = [{"name": f"E{at}", "value": "v" * 100_000} for at in range(14)]
