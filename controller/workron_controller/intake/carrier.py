@@ -7,6 +7,7 @@ stays where it is, and the newest edition of each object is tried again.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 REFUSED: Final = "Refused"
 _MOST: Final = 500
 _MOST_BYTES: Final = 4 << 20
+_MOST_ROWS: Final = 100_000
+"""A page of YAML may be 200,000 jobs and ten times as many edges."""
 _PAUSE_SECONDS: Final = 1.0
 
 _log = structlog.get_logger(__name__)
@@ -105,12 +108,18 @@ class Carrier:
             seen.root, seen.heard, seen.refusal = owned.root, owned.generation, None
 
     async def _submit(self, some: Sequence[News]) -> None:
-        plans = await asyncio.to_thread(_plans, self._wanted(some))
+        wanted = deque(self._wanted(some))
+        plans = await asyncio.to_thread(_plans, wanted)
         good = [plan for plan in plans.values() if not isinstance(plan, Why)]
         for uid, refusal in plans.items():
             if isinstance(refusal, Why):
                 self._refuse(uid, refusal)
-        await self._store_some(good)
+        # Where they are many jobs the last of them may be most, and nobody is to wait for it.
+        light = good[:-1] if wanted else good
+        await self._store_some(light)
+        await self._store_some(good[len(light) :])
+        # And behind those that came meanwhile.
+        self._inbox.put_back(wanted)
         for news in some:
             # It was stored, and has something to say beside that: that it is cancelled.
             if (seen := self._objects.get(news.uid)) is not None and seen.is_unheard:
@@ -152,9 +161,15 @@ class Carrier:
         _log.warning("object is refused", reason=refusal.reason, message=refusal.message, **about)
 
 
-def _plans(some: Sequence[News]) -> Mapping[UUID, Plan | Why]:
-    """Flatten what each asks for: in a thread, since a large one takes long."""
-    return {news.uid: _plan(news) for news in some}
+def _plans(wanted: deque[News]) -> Mapping[UUID, Plan | Why]:
+    """Flatten what each asks for, until it is much; in a thread, since a large one takes long."""
+    plans: dict[UUID, Plan | Why] = {}
+    room = _MOST_ROWS
+    while wanted and room > 0:
+        news = wanted.popleft()
+        plans[news.uid] = plan = _plan(news)
+        room -= 1 if isinstance(plan, Why) else len(plan.nodes) + len(plan.edges)
+    return plans
 
 
 def _plan(news: News) -> Plan | Why:

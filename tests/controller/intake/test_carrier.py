@@ -287,3 +287,22 @@ async def test_what_the_cluster_says_of_an_object_is_not_carried(scene: Scene) -
     [news] = await scene.ear.inbox.take(10, 1000)
     assert news.read().keys() == raw.keys() - {"status"}
     assert news.read()["metadata"].keys() == raw["metadata"].keys() - {"managedFields"}
+
+
+async def test_large_workflows_are_carried_one_by_one_behind_what_came_meanwhile(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workron_controller.intake.carrier._MOST_ROWS", 10)
+    calls: list[list[str]] = []
+    usual = scene.store.submit
+
+    async def submit(plans: Sequence[Plan], **how: Any) -> Any:
+        calls.append([plan.identity.name for plan in plans])
+        if calls[-1] == ["large-0"]:
+            scene.ear.hear(Kind.JOB, cluster.job("late"))
+        return await usual(plans, **how)
+
+    monkeypatch.setattr(scene.store, "submit", submit)
+    large = [cluster.workflow(f"large-{at}", {"name": "a", "count": 20}) for at in range(3)]
+    await scene.see(cluster.job("first"), *large)
+    assert calls == [["first"], ["large-0"], ["late"], ["large-1"], ["large-2"]]
