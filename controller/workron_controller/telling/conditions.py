@@ -69,7 +69,8 @@ def time(moment: datetime) -> str:
 def read(moment: object) -> datetime | None:
     """Read such a time; None if it is none, for anybody may have written it."""
     try:
-        return datetime.fromisoformat(str(moment)).astimezone(UTC)
+        read = datetime.fromisoformat(str(moment))
+        return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         return None
 
