@@ -41,7 +41,7 @@ async def test_lag_is_that_of_the_first_that_is_not_carried_yet() -> None:
     box.put(_news(1))
     time.turn(5)
     box.put(_news(2))
-    box.put(_news(1, at=2))
+    box.put(_news(1, edition=b"c"))
     assert box.lag == 5
     first = await box.take(1, 1000)
     time.turn(1)
