@@ -14,6 +14,7 @@ from bench.ours import (
     held,
     idle,
     noop,
+    objects,
     pickup,
     program,
     restart,
@@ -41,6 +42,7 @@ def every(config: Config, dsn: str) -> Iterator[Figure]:
     yield from dead.figures(dsn, config.long)
     yield from idle.figures(dsn, config.long)
     yield from restart.figures(config)
+    yield from objects.figures(dsn, config.long)
 
 
 def _noop(config: Config, dsn: str) -> tuple[Sequence[Against], Sequence[Against]]:

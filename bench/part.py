@@ -15,6 +15,7 @@ PARTS: Final[Mapping[str, str]] = {
     "writes": "What workers write by themselves",
     "starved": "On a machine that is busy with something else",
     "restart": "After a death of PostgreSQL",
+    "objects": "Ten thousand objects of a cluster",
 }
 """By name, in the order in which they are measured and told; with what heads them on the page."""
 EVERY: Final = "all"

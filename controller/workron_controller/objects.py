@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from workron.core.ids import JobId
     from workron.core.plan import Kind
+    from workron.core.states import State
 
 _ENDS: Final = frozenset(str(state) for state in ENDS)
 
@@ -44,8 +45,8 @@ class Seen:
     """What the store made of it; None: that is not known yet, or it was refused."""
     heard: int = 0
     """The edition that the store has heard of, as far as this replica knows."""
-    has_ended: bool = False
-    """Whether the store says so, as far as this replica knows."""
+    end: State | None = None
+    """How its job has ended, as the store says, as far as this replica knows."""
     refusal: Why | None = None
     """What it asks for cannot be done, and its edition `heard` was judged so."""
     told: Mapping[str, Any] | None = None
@@ -65,17 +66,29 @@ class Seen:
         """Whether there may be something to tell of it."""
         if self.root is None:
             return self.refusal is not None
-        return not (self.has_ended and self.is_told_over)
+        return self.end is None or self.phase != self.end
 
     @property
     def is_told_over(self) -> bool:
         """Whether its status says that it has ended."""
-        return self.said.get("phase") in _ENDS
+        return self.phase in _ENDS
+
+    @property
+    def phase(self) -> str:
+        """Give what its status says of it in one word; empty if that is none."""
+        phase = self.said.get("phase")
+        return phase if isinstance(phase, str) else ""
 
     @property
     def said(self) -> Mapping[str, Any]:
-        """Give its status, as far as it is known here."""
+        """Give its status, as far as it is known here; anybody may have written anything there."""
         return self.status if self.told is None else self.told
+
+
+def generation(raw: Mapping[str, Any]) -> int:
+    """Say which edition of an object this is; the first where that is not said."""
+    given = raw["metadata"].get("generation")
+    return given if isinstance(given, int) else 1
 
 
 class Objects:

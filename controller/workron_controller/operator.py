@@ -89,7 +89,7 @@ class Operator:
         self.writer = Writer(cluster.tell, self.outbox, self.objects, clock, self.herald.leave)
         self.keeper = self._keeper(scope)
         self.look = Look(store, self.objects, self.writer.put, self.keeper.hint, clock)
-        self.farewell = Farewell(cluster.delete, self.objects, clock)
+        self.farewell = Farewell(store, cluster.delete, self.objects, clock)
 
     def _keeper(self, scope: Scope) -> Keeper:
         around = self._around

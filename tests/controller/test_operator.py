@@ -1,104 +1,31 @@
 """The whole operator against an API server that fails on demand: nothing is lost."""
 
 import asyncio
-import contextlib
-import random
-import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from tests.controller import cluster
+from tests.controller import whole
 from tests.controller.fake_api.fake import FakeApi
-from tests.controller.fake_api.kinds import EVENT, JOB, WORKFLOW, Json, Kind
+from tests.controller.fake_api.kinds import EVENT, JOB, WORKFLOW, Json
+from tests.controller.whole import Scene
 from workron.cli import system
-from workron.core import ids
-from workron.scheduling.maintain import Maintainer
-from workron.store import connect
-from workron.store.protocol import Registration, Session, Store
 from workron_controller.api.access import Access
-from workron_controller.api.server import Server
-from workron_controller.leader.election import Election, Terms
-from workron_controller.leader.seat import Seat
 from workron_controller.metrics import Metrics
-from workron_controller.operator import Around, Operator, Scope
-from workron_controller.pools.settings import Settings
-
-RNG = random.Random(1)
-"""Time is real here: Kopf and the operator wait for each other over real connections."""
-
-
-@dataclass
-class Scene:
-    api: FakeApi
-    store: Store
-    session: Session
-
-    def phase(self, name: str, kind: Kind = JOB) -> str:
-        found = self.api.find(kind, name) or {}
-        return str(found.get("status", {}).get("phase", ""))
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        while not holds():
-            await asyncio.sleep(0.01)
-
-    async def work(self) -> None:
-        """Run all that is ready, again and again."""
-        while True:
-            for one in await cluster.claimed(self.store, self.session, 10):
-                await cluster.ended(self.store, self.session, one, output=b"done\n")
-            await asyncio.sleep(0.01)
-
-    def status_writes(self) -> list[str]:
-        return [str(asked.name) for asked in self.api.record.writes if asked.part == "status"]
 
 
 @pytest.fixture
 async def scene(api: FakeApi) -> AsyncIterator[Scene]:
-    store = await connect.connect("memory:", clock=system.CLOCK, rng=RNG)
-    token = await store.ensure_pool("default", "default")
-    session = await store.register(Registration(token, "worker", uuid.UUID(int=1), slots=10))
-    yield Scene(api, store, session)
-    await store.close()
-
-
-@contextlib.asynccontextmanager
-async def _running(scene: Scene, way_in: Access, who: str = "one") -> AsyncIterator[Operator]:
-    """Run an operator, and look that it goes on."""
-    clock = system.CLOCK
-    async with Server(way_in, seconds=5) as server:
-        terms = Terms(lasts=2, believes=1.5, renews=0.2, looks=0.1, waits=1)
-        election = Election(Seat(server, "default", "workron", who), clock, RNG, terms)
-        maintainer = Maintainer(scene.store, clock, ids.mint_uuid(RNG))
-        pools = Settings("ours:1")
-        around = Around(pools, scene.store, server, way_in, election, maintainer, clock, RNG)
-        operator = Operator(around, Scope())
-        task = asyncio.create_task(operator.run())
-        try:
-            yield operator
-            assert not task.done(), task.exception()
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-
-
-@contextlib.asynccontextmanager
-async def _worked(scene: Scene) -> AsyncIterator[None]:
-    task = asyncio.create_task(scene.work())
-    try:
-        yield
-    finally:
-        task.cancel()
+    async with whole.opened(api, "memory:") as scene:
+        yield scene
 
 
 async def test_what_is_there_what_comes_and_what_goes_is_done(scene: Scene, way_in: Access) -> None:
     scene.api.add(JOB, "old", spec={"command": "true"})
-    async with _running(scene, way_in), _worked(scene):
+    async with whole.running(scene, way_in), whole.worked(scene):
         await scene.until(lambda: scene.phase("old") == "Succeeded")
         await scene.api.streams.opened(JOB)
         scene.api.add(JOB, "new", spec={"command": "true"})
@@ -115,12 +42,12 @@ async def test_each_job_is_written_once_a_change_at_most_and_nothing_else_is(
     scene: Scene, way_in: Access
 ) -> None:
     names = [f"job-{number}" for number in range(30)]
-    async with _running(scene, way_in):
+    async with whole.running(scene, way_in):
         await scene.api.streams.opened(JOB)
         for name in names:
             scene.api.add(JOB, name, spec={"command": "true"})
         await scene.until(lambda: all(scene.phase(name) for name in names))
-        async with _worked(scene):
+        async with whole.worked(scene):
             await scene.until(lambda: {scene.phase(name) for name in names} == {"Succeeded"})
     # One or another is seen while it runs.
     assert set(Counter(scene.status_writes()).values()) <= {1, 2, 3}
@@ -137,7 +64,7 @@ async def test_deletion_that_no_watch_tells_of_is_found_by_comparing(
 
     monkeypatch.setattr("workron_controller.intake.compare.MARGIN", timedelta(0))
     scene.api.add(JOB, "lost", spec={"command": "true", "suspend": True})
-    async with _running(scene, way_in) as operator:
+    async with whole.running(scene, way_in) as operator:
         await scene.until(lambda: scene.phase("lost") == "Waiting")
         await scene.api.streams.opened(JOB)
         scene.api.faults.meanwhile(forget, verb="watch", plural="workronjobs")
@@ -154,12 +81,12 @@ async def test_status_that_is_refused_for_now_is_written_later(
     retry_after = 0.1 if code == 429 else None
     scene.api.faults.refuse(code, retry_after=retry_after, part="status", times=3)
     scene.api.add(JOB, "a", spec={"command": "true"})
-    async with _running(scene, way_in), _worked(scene):
+    async with whole.running(scene, way_in), whole.worked(scene):
         await scene.until(lambda: scene.phase("a") == "Succeeded")
 
 
 async def test_server_that_is_away_costs_nothing_but_time(scene: Scene, way_in: Access) -> None:
-    async with _running(scene, way_in), _worked(scene):
+    async with whole.running(scene, way_in), whole.worked(scene):
         scene.api.add(JOB, "before", spec={"command": "true"})
         await scene.until(lambda: scene.phase("before") == "Succeeded")
         fault = scene.api.faults.refuse(503, times=20)
@@ -171,8 +98,8 @@ async def test_server_that_is_away_costs_nothing_but_time(scene: Scene, way_in: 
 
 
 async def test_successor_goes_on_where_the_leader_was_cut_off(scene: Scene, way_in: Access) -> None:
-    async with _running(scene, way_in, "other") as other, _worked(scene):
-        async with _running(scene, way_in, "one") as one:
+    async with whole.running(scene, way_in, "other") as other, whole.worked(scene):
+        async with whole.running(scene, way_in, "one") as one:
             scene.api.add(JOB, "a", spec={"command": "true"})
             await scene.until(lambda: scene.phase("a") == "Succeeded")
             await scene.until(lambda: one.is_leading != other.is_leading)
@@ -191,7 +118,7 @@ async def test_object_that_cannot_be_read_says_so_and_others_go_on(
 ) -> None:
     scene.api.add(JOB, "bad", spec=spec)
     scene.api.add(JOB, "good", spec={"command": "true"})
-    async with _running(scene, way_in), _worked(scene):
+    async with whole.running(scene, way_in), whole.worked(scene):
         await scene.until(lambda: scene.phase("good") == "Succeeded")
         await scene.until(lambda: scene.phase("bad") == "Waiting")
     found = scene.api.find(JOB, "bad")
@@ -203,13 +130,13 @@ async def test_refusal_is_an_event_that_a_successor_does_not_repeat(
     scene: Scene, way_in: Access
 ) -> None:
     scene.api.add(JOB, "bad", spec={})
-    async with _running(scene, way_in, "one"), _worked(scene):
+    async with whole.running(scene, way_in, "one"), whole.worked(scene):
         await scene.api.streams.opened(JOB)
         await scene.api.record.reached(1, verb="create", plural="events", code=200)
     [event] = scene.api.storage.all(EVENT, "default")
     assert (event["reason"], event["involvedObject"]["name"]) == ("InvalidSpec", "bad")
     assert event["message"] == (scene.api.find(JOB, "bad") or {})["status"]["message"]
-    async with _running(scene, way_in, "other"), _worked(scene):
+    async with whole.running(scene, way_in, "other"), whole.worked(scene):
         await scene.api.streams.opened(JOB)
         # What comes later is told later: so what was there had its chance.
         scene.api.add(JOB, "worse", spec={})
@@ -219,7 +146,7 @@ async def test_refusal_is_an_event_that_a_successor_does_not_repeat(
 
 
 async def test_what_it_does_is_measured(scene: Scene, way_in: Access) -> None:
-    async with _running(scene, way_in) as operator, _worked(scene):
+    async with whole.running(scene, way_in) as operator, whole.worked(scene):
         registry = CollectorRegistry()
         Metrics(operator, registry, system.CLOCK)
         scene.api.faults.refuse(403, times=1_000, part="status")
@@ -252,7 +179,7 @@ async def test_events_that_cannot_be_written_keep_nothing_else_from_going_on(
 ) -> None:
     fault = scene.api.faults.refuse(code, times=1_000, plural="events")
     scene.api.add(JOB, "bad", spec={})
-    async with _running(scene, way_in), _worked(scene):
+    async with whole.running(scene, way_in), whole.worked(scene):
         await scene.until(lambda: fault.met > 0)
         scene.api.add(JOB, "good", spec={"command": "true"})
         await scene.until(lambda: scene.phase("good") == "Succeeded")
@@ -278,7 +205,7 @@ async def test_watch_begins_where_the_user_has_no_name(
         raise OSError("no username set in the environment")
 
     monkeypatch.setattr("getpass.getuser", nameless)
-    async with _running(scene, way_in), _worked(scene):
+    async with whole.running(scene, way_in), whole.worked(scene):
         await scene.api.streams.opened(JOB)
         scene.api.add(JOB, "a", spec={"command": "true"})
         await scene.until(lambda: scene.phase("a") == "Succeeded")
@@ -287,7 +214,7 @@ async def test_watch_begins_where_the_user_has_no_name(
 async def test_all_is_listed_anew_when_a_watch_had_to_be_begun_anew(
     scene: Scene, way_in: Access
 ) -> None:
-    async with _running(scene, way_in), _worked(scene):
+    async with whole.running(scene, way_in), whole.worked(scene):
         await scene.api.streams.opened(JOB)
         scene.api.streams.lose("ADDED", "a")
         scene.api.add(JOB, "a", spec={"command": "true"})

@@ -4,6 +4,7 @@
     ├── InputError            what a person wrote is wrong: exit code 2
     │   ├── ManifestError     a document: carries every problem, each with its place
     │   ├── GraphError        a workflow whose tasks do not form a DAG
+    │   │   └── CycleError        roots that wait for each other: says which
     │   └── NameTakenError    an unfinished run of that name has other content
     ├── NotFoundError         no job or workflow of that name
     ├── StateError            a transition that the table in `states` does not have
@@ -30,7 +31,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from uuid import UUID
 
 
 class WorkronError(Exception):
@@ -55,6 +57,14 @@ class GraphError(InputError):
     def __init__(self, message: str, *path: str | int) -> None:
         super().__init__(message)
         self.path = path
+
+
+class CycleError(GraphError):
+    """Roots that wait for each other; `uids` are some of those that were to be stored."""
+
+    def __init__(self, message: str, uids: Iterable[UUID]) -> None:
+        super().__init__(message)
+        self.uids = frozenset(uids)
 
 
 class NameTakenError(InputError):

@@ -156,7 +156,7 @@ class SubmitDoor(Protocol):
         A uid that is known already, or an unfinished root of the same name and digest, is
         acknowledged as it is. An unfinished one with another digest is a NameTakenError, unless
         `supersedes`: then the name passes to the newer root and the older one goes on unnamed.
-        A cycle over roots is a GraphError that prints it.
+        A cycle over roots is a CycleError that prints it, and names who of these is in one.
         """
 
     async def cancel(self, root: JobId) -> bool:

@@ -7,17 +7,19 @@ stays where it is, and the newest edition of each object is tried again.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
 
 from workron.core import errors
 from workron.store.protocol import OperatorDoor, SubmitDoor
+from workron_controller import objects
 from workron_controller.intake import reading
 from workron_controller.objects import Why
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from uuid import UUID
 
     from workron.core.plan import Plan
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 REFUSED: Final = "Refused"
 _MOST: Final = 500
 _MOST_BYTES: Final = 4 << 20
+_MOST_ROWS: Final = 100_000
+"""A page of YAML may be 200,000 jobs and ten times as many edges."""
 _PAUSE_SECONDS: Final = 1.0
 
 _log = structlog.get_logger(__name__)
@@ -66,21 +70,30 @@ class Carrier:
         known = await self._store.known([news.uid for news in some])
         for news in some:
             if (owned := known.get(news.uid)) is not None:
-                await self._renew(news, owned)
-        await self._submit([news for news in some if news.raw and news.uid not in known])
+                await self._renew_safely(news, owned)
+        await self._submit([news for news in some if news.text and news.uid not in known])
+
+    async def _renew_safely(self, news: News, owned: Owned) -> None:
+        try:
+            await self._renew(news, owned)
+        except Exception as trouble:
+            if _is_of_all(trouble):
+                raise
+            _log.exception("edition cannot be carried", **_named(owned))
 
     async def _renew(self, news: News, owned: Owned) -> None:
         """Bring a change to what is there, or the end of its object."""
-        if news.raw is None:
+        if news.text is None:
             if not owned.has_ended:
                 await self._store.cancel(owned.root)
                 _log.info("object is gone, so its job is cancelled", **_named(owned))
             return
         self._found(owned)
-        if owned.has_ended or _generation(news) <= owned.generation:
+        raw = news.read()
+        if owned.has_ended or objects.generation(raw) <= owned.generation:
             return
         try:
-            wish = reading.wish(news.kind, news.raw)
+            wish = reading.wish(news.kind, raw)
         except reading.RefusedError as refused:
             # The schema keeps such an edition out; who gets one past it changes nothing by that.
             _log.warning("edition is refused", message=str(refused), **_named(owned))
@@ -93,15 +106,20 @@ class Carrier:
     def _found(self, owned: Owned) -> None:
         if (seen := self._objects.get(owned.uid)) is not None:
             seen.root, seen.heard, seen.refusal = owned.root, owned.generation, None
-            seen.has_ended = owned.has_ended
 
     async def _submit(self, some: Sequence[News]) -> None:
-        plans = await asyncio.to_thread(_plans, self._wanted(some))
+        wanted = deque(self._wanted(some))
+        plans = await asyncio.to_thread(_plans, wanted)
         good = [plan for plan in plans.values() if not isinstance(plan, Why)]
         for uid, refusal in plans.items():
             if isinstance(refusal, Why):
                 self._refuse(uid, refusal)
-        await self._store_some(good)
+        # Where they are many jobs the last of them may be most, and nobody is to wait for it.
+        light = good[:-1] if wanted else good
+        await self._store_some(light)
+        await self._store_some(good[len(light) :])
+        # And behind those that came meanwhile.
+        self._inbox.put_back(wanted)
         for news in some:
             # It was stored, and has something to say beside that: that it is cancelled.
             if (seen := self._objects.get(news.uid)) is not None and seen.is_unheard:
@@ -116,18 +134,19 @@ class Carrier:
         ]
 
     async def _store_some(self, plans: Sequence[Plan]) -> None:
-        """Store all, or find by halves the one that cannot be."""
+        """Store all, or find those that cannot be."""
         if not plans:
             return
         try:
             submitted = await self._store.submit(plans, supersedes=True)
-        except (errors.InputError, errors.StoreDataError) as trouble:
+        except Exception as trouble:
+            if _is_of_all(trouble):
+                raise
             if len(plans) == 1:
                 self._refuse(plans[0].identity.uid, _refusal(trouble))
                 return
-            half = len(plans) // 2
-            await self._store_some(plans[:half])
-            await self._store_some(plans[half:])
+            for part in _parts(plans, trouble):
+                await self._store_some(part)
             return
         for plan, answer in zip(plans, submitted, strict=True):
             seen = self._objects.get(plan.identity.uid)
@@ -142,15 +161,20 @@ class Carrier:
         _log.warning("object is refused", reason=refusal.reason, message=refusal.message, **about)
 
 
-def _plans(some: Sequence[News]) -> Mapping[UUID, Plan | Why]:
-    """Flatten what each asks for: in a thread, since a large one takes long."""
-    return {news.uid: _plan(news) for news in some}
+def _plans(wanted: deque[News]) -> Mapping[UUID, Plan | Why]:
+    """Flatten what each asks for, until it is much; in a thread, since a large one takes long."""
+    plans: dict[UUID, Plan | Why] = {}
+    room = _MOST_ROWS
+    while wanted and room > 0:
+        news = wanted.popleft()
+        plans[news.uid] = plan = _plan(news)
+        room -= 1 if isinstance(plan, Why) else len(plan.nodes) + len(plan.edges)
+    return plans
 
 
 def _plan(news: News) -> Plan | Why:
-    assert news.raw is not None
     try:
-        return reading.plan(news.kind, news.raw)
+        return reading.plan(news.kind, news.read())
     except reading.RefusedError as refused:
         return refused.refusal
     except Exception as surprise:  # noqa: BLE001 - it must not keep the others from being read
@@ -158,16 +182,30 @@ def _plan(news: News) -> Plan | Why:
         return Why(REFUSED, f"it cannot be read: {surprise}")
 
 
-def _refusal(trouble: errors.WorkronError) -> Why:
-    if isinstance(trouble, errors.GraphError):
+def _is_of_all(trouble: Exception) -> bool:
+    """Tell whether it is the store that is in trouble, and not one object that makes it."""
+    is_of_one = isinstance(trouble, errors.StoreDataError)
+    return isinstance(trouble, errors.StoreError) and not is_of_one
+
+
+def _parts(plans: Sequence[Plan], trouble: Exception) -> Iterator[Sequence[Plan]]:
+    """Give parts to be stored one by one, where all together were refused."""
+    named = trouble.uids if isinstance(trouble, errors.CycleError) else frozenset()
+    if suspects := [plan for plan in plans if plan.identity.uid in named]:
+        # All others at once; of a cycle only what closes it is refused then.
+        yield [plan for plan in plans if plan.identity.uid not in named]
+        yield from ([plan] for plan in suspects)
+    else:
+        half = len(plans) // 2
+        yield from (plans[:half], plans[half:])
+
+
+def _refusal(trouble: Exception) -> Why:
+    if isinstance(trouble, errors.CycleError):
         return Why("CycleDetected", str(trouble))
-    return Why(REFUSED, str(trouble))
-
-
-def _generation(news: News) -> int:
-    assert news.raw is not None
-    generation: int = news.raw["metadata"].get("generation", 1)
-    return generation
+    if not isinstance(trouble, errors.WorkronError):
+        _log.error("object cannot be stored", exc_info=trouble)
+    return Why(REFUSED, f"it cannot be stored: {trouble}")
 
 
 def _named(owned: Owned) -> dict[str, str]:

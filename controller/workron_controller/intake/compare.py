@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import UUID
@@ -19,6 +20,7 @@ import structlog
 from workron.core import errors as store_errors
 from workron.core.plan import Kind
 from workron_controller.api import errors
+from workron_controller.intake import hearing
 from workron_controller.intake.inbox import News
 
 if TYPE_CHECKING:
@@ -89,7 +91,8 @@ class Comparison:
         listed: set[UUID] = set()
         for kind in (Kind.JOB, Kind.WORKFLOW):
             async for page in self._cluster.objects(kind):
-                listed.update(self._hear(kind, raw, began) for raw in page)
+                heard = (self._hear(kind, raw, began) for raw in page)
+                listed.update(uid for uid in heard if uid is not None)
                 # A page is much to take in at once, and there may be many.
                 await asyncio.sleep(0)
         for uid in before - listed:
@@ -98,11 +101,14 @@ class Comparison:
         self._ear.objects.doubt()
         async for owned in self._missing(listed):
             if owned.submitted_at < began - MARGIN and await self._is_gone(owned):
-                self._ear.inbox.put(News(owned.uid, owned.kind, None, 0))
+                self._ear.inbox.put(News(owned.uid, owned.kind, None))
                 _log.info("object is gone", kind=owned.kind, name=owned.name)
         self.completed_at = self._clock.monotonic()
 
-    def _hear(self, kind: Kind, raw: Mapping[str, Any], began: datetime) -> UUID:
+    def _hear(self, kind: Kind, raw: Mapping[str, Any], began: datetime) -> UUID | None:
+        return hearing.safely(functools.partial(self._heard, began), kind, raw)
+
+    def _heard(self, began: datetime, kind: Kind, raw: Mapping[str, Any]) -> UUID | None:
         if self.completed_at is not None:
             # Before that nobody had watched.
             known = self._ear.objects.get(UUID(raw["metadata"]["uid"]))

@@ -20,6 +20,7 @@ import structlog
 from workron.core.plan import Kind
 from workron_controller import resources
 from workron_controller.backoff import Backoff
+from workron_controller.intake.memory import NoMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -134,18 +135,9 @@ class Doorbell:
     def _handler(self, kind: Kind, loop: asyncio.AbstractEventLoop) -> Callable[..., Any]:
         async def ring(event: Mapping[str, Any], **_: Any) -> None:
             hear = self._ear.hear_gone if event["type"] == "DELETED" else self._ear.hear
-            loop.call_soon_threadsafe(_safely, hear, kind, event["object"])
+            loop.call_soon_threadsafe(hear, kind, event["object"])
 
         return ring
-
-
-def _safely(
-    hear: Callable[[Kind, Mapping[str, Any]], Any], kind: Kind, raw: Mapping[str, Any]
-) -> None:
-    try:
-        hear(kind, raw)
-    except Exception:  # noqa: BLE001 - nothing in an object may end the watch of all
-        _log.exception("object cannot be heard", kind=kind, metadata=raw.get("metadata"))
 
 
 def _settings() -> kopf.OperatorSettings:
@@ -157,5 +149,6 @@ def _settings() -> kopf.OperatorSettings:
     settings.watching.server_timeout = 600
     settings.networking.request_timeout = 30
     settings.queueing.idle_timeout = 0.5
+    settings.persistence.diffbase_storage = NoMemory()
     settings.persistence.finalizer = f"{resources.GROUP}/unused"
     return settings

@@ -7,6 +7,7 @@ object listed again later. Emptied by `carrier`.
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,9 +29,18 @@ class News:
 
     uid: UUID
     kind: Kind
-    raw: Mapping[str, Any] | None
-    """None: it is gone from the cluster."""
-    size: int
+    text: bytes | None
+    """Of its JSON: read, it would take several times as much. None: it is gone from the cluster."""
+
+    @property
+    def size(self) -> int:
+        """How much of an inbox it takes."""
+        return len(self.text or b"")
+
+    def read(self) -> Mapping[str, Any]:
+        """Give the object as it was seen."""
+        read: Mapping[str, Any] = json.loads(self.text or b"{}")
+        return read
 
 
 class Inbox:

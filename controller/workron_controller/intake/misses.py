@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from workron_controller import objects
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from uuid import UUID
@@ -38,7 +40,7 @@ class Misses:
         metadata = raw["metadata"]
         if known is None:
             self._count(Change.ADDED, _read(metadata.get("creationTimestamp")), before)
-        elif metadata.get("generation", 1) > known.generation:
+        elif objects.generation(raw) > known.generation:
             self._count(Change.EDITED, max(_edits(metadata), default=None), before)
 
     def lacked(self, uid: UUID) -> None:

@@ -17,6 +17,7 @@ from workron.core.model.job import Job
 from workron.core.model.workflow import Workflow
 from workron.core.plan import Kind
 from workron.store.protocol import Wish
+from workron_controller import objects
 from workron_controller.objects import Seen, Why
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def seen(kind: Kind, raw: Mapping[str, Any]) -> Seen:
         kind=kind,
         namespace=metadata["namespace"],
         name=metadata["name"],
-        generation=metadata.get("generation", 1),
+        generation=objects.generation(raw),
         status=status if isinstance(status, dict) else {},
         ttl_seconds=ttl if isinstance(ttl, int) else None,
     )
@@ -67,18 +68,17 @@ def plan(kind: Kind, raw: Mapping[str, Any]) -> Plan:
         )
     except errors.GraphError as error:
         raise RefusedError(Why(NO_DAG, _shortened(str(error)))) from None
-    generation = raw["metadata"].get("generation", 1)
+    edition = objects.generation(raw)
     if not parsed.spec.cancel:
-        return dataclasses.replace(flat, generation=generation)
+        return dataclasses.replace(flat, generation=edition)
     # It must not begin before it is cancelled, which is the next edition that the store hears of.
-    return dataclasses.replace(flat, is_suspended=True, generation=generation - 1)
+    return dataclasses.replace(flat, is_suspended=True, generation=edition - 1)
 
 
 def wish(kind: Kind, raw: Mapping[str, Any]) -> Wish:
     """Say what it wants of what may be edited; RefusedError if that cannot be read."""
     spec = _parsed(kind, raw).spec
-    generation = raw["metadata"].get("generation", 1)
-    return Wish(generation, spec.cancel, spec.suspend, spec.priority)
+    return Wish(objects.generation(raw), spec.cancel, spec.suspend, spec.priority)
 
 
 def _parsed(kind: Kind, raw: Mapping[str, Any]) -> Job | Workflow:

@@ -50,7 +50,7 @@ class Teller:
 
     async def tell(self, view: View, sight: Sight, wanted: int, trouble: Why | None) -> None:
         """Write the status, if it says anything new."""
-        before = view.raw.get("status") or {}
+        before = view.status
         said = self._worded(view, sight, wanted, trouble)
         if self._clock.monotonic() < self._not_before or not self._is_due(said, before):
             return
@@ -79,7 +79,7 @@ class Teller:
             self._leave(Notice(subject, why, f"{pool.uid}/{view.generation}"))
 
     def _worded(self, view: View, sight: Sight, wanted: int, trouble: Why | None) -> dict[str, Any]:
-        before = view.raw.get("status") or {}
+        before = view.status
         held = verdicts.conditions(trouble, sight.ready, wanted)
         now, generation = self._clock.now(), view.generation
         stands = conditions.worded(held, before.get("conditions") or (), generation, now)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pydantic
 
 from workron.core.model.pool import WorkerPool
+from workron_controller import objects
 from workron_controller.objects import Why
 from workron_controller.pools import asked, verdicts
 from workron_controller.pools.shape import Pool
@@ -34,8 +35,13 @@ class View:
     @property
     def generation(self) -> int:
         """Tell which edition of the object it is."""
-        generation: int = self.raw["metadata"].get("generation", 1)
-        return generation
+        return objects.generation(self.raw)
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """Give what it says of itself; anybody may have written anything there."""
+        status = self.raw.get("status")
+        return status if isinstance(status, dict) else {}
 
     @property
     def pool(self) -> Pool:

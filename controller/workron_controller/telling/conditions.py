@@ -8,14 +8,13 @@ good end: a cleanup that is not needed has nobody look for what went wrong.
 
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workron.core.states import Reason, State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from workron_controller.objects import Why
 
@@ -55,7 +54,7 @@ def worded(
 ) -> list[Mapping[str, Any]]:
     """Word them for the cluster; what held before has held since then."""
     since = {
-        (one.get("type"), one.get("status")): one.get("lastTransitionTime")
+        (str(one.get("type")), str(one.get("status"))): read(one.get("lastTransitionTime"))
         for one in before
         if isinstance(one, dict)
     }
@@ -67,8 +66,17 @@ def time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def read(moment: object) -> datetime | None:
+    """Read such a time; None if it is none, for anybody may have written it."""
+    try:
+        read = datetime.fromisoformat(str(moment))
+        return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
 def _worded(
-    one: Condition, since: Mapping[tuple[Any, Any], Any], generation: int, now: datetime
+    one: Condition, since: Mapping[tuple[str, str], datetime | None], generation: int, now: datetime
 ) -> Mapping[str, Any]:
     status = "True" if one.holds else "False"
     return {
@@ -76,6 +84,6 @@ def _worded(
         "status": status,
         "reason": one.reason,
         "message": one.message,
-        "lastTransitionTime": since.get((one.type, status)) or time(now),
+        "lastTransitionTime": time(since.get((one.type, status)) or now),
         "observedGeneration": generation,
     }

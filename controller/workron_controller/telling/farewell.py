@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
 
+from workron.core import errors as store_errors
 from workron_controller.api import errors
+from workron_controller.telling import conditions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
     from workron.core.ports import Clock
+    from workron.store.protocol import OperatorDoor
     from workron_controller.objects import Objects, Seen
 
 _REST_SECONDS: Final = 5.0
@@ -30,7 +35,8 @@ class Delete(Protocol):
 class Farewell:
     """Deletes for as long as it runs."""
 
-    def __init__(self, delete: Delete, objects: Objects, clock: Clock) -> None:
+    def __init__(self, store: OperatorDoor, delete: Delete, objects: Objects, clock: Clock) -> None:
+        self._store = store
         self._delete = delete
         self._objects = objects
         self._clock = clock
@@ -38,14 +44,17 @@ class Farewell:
     async def run(self) -> None:
         """Go on for ever."""
         while True:
-            await self.part()
+            try:
+                await self.part()
+            except store_errors.StoreError as trouble:
+                _log.warning("nobody is deleted while the store is away", error=str(trouble))
             await asyncio.sleep(_REST_SECONDS)
 
     async def part(self) -> None:
         """Delete some of those whose time has come."""
         now = self._clock.now()
         due = [seen for seen in self._objects if is_due(seen, now)]
-        for seen in due[:_AT_ONCE]:
+        for seen in await self._over(due[:_AT_ONCE]):
             try:
                 await self._delete(seen)
             except errors.ApiError as trouble:
@@ -54,18 +63,23 @@ class Farewell:
             else:
                 self._objects.forget(seen.uid)
 
+    async def _over(self, some: Sequence[Seen]) -> Sequence[Seen]:
+        """Leave out whose job goes on: anybody may have written that it has ended."""
+        known = await self._store.known([seen.uid for seen in some]) if some else {}
+        over = []
+        for seen in some:
+            if (owned := known.get(seen.uid)) is None or owned.has_ended:
+                over.append(seen)
+            else:
+                # What it says is mended by the next look, which is at all whose job is known.
+                seen.root, seen.looked = owned.root, None
+        return over
+
 
 def is_due(seen: Seen, now: datetime) -> bool:
     """Tell whether an object has ended, and so long ago that it is to leave."""
     if seen.ttl_seconds is None or not seen.is_told_over:
         return False
-    finished = _read(seen.said.get("finishedAt"))
-    return finished is not None and finished + timedelta(seconds=seen.ttl_seconds) <= now
-
-
-def _read(text: object) -> datetime | None:
-    try:
-        read = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return read if read.tzinfo else read.replace(tzinfo=UTC)
+    finished = conditions.read(seen.said.get("finishedAt"))
+    # No sum of them, which may be in no year that there is.
+    return finished is not None and (now - finished).total_seconds() >= seen.ttl_seconds

@@ -84,7 +84,7 @@ class Look:
         by_root: dict[JobId, Seen] = {seen.root: seen for seen in some if seen.root is not None}
         for row in await self._store.standing(list(by_root)):
             seen = by_root[row.job]
-            seen.has_ended = row.state in ENDS
+            seen.end = row.state if row.state in ENDS else None
             if (looked := self._looked(seen, row)) != seen.looked:
                 self._say(seen, await self._worded(seen, row), is_end=row.state in ENDS)
                 seen.looked = looked

@@ -1,5 +1,6 @@
 """What is seen in the cluster is in the store, whatever else was seen with it."""
 
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,9 +10,11 @@ from tests.controller import cluster
 from tests.controller.cluster import Raw
 from tests.controller.hand_time import HandTime
 from workron.core import errors
+from workron.core.ids import JobId
 from workron.core.plan import Kind, Plan
 from workron.core.states import State
-from workron.store.protocol import Session, Store
+from workron.store import connect
+from workron.store.protocol import Session, Store, Wish
 from workron_controller.intake.carrier import Carrier
 from workron_controller.intake.hearing import Ear
 from workron_controller.intake.inbox import Inbox
@@ -190,3 +193,116 @@ async def test_nothing_is_lost_while_the_store_is_away(
         await scene.see(cluster.job("a"), cluster.job("b"))
     monkeypatch.setattr(scene.store, "submit", usual)
     assert len(calls) == 1
+
+
+async def _counted(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the plans of each call of the store."""
+    calls: list[int] = []
+    usual = scene.store.submit
+
+    async def counted(plans: Sequence[Plan], **how: Any) -> Any:
+        calls.append(len(plans))
+        if any(plan.identity.name.startswith("strange") for plan in plans):
+            raise ValueError("nobody has seen such a thing")
+        return await usual(plans, **how)
+
+    monkeypatch.setattr(scene.store, "submit", counted)
+    return calls
+
+
+async def test_many_cycles_cost_a_call_for_each_that_is_in_one_and_not_for_the_others(
+    fresh_database: str, ear: Ear, time: HandTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await connect.connect(fresh_database, clock=time, rng=random.Random(1))
+    scene = Scene(store, ear)
+    calls = await _counted(scene, monkeypatch)
+    pairs = [(f"one-{at}", f"two-{at}") for at in range(5)]
+    bad = [
+        cluster.job(name, dependsOn=[{"name": other}])
+        for pair in pairs
+        for name, other in (pair, pair[::-1])
+    ]
+    good = [cluster.job(f"good-{at}") for at in range(90)]
+    raws = [raw for at, one in enumerate(bad) for raw in (one, *good[9 * at : 9 * at + 9])]
+    seen = await scene.see(*raws)
+    assert calls == [100, 90, *(10 * [1])]
+    assert all(one.root is not None for one in seen if one.name.startswith("good"))
+    assert sum(one.refusal is not None for one in seen) == len(pairs)
+    await store.close()
+
+
+async def test_what_nobody_expected_of_one_keeps_no_other_out(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _counted(scene, monkeypatch)
+    first, strange, last = await scene.see(
+        cluster.job("a"), cluster.job("strange"), cluster.job("b")
+    )
+    assert first.root is not None
+    assert last.root is not None
+    assert strange.refusal is not None
+    assert strange.refusal.message == "it cannot be stored: nobody has seen such a thing"
+
+
+@pytest.mark.parametrize("trouble", [errors.StoreDataError("no"), ValueError("no")])
+async def test_edition_that_cannot_be_carried_keeps_no_other_from_it(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+) -> None:
+    one, other = cluster.job("one"), cluster.job("other")
+    [strange, fine] = await scene.see(one, other)
+    usual = scene.store.edit
+
+    async def edit(root: JobId, wish: Wish) -> bool:
+        if root == strange.root:
+            raise trouble
+        return await usual(root, wish)
+
+    monkeypatch.setattr(scene.store, "edit", edit)
+    await scene.see(cluster.edited(one, suspend=True), cluster.edited(other, suspend=True))
+    assert await scene.state(strange) == State.QUEUED
+    assert await scene.state(fine) == State.WAITING
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"env": [{"name": "A", "value": "\ud800"}]}, "has half of a surrogate pair"),
+        ({"priority": 1 << 80}, "spec.priority: must be"),
+        ({"maxAttempts": float("nan")}, "spec.maxAttempts: must be"),
+    ],
+    ids=["half", "huge", "nan"],
+)
+async def test_what_no_other_json_bears_is_judged_as_well(
+    scene: Scene, spec: Raw, words: str
+) -> None:
+    [seen] = await scene.see(cluster.job(**spec))
+    assert seen.refusal is not None
+    assert words in seen.refusal.message
+
+
+async def test_what_the_cluster_says_of_an_object_is_not_carried(scene: Scene) -> None:
+    raw = cluster.told(cluster.job(), phase="Waiting", message="at length")
+    raw["metadata"]["managedFields"] = [{"manager": "somebody"}]
+    scene.ear.hear(Kind.JOB, raw)
+    [news] = await scene.ear.inbox.take(10, 1000)
+    assert news.read().keys() == raw.keys() - {"status"}
+    assert news.read()["metadata"].keys() == raw["metadata"].keys() - {"managedFields"}
+
+
+async def test_large_workflows_are_carried_one_by_one_behind_what_came_meanwhile(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workron_controller.intake.carrier._MOST_ROWS", 10)
+    calls: list[list[str]] = []
+    usual = scene.store.submit
+
+    async def submit(plans: Sequence[Plan], **how: Any) -> Any:
+        calls.append([plan.identity.name for plan in plans])
+        if calls[-1] == ["large-0"]:
+            scene.ear.hear(Kind.JOB, cluster.job("late"))
+        return await usual(plans, **how)
+
+    monkeypatch.setattr(scene.store, "submit", submit)
+    large = [cluster.workflow(f"large-{at}", {"name": "a", "count": 20}) for at in range(3)]
+    await scene.see(cluster.job("first"), *large)
+    assert calls == [["first"], ["large-0"], ["late"], ["large-1"], ["large-2"]]

@@ -9,16 +9,16 @@ from workron_controller.intake import inbox
 from workron_controller.intake.inbox import Inbox, News
 
 
-def _news(number: int, size: int = 10, **raw: int) -> News:
-    return News(uuid.UUID(int=number), Kind.JOB, raw, size)
+def _news(number: int, size: int = 10, edition: bytes = b"a") -> News:
+    return News(uuid.UUID(int=number), Kind.JOB, size * edition)
 
 
 async def test_only_the_newest_of_an_object_is_kept() -> None:
     box = Inbox(HandTime())
-    box.put(_news(1, at=1))
+    box.put(_news(1, edition=b"b"))
     box.put(_news(2))
-    box.put(_news(1, at=2))
-    assert await box.take(10, 1000) == [_news(1, at=2), _news(2)]
+    box.put(_news(1, edition=b"c"))
+    assert await box.take(10, 1000) == [_news(1, edition=b"c"), _news(2)]
     assert len(box) == 0
 
 
@@ -27,7 +27,7 @@ async def test_who_finds_it_full_has_everything_listed_again() -> None:
     for number in range(inbox.MOST_OBJECTS):
         box.put(_news(number, size=1))
     assert not box.has_overflown.is_set()
-    box.put(_news(0, size=1, at=2))
+    box.put(_news(0, size=1, edition=b"c"))
     assert not box.has_overflown.is_set()
     box.put(_news(inbox.MOST_OBJECTS))
     assert box.has_overflown.is_set()
@@ -41,7 +41,7 @@ async def test_lag_is_that_of_the_first_that_is_not_carried_yet() -> None:
     box.put(_news(1))
     time.turn(5)
     box.put(_news(2))
-    box.put(_news(1, at=2))
+    box.put(_news(1, edition=b"c"))
     assert box.lag == 5
     first = await box.take(1, 1000)
     time.turn(1)
@@ -93,9 +93,9 @@ async def test_who_takes_waits_for_something() -> None:
 
 async def test_what_is_put_back_gives_way_to_what_has_come_meanwhile() -> None:
     box = Inbox(HandTime())
-    box.put(_news(1, at=1))
+    box.put(_news(1, edition=b"b"))
     box.put(_news(2))
     taken = await box.take(2, 1000)
-    box.put(_news(1, at=2))
+    box.put(_news(1, edition=b"c"))
     box.put_back(taken)
-    assert await box.take(10, 1000) == [_news(1, at=2), _news(2)]
+    assert await box.take(10, 1000) == [_news(1, edition=b"c"), _news(2)]

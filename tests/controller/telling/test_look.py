@@ -44,7 +44,7 @@ class Scene:
         self.tries = 0
         self.meanwhile: Callable[[], object] = lambda: None
         self.deleted: list[str] = []
-        self.farewell = Farewell(self._delete, ear.objects, time)
+        self.farewell = Farewell(store, self._delete, ear.objects, time)
 
     async def _write(self, seen: Seen, said: Mapping[str, Any]) -> None:
         if self.trouble is not None:
@@ -313,6 +313,15 @@ async def test_object_leaves_after_its_time_and_not_before(scene: Scene, session
     assert scene.deleted == ["timed"]
     assert [seen.name for seen in scene.ear.objects] == ["kept"]
     assert (kept.is_told_over, timed.is_told_over) == (True, True)
+
+
+async def test_time_that_nobody_can_count_to_deletes_nothing(scene: Scene) -> None:
+    raw = cluster.job(ttlSecondsAfterFinished=1 << 60)
+    moments: list[Any] = ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00+23:59", "soon", 7, []]
+    for finished in moments:
+        scene.ear.hear(Kind.JOB, cluster.told(raw, phase="Failed", finishedAt=finished))
+        await scene.farewell.part()
+    assert scene.deleted == []
 
 
 async def test_writer_goes_on_by_itself_and_ends_when_it_is_told(

@@ -224,3 +224,13 @@ async def test_job_is_skipped_when_its_cancelled_upstream_was_never_run(
     await harness.store.cancel(up)
     await harness.settle()
     assert await harness.stand(root) == "Skipped/UpstreamCancelled"
+
+
+async def test_roots_that_are_in_a_cycle_are_named_and_no_others(harness: Harness) -> None:
+    good = [plans.job(f"good-{at}", outside=[plans.outside("nobody")]) for at in range(3)]
+    one, two = _down("two", name="one"), _down("one", name="two")
+    behind = _down("two", name="behind")
+    with pytest.raises(errors.CycleError) as raised:
+        await harness.store.submit([good[0], one, good[1], two, good[2], behind])
+    assert raised.value.uids
+    assert raised.value.uids <= {one.identity.uid, two.identity.uid}

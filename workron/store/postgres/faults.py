@@ -11,6 +11,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Final
 from urllib import parse
+from uuid import UUID
 
 import asyncpg
 
@@ -33,11 +34,13 @@ _MIXED_UP: Final = frozenset({"26000", "42P05"})
 """A prepared statement is not there, or there already: the session is not that of its making."""
 
 _NO_RIGHT: Final = "42501"
+_CYCLE: Final = "WK003"
+"""In whose detail are the uids of the roots."""
 
 _BY_STATE: Final[Mapping[str, type[errors.WorkronError]]] = {
     "WK001": errors.SessionError,
     "WK002": errors.TokenError,
-    "WK003": errors.GraphError,
+    _CYCLE: errors.CycleError,
     "WK004": errors.StoreRightsError,
     "53100": errors.StoreFullError,
     "25006": errors.StoreFullError,
@@ -96,6 +99,9 @@ def translate(cause: BaseException, url: str, *, tried: str = "") -> errors.Work
     if isinstance(cause, ValueError):
         # The driver could make nothing of the URL.
         kind = errors.StoreRefusedError
+    if state == _CYCLE:
+        named = getattr(cause, "detail", None) or ""
+        return errors.CycleError(str(cause), map(UUID, named.split()))
     if state.startswith("WK"):
         return kind(str(cause))
     what = str(cause) or type(cause).__name__

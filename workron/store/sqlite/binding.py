@@ -29,13 +29,14 @@ def bind(tx: Transaction, plot: Plot) -> None:
 
 
 def refuse_cycle(tx: Transaction, plot: Plot) -> None:
-    """Raise GraphError if a new root waits for itself, directly or over others."""
+    """Raise CycleError if a new root waits for itself, directly or over others."""
     rows = tx.rows("submit.walk", root=plot.root)
     if all(row["downstream"] != plot.root for row in rows):
         return
     names = {row["downstream"]: row["name"] for row in rows}
     circle = " -> ".join(names[root] for root in _circle(rows, plot.root))
-    raise errors.GraphError(f"jobs wait for each other: {circle}; take one of these waits out")
+    message = f"jobs wait for each other: {circle}; take one of these waits out"
+    raise errors.CycleError(message, [plot.plan.identity.uid])
 
 
 def _circle(rows: Sequence[Any], start: int) -> list[int]:

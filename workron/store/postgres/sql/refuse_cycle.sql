@@ -1,10 +1,12 @@
--- refuse_cycle: raise when one of these roots would wait for itself; the message is the cycle.
+-- refuse_cycle: raise when some of these roots would wait for themselves; the message is one cycle, the
+-- detail has the uids of all of them.
 -- Only roots are walked: an edge that leaves a root starts at its own id, and the edges inside a
 -- workflow were checked before it came here. Only what still waits can close a cycle.
 CREATE OR REPLACE FUNCTION workron.refuse_cycle(_roots bigint[]) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
+    _round bigint[];
     _start bigint;
     _seen bigint[] := '{}';
     _via bigint[] := '{}';
@@ -29,10 +31,11 @@ BEGIN
         JOIN workron.waiting w ON w.job = e.child
         JOIN workron.job j ON j.id = e.child
     )
-    SELECT start INTO _start FROM down WHERE root = start LIMIT 1;
-    IF _start IS NULL THEN
+    SELECT array_agg(DISTINCT start) INTO _round FROM down WHERE root = start;
+    IF _round IS NULL THEN
         RETURN;
     END IF;
+    _start := _round[1];
     -- Breadth first, each root once: `_via` has the one before it on a shortest way from the start.
     _front := ARRAY[_start];
     WHILE _start <> ALL (_seen) LOOP
@@ -58,6 +61,7 @@ BEGIN
         EXIT WHEN _at = _start;
     END LOOP;
     RAISE EXCEPTION 'jobs wait for each other: %; take one of these waits out', _cycle
-        USING ERRCODE = 'WK003';
+        USING ERRCODE = 'WK003',
+              DETAIL = (SELECT string_agg(uid::text, ' ') FROM workron.root WHERE id = ANY (_round));
 END
 $$;

@@ -1,0 +1,123 @@
+"""What it takes to know all objects of a cluster, in a process of its own: WAY COUNT SETTLING URL.
+
+WAY is `bare`, Kopf with handlers that do nothing; `intake`, an operator that carries all into the
+store and does not lead; `leading`, one that also tells in each how it stands. The way in to the
+cluster is in KUBECONFIG. It is looked at so many seconds after the last object was known: Kopf may
+hear of it later than a list, and keeps a task for each for five seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pathlib
+import random
+import re
+import resource
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import kopf
+import structlog
+
+from workron.cli import system
+from workron.core import ids
+from workron.scheduling.maintain import Maintainer
+from workron.store import connect
+from workron_controller import resources
+from workron_controller.api import access
+from workron_controller.api.server import Server
+from workron_controller.leader.election import Election
+from workron_controller.leader.seat import Seat
+from workron_controller.operator import Around, Operator, Scope
+from workron_controller.pools.settings import Settings
+
+_LOOK_SECONDS: Final = 0.05
+_QUICK: Final = 100_000.0
+_CLOCK: Final = system.CLOCK
+_RNG: Final = random.Random(1)  # noqa: S311 - chance, no secret
+
+
+class _Nobody(Election):
+    """One who is never elected."""
+
+    async def hold(self) -> None:
+        await asyncio.Event().wait()
+
+
+@asynccontextmanager
+async def _bare() -> AsyncIterator[Callable[[], int]]:
+    heard: set[str] = set()
+    registry = kopf.OperatorRegistry()
+    way_in = access.find(_CLOCK)
+
+    @kopf.on.login(registry=registry)
+    async def _log_in(**_: Any) -> kopf.ConnectionInfo:
+        return (await way_in.entry()).for_kopf
+
+    for kind in resources.BY_KIND.values():
+
+        @kopf.on.event(kind.group, kind.version, kind.plural, registry=registry)
+        async def _hear(uid: str, **_: Any) -> None:
+            heard.add(uid)
+
+    settings = kopf.OperatorSettings()
+    settings.posting.enabled = False
+    settings.scanning.disabled = True
+    work = kopf.operator(registry=registry, settings=settings, standalone=True, clusterwide=True)
+    task = asyncio.create_task(work)
+    yield lambda: len(heard)
+    task.cancel()
+
+
+@asynccontextmanager
+async def _operator(url: str, *, is_leading: bool) -> AsyncIterator[Callable[[], int]]:
+    store = await connect.connect(url, clock=_CLOCK, rng=_RNG)
+    await store.ensure_pool("default", "default")
+    way_in = access.find(_CLOCK)
+    async with Server(way_in) as server:
+        seat = Seat(server, "default", "workron", "bench")
+        election = (Election if is_leading else _Nobody)(seat, _CLOCK, _RNG)
+        maintainer = Maintainer(store, _CLOCK, ids.mint_uuid(_RNG))
+        pools = Settings("workron:bench")
+        around = Around(pools, store, server, way_in, election, maintainer, _CLOCK, _RNG)
+        operator = Operator(around, Scope(rate=_QUICK))
+
+        def known() -> int:
+            if operator.comparison.completed_at is None:
+                return 0
+            if is_leading:
+                return operator.writer.written
+            return sum(seen.root is not None for seen in operator.objects)
+
+        task = asyncio.create_task(operator.run())
+        yield known
+        task.cancel()
+        await asyncio.wait([task])
+    await store.close()
+
+
+async def _main(way: str, count: str, settling: str, url: str) -> None:
+    begun = _bare() if way == "bare" else _operator(url, is_leading=way == "leading")
+    async with begun as known:
+        while known() < int(count):  # noqa: ASYNC110 - neither sets an event for the bench
+            await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(float(settling))
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        told = {"cpu": used.ru_utime + used.ru_stime, "peak": _kib("VmHWM"), "held": _kib("VmRSS")}
+        print(json.dumps(told), flush=True)
+
+
+def _kib(name: str) -> int:
+    status = pathlib.Path("/proc/self/status").read_text("ascii")
+    found = re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
+    assert found is not None
+    return int(found[1])
+
+
+if __name__ == "__main__":
+    # What it has to say goes where nobody reads it, and the figures alone to who asked.
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    asyncio.run(_main(*sys.argv[1:]))

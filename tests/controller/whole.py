@@ -1,0 +1,96 @@
+"""The whole operator as it runs, over a store and against the fake API server."""
+
+import asyncio
+import contextlib
+import random
+import uuid
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+from tests.controller import cluster
+from tests.controller.fake_api.fake import FakeApi
+from tests.controller.fake_api.kinds import JOB, Kind
+from workron.cli import system
+from workron.core import ids
+from workron.scheduling.maintain import Maintainer
+from workron.store import connect
+from workron.store.protocol import Registration, Session, Store
+from workron_controller.api.access import Access
+from workron_controller.api.server import Server
+from workron_controller.leader.election import Election, Terms
+from workron_controller.leader.seat import Seat
+from workron_controller.operator import Around, Operator, Scope
+from workron_controller.pools.settings import Settings
+
+RNG = random.Random(1)
+"""Time is real here: Kopf and the operator wait for each other over real connections."""
+
+
+@dataclass
+class Scene:
+    api: FakeApi
+    store: Store
+    session: Session
+
+    def phase(self, name: str, kind: Kind = JOB) -> str:
+        found = self.api.find(kind, name) or {}
+        return str(found.get("status", {}).get("phase", ""))
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        while not holds():
+            await asyncio.sleep(0.01)
+
+    async def work(self) -> None:
+        """Run all that is ready, again and again."""
+        while True:
+            for one in await cluster.claimed(self.store, self.session, 10):
+                await cluster.ended(self.store, self.session, one, output=b"done\n")
+            await asyncio.sleep(0.01)
+
+    async def all_stand(self, namespace: str, state: str) -> None:
+        """Return when all jobs of a namespace stand so."""
+        while {head.row.state for head in await self.store.heads(namespace)} != {state}:
+            await asyncio.sleep(0.01)
+
+    def status_writes(self) -> list[str]:
+        return [str(asked.name) for asked in self.api.record.writes if asked.part == "status"]
+
+
+@contextlib.asynccontextmanager
+async def opened(api: FakeApi, url: str) -> AsyncIterator[Scene]:
+    """Open a store, and have a worker be of its pool that jobs are in who name none."""
+    store = await connect.connect(url, clock=system.CLOCK, rng=RNG)
+    token = await store.ensure_pool("default", "default")
+    session = await store.register(Registration(token, "worker", uuid.UUID(int=1), slots=10))
+    yield Scene(api, store, session)
+    await store.close()
+
+
+@contextlib.asynccontextmanager
+async def running(scene: Scene, way_in: Access, who: str = "one") -> AsyncIterator[Operator]:
+    """Run an operator, and look that it goes on."""
+    clock = system.CLOCK
+    async with Server(way_in, seconds=5) as server:
+        terms = Terms(lasts=2, believes=1.5, renews=0.2, looks=0.1, waits=1)
+        election = Election(Seat(server, "default", "workron", who), clock, RNG, terms)
+        maintainer = Maintainer(scene.store, clock, ids.mint_uuid(RNG))
+        pools = Settings("ours:1")
+        around = Around(pools, scene.store, server, way_in, election, maintainer, clock, RNG)
+        operator = Operator(around, Scope())
+        task = asyncio.create_task(operator.run())
+        try:
+            yield operator
+            assert not task.done(), task.exception()
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+@contextlib.asynccontextmanager
+async def worked(scene: Scene) -> AsyncIterator[None]:
+    task = asyncio.create_task(scene.work())
+    try:
+        yield
+    finally:
+        task.cancel()
