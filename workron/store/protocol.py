@@ -56,45 +56,12 @@ if TYPE_CHECKING:
     from workron.core.plan import Kind, Plan
 
 __all__ = [
-    "Admission",
-    "Admitted",
-    "Answer",
-    "Attempt",
-    "Audited",
-    "Beat",
-    "Blocker",
-    "Claimed",
-    "Completed",
-    "Demand",
-    "End",
-    "Failure",
-    "Head",
-    "Held",
-    "JobRow",
-    "Loss",
-    "MaintainerDoor",
-    "Mark",
-    "OperatorDoor",
-    "Outcome",
-    "Owned",
-    "Piece",
-    "Progress",
-    "ReaderDoor",
-    "Reaped",
-    "Registration",
-    "Right",
-    "RootRow",
-    "Session",
-    "Sighting",
-    "Sign",
-    "Store",
-    "SubmitDoor",
-    "Submitted",
-    "Wish",
-    "WorkerDoor",
-    "WorkerRow",
-    "WorkerStore",
-]
+    "Admission", "Admitted", "Answer", "Attempt", "Audited", "Beat", "Blocker", "Claimed",
+    "Completed", "Demand", "End", "Failure", "Head", "Held", "JobRow", "Loss", "MaintainerDoor",
+    "Mark", "OperatorDoor", "Outcome", "Owned", "Piece", "Progress", "ReaderDoor", "Reaped",
+    "Registration", "Right", "RootRow", "Session", "Sighting", "Sign", "Store", "SubmitDoor",
+    "Submitted", "Wish", "WorkerDoor", "WorkerRow", "WorkerStore",
+]  # fmt: skip
 
 
 class WorkerDoor(Protocol):
@@ -216,10 +183,7 @@ class OperatorDoor(Protocol):
         """
 
     async def enrolled(self) -> Collection[tuple[str, str]]:
-        """List the pools that `admit` was called for and `dismiss` was not, by namespace and name.
-
-        Without a role of their own they are forgotten when their token has expired.
-        """
+        """List the pools that `admit` was called for and not `dismiss`, by namespace and name."""
 
     async def dismiss(self, namespace: str, pool: str) -> bool:
         """Take back what `admit` gave, for a pool that is no more; False while it has workers.

@@ -3,6 +3,7 @@
 import contextlib
 import secrets
 from collections.abc import AsyncIterator
+from unittest import mock
 
 import asyncpg
 import pytest
@@ -10,14 +11,19 @@ import pytest
 from tests.store.behaviour import plans
 from tests.store.postgres.stage import Actor, Stage
 from workron.core import errors
+from workron.store.postgres import entrance
 from workron.store.protocol import Admission
 
 _MADE = "SELECT role FROM workron.pool WHERE role IS NOT NULL"
 
 
 @pytest.fixture
-async def pools(stage: Stage) -> AsyncIterator[tuple[Admission, Admission]]:
+async def pools(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[Admission, Admission]]:
     """Two of them, whose roles are taken away: they are the whole server's."""
+    # Nobody can log in as a role that a transaction has made and not committed.
+    monkeypatch.setattr(entrance, "check", mock.AsyncMock())
     one, other = (
         Admission(plans.NAMESPACE, name, name, 10.0, secrets.token_hex(16), connections=5)
         for name in ("one", "other")
