@@ -73,14 +73,6 @@ def test_characters_of_all_kinds_are_given_to_a_command_as_they_are(place: Place
     assert place.until("odd", "Succeeded")["outputTail"].split() == odd.split()
 
 
-def test_status_that_somebody_has_forged_is_put_right(place: Place) -> None:
-    place.apply(job("forged", "exit 5", maxAttempts=1))
-    place.until("forged", "Failed")
-    forged = json.dumps({"status": {"phase": "Running", "exitCode": 0, "finishedAt": None}})
-    place.kubectl("patch", "wj", "forged", "--subresource=status", "--type=merge", "-p", forged)
-    assert place.until("forged", "Failed")["exitCode"] == 5
-
-
 def test_namespace_that_goes_takes_its_jobs_along_and_stops_nobody(
     place: Place, cluster: Cluster
 ) -> None:

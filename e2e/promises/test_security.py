@@ -16,7 +16,7 @@ from e2e.manifests import job, pool
 from e2e.place import Place, until, waits_for
 from e2e.release import HOME, Release
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 _RIGHTS = pathlib.Path(__file__).parent / "rights.txt"
 _EVERYBODYS = re.compile(r"^(self\w+reviews\.|\s)")
@@ -138,21 +138,7 @@ def test_role_of_a_pool_can_do_nothing_but_its_verbs(place: Place, release: Rele
 
 
 def test_accounts_may_do_what_the_list_says_and_nothing_more(place: Place) -> None:
-    lines: list[str] = []
-    for namespace, account, looked_at in (
-        (HOME, "workron-controller", HOME),
-        (HOME, "workron-controller", place.namespace),
-        (HOME, "workron-controller", "kube-system"),
-        (HOME, "workron-database", HOME),
-        (place.namespace, "default", place.namespace),
-    ):
-        who = f"--as=system:serviceaccount:{namespace}:{account}"
-        said = place.cluster.kubectl("auth", "can-i", "--list", who, "-n", looked_at)
-        rights = [" ".join(line.split()) for line in said.splitlines()[1:]]
-        raw = zip(said.splitlines()[1:], rights, strict=True)
-        kept = sorted(one for line, one in raw if not _EVERYBODYS.match(line))
-        lines += [f"{account} in {looked_at}:", *(f"  {one}" for one in kept or ["nothing"])]
-    assert "\n".join(lines) + "\n" == _RIGHTS.read_text()
+    assert _rights(place) == _RIGHTS.read_text()
 
 
 def test_person_of_one_namespace_reaches_nothing_in_another(place: Place) -> None:
@@ -168,6 +154,34 @@ def test_person_of_one_namespace_reaches_nothing_in_another(place: Place) -> Non
         assert "orbidden" in refused.stderr, words
     forged = ("patch", "wj", "of-a-person", "--subresource=status", "--type=merge", "-p", "{}")
     assert "orbidden" in place.asked(*forged, who).stderr
+
+
+def test_status_that_somebody_has_forged_is_put_right(place: Place) -> None:
+    place.apply(job("forged", "exit 5", maxAttempts=1))
+    place.until("forged", "Failed")
+    forged = json.dumps({"status": {"phase": "Running", "exitCode": 0, "finishedAt": None}})
+    place.kubectl("patch", "wj", "forged", "--subresource=status", "--type=merge", "-p", forged)
+    # At the latest when all objects are compared again.
+    assert place.until("forged", "Failed", seconds=400)["exitCode"] == 5
+
+
+def _rights(place: Place) -> str:
+    """List what each account may beside what everybody may."""
+    lines: list[str] = []
+    for namespace, account, looked_at in (
+        (HOME, "workron-controller", HOME),
+        (HOME, "workron-controller", place.namespace),
+        (HOME, "workron-controller", "kube-system"),
+        (HOME, "workron-database", HOME),
+        (place.namespace, "default", place.namespace),
+    ):
+        who = f"--as=system:serviceaccount:{namespace}:{account}"
+        said = place.cluster.kubectl("auth", "can-i", "--list", who, "-n", looked_at)
+        rights = [" ".join(line.split()) for line in said.splitlines()[1:]]
+        raw = zip(said.splitlines()[1:], rights, strict=True)
+        kept = sorted(one for line, one in raw if not _EVERYBODYS.match(line))
+        lines += [f"{account} in {looked_at}:", *(f"  {one}" for one in kept or ["nothing"])]
+    return "\n".join(lines) + "\n"
 
 
 def _credentials(place: Place, name: str) -> tuple[str, str]:
