@@ -29,6 +29,8 @@ _ROOT: Final = _HERE.parent
 _PROMISES: Final = _HERE / "promises"
 _SIDE_BY_SIDE: Final = "4"
 """Most of the time they wait, for a lease or for a pod."""
+_IN_ORDER: Final = ("-p", "no:randomly", "-p", "no:xdist")
+"""The last of them takes away what they share."""
 _TESTED: Final = 0
 _NOTHING_CHOSEN: Final = 5
 
@@ -41,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
         many = ("-n", _SIDE_BY_SIDE, "--dist", "loadfile")
         for what, options in (
             ("side by side", ("-m", "not alone", *many)),
-            ("one at a time", ("-m", "alone", "-p", "no:xdist")),
+            ("one at a time", ("-m", "alone", *_IN_ORDER)),
         ):
             codes.append(_run(what, [str(_PROMISES), *options, *arguments], **given))
     return max(0 if code in {_TESTED, _NOTHING_CHOSEN} else code for code in codes)

@@ -15,10 +15,10 @@ from workron.core import errors
 
 _BATCHES = 8
 _STILL = """
-    DO $$ BEGIN EXECUTE format(
+    DO $$ BEGIN IF workron.now() <> workron.now() THEN EXECUTE format(
         'CREATE OR REPLACE FUNCTION workron.now() RETURNS timestamptz LANGUAGE sql AS %L',
         format('SELECT timestamptz %L', clock_timestamp())
-    ); END $$
+    ); END IF; END $$
 """
 _GONE = """
     INSERT INTO workron.ready (job, pool, priority)
