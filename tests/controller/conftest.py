@@ -49,8 +49,8 @@ def ear(objects: Objects, inbox: Inbox) -> Ear:
 
 @pytest.fixture
 async def session(store: Store) -> Session:
-    """A worker of the pool that jobs are in who name none."""
-    token = await store.ensure_pool("default", "default")
+    """A worker of the pool that jobs are in who name none; it needs no beat within a test."""
+    token = await store.ensure_pool("default", "default", lease_seconds=300)
     return await store.register(Registration(token, "worker", uuid.UUID(int=1), slots=10))
 
 
