@@ -125,11 +125,13 @@ def _any_scalar(made: Schema) -> Schema:
     """Take texts, numbers and booleans in one place, which a cluster has no types for.
 
     It lets anything in where it is told to keep what it does not know; the bounds are obeyed all
-    the same, each by the values that it is about.
+    the same, each by the values that it is about. A null is let in too: the server keeps it either
+    way, and where it may not be there, no rule can be asked about the object ever again.
     """
     bounds = {key: value for one in made["anyOf"] for key, value in one.items() if key != "type"}
     rest = {key: value for key, value in made.items() if key != "anyOf"}
-    return rest | bounds | _NO_CONTAINER | {"x-kubernetes-preserve-unknown-fields": True}
+    anything = {"nullable": True, "x-kubernetes-preserve-unknown-fields": True}
+    return rest | bounds | _NO_CONTAINER | anything
 
 
 def _name(schema: Schema) -> str | None:
