@@ -70,7 +70,11 @@ def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
     handled = {up.name for up in links if up.when is not Condition.SUCCEEDED}
     nodes = [Node(Kind.WORKFLOW, name, 0, upstreams=len(tasks))]
     for place in places.values():
-        nodes += _nodes(place, is_handled=place.task.name in handled)
+        bearing = Condition.HANDLED_TASK if place.task.name in handled else Condition.TASK
+        if place.is_array:
+            nodes += _array(place, bearing)
+        else:
+            nodes.append(_single(place, bearing))
     terms = [Terms(), *map(_terms, tasks)]
     specs = TaskSpecs(workflow.spec)
     return dataclasses.replace(root, nodes=nodes, terms=terms, specs=specs, edges=edges)
@@ -85,6 +89,7 @@ class _Place:
     """Among the tasks, as they are written."""
     offset: int
     commands: range
+    is_array: bool
 
 
 def _places(tasks: Sequence[Task]) -> dict[str, _Place]:
@@ -95,10 +100,11 @@ def _places(tasks: Sequence[Task]) -> dict[str, _Place]:
     offset = 1
     for at in order:
         task = tasks[at]
-        first = offset + task.is_array
-        commands = range(first, first + task.size)
-        places[task.name] = _Place(task, at, offset, commands)
-        offset = commands.stop
+        is_array = task.is_array
+        first = offset + is_array
+        last = first + (task.size if is_array else 1)
+        places[task.name] = _Place(task, at, offset, range(first, last), is_array)
+        offset = last
     return places
 
 
@@ -147,11 +153,13 @@ def _extent(task: Task) -> str:
     return f"{task.name!r} has {task.size:,} element{'s' if task.size > 1 else ''}"
 
 
-def _nodes(place: _Place, *, is_handled: bool) -> list[Node]:
+def _single(place: _Place, bearing: Condition) -> Node:
+    ups = len(place.task.depends_on)
+    return Node(Kind.JOB, place.task.name, place.at + 1, None, None, 0, bearing, ups, ups > 0)
+
+
+def _array(place: _Place, bearing: Condition) -> list[Node]:
     task, name, spec, ups = place.task, place.task.name, place.at + 1, len(place.task.depends_on)
-    bearing = Condition.HANDLED_TASK if is_handled else Condition.TASK
-    if place.commands.start == place.offset:
-        return [Node(Kind.JOB, name, spec, None, None, 0, bearing, ups, ups > 0)]
     group = Node(Kind.ARRAY, name, spec, None, None, 0, bearing, task.size)
     kind, bearing, whole = Kind.JOB, Condition.MEMBER, place.offset
     items = task.items or itertools.repeat(None, task.size)
