@@ -126,7 +126,8 @@ def test_the_wait_is_between_half_and_whole_whatever_is_asked(
     whole = wait({"backoff": backoff}, failures, 0.0) * 2
 
     assert whole <= timedelta(minutes=10)
-    assert whole / 2 <= wait({"backoff": backoff}, failures, chance) <= whole
+    # Twice what was rounded to a microsecond may be one too little.
+    assert whole / 2 <= wait({"backoff": backoff}, failures, chance) <= whole + timedelta.resolution
 
 
 def test_the_wait_is_the_longest_when_the_sum_is_beyond_all_clocks() -> None:
