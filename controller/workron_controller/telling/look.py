@@ -15,7 +15,7 @@ import structlog
 from workron.core import errors
 from workron.core.plan import Kind
 from workron.core.states import ENDS
-from workron_controller.telling import status
+from workron_controller.telling import notices, status
 from workron_controller.telling.outbox import Letter
 
 if TYPE_CHECKING:
@@ -102,7 +102,11 @@ class Look:
         if seen.kind is Kind.WORKFLOW:
             progress = await self._store.progress(row.job)
             failures = await self._store.failures(row.job, status.MOST_FAILURES)
-            return status.of_workflow(seen, row, progress, failures, now)
+            hint = self._hint(seen.namespace, row.pool)
+            if hint is not None and hint.reason != notices.NOT_ENABLED:
+                # Its jobs may be of other pools than that.
+                hint = None
+            return status.of_workflow(seen, row, hint, progress, failures, now)
         tail = None
         if row.state in ENDS:
             tail = status.tail(await self._store.output(row.job, last=status.TAIL_BYTES))

@@ -5,6 +5,7 @@ It is the whole status each time; a field that has nothing to say is left out.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from workron.core.states import ENDS, Reason, State
@@ -40,12 +41,24 @@ def of_job(seen: Seen, row: JobRow, hint: Why | None, tail: str | None, now: dat
 
 
 def of_workflow(
-    seen: Seen, row: JobRow, progress: Progress, failures: Sequence[Failure], now: datetime
+    seen: Seen,
+    row: JobRow,
+    hint: Why | None,
+    progress: Progress,
+    failures: Sequence[Failure],
+    now: datetime,
 ) -> Status:
-    """Say how a Workflow stands: its jobs counted, and the first that failed."""
+    """Say how a Workflow stands: its jobs counted, and the first that failed.
+
+    `hint` is what keeps jobs of any pool there from being claimed.
+    """
+    if hint is not None and row.state not in ENDS and not progress.counts.get(State.RUNNING):
+        row = dataclasses.replace(row, state=State.QUEUED)
+    else:
+        hint = None
     counts = {str(state).lower(): progress.counts.get(state, 0) for state in State}
     done = sum(progress.counts.get(state, 0) for state in ENDS)
-    return _base(seen, row, None, now) | {
+    return _base(seen, row, hint, now) | {
         "jobs": {"total": sum(counts.values()), "done": done, **counts},
         "firstFailures": [_failure(one) for one in failures],
     }

@@ -285,6 +285,21 @@ async def test_what_keeps_a_queued_job_from_being_claimed_is_told(scene: Scene) 
     assert [said["phase"] for said in await scene.look()] == ["Queued"]
 
 
+async def test_workflow_says_that_its_namespace_is_not_enabled(
+    scene: Scene, session: Session
+) -> None:
+    await scene.see(cluster.workflow("flow", {"name": "one"}, {"name": "two"}))
+    scene.hints["default", "default"] = Why("ImagePullFailed", "of one pool")
+    assert [said["reason"] for said in await scene.look()] == ["Upstream"]
+    scene.hints["default", "default"] = Why("NamespaceNotEnabled", "kubectl create rolebinding")
+    [said] = await scene.look()
+    assert (said["phase"], said["reason"]) == ("Waiting", "NamespaceNotEnabled")
+    assert said["message"] == "kubectl create rolebinding"
+    await cluster.claimed(scene.store, session)
+    [said] = await scene.look()
+    assert said["phase"] == "Running"
+
+
 async def test_status_that_somebody_else_wrote_is_written_anew(
     scene: Scene,
 ) -> None:

@@ -135,7 +135,7 @@ def test_workflow_is_rolled_up_within_bounds() -> None:
     progress = Progress({State.SUCCEEDED: 5, State.FAILED: 2, State.QUEUED: 1})
     failures = [Failure(JobId(2), "a", None, Reason.EXIT_CODE, "x" * 5000, 3)]
     row = _row(State.RUNNING, kind=Kind.WORKFLOW)
-    said = status.of_workflow(_seen(), row, progress, failures, NOON)
+    said = status.of_workflow(_seen(), row, None, progress, failures, NOON)
     assert said["jobs"] == {
         "total": 8, "done": 7, "waiting": 0, "queued": 1, "running": 0, "succeeded": 5, "failed": 2,
         "cancelled": 0, "skipped": 0,
