@@ -8,6 +8,7 @@ other files use.
 import json
 import pathlib
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ pytestmark = [pytest.mark.timeout(1800), pytest.mark.alone]
 
 _EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "job.yaml"
 _KINDS = ("workronjobs", "workronflows", "workerpools")
+_FORGETS_SECONDS = 15
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -94,3 +96,6 @@ def _remove(release: Release) -> None:
     cluster.kubectl("delete", "crd", *(f"{kind}.workron.dev" for kind in _KINDS))
     pods = ("get", "pods", "-A", "-l", "app.kubernetes.io/name=workron-worker", "-o", "name")
     until(lambda: not cluster.kubectl(*pods), "no worker is left")
+    # The Secret is immutable, and a kubelet gives pods what it has of one a little longer than
+    # until the last pod with it has gone: a new database would be made with the old password.
+    time.sleep(_FORGETS_SECONDS)
