@@ -53,8 +53,3 @@ class Cluster:
     def read(self, *words: object) -> Any:
         """Get objects as they are."""
         return json.loads(self.kubectl("get", *words, "-o", "json"))
-
-    def apply(self, *manifests: dict[str, Any]) -> None:
-        """Apply manifests."""
-        every = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
-        self.kubectl("apply", "-f", "-", given=json.dumps(every))

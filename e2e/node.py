@@ -6,7 +6,6 @@ What is done here is undone by the `with` that did it.
 from __future__ import annotations
 
 import contextlib
-import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -70,9 +69,3 @@ class Node:
 def node_of(pod: dict[str, Any]) -> Node:
     """Give the node that a pod is on."""
     return Node(pod["spec"]["nodeName"])
-
-
-def is_ours(name: str) -> bool:
-    """Tell whether a node is a container here."""
-    asked = subprocess.run(["docker", "inspect", name], capture_output=True, check=False)
-    return asked.returncode == 0
