@@ -130,6 +130,8 @@ def _release(cluster: Cluster, tag: str) -> Release:
         *("--set", f"poolNamespaces={{{lists}}}"),
         *("--set-string", f"controller.nodeSelector.{leads}="),
         *("--set-string", f"defaultPool.nodeSelector.{_WORKS}=jobs"),
+        # Two cores may be all that there is, and a start of ten pods takes them from everybody.
+        *("--set", "defaultPool.maxReplicas=2"),
     )
     return Release(cluster, tag, values)
 
