@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
     import pathlib
 
 _PATIENCE_SECONDS: Final = 300
+_PAUSES: Final = (1, 3, 10, 30)
+_BUSY: Final = re.compile("refused|timed out|timeout|deadline exceeded|too busy|EOF|InternalError")
 
 Done = subprocess.CompletedProcess[str]
 
@@ -51,5 +55,12 @@ class Cluster:
         return done.stdout
 
     def read(self, *words: object) -> Any:
-        """Get objects as they are."""
-        return json.loads(self.kubectl("get", *words, "-o", "json"))
+        """Get objects as they are; a server that is too busy to answer is asked again."""
+        done = self.asked("get", *words, "-o", "json")
+        for pause in _PAUSES:
+            if done.returncode == 0 or not _BUSY.search(done.stderr):
+                break
+            time.sleep(pause)
+            done = self.asked("get", *words, "-o", "json")
+        assert done.returncode == 0, f"kubectl get {' '.join(map(str, words))}:\n{done.stderr}"
+        return json.loads(done.stdout)
