@@ -41,7 +41,10 @@ def figures(config: Config) -> Iterator[Figure]:
     """Restart it under work."""
     within = config.long["restart_within"]
     series = Series(lambda: asyncio.run(_measured(config)))
-    title = f"{_WORKERS} of `workron worker`, no-op, from {within} s after a restart of PostgreSQL"
+    title = (
+        f"{_WORKERS} of `workron worker`, no-op, from {within} s after a restart of PostgreSQL,"
+        f" `max_wal_size` {_NO_CHECKPOINT['max_wal_size']}"
+    )
     after = series.side(title, lambda rates: rates.after)
     before = series.side("before it", lambda rates: rates.before)
     yield Figure("restart", "jobs/s", after, [Against(before, Goal(0.95))], part="restart")
