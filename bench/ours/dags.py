@@ -15,7 +15,7 @@ from workron.core.plan import Plan
 Shape = Callable[[int], Sequence[Sequence[int]]]
 """Gives the upstreams of each of so many jobs."""
 
-_LAYERS: Final = 10
+_LAYERS: Final = 5
 _NOOP: Final = {"command": "true"}
 
 
@@ -61,7 +61,7 @@ def _fan_in(jobs: int) -> Sequence[Sequence[int]]:
 def _layered(edges: int, jobs: int) -> Sequence[Sequence[int]]:
     """Give each job, but those of the first layer, so many upstreams in the layer before its own.
 
-    Layers are wider than a worker has slots, or the DAG itself would be what keeps it idle.
+    Layers are twice as wide as a worker has slots, or the DAG itself would be what keeps it idle.
     """
     width = max(edges, jobs // _LAYERS)
     return [_above(job, width, edges) for job in range(jobs)]

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import pathlib
+import re
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -189,9 +190,12 @@ def test_line_is_json_whatever_it_says(capfd: pytest.CaptureFixture[str]) -> Non
     told = {"odd": "ü \udcff", "large": 2**70, "path": pathlib.Path("x"), "flag": None}
     try:
         log.serve("json")
-        structlog.get_logger().info("said", **told)
+        structlog.get_logger().warning("plain", path=pathlib.Path("x"))
+        structlog.get_logger().warning("said", **told)
     finally:
         structlog.reset_defaults()
-    [line] = _lines(capfd.readouterr().err)
+    plain, line = _lines(capfd.readouterr().err)
     assert (line["event"], line["odd"], line["large"]) == ("said", "ü \udcff", 2**70)
-    assert line["path"] == repr(pathlib.Path("x"))
+    for one in (plain, line):
+        assert (one["level"], one["path"]) == ("warning", repr(pathlib.Path("x")))
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", one["time"])

@@ -74,20 +74,15 @@ class Journal:
 
     def ended(self, running: Running, end: End | None, seconds: float) -> None:
         """Say how the attempt ended, and when after it was claimed."""
-        names = _names(running.claimed, self._worker)
-        took = round(seconds, 3)
+        about = _names(running.claimed, self._worker)
         if end is None or running.fate is not Fate.REPORT:
-            outcome = _FATES.get(running.fate, _FATES[Fate.RELEASE])
-            self._log.info("attempt ended", **names, outcome=outcome, seconds=took)
-            return
-        self._log.info(
-            "attempt ended",
-            **names,
-            outcome=end.outcome.value,
-            reason=end.reason and end.reason.value,
-            exit_code=end.exit_code,
-            seconds=took,
-        )
+            about["outcome"] = _FATES.get(running.fate, _FATES[Fate.RELEASE])
+        else:
+            about["outcome"] = end.outcome.value
+            about["reason"] = end.reason and end.reason.value
+            about["exit_code"] = end.exit_code
+        about["seconds"] = round(seconds, 3)
+        self._log.info("attempt ended", **about)
 
 
 def _names(claimed: Claimed, worker: str) -> dict[str, Any]:
@@ -99,8 +94,9 @@ def _names(claimed: Claimed, worker: str) -> dict[str, Any]:
         "fence": str(claimed.fence),
         "worker": worker,
     }
-    of_trace = trace.id_of(trace.parent_of(claimed.spec.body))
-    return names | {"trace_id": of_trace} if of_trace else names
+    if of_trace := trace.id_of(trace.parent_of(claimed.spec.body)):
+        names["trace_id"] = of_trace
+    return names
 
 
 def _path(claimed: Claimed) -> str:

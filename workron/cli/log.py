@@ -14,10 +14,11 @@ import logging
 import os
 import sys
 import threading
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping
+    from collections.abc import MutableMapping, Sequence
 
     import structlog
 
@@ -85,12 +86,7 @@ def serve(form: str | None) -> None:
     lines = _Lines()
     is_text = form == "text" if form else sys.stderr.isatty()
     structlog.configure(
-        processors=[
-            journal.name_attempt,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
-            _text_renderer() if is_text else _json_renderer(),
-        ],
+        processors=[journal.name_attempt, *(_as_text() if is_text else [_as_json()])],
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.DEBUG if is_debug() else logging.INFO
         ),
@@ -119,27 +115,36 @@ class _Bridge(logging.Handler):
         event.log(record.levelno, record.getMessage(), **about)
 
 
-def _text_renderer() -> structlog.dev.ConsoleRenderer:
+def _as_text() -> Sequence[structlog.typing.Processor]:
     import structlog
 
-    return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), timestamp_key="time")
+    return [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), timestamp_key="time"),
+    ]
 
 
-def _json_renderer() -> structlog.processors.JSONRenderer:
+def _as_json() -> structlog.typing.Processor:
+    """Give all in one step: a line of each attempt is a good part of what a short one costs."""
     import msgspec
-    import structlog
 
     encoder = msgspec.json.Encoder(enc_hook=repr)
 
-    def write(event: Mapping[str, Any], **_: object) -> str:
+    def write(_: object, level: str, event: MutableMapping[str, Any]) -> str:
+        event["level"], event["time"] = level, datetime.now(UTC)
         with contextlib.suppress(ValueError, OverflowError):
             line = encoder.encode(event)
             if line.isascii():
                 return line.decode()
         # Escaped, so that it can be read in any encoding.
-        return json.dumps(event, default=repr)
+        return json.dumps(event, default=_plain)
 
-    return structlog.processors.JSONRenderer(write)
+    return write
+
+
+def _plain(value: object) -> str:
+    return f"{value:%Y-%m-%dT%H:%M:%S.%fZ}" if isinstance(value, datetime) else repr(value)
 
 
 class _Lines:
