@@ -102,6 +102,11 @@ class Place:
         pods = self.all("pods", "-l", f"workron.dev/pool={pool}")
         return [one for one in pods if "deletionTimestamp" not in one["metadata"]]
 
+    def stored(self, name: str) -> str:
+        """Say in SQL which job of the database is the newest one of a name."""
+        here = f"namespace = '{self.namespace}' AND name = '{name}'"
+        return f"(SELECT max(id) FROM workron.root WHERE {here})"
+
     def pod_of(self, job: str) -> dict[str, Any]:
         """Give the pod of the worker that runs a job."""
         worker = self.until(job, "Running")["worker"]

@@ -44,14 +44,11 @@ def test_workflow_of_a_thousand_tasks_is_one_object_with_few_writes(
     # It is made, and written three times, and once for each count on the way, of which there is
     # none sooner than in five seconds.
     assert len(seen) <= 1 + 3 + took / 5 + 1, f"in {took:.0f} s: {seen}"
-    root = (
-        f"SELECT id FROM workron.root WHERE namespace = '{place.namespace}' AND name = 'thousand'"
-    )
     late = f"""
         SELECT count(*) FROM workron.edge e
         JOIN workron.attempt up ON up.job = e.parent JOIN workron.attempt down ON down.job = e.child
         JOIN workron.job j ON j.id = e.child
-        WHERE j.root = ({root}) AND down.started_at < up.finished_at
+        WHERE j.root = {place.stored("thousand")} AND down.started_at < up.finished_at
     """
     assert release.sql(late) == "0"
 
@@ -88,7 +85,7 @@ def test_failure_is_tried_again_after_a_pause(place: Place, release: Release) ->
     pauses = f"""
         SELECT min(extract(epoch FROM a.started_at - b.finished_at)) FROM workron.attempt a
         JOIN workron.attempt b ON b.job = a.job AND b.attempt = a.attempt - 1
-        WHERE a.job = ({_root(place, "again")})
+        WHERE a.job = {place.stored("again")}
     """
     assert float(release.sql(pauses)) >= 1
 
@@ -149,18 +146,11 @@ def test_cycle_over_jobs_is_told_where_it_closes_and_all_else_goes_on(place: Pla
     assert "one -> two" in status["message"] or "two -> one" in status["message"]
 
 
-def _root(place: Place, name: str) -> str:
-    return (
-        f"SELECT id FROM workron.root WHERE namespace = '{place.namespace}' AND name = '{name}'"
-        " ORDER BY id DESC LIMIT 1"
-    )
-
-
 def _times(release: Release, place: Place, name: str) -> tuple[float, float]:
     """Say when the last attempt of a job began and when it ended."""
     asked = f"""
         SELECT json_build_array(extract(epoch FROM started_at), extract(epoch FROM finished_at))
-        FROM workron.attempt WHERE job = ({_root(place, name)}) ORDER BY attempt DESC LIMIT 1
+        FROM workron.attempt WHERE job = {place.stored(name)} ORDER BY attempt DESC LIMIT 1
     """
     began, ended = json.loads(release.sql(asked))
     return began, ended

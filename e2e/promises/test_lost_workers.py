@@ -160,10 +160,8 @@ def _end_once(
 
 def _lost_at(release: Release, place: Place, name: str) -> float:
     asked = f"SELECT extract(epoch FROM finished_at) FROM {_attempts(place, name)}"
-    return float(release.sql(f"{asked} AND a.outcome = 'Lost'"))
+    return float(release.sql(f"{asked} AND outcome = 'Lost'"))
 
 
 def _attempts(place: Place, name: str) -> str:
-    """Choose those of the newest job of a name."""
-    roots = f"workron.root WHERE namespace = '{place.namespace}' AND name = '{name}'"
-    return f"workron.attempt a WHERE a.job = (SELECT max(id) FROM {roots})"
+    return f"workron.attempt WHERE job = {place.stored(name)}"

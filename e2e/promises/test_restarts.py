@@ -166,11 +166,5 @@ def _ends(release: Release, place: Place) -> int:
 
 
 def _finished(release: Release, place: Place, name: str) -> float:
-    return float(
-        release.sql(f"""
-            SELECT extract(epoch FROM d.finished_at) FROM workron.done d
-            JOIN workron.root r ON r.id = d.job
-            WHERE r.namespace = '{place.namespace}' AND r.name = '{name}'
-            ORDER BY d.job DESC LIMIT 1
-        """)
-    )
+    asked = "SELECT extract(epoch FROM finished_at) FROM workron.done WHERE job = "
+    return float(release.sql(asked + place.stored(name)))
