@@ -1,17 +1,10 @@
 """Pools from their first job to their last worker, over a cluster in memory and a real store."""
 
-import asyncio
-from unittest import mock
-from urllib import parse
-
-import pytest
-
-from tests.controller.pools import yard as yards
 from tests.controller.pools.conftest import Begin, Farm
 from tests.controller.pools.yard import Yard, conditions
 from workron.core.model.status import WorkerPoolStatus
 from workron.core.states import State
-from workron.store.protocol import Admission, Admitted, Store
+from workron.store.protocol import Store
 from workron_controller import resources
 from workron_controller.api import errors
 from workron_controller.pools.scale import IDLE_SECONDS
@@ -157,56 +150,6 @@ async def test_number_that_somebody_wrote_is_meant_at_once(
     assert len(farm.ending()) == 3
 
 
-async def test_pools_share_the_connections_of_the_database(
-    begin: Begin, yard: Yard, farm: Farm
-) -> None:
-    pools = [yard.pool("lab", name, replicas=9) for name in ("a", "b")]
-    keeper = begin(connections=4 * 10)
-    await farm.turn(keeper)
-    await farm.turn(keeper)
-    assert yard.replicas() == [5, 5]
-    await farm.come_up(keeper)
-    assert conditions(pools[0]) == {"Ready": "Ready", "Stalled": "ConnectionBudget"}
-    assert "9 workers are wanted, and there may be 5" in str(pools[0]["status"])
-
-
-async def test_pool_gets_no_worker_before_another_one_has_given_way(
-    begin: Begin, yard: Yard, farm: Farm
-) -> None:
-    yard.pool("lab", "a", replicas=10)
-    keeper = begin(connections=4 * 10)
-    await farm.come_up(keeper)
-    yard.pool("lab", "b", replicas=3)
-    await farm.turn(keeper)
-    await farm.turn(keeper)
-    assert sorted(yard.replicas()) == [0, 7]
-    await farm.depart(farm.ending()[0])
-    await farm.turn(keeper)
-    await farm.turn(keeper)
-    assert sorted(yard.replicas()) == [1, 7]
-    await farm.depart_all()
-    await farm.turn(keeper)
-    await farm.turn(keeper)
-    assert sorted(yard.replicas()) == [3, 7]
-
-
-async def test_workers_of_a_pool_that_was_deleted_have_their_connections_until_they_end(
-    begin: Begin, yard: Yard, farm: Farm
-) -> None:
-    yard.pool("lab", "a", replicas=6)
-    keeper = begin(connections=4 * 10)
-    await farm.come_up(keeper)
-    del yard.objects[resources.POOLS, "lab", "a"]
-    yard.pool("lab", "b", replicas=10)
-    for _ in range(3):
-        await farm.turn(keeper)
-    assert yard.replicas() == [4]
-    for session in farm.sessions.values():
-        await farm.store.leave(session.key)
-    await farm.turn(keeper)
-    assert yard.replicas() == [10]
-
-
 async def test_conflict_is_no_trouble(begin: Begin, yard: Yard, farm: Farm) -> None:
     pool = yard.pool("lab", "gpu", minReplicas=1)
     keeper = begin()
@@ -215,36 +158,6 @@ async def test_conflict_is_no_trouble(begin: Begin, yard: Yard, farm: Farm) -> N
     assert conditions(pool) == {"not Ready": "Starting", "Reconciling": "Starting"}
     await farm.come_up(keeper)
     assert conditions(pool) == {"Ready": "Ready"}
-
-
-async def test_secret_that_is_lost_is_made_again(begin: Begin, yard: Yard, farm: Farm) -> None:
-    yard.pool("lab", "gpu", minReplicas=1)
-    keeper = begin()
-    await farm.turn(keeper)
-    key = resources.SECRETS, "lab", "workron-pool-gpu"
-    lost = yard.objects.pop(key)
-    [pod] = yard.pods()
-    state = {"waiting": {"reason": "CreateContainerConfigError"}}
-    pod["status"] = {"containerStatuses": [{"name": "agent", "state": state}]}
-    await farm.turn(keeper)
-    await farm.turn(keeper)
-    assert yard.objects[key]["data"]["token"] != lost["data"]["token"]
-    await farm.start(pod)
-
-
-async def test_token_is_kept_and_made_good_again_at_times(
-    begin: Begin, yard: Yard, farm: Farm
-) -> None:
-    yard.pool("lab", "gpu", minReplicas=1)
-    keeper = begin()
-    await farm.come_up(keeper)
-    [secret] = yard.all(resources.SECRETS)
-    before = dict(secret["data"])
-    for _ in range(20):
-        await farm.turn(keeper, 30 * 86_400)
-    assert secret["data"] == before
-    assert sum("secrets" in write for write in yard.writes()) == 1
-    await farm.start(yard.pods()[0])
 
 
 async def test_edition_of_the_lease_reaches_the_store(begin: Begin, yard: Yard, farm: Farm) -> None:
@@ -282,90 +195,6 @@ async def test_edition_of_a_pool_that_does_nothing_is_heard_at_once(
     assert pool["status"]["observedGeneration"] == 2
 
 
-async def test_jobs_of_workers_that_leave_ask_for_no_others(
-    begin: Begin, yard: Yard, farm: Farm, store: Store
-) -> None:
-    yard.pool("lab", "gpu", slots=1)
-    keeper = begin()
-    await farm.submit(2)
-    await farm.come_up(keeper)
-    for pod in yard.pods():
-        await farm.take(pod)
-    leaving, _ = await store.staff()
-    await store.drain(leaving.worker)
-    await farm.turn(keeper, IDLE_SECONDS)
-    await farm.turn(keeper)
-    assert yard.replicas() == [1]
-    [stays] = [pod for pod in yard.pods() if pod not in farm.ending()]
-    assert stays["metadata"]["uid"] != leaving.name
-    assert stays["status"] != {}
-
-
-async def test_worker_that_was_chosen_in_vain_keeps_no_job_waiting(
-    begin: Begin, yard: Yard, farm: Farm
-) -> None:
-    yard.pool("lab", "gpu", replicas=1, slots=2)
-    keeper = begin()
-    await farm.submit()
-    await farm.come_up(keeper)
-    [chosen] = yard.pods()
-    await farm.take(chosen)
-    yard.pool("lab", "gpu", replicas=0, slots=2)
-    yard.fail("patch", resources.REPLICA_SETS, errors.PassingError("503 later"))
-    await farm.turn(keeper)
-    yard.pool("lab", "gpu", replicas=1, slots=2)
-    await farm.submit()
-    await farm.come_up(keeper)
-    [other] = [pod for pod in yard.pods() if pod not in farm.ending()]
-    assert other != chosen
-    assert len(await farm.take(other)) == 1
-
-
-async def test_new_leader_counts_workers_that_it_has_not_seen_yet(
-    begin: Begin, yard: Yard, farm: Farm
-) -> None:
-    yard.pool("far", "a", replicas=10)
-    await farm.come_up(begin(connections=4 * 10))
-    yard.pool("lab", "b", replicas=3)
-    yard.silent.add("far")
-    successor = begin(connections=4 * 10)
-    for _ in range(2):
-        await successor.look()
-        while not yard.all(resources.REPLICA_SETS, "lab"):
-            await asyncio.sleep(0)
-        yard.work()
-    assert yard.replicas() == [0]
-
-
-async def test_workers_of_a_pool_that_became_nonsense_count(
-    begin: Begin, yard: Yard, farm: Farm
-) -> None:
-    yard.pool("lab", "bad", replicas=6)
-    keeper = begin(connections=4 * 10)
-    await farm.come_up(keeper)
-    yard.pool("lab", "bad", slots="many")
-    good = yard.pool("lab", "good", replicas=10)
-    await farm.turn(keeper)
-    await farm.turn(keeper)
-    assert conditions(good)["Stalled"] == "ConnectionBudget"
-
-
-async def test_workers_move_with_the_database(
-    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    yard.pool("lab", "gpu", replicas=1)
-    await farm.come_up(begin())
-    [old] = yard.pods()
-    monkeypatch.setattr(store, "url", "postgresql://new/jobs")
-    for session in farm.sessions.values():
-        await store.leave(session.key)
-    yards.unready(old)
-    keeper = begin()
-    await farm.come_up(keeper)
-    assert farm.ending() == [old]
-    assert len(yard.pods()) == 2
-
-
 async def test_set_that_somebody_else_changes_is_as_it_should_be_at_the_next_look(
     begin: Begin, yard: Yard, farm: Farm
 ) -> None:
@@ -382,77 +211,3 @@ async def test_set_that_somebody_else_changes_is_as_it_should_be_at_the_next_loo
     assert yard.pods() == []
     await farm.come_up(keeper)
     assert len(yard.pods()) == 2
-
-
-def _asked(admit: mock.AsyncMock) -> Admission:
-    """Give what was asked for last."""
-    admission: Admission = admit.await_args_list[-1].args[0]
-    return admission
-
-
-async def test_password_of_the_operator_never_becomes_that_of_a_pool(
-    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store, "url", "postgresql://me:mine@db/jobs")
-    admit = mock.AsyncMock(wraps=store.admit)
-    monkeypatch.setattr(store, "admit", admit)
-    yard.pool("lab", "gpu", minReplicas=1)
-    await farm.turn(begin(is_role_shared=True))
-    assert _asked(admit).password is None
-    await farm.turn(begin())
-    assert _asked(admit).password not in {None, "mine"}
-
-
-async def test_workers_that_are_to_end_can_connect_until_they_have(
-    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    admit = mock.AsyncMock(wraps=store.admit)
-    monkeypatch.setattr(store, "admit", admit)
-    yard.pool("lab", "gpu", replicas=9)
-    keeper = begin()
-    await farm.come_up(keeper)
-    yard.pool("lab", "gpu", replicas=1)
-    await farm.turn(keeper)
-    assert _asked(admit).connections >= 4 * 9
-
-
-async def test_password_of_a_pool_is_kept(
-    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    word = "p@ss"
-    admitted = Admitted(f"postgresql://pool:{parse.quote(word)}@db/jobs", 97)
-    admit = mock.AsyncMock(return_value=admitted)
-    monkeypatch.setattr(store, "admit", admit)
-    yard.pool("lab", "gpu", minReplicas=1)
-    for _ in range(2):
-        await farm.turn(begin())
-    assert _asked(admit).password == word
-    assert _asked(admit).connections == 4 * (2 * 10 + 1)
-
-
-async def test_secret_that_commands_lack_is_not_ours_to_make(
-    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    admit = mock.AsyncMock(wraps=store.admit)
-    monkeypatch.setattr(store, "admit", admit)
-    pool = yard.pool("lab", "gpu", minReplicas=1)
-    keeper = begin()
-    await farm.turn(keeper)
-    yards.waits(yard.pods()[0], "CreateContainerConfigError", 'secret "theirs" not found')
-    await farm.turn(keeper)
-    await farm.turn(keeper)
-    assert admit.await_count == 1
-    assert conditions(pool)["Stalled"] == "PodsFail"
-
-
-async def test_secret_that_somebody_spoilt_is_made_anew(
-    begin: Begin, yard: Yard, farm: Farm
-) -> None:
-    yard.pool("lab", "gpu", minReplicas=1)
-    await farm.turn(begin())
-    [secret] = yard.all(resources.SECRETS)
-    for spoilt in ({}, {"store": "?", "token": "?"}, {"store": "AAAA", "token": "/w=="}):
-        secret["data"] = dict(spoilt)
-        await farm.turn(begin())
-        assert secret["data"].keys() == {"store", "token"}
-        assert secret["data"] != spoilt

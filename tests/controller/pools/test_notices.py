@@ -1,0 +1,153 @@
+"""How often trouble is told of, logged and tried again: when it comes, and then seldom."""
+
+from unittest import mock
+
+import pytest
+from structlog.testing import capture_logs
+
+from tests.controller.pools import yard as yards
+from tests.controller.pools.conftest import Begin, Farm
+from tests.controller.pools.yard import Yard, conditions
+from workron.core import errors as store_errors
+from workron.store.protocol import Store
+from workron_controller import resources
+from workron_controller.api import errors
+from workron_controller.telling.notices import Notice, Subject
+
+_COMMAND = (
+    "kubectl create rolebinding workron-pools --clusterrole=workron-pools"
+    " --serviceaccount=workron:workron-controller --namespace lab"
+)
+
+
+async def test_trouble_is_a_notice_when_it_comes_or_changes_and_none_while_it_stays(
+    begin: Begin, yard: Yard, farm: Farm, notices: list[Notice]
+) -> None:
+    pool = yard.pool("lab", "gpu", replicas=2, image="nowhere:1")
+    keeper = begin()
+    await farm.turn(keeper)
+    assert notices == []
+    for number, reason in enumerate(("ErrImagePull", "ImagePullBackOff", "ErrImagePull")):
+        yards.waits(yard.pods()[number % 2], reason, f"try {number}")
+        await farm.turn(keeper, 20)
+    assert [notice.why.reason for notice in notices] == ["ImagePullFailed"]
+    assert notices[0].subject == Subject("WorkerPool", "lab", "gpu", pool["metadata"]["uid"])
+    begin_again = begin()
+    await farm.turn(begin_again, 20)
+    yard.quota = 0
+    yard.pool("lab", "gpu", replicas=3, image="nowhere:1")
+    for _ in range(3):
+        await farm.turn(begin_again, 20)
+    assert [notice.why.reason for notice in notices] == ["ImagePullFailed", "QuotaExceeded"]
+
+
+async def test_database_that_is_away_is_a_notice_and_a_node_that_is_sought_is_none(
+    begin: Begin, yard: Yard, farm: Farm, store: Store, notices: list[Notice]
+) -> None:
+    pool = yard.pool("lab", "gpu", replicas=1)
+    keeper = begin()
+    await farm.turn(keeper)
+    [pod] = yard.pods()
+    sought = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    pod["status"] = {"phase": "Pending", "conditions": [{**sought, "message": "0/1 nodes"}]}
+    await farm.turn(keeper, 20)
+    assert conditions(pool)["not Ready"] == "Unschedulable"
+    assert notices == []
+    away = store_errors.StoreAwayError("connection refused")
+    with mock.patch.object(store, "staff", side_effect=away):
+        for _ in range(3):
+            await farm.turn(keeper, 20)
+    assert [notice.why.reason for notice in notices] == ["DatabaseUnavailable"]
+
+
+async def test_status_that_is_not_written_is_no_notice(
+    begin: Begin, yard: Yard, farm: Farm, notices: list[Notice]
+) -> None:
+    yard.pool("lab", "gpu", slots="many")
+    keeper = begin()
+    yard.fail("status", resources.POOLS, errors.ForbiddenError("403"))
+    await farm.turn(keeper, 20)
+    assert notices == []
+    await farm.turn(keeper, 20)
+    assert [notice.why.reason for notice in notices] == ["InvalidSpec"]
+
+
+async def test_status_that_may_not_be_written_is_tried_more_and_more_seldom(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    pool = yard.pool("lab", "gpu", replicas=1)
+    keeper = begin()
+    yard.fail("status", resources.POOLS, errors.ForbiddenError("403"), times=1_000)
+    for _ in range(600):
+        await farm.turn(keeper, 2)
+    # At once, and then 1, 2, 4, ... seconds later, up to 300.
+    tries = [verb for verb, _ in yard.asked if verb == "status"]
+    assert 9 <= len(tries) <= 12
+    yard.stop_failing()
+    for _ in range(150):
+        await farm.turn(keeper, 2)
+    assert conditions(pool)["not Ready"] == "Starting"
+
+
+async def test_namespace_that_stays_closed_is_not_asked_all_the_time(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("lab", "gpu", minReplicas=1)
+    yard.closed.add("lab")
+    keeper = begin()
+    for _ in range(30):
+        await farm.turn(keeper, 1)
+    asked = [place for _, place in yard.asked if place.resource == resources.REPLICA_SETS]
+    assert len(asked) == 2
+
+
+async def test_what_is_refused_is_not_asked_for_all_the_time(
+    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admit = mock.AsyncMock(wraps=store.admit)
+    monkeypatch.setattr(store, "admit", admit)
+    pool = yard.pool("lab", "gpu", minReplicas=1)
+    full = errors.ForbiddenError('403 secrets "x" is forbidden: exceeded quota: small')
+    yard.fail("apply", resources.SECRETS, full, times=99)
+    keeper = begin()
+    for _ in range(30):
+        await farm.turn(keeper)
+    assert conditions(pool)["Stalled"] == "QuotaExceeded"
+    assert admit.await_count == 4
+
+
+async def test_same_trouble_is_logged_once(begin: Begin, yard: Yard, farm: Farm) -> None:
+    yard.pool("open", "gpu", minReplicas=1)
+    yard.fail("list", resources.POOLS, errors.ForbiddenError("403"), times=99, namespace="lab")
+    yard.fail("status", resources.POOLS, errors.ForbiddenError("403"), times=99)
+    keeper = begin(namespaces=["lab", "open"])
+    with capture_logs() as logs:
+        for _ in range(5):
+            await farm.turn(keeper)
+    events = [line["event"] for line in logs if line["log_level"] == "warning"]
+    assert sorted(events) == ["pools cannot be listed", "status is not written"]
+
+
+async def test_nothing_is_said_of_pools_that_may_not_be_listed(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.fail("list", resources.POOLS, errors.ForbiddenError("403"), times=9, namespace="lab")
+    good = yard.pool("open", "gpu", minReplicas=1)
+    keeper = begin(namespaces=["lab", "open"])
+    await farm.submit()
+    await farm.turn(keeper)
+    assert keeper.hint("lab", "gpu") is None
+    assert good["status"]["desiredReplicas"] == 1
+
+
+async def test_pools_are_not_forgotten_when_none_may_be_listed_any_more(
+    begin: Begin, yard: Yard, farm: Farm
+) -> None:
+    yard.pool("lab", "gpu")
+    keeper = begin()
+    await farm.submit()
+    await farm.turn(keeper)
+    yard.fail("list", resources.POOLS, errors.ForbiddenError("403"))
+    with pytest.raises(errors.ForbiddenError):
+        await keeper.look()
+    assert keeper.hint("lab", "gpu") is None
