@@ -1,7 +1,7 @@
 """All objects that this replica has seen and that are there still, each in few words.
 
 Made of what watches and lists bring, by `intake`; `telling` goes through it to find what is to be
-told. What an object asks for is not kept: the store has it, and the cluster.
+told. Of what an object asks for hardly anything is kept: the store has it, and the cluster.
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ class Seen:
     generation: int
     status: Mapping[str, Any] = field(default_factory=dict)
     ttl_seconds: int | None = None
+    is_suspended: bool = False
+    """Whether it asks that nothing of it be started."""
+    pools: tuple[str, ...] = ()
+    """Those that a Workflow's tasks name; which one a Job is in is told with its row."""
     root: JobId | None = None
     """What the store made of it; None: that is not known yet, or it was refused."""
     heard: int = 0
@@ -113,6 +117,8 @@ class Objects:
         if known is not seen and seen.generation >= known.generation:
             known.generation = seen.generation
             known.ttl_seconds = seen.ttl_seconds
+            known.is_suspended = seen.is_suspended
+            known.pools = seen.pools
             known.status = seen.status
         return known
 

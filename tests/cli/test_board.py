@@ -11,7 +11,7 @@ from tests.cli import rows
 from workron.cli.board import Board
 from workron.cli.feed import Look
 from workron.core.ids import JobId
-from workron.core.states import State
+from workron.core.states import Reason, State
 
 _HEIGHT = 24
 
@@ -71,6 +71,16 @@ def test_board_tells_how_long_the_attempt_runs_that_runs_now() -> None:
     begins = {(again.job, 2): rows.NOON - timedelta(seconds=5)}
     lines = _draw(dataclasses.replace(rows.look(again, unseen), begins=begins))
     assert [line.split("  ")[1] for line in lines if line.startswith("▸")] == ["5.0 s", "0.0 s"]
+
+
+def test_board_tells_what_has_failed_and_is_tried_again_after_what_runs() -> None:
+    due = rows.NOON + timedelta(seconds=3)
+    flaky = rows.row("flaky", State.WAITING, job=3, failures=2, reason=Reason.BACKOFF, due=due)
+    lines = _draw(rows.look(flaky, rows.row("one", State.RUNNING, seconds=1)))
+    assert lines[-2:] == [
+        "▸ flow/one  1.0 s  first line …",
+        "↻ flow/flaky  failed 2 times, again in 3.0 s",
+    ]
 
 
 @pytest.mark.parametrize("height", [10, 24, 60])

@@ -14,9 +14,9 @@ def test_each_end_is_a_line_and_all_lines_of_a_look_are_written_at_once() -> Non
     Lines(written.append).show(Look([], [(root, end) for end in ends], [(root, again)]))
     (text,) = written
     assert [line.split()[:2] for line in text.splitlines()] == [
-        ["Retrying", "flow/flaky"],
         ["Succeeded", "flow/a"],
         ["Failed", "flow/b"],
+        ["Retrying", "flow/flaky"],
     ]
 
 

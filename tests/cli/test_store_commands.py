@@ -219,6 +219,14 @@ def test_describe_tells_all_about_a_job(call: Call, done: str) -> None:
     assert "  | why" in out
 
 
+def test_describe_shows_the_notes_that_people_wrote(call: Call, write: Write, url: str) -> None:
+    manifest = write("noted")
+    notes = "{mine: a note, kubectl.kubernetes.io/last-applied-configuration: the whole of it}"
+    manifest.write_text(manifest.read_text().replace("noted}", f"noted, annotations: {notes}}}"))
+    call("submit", manifest, "--store", url)
+    assert "\nAnnotations mine=a note\n" in call("describe", "noted", "--store", url).out
+
+
 def test_describe_says_that_it_shows_but_the_end_of_an_output(
     call: Call, write: Write, url: str
 ) -> None:
@@ -335,6 +343,7 @@ def test_name_of_both_kinds_has_to_be_told_apart(call: Call, write: Write, url: 
     said = call("cancel", "x", "--store", url)
     assert said.code == 2
     assert "write job/x or workflow/x" in said.err
+    assert re.search(r"Kind +Job of Workflow x", call("describe", "x/a", "--store", url).out)
     assert call("cancel", "workflow/x", "--store", url).out == "workflow/x cancelled\n"
 
 

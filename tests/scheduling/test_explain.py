@@ -81,6 +81,13 @@ def test_time_to_come_is_promised_only_if_a_maintainer_is_there_for_it() -> None
     assert explain(_RETRY, [], replace(_AROUND, is_led=False))[1:] == [_NOBODY]
 
 
+def test_running_job_whose_worker_may_be_gone_unnoticed_says_so() -> None:
+    running = replace(_ROW, state=State.RUNNING, reason=None, worker="w", attempts=1)
+    first, second = explain(running, [], replace(_AROUND, is_led=False))
+    assert first == "runs on worker w, attempt 1"
+    assert "`workron maintain` or `workron run` on this store finds out" in second
+
+
 def test_ready_job_of_a_pool_without_workers_says_so() -> None:
     ready = replace(_ROW, state=State.QUEUED, reason=None, pool="bigg")
     assert explain(ready, [], _AROUND) == ["is ready; no worker of pool 'bigg' is there"]

@@ -1,8 +1,8 @@
 """Progress on a terminal: one calm table that stays in its place, however large the DAG is.
 
 Made by `run`, called by `performance` with each look. A task is one line, an array counted; what
-runs is listed below. Tasks that do not fit are summed up in a line, those where something happens
-shown first.
+runs, or is about to be tried again, is listed below. Tasks that do not fit are summed up in a line,
+those where something happens shown first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.text import Text
 
 from workron.cli import words
 from workron.core.plan import Kind
-from workron.core.states import ENDS, State
+from workron.core.states import ENDS, Reason, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _BAR_CELLS: Final = 24
 _GAP: Final = 2
-_MOST_RUNNING: Final = 8
+_MOST_BUSY: Final = 8
 _FRAME_LINES: Final = 8
 """Heading, column names, the sum of the rest, blank lines, two notes, the prompt below."""
 _REFRESHES_PER_SECOND: Final = 4
@@ -102,9 +102,10 @@ class Board:
         if self._look is None:
             return Text("starting", style="dim")
         runs = self._look.runs
-        running = [(run.root, row) for run in runs for row in run.commands if _runs(row)]
+        busy = [(run.root, row) for run in runs for row in run.commands if _runs(row)]
+        busy += [(run.root, row) for run in runs for row in run.commands if _rests(row)]
         room = max(2, self._console.height - _FRAME_LINES)
-        shown = running[: min(_MOST_RUNNING, room // 2)]
+        shown = busy[: min(_MOST_BUSY, room // 2)]
         units = list(_units(runs))
         parts: list[RenderableType] = [
             self._heading(units),
@@ -112,7 +113,12 @@ class Board:
             _table(units, room - len(shown), self._console.width),
             Text(),
         ]
-        parts += [self._command(root, row, self._look.began(row)) for root, row in shown]
+        parts += [
+            self._pause(root, row)
+            if _rests(row)
+            else self._command(root, row, self._look.began(row))
+            for root, row in shown
+        ]
         parts += [
             Text(note, style="yellow", no_wrap=True, overflow="ellipsis")
             for note in self._notes[-2:]
@@ -144,9 +150,21 @@ class Board:
             overflow="ellipsis",
         )
 
+    def _pause(self, root: RootRow, row: JobRow) -> Text:
+        seconds = 0.0 if row.due is None else (row.due - self._clock.now()).total_seconds()
+        told = f"  {words.failures(row)}, again in {words.span(max(0.0, seconds))}"
+        path = words.path(root, row)
+        return Text.assemble(
+            ("↻ ", "yellow"), path, (told, "dim"), no_wrap=True, overflow="ellipsis"
+        )
+
 
 def _runs(row: JobRow) -> bool:
     return row.state is State.RUNNING
+
+
+def _rests(row: JobRow) -> bool:
+    return row.reason is Reason.BACKOFF
 
 
 def _column(row: JobRow) -> State:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _TAIL_BYTES: Final = 4096
 _TAIL_LINES: Final = 20
 _MOST_FAILED: Final = 20
+_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""The whole manifest once more, in one line."""
 
 
 def describe(
@@ -58,7 +60,8 @@ def _identity(root: RootRow, row: JobRow) -> Iterator[Text]:
     if is_root:
         yield _field("Uid", str(root.uid))
     for what in ("labels", "annotations"):
-        notes = root.metadata.get(what) or {}
+        notes = dict(root.metadata.get(what) or {})
+        notes.pop(_APPLIED, None)
         if is_root and notes:
             told = ", ".join(f"{key}={value}" for key, value in notes.items())
             yield _field(what.title(), tail.line(told))
@@ -152,4 +155,4 @@ def _counted(row: JobRow) -> str:
 
 
 def _field(name: str, value: str) -> Text:
-    return Text.assemble((f"{name:<11}", "bold"), value)
+    return Text.assemble((f"{name:<10} ", "bold"), value)

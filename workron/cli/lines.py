@@ -25,21 +25,18 @@ class Lines:
 
     def show(self, look: Look) -> None:
         """Print a line for each job that has ended, or failed and is tried again."""
-        lines = [
-            f"{'Retrying':<9}  {words.path(root, row)}  {_failures(row)}"
+        lines = [_ended(root, row, look.span(row).seconds) for root, row in look.ended]
+        # Nothing that waits for them has ended, but what they have waited for may just have.
+        lines += [
+            f"{'Retrying':<9}  {words.path(root, row)}  {words.failures(row)}"
             for root, row in look.failing
         ]
-        lines += [_ended(root, row, look.span(row).seconds) for root, row in look.ended]
         if lines:
             self._write("\n".join(lines))
 
     def say(self, text: str) -> None:
         """Print a line about the run itself."""
         self._write(text)
-
-
-def _failures(row: JobRow) -> str:
-    return "failed once" if row.failures == 1 else f"failed {row.failures} times"
 
 
 def _ended(root: RootRow, row: JobRow, seconds: float | None) -> str:

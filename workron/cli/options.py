@@ -58,7 +58,7 @@ _STORE_OPTION: Final = typer.Option(
 )
 Store = Annotated[str | None, _STORE_OPTION]
 RunStore = Annotated[str, _STORE_OPTION]
-Namespace = Annotated[str, typer.Option("--namespace", "-n", help="Where the name is looked for.")]
+Namespace = Annotated[str, typer.Option("--namespace", "-n", help="The namespace that is meant.")]
 FileNamespace = Annotated[
     str | None,
     typer.Option("--namespace", "-n", help="Namespace of manifests that name none."),

@@ -114,6 +114,9 @@ async def _root(reader: ReaderDoor, one: Reading, wanted: Reference) -> RootRow 
     kinds = [wanted.kind] if wanted.kind else [Kind.JOB, Kind.WORKFLOW]
     found = [await reader.find(one.namespace, kind, one.name) for kind in kinds]
     roots = [root for root in found if root is not None]
+    if len(roots) > 1 and one.task is not None:
+        # A Job has no parts.
+        roots = [root for root in roots if root.kind is Kind.WORKFLOW]
     if len(roots) > 1:
         raise errors.InputError(
             f"{one.name!r} is a Job and a Workflow: write job/{wanted.text} or"
@@ -126,7 +129,10 @@ def _nowhere(namespace: str, wanted: Reference) -> Iterator[str]:
     what = wanted.kind or "Job or Workflow"
     for one in wanted.readings(namespace):
         yield f"no {what} {one.name!r} in namespace {one.namespace!r}"
-    yield "a name is [KIND/][NAMESPACE/]NAME, of the kind job or workflow; `workron get` lists all"
+    yield (
+        "a name is [KIND/][NAMESPACE/]NAME, of the kind job or workflow;"
+        " `workron get -n NAMESPACE` lists those of a namespace"
+    )
 
 
 async def _not_there(reader: ReaderDoor, found: Found) -> errors.NotFoundError:

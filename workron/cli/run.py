@@ -81,7 +81,8 @@ def run(
     With a store in memory nothing is left behind. With a file or a database, the same command
     goes on where a killed one was: what has ended is not run again. Whatever else is ready in that
     store and in the pools of these jobs may be run here as well. Ctrl-C lets running commands
-    finish; a second one ends them. Exits with 1 if a job failed.
+    finish; a second one ends them. Exits with 1 if a Job or a Workflow did not succeed; a task that
+    failed and that another one is for (when: Failed or Finished) is no failure of its Workflow.
     """
     hide()
     log.configure()

@@ -50,6 +50,11 @@ def span(seconds: float) -> str:
     return f"{minutes // _MINUTE}:{minutes % _MINUTE:02} h"
 
 
+def failures(row: JobRow) -> str:
+    """Write how often a job has failed so far."""
+    return "failed once" if row.failures == 1 else f"failed {row.failures} times"
+
+
 def age(since: datetime, now: datetime) -> str:
     """Write how long ago something was, in one unit, as kubectl does."""
     seconds = max(0, int((now - since).total_seconds()))

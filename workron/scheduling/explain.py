@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from workron.store.protocol import Blocker, JobRow
 
 _SHOWN: Final = 10
+_UNSEEN: Final = (
+    "no maintainer is at work: should that worker be gone, `workron maintain` or `workron run` on"
+    " this store finds out"
+)
 
 _MARKED: Final[Mapping[Mark, str]] = {
     Mark.CANCEL: "is being cancelled",
@@ -76,7 +80,10 @@ def _standing(row: JobRow, blockers: Sequence[Blocker], around: Surroundings) ->
         slot = f"waits for a free slot of a worker of pool {row.pool!r}"
         return [f"is ready; {_no_worker(row) if _lacks_worker(row, around) else slot}"]
     if row.state is State.RUNNING and row.kind is Kind.JOB:
-        return [f"runs on worker {row.worker}, attempt {row.attempts}"]
+        return [
+            f"runs on worker {row.worker}, attempt {row.attempts}",
+            *[_UNSEEN] * (not around.is_led),
+        ]
     if row.state is State.RUNNING:
         return ["its jobs have not all ended"]
     return []

@@ -21,7 +21,7 @@ from workron_controller import objects
 from workron_controller.objects import Seen, Why
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from workron.core.plan import Plan
 
@@ -30,6 +30,10 @@ NO_DAG: Final = "InvalidGraph"
 _SHOWN: Final = 5
 _MESSAGE: Final = 1024
 _TTL: Final = "ttlSecondsAfterFinished"
+_SUSPEND: Final = "suspend"
+_TASKS: Final = "tasks"
+_POOL: Final = "pool"
+_USUAL: Final = "default"
 
 
 class RefusedError(errors.InputError):
@@ -44,7 +48,8 @@ def seen(kind: Kind, raw: Mapping[str, Any]) -> Seen:
     """Say who it is; nothing that a person wrote into it can stop that."""
     metadata = raw["metadata"]
     spec, status = raw.get("spec"), raw.get("status")
-    ttl = spec.get(_TTL) if isinstance(spec, dict) else None
+    spec = spec if isinstance(spec, dict) else {}
+    ttl = spec.get(_TTL)
     return Seen(
         uid=UUID(metadata["uid"]),
         kind=kind,
@@ -53,7 +58,17 @@ def seen(kind: Kind, raw: Mapping[str, Any]) -> Seen:
         generation=objects.generation(raw),
         status=status if isinstance(status, dict) else {},
         ttl_seconds=ttl if isinstance(ttl, int) else None,
+        is_suspended=spec.get(_SUSPEND) is True,
+        pools=tuple(sorted(set(_pools(spec)))),
     )
+
+
+def _pools(spec: Mapping[str, Any]) -> Iterator[str]:
+    tasks = spec.get(_TASKS)
+    for task in tasks if isinstance(tasks, list) else ():
+        pool = task.get(_POOL, _USUAL) if isinstance(task, dict) else None
+        if isinstance(pool, str):
+            yield pool
 
 
 def plan(kind: Kind, raw: Mapping[str, Any]) -> Plan:

@@ -35,6 +35,8 @@ _SERVER: Final = "ApiUnavailable"
 _UNSCHEDULED: Final = "Unschedulable"
 _PASSING: Final = frozenset({DATABASE, _SERVER, _UNSCHEDULED})
 """What may be over without anybody doing anything."""
+_OURS: Final = frozenset({DATABASE, _SERVER})
+"""What every pool has at once, and nobody learns anything from in a job."""
 _BORNE: Final = frozenset({BUDGET, QUOTA, IMAGE, PODS, _SERVER, _UNSCHEDULED})
 """What does no harm to a pool that has its workers: those of another revision, for one."""
 
@@ -95,7 +97,7 @@ def not_found(namespace: str, name: str) -> Why:
 
 def hint(trouble: Why | None, pool: str) -> Why | None:
     """Say what a job that waits for a pool is to be told of the pool's trouble."""
-    if trouble is None or passes(trouble):
+    if trouble is None or trouble.reason in _OURS:
         return None
     if trouble.reason == NOT_ENABLED:
         return trouble
@@ -169,7 +171,12 @@ def _of_pod(pod: Pod) -> Iterator[Why]:
         if one.waits in _NO_IMAGE:
             yield Why(IMAGE, _says(pod, one, "has no image"))
         elif one.waits in _NO_START:
-            yield Why(PODS, _says(pod, one, f"does not run, after {one.restarts} restarts"))
+            yield Why(PODS, _says(pod, one, _does_not_run(one)))
+
+
+def _does_not_run(one: Container) -> str:
+    restarts = f", after {one.restarts} restart{'s' * (one.restarts > 1)}" if one.restarts else ""
+    return f"does not run{restarts}"
 
 
 def _says(pod: Pod, one: Container, what: str) -> str:

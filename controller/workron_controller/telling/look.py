@@ -15,7 +15,7 @@ import structlog
 from workron.core import errors
 from workron.core.plan import Kind
 from workron.core.states import ENDS
-from workron_controller.telling import notices, status
+from workron_controller.telling import status
 from workron_controller.telling.outbox import Letter
 
 if TYPE_CHECKING:
@@ -94,23 +94,27 @@ class Look:
         counted = None
         if seen.kind is Kind.WORKFLOW:
             counted = self._clock.monotonic() // _COUNTED_SECONDS
-        hint = self._hint(seen.namespace, row.pool)
-        return row.state, row.reason, row.attempts, row.losses, row.worker, row.due, counted, hint
+        hint = self._hinder(seen, row)
+        stands = row.state, row.reason, row.attempts, row.losses, row.worker, row.due
+        return *stands, counted, seen.is_suspended, hint
+
+    def _hinder(self, seen: Seen, row: JobRow) -> Why | None:
+        """Say what keeps its jobs from being claimed, whichever of its pools they are in."""
+        if seen.kind is not Kind.WORKFLOW:
+            return self._hint(seen.namespace, row.pool)
+        hints = [self._hint(seen.namespace, pool) for pool in seen.pools]
+        return hints[0] if hints and all(hints) else None
 
     async def _worded(self, seen: Seen, row: JobRow) -> Status:
-        now = self._clock.now()
+        now, hint = self._clock.now(), self._hinder(seen, row)
         if seen.kind is Kind.WORKFLOW:
             progress = await self._store.progress(row.job)
             failures = await self._store.failures(row.job, status.MOST_FAILURES)
-            hint = self._hint(seen.namespace, row.pool)
-            if hint is not None and hint.reason != notices.NOT_ENABLED:
-                # Its jobs may be of other pools than that.
-                hint = None
             return status.of_workflow(seen, row, hint, progress, failures, now)
         tail = None
         if row.state in ENDS:
             tail = status.tail(await self._store.output(row.job, last=status.TAIL_BYTES))
-        return status.of_job(seen, row, self._hint(seen.namespace, row.pool), tail, now)
+        return status.of_job(seen, row, hint, tail, now)
 
     def _say(self, seen: Seen, said: Status, *, is_end: bool) -> None:
         self._tell(Letter(seen.uid, said, is_end))

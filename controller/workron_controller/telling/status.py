@@ -50,12 +50,9 @@ def of_workflow(
 ) -> Status:
     """Say how a Workflow stands: its jobs counted, and the first that failed.
 
-    `hint` is what keeps jobs of any pool there from being claimed.
+    `hint` is what keeps all of them from being claimed.
     """
-    if hint is not None and row.state not in ENDS and not progress.counts.get(State.RUNNING):
-        row = dataclasses.replace(row, state=State.QUEUED)
-    else:
-        hint = None
+    row = _as_a_whole(seen, row, hint, progress)
     counts = {str(state).lower(): progress.counts.get(state, 0) for state in State}
     done = sum(progress.counts.get(state, 0) for state in ENDS)
     return _base(seen, row, hint, now) | {
@@ -86,6 +83,18 @@ def tail(data: bytes) -> str:
     text = data[-TAIL_BYTES:].decode(errors="replace")
     shown = "".join(one for one in text if one.isprintable() or one in "\n\t")
     return shown.encode()[-TAIL_BYTES:].decode(errors="ignore")
+
+
+def _as_a_whole(seen: Seen, row: JobRow, hint: Why | None, progress: Progress) -> JobRow:
+    """Say of a workflow none of whose jobs runs what its own row does not: why that is so."""
+    if row.state in ENDS or progress.counts.get(State.RUNNING):
+        return row
+    if seen.is_suspended:
+        return dataclasses.replace(row, state=State.WAITING, reason=Reason.SUSPENDED)
+    is_held_up = row.reason is Reason.UPSTREAM or hint is not None
+    if is_held_up and progress.counts.get(State.QUEUED):
+        return dataclasses.replace(row, state=State.QUEUED, reason=None)
+    return row
 
 
 def _base(seen: Seen, row: JobRow, hint: Why | None, now: datetime) -> dict[str, Any]:

@@ -52,6 +52,9 @@ async def test_database_that_is_away_is_a_notice_and_a_node_that_is_sought_is_no
     pod["status"] = {"phase": "Pending", "conditions": [{**sought, "message": "0/1 nodes"}]}
     await farm.turn(keeper, 20)
     assert conditions(pool)["not Ready"] == "Unschedulable"
+    hint = keeper.hint("lab", "gpu")
+    assert hint is not None
+    assert (hint.reason, "0/1 nodes" in hint.message) == ("Unschedulable", True)
     assert notices == []
     away = store_errors.StoreAwayError("connection refused")
     with mock.patch.object(store, "staff", side_effect=away):

@@ -285,19 +285,35 @@ async def test_what_keeps_a_queued_job_from_being_claimed_is_told(scene: Scene) 
     assert [said["phase"] for said in await scene.look()] == ["Queued"]
 
 
-async def test_workflow_says_that_its_namespace_is_not_enabled(
+async def test_workflow_says_what_keeps_all_its_jobs_from_being_claimed(
     scene: Scene, session: Session
 ) -> None:
     await scene.see(cluster.workflow("flow", {"name": "one"}, {"name": "two"}))
-    scene.hints["default", "default"] = Why("ImagePullFailed", "of one pool")
-    assert [said["reason"] for said in await scene.look()] == ["Upstream"]
-    scene.hints["default", "default"] = Why("NamespaceNotEnabled", "kubectl create rolebinding")
+    assert [said["phase"] for said in await scene.look()] == ["Queued"]
+    scene.hints["default", "default"] = Why("ImagePullFailed", "no such image")
     [said] = await scene.look()
-    assert (said["phase"], said["reason"]) == ("Waiting", "NamespaceNotEnabled")
-    assert said["message"] == "kubectl create rolebinding"
+    assert (said["phase"], said["reason"]) == ("Waiting", "ImagePullFailed")
+    assert said["message"] == "no such image"
     await cluster.claimed(scene.store, session)
     [said] = await scene.look()
-    assert said["phase"] == "Running"
+    assert (said["phase"], "reason" in said) == ("Running", False)
+
+
+async def test_workflow_that_has_a_pool_without_trouble_is_queued(scene: Scene) -> None:
+    await scene.see(cluster.workflow("flow", {"name": "one"}, {"name": "two", "pool": "gpu"}))
+    scene.hints["default", "gpu"] = Why("PoolNotFound", "no WorkerPool gpu")
+    [said] = await scene.look()
+    assert (said["phase"], "reason" in said) == ("Queued", False)
+    scene.hints["default", "default"] = Why("PoolNotFound", "no WorkerPool default")
+    [said] = await scene.look()
+    assert (said["phase"], said["reason"]) == ("Waiting", "PoolNotFound")
+
+
+async def test_workflow_that_is_suspended_says_that_and_nothing_of_its_pool(scene: Scene) -> None:
+    await scene.see(cluster.workflow("flow", {"name": "one"}, suspend=True))
+    scene.hints["default", "default"] = Why("PoolNotFound", "no WorkerPool default")
+    [said] = await scene.look()
+    assert (said["phase"], said["reason"]) == ("Waiting", "Suspended")
 
 
 async def test_status_that_somebody_else_wrote_is_written_anew(
