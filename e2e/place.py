@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _PATIENCE_SECONDS: Final = 120
 _LOOK_SECONDS: Final = 0.5
 _API: Final = "/apis/workron.dev/v1alpha1"
-_KINDS: Final = "workronjobs", "workronflows", "workerpools"
+KINDS: Final = "workronjobs", "workronflows", "workerpools"
 _RUNNER: Final = ("-c", "runner", "--")
 _COMMANDS: Final = """
 import glob
@@ -51,7 +51,7 @@ class Place:
 
     def clear(self) -> None:
         """Remove all that is ours, and wait until no worker is left."""
-        for kind in _KINDS:
+        for kind in KINDS:
             # In one request: kubectl would delete thousands of them one by one.
             self.kubectl("delete", "--raw", f"{_API}/namespaces/{self.namespace}/{kind}")
         until(lambda: not self.all("wj,wflow,wpool"), "no object is left")

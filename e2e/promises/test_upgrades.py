@@ -15,14 +15,13 @@ from dataclasses import replace
 import pytest
 
 from e2e.manifests import job
-from e2e.place import Place, until, waits_for
+from e2e.place import KINDS, Place, until, waits_for
 from e2e.release import HOME, Release
 
 # Each release takes its time to be ready, and is made anew for each version.
 pytestmark = [pytest.mark.timeout(1800), pytest.mark.alone]
 
 _EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "job.yaml"
-_KINDS = ("workronjobs", "workronflows", "workerpools")
 _FORGETS_SECONDS = 15
 
 
@@ -93,7 +92,7 @@ def _remove(release: Release) -> None:
     cluster = release.cluster
     release.take_away()
     cluster.kubectl("delete", "pvc/data-workron-database-0", "secret/workron-database", "-n", HOME)
-    cluster.kubectl("delete", "crd", *(f"{kind}.workron.dev" for kind in _KINDS))
+    cluster.kubectl("delete", "crd", *(f"{kind}.workron.dev" for kind in KINDS))
     pods = ("get", "pods", "-A", "-l", "app.kubernetes.io/name=workron-worker", "-o", "name")
     until(lambda: not cluster.kubectl(*pods), "no worker is left")
     # The Secret is immutable, and a kubelet gives pods what it has of one a little longer than

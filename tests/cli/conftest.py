@@ -140,3 +140,16 @@ spec:
   tasks:
 {listed}
 """
+
+
+@pytest.fixture
+def done(call: Call, write: Callable[..., pathlib.Path], url: str) -> str:
+    """The URL of a store in which a workflow has run."""
+    result = "env: [{name: R, value: '{\"a\": [true, null]}'}]"
+    tasks = (
+        f'name: one, {result}, command: \'echo "$R" > $WORKRON_RESULT; printf "out\\\\n"\'',
+        "name: many, count: 2, command: echo $WORKRON_INDEX",
+        "name: bad, command: 'echo why; exit 9', maxAttempts: 1",
+    )
+    assert call("run", write("flow", *tasks), "--store", url).code == 1
+    return url

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -139,6 +140,14 @@ class Farm:
         for pod in self.yard.all(resources.PODS):
             if "deletionTimestamp" in pod["metadata"]:
                 await self.depart(pod)
+
+
+@pytest.fixture
+def admit(store: Store, monkeypatch: pytest.MonkeyPatch) -> mock.AsyncMock:
+    """Notes how pools are let into the store."""
+    noting = mock.AsyncMock(wraps=store.admit)
+    monkeypatch.setattr(store, "admit", noting)
+    return noting
 
 
 @pytest.fixture

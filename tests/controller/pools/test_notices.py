@@ -105,10 +105,8 @@ async def test_namespace_that_stays_closed_is_not_asked_all_the_time(
 
 
 async def test_what_is_refused_is_not_asked_for_all_the_time(
-    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
+    begin: Begin, yard: Yard, farm: Farm, admit: mock.AsyncMock
 ) -> None:
-    admit = mock.AsyncMock(wraps=store.admit)
-    monkeypatch.setattr(store, "admit", admit)
     pool = yard.pool("lab", "gpu", minReplicas=1)
     full = errors.ForbiddenError('403 secrets "x" is forbidden: exceeded quota: small')
     yard.fail("apply", resources.SECRETS, full, times=99)

@@ -65,11 +65,14 @@ def _asked(admit: mock.AsyncMock) -> Admission:
 
 
 async def test_password_of_the_operator_never_becomes_that_of_a_pool(
-    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
+    begin: Begin,
+    yard: Yard,
+    farm: Farm,
+    store: Store,
+    admit: mock.AsyncMock,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(store, "url", "postgresql://me:mine@db/jobs")
-    admit = mock.AsyncMock(wraps=store.admit)
-    monkeypatch.setattr(store, "admit", admit)
     yard.pool("lab", "gpu", minReplicas=1)
     await farm.turn(begin(is_role_shared=True))
     assert _asked(admit).password is None
@@ -78,10 +81,8 @@ async def test_password_of_the_operator_never_becomes_that_of_a_pool(
 
 
 async def test_workers_that_are_to_end_can_connect_until_they_have(
-    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
+    begin: Begin, yard: Yard, farm: Farm, admit: mock.AsyncMock
 ) -> None:
-    admit = mock.AsyncMock(wraps=store.admit)
-    monkeypatch.setattr(store, "admit", admit)
     yard.pool("lab", "gpu", replicas=9)
     keeper = begin()
     await farm.come_up(keeper)
@@ -105,10 +106,8 @@ async def test_password_of_a_pool_is_kept(
 
 
 async def test_secret_that_commands_lack_is_not_ours_to_make(
-    begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
+    begin: Begin, yard: Yard, farm: Farm, admit: mock.AsyncMock
 ) -> None:
-    admit = mock.AsyncMock(wraps=store.admit)
-    monkeypatch.setattr(store, "admit", admit)
     pool = yard.pool("lab", "gpu", minReplicas=1)
     keeper = begin()
     await farm.turn(keeper)

@@ -26,6 +26,16 @@ from workron_controller.pools.sight import Sight
             "ImagePullBackOff: no tag",
         ),
         (
+            sight([], starting("a", containers=[waiting("CreateContainerConfigError")])),
+            "PodsFail",
+            "does not run: CreateContainerConfigError",
+        ),
+        (
+            sight([], starting("a", containers=[waiting("CrashLoopBackOff", restarts=1)])),
+            "PodsFail",
+            "does not run, after 1 restart: CrashLoopBackOff",
+        ),
+        (
             sight([], starting("a", containers=[waiting("CrashLoopBackOff", restarts=4)])),
             "PodsFail",
             "does not run, after 4 restarts: CrashLoopBackOff",
@@ -49,7 +59,15 @@ from workron_controller.pools.sight import Sight
         (sight([], pod("a", is_ending=True, containers=[waiting("ErrImagePull")])), None, ""),
     ],
     ids=[
-        *("all is well", "it starts", "no image", "no image for long", "it crashes", "quota"),
+        *(
+            "all is well",
+            "it starts",
+            "no image",
+            "no image for long",
+            "it never ran",
+            "it crashed",
+        ),
+        *("it crashes", "quota"),
         *("policy", "no node", "it is being made", "it goes anyway"),
     ],
 )

@@ -1,0 +1,110 @@
+"""What `workron describe` tells of a job or a workflow."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+from collections.abc import Callable
+
+from tests.cli.conftest import Call
+
+Write = Callable[..., pathlib.Path]
+
+
+def test_describe_says_why_a_job_waits(call: Call, write: Write, url: str) -> None:
+    call("submit", write("late", more="dependsOn: [{name: absent}]"), "--store", url)
+    said = call("describe", "late", "--store", url)
+    assert "waits for 1 of 1 upstreams:" in said.out
+    assert "Job 'absent', which is not in the store yet; asked for: Succeeded" in said.out
+
+
+def test_describe_tells_all_about_a_job(call: Call, done: str) -> None:
+    out = call("describe", "flow/bad", "--store", done).out
+    assert "Command    echo why; exit 9" in out
+    assert "Why        the command ended with exit code 9 (ExitCode)" in out
+    assert re.search(r"Attempt 1  Failed in .* exit code 9 on ", out)
+    assert "  | why" in out
+
+
+def test_describe_shows_the_notes_that_people_wrote(call: Call, write: Write, url: str) -> None:
+    manifest = write("noted")
+    notes = "{mine: a note, kubectl.kubernetes.io/last-applied-configuration: the whole of it}"
+    manifest.write_text(manifest.read_text().replace("noted}", f"noted, annotations: {notes}}}"))
+    call("submit", manifest, "--store", url)
+    assert "\nAnnotations mine=a note\n" in call("describe", "noted", "--store", url).out
+
+
+def test_describe_says_that_it_shows_but_the_end_of_an_output(
+    call: Call, write: Write, url: str
+) -> None:
+    for name, command in (
+        ("few", "seq 20"),
+        ("many", "seq 21"),
+        ("wide", "head -c 5000 /dev/zero"),
+    ):
+        call("run", write(name, command=f"{command} | tr '\\0' x"), "--store", url)
+    few, many, wide = (call("describe", one, "--store", url).out for one in ("few", "many", "wide"))
+    assert "Output\n  | 1\n" in few
+    assert "Output  the end of it; `workron output` prints all that is kept\n  | 2\n" in many
+    assert "Output  the end of it" in wide
+
+
+def test_describe_and_get_tell_that_nobody_serves_a_pool(
+    call: Call, write: Write, url: str
+) -> None:
+    call("submit", write("lonely", more="pool: bigg"), "--store", url)
+    told = "no worker of pool 'bigg' is there"
+    assert f"Why        is ready; {told}" in call("describe", "lonely", "--store", url).out
+    for asked in (("get",), ("get", "lonely")):
+        assert told in call(*asked, "--store", url).out
+
+
+def test_describe_and_get_tell_a_cancel_that_is_not_in_effect_yet(
+    call: Call, start: Callable[..., subprocess.Popen[str]], write: Write, fresh_database: str,
+    tmp_path: pathlib.Path,
+) -> None:  # fmt: skip
+    os.mkfifo(tmp_path / "on")
+    command = f"echo > {tmp_path}/on; sleep 1000"
+    run = start("run", write("slow", command=command), "--store", fresh_database)
+    (tmp_path / "on").read_text()
+    run.send_signal(signal.SIGSTOP)
+    call("cancel", "slow", "--store", fresh_database)
+    said = call("describe", "slow", "--store", fresh_database).out
+    assert "Why        is being cancelled\n           runs on worker" in said
+    assert "is being cancelled" in call("get", "slow", "--store", fresh_database).out
+    run.send_signal(signal.SIGCONT)
+    run.communicate()
+
+
+def test_describe_says_in_words_why_a_workflow_failed(call: Call, done: str) -> None:
+    assert "Why        a job of it failed" in call("describe", "flow", "--store", done).out
+
+
+def test_describe_tells_a_result(call: Call, done: str) -> None:
+    assert 'Result     {"a": [true, null]}' in call("describe", "flow/one", "--store", done).out
+
+
+def test_describe_counts_in_words_that_fit(call: Call, done: str) -> None:
+    out = call("describe", "flow/bad", "--store", done).out
+    assert "Counted    1 attempt, 1 failure, 0 losses" in out
+
+
+def test_describe_of_what_waits_for_another_try_does_not_say_that_it_started(
+    call: Call, start: Callable[..., subprocess.Popen[str]], write: Write, url: str
+) -> None:
+    run = start("run", write("moody", command="exit 1", more="backoff: {initial: 1h}"),
+                "--store", url)  # fmt: skip
+    assert run.stdout is not None
+    assert "Retrying" in run.stdout.readline()
+    run.terminate()
+    run.communicate()
+    out = call("describe", "moody", "--store", url).out
+    assert "Started" not in out
+    assert re.search(r"First run  2\d{3}-", out)
+
+
+def test_describe_of_a_workflow_counts_its_jobs(call: Call, done: str) -> None:
+    out = call("describe", "flow", "--store", done).out
+    assert "Jobs       4: 3 succeeded, 1 failed" in out
+    assert "  flow/bad  Failed  the command ended with exit code 9" in out
