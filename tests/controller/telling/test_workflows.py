@@ -45,10 +45,10 @@ async def test_workflow_says_what_keeps_all_its_jobs_from_being_claimed(
 
 async def test_workflow_that_has_a_pool_without_trouble_is_queued(scene: Scene) -> None:
     await scene.see(cluster.workflow("flow", {"name": "one"}, {"name": "two", "pool": "gpu"}))
-    scene.hints["default", "gpu"] = Why("PoolNotFound", "no WorkerPool gpu")
+    scene.hints["default", "default"] = Why("PoolNotFound", "no WorkerPool default")
     [said] = await scene.look()
     assert (said["phase"], "reason" in said) == ("Queued", False)
-    scene.hints["default", "default"] = Why("PoolNotFound", "no WorkerPool default")
+    scene.hints["default", "gpu"] = Why("PoolNotFound", "no WorkerPool gpu")
     [said] = await scene.look()
     assert (said["phase"], said["reason"]) == ("Waiting", "PoolNotFound")
 
