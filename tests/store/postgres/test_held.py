@@ -14,12 +14,6 @@ from tests.store.postgres.stage import Hand, Stage
 from workron.core import errors
 
 _BATCHES = 8
-_STILL = """
-    DO $$ BEGIN IF workron.now() <> workron.now() THEN EXECUTE format(
-        'CREATE OR REPLACE FUNCTION workron.now() RETURNS timestamptz LANGUAGE sql AS %L',
-        format('SELECT timestamptz %L', clock_timestamp())
-    ); END IF; END $$
-"""
 _GONE = """
     INSERT INTO workron.ready (job, pool, priority)
     SELECT -number, id, 0 FROM workron.pool CROSS JOIN generate_series(1, 400000) AS number;
@@ -32,7 +26,14 @@ _OVER = """
 
 
 @pytest.fixture
-async def held(stage: Stage) -> AsyncIterator[None]:
+async def still(stage: Stage) -> None:
+    """Let no time pass, so that no mark runs out by itself."""
+    now = await stage.sql.fetchval("SELECT clock_timestamp()::text")
+    await stage.replace("now", r"clock_timestamp\(\)", f"timestamptz '{now}'")
+
+
+@pytest.fixture
+async def held(stage: Stage, still: None) -> AsyncIterator[None]:
     """Have somebody hold a snapshot of before all that the test does."""
     holder = await asyncpg.connect(stage.dsn)
     await holder.execute(
@@ -43,8 +44,7 @@ async def held(stage: Stage) -> AsyncIterator[None]:
 
 
 async def _work(worker: Hand, batches: int = _BATCHES, batch: int = MANY) -> None:
-    """Claim and end much, and have no mark run out by itself from then on."""
-    await worker.store.connection.execute(_STILL)
+    """Claim and end much."""
     for _ in range(batches):
         claimed = await worker.claim(batch)
         assert len(claimed) == batch
@@ -70,8 +70,8 @@ async def test_claim_does_not_pass_again_what_an_earlier_one_has_passed(stage: S
     assert await _read(worker, "ready_walk") - before < 10 * 100
 
 
+@pytest.mark.usefixtures("still")
 async def test_claim_does_not_pass_again_what_is_dead_by_the_page(stage: Stage) -> None:
-    await stage.sql.execute(_STILL)
     worker = await stage.worker()
     await stage.sql.execute(_GONE)
     await stage.submit(plans.array(20))
