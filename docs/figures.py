@@ -121,7 +121,7 @@ async def _settle(store: protocol.Store) -> None:
 
 
 def _claim_ids() -> list[ids.ClaimId]:
-    return [ids.ClaimId(ids.mint_uuid(_RNG)) for _ in range(_BATCH)]
+    return ids.mint_claims(datetime.now(UTC), _RNG, _BATCH)
 
 
 @contextlib.contextmanager

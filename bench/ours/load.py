@@ -20,8 +20,8 @@ from bench.draining import Program
 from bench.ours import plans
 from bench.ours.program import WORKRON
 from bench.ours.stock import Stock
-from workron.core import errors
-from workron.core.ids import ClaimId, SessionKey
+from workron.core import errors, ids
+from workron.core.ids import SessionKey
 from workron.store import connect
 from workron.store.protocol import Claimed, End, Outcome, Registration, WorkerStore
 
@@ -111,9 +111,9 @@ class Load:
         self.hungry.set()
 
     async def _claim(self, door: WorkerStore, key: SessionKey) -> Sequence[Claimed]:
-        ids = [ClaimId(uuid.uuid4()) for _ in range(_BATCH)]
+        claims = ids.mint_claims(plans.Clock().now(), plans.RNG, _BATCH)
         with _timed(self.claims):
-            return await _insist(lambda: door.claim(key, ids))
+            return await _insist(lambda: door.claim(key, claims))
 
     async def beat(self, door: WorkerStore, key: SessionKey) -> None:
         """Beat for ever."""

@@ -53,4 +53,4 @@ async def _seconds(store: protocol.Store, jobs: int) -> float:
 
 
 def _claims() -> list[ids.ClaimId]:
-    return [ids.ClaimId(ids.mint_uuid(plans.RNG)) for _ in range(_BATCH)]
+    return ids.mint_claims(plans.Clock().now(), plans.RNG, _BATCH)

@@ -29,3 +29,14 @@ def test_mint_uuid_draws_random_uuids_that_differ(seed: int) -> None:
 
     assert one != two
     assert one.version == 4
+
+
+@given(MOMENTS, st.timedeltas(timedelta(milliseconds=1), timedelta(days=1)), st.integers())
+def test_mint_claims_rise_with_time_whatever_chance_says(
+    moment: datetime, later: timedelta, seed: int
+) -> None:
+    rng = random.Random(seed)
+    first, second = (ids.mint_claims(now, rng, 3) for now in (moment, moment + later))
+
+    assert len(set(first)) == 3
+    assert max(first) < min(second)

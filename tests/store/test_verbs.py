@@ -23,8 +23,9 @@ _PARTS = {
         "sweep_priority",
         *("session", "settle_ends", "give_back", "prove_dead", "bury_older", "server"),
         *("pool_role", "is_worker", "role_name", "drop_role", "close_doors"),
-        *("open_doors", "makes_room", "walk", "mark", "set_mark", "pull_mark", "forget"),
-        "gather",
+        *("open_doors", "makes_room", "forget", "gather"),
+        *("walk", "walk_all", "walk_on", "look_back", "mark", "set_mark", "pull_mark", "passed"),
+        *("unread", "has_read", "pages"),
         *("result_size", "result_text", "refuse"),
     },
     "sqlite": {

@@ -57,7 +57,7 @@ class _Scene:
 
     def end(self, count: int) -> None:
         """Have so many commands end."""
-        for claim in self.ledger.ask(count):
+        for claim in self.ledger.ask(count, RealClock().now()):
             claimed = cast("Claimed", type("Claim", (), {"claim": claim})())
             running = self.ledger.start(claimed, now=0.0)
             self.ledger.end(running, End(JobId(1), claim, Fence(1), Outcome.SUCCEEDED))

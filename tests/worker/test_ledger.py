@@ -1,6 +1,7 @@
 """What an agent knows of its claims."""
 
 import random
+from datetime import UTC, datetime
 from typing import cast
 
 import pytest
@@ -10,6 +11,8 @@ from workron.core.ids import ClaimId, Fence, JobId
 from workron.store.protocol import Claimed, End, Loss, Outcome, Right
 from workron_worker.ledger import Fate, Ledger, Running
 
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
 
 @pytest.fixture
 def ledger() -> Ledger:
@@ -17,7 +20,7 @@ def ledger() -> Ledger:
 
 
 def _start(ledger: Ledger) -> tuple[Running, End]:
-    [claim] = ledger.ask(1)
+    [claim] = ledger.ask(1, _NOW)
     right = Right(claim, Fence(7))
     claimed = cast("Claimed", type("Claim", (), {"claim": claim, "right": right})())
     running = ledger.start(claimed, now=0.0)
@@ -81,7 +84,7 @@ def test_claim_that_the_store_took_back_is_never_spoken_of(ledger: Ledger) -> No
 def test_nothing_is_left_to_tell_once_the_session_is_lost(ledger: Ledger) -> None:
     ended, end = _start(ledger)
     ledger.end(ended, end)
-    ledger.hand_back([Right(ledger.ask(1)[0], Fence(7))])
+    ledger.hand_back([Right(ledger.ask(1, _NOW)[0], Fence(7))])
     running, late = _start(ledger)
     ledger.forget_all()
     assert (list(ledger.take_ends()), ledger.take_releases()) == ([], {})
@@ -90,5 +93,5 @@ def test_nothing_is_left_to_tell_once_the_session_is_lost(ledger: Ledger) -> Non
 
 
 def test_claims_have_ids_of_their_own(ledger: Ledger) -> None:
-    claims: list[ClaimId] = ledger.ask(100)
+    claims: list[ClaimId] = ledger.ask(100, _NOW)
     assert len(set(claims)) == 100

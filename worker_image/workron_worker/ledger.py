@@ -19,6 +19,7 @@ from workron_worker.beat import Knowledge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from workron.core.ids import ClaimId
     from workron.core.ports import Rng
@@ -105,9 +106,9 @@ class Ledger:
         """What a beat's answer is compared with."""
         return Knowledge(frozenset(self.running), frozenset(self._known))
 
-    def ask(self, count: int) -> list[ClaimId]:
+    def ask(self, count: int, now: datetime) -> list[ClaimId]:
         """Draw ids for claims that will be asked for."""
-        claims = [ids.ClaimId(one) for one in ids.mint_uuids(self._rng, count)]
+        claims = ids.mint_claims(now, self._rng, count)
         self._known.update(claims)
         return claims
 

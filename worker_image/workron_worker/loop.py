@@ -279,7 +279,7 @@ class Agent:
         wanted = self._shift.cap(free)
         asked = self._appetite.of(wanted)
         self._around.slots.give(free - asked)
-        return self._ledger.ask(asked)
+        return self._ledger.ask(asked, self._around.clock.now())
 
     def _renounce(self, granted: Sequence[Claimed]) -> None:
         """Leave alone what was granted to a session that has been lost meanwhile."""

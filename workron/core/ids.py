@@ -21,7 +21,8 @@ Fence = NewType("Fence", int)
 
 _EPOCH: Final = datetime(2025, 1, 1, tzinfo=UTC)
 _RANDOM_BITS: Final = 22
-_BYTES: Final = 16
+_MOMENT_BYTES: Final = 6
+_CHANCE_BYTES: Final = 10
 
 
 def mint_base(now: datetime, rng: Rng) -> JobId:
@@ -39,11 +40,16 @@ def minted_at(job: JobId) -> datetime:
 
 
 def mint_uuid(rng: Rng) -> UUID:
-    """Draw a random UUID: a claim, a boot, a session."""
+    """Draw a random UUID: a boot, a session."""
     return UUID(int=rng.getrandbits(128), version=4)
 
 
-def mint_uuids(rng: Rng, count: int) -> list[UUID]:
-    """Draw so many at once, which costs less than one after the other."""
-    drawn = rng.getrandbits(8 * _BYTES * count).to_bytes(_BYTES * count, "big")
-    return [UUID(bytes=drawn[at : at + _BYTES]) for at in range(0, len(drawn), _BYTES)]
+def mint_claims(now: datetime, rng: Rng, count: int) -> list[ClaimId]:
+    """Draw claims: 48 bits of milliseconds, then chance.
+
+    Sorted by time, those of a while stand beside each other in an index, however many came before.
+    """
+    moment = int(now.timestamp() * 1000).to_bytes(_MOMENT_BYTES, "big")
+    drawn = rng.getrandbits(8 * _CHANCE_BYTES * count).to_bytes(_CHANCE_BYTES * count, "big")
+    chances = (drawn[at : at + _CHANCE_BYTES] for at in range(0, len(drawn), _CHANCE_BYTES))
+    return [ClaimId(UUID(bytes=moment + chance)) for chance in chances]

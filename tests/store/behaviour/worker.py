@@ -3,6 +3,7 @@
 import dataclasses
 import random
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -19,7 +20,7 @@ _chance = random.Random()
 
 def mint(count: int = 1) -> list[ClaimId]:
     """Draw claim ids that nobody has seen."""
-    return [ClaimId(ids.mint_uuid(_chance)) for _ in range(count)]
+    return ids.mint_claims(datetime.now(UTC), _chance, count)
 
 
 def mint_rights(count: int = 1) -> list[Right]:

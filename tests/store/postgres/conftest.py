@@ -4,12 +4,14 @@ import pathlib
 import random
 from collections.abc import AsyncIterator, Iterator
 
+import asyncpg
 import pytest
 
 from tests.store.postgres import pooler, roles
 from tests.store.postgres import wire as wires
 from tests.store.postgres.roles import Role
 from tests.store.postgres.stage import Stage
+from tests.store.postgres.standstill import StillClock
 from tests.store.postgres.wire import Wire
 from workron.store.postgres.store import PostgresStore, open_postgres
 
@@ -22,6 +24,25 @@ async def stage(fresh_database: str) -> AsyncIterator[Stage]:
         yield made
     finally:
         await made.close()
+
+
+@pytest.fixture
+async def still(stage: Stage) -> StillClock:
+    """Let no time pass in the database but what the test says."""
+    clock = StillClock(stage)
+    await clock.go_on()
+    return clock
+
+
+@pytest.fixture
+async def held(stage: Stage, still: StillClock) -> AsyncIterator[StillClock]:
+    """Let somebody hold a snapshot of before all that the test does, and no time pass."""
+    holder = await asyncpg.connect(stage.dsn)
+    await holder.execute(
+        "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM workron.ready"
+    )
+    yield still
+    await holder.close()
 
 
 @pytest.fixture

@@ -6,19 +6,11 @@ again; a bitmap scan does not. So the worker's verbs forbid bitmap scans.
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import end_of
-from tests.store.postgres.stage import Hand, Stage
+from tests.store.postgres.stage import Stage
+from tests.store.postgres.standstill import entries_read
 
 _ROUNDS = 30
 _BATCH = 100
-
-
-async def _entries_read(worker: Hand) -> int:
-    """Count the entries of `running_worker` that were read so far."""
-    await worker.store.connection.execute("SELECT pg_stat_force_next_flush()")
-    count = await worker.store.connection.fetchval(
-        "SELECT pg_stat_get_tuples_returned('workron.running_worker'::regclass)"
-    )
-    return int(count)
 
 
 async def test_claims_of_a_worker_that_are_over_are_not_read_again(stage: Stage) -> None:
@@ -29,5 +21,5 @@ async def test_claims_of_a_worker_that_are_over_are_not_read_again(stage: Stage)
     for _ in range(_ROUNDS):
         claimed = await worker.claim(_BATCH)
         await worker.store.complete(worker.session.key, [end_of(one) for one in claimed])
-        counts.append(await _entries_read(worker))
+        counts.append(await entries_read(worker.store, "running_worker"))
     assert counts[-1] - counts[-2] <= counts[3] - counts[2]

@@ -1,102 +1,45 @@
-"""A transaction that somebody leaves open slows neither claims nor beats.
+"""A transaction that somebody leaves open slows neither beats nor what is passed on.
 
-What ends meanwhile leaves its entries in the indexes, and no scan may remove them.
+What ends meanwhile leaves its rows in the tables, and no scan may remove them. How claims pass them
+is in test_mark.py.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
 
-import asyncpg
 import pytest
 
 from tests.store.behaviour import plans
-from tests.store.behaviour.worker import MANY, end_of
-from tests.store.postgres.stage import Hand, Stage
+from tests.store.behaviour.worker import MANY
+from tests.store.postgres.stage import Actor, Stage
+from tests.store.postgres.standstill import BATCHES, StillClock, entries_read, pages, trust, work
 from workron.core import errors
+from workron.core.ids import JobId
 
-_BATCHES = 8
-_GONE = """
-    INSERT INTO workron.ready (job, pool, priority)
-    SELECT -number, id, 0 FROM workron.pool CROSS JOIN generate_series(1, 400000) AS number;
-    DELETE FROM workron.ready;
-"""
-_OVER = """
-    SELECT workron.set_mark(id, priority, job, 1)
-    FROM workron.pool CROSS JOIN LATERAL workron.mark(id) WHERE job IS NOT NULL
-"""
+_GONE = {
+    "unsettled": "INSERT INTO workron.unsettled SELECT -generate_series(1, 50000)",
+    "arrival": """
+        INSERT INTO workron.arrival (job, count, verdict)
+        SELECT -generate_series(1, 50000), 1, 0
+    """,
+}
 
 
-@pytest.fixture
-async def still(stage: Stage) -> None:
-    """Let no time pass, so that no mark runs out by itself."""
-    now = await stage.sql.fetchval("SELECT clock_timestamp()::text")
-    await stage.replace("now", r"clock_timestamp\(\)", f"timestamptz '{now}'")
-
-
-@pytest.fixture
-async def held(stage: Stage, still: None) -> AsyncIterator[None]:
-    """Have somebody hold a snapshot of before all that the test does."""
-    holder = await asyncpg.connect(stage.dsn)
-    await holder.execute(
-        "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM workron.ready"
-    )
-    yield
-    await holder.close()
-
-
-async def _work(worker: Hand, batches: int = _BATCHES, batch: int = MANY) -> None:
-    """Claim and end much."""
-    for _ in range(batches):
-        claimed = await worker.claim(batch)
-        assert len(claimed) == batch
-        await worker.store.complete(worker.session.key, [end_of(one) for one in claimed])
-
-
-async def _read(worker: Hand, index: str) -> int:
-    """Count the entries of an index that were read so far."""
-    await worker.store.connection.execute("SELECT pg_stat_force_next_flush()")
-    count = await worker.store.connection.fetchval(
-        "SELECT pg_stat_get_tuples_returned($1::text::regclass)", f"workron.{index}"
-    )
-    return int(count)
-
-
-@pytest.mark.usefixtures("held")
-async def test_claim_does_not_pass_again_what_an_earlier_one_has_passed(stage: Stage) -> None:
-    await stage.submit(plans.array((_BATCHES + 1) * MANY))
-    worker = await stage.worker()
-    await _work(worker)
-    before = await _read(worker, "ready_walk")
-    await _work(worker, batches=10, batch=10)
-    assert await _read(worker, "ready_walk") - before < 10 * 100
-
-
-@pytest.mark.usefixtures("still")
-async def test_claim_does_not_pass_again_what_is_dead_by_the_page(stage: Stage) -> None:
-    worker = await stage.worker()
-    await stage.sql.execute(_GONE)
-    await stage.submit(plans.array(20))
-    pages = "SELECT pg_stat_get_xact_blocks_fetched('workron.ready_walk'::regclass)"
-    # The first marks each entry as dead, and its mark runs out.
-    await worker.claim(1)
-    await worker.store.connection.execute(_OVER)
-    await worker.claim(1)
-    async with worker.store.connection.transaction():
-        before = await worker.store.connection.fetchval(pages)
-        assert len(await worker.claim(1)) == 1
-        assert await worker.store.connection.fetchval(pages) - before < 100
+async def _pass_by(stage: Stage, table: str) -> None:
+    """Have much come and go."""
+    await stage.sql.execute(f"{_GONE[table]}; DELETE FROM workron.{table} WHERE job < 0")
 
 
 @pytest.mark.usefixtures("held")
 async def test_beat_does_not_look_through_all_that_a_worker_has_held(stage: Stage) -> None:
-    await stage.submit(plans.array(_BATCHES * MANY))
+    await stage.submit(plans.array(BATCHES * MANY))
     worker = await stage.worker()
-    await _work(worker)
+    await work(worker)
     for _ in range(4):
         await worker.beat()
-    before = await _read(worker, "running_worker")
+    before = await entries_read(worker.store, "running_worker")
     for _ in range(4):
         await worker.beat()
-    assert await _read(worker, "running_worker") - before < 100
+    assert await entries_read(worker.store, "running_worker") - before < 100
 
 
 @pytest.mark.usefixtures("held")
@@ -111,63 +54,74 @@ async def test_beat_tells_of_the_oldest_claim_whatever_came_and_went_after_it(st
         assert [one.claim for one in (await worker.beat()).held] == [oldest.claim]
 
 
-@pytest.mark.usefixtures("held")
-async def test_what_an_end_frees_is_found_by_who_told_of_it(stage: Stage) -> None:
-    await stage.submit(plans.dag("first", one=plans.task(), two=plans.task("one")))
-    worker = await stage.worker()
-    first = await worker.claim_one()
-    await stage.submit(plans.array((_BATCHES + 1) * MANY))
-    await _work(worker)
-    await worker.end(first)
-    assert (await worker.claim_one()).name == "two"
-
-
-@pytest.mark.usefixtures("held")
-async def test_what_came_before_the_mark_is_found_when_the_mark_is_over(stage: Stage) -> None:
-    await stage.submit(plans.array((_BATCHES + 1) * MANY))
-    worker = await stage.worker()
-    await _work(worker)
-    await stage.submit(plans.job("urgent", priority=5))
-    assert (await worker.claim_one()).name != "urgent"
-    await worker.store.connection.execute(_OVER)
-    assert (await worker.claim_one()).name == "urgent"
-
-
-@pytest.mark.usefixtures("held")
-async def test_what_an_end_frees_is_found_by_who_told_of_it_also_if_it_is_more_urgent(
-    stage: Stage,
+@pytest.mark.parametrize("table", ["unsettled", "arrival"])
+async def test_settling_does_not_read_again_what_is_gone(
+    stage: Stage, held: StillClock, table: str
 ) -> None:
-    await stage.submit(plans.job("up"))
-    await stage.submit(plans.job("down", priority=5, outside=[plans.outside("up")]))
+    await _pass_by(stage, table)
+    await stage.watcher.settle(MANY)
+    await held.go_on(6)
+    await stage.watcher.settle(MANY)
+    async with pages(stage.watcher, table) as read:
+        for _ in range(10):
+            await stage.watcher.settle(MANY)
+        assert await read() < 100
+
+
+async def test_what_one_step_of_settling_leaves_is_passed_on_by_the_next_ones(
+    stage: Stage, held: StillClock
+) -> None:
+    down = plans.task("up", count=3)
+    root = await stage.submit(plans.dag("all", up=plans.task(), down=down))
     worker = await stage.worker()
-    first = await worker.claim_one()
-    await stage.submit(plans.array((_BATCHES + 1) * MANY))
-    await _work(worker)
-    await worker.end(first)
-    assert (await worker.claim_one()).name == "down"
+    await worker.fail(await worker.claim_one())
+    await stage.watcher.settle(1)
+    await _pass_by(stage, "unsettled")
+    await trust(stage.watcher, "unsettled", "unsettled", held)
+    for _ in range(8):
+        await stage.watcher.settle(1)
+        await held.go_on(6)
+    assert (await stage.stands(root))["all"] == "Failed/MemberFailed"
 
 
-@pytest.mark.usefixtures("held")
-async def test_walk_that_goes_on_at_a_lower_priority_is_remembered_too(stage: Stage) -> None:
-    urgent = {"priority": 1}
-    await stage.submit(plans.dag("high", urgent, work=plans.task(count=_BATCHES * MANY)))
-    await stage.submit(plans.array(4 * MANY))
-    worker = await stage.worker()
-    await _work(worker, batch=MANY - 1)
-    # The last of one priority, and the first of the next, in one claim.
-    await _work(worker, batches=3)
-    before = await _read(worker, "ready_walk")
-    await _work(worker, batches=10, batch=10)
-    assert await _read(worker, "ready_walk") - before < 10 * 100
+async def _arrived(stage: Stage, *names: str) -> tuple[Actor, Sequence[JobId]]:
+    """Give who has a lock on these arrays, and their roots; all elements have ended meanwhile."""
+    roots = [await stage.submit(plans.array(2, name)) for name in names]
+    worker, holder = await stage.worker(), await stage.actor()
+    claimed = await worker.claim(2 * len(names))
+    await holder.begin()
+    await holder.connection.execute("SELECT 1 FROM workron.waiting FOR UPDATE")
+    for one in claimed:
+        await worker.end(one)
+    await _pass_by(stage, "arrival")
+    return holder, roots
 
 
-@pytest.mark.usefixtures("held")
-async def test_mark_of_before_the_clock_was_put_back_holds_no_more(stage: Stage) -> None:
-    await stage.submit(plans.array(3))
-    worker = await stage.worker()
-    mark = "SELECT workron.set_mark(id, 0, 9223372036854775806, extract(epoch FROM now()) + 3600)"
-    await worker.store.connection.execute(f"{mark} FROM workron.pool")
-    assert len(await worker.claim(3)) == 3
+async def test_what_arrives_at_a_locked_array_is_summed_when_the_lock_is_gone(
+    stage: Stage, held: StillClock
+) -> None:
+    holder, [root] = await _arrived(stage, "one")
+    await trust(stage.watcher, "arrival", "arrival", held)
+    for _ in range(3):
+        await stage.watcher.settle(MANY)
+        await held.go_on(6)
+    await holder.rollback()
+    for _ in range(3):
+        await stage.watcher.settle(MANY)
+    assert set((await stage.stands(root)).values()) == {"Succeeded"}
+
+
+async def test_arrivals_that_one_step_leaves_are_summed_by_the_next_ones(
+    stage: Stage, held: StillClock
+) -> None:
+    holder, roots = await _arrived(stage, "one", "two", "three")
+    await holder.rollback()
+    await trust(stage.watcher, "arrival", "arrival", held)
+    for _ in range(10):
+        await stage.watcher.settle(1)
+        await held.go_on(6)
+    for root in roots:
+        assert set((await stage.stands(root)).values()) == {"Succeeded"}
 
 
 async def test_worker_that_finds_nothing_writes_nothing(stage: Stage) -> None:

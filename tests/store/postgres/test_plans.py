@@ -32,7 +32,7 @@ _BOUNDS: dict[str, tuple[int, int, set[str]]] = {
     "beat": (100, 50, {"worker_session_key", "running_worker"}),
     "promote": (500, 3_000, {"deferred_due", "deferred_pkey"}),
     "expire": (2_000, 5_000, {"deadline_due", "ready_pkey", "deferred_pkey", "waiting_pkey"}),
-    "settle": (20_000, 50_000, {"unsettled_pkey", "edge_pkey", "waiting_pkey"}),
+    "settle": (20_000, 50_000, {"edge_pkey", "waiting_pkey"}),
     "look": (50, 20, set()),
     "submit": (200, 600, {"name_pkey", "root_uid_key", "unbound_pkey", "unbound_child"}),
     "edit": (3_000, 8_000, {"waiting_pkey", "ready_pkey", "deferred_pkey", "running_pkey"}),

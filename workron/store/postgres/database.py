@@ -26,6 +26,8 @@ _ACQUIRE_SECONDS: Final = 10.0
 _CLOSE_SECONDS: Final = 0.5
 """A server that is there says goodbye at once, and nobody waits for any other."""
 _STATEMENT_SECONDS: Final = 60.0
+_QUERIES: Final = 10_000_000
+"""So many a connection is asked before another takes its place: hours of the hardest work."""
 _TRIES: Final = 8
 _PAUSE_SECONDS: Final = 0.01
 
@@ -109,6 +111,8 @@ async def open_database(
             # Whoever asks connects; the pool by itself would hold a place while it tries to.
             min_size=0,
             max_size=connections,
+            # A session remembers how far it has read, and a new one reads all.
+            max_queries=_QUERIES,
             timeout=_CONNECT_SECONDS,
             command_timeout=statement_seconds or _STATEMENT_SECONDS,
             reset=_leave_as_it_is,

@@ -19,7 +19,7 @@ BEGIN
     IF _worker.beats = 1 THEN
         PERFORM workron.bury_older(_worker);
     END IF;
-    IF _worker.beats % 4 = 0 THEN
+    IF _worker.beats - _worker.since >= 4 THEN
         PERFORM workron.forget(_worker);
     END IF;
     RETURN QUERY

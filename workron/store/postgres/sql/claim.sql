@@ -14,16 +14,20 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _worker workron.worker;
+    _passed bigint := workron.passed();
 BEGIN
     SELECT * INTO _worker FROM workron.worker WHERE session = _key;
     -- Where walks are long, as a mark tells, looking would be one more of them.
-    IF FOUND AND coalesce((workron.mark(_worker.pool)).until, 0) = 0 AND NOT EXISTS (
+    IF FOUND AND (workron.mark(_worker.pool)).job IS NULL AND NOT EXISTS (
         SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND NOT r.alone
         UNION ALL SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND r.alone
         UNION ALL SELECT 1 FROM workron.running r WHERE r.claim = ANY (_claims)
         UNION ALL SELECT 1 FROM workron.arrival
     ) THEN
-        RETURN;
+        -- Who had to pass much leaves a mark.
+        IF workron.passed() - _passed < 1000 THEN
+            RETURN;
+        END IF;
     END IF;
     _worker := workron.session(_key);
     IF workron.take(_worker, _claims) THEN

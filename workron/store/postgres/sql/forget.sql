@@ -12,7 +12,8 @@ BEGIN
     IF FOUND THEN
         SELECT r.beat INTO _oldest FROM workron.running r
         WHERE r.worker = _worker.id AND r.beat >= _worker.since ORDER BY r.beat LIMIT 1;
-        UPDATE workron.worker SET since = coalesce(_oldest, _worker.beats - 1) WHERE id = _worker.id;
+        UPDATE workron.worker SET since = coalesce(_oldest, _worker.beats - 1)
+        WHERE id = _worker.id AND since < coalesce(_oldest, _worker.beats - 1);
     END IF;
 END
 $$;

@@ -1,8 +1,10 @@
 -- mark: how far this session has walked through a pool's ready jobs, and whether walks begin there now.
 -- While anybody's transaction is open, the entries of all jobs that were claimed since stand at the
--- head of the walk. A session that has passed many of them begins behind those for some time.
+-- head of the walk. A session that has passed many of them begins behind those for some time, and looks
+-- once a second for what has come before it.
 CREATE OR REPLACE FUNCTION workron.mark(
-    _pool integer, OUT priority integer, OUT job bigint, OUT until double precision, OUT holds boolean)
+    _pool integer, OUT priority integer, OUT job bigint, OUT until double precision,
+    OUT looks_at double precision, OUT holds boolean, OUT looks boolean)
 LANGUAGE plpgsql STABLE
 AS $$
 DECLARE
@@ -12,7 +14,9 @@ BEGIN
     priority := _told[1];
     job := _told[2];
     until := _told[3];
-    -- One that is longer than any is made is of before the clock was put back.
-    holds := until > _now AND until <= _now + 60;
+    looks_at := _told[4];
+    holds := coalesce(until > _now, false);
+    -- A time that is further off than any is set to is of before the clock was put back.
+    looks := looks_at <= _now OR looks_at > _now + 5;
 END
 $$;

@@ -9,13 +9,17 @@ AS $$
 DECLARE
     _ended bigint[];
     _moved integer := 0;
+    _page bigint := workron.unread('unsettled');
+    _from tid := format('(%s,0)', coalesce(_page, 0));
 BEGIN
-    WITH picked AS MATERIALIZED (
-        SELECT job FROM workron.unsettled ORDER BY job LIMIT _limit FOR UPDATE SKIP LOCKED
-    ), taken AS (
-        DELETE FROM workron.unsettled u USING picked p WHERE u.job = p.job RETURNING u.job
+    WITH taken AS (
+        DELETE FROM workron.unsettled WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM workron.unsettled WHERE ctid >= _from LIMIT _limit FOR UPDATE SKIP LOCKED
+        )) RETURNING job
     )
     SELECT array_agg(job) INTO _ended FROM taken;
+    PERFORM workron.has_read('unsettled', 'workron.unsettled', _page)
+    WHERE cardinality(_ended) IS DISTINCT FROM _limit;
     IF _ended IS NOT NULL THEN
         _moved := cardinality(_ended);
         PERFORM workron.settle_ends(_ended);
