@@ -119,13 +119,13 @@ async def test_few_urgent_jobs_do_not_have_all_passed_that_is_gone_behind_them(
     assert await entries_read(worker.store, "ready_walk") - before < 2 * BATCHES * MANY
 
 
-async def test_what_came_before_the_mark_is_found_a_second_later_in_new_pages(
+async def test_what_came_before_the_mark_is_found_seconds_later_in_new_pages(
     stage: Stage, held: StillClock
 ) -> None:
     worker = await _trusting(stage, held)
     await stage.submit(_urgent())
     assert (await worker.claim_one()).name != "urgent"
-    await held.go_on(1.5)
+    await held.go_on(2.5)
     entries = await entries_read(worker.store, "ready_walk")
     async with pages(worker.store, "ready") as read:
         assert (await worker.claim_one()).name == "urgent"
@@ -141,7 +141,7 @@ async def test_newcomer_does_not_look_at_once_again_through_all_that_it_has_pass
     await _pass_by(stage, 100_000)
     await stage.submit(plans.array(3))
     await worker.claim(1)
-    await still.go_on(1.5)
+    await still.go_on(2.5)
     async with pages(worker.store, "ready") as read:
         assert len(await worker.claim(1)) == 1
         assert await read() < _FEW
@@ -163,7 +163,7 @@ async def test_more_urgent_jobs_than_one_claim_takes_come_before_all_others(
 ) -> None:
     worker = await _trusting(stage, held)
     await stage.submit(plans.dag("high", {"priority": 5}, urgent=plans.task(count=30)))
-    await held.go_on(1.5)
+    await held.go_on(2.5)
     before = await entries_read(worker.store, "ready_walk")
     for _ in range(3):
         assert {one.root for one in await worker.claim(10)} == {"high"}
@@ -177,7 +177,7 @@ async def test_many_pages_are_looked_through_once_for_all_urgent_jobs_in_them(
     worker = await _trusting(stage, held)
     await _pass_by(stage, 150_000)
     await stage.submit(plans.dag("high", {"priority": 5}, urgent=plans.task(count=30)))
-    await held.go_on(1.5)
+    await held.go_on(2.5)
     assert {one.root for one in await worker.claim(10)} == {"high"}
     async with pages(worker.store, "ready") as read:
         for _ in range(2):
@@ -194,10 +194,10 @@ async def test_what_a_long_transaction_brought_is_found_though_its_pages_were_re
     await person.submit([_urgent()])
     await _pass_by(stage, 1_000)
     for _ in range(2):
-        await held.go_on(1.5)
+        await held.go_on(2.5)
         assert (await worker.claim_one()).name != "urgent"
     await person.commit()
-    await held.go_on(1.5)
+    await held.go_on(2.5)
     assert (await worker.claim_one()).name == "urgent"
 
 

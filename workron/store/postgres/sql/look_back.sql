@@ -7,7 +7,7 @@ DECLARE
     _mark record := workron.mark(_pool);
     _page bigint := workron.unread('ready_' || _pool);
     _from tid := format('(%s,0)', coalesce(_page, 0));
-    _next double precision := extract(epoch FROM workron.now()) + 1;
+    _next double precision := extract(epoch FROM workron.now()) + 2;
     _is_long boolean := workron.pages('workron.ready') - coalesce(_page, 0) > 1000;
     _picked bigint[];
     _priority integer;

@@ -1,7 +1,7 @@
 -- mark: how far this session has walked through a pool's ready jobs, and whether walks begin there now.
 -- While anybody's transaction is open, the entries of all jobs that were claimed since stand at the
 -- head of the walk. A session that has passed many of them begins behind those for some time, and looks
--- once a second for what has come before it.
+-- every two seconds for what has come before it.
 CREATE OR REPLACE FUNCTION workron.mark(
     _pool integer, OUT priority integer, OUT job bigint, OUT until double precision,
     OUT looks_at double precision, OUT holds boolean, OUT looks boolean)

@@ -1,5 +1,5 @@
 -- walk: lock the first of a pool's ready jobs, by priority, then by age.
--- Who has a mark begins there, and looks back once a second, or when there is nothing else. It may
+-- Who has a mark begins there, and looks back every two seconds, or when there is nothing else. It may
 -- miss for some time what has come before the mark since, but for what its own ends freed (`pull_mark`).
 CREATE OR REPLACE FUNCTION workron.walk(_pool integer, _limit integer) RETURNS bigint[]
 LANGUAGE plpgsql

@@ -24,7 +24,7 @@ BEGIN
             -- Passing an entry takes less than a microsecond.
             _now + least(600, greatest(0.5, _passed * 3e-5)),
             -- Who has looked at no page yet has to look at all of them: once.
-            _now + CASE WHEN workron.unread(_reading) > 0 THEN 1 ELSE 5 END);
+            _now + CASE WHEN workron.unread(_reading) > 0 THEN 2 ELSE 5 END);
     ELSIF (workron.mark(_pool)).job IS NOT NULL THEN
         PERFORM workron.set_mark(_pool, NULL, NULL, NULL, NULL);
     END IF;
