@@ -10,9 +10,9 @@ from tests.store.postgres.stage import Actor, Hand, Stage
 
 BATCHES: Final = 8
 _TRUST: Final = """
-    SELECT set_config('workron.unread_' || $1, concat_ws(' ', 0, workron.pages($2::text::regclass),
-                      now, now + 60), false)
-    FROM (SELECT extract(epoch FROM workron.now()) AS now) clock
+    SELECT set_config(
+        'workron.unread_' || $1, concat_ws(' ', 0, pages, now, now + 60, pages), false)
+    FROM extract(epoch FROM workron.now()) AS now, workron.pages($2::text::regclass) AS pages
 """
 _CLOCK: Final = r"clock_timestamp\(\)"
 

@@ -112,8 +112,8 @@ async def test_few_urgent_jobs_do_not_have_all_passed_that_is_gone_behind_them(
     await stage.submit(_urgent())
     await worker.claim_one()
     before = await entries_read(worker.store, "ready_walk")
-    for number in range(5):
-        await held.go_on(0.01)
+    for number in range(4):
+        await held.go_on(0.11)
         await stage.submit(plans.job(f"urgent-{number}", priority=5))
         assert len(await worker.claim(2)) == 1
     assert await entries_read(worker.store, "ready_walk") - before < 2 * BATCHES * MANY
@@ -133,29 +133,47 @@ async def test_what_came_before_the_mark_is_found_seconds_later_in_new_pages(
     assert await entries_read(worker.store, "ready_walk") - entries < _FEW
 
 
-@pytest.mark.usefixtures("held")
-async def test_newcomer_does_not_look_at_once_again_through_all_that_it_has_passed(
-    stage: Stage, still: StillClock
-) -> None:
-    worker = await stage.worker()
-    await _pass_by(stage, 100_000)
-    await stage.submit(plans.array(3))
-    await worker.claim(1)
-    await still.go_on(2.5)
-    async with pages(worker.store, "ready") as read:
-        assert len(await worker.claim(1)) == 1
-        assert await read() < _FEW
-
-
-@pytest.mark.usefixtures("held")
 @pytest.mark.parametrize("priority", [5, 0, -5])
 async def test_who_finds_nothing_behind_the_mark_looks_before_it_at_once(
-    stage: Stage, priority: int
+    stage: Stage, held: StillClock, priority: int
 ) -> None:
     worker = await _marked(stage)
     for name in ("one", "two"):
+        await held.go_on(0.11)
         await stage.submit(plans.job(name, priority=priority))
         assert (await worker.claim_one()).name == name
+
+
+async def test_who_finds_nothing_again_and_again_reads_only_the_newest_pages(
+    stage: Stage, held: StillClock
+) -> None:
+    worker = await _trusting(stage, held)
+    await work(worker, batches=1, batch=MANY - 1)
+    await _pass_by(stage, 20_000)
+    assert not await worker.claim()
+    async with pages(worker.store, "ready") as read:
+        assert not await worker.claim()
+        assert await read() < 30
+
+
+async def test_who_finds_nothing_again_and_again_still_finds_what_took_its_time(
+    stage: Stage, held: StillClock
+) -> None:
+    worker = await _trusting(stage, held)
+    await work(worker, batches=1, batch=MANY - 1)
+    person = await stage.actor()
+    await person.begin()
+    await person.submit([_urgent()])
+    await _pass_by(stage, 20_000)
+    for _ in range(30):
+        assert not await worker.claim()
+        await held.go_on(0.05)
+    await person.commit()
+    names = []
+    for _ in range(4):
+        await held.go_on(0.05)
+        names += [one.name for one in await worker.claim()]
+    assert names == ["urgent"]
 
 
 async def test_more_urgent_jobs_than_one_claim_takes_come_before_all_others(

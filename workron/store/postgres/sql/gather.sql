@@ -7,7 +7,7 @@ DECLARE
     _wide bigint[];
     _locked bigint[];
     _count integer;
-    _page bigint := workron.unread('arrival');
+    _page bigint := workron.unread('arrival', false);
     _from tid := format('(%s,0)', coalesce(_page, 0));
 BEGIN
     SELECT array_agg(DISTINCT job), count(*) INTO _wide, _count

@@ -10,12 +10,15 @@ DECLARE
     _told double precision[] := string_to_array(current_setting(_name, true), ' ');
     _pages bigint := workron.pages(_table);
 BEGIN
-    -- From where, how many pages there were, when that was, and when all is to be read again.
-    IF cardinality(_told) IS DISTINCT FROM 4 OR _told[3] > _now THEN
-        _told := ARRAY[0, _pages, _now, 0];
+    -- From where; how many pages there were, and when that was; when all is to be read again; and how
+    -- many pages there were at last.
+    IF cardinality(_told) IS DISTINCT FROM 5 OR _told[3] > _now THEN
+        _told := ARRAY[0, _pages, _now, 0, _pages];
     ELSIF _told[3] <= _now - 5 THEN
         -- The last page may have had room.
-        _told := ARRAY[greatest(0, least(_told[2], _pages) - 1), _pages, _now, _told[4]];
+        _told := ARRAY[greatest(0, least(_told[2], _pages) - 1), _pages, _now, _told[4], _pages];
+    ELSE
+        _told[5] := _pages;
     END IF;
     IF _page IS NULL THEN
         -- A page takes some microseconds, and few take no time.

@@ -4,7 +4,8 @@
 -- every two seconds for what has come before it.
 CREATE OR REPLACE FUNCTION workron.mark(
     _pool integer, OUT priority integer, OUT job bigint, OUT until double precision,
-    OUT looks_at double precision, OUT holds boolean, OUT looks boolean)
+    OUT looks_at double precision, OUT holds boolean, OUT looks boolean,
+    OUT has_just_looked boolean)
 LANGUAGE plpgsql STABLE
 AS $$
 DECLARE
@@ -17,6 +18,7 @@ BEGIN
     looks_at := _told[4];
     holds := coalesce(until > _now, false);
     -- A time that is further off than any is set to is of before the clock was put back.
-    looks := looks_at <= _now OR looks_at > _now + 5;
+    looks := looks_at <= _now OR looks_at > _now + 2;
+    has_just_looked := looks_at > _now + 1.9;
 END
 $$;

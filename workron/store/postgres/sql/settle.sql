@@ -9,7 +9,7 @@ AS $$
 DECLARE
     _ended bigint[];
     _moved integer := 0;
-    _page bigint := workron.unread('unsettled');
+    _page bigint := workron.unread('unsettled', false);
     _from tid := format('(%s,0)', coalesce(_page, 0));
 BEGIN
     WITH taken AS (

@@ -12,14 +12,14 @@ BEGIN
         RETURN workron.walk_all(_pool, _limit);
     END IF;
     IF _mark.looks THEN
-        _picked := workron.look_back(_pool, _limit);
+        _picked := workron.look_back(_pool, _limit, false);
     END IF;
     IF cardinality(_picked) = _limit THEN
         RETURN _picked;
     END IF;
     _picked := _picked || workron.walk_on(_pool, _limit - coalesce(cardinality(_picked), 0));
     IF _picked IS NULL AND NOT _mark.looks THEN
-        _picked := workron.look_back(_pool, _limit);
+        _picked := workron.look_back(_pool, _limit, _mark.has_just_looked);
     END IF;
     RETURN _picked;
 END

@@ -5,7 +5,6 @@ LANGUAGE plpgsql
 AS $$
 DECLARE
     _now double precision := extract(epoch FROM workron.now());
-    _reading text := 'ready_' || _pool;
     _passed bigint := workron.passed();
     _picked bigint[];
     _priority integer;
@@ -16,15 +15,13 @@ BEGIN
     ) p;
     _passed := workron.passed() - _passed;
     IF _passed > 1000 + 2 * _limit THEN
-        PERFORM workron.has_read(_reading, 'workron.ready', NULL);
+        PERFORM workron.has_read('ready_' || _pool, 'workron.ready', NULL);
         PERFORM workron.set_mark(
             -- Where there was none, all has been passed to the very end.
             _pool, coalesce(_priority, -2147483648),
             coalesce(_picked[cardinality(_picked)], 9223372036854775807),
             -- Passing an entry takes less than a microsecond.
-            _now + least(600, greatest(0.5, _passed * 3e-5)),
-            -- Who has looked at no page yet has to look at all of them: once.
-            _now + CASE WHEN workron.unread(_reading) > 0 THEN 2 ELSE 5 END);
+            _now + least(600, greatest(0.5, _passed * 3e-5)), _now + 2);
     ELSIF (workron.mark(_pool)).job IS NOT NULL THEN
         PERFORM workron.set_mark(_pool, NULL, NULL, NULL, NULL);
     END IF;
