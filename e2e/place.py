@@ -51,10 +51,12 @@ class Place:
 
     def clear(self) -> None:
         """Remove all that is ours, and wait until no worker is left."""
-        for kind in KINDS:
+        known = self.kubectl("get", "crd", "-o", "name")
+        kinds = [kind for kind in KINDS if kind in known]
+        for kind in kinds:
             # In one request: kubectl would delete thousands of them one by one.
             self.kubectl("delete", "--raw", f"{_API}/namespaces/{self.namespace}/{kind}")
-        until(lambda: not self.all("wj,wflow,wpool"), "no object is left")
+        until(lambda: not any(map(self.all, kinds)), "no object is left")
         until(lambda: not self.all("pods"), "no pod is left")
 
     def patch(self, name: str, spec: dict[str, Any], kind: str = "wj") -> None:
