@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from tests.store.behaviour.plans import Digest
 from workron.core.plan import Bodies, Edge, Identity, Kind, Node, Plan, Terms
 from workron.core.verdict import Condition
 
@@ -37,7 +38,7 @@ def shaped(upstreams: Sequence[Sequence[int]], spec: Mapping[str, Any]) -> Plan:
     edges = [Edge(up + 1, job) for job, ups in enumerate(upstreams, 1) for up in ups]
     identity = Identity("default", Kind.WORKFLOW, "bench", uuid.uuid4())
     specs = Bodies([{}, spec])
-    return Plan(identity, lambda: "digest", [whole, *members], [Terms(), Terms()], specs, edges)
+    return Plan(identity, Digest("digest"), [whole, *members], [Terms(), Terms()], specs, edges)
 
 
 def _member(job: int, upstreams: int) -> Node:

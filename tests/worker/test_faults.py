@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.store.behaviour.plans import Digest
 from tests.worker.shop import QUICK, Shop
 from workron.core import errors
 from workron.core.plan import Bodies, Identity, Kind, Node, Plan, Terms
@@ -238,7 +239,7 @@ async def test_agent_gives_up_at_once_when_the_disk_is_full(shop: Shop) -> None:
 async def test_spec_that_cannot_be_read_fails_its_job_in_words(shop: Shop) -> None:
     plan = Plan(
         identity=Identity("default", Kind.JOB, "odd", uuid.uuid4()),
-        digest=lambda: "odd",
+        digest=Digest("odd"),
         nodes=[Node(Kind.JOB, "odd", 0)],
         terms=[Terms()],
         specs=Bodies([{"command": 5}]),
@@ -253,7 +254,7 @@ async def test_spec_that_cannot_be_read_fails_its_job_in_words(shop: Shop) -> No
 async def test_fields_of_a_newer_program_do_not_keep_a_job_from_running(shop: Shop) -> None:
     plan = Plan(
         identity=Identity("default", Kind.JOB, "new", uuid.uuid4()),
-        digest=lambda: "new",
+        digest=Digest("new"),
         nodes=[Node(Kind.JOB, "new", 0)],
         terms=[Terms()],
         specs=Bodies([{"command": "true", "inventedLater": {"a": 1}}]),

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from workron.core import errors, graph, json_text
+from workron.core import errors, graph
 from workron.core.command import Overlap
+from workron.core.digest import SpecDigest
 from workron.core.model.job import JobSpec
 from workron.core.plan import Bodies, Edge, Identity, Kind, Node, Outside, Plan, Terms
 from workron.core.task_specs import TaskSpecs
@@ -30,13 +30,12 @@ if TYPE_CHECKING:
     from workron.core.model.command import CommandSpec
     from workron.core.model.job import Job
     from workron.core.model.meta import ObjectMeta
-    from workron.core.model.workflow import Task, TaskDependency, Workflow, WorkflowSpec
+    from workron.core.model.workflow import Task, TaskDependency, Workflow
 
 MAX_EDGES: Final = 2_000_000
 """Of one workflow. Elements each waiting for many tasks would otherwise multiply without end."""
 
 _TERMS_AT_HAND: Final = 64
-_EDITABLE: Final = {"suspend", "cancel", "priority", "ttl_seconds_after_finished"}
 
 
 def plan_job(job: Job, uid: UUID) -> Plan:
@@ -177,7 +176,7 @@ def _root(resource: Job | Workflow, uid: UUID) -> Plan:
     notes = {"labels": metadata.labels, "annotations": metadata.annotations}
     return Plan(
         identity=Identity(metadata.namespace, kind, _name(metadata, uid), uid),
-        digest=functools.cache(lambda: _digest(kind, spec)),
+        digest=SpecDigest(kind, spec),
         nodes=(),
         terms=(),
         specs=Bodies(()),
@@ -190,16 +189,6 @@ def _root(resource: Job | Workflow, uid: UUID) -> Plan:
 def _name(metadata: ObjectMeta, uid: UUID) -> str:
     # The API server would have made a name; elsewhere the uid is as unique as its random suffix.
     return metadata.name or f"{metadata.generate_name}{uid.hex[-5:]}"
-
-
-def _digest(kind: Kind, spec: JobSpec | WorkflowSpec) -> str:
-    # Defaults are left out, so that writing one down does not make it other content; all that is
-    # not set is one, and need not even be compared.
-    content = spec.model_dump(
-        mode="json", by_alias=True, exclude_unset=True, exclude_defaults=True, exclude=_EDITABLE
-    )
-    text = json_text.canonical({"kind": kind, "spec": content})
-    return hashlib.sha256(text).hexdigest()
 
 
 def _terms(spec: CommandSpec) -> Terms:

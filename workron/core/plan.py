@@ -14,7 +14,7 @@ from workron.core import json_text, trace
 from workron.core.verdict import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -115,14 +115,22 @@ class Bodies:
         return Bodies([trace.carried(body, parent) for body in self.bodies])
 
 
+class Digest(Protocol):
+    """Of the content: tells a repeated submission from another one of the same name."""
+
+    def __call__(self) -> str:
+        """Give it: what takes long about that is done once."""
+
+    def steps(self) -> Iterable[None]:
+        """Work it out, with a pause after each step; whoever asks then has it at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One root, whole."""
 
     identity: Identity
-    digest: Callable[[], str]
-    """Of the content: tells a repeated submission from another one of the same name. It is worked
-    out when it is asked for, since that takes a good part of what planning takes."""
+    digest: Digest
     nodes: Sequence[Node]
     terms: Sequence[Terms]
     """Of each spec."""

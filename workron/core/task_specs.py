@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from workron.core import json_text, trace
-from workron.core.model.workflow import WorkflowSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from workron.core.model.workflow import Task
+    from workron.core.model.workflow import WorkflowSpec
 
-_SLICE: Final = 200
 _ELSEWHERE: Final = frozenset({"name", "dependsOn", "items"})
 """Fields of a task that are kept as rows, and so need not travel with every claim."""
 _NO_TASKS: Final = '"tasks":[]'
@@ -39,11 +37,12 @@ class TaskSpecs:
 
     def worded(self) -> Iterator[tuple[int, str]]:
         """Give the number of each and its JSON: the workflow's last, which has all the others."""
-        tasks, worded = self.spec.tasks, []
-        for first in range(0, len(tasks), _SLICE):
-            written = _written(tasks[first : first + _SLICE])
+        worded: list[str] = []
+        for some in self.spec.slices():
+            written = some.as_manifest()["tasks"]
+            first = len(worded) + 1
             worded += json_text.models_worded(written)
-            yield from enumerate(json_text.models_worded(self._bodies(written)), first + 1)
+            yield from enumerate(json_text.models_worded(self._bodies(written)), first)
         yield 0, self._whole(worded)
 
     def _bodies(self, written: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -57,9 +56,3 @@ class TaskSpecs:
         bare = self.spec.model_copy(update={"tasks": ()})
         before, _, after = json_text.worded(bare.as_manifest()).partition(_NO_TASKS)
         return f'{before}"tasks":[{",".join(worded)}]{after}'
-
-
-def _written(tasks: tuple[Task, ...]) -> list[dict[str, Any]]:
-    """Give some tasks as manifests: many at once take half of what they take one by one."""
-    written: list[dict[str, Any]] = WorkflowSpec.model_construct(tasks=tasks).as_manifest()["tasks"]
-    return written

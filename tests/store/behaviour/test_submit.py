@@ -75,7 +75,9 @@ async def test_nothing_is_stored_when_one_plan_is_refused(harness: Harness) -> N
 async def test_known_uid_is_acknowledged_as_it_is(harness: Harness) -> None:
     plan = plans.job()
     root = await harness.submit(plan)
-    (repeated,) = await harness.store.submit([dataclasses.replace(plan, digest=lambda: "other")])
+    (repeated,) = await harness.store.submit(
+        [dataclasses.replace(plan, digest=plans.Digest("other"))]
+    )
     assert (repeated.root, repeated.is_new) == (root, False)
     assert len(await harness.store.roots()) == 1
 

@@ -1,7 +1,9 @@
 """What is submitted is sent as text of our own making; the server reads it as what it was."""
 
 import asyncio
+import dataclasses
 import io
+import itertools
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, Final
@@ -15,13 +17,16 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
 from tests.store.postgres.stage import Stage
 from workron.core import errors, json_text
-from workron.store.postgres import bulk, copy_text
+from workron.core.ids import JobId
+from workron.store.postgres import bulk, copy_text, rows
 
 _TABLE: Final = """
     CREATE TEMPORARY TABLE copied (
         place integer, text text, number bigint, flag boolean, moment timestamptz, uid uuid
     )"""
 _ODD: Final = ["\\N", "\\.", "", "\t", "\r\n", "\\", "\\\\n", "\\x41", "\u2028", "\U0001f9ea"]
+
+_NOON: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 _texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 _zones = st.timedeltas(timedelta(hours=-23), timedelta(hours=23)).map(timezone)
@@ -97,3 +102,49 @@ async def test_rows_that_cannot_be_worked_out_end_the_copy(stage: Stage) -> None
         async with stage.sql.transaction():
             await bulk.copy(stage.sql, [("first", ("n",), rows())])
     assert not await stage.sql.fetchval("SELECT count(*) FROM workron.first")
+
+
+async def test_others_go_on_where_rows_pause(stage: Stage) -> None:
+    await stage.sql.execute("CREATE TABLE workron.first (n bigint)")
+    turns, seen = itertools.count(), []
+
+    async def go_on() -> None:
+        while True:
+            seen.append(next(turns))
+            await asyncio.sleep(0)
+
+    def rows() -> Iterator[str]:
+        for _ in range(5):
+            before = len(seen)
+            yield copy_text.PAUSE
+            assert len(seen) > before
+        yield "1\n"
+
+    other = asyncio.create_task(go_on())
+    async with stage.sql.transaction():
+        await bulk.copy(stage.sql, [("first", ("n",), rows())])
+    other.cancel()
+    assert await stage.sql.fetchval("SELECT n FROM workron.first") == 1
+
+
+async def test_submission_in_a_new_session_does_not_ask_what_its_values_are(stage: Stage) -> None:
+    submitter = await stage.actor()
+    await submitter.submit([plans.dag(a=task())])
+    asked = await submitter.connection.fetch("SELECT statement FROM pg_prepared_statements")
+    assert any("submit_bind" in row["statement"] for row in asked)
+    assert not [row["statement"] for row in asked if "pg_type" in row["statement"]]
+
+
+def test_each_step_of_a_digest_is_followed_by_a_pause() -> None:
+    class Long(plans.Digest):
+        def steps(self) -> Sequence[None]:
+            return [None] * 3
+
+    plan = dataclasses.replace(plans.job(), digest=Long("abc"))
+    tables = {
+        table: list(given)
+        for table, _, given in rows.tables([(JobId(5), plan)], {("space", "default"): 1}, _NOON)
+    }
+    *pauses, root = tables["root"]
+    assert pauses == [copy_text.PAUSE] * 3
+    assert "\tabc\t" in root

@@ -7,7 +7,7 @@ Whether the names in `dependsOn` exist, form no cycle and pair arrays of one len
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, model_validator
 
@@ -20,11 +20,15 @@ from workron.core.model.scalar import Label, Priority, Seconds
 from workron.core.model.status import FromSystem, WorkflowStatus
 from workron.core.verdict import Condition
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 MAX_TASKS: Final = 10_000
 MAX_ELEMENTS: Final = 100_000
 MAX_JOBS: Final = 200_000
 """Of one workflow, elements of arrays counted one by one."""
 
+_SLICE: Final = 200
 _ITEM_BYTES: Final = 128_000
 _ITEM_SCHEMA: Final[dict[str, Any]] = {
     "anyOf": [
@@ -125,6 +129,14 @@ class WorkflowSpec(record.Record):
     ttl_seconds_after_finished: Seconds | None = Field(
         None, description="The object is deleted this long after its end; default: never."
     )
+
+    def slices(self) -> Iterator[WorkflowSpec]:
+        """Give the tasks and nothing else, some at a time.
+
+        So they are dumped in half of what it takes one by one, and not all of them without a pause.
+        """
+        for first in range(0, len(self.tasks), _SLICE):
+            yield WorkflowSpec.model_construct(tasks=self.tasks[first : first + _SLICE])
 
 
 class Workflow(Resource):

@@ -10,6 +10,8 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from workron.store.postgres.copy_text import PAUSE
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
 
@@ -111,7 +113,7 @@ def _pieces(rows: Iterable[str]) -> Iterator[bytes]:
     for row in rows:
         some.append(row)
         size += len(row)
-        if size >= _BREATH:
+        if size >= _BREATH or row == PAUSE:
             yield "".join(some).encode()
             some, size = [], 0
     yield "".join(some).encode()

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 NULL: Final = "\\N"
+PAUSE: Final = ""
+"""No row, but that nothing was worked out in vain: the server may have room for some."""
 
 
 def line(*values: Any) -> str:

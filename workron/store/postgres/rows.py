@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from workron.core import json_text
 from workron.core.ids import JobId
 from workron.core.plan import WIDE, Kind
-from workron.store.postgres.copy_text import NULL, escaped, line
+from workron.store.postgres.copy_text import NULL, PAUSE, escaped, line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ def tables(placed: Placed, pools: Pools, now: datetime) -> Iterator[Table]:
         "ready": lambda base, plan: _ready(base, plan, pools),
         "deadline": lambda base, plan: _deadlines(base, plan, now),
         "spec": _specs,
-        "root": lambda base, plan: [_root(base, plan, now)],
+        "root": lambda base, plan: _root(base, plan, now),
     }
     for table, columns in _COLUMNS.items():
         yield table, columns, itertools.chain.from_iterable(itertools.starmap(rows[table], placed))
@@ -67,16 +67,19 @@ def tables(placed: Placed, pools: Pools, now: datetime) -> Iterator[Table]:
 def idle(placed: Placed) -> Iterator[JobId]:
     """Give the waiting jobs that wait for nothing but the time of day."""
     for base, plan in placed:
+        if all(terms.start_after is None for terms in plan.terms):
+            continue
         for job, node in _waiters(base, plan):
             if not node.upstreams and not _is_held(plan, node):
                 yield JobId(job)
 
 
-def _root(base: JobId, plan: Plan, now: datetime) -> str:
+def _root(base: JobId, plan: Plan, now: datetime) -> Iterator[str]:
+    yield from (PAUSE for _ in plan.digest.steps())
     who = plan.identity
     last = base + len(plan.nodes) - 1
     metadata = json.dumps(dict(plan.metadata))
-    return line(
+    yield line(
         *(base, last, who.uid, who.namespace, who.kind, who.name, plan.digest()),
         *(now, metadata, plan.is_suspended, plan.priority, plan.generation),
     )

@@ -6,6 +6,8 @@ SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
+    _awaits boolean;
+    _is_awaited boolean;
     _bond record;
     _upstream workron.done;
     _ended bigint[] := '{}';
@@ -16,57 +18,62 @@ BEGIN
           WHERE id = ANY (_roots) GROUP BY namespace, kind, name) r
     WHERE (n.namespace, n.kind, n.name) = (r.namespace, r.kind, r.name);
 
+    -- LIMIT keeps it from being read the other way round: all that is unbound, and its root.
+    _awaits := EXISTS (SELECT 1 FROM workron.root r
+                       CROSS JOIN LATERAL (SELECT 1 FROM workron.unbound u
+                                           WHERE u.child BETWEEN r.id AND r.last LIMIT 1) u
+                       WHERE r.id = ANY (_roots));
+    _is_awaited := EXISTS (SELECT 1 FROM workron.unbound u JOIN workron.root r
+                           ON (u.namespace, u.kind, u.name) = (r.namespace, r.kind, r.name)
+                           JOIN workron.job j ON j.id = u.child
+                           WHERE r.id = ANY (_roots) AND j.root <> ALL (_roots));
     -- Only a submission that both awaits and is awaited can close a cycle; two of them at once could
     -- each close half of one.
-    IF EXISTS (SELECT 1 FROM workron.unbound u JOIN workron.root r
-               ON (u.namespace, u.kind, u.name) = (r.namespace, r.kind, r.name)
-               JOIN workron.job j ON j.id = u.child
-               WHERE r.id = ANY (_roots) AND j.root <> ALL (_roots))
-       AND EXISTS (SELECT 1 FROM workron.root r
-                   JOIN workron.unbound u ON u.child BETWEEN r.id AND r.last
-                   WHERE r.id = ANY (_roots)) THEN
+    IF _awaits AND _is_awaited THEN
         PERFORM 1 FROM workron.binding FOR UPDATE; -- guard: cycle
     END IF;
 
-    FOR _bond IN
-        WITH tied AS MATERIALIZED (
-            SELECT u.* FROM workron.root r
-            JOIN workron.unbound u ON (u.namespace, u.kind, u.name) = (r.namespace, r.kind, r.name)
-            WHERE r.id = ANY (_roots)
-            UNION
-            SELECT u.* FROM workron.root r
-            JOIN workron.unbound u ON u.child BETWEEN r.id AND r.last
-            WHERE r.id = ANY (_roots)
-        ), bound AS (
-            DELETE FROM workron.unbound u USING tied t
-            JOIN workron.name n USING (namespace, kind, name)
-            JOIN workron.job j ON j.id = t.child
-            WHERE (u.namespace, u.kind, u.name, u.child) = (t.namespace, t.kind, t.name, t.child)
-              AND n.root IS NOT NULL
-            RETURNING n.root AS parent, u.child, u.condition, j.root
-        )
-        SELECT * FROM bound ORDER BY parent, child
-    LOOP
-        IF _bond.parent <> ALL (_roots) AND NOT workron.hold_still(_bond.parent) THEN
-            SELECT * INTO STRICT _upstream FROM workron.done WHERE job = _bond.parent;
-            UPDATE workron.waiting
-            SET remaining = remaining - 1,
-                verdict = greatest(verdict, workron.weigh(_bond.condition, _upstream.state,
-                                                          _upstream.reason))
-            WHERE job = _bond.child;
-            _ended := _ended || _bond.child;
+    -- Mostly it does neither, and what is not come to need not be planned in a session that is new.
+    IF _awaits OR _is_awaited THEN
+        FOR _bond IN
+            WITH tied AS MATERIALIZED (
+                SELECT u.* FROM workron.root r
+                JOIN workron.unbound u ON (u.namespace, u.kind, u.name) = (r.namespace, r.kind, r.name)
+                WHERE r.id = ANY (_roots)
+                UNION
+                SELECT u.* FROM workron.root r
+                JOIN workron.unbound u ON u.child BETWEEN r.id AND r.last
+                WHERE r.id = ANY (_roots)
+            ), bound AS (
+                DELETE FROM workron.unbound u USING tied t
+                JOIN workron.name n USING (namespace, kind, name)
+                JOIN workron.job j ON j.id = t.child
+                WHERE (u.namespace, u.kind, u.name, u.child) = (t.namespace, t.kind, t.name, t.child)
+                  AND n.root IS NOT NULL
+                RETURNING n.root AS parent, u.child, u.condition, j.root
+            )
+            SELECT * FROM bound ORDER BY parent, child
+        LOOP
+            IF _bond.parent <> ALL (_roots) AND NOT workron.hold_still(_bond.parent) THEN
+                SELECT * INTO STRICT _upstream FROM workron.done WHERE job = _bond.parent;
+                UPDATE workron.waiting
+                SET remaining = remaining - 1,
+                    verdict = greatest(verdict, workron.weigh(_bond.condition, _upstream.state,
+                                                              _upstream.reason))
+                WHERE job = _bond.child;
+                _ended := _ended || _bond.child;
+            END IF;
+            -- An ended upstream keeps its edge too: its result is an input, and people ask for it.
+            INSERT INTO workron.edge (parent, child, condition)
+            VALUES (_bond.parent, _bond.child, _bond.condition);
+            IF _bond.root = ANY (_roots) THEN
+                _tied := _tied || _bond.root;
+            END IF;
+        END LOOP;
+        IF cardinality(_tied) > 0 THEN
+            -- A cycle goes through a new root that waits for another one.
+            PERFORM workron.refuse_cycle(_tied);
         END IF;
-        -- An ended upstream keeps its edge too: its result is an input, and people ask for it.
-        INSERT INTO workron.edge (parent, child, condition)
-        VALUES (_bond.parent, _bond.child, _bond.condition);
-        IF _bond.root = ANY (_roots) THEN
-            _tied := _tied || _bond.root;
-        END IF;
-    END LOOP;
-    -- Mostly there are none, and what is not called need not be planned in a session that is new.
-    IF cardinality(_tied) > 0 THEN
-        -- A cycle goes through a new root that waits for another one.
-        PERFORM workron.refuse_cycle(_tied);
     END IF;
     IF cardinality(_ended || _idle) > 0 THEN
         PERFORM workron.decide(_ended || _idle);
