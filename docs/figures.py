@@ -26,6 +26,7 @@ _ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(_ROOT))
 
 from tests import postgres_server  # noqa: E402
+from tests.store.behaviour.plans import Digest  # noqa: E402
 from workron.core import graph, ids  # noqa: E402
 from workron.core.plan import Bodies, Edge, Identity, Kind, Node, Plan, Terms  # noqa: E402
 from workron.core.verdict import Condition  # noqa: E402
@@ -69,7 +70,7 @@ def _plan(shape: _Shape) -> Plan:
     edges = [Edge(up + 1, job + 1) for job, ups in enumerate(shape.upstreams) for up in ups]
     identity = Identity("default", Kind.WORKFLOW, "flow", uuid.uuid4())
     specs = Bodies([{}, {"command": "true"}])
-    return Plan(identity, lambda: "digest", [whole, *members], [Terms(), Terms()], specs, edges)
+    return Plan(identity, Digest("digest"), [whole, *members], [Terms(), Terms()], specs, edges)
 
 
 @contextlib.asynccontextmanager

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from typing import Final
 
-_LEAST: Final = 32
+_FIRST: Final = 32
+_LEAST: Final = 4
 
 
 class Appetite:
     """Doubles while it is fed, and shrinks to twice what it was given when it was given less."""
 
     def __init__(self, slots: int) -> None:
-        self._most = max(_LEAST, slots // 2)
-        self._size = _LEAST
+        self._most = max(_FIRST, slots // 2)
+        self._size = _FIRST
         self._left_some = False
 
     def of(self, free: int) -> int:

@@ -1,0 +1,83 @@
+"""The connection that is kept between two calls: in nobody's way, and not longer than it lasts."""
+
+import asyncio
+import random
+
+import asyncpg
+import pytest
+
+from workron.store.postgres import database
+from workron.store.postgres.database import Database, open_database
+
+_SESSION = "SELECT pg_backend_pid()"
+
+
+async def _open(url: str, connections: int) -> Database:
+    return await open_database(url, rng=random.Random(), connections=connections)
+
+
+def _held_up(one: Database) -> tuple[asyncio.Event, asyncio.Event, asyncio.Task[int]]:
+    """Have a connection used until the second of these is set; the first tells that it is."""
+    is_used, may_end = asyncio.Event(), asyncio.Event()
+
+    async def work(connection: asyncpg.pool.PoolConnectionProxy) -> int:
+        is_used.set()
+        await may_end.wait()
+        return int(await connection.fetchval(_SESSION))
+
+    return is_used, may_end, asyncio.create_task(one.run(work))
+
+
+async def test_call_after_call_is_of_one_session_whatever_ran_beside(fresh_database: str) -> None:
+    one = await _open(fresh_database, 2)
+    is_used, may_end, long = _held_up(one)
+    await is_used.wait()
+    beside = await one.fetch_value(_SESSION)
+    may_end.set()
+    assert await long != beside
+    assert await one.fetch_value(_SESSION) == beside
+    await one.close()
+
+
+async def test_kept_connection_is_given_to_who_waits_for_one(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = await _open(fresh_database, 1)
+    is_used, may_end, long = _held_up(one)
+    await is_used.wait()
+    monkeypatch.setattr(database, "_ACQUIRE_SECONDS", 5)
+    waiting = asyncio.create_task(one.fetch_value(_SESSION))
+    await asyncio.sleep(0)
+    may_end.set()
+    assert await waiting == await long
+    await one.close()
+
+
+async def test_session_that_the_server_ended_meanwhile_is_not_asked(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_TRIES", 1)
+    one = await _open(fresh_database, 1)
+    session = await one.fetch_value(_SESSION)
+    ended = asyncio.Event()
+
+    async def work(connection: asyncpg.pool.PoolConnectionProxy) -> None:
+        connection.add_termination_listener(lambda _: ended.set())
+
+    await one.run(work)
+    other = await asyncpg.connect(fresh_database)
+    await other.execute("SELECT pg_terminate_backend($1)", session)
+    await ended.wait()
+    assert await one.fetch_value(_SESSION) != session
+    await one.close()
+    await other.close()
+
+
+async def test_database_is_closed_without_waiting_for_what_it_keeps(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_CLOSE_SECONDS", 60)
+    one = await _open(fresh_database, 1)
+    await one.fetch_value(_SESSION)
+    async with asyncio.timeout(10):
+        await one.close()
