@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 _FIRST: Final = 32
+"""What is asked for while nothing has come yet."""
 _LEAST: Final = 4
 
 

@@ -81,3 +81,18 @@ async def test_database_is_closed_without_waiting_for_what_it_keeps(
     await one.fetch_value(_SESSION)
     async with asyncio.timeout(10):
         await one.close()
+
+
+async def test_what_is_in_use_when_all_is_closed_is_not_kept(
+    fresh_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_CLOSE_SECONDS", 60)
+    one = await _open(fresh_database, 1)
+    is_used, may_end, long = _held_up(one)
+    await is_used.wait()
+    closing = asyncio.create_task(one.close())
+    await asyncio.sleep(0)
+    may_end.set()
+    await long
+    async with asyncio.timeout(10):
+        await closing

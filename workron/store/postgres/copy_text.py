@@ -7,7 +7,7 @@ from typing import Any, Final
 
 NULL: Final = "\\N"
 PAUSE: Final = ""
-"""No row, but that nothing was worked out in vain: the server may have room for some."""
+"""In the place of a row: there is none yet, and whoever sends them may look after the server."""
 
 
 def line(*values: Any) -> str:

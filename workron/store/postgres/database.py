@@ -102,6 +102,8 @@ class Database:
 
     async def close(self) -> None:
         """Give the connections back, whatever they are in the middle of."""
+        # What is still in use is for the pool as well.
+        self._waiting += 1
         try:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 if kept := self._take_kept():
