@@ -81,6 +81,7 @@ async def test_database_is_closed_without_waiting_for_what_it_keeps(
     await one.fetch_value(_SESSION)
     async with asyncio.timeout(10):
         await one.close()
+    assert not one._pool.get_size()
 
 
 async def test_what_is_in_use_when_all_is_closed_is_not_kept(
@@ -96,3 +97,4 @@ async def test_what_is_in_use_when_all_is_closed_is_not_kept(
     await long
     async with asyncio.timeout(10):
         await closing
+    assert not one._pool.get_size()
