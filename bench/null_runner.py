@@ -15,22 +15,21 @@ import uuid
 from math import inf
 from typing import Final
 
-from workron_runner import limits, messages
-from workron_runner.frame import Frame, ProtocolError
-from workron_runner.link import Link
-from workron_runner.messages import Kind
-from workron_runner.scratch import Scratch, ScratchError
+from workron_runner import event_loop, protocol
+from workron_runner.connection import SocketLink
+from workron_runner.protocol import Frame, Kind, ProtocolError
+from workron_runner.workspace import WorkspaceError, Workspaces
 
 _LAST_WORD_SECONDS: Final = 1
 _RUN: Final = int(Kind.RUN)
 _ORDER: Final = re.compile(rb'\{"claim": ?"([0-9a-f]{32})", ?"argv": ?\["')
 """An order as agents of this release write it; any other is read as a whole."""
-_NOBODY: Final = "0" * (2 * messages.CLAIM_BYTES)
+_NOBODY: Final = "0" * (2 * protocol.CLAIM_BYTES)
 
 
 def _ended(claim: str) -> bytes:
-    end = messages.Ended(claim, "itself", 0, None, 0.0, 0.0, 0, 0, None)
-    return messages.encode(end)
+    end = protocol.Ended(claim, "itself", 0, None, 0.0, 0.0, 0, 0, None)
+    return protocol.encode(end)
 
 
 # Claims are all of one length, and so are the frames that differ in nothing else.
@@ -40,9 +39,9 @@ _BEFORE, _AFTER = _ended(_NOBODY).split(_NOBODY.encode())
 class NullRunner:
     """One connection to an agent."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: SocketLink) -> None:
         self._link = link
-        self._scratch: Scratch | None = None
+        self._scratch: Workspaces | None = None
         self._deadline = inf
         self._is_late = False
         self._is_over = False
@@ -58,11 +57,11 @@ class NullRunner:
             self._turn()
         if self._scratch is not None:
             self._scratch.close()
-        self._link.say_last(messages.encode(messages.Bye(self._why)), _LAST_WORD_SECONDS)
+        self._link.say_last(protocol.encode(protocol.Bye(self._why)), _LAST_WORD_SECONDS)
 
     def _turn(self) -> None:
         """Take in all that came, and answer it together."""
-        self._is_late = limits.now() >= self._deadline
+        self._is_late = event_loop.clock_now() >= self._deadline
         try:
             for one in self._link.receive():
                 self._link.put(self._answer(one))
@@ -76,40 +75,40 @@ class NullRunner:
             order = _ORDER.match(one.payload)
             if order is not None:
                 return _BEFORE + order[1] + _AFTER
-        message = messages.decode(one.kind, one.payload)
-        if self._scratch is None and not isinstance(message, messages.Hello):
+        message = protocol.decode(one.kind, one.payload)
+        if self._scratch is None and not isinstance(message, protocol.Hello):
             raise ProtocolError(f"{type(message).__name__} came before Hello")
         return self._follow(message)
 
-    def _follow(self, message: messages.Message) -> bytes:
+    def _follow(self, message: protocol.Message) -> bytes:
         match message:
-            case messages.Hello():
+            case protocol.Hello():
                 return self._greet(message)
-            case messages.Run():
+            case protocol.Run():
                 return self._end(message)
-            case messages.Deadline(at):
-                self._deadline, self._is_late = at, limits.now() >= at
-            case messages.Bye():
+            case protocol.Deadline(at):
+                self._deadline, self._is_late = at, event_loop.clock_now() >= at
+            case protocol.Bye():
                 self._is_over = True
-            case messages.Kill() | messages.Credit():
+            case protocol.Kill() | protocol.Credit():
                 """What is meant has ended, and that is on its way to the agent."""
             case _:
                 raise ProtocolError(f"{type(message).__name__} is not for a runner")
         return b""
 
-    def _greet(self, hello: messages.Hello) -> bytes:
-        if hello.version != messages.VERSION:
-            raise ProtocolError(f"the agent speaks version {hello.version}, not {messages.VERSION}")
+    def _greet(self, hello: protocol.Hello) -> bytes:
+        if hello.version != protocol.VERSION:
+            raise ProtocolError(f"the agent speaks version {hello.version}, not {protocol.VERSION}")
         try:
-            self._scratch = Scratch(uuid.UUID(hello.boot))
-        except (ValueError, ScratchError) as error:
+            self._scratch = Workspaces(uuid.UUID(hello.boot))
+        except (ValueError, WorkspaceError) as error:
             raise ProtocolError(str(error)) from None
-        return messages.encode(messages.Hello(messages.VERSION, hello.boot, limits.now()))
+        return protocol.encode(protocol.Hello(protocol.VERSION, hello.boot, event_loop.clock_now()))
 
-    def _end(self, order: messages.Run) -> bytes:
+    def _end(self, order: protocol.Run) -> bytes:
         if self._is_late and not order.outlives_deadline:
-            why = messages.Refused(order.claim, "late", "the deadline has passed", None)
-            return messages.encode(why)
+            why = protocol.Refused(order.claim, "late", "the deadline has passed", None)
+            return protocol.encode(why)
         return _ended(order.claim)
 
 
@@ -117,7 +116,7 @@ def main() -> None:
     """Run for one agent, until it is gone."""
     parser = argparse.ArgumentParser("null_runner", description="Runs nothing for one agent.")
     parser.add_argument("--descriptor", type=int, required=True, help="a connected stream socket")
-    NullRunner(Link(socket.socket(fileno=parser.parse_args().descriptor))).run()
+    NullRunner(SocketLink(socket.socket(fileno=parser.parse_args().descriptor))).run()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from urllib import parse
 import asyncpg
 
 from tests import postgres_server
-from workron.store import postgres
+from workron.store.postgres import schema
 
 _NUMBERS = itertools.count()
 
@@ -65,5 +65,5 @@ async def settle(url: str) -> None:
 async def database(dsn: str) -> AsyncIterator[str]:
     """Give one that is ready for our jobs."""
     async with empty(dsn) as url:
-        await postgres.migrate(url)
+        await schema.migrate(url)
         yield url

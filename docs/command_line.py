@@ -9,7 +9,7 @@ from typing import Final
 
 import typer.main
 
-from workron.cli import exit_codes, program
+from workron.cli import app, exit_codes
 
 _WIDTH: Final = 80
 _PAGE: Final = """\
@@ -47,12 +47,12 @@ _PAGE: Final = """\
 
 def page() -> str:
     """Render it, one section a command."""
-    group = typer.main.get_command(program.app())
+    group = typer.main.get_command(app.app())
     context = group.context_class(
         group, info_name="workron", terminal_width=_WIDTH, **group.context_settings
     )
     sections = []
-    for name in program.COMMANDS:
+    for name in app.COMMANDS:
         command = group.get_command(context, name)  # type: ignore[attr-defined]
         inner = command.context_class(
             command, parent=context, info_name=name, terminal_width=_WIDTH

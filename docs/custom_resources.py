@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from workron_controller.crds.kinds import Kind
 
+
 _PAGE: Final = """\
 # Custom resources
 

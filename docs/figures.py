@@ -22,15 +22,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests import postgres_server
+from tests.store.behaviour.plans import Digest
+from workron.core import graph, ids
+from workron.core.plan import Edge, Identity, Kind, PlainSpecs, Plan, PlannedJob, SchedulingTerms
+from workron.core.verdict import Condition
+from workron.store import api, connect, types
+
 _ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(_ROOT))
 
-from tests import postgres_server  # noqa: E402
-from tests.store.behaviour.plans import Digest  # noqa: E402
-from workron.core import graph, ids  # noqa: E402
-from workron.core.plan import Bodies, Edge, Identity, Kind, Node, Plan, Terms  # noqa: E402
-from workron.core.verdict import Condition  # noqa: E402
-from workron.store import connect, protocol  # noqa: E402
 
 _BATCH = 100
 _RNG = random.Random(1)  # noqa: S311
@@ -63,18 +64,25 @@ def _layered(jobs: int, edges: int) -> _Shape:
 
 def _plan(shape: _Shape) -> Plan:
     members = [
-        Node(Kind.JOB, f"t{job}", 1, None, None, 0, Condition.TASK, len(ups), bool(ups))
+        PlannedJob(Kind.JOB, f"t{job}", 1, None, None, 0, Condition.TASK, len(ups), bool(ups))
         for job, ups in enumerate(shape.upstreams)
     ]
-    whole = Node(Kind.WORKFLOW, "flow", 0, upstreams=len(members))
+    whole = PlannedJob(Kind.WORKFLOW, "flow", 0, upstreams=len(members))
     edges = [Edge(up + 1, job + 1) for job, ups in enumerate(shape.upstreams) for up in ups]
     identity = Identity("default", Kind.WORKFLOW, "flow", uuid.uuid4())
-    specs = Bodies([{}, {"command": "true"}])
-    return Plan(identity, Digest("digest"), [whole, *members], [Terms(), Terms()], specs, edges)
+    specs = PlainSpecs([{}, {"command": "true"}])
+    return Plan(
+        identity,
+        Digest("digest"),
+        [whole, *members],
+        [SchedulingTerms(), SchedulingTerms()],
+        specs,
+        edges,
+    )
 
 
 @contextlib.asynccontextmanager
-async def _opened(url: str) -> AsyncIterator[protocol.Store]:
+async def _opened(url: str) -> AsyncIterator[api.Store]:
     clock = _SystemClock()
     await connect.migrate(url, clock=clock, rng=_RNG)
     store = await connect.connect(url, clock=clock, rng=_RNG)
@@ -90,7 +98,7 @@ async def _measure(url: str, shape: _Shape) -> tuple[float, float]:
     async with _opened(url) as store:
         token = await store.ensure_pool("default", "default")
         session = await store.register(
-            protocol.Registration(token, "figures", ids.mint_uuid(_RNG), _BATCH)
+            types.Registration(token, "figures", ids.mint_uuid(_RNG), _BATCH)
         )
         started = time.perf_counter()
         [submitted] = await store.submit([plan])
@@ -101,11 +109,13 @@ async def _measure(url: str, shape: _Shape) -> tuple[float, float]:
     return jobs / (between - started), jobs / (ended - between)
 
 
-async def _drain(store: protocol.Store, session: protocol.Session, root: ids.JobId) -> None:
-    ends: list[protocol.End] = []
+async def _drain(store: api.Store, session: types.Session, root: ids.JobId) -> None:
+    ends: list[types.AttemptReport] = []
     claimed = await store.claim(session.key, _claim_ids())
     while claimed:
-        ends = [protocol.End(one.job, *one.right, protocol.Outcome.SUCCEEDED) for one in claimed]
+        ends = [
+            types.AttemptReport(one.job, *one.right, types.Outcome.SUCCEEDED) for one in claimed
+        ]
         claimed = (await store.complete(session.key, ends, _claim_ids())).claimed
         if not claimed:
             await _settle(store)
@@ -116,7 +126,7 @@ async def _drain(store: protocol.Store, session: protocol.Session, root: ids.Job
         raise RuntimeError(f"the workflow ended {row.state}")
 
 
-async def _settle(store: protocol.Store) -> None:
+async def _settle(store: api.Store) -> None:
     while await store.settle(1000):
         pass
 

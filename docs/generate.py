@@ -15,8 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from docs import command_line, custom_resources, manifest, metrics
-from workron.core import diagram, states
+from docs import command_line, custom_resources, manifest, metrics, state_tables
+from workron.core import states
 
 _DOCS: Final = Path(__file__).parent
 
@@ -58,10 +58,10 @@ skipped element has its array skipped too.
 def states_page() -> str:
     """Render the page about states."""
     return _STATES_PAGE.format(
-        mermaid=diagram.mermaid(),
-        meanings=diagram.meanings(_member_docs(states.State)),
-        transitions=diagram.transitions(_member_docs(states.Event)),
-        conditions=diagram.conditions(),
+        mermaid=state_tables.mermaid(),
+        meanings=state_tables.meanings(_member_docs(states.State)),
+        transitions=state_tables.transitions(_member_docs(states.Event)),
+        conditions=state_tables.conditions(),
     )
 
 

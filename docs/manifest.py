@@ -9,10 +9,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from workron.core.model import json_schema
+from workron.core.model import meta
 from workron.core.model.job import Job
 from workron.core.model.meta import Resource
-from workron.core.model.pool import WorkerPool
+from workron.core.model.workerpool import WorkerPool
 from workron.core.model.workflow import Workflow
 
 _KINDS: Final[tuple[type[Resource], ...]] = (Job, Workflow, WorkerPool)
@@ -39,7 +39,7 @@ def page() -> str:
     """Render it: the kinds first, and then what they are made of, as it is mentioned."""
     schemas: dict[str, Any] = {}
     for kind in _KINDS:
-        schema, records = json_schema.of(kind)
+        schema, records = meta.json_schema(kind)
         schemas |= records | {kind.__name__: schema}
     wanted = [kind.__name__ for kind in _KINDS]
     for name in wanted:

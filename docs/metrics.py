@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any, Final
 from prometheus_client import CollectorRegistry
 
 from workron.cli.maintainer_metrics import MaintainerMetrics
-from workron.store.protocol import Demand
-from workron_controller import metrics as of_controllers
-from workron_controller.api.server import Write
-from workron_controller.intake.inbox import Inbox
-from workron_controller.intake.misses import Misses
-from workron_controller.telling.outbox import Outbox
-from workron_worker.metrics import Metrics
+from workron.store.types import PoolDemand
+from workron_controller import metrics
+from workron_controller.jobs.informer import MissedChanges
+from workron_controller.jobs.status_writer import StatusQueue
+from workron_controller.jobs.workqueue import Workqueue
+from workron_controller.kube.client import ApiWrite
+from workron_worker.metrics import WorkerMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prometheus_client.metrics_core import Metric
+
 
 _PAGE: Final = """\
 # Health and metrics
@@ -106,7 +107,7 @@ class _Standstill:
 def page() -> str:
     """Render it, a table for each registry."""
     return _PAGE.format(
-        worker=_table(Metrics(1, _Standstill()).registry),
+        worker=_table(WorkerMetrics(1, _Standstill()).registry),
         maintainer=_table(MaintainerMetrics(_Standstill()).registry),
         controller=_table(_of_a_controller()),
     )
@@ -116,17 +117,17 @@ def _of_a_controller() -> CollectorRegistry:
     # One that has seen nothing yet: all that it is asked for is what its numbers are called.
     operator: Any = SimpleNamespace(
         objects=(), is_leading=False, began_at=0.0,
-        inbox=Inbox(_Standstill()), outbox=Outbox(1, 1), misses=Misses(),
+        inbox=Workqueue(_Standstill()), outbox=StatusQueue(1, 1), misses=MissedChanges(),
         herald=SimpleNamespace(left_out=0),
-        writes={Write("patch", "workronjobs/status", "Done"): 1},
+        writes={ApiWrite("patch", "workronjobs/status", "Done"): 1},
         comparison=SimpleNamespace(completed_at=None),
         writer=SimpleNamespace(written=0, delayed=0),
         doorbell=SimpleNamespace(restarts=0),
         # Labels are those of what there is.
-        keeper=SimpleNamespace(demand={("namespace", "pool"): Demand(0, _Standstill().now())}),
+        keeper=SimpleNamespace(demand={("namespace", "pool"): PoolDemand(0, _Standstill().now())}),
     )  # fmt: skip
     registry = CollectorRegistry()
-    of_controllers.Metrics(operator, registry, _Standstill())
+    metrics.ControllerMetrics(operator, registry, _Standstill())
     return registry
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from e2e.release import Release
 
+
 _HERE: Final = pathlib.Path(__file__).parent
 _ROOT: Final = _HERE.parent
 _PROMISES: Final = _HERE / "promises"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import pathlib
 
+
 _PATIENCE_SECONDS: Final = 300
 _PAUSES: Final = (1, 3, 10, 30)
 _BUSY: Final = re.compile("refused|timed out|timeout|deadline exceeded|too busy|EOF|InternalError")

@@ -12,6 +12,7 @@ from e2e.release import HOME
 if TYPE_CHECKING:
     from e2e.release import Release
 
+
 FOLDER: Final = pathlib.Path(__file__).parents[1] / ".e2e"
 _ALL: Final = "--all-namespaces"
 _ASKED: Final = {

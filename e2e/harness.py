@@ -25,6 +25,7 @@ from e2e.release import HOME, Release
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+
 NODE: Final = os.environ.get("WORKRON_E2E_NODE", "")
 """The image of the cluster's nodes; empty: kind's own."""
 _REQUIRED: Final = os.environ.get("WORKRON_E2E_CLUSTER") == "required"

@@ -14,6 +14,7 @@ from e2e.containers import docker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+
 _SERVER: Final = "kube-apiserver"
 _DATABASE_PORT: Final = "5432"
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from e2e.cluster import Cluster, Done
 
+
 _PATIENCE_SECONDS: Final = 120
 _LOOK_SECONDS: Final = 0.5
 _API: Final = "/apis/workron.dev/v1alpha1"

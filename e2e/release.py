@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from e2e.cluster import Cluster
 
+
 HOME: Final = "workron"
 """The namespace of the release."""
 _ROOT: Final = pathlib.Path(__file__).parents[1]

@@ -7,7 +7,7 @@ import socket
 from faults import processes
 from faults.crew import Runner, Worker
 from faults.house import House
-from workron_runner import limits, messages
+from workron_runner import event_loop, protocol
 
 _POD = {"WORKRON_POD_UID": "0b5fbd2e-0f39-4b8c-8bd4-0d1f6a0d2a51"}
 
@@ -125,7 +125,7 @@ def test_agent_waits_for_the_next_runner_while_another_has_this_one(house: House
     house.until(runner.path.exists, "it waits")
     with socket.socket(socket.AF_UNIX) as other:
         other.connect(str(runner.path))
-        other.sendall(messages.encode(messages.Hello(1, "0" * 32, limits.now())))
+        other.sendall(protocol.encode(protocol.Hello(1, "0" * 32, event_loop.clock_now())))
         assert other.recv(1), "it is taken"
         worker = house.worker("--runner", runner.path)
         _said(house, worker, "runner is waited for")

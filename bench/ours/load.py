@@ -23,7 +23,8 @@ from bench.ours.stock import Stock
 from workron.core import errors, ids
 from workron.core.ids import SessionKey
 from workron.store import connect
-from workron.store.protocol import Claimed, End, Outcome, Registration, WorkerStore
+from workron.store.api import WorkerStore
+from workron.store.types import AttemptReport, ClaimedJob, Outcome, Registration
 
 _WORKERS: Final = 2
 _BATCH: Final = 100
@@ -101,16 +102,17 @@ class Load:
                 await asyncio.sleep(_IDLE_SECONDS)
 
     async def _complete(
-        self, door: WorkerStore, key: SessionKey, claimed: Sequence[Claimed]
+        self, door: WorkerStore, key: SessionKey, claimed: Sequence[ClaimedJob]
     ) -> None:
         ends = [
-            End(one.job, one.claim, one.fence, Outcome.SUCCEEDED, exit_code=0) for one in claimed
+            AttemptReport(one.job, one.claim, one.fence, Outcome.SUCCEEDED, exit_code=0)
+            for one in claimed
         ]
         await _insist(lambda: door.complete(key, ends))
         self.ended += len(ends)
         self.hungry.set()
 
-    async def _claim(self, door: WorkerStore, key: SessionKey) -> Sequence[Claimed]:
+    async def _claim(self, door: WorkerStore, key: SessionKey) -> Sequence[ClaimedJob]:
         claims = ids.mint_claims(plans.Clock().now(), plans.RNG, _BATCH)
         with _timed(self.claims):
             return await _insist(lambda: door.claim(key, claims))
@@ -165,7 +167,7 @@ async def _insist(call: Callable[[], Awaitable[_T]]) -> _T:
     while True:
         try:
             return await call()
-        except errors.PASSING:
+        except errors.TRANSIENT:
             await asyncio.sleep(_IDLE_SECONDS)
 
 

@@ -23,25 +23,23 @@ from typing import Any, Final
 import kopf
 import structlog
 
-from workron.cli import system
+from workron.cli import system_clock
 from workron.core import ids
-from workron.scheduling.maintain import Maintainer
+from workron.scheduling.maintainer import Maintainer
 from workron.store import connect
-from workron_controller import resources
-from workron_controller.api import access
-from workron_controller.api.server import Server
-from workron_controller.leader.election import Election
-from workron_controller.leader.seat import Seat
-from workron_controller.operator import Around, Operator, Scope
-from workron_controller.pools.settings import Settings
+from workron_controller.kube import auth, resources
+from workron_controller.kube.client import ApiClient
+from workron_controller.kube.leader_election import LeaderElection, LeaseLock
+from workron_controller.manager import Manager, ManagerDependencies, ManagerScope
+from workron_controller.workerpools.config import PoolSettings
 
 _LOOK_SECONDS: Final = 0.05
 _QUICK: Final = 100_000.0
-_CLOCK: Final = system.CLOCK
+_CLOCK: Final = system_clock.CLOCK
 _RNG: Final = random.Random(1)  # noqa: S311 - chance, no secret
 
 
-class _Nobody(Election):
+class _Nobody(LeaderElection):
     """One who is never elected."""
 
     async def hold(self) -> None:
@@ -52,7 +50,7 @@ class _Nobody(Election):
 async def _bare() -> AsyncIterator[Callable[[], int]]:
     heard: set[str] = set()
     registry = kopf.OperatorRegistry()
-    way_in = access.find(_CLOCK)
+    way_in = auth.find_api_server(_CLOCK)
 
     @kopf.on.login(registry=registry)
     async def _log_in(**_: Any) -> kopf.ConnectionInfo:
@@ -77,14 +75,16 @@ async def _bare() -> AsyncIterator[Callable[[], int]]:
 async def _operator(url: str, *, is_leading: bool) -> AsyncIterator[Callable[[], int]]:
     store = await connect.connect(url, clock=_CLOCK, rng=_RNG)
     await store.ensure_pool("default", "default")
-    way_in = access.find(_CLOCK)
-    async with Server(way_in) as server:
-        seat = Seat(server, "default", "workron", "bench")
-        election = (Election if is_leading else _Nobody)(seat, _CLOCK, _RNG)
+    way_in = auth.find_api_server(_CLOCK)
+    async with ApiClient(way_in) as server:
+        seat = LeaseLock(server, "default", "workron", "bench")
+        election = (LeaderElection if is_leading else _Nobody)(seat, _CLOCK, _RNG)
         maintainer = Maintainer(store, _CLOCK, ids.mint_uuid(_RNG))
-        pools = Settings("workron:bench")
-        around = Around(pools, store, server, way_in, election, maintainer, _CLOCK, _RNG)
-        operator = Operator(around, Scope(rate=_QUICK))
+        pools = PoolSettings("workron:bench")
+        around = ManagerDependencies(
+            pools, store, server, way_in, election, maintainer, _CLOCK, _RNG
+        )
+        operator = Manager(around, ManagerScope(rate=_QUICK))
 
         def known() -> int:
             if operator.comparison.completed_at is None:

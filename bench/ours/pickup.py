@@ -25,13 +25,12 @@ from bench.figure import Against, Figure, Goal, Side
 from bench.ours import plans
 from workron.core.ids import ClaimId
 from workron.store import connect
-from workron.store.postgres.database import open_database
+from workron.store.postgres.pool import open_pool
 from workron.store.postgres.store import PostgresStore
-from workron.store.protocol import Registration
-from workron_worker.executor import Ended, OnEnd, OnOutput, Task
-from workron_worker.loop import Agent
-from workron_worker.slots import Slots
-from workron_worker.surroundings import Surroundings
+from workron.store.types import Registration
+from workron_worker.agent import Agent
+from workron_worker.config import AgentDependencies, Slots
+from workron_worker.executor import CommandEnd, CommandTask, OnEnd, OnOutput
 
 Sample = Callable[[], Awaitable[float]]
 
@@ -73,11 +72,11 @@ class _Null:
     async def keep(self, tell: object) -> None:
         """It is ready whatever happens."""
 
-    def start(self, task: Task, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
+    def start(self, task: CommandTask, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
         del task, on_output
         self.at = time.perf_counter()
         self.begun.set()
-        asyncio.get_running_loop().call_soon(on_end, Ended(exit_code=0))
+        asyncio.get_running_loop().call_soon(on_end, CommandEnd(exit_code=0))
 
     def kill(self, claim: ClaimId) -> None:
         """Nothing runs."""
@@ -147,11 +146,13 @@ async def _measured(dsn: str, samples: int) -> tuple[list[float], list[float]]:
 @contextlib.asynccontextmanager
 async def _ours(url: str) -> AsyncIterator[Sample]:
     # Whoever submits is elsewhere, and what he hears costs the agent nothing.
-    database = await open_database(url, rng=plans.RNG, connections=1)
+    database = await open_pool(url, rng=plans.RNG, connections=1)
     person = PostgresStore(database, database, plans.RNG)
     store = await connect.connect_worker(url, clock=plans.Clock(), rng=plans.RNG)
     executor = _Null()
-    around = Surroundings(store, executor, Slots(2), plans.Clock(), plans.RNG, store.wait_for_work)
+    around = AgentDependencies(
+        store, executor, Slots(2), plans.Clock(), plans.RNG, store.wait_for_work
+    )
     token = await person.ensure_pool("default", "default")
     agent = Agent(around, Registration(token, "bench", uuid.uuid4(), 2))
     work = asyncio.create_task(agent.run())

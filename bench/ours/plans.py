@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tests.store.behaviour.plans import Digest
-from workron.core.plan import Bodies, Edge, Identity, Kind, Node, Plan, Terms
+from workron.core.plan import Edge, Identity, Kind, PlainSpecs, Plan, PlannedJob, SchedulingTerms
 from workron.core.verdict import Condition
 
 RNG = random.Random(1)  # noqa: S311 - a bench draws no secrets
@@ -33,16 +33,23 @@ def many(jobs: int, spec: Mapping[str, Any]) -> Plan:
 
 def shaped(upstreams: Sequence[Sequence[int]], spec: Mapping[str, Any]) -> Plan:
     """Plan a job for each of these, which waits for the jobs of these numbers."""
-    whole = Node(Kind.WORKFLOW, "bench", 0, upstreams=len(upstreams))
+    whole = PlannedJob(Kind.WORKFLOW, "bench", 0, upstreams=len(upstreams))
     members = [_member(job, len(ups)) for job, ups in enumerate(upstreams)]
     edges = [Edge(up + 1, job) for job, ups in enumerate(upstreams, 1) for up in ups]
     identity = Identity("default", Kind.WORKFLOW, "bench", uuid.uuid4())
-    specs = Bodies([{}, spec])
-    return Plan(identity, Digest("digest"), [whole, *members], [Terms(), Terms()], specs, edges)
+    specs = PlainSpecs([{}, spec])
+    return Plan(
+        identity,
+        Digest("digest"),
+        [whole, *members],
+        [SchedulingTerms(), SchedulingTerms()],
+        specs,
+        edges,
+    )
 
 
-def _member(job: int, upstreams: int) -> Node:
-    return Node(
+def _member(job: int, upstreams: int) -> PlannedJob:
+    return PlannedJob(
         Kind.JOB, f"t{job}", 1, member_of=0, bearing=Condition.TASK, upstreams=upstreams,
         feeds_inputs=upstreams > 0,
     )  # fmt: skip

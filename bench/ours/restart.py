@@ -23,7 +23,7 @@ from bench.ours import noop, stock
 from bench.series import Series
 from tests import postgres_server
 from tests.postgres_server import Server
-from workron.store import postgres
+from workron.store.postgres import schema
 
 _WORKERS: Final = 2
 _IS_LEFT: Final = "SELECT EXISTS (SELECT FROM workron.ready)"
@@ -53,7 +53,7 @@ def figures(config: Config) -> Iterator[Figure]:
 async def _measured(config: Config) -> _Rates:
     settings = {**config.server, **_NO_CHECKPOINT}
     with postgres_server.serving(is_durable=True, settings=settings) as one:
-        await postgres.migrate(one.dsn)
+        await schema.migrate(one.dsn)
         jobs = await stock.opened(one.dsn)
         await jobs.queue(config.long["restart_ready"])
         await jobs.close()

@@ -14,7 +14,7 @@ from bench.figure import Against, Figure, Goal, Side
 from bench.limit import sqlite_jobs, sqlite_rows
 from bench.ours import plans
 from workron.core import ids
-from workron.store import connect, protocol
+from workron.store import api, connect, types
 
 _BATCH: Final = 100
 
@@ -40,14 +40,16 @@ async def _drain(jobs: int) -> float:
             await store.close()
 
 
-async def _seconds(store: protocol.Store, jobs: int) -> float:
+async def _seconds(store: api.Store, jobs: int) -> float:
     await store.submit([plans.many(jobs, {"command": "true"})])
     token = await store.ensure_pool("default", "default")
-    session = await store.register(protocol.Registration(token, "bench", uuid.uuid4(), _BATCH))
+    session = await store.register(types.Registration(token, "bench", uuid.uuid4(), _BATCH))
     began = time.perf_counter()
     claimed = await store.claim(session.key, _claims())
     while claimed:
-        ends = [protocol.End(one.job, *one.right, protocol.Outcome.SUCCEEDED) for one in claimed]
+        ends = [
+            types.AttemptReport(one.job, *one.right, types.Outcome.SUCCEEDED) for one in claimed
+        ]
         claimed = (await store.complete(session.key, ends, _claims())).claimed
     return time.perf_counter() - began
 

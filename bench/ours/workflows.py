@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bench.ours import plans
-from workron.cli import collector
-from workron.core.manifest import read
-from workron.core.manifest.read import Manifest
+from workron.cli import gc_tuning
+from workron.core.manifest import load
+from workron.core.manifest.load import Manifest
 from workron.core.model.meta import API_VERSION
 from workron.core.model.workflow import MAX_TASKS
 from workron.scheduling import submit
-from workron.store import connect, protocol
+from workron.store import api, connect
 
 _LAYERS: Final = 100
 
@@ -36,9 +36,9 @@ class Shape:
     def read_in(self, jobs: int) -> list[Manifest]:
         """Have so many jobs, in as few workflows as may hold them."""
         written = [self._workflow(f"bench-{at}", tasks) for at, tasks in enumerate(self._all(jobs))]
-        sources = [read.Source("bench", json.dumps(one).encode()) for one in written]
-        with collector.resting():
-            return read.read(sources)
+        sources = [load.ManifestSource("bench", json.dumps(one).encode()) for one in written]
+        with gc_tuning.paused_collection():
+            return load.load(sources)
 
     def _all(self, jobs: int) -> Iterable[Sequence[Mapping[str, Any]]]:
         if self.is_array:
@@ -66,7 +66,7 @@ EDGES: Final = {
 
 
 @contextlib.asynccontextmanager
-async def opened(url: str) -> AsyncIterator[protocol.Store]:
+async def opened(url: str) -> AsyncIterator[api.Store]:
     """Open the store, and have it ready for the first submission."""
     store = await connect.connect(url, clock=plans.Clock(), rng=plans.RNG)
     try:
@@ -76,10 +76,10 @@ async def opened(url: str) -> AsyncIterator[protocol.Store]:
         await store.close()
 
 
-async def submitted(store: protocol.Store, manifests: Sequence[Manifest]) -> None:
+async def submitted(store: api.Store, manifests: Sequence[Manifest]) -> None:
     """Do all that stands between validated models and the commit, as a command does it."""
     try:
-        with collector.resting():
+        with gc_tuning.paused_collection():
             request = submit.plan(manifests, plans.RNG)
         await submit.submit(store, request)
     finally:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from workron_controller.api.server import Write
-from workron_controller.intake import compare
+from workron_controller.jobs import resync
+from workron_controller.kube.client import ApiWrite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,22 +19,23 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
 
-    from workron.core.ports import Clock
-    from workron_controller.operator import Operator
-    from workron_controller.pools.keeper import Keeper
+    from workron.core.clock import Clock
+    from workron_controller.manager import Manager
+    from workron_controller.workerpools.controller import WorkerPoolController
+
 
 _PERIODS: Final = 3
 """So many comparisons may be missed."""
 
 
-class Metrics(Collector):
+class ControllerMetrics(Collector):
     """The numbers of one operator."""
 
-    def __init__(self, operator: Operator, registry: CollectorRegistry, clock: Clock) -> None:
+    def __init__(self, operator: Manager, registry: CollectorRegistry, clock: Clock) -> None:
         self._operator = operator
         self._clock = clock
         registry.register(self)
-        registry.register(Queues(operator.keeper, clock))
+        registry.register(QueueMetrics(operator.keeper, clock))
 
     def collect(self) -> Iterator[Metric]:
         """Look everything up."""
@@ -92,7 +93,7 @@ class Metrics(Collector):
         family = CounterMetricFamily(
             "workron_controller_api_writes",
             "Requests to the API server that change something, and what came of them.",
-            labels=Write._fields,
+            labels=ApiWrite._fields,
         )
         for write, count in list(self._operator.writes.items()):
             family.add_metric(write, count)
@@ -100,7 +101,7 @@ class Metrics(Collector):
 
     def why_not_ready(self) -> str | None:
         """Say why what is in the cluster may not be known here."""
-        most = _PERIODS * compare.PERIOD.total_seconds()
+        most = _PERIODS * resync.RESYNC_PERIOD.total_seconds()
         if self._operator.comparison.completed_at is None:
             return "the objects of the cluster were not compared yet: see the log"
         if (age := self._age()) > most:
@@ -112,10 +113,10 @@ class Metrics(Collector):
         return self._clock.monotonic() - (self._operator.began_at if at is None else at)
 
 
-class Queues(Collector):
+class QueueMetrics(Collector):
     """What waits for workers, by pool; who does not lead does not look, and tells of none."""
 
-    def __init__(self, keeper: Keeper, clock: Clock) -> None:
+    def __init__(self, keeper: WorkerPoolController, clock: Clock) -> None:
         self._keeper = keeper
         self._clock = clock
 

@@ -11,8 +11,8 @@ import pytest
 
 from bench.ours.null_worker import RUNNER
 from tests.runner.mate import Mate, environment
-from workron_runner import frame, limits, messages
-from workron_runner.messages import Kind
+from workron_runner import event_loop, protocol
+from workron_runner.protocol import Kind
 
 
 @pytest.fixture
@@ -30,9 +30,9 @@ def mate(stranger: Mate) -> Mate:
     return stranger
 
 
-def _order() -> messages.Run:
+def _order() -> protocol.Run:
     claim = uuid.uuid4().hex
-    return messages.Run(claim, ["true"], {}, "{}", 1, 0, None, None, 0, outlives_deadline=False)
+    return protocol.Run(claim, ["true"], {}, "{}", 1, 0, None, None, 0, outlives_deadline=False)
 
 
 def test_every_order_has_ended_as_soon_as_it_is_given(mate: Mate) -> None:
@@ -45,13 +45,13 @@ def test_every_order_has_ended_as_soon_as_it_is_given(mate: Mate) -> None:
 def test_order_is_the_same_however_it_is_written(mate: Mate) -> None:
     order = _order()
     fields = {one: getattr(order, one) for one in reversed(order.__slots__)}
-    mate.link.send(frame.encode(Kind.RUN, json.dumps(fields, indent=1).encode()))
+    mate.link.send(protocol.encode_frame(Kind.RUN, json.dumps(fields, indent=1).encode()))
     assert mate.ended(order.claim).exit_code == 0
 
 
 def test_order_that_comes_in_pieces_is_answered_when_it_is_whole(mate: Mate) -> None:
     orders = [_order(), _order()]
-    frames = b"".join(map(messages.encode, orders))
+    frames = b"".join(map(protocol.encode, orders))
     for start in range(0, len(frames), 100):
         mate.link.send(frames[start : start + 100])
     assert [mate.ended(one.claim).exit_code for one in orders] == [0, 0]
@@ -59,24 +59,24 @@ def test_order_that_comes_in_pieces_is_answered_when_it_is_whole(mate: Mate) -> 
 
 def test_what_concerns_an_ended_command_is_let_be(mate: Mate) -> None:
     claim = mate.run("true")
-    mate.say(messages.Kill(claim, 0))
-    mate.say(messages.Credit(claim, 10))
+    mate.say(protocol.Kill(claim, 0))
+    mate.say(protocol.Credit(claim, 10))
     later = mate.run("true")
     assert [mate.ended(claim).exit_code, mate.ended(later).exit_code] == [0, 0]
     assert len(mate.told) == 3
 
 
 def test_order_after_the_deadline_is_refused_until_there_is_a_later_one(mate: Mate) -> None:
-    mate.say(messages.Deadline(limits.now() - 1))
+    mate.say(protocol.Deadline(event_loop.clock_now() - 1))
     assert mate.refused(mate.run("true")).fault == "late"
     assert mate.ended(mate.run("true", outlives_deadline=True)).exit_code == 0
-    mate.say(messages.Deadline(limits.now() + 1000))
+    mate.say(protocol.Deadline(event_loop.clock_now() + 1000))
     assert mate.ended(mate.run("true")).exit_code == 0
 
 
 def test_goodbye_is_answered_when_the_folder_is_gone(mate: Mate) -> None:
     claim = mate.run("true")
-    mate.say(messages.Bye())
+    mate.say(protocol.Bye())
     assert mate.farewell().why is None
     assert mate.ended(claim).exit_code == 0
     assert not mate.folder.exists()
@@ -98,7 +98,7 @@ def test_agent_has_to_greet_it_first(stranger: Mate) -> None:
 
 
 def test_agent_of_another_version_is_refused(stranger: Mate) -> None:
-    stranger.say(messages.Hello(2, stranger.boot.hex, limits.now()))
+    stranger.say(protocol.Hello(2, stranger.boot.hex, event_loop.clock_now()))
     assert "version 2, not 1" in str(stranger.farewell().why)
 
 

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from workron.cli.feed import Look, Run
+from workron.cli.progress import ObservedRun, RunSnapshot
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import State
-from workron.store.protocol import JobRow, RootRow
+from workron.store.types import JobRow, RunRow
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def root(name: str = "flow", kind: Kind = Kind.WORKFLOW, job: int = 1) -> RootRow:
+def root(name: str = "flow", kind: Kind = Kind.WORKFLOW, job: int = 1) -> RunRow:
     """Make a root."""
-    return RootRow(
+    return RunRow(
         JobId(job), JobId(job + 99), "default", kind, name, uuid.uuid4(), "digest", NOON, {}
     )
 
@@ -35,10 +35,10 @@ def row(
     return JobRow(job=JobId(job), root=JobId(1), name=name, index=index, state=state, **rest)
 
 
-def look(*rows: JobRow, state: State = State.RUNNING) -> Look:
+def look(*rows: JobRow, state: State = State.RUNNING) -> RunSnapshot:
     """Make a look at one workflow with these jobs."""
     own = row("flow", state, job=1, kind=Kind.WORKFLOW)
-    return Look([Run(root(), [own, *rows])], (), ())
+    return RunSnapshot([ObservedRun(root(), [own, *rows])], (), ())
 
 
 def numbered(names: Sequence[str], state: State) -> list[JobRow]:

@@ -8,9 +8,9 @@ import pytest
 
 from tests.cli.conftest import Call
 from tests.runner import ground
-from workron.cli import apart
+from workron.cli import worker
 from workron.core import errors
-from workron_runner import landlock, rights
+from workron_runner import sandbox
 
 Write = Callable[..., pathlib.Path]
 
@@ -40,18 +40,18 @@ def test_commands_of_a_worker_have_uids_of_their_own(
 def test_what_makes_no_sense_is_refused(asked: dict[str, object], words: str) -> None:
     given = {"is_isolating": False, "uids": None, "processes": None, "slots": 4} | asked
     with pytest.raises(errors.InputError, match=words):
-        apart.read(**given)  # type: ignore[arg-type]
+        worker.isolation_options(**given)  # type: ignore[arg-type]
 
 
 def test_what_this_machine_cannot_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: object) -> None:
-        raise rights.RightsError("needs root, and this process has the uid 5")
+        raise sandbox.SandboxError("needs root, and this process has the uid 5")
 
-    monkeypatch.setattr(landlock, "is_there", lambda: False)
-    monkeypatch.setattr(rights, "check", refuse)
+    monkeypatch.setattr(sandbox, "is_there", lambda: False)
+    monkeypatch.setattr(sandbox, "check", refuse)
     with pytest.raises(errors.InputError, match=r"Linux 6\.12 or newer"):
-        apart.read(is_isolating=True, uids=None, processes=None, slots=1)
+        worker.isolation_options(is_isolating=True, uids=None, processes=None, slots=1)
     with pytest.raises(
         errors.InputError, match="--uids needs root, and this process has the uid 5"
     ):
-        apart.read(is_isolating=False, uids="100000-100099", processes=None, slots=99)
+        worker.isolation_options(is_isolating=False, uids="100000-100099", processes=None, slots=99)

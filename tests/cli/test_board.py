@@ -8,8 +8,7 @@ import pytest
 from rich.console import Console
 
 from tests.cli import rows
-from workron.cli.board import Board
-from workron.cli.feed import Look
+from workron.cli.progress import ProgressTable, RunSnapshot
 from workron.core.ids import JobId
 from workron.core.states import Reason, State
 
@@ -24,12 +23,12 @@ class Clock:
         return 0.0
 
 
-def _draw(look: Look | None, *notes: str, height: int = _HEIGHT) -> list[str]:
+def _draw(look: RunSnapshot | None, *notes: str, height: int = _HEIGHT) -> list[str]:
     console = Console(
         file=io.StringIO(), force_terminal=True, width=80, height=height, color_system=None
     )
     specs = {JobId(2): {"command": "first line\nsecond line " + "x" * 200}}
-    board = Board(console, Clock(), specs)
+    board = ProgressTable(console, Clock(), specs)
     if look is not None:
         board.show(look)
     for note in notes:

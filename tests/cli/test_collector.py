@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from workron.cli import collector, files
+from workron.cli import gc_tuning, manifest_files
 from workron.core import errors
-from workron.core.manifest import read
+from workron.core.manifest import load
 
 _JOB = "apiVersion: workron.dev/v1alpha1\nkind: Job\nmetadata: {name: a}\nspec: {command: x}\n"
 
@@ -17,13 +17,13 @@ _JOB = "apiVersion: workron.dev/v1alpha1\nkind: Job\nmetadata: {name: a}\nspec: 
 def reads_while(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Note at each reading whether the collector is at work."""
     seen: list[bool] = []
-    genuine: Callable[..., list[read.Manifest]] = read.read
+    genuine: Callable[..., list[load.Manifest]] = load.load
 
-    def noting(sources: list[read.Source]) -> list[read.Manifest]:
+    def noting(sources: list[load.ManifestSource]) -> list[load.Manifest]:
         seen.append(gc.isenabled())
         return genuine(sources)
 
-    monkeypatch.setattr(read, "read", noting)
+    monkeypatch.setattr(load, "read", noting)
     return seen
 
 
@@ -32,7 +32,7 @@ def test_files_are_read_while_the_collector_rests(
 ) -> None:
     path = tmp_path / "job.yaml"
     path.write_text(_JOB)
-    assert len(files.request([str(path)]).plans) == 1
+    assert len(manifest_files.request([str(path)]).plans) == 1
     assert reads_while == [False]
     assert gc.isenabled()
 
@@ -43,7 +43,7 @@ def test_refused_file_leaves_the_collector_at_work(
     path = tmp_path / "job.yaml"
     path.write_text("kind: Job\n")
     with pytest.raises(errors.ManifestError):
-        files.request([str(path)])
+        manifest_files.request([str(path)])
     assert reads_while == [False]
     assert gc.isenabled()
 
@@ -51,7 +51,7 @@ def test_refused_file_leaves_the_collector_at_work(
 def test_collector_that_was_off_stays_off() -> None:
     gc.disable()
     try:
-        with collector.resting():
+        with gc_tuning.paused_collection():
             pass
         assert not gc.isenabled()
     finally:
@@ -59,13 +59,13 @@ def test_collector_that_was_off_stays_off() -> None:
 
 
 def test_what_was_read_is_never_walked_through_again() -> None:
-    with collector.resting():
+    with gc_tuning.paused_collection():
         pass
     assert gc.get_freeze_count() > 0
 
 
 def test_collector_looks_seldom_meanwhile_and_as_usual_afterwards() -> None:
     usual = gc.get_threshold()
-    with collector.looking_seldom():
+    with gc_tuning.rare_collection():
         assert gc.get_threshold()[0] > 10 * usual[0]
     assert gc.get_threshold() == usual

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from tests.cli.conftest import Call
-from workron.cli import system
-from workron.cli.crew import Crew, executor_of, tokens_of
+from workron.cli import system_clock
+from workron.cli.local_workers import LocalWorkers, executor_of, tokens_of
 from workron.store import connect
-from workron.store.protocol import Registration
+from workron.store.types import Registration
 
 Write = Callable[..., pathlib.Path]
 
@@ -23,8 +23,10 @@ Write = Callable[..., pathlib.Path]
 async def test_lease_suits_who_else_could_hold_what_is_claimed(
     tmp_path: pathlib.Path, url: str, lease: float
 ) -> None:
-    store = await connect.connect(url.format(tmp_path), clock=system.CLOCK, rng=system.RNG)
-    with contextlib.closing(Crew(store, executor_of(uuid.uuid4()), slots=1)) as crew:
+    store = await connect.connect(
+        url.format(tmp_path), clock=system_clock.CLOCK, rng=system_clock.RNG
+    )
+    with contextlib.closing(LocalWorkers(store, executor_of(uuid.uuid4()), slots=1)) as crew:
         crew.hire(await tokens_of(store, [("default", "default")]))
         token = await store.ensure_pool("default", "default")
         session = await store.register(Registration(token, "one", uuid.uuid4(), slots=1))

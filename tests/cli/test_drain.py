@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from workron.cli.drain import Drain
+from workron.cli.signals import DrainSignals
 
 
 class Target:
@@ -45,18 +45,18 @@ def timers() -> Timers:
 
 
 @pytest.fixture
-def drain(target: Target, timers: Timers) -> Drain:
-    return Drain(target, timedelta(seconds=25), timers)
+def drain(target: Target, timers: Timers) -> DrainSignals:
+    return DrainSignals(target, timedelta(seconds=25), timers)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_first_signal_drains(drain: Drain, target: Target, number: signal.Signals) -> None:
+def test_first_signal_drains(drain: DrainSignals, target: Target, number: signal.Signals) -> None:
     drain.hear(number)
     assert target.asked == ["drain"]
 
 
 def test_what_runs_is_ended_when_the_grace_is_over(
-    drain: Drain, target: Target, timers: Timers
+    drain: DrainSignals, target: Target, timers: Timers
 ) -> None:
     drain.hear(signal.SIGTERM)
     [(delay, callback)] = timers.set
@@ -65,7 +65,7 @@ def test_what_runs_is_ended_when_the_grace_is_over(
 
 
 def test_second_signal_ends_what_runs_at_once_and_a_third_changes_nothing(
-    drain: Drain, target: Target, timers: Timers
+    drain: DrainSignals, target: Target, timers: Timers
 ) -> None:
     for _ in range(3):
         drain.hear(signal.SIGTERM)

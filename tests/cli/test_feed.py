@@ -6,12 +6,13 @@ from typing import Any, cast
 import pytest
 
 from tests.cli import rows
-from workron.cli.feed import Feed
+from workron.cli.progress import RunFeed
 from workron.core import errors
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import State
-from workron.store.protocol import JobRow, ReaderDoor
+from workron.store.api import ReadStore
+from workron.store.types import JobRow
 
 
 class Clock:
@@ -43,10 +44,10 @@ class Reader:
         return self.rows
 
 
-def _feed(cost: float = 0.0) -> tuple[Feed, Reader]:
+def _feed(cost: float = 0.0) -> tuple[RunFeed, Reader]:
     clock = Clock()
     reader = Reader(clock, cost)
-    return Feed(cast("ReaderDoor", reader), clock, [rows.root()]), reader
+    return RunFeed(cast("ReadStore", reader), clock, [rows.root()]), reader
 
 
 def _whole(state: State, *jobs: JobRow) -> list[JobRow]:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import Call
 from tests.cli.test_terminal import Terminal
-from workron.cli.sink import sink
+from workron.cli.formatting import open_sink
 
 Write = Callable[..., pathlib.Path]
 Start = Callable[..., subprocess.Popen[str]]
@@ -135,7 +135,7 @@ def test_terminal_is_shown_no_sequence_though_it_comes_in_parts(
     parts: list[bytes], shown: str | None
 ) -> None:
     screen = _Screen()
-    with contextlib.redirect_stdout(screen), sink() as out:
+    with contextlib.redirect_stdout(screen), open_sink() as out:
         for part in parts:
             out.write(part)
     assert "\x1b" not in screen.shown
@@ -144,7 +144,7 @@ def test_terminal_is_shown_no_sequence_though_it_comes_in_parts(
 
 def test_terminal_is_shown_a_line_before_it_is_whole() -> None:
     screen = _Screen()
-    with contextlib.redirect_stdout(screen), sink() as out:
+    with contextlib.redirect_stdout(screen), open_sink() as out:
         out.write(b"50 %")
         assert screen.shown == "50 %"
 

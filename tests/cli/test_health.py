@@ -17,12 +17,11 @@ from tests.scheduling.conftest import HandClock
 from workron.cli import health
 from workron.cli.health import Address
 from workron.cli.maintainer_metrics import MaintainerMetrics
-from workron.cli.turning import Turning
 from workron.core import errors
-from workron.scheduling.maintain import Maintainer
-from workron.scheduling.meter import Duty
+from workron.scheduling.maintainer import Duty, Maintainer
 from workron.store import connect
-from workron_worker.metrics import Metrics
+from workron.telemetry.http_server import EventLoopWatchdog
+from workron_worker.metrics import WorkerMetrics
 
 HERE = Address("127.0.0.1", 0)
 
@@ -34,7 +33,7 @@ def clock() -> HandClock:
 
 def _told(subject: Any) -> Callable[[str], tuple[int, str]]:
     """Give a way to ask without a server, while the loop turns."""
-    pages = health.pages(subject, Turning(HandClock()))
+    pages = health.pages(subject, EventLoopWatchdog(HandClock()))
 
     def get(path: str) -> tuple[int, str]:
         page = pages[path.encode()]()
@@ -113,7 +112,7 @@ async def test_nobody_listens_when_nobody_asked_for_it(clock: HandClock) -> None
 
 
 def test_worker_is_ready_from_its_registration_until_its_lease_is_over(clock: HandClock) -> None:
-    metrics = Metrics(4, clock)
+    metrics = WorkerMetrics(4, clock)
     get = _told(metrics)
     assert "is not registered yet" in get("/readyz")[1]
     metrics.registered(10, clock.monotonic())
@@ -128,7 +127,7 @@ def test_worker_is_ready_from_its_registration_until_its_lease_is_over(clock: Ha
 
 
 def test_answer_to_an_older_beat_makes_nobody_less_ready(clock: HandClock) -> None:
-    metrics = Metrics(4, clock)
+    metrics = WorkerMetrics(4, clock)
     metrics.registered(10, 0)
     clock.turn(9)
     metrics.beaten(8)
@@ -138,7 +137,7 @@ def test_answer_to_an_older_beat_makes_nobody_less_ready(clock: HandClock) -> No
 
 
 def test_worker_that_lost_its_session_is_ready_with_the_next_one(clock: HandClock) -> None:
-    metrics = Metrics(4, clock)
+    metrics = WorkerMetrics(4, clock)
     get = _told(metrics)
     metrics.registered(10, clock.monotonic())
     metrics.lost()
@@ -151,7 +150,7 @@ def test_worker_that_lost_its_session_is_ready_with_the_next_one(clock: HandCloc
 
 
 def test_draining_worker_lives_and_is_not_ready(clock: HandClock) -> None:
-    metrics = Metrics(4, clock)
+    metrics = WorkerMetrics(4, clock)
     metrics.registered(10, clock.monotonic())
     metrics.draining()
     get = _told(metrics)
@@ -160,7 +159,7 @@ def test_draining_worker_lives_and_is_not_ready(clock: HandClock) -> None:
 
 
 def test_outage_of_the_store_does_not_end_the_life_of_a_worker(clock: HandClock) -> None:
-    metrics = Metrics(4, clock)
+    metrics = WorkerMetrics(4, clock)
     metrics.registered(10, clock.monotonic())
     clock.turn(3600)
     assert _told(metrics)("/readyz")[0] == 503
@@ -174,7 +173,7 @@ def test_outage_of_the_store_does_not_end_the_life_of_a_worker(clock: HandClock)
 def test_worker_that_has_failed_and_is_still_there_is_dead(
     clock: HandClock, error: Exception, words: str
 ) -> None:
-    metrics = Metrics(4, clock)
+    metrics = WorkerMetrics(4, clock)
     metrics.registered(10, clock.monotonic())
     metrics.gave_up(error)
     for path in ("/healthz", "/readyz"):
@@ -182,7 +181,7 @@ def test_worker_that_has_failed_and_is_still_there_is_dead(
 
 
 def test_stuck_event_loop_is_told_of_while_it_is_stuck(clock: HandClock) -> None:
-    metrics = Metrics(4, clock)
+    metrics = WorkerMetrics(4, clock)
     metrics.registered(1e6, clock.monotonic())
     at: list[int] = []
     begun, release = threading.Event(), threading.Event()
@@ -213,8 +212,8 @@ def test_stuck_event_loop_is_told_of_while_it_is_stuck(clock: HandClock) -> None
 async def test_loop_that_turns_is_alive_however_long_it_lives(
     clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workron.cli.turning._EVERY_SECONDS", 0.0)
-    async with _asked(Metrics(1, clock), clock) as get:
+    monkeypatch.setattr("workron.telemetry.http_server._EVERY_SECONDS", 0.0)
+    async with _asked(WorkerMetrics(1, clock), clock) as get:
         clock.turn(3600)
         # The way there and back is many turns of the loop.
         await get("/metrics")
@@ -222,7 +221,7 @@ async def test_loop_that_turns_is_alive_however_long_it_lives(
 
 
 async def test_metrics_are_what_prometheus_reads(clock: HandClock) -> None:
-    async with _asked(Metrics(4, clock), clock) as get:
+    async with _asked(WorkerMetrics(4, clock), clock) as get:
         answer = await get("/metrics")
     assert answer.headers["Content-Type"].startswith("text/plain; version=")
     seen = samples(answer.body)

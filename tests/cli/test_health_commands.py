@@ -106,10 +106,12 @@ finally:
         text=True,
         check=True,
     )
-    assert "workron_worker.loop" in said.stdout.split()
-    assert {"prometheus_client", "workron.cli.http_server"} & set(said.stdout.split()) == set()
+    assert "workron_worker.agent" in said.stdout.split()
+    assert {"prometheus_client", "workron.telemetry.http_server"} & set(
+        said.stdout.split()
+    ) == set()
     # What manifests and people need is much of the memory that an idle worker could take.
-    models = {"workron.core.model.record", "pydantic", "pydantic_core"}
+    models = {"workron.core.model.base", "pydantic", "pydantic_core"}
     heavy = models | {"yaml", "rich", "kopf", "kubernetes"}
     assert heavy & set(said.stdout.split()) == set()
 

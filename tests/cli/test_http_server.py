@@ -11,19 +11,18 @@ import pytest
 
 from tests.cli.asking import ask, heard, rest, said
 from tests.scheduling.conftest import HandClock
-from workron.cli import system
-from workron.cli.http_page import Page, Pages
-from workron.cli.http_server import HttpServer
+from workron.cli import system_clock
+from workron.telemetry.http_server import HttpPage, HttpServer, Pages
 
 _LIMIT = 32
 """So many connections are held."""
 
 
-def _broken() -> Page:
+def _broken() -> HttpPage:
     raise ZeroDivisionError
 
 
-PAGES: Pages = {b"/page": lambda: Page(b"words\n"), b"/broken": _broken}
+PAGES: Pages = {b"/page": lambda: HttpPage(b"words\n"), b"/broken": _broken}
 
 
 def _threads() -> list[threading.Thread]:
@@ -35,7 +34,7 @@ def serve() -> Iterator[Callable[..., HttpServer]]:
     servers = []
 
     def serve(pages: Pages = PAGES, **options: Any) -> HttpServer:
-        usual: dict[str, Any] = {"clock": system.CLOCK, "seconds_each": 60.0}
+        usual: dict[str, Any] = {"clock": system_clock.CLOCK, "seconds_each": 60.0}
         servers.append(HttpServer(("127.0.0.1", 0), pages, **usual | options))
         return servers[-1]
 
@@ -149,7 +148,7 @@ def test_client_that_does_not_read_is_left_when_its_time_is_over(
 ) -> None:
     much = b"x" * 50_000_000
     clock = HandClock()
-    server = serve({b"/much": lambda: Page(much), **PAGES}, clock=clock)
+    server = serve({b"/much": lambda: HttpPage(much), **PAGES}, clock=clock)
     with _connect(server.port) as stream:
         stream.sendall(b"GET /much HTTP/1.1\r\n\r\n")
         assert stream.recv(1) == b"H"
@@ -207,14 +206,14 @@ def test_connection_waits_while_there_is_no_descriptor_for_it(
 
 
 def test_stop_closes_every_connection_and_frees_the_port() -> None:
-    server = HttpServer(("127.0.0.1", 0), PAGES, system.CLOCK)
+    server = HttpServer(("127.0.0.1", 0), PAGES, system_clock.CLOCK)
     port = server.port
     with _connect(port) as stream:
         server.stop()
         assert rest(stream) == b""
     with pytest.raises(ConnectionRefusedError):
         _connect(port)
-    HttpServer(("127.0.0.1", port), PAGES, system.CLOCK).stop()
+    HttpServer(("127.0.0.1", port), PAGES, system_clock.CLOCK).stop()
 
 
 def test_no_command_inherits_a_socket_of_it(serve: Callable[..., HttpServer]) -> None:

@@ -1,8 +1,7 @@
 """Progress where there is no terminal."""
 
 from tests.cli import rows
-from workron.cli.feed import Look
-from workron.cli.lines import Lines
+from workron.cli.progress import ProgressLines, RunSnapshot
 from workron.core.states import State
 
 
@@ -11,7 +10,9 @@ def test_each_end_is_a_line_and_all_lines_of_a_look_are_written_at_once() -> Non
     again = rows.row("flaky", State.WAITING, failures=2)
     ends = [rows.row("a", State.SUCCEEDED), rows.row("b", State.FAILED, exit_code=3)]
     root = rows.root()
-    Lines(written.append).show(Look([], [(root, end) for end in ends], [(root, again)]))
+    ProgressLines(written.append).show(
+        RunSnapshot([], [(root, end) for end in ends], [(root, again)])
+    )
     (text,) = written
     assert [line.split()[:2] for line in text.splitlines()] == [
         ["Succeeded", "flow/a"],
@@ -22,5 +23,5 @@ def test_each_end_is_a_line_and_all_lines_of_a_look_are_written_at_once() -> Non
 
 def test_look_that_brought_nothing_writes_nothing() -> None:
     written: list[str] = []
-    Lines(written.append).show(Look([], [], []))
+    ProgressLines(written.append).show(RunSnapshot([], [], []))
     assert written == []

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.cli.conftest import Call
-from workron.cli import system
+from workron.cli import system_clock
 from workron.store import connect
 
 Write = Callable[..., pathlib.Path]
@@ -45,7 +45,7 @@ def test_jobs_go_on_to_their_end_with_a_worker_and_a_maintainer(
 async def test_maintainer_that_is_ended_gives_the_office_up_at_once(
     start: Start, url: str, number: signal.Signals
 ) -> None:
-    store = await connect.connect(url, clock=system.CLOCK, rng=random.Random())
+    store = await connect.connect(url, clock=system_clock.CLOCK, rng=random.Random())
     maintainer = start("maintain", "--store", url)
     _hear(maintainer, "maintainer was elected")
     assert not await store.elect(uuid.uuid4(), 10.0)

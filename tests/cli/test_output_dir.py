@@ -10,17 +10,18 @@ from typing import Any, cast
 import pytest
 
 from tests.cli import rows
-from workron.cli import output_dir
-from workron.cli.feed import Run
-from workron.cli.output_dir import OutputDir
+from workron.cli import output
+from workron.cli.output import OutputDir
+from workron.cli.progress import ObservedRun
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import State
-from workron.store.protocol import Claimed, ReaderDoor
+from workron.store.api import ReadStore
+from workron.store.types import ClaimedJob
 
 
-def _claimed(job: int) -> Claimed:
-    return cast("Claimed", type("Claim", (), {"job": JobId(job)})())
+def _claimed(job: int) -> ClaimedJob:
+    return cast("ClaimedJob", type("Claim", (), {"job": JobId(job)})())
 
 
 async def _hear(folder: OutputDir, job: int, data: bytes) -> None:
@@ -84,9 +85,9 @@ async def test_what_an_earlier_run_wrote_is_filled_in(
 ) -> None:
     folder, root = OutputDir(tmp_path), rows.root("flow")
     own = rows.row("flow", State.RUNNING, job=1, kind=Kind.WORKFLOW)
-    run = Run(root, [own, rows.row("a", job=8, **fields)])
+    run = ObservedRun(root, [own, rows.row("a", job=8, **fields)])
     folder.expect(root, run.rows)
-    await folder.complete(cast("ReaderDoor", Reader()), [run])
+    await folder.complete(cast("ReadStore", Reader()), [run])
     assert _files(tmp_path) == content
 
 
@@ -124,7 +125,7 @@ async def test_all_is_written_when_it_is_complete(tmp_path: pathlib.Path) -> Non
     hanging = Hanging(tmp_path)
     hearing = [asyncio.create_task(_hear(hanging, job, b"%d" % job)) for job in (8, 9)]
     await asyncio.sleep(0)
-    completing = asyncio.create_task(hanging.complete(cast("ReaderDoor", Reader()), []))
+    completing = asyncio.create_task(hanging.complete(cast("ReadStore", Reader()), []))
     await asyncio.sleep(0)
     with hanging.read() as descriptor:
         await completing
@@ -149,15 +150,17 @@ async def test_all_is_written_when_it_is_left(tmp_path: pathlib.Path) -> None:
 async def test_job_that_began_when_the_folder_was_far_behind_is_filled_in(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output_dir, "_FAR_BEHIND", 4)
+    monkeypatch.setattr(output, "_FAR_BEHIND", 4)
     hanging = Hanging(tmp_path)
     hearing = asyncio.create_task(_hear(hanging, 8, b"eight"))
     await asyncio.sleep(0)
     assert hanging.listener(_claimed(9)) is None
     row = rows.row("b", State.SUCCEEDED, job=9, attempts=1)
-    run = Run(rows.root("flow"), [rows.row("flow", State.RUNNING, job=1, kind=Kind.WORKFLOW), row])
+    run = ObservedRun(
+        rows.root("flow"), [rows.row("flow", State.RUNNING, job=1, kind=Kind.WORKFLOW), row]
+    )
     with hanging.read():
-        await hanging.complete(cast("ReaderDoor", Reader()), [run])
+        await hanging.complete(cast("ReadStore", Reader()), [run])
     await hearing
     assert (tmp_path / "flow.b.log").read_bytes() == b"kept 9"
     assert hanging.trouble == f"{tmp_path}/flow.b.log: the folder takes in less than is written"

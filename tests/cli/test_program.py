@@ -89,4 +89,4 @@ def _raise(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("workron.cli.files.manifests", fail)
+    monkeypatch.setattr("workron.cli.manifest_files.manifests", fail)

@@ -6,16 +6,17 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from workron.cli import recovery, system
+from workron.cli import local_workers, system_clock
 from workron.store import connect
-from workron.store.protocol import Registration, Store
-from workron_runner import orphans
+from workron.store.api import Store
+from workron.store.types import Registration
+from workron_runner import process_reaper
 from workron_worker import identity
 
 
 @pytest.fixture
 async def store() -> AsyncIterator[Store]:
-    store = await connect.connect("memory:", clock=system.CLOCK, rng=random.Random())
+    store = await connect.connect("memory:", clock=system_clock.CLOCK, rng=random.Random())
     yield store
     await store.close()
 
@@ -35,7 +36,7 @@ async def _register(store: Store, name: str) -> uuid.UUID:
 async def test_worker_of_a_dead_process_is_forgotten_and_others_are_not(store: Store) -> None:
     for name in (_dead_name(), identity.own_name(), "elsewhere-12345678:1:1"):
         await _register(store, name)
-    assert list(await recovery.recover(store)) == []
+    assert list(await local_workers.recover(store)) == []
     names = {worker.name for worker in await store.look()}
     assert names == {identity.own_name(), "elsewhere-12345678:1:1"}
 
@@ -43,7 +44,7 @@ async def test_worker_of_a_dead_process_is_forgotten_and_others_are_not(store: S
 async def test_office_of_a_dead_process_is_vacated_at_once(store: Store) -> None:
     boot = await _register(store, _dead_name())
     assert await store.elect(boot, 1000.0)
-    await recovery.recover(store)
+    await local_workers.recover(store)
     assert await store.elect(uuid.uuid4(), 1000.0)
 
 
@@ -51,7 +52,9 @@ async def test_worker_whose_processes_cannot_be_ended_is_left_to_its_lease(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await _register(store, _dead_name())
-    monkeypatch.setattr(orphans, "end", lambda _: orphans.Swept(3, is_clear=False))
-    [line] = await recovery.recover(store)
+    monkeypatch.setattr(
+        process_reaper, "end", lambda _: process_reaper.SweepResult(3, is_clear=False)
+    )
+    [line] = await local_workers.recover(store)
     assert "is given up only after its lease: some of its processes cannot be ended" in line
     assert len(await store.look()) == 1

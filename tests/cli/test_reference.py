@@ -2,8 +2,8 @@
 
 import pytest
 
-from workron.cli import reference
-from workron.cli.reference import Reading
+from workron.cli import object_ref
+from workron.cli.object_ref import Reading
 from workron.core import errors
 from workron.core.plan import Kind
 
@@ -25,7 +25,7 @@ from workron.core.plan import Kind
 def test_reference_is_read(
     text: str, kind: Kind | None, readings: list[tuple[str, str, str | None, int | None]]
 ) -> None:
-    wanted = reference.parse(text)
+    wanted = object_ref.parse(text)
     assert wanted.kind is kind
     assert list(wanted.readings("here")) == [Reading(*one) for one in readings]
 
@@ -35,4 +35,4 @@ def test_reference_is_read(
 )
 def test_what_is_no_reference_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(errors.InputError, match="like etl, job/hello, etl/transform/3 or team/etl"):
-        reference.parse(text)
+        object_ref.parse(text)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.cli.conftest import Call
-from workron.cli import system
+from workron.cli import system_clock
 from workron.store import connect
 
 Write = Callable[..., pathlib.Path]
@@ -168,7 +168,7 @@ async def test_run_that_is_drained_by_its_store_says_so(
     run = start("run", write("flow", first, "name: b, command: echo, dependsOn: [{name: a}]"),
                 "--store", url)  # fmt: skip
     await asyncio.to_thread((tmp_path / "on").read_text)
-    store = await connect.connect(url, clock=system.CLOCK, rng=system.RNG)
+    store = await connect.connect(url, clock=system_clock.CLOCK, rng=system_clock.RNG)
     [worker] = await store.look()
     assert await store.drain(worker.worker)
     before = worker.sign

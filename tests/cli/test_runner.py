@@ -11,10 +11,9 @@ import pytest
 
 from tests.cli.conftest import Call
 from tests.runner.mate import COMMAND, environment
-from workron.cli import runner
+from workron.cli import worker
 from workron.core import errors
-from workron_worker.runner_path import AtPath
-from workron_worker.runner_process import Children
+from workron_worker.runner_connection import ChildRunners, SocketRunners
 
 Write = Callable[..., pathlib.Path]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -35,7 +34,7 @@ def test_what_a_runner_is_told_where_it_is_started_is_refused(
     asked: dict[str, Any], option: str
 ) -> None:
     with pytest.raises(errors.InputError) as refused:
-        runner.of(_DOOR, **_USUAL | asked)
+        worker.runner_from_options(_DOOR, **_USUAL | asked)
     assert str(refused.value) == (
         f"{option} is for a runner that this worker starts; of the one that waits at /workron/door"
         " it is asked where that is started: python3 -m workron_runner --socket /workron/door"
@@ -46,12 +45,12 @@ def test_what_a_runner_is_told_where_it_is_started_is_refused(
 @pytest.mark.parametrize("path", ["", "/", "/run/" + "d" * 103])
 def test_path_that_no_socket_can_have_is_refused(path: str) -> None:
     with pytest.raises(errors.InputError, match="no path of a socket, which has at most 107 bytes"):
-        runner.of(pathlib.Path(path), **_USUAL)
+        worker.runner_from_options(pathlib.Path(path), **_USUAL)
 
 
 def test_runner_is_waited_for_where_a_path_is_given_and_else_started() -> None:
-    assert isinstance(runner.of(_DOOR, **_USUAL), AtPath)
-    assert isinstance(runner.of(None, **_USUAL), Children)
+    assert isinstance(worker.runner_from_options(_DOOR, **_USUAL), SocketRunners)
+    assert isinstance(worker.runner_from_options(None, **_USUAL), ChildRunners)
 
 
 def test_worker_has_its_commands_run_by_the_runner_that_waits(

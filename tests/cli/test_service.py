@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from workron.cli.service import Service
+from workron.cli.signals import SignalledService
 
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -94,7 +94,7 @@ def _handlers() -> Iterator[None]:
 def test_signal_that_comes_before_there_is_anything_to_end_ends_the_process_with_zero(
     number: signal.Signals,
 ) -> None:
-    Service("it ends")
+    SignalledService("it ends")
     with pytest.raises(SystemExit) as ended:
         os.kill(os.getpid(), number)
     assert ended.value.code == 0

@@ -8,11 +8,12 @@ from rich.console import Console
 
 from tests.cli import rows
 from workron.cli import summary
-from workron.cli.feed import Run
+from workron.cli.progress import ObservedRun
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import State
-from workron.store.protocol import Attempt, JobRow, ReaderDoor
+from workron.store.api import ReadStore
+from workron.store.types import AttemptRow, JobRow
 
 
 class Reader:
@@ -21,10 +22,10 @@ class Reader:
     def __init__(self) -> None:
         self.asked: list[JobId] = []
 
-    async def attempts(self, job: JobId) -> list[Attempt]:
+    async def attempts(self, job: JobId) -> list[AttemptRow]:
         self.asked.append(job)
         end = rows.NOON + timedelta(seconds=1)
-        return [Attempt(job, 2, "Succeeded", None, 0, "w", rows.NOON, end)]
+        return [AttemptRow(job, 2, "Succeeded", None, 0, "w", rows.NOON, end)]
 
 
 def _row(name: str, job: int, seconds: float, attempts: int) -> JobRow:
@@ -44,8 +45,8 @@ async def test_slowest_are_those_whose_last_attempt_was_and_no_others_are_asked_
     jobs += [_row(f"quick{at}", 100 + at, 0.5, attempts=2) for at in range(50)]
     own = rows.row("flow", State.SUCCEEDED, job=1, kind=Kind.WORKFLOW)
     console, reader = Console(file=io.StringIO(), width=200), Reader()
-    runs = [Run(rows.root(), [own, *jobs])]
-    await summary.tell(console, cast("ReaderDoor", reader), runs, 9.0, before=1)
+    runs = [ObservedRun(rows.root(), [own, *jobs])]
+    await summary.tell(console, cast("ReadStore", reader), runs, 9.0, before=1)
     told = cast("io.StringIO", console.file).getvalue().splitlines()
     assert told[1:] == [
         "55 jobs in 9.0 s: 55 succeeded; 1 of them had ended before",

@@ -2,14 +2,14 @@
 
 import pytest
 
-from workron.cli import table
+from workron.cli import formatting
 from workron.core.states import State
 
 COLOURS = {State.FAILED: "red"}
 
 
 def test_columns_are_as_wide_as_their_widest_word(capsys: pytest.CaptureFixture[str]) -> None:
-    table.show(["NAME", "N", "WHY"], [["flow", "", "bad"], ["ü", "1,000", ""]], COLOURS)
+    formatting.print_table(["NAME", "N", "WHY"], [["flow", "", "bad"], ["ü", "1,000", ""]], COLOURS)
     assert capsys.readouterr().out.splitlines() == [
         "NAME   N       WHY",
         "flow           bad",
@@ -18,7 +18,7 @@ def test_columns_are_as_wide_as_their_widest_word(capsys: pytest.CaptureFixture[
 
 
 def test_wide_characters_take_two_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    table.show(["A", "B"], [["日本", "x"], ["abc", "y"]], COLOURS)
+    formatting.print_table(["A", "B"], [["日本", "x"], ["abc", "y"]], COLOURS)
     assert capsys.readouterr().out.splitlines() == ["A      B", "日本   x", "abc    y"]
 
 
@@ -28,7 +28,7 @@ def test_states_are_coloured_on_a_terminal_and_line_up(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    table.show(["STATUS", "WHY"], [["Failed", "it is bad"], ["Running", "x"]], COLOURS)
+    formatting.print_table(["STATUS", "WHY"], [["Failed", "it is bad"], ["Running", "x"]], COLOURS)
     assert capsys.readouterr().out.splitlines() == [
         "\x1b[2mSTATUS    WHY\x1b[0m",
         "\x1b[31mFailed\x1b[0m    it is bad",
@@ -37,5 +37,5 @@ def test_states_are_coloured_on_a_terminal_and_line_up(
 
 
 def test_long_line_is_not_cut(capsys: pytest.CaptureFixture[str]) -> None:
-    table.show(["NAME"], [["x" * 500]], COLOURS)
+    formatting.print_table(["NAME"], [["x" * 500]], COLOURS)
     assert capsys.readouterr().out.splitlines()[1] == "x" * 500

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from tests.cli import rows
-from workron.cli import words
+from workron.cli import formatting
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
 
@@ -16,7 +16,7 @@ from workron.core.states import Reason, State
      (3599, "59:59 min"), (3600, "1:00 h"), (90_000, "25:00 h")],
 )  # fmt: skip
 def test_length_of_time_is_no_finer_than_it_matters(seconds: float, text: str) -> None:
-    assert words.span(seconds) == text
+    assert formatting.seconds(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -24,14 +24,14 @@ def test_length_of_time_is_no_finer_than_it_matters(seconds: float, text: str) -
     [(0, "0s"), (-5, "0s"), (119, "119s"), (120, "2m"), (7200, "2h"), (200_000, "2d")],
 )
 def test_age_is_in_one_unit(seconds: float, text: str) -> None:
-    assert words.age(rows.NOON, rows.NOON + timedelta(seconds=seconds)) == text
+    assert formatting.age(rows.NOON, rows.NOON + timedelta(seconds=seconds)) == text
 
 
 def test_job_is_named_as_commands_take_it() -> None:
     flow, alone = rows.root(), rows.root("hello", Kind.JOB)
-    assert words.path(flow, rows.row("load", State.QUEUED)) == "flow/load"
-    assert words.path(flow, rows.row("many", State.QUEUED, index=0)) == "flow/many/0"
-    assert words.path(alone, rows.row("hello", State.QUEUED, job=1)) == "hello"
+    assert formatting.job_path(flow, rows.row("load", State.QUEUED)) == "flow/load"
+    assert formatting.job_path(flow, rows.row("many", State.QUEUED, index=0)) == "flow/many/0"
+    assert formatting.job_path(alone, rows.row("hello", State.QUEUED, job=1)) == "hello"
 
 
 @pytest.mark.parametrize(
@@ -45,14 +45,14 @@ def test_job_is_named_as_commands_take_it() -> None:
     ],
 )
 def test_command_is_written_on_one_line(spec: dict[str, object], text: str) -> None:
-    assert words.command(spec) == text
+    assert formatting.command(spec) == text
 
 
 def test_message_of_a_job_stays_on_its_line() -> None:
     failed = rows.row("a", State.FAILED, reason=Reason.TIMEOUT, message="one\ntwo")
-    assert words.why(failed) == "one two (Timeout)"
+    assert formatting.reason(failed) == "one two (Timeout)"
 
 
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_can_be_told(reason: Reason) -> None:
-    assert words.why(rows.row("a", State.FAILED, reason=reason))
+    assert formatting.reason(rows.row("a", State.FAILED, reason=reason))

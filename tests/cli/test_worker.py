@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.conftest import Call
 from tests.store.postgres import roles
-from workron.cli import crew, system
+from workron.cli import local_workers, system_clock
 from workron.store import connect
 
 Write = Callable[..., pathlib.Path]
@@ -50,7 +50,7 @@ def _hear(process: subprocess.Popen[str], event: str) -> None:
 
 def _token(url: str, lease_seconds: float | None = None, pool: str = "default") -> str:
     async def take() -> str:
-        store = await connect.connect(url, clock=system.CLOCK, rng=system.RNG)
+        store = await connect.connect(url, clock=system_clock.CLOCK, rng=system_clock.RNG)
         token = await store.ensure_pool("default", pool, lease_seconds=lease_seconds)
         await store.close()
         return token
@@ -87,7 +87,7 @@ def test_worker_beats_as_often_as_it_was_told(
     seconds: float,
 ) -> None:
     call("submit", write("hello"), "--store", url)
-    made = mock.Mock(wraps=crew.Crew)
+    made = mock.Mock(wraps=local_workers.LocalWorkers)
     monkeypatch.setattr("workron.cli.worker.Crew", made)
     call("worker", "--store", url, "--idle-exit", "1ms", *given)
     assert made.call_args.kwargs["rhythm"].beat.total_seconds() == seconds
@@ -141,7 +141,7 @@ def test_token_of_another_pool_than_the_one_that_was_named_is_refused(
 
 
 async def _count_workers(url: str) -> int:
-    store = await connect.connect(url, clock=system.CLOCK, rng=system.RNG)
+    store = await connect.connect(url, clock=system_clock.CLOCK, rng=system_clock.RNG)
     workers = await store.look()
     await store.close()
     return len(workers)

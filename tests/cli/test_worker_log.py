@@ -16,7 +16,7 @@ import structlog
 
 from tests.cli.conftest import Call
 from tests.store.postgres import roles
-from workron.cli import log
+from workron.telemetry import logging
 
 Write = Callable[..., pathlib.Path]
 Start = Callable[..., subprocess.Popen[str]]
@@ -189,7 +189,7 @@ def test_commands_cannot_look_into_the_process_that_has_the_credentials(
 def test_line_is_json_whatever_it_says(capfd: pytest.CaptureFixture[str]) -> None:
     told = {"odd": "ü \udcff", "large": 2**70, "path": pathlib.Path("x"), "flag": None}
     try:
-        log.serve("json")
+        logging.serve("json")
         structlog.get_logger().warning("plain", path=pathlib.Path("x"))
         structlog.get_logger().warning("said", **told)
     finally:

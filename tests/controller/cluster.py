@@ -7,7 +7,8 @@ from typing import Any
 
 from workron.core.ids import ClaimId
 from workron.core.plan import Kind
-from workron.store.protocol import Claimed, End, Outcome, Session, Store
+from workron.store.api import Store
+from workron.store.types import AttemptReport, ClaimedJob, Outcome, Session
 
 Raw = dict[str, Any]
 
@@ -40,15 +41,15 @@ def uid_of(raw: Raw) -> uuid.UUID:
     return uuid.UUID(raw["metadata"]["uid"])
 
 
-async def claimed(store: Store, session: Session, count: int = 1) -> Sequence[Claimed]:
+async def claimed(store: Store, session: Session, count: int = 1) -> Sequence[ClaimedJob]:
     """Have the worker take some."""
     return await store.claim(session.key, [ClaimId(uuid.uuid4()) for _ in range(count)])
 
 
-async def ended(store: Store, session: Session, one: Claimed, **about: Any) -> None:
+async def ended(store: Store, session: Session, one: ClaimedJob, **about: Any) -> None:
     """Have the worker report an end."""
     outcome = {"outcome": Outcome.SUCCEEDED, "exit_code": 0}
-    end = End(one.job, *one.right, **{**outcome, **about})
+    end = AttemptReport(one.job, *one.right, **{**outcome, **about})
     await store.complete(session.key, [end])
 
 

@@ -10,14 +10,14 @@ import pytest
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.hand_time import HandTime
 from workron.store import connect
-from workron.store.protocol import Registration, Session, Store
-from workron_controller.api import access
-from workron_controller.api.access import Access
-from workron_controller.api.retrying import Retrying
-from workron_controller.api.server import Server
-from workron_controller.intake.hearing import Ear
-from workron_controller.intake.inbox import Inbox
-from workron_controller.objects import Objects
+from workron.store.api import Store
+from workron.store.types import Registration, Session
+from workron_controller.jobs.cache import ObjectCache
+from workron_controller.jobs.informer import ObjectHandler
+from workron_controller.jobs.workqueue import Workqueue
+from workron_controller.kube import auth
+from workron_controller.kube.auth import ApiAccess
+from workron_controller.kube.client import ApiClient, RetryingCalls
 
 
 @pytest.fixture
@@ -33,18 +33,18 @@ async def store(time: HandTime) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
-def objects() -> Objects:
-    return Objects()
+def objects() -> ObjectCache:
+    return ObjectCache()
 
 
 @pytest.fixture
-def inbox(time: HandTime) -> Inbox:
-    return Inbox(time)
+def inbox(time: HandTime) -> Workqueue:
+    return Workqueue(time)
 
 
 @pytest.fixture
-def ear(objects: Objects, inbox: Inbox) -> Ear:
-    return Ear(objects, inbox)
+def ear(objects: ObjectCache, inbox: Workqueue) -> ObjectHandler:
+    return ObjectHandler(objects, inbox)
 
 
 @pytest.fixture
@@ -61,16 +61,16 @@ async def api() -> AsyncIterator[FakeApi]:
 
 
 @pytest.fixture
-def way_in(api: FakeApi, time: HandTime, tmp_path: Path) -> Access:
-    return access.find(time, {"KUBECONFIG": str(api.kubeconfig(tmp_path))})
+def way_in(api: FakeApi, time: HandTime, tmp_path: Path) -> ApiAccess:
+    return auth.find_api_server(time, {"KUBECONFIG": str(api.kubeconfig(tmp_path))})
 
 
 @pytest.fixture
-async def server(way_in: Access) -> AsyncIterator[Server]:
-    async with Server(way_in, seconds=10) as server:
+async def server(way_in: ApiAccess) -> AsyncIterator[ApiClient]:
+    async with ApiClient(way_in, seconds=10) as server:
         yield server
 
 
 @pytest.fixture
-def retrying(time: HandTime) -> Retrying:
-    return Retrying(time, random.Random(1), seconds=60, sleep=time.sleep)
+def retrying(time: HandTime) -> RetryingCalls:
+    return RetryingCalls(time, random.Random(1), seconds=60, sleep=time.sleep)

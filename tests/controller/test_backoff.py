@@ -1,6 +1,6 @@
 """What has failed waits twice as long each time, and no longer than its bound."""
 
-from workron_controller.backoff import Backoff
+from workron_controller.kube.backoff import Backoff
 
 
 def test_each_failure_waits_twice_as_long_up_to_a_bound() -> None:

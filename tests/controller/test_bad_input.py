@@ -17,11 +17,11 @@ from tests.controller.fake_api.kinds import JOB, POOL, WORKFLOW, Json, Kind
 from tests.controller.whole import Scene
 from tests.corpus import cases
 from tests.postgres_server import Server
-from workron.cli import system
+from workron.cli import system_clock
 from workron.core.states import State
-from workron.store import postgres
-from workron_controller.api.access import Access
-from workron_controller.metrics import Metrics
+from workron.store.postgres import schema
+from workron_controller.kube.auth import ApiAccess
+from workron_controller.metrics import ControllerMetrics
 
 GOOD = {"command": "true"}
 ODD = "\u202e\u05d0e\u0301\U0001f600\u2028\u2029\x85\x7f\x1b[31m"
@@ -36,8 +36,8 @@ async def scene(api: FakeApi, fresh_database: str) -> AsyncIterator[Scene]:
 
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workron_controller.telling.farewell._REST_SECONDS", 0.02)
-    monkeypatch.setattr("workron_controller.pools.keeper._IDLE_SECONDS", 0.1)
+    monkeypatch.setattr("workron_controller.jobs.ttl._REST_SECONDS", 0.02)
+    monkeypatch.setattr("workron_controller.workerpools.controller._IDLE_SECONDS", 0.1)
 
 
 def _put(scene: Scene, name: str, kind: Kind = JOB, **over: Any) -> None:
@@ -79,7 +79,7 @@ UNACCEPTED = [case for case in cases.of("unaccepted") if not case.name.startswit
 
 
 async def test_what_the_schema_lets_through_and_cannot_be_run_says_why(
-    scene: Scene, way_in: Access
+    scene: Scene, way_in: ApiAccess
 ) -> None:
     assert len(UNACCEPTED) >= 20
     raws = [yaml.safe_load(case.text) for case in UNACCEPTED]
@@ -128,7 +128,7 @@ FLOWS: dict[str, tuple[Json, str]] = {
 
 
 async def test_object_that_an_older_schema_let_in_says_what_is_wrong_with_it(
-    scene: Scene, way_in: Access
+    scene: Scene, way_in: ApiAccess
 ) -> None:
     for name, (over, _) in SHAPES.items():
         _put(scene, name, **over)
@@ -168,7 +168,7 @@ FINE: dict[str, Json] = {
 
 
 async def test_object_of_an_odd_shape_that_asks_for_what_can_be_done_is_done(
-    scene: Scene, way_in: Access
+    scene: Scene, way_in: ApiAccess
 ) -> None:
     async with whole.running(scene, way_in), whole.worked(scene):
         await scene.api.streams.opened(JOB)
@@ -182,7 +182,7 @@ async def test_object_of_an_odd_shape_that_asks_for_what_can_be_done_is_done(
 
 
 async def test_object_that_is_none_ends_neither_the_watch_nor_the_list(
-    scene: Scene, way_in: Access
+    scene: Scene, way_in: ApiAccess
 ) -> None:
     _put(scene, "a", metadata={"uid": "no uid"})
     _put(scene, "b", metadata={"namespace": None})
@@ -194,7 +194,7 @@ async def test_object_that_is_none_ends_neither_the_watch_nor_the_list(
 
 
 async def test_each_tenth_of_many_says_what_is_wrong_and_all_others_run(
-    scene: Scene, way_in: Access
+    scene: Scene, way_in: ApiAccess
 ) -> None:
     def waits_for(number: int) -> Json:
         return GOOD | {"dependsOn": [{"name": f"job-{number}"}]}
@@ -213,7 +213,7 @@ async def test_each_tenth_of_many_says_what_is_wrong_and_all_others_run(
         )
 
 
-async def test_large_objects_go_through(scene: Scene, way_in: Access) -> None:
+async def test_large_objects_go_through(scene: Scene, way_in: ApiAccess) -> None:
     tasks = [{"name": f"t{at}", "command": "true " + "x" * 1_400} for at in range(1_000)]
     env = [{"name": f"E{at}", "value": "v" * 100_000} for at in range(14)]
     scene.api.add(WORKFLOW, "large", spec={"tasks": tasks})
@@ -224,7 +224,7 @@ async def test_large_objects_go_through(scene: Scene, way_in: Access) -> None:
         await _goes_through(scene)
 
 
-async def test_longest_names_are_waited_for_by_name(scene: Scene, way_in: Access) -> None:
+async def test_longest_names_are_waited_for_by_name(scene: Scene, way_in: ApiAccess) -> None:
     first, second = "a" * 253, "b." + "c" * 251
     scene.api.add(JOB, second, spec=GOOD | {"dependsOn": [{"name": first, "kind": "Workflow"}]})
     async with whole.running(scene, way_in), whole.worked(scene):
@@ -233,7 +233,7 @@ async def test_longest_names_are_waited_for_by_name(scene: Scene, way_in: Access
         await scene.until(lambda: scene.phase(second) == "Succeeded")
 
 
-async def test_pool_that_is_nonsense_keeps_no_job_waiting(scene: Scene, way_in: Access) -> None:
+async def test_pool_that_is_nonsense_keeps_no_job_waiting(scene: Scene, way_in: ApiAccess) -> None:
     _put(scene, "a", POOL, spec=["x"])
     _put(scene, "b", POOL, spec=None, status="x", metadata={"generation": None, "labels": None})
     _put(scene, "c", POOL, spec={"minReplicas": "many"}, status={"conditions": [7, {"type": []}]})
@@ -245,7 +245,7 @@ async def test_pool_that_is_nonsense_keeps_no_job_waiting(scene: Scene, way_in: 
     assert "spec.minReplicas: must be a whole number" in str(_status(scene, "c", POOL))
 
 
-async def test_job_of_a_pool_that_there_is_not_says_so(scene: Scene, way_in: Access) -> None:
+async def test_job_of_a_pool_that_there_is_not_says_so(scene: Scene, way_in: ApiAccess) -> None:
     scene.api.add(JOB, "lost", spec=GOOD | {"pool": "nowhere"})
     async with whole.running(scene, way_in), whole.worked(scene):
         await _goes_through(scene)
@@ -256,7 +256,7 @@ async def test_job_of_a_pool_that_there_is_not_says_so(scene: Scene, way_in: Acc
 
 
 async def test_forged_end_takes_nothing_away_from_a_job_that_goes_on(
-    scene: Scene, way_in: Access
+    scene: Scene, way_in: ApiAccess
 ) -> None:
     forged = {"phase": "Succeeded", "finishedAt": "2001-01-01T00:00:00Z"}
     scene.api.add(JOB, "held", spec=GOOD | {"suspend": True, "ttlSecondsAfterFinished": 1})
@@ -268,7 +268,7 @@ async def test_forged_end_takes_nothing_away_from_a_job_that_goes_on(
     assert scene.phase("held") == "Waiting"
 
 
-async def test_another_end_than_the_true_one_is_put_right(scene: Scene, way_in: Access) -> None:
+async def test_another_end_than_the_true_one_is_put_right(scene: Scene, way_in: ApiAccess) -> None:
     scene.api.add(JOB, "done", spec=GOOD)
     async with whole.running(scene, way_in) as operator, whole.worked(scene):
         await scene.until(lambda: scene.phase("done") == "Succeeded")
@@ -279,7 +279,7 @@ async def test_another_end_than_the_true_one_is_put_right(scene: Scene, way_in: 
 
 
 async def test_namespace_that_ends_with_all_that_is_in_it_ends_its_jobs(
-    scene: Scene, way_in: Access
+    scene: Scene, way_in: ApiAccess
 ) -> None:
     names = [f"job-{number}" for number in range(20)]
     for name in names:
@@ -295,16 +295,16 @@ async def test_namespace_that_ends_with_all_that_is_in_it_ends_its_jobs(
 @pytest.fixture
 def database() -> Iterator[Server]:
     with postgres_server.serving() as server:
-        asyncio.run(postgres.migrate(server.dsn))
+        asyncio.run(schema.migrate(server.dsn))
         yield server
 
 
 async def test_objects_wait_for_a_database_that_is_down_and_nothing_is_stalled_by_that(
-    api: FakeApi, database: Server, way_in: Access
+    api: FakeApi, database: Server, way_in: ApiAccess
 ) -> None:
     async with whole.opened(api, database.dsn) as scene, whole.running(scene, way_in) as operator:
         registry = CollectorRegistry()
-        Metrics(operator, registry, system.CLOCK)
+        ControllerMetrics(operator, registry, system_clock.CLOCK)
         api.add(POOL, "some", spec={})
         await scene.until(lambda: _status(scene, "some", POOL) != {})
         await asyncio.to_thread(database.crash)

@@ -12,7 +12,7 @@ import pytest
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import JOB
 from tests.controller.fake_api.news import News
-from workron_controller.api.access import Access
+from workron_controller.kube.auth import ApiAccess
 
 
 class _Ear:
@@ -48,7 +48,7 @@ def _settings(silence: float) -> kopf.OperatorSettings:
 
 
 @asynccontextmanager
-async def _listening(way_in: Access, silence: float = 70) -> AsyncIterator[_Ear]:
+async def _listening(way_in: ApiAccess, silence: float = 70) -> AsyncIterator[_Ear]:
     """Run Kopf with one handler."""
     ear, registry, stop = _Ear(), kopf.OperatorRegistry(), asyncio.Event()
 
@@ -72,7 +72,7 @@ async def _listening(way_in: Access, silence: float = 70) -> AsyncIterator[_Ear]
 
 
 async def test_kopf_hears_of_what_is_there_what_comes_and_what_goes(
-    api: FakeApi, way_in: Access
+    api: FakeApi, way_in: ApiAccess
 ) -> None:
     api.add(JOB, "old")
     async with _listening(way_in) as ear:
@@ -84,7 +84,7 @@ async def test_kopf_hears_of_what_is_there_what_comes_and_what_goes(
         await ear.hears(("ADDED", "new"), ("MODIFIED", "old"), ("DELETED", "old"))
 
 
-async def test_kopf_writes_nothing(api: FakeApi, way_in: Access) -> None:
+async def test_kopf_writes_nothing(api: FakeApi, way_in: ApiAccess) -> None:
     api.add(JOB, "old")
     async with _listening(way_in) as ear:
         await api.streams.opened(JOB)
@@ -95,7 +95,7 @@ async def test_kopf_writes_nothing(api: FakeApi, way_in: Access) -> None:
     assert api.record.writes == []
 
 
-async def test_kopf_lists_in_parts_and_watches_from_there(api: FakeApi, way_in: Access) -> None:
+async def test_kopf_lists_in_parts_and_watches_from_there(api: FakeApi, way_in: ApiAccess) -> None:
     for number in range(501):
         api.add(JOB, f"job-{number:03}")
     async with _listening(way_in) as ear:
@@ -109,7 +109,7 @@ async def test_kopf_lists_in_parts_and_watches_from_there(api: FakeApi, way_in: 
 
 
 async def test_kopf_knows_us_by_the_token_and_asks_for_a_new_one(
-    api: FakeApi, way_in: Access, tmp_path: Any
+    api: FakeApi, way_in: ApiAccess, tmp_path: Any
 ) -> None:
     api.add(JOB, "old")
     api.admit("first")
@@ -126,7 +126,7 @@ async def test_kopf_knows_us_by_the_token_and_asks_for_a_new_one(
         await ear.hears(("ADDED", "new"))
 
 
-async def test_deletion_between_list_and_watch_is_heard(api: FakeApi, way_in: Access) -> None:
+async def test_deletion_between_list_and_watch_is_heard(api: FakeApi, way_in: ApiAccess) -> None:
     api.add(JOB, "old")
     api.faults.meanwhile(lambda: api.remove(JOB, "old"), verb="watch")
     async with _listening(way_in) as ear:
@@ -134,7 +134,7 @@ async def test_deletion_between_list_and_watch_is_heard(api: FakeApi, way_in: Ac
 
 
 async def test_deletion_that_the_server_has_forgotten_is_never_heard(
-    api: FakeApi, way_in: Access
+    api: FakeApi, way_in: ApiAccess
 ) -> None:
     """So the operator compares full lists by itself."""
 
@@ -153,7 +153,7 @@ async def test_deletion_that_the_server_has_forgotten_is_never_heard(
     assert ("DELETED", "old") not in ear.heard
 
 
-async def test_watch_that_is_cut_goes_on_where_it_was(api: FakeApi, way_in: Access) -> None:
+async def test_watch_that_is_cut_goes_on_where_it_was(api: FakeApi, way_in: ApiAccess) -> None:
     async with _listening(way_in) as ear:
         await api.streams.opened(JOB)
         api.streams.cut(JOB)
@@ -164,7 +164,7 @@ async def test_watch_that_is_cut_goes_on_where_it_was(api: FakeApi, way_in: Acce
     assert len(api.record.of(verb="list", plural="workronjobs")) == 1
 
 
-async def test_watch_that_goes_silent_is_left_for_another(api: FakeApi, way_in: Access) -> None:
+async def test_watch_that_goes_silent_is_left_for_another(api: FakeApi, way_in: ApiAccess) -> None:
     async with _listening(way_in, silence=0.2) as ear:
         await api.streams.opened(JOB)
         api.streams.hold(JOB)
@@ -175,7 +175,9 @@ async def test_watch_that_goes_silent_is_left_for_another(api: FakeApi, way_in: 
         await ear.hears(("ADDED", "new"))
 
 
-async def test_kopf_ends_when_a_watch_fails_other_than_by_age(api: FakeApi, way_in: Access) -> None:
+async def test_kopf_ends_when_a_watch_fails_other_than_by_age(
+    api: FakeApi, way_in: ApiAccess
+) -> None:
     """So somebody has to start it again."""
     async with _listening(way_in) as ear:
         await api.streams.opened(JOB)

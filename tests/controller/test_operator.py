@@ -12,9 +12,9 @@ from tests.controller import whole
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import EVENT, JOB, WORKFLOW, Json
 from tests.controller.whole import Scene
-from workron.cli import system
-from workron_controller.api.access import Access
-from workron_controller.metrics import Metrics
+from workron.cli import system_clock
+from workron_controller.kube.auth import ApiAccess
+from workron_controller.metrics import ControllerMetrics
 
 
 @pytest.fixture
@@ -23,7 +23,9 @@ async def scene(api: FakeApi) -> AsyncIterator[Scene]:
         yield scene
 
 
-async def test_what_is_there_what_comes_and_what_goes_is_done(scene: Scene, way_in: Access) -> None:
+async def test_what_is_there_what_comes_and_what_goes_is_done(
+    scene: Scene, way_in: ApiAccess
+) -> None:
     scene.api.add(JOB, "old", spec={"command": "true"})
     async with whole.running(scene, way_in), whole.worked(scene):
         await scene.until(lambda: scene.phase("old") == "Succeeded")
@@ -39,7 +41,7 @@ async def test_what_is_there_what_comes_and_what_goes_is_done(scene: Scene, way_
 
 
 async def test_each_job_is_written_once_a_change_at_most_and_nothing_else_is(
-    scene: Scene, way_in: Access
+    scene: Scene, way_in: ApiAccess
 ) -> None:
     names = [f"job-{number}" for number in range(30)]
     async with whole.running(scene, way_in):
@@ -56,13 +58,13 @@ async def test_each_job_is_written_once_a_change_at_most_and_nothing_else_is(
 
 
 async def test_deletion_that_no_watch_tells_of_is_found_by_comparing(
-    scene: Scene, way_in: Access, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, way_in: ApiAccess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forget() -> None:
         scene.api.remove(JOB, "lost")
         scene.api.storage.compact()
 
-    monkeypatch.setattr("workron_controller.intake.compare.MARGIN", timedelta(0))
+    monkeypatch.setattr("workron_controller.jobs.resync.RESYNC_MARGIN", timedelta(0))
     scene.api.add(JOB, "lost", spec={"command": "true", "suspend": True})
     async with whole.running(scene, way_in) as operator:
         await scene.until(lambda: scene.phase("lost") == "Waiting")
@@ -76,7 +78,7 @@ async def test_deletion_that_no_watch_tells_of_is_found_by_comparing(
 
 @pytest.mark.parametrize("code", [409, 429, 500, 503])
 async def test_status_that_is_refused_for_now_is_written_later(
-    scene: Scene, way_in: Access, code: int
+    scene: Scene, way_in: ApiAccess, code: int
 ) -> None:
     retry_after = 0.1 if code == 429 else None
     scene.api.faults.refuse(code, retry_after=retry_after, part="status", times=3)
@@ -85,7 +87,7 @@ async def test_status_that_is_refused_for_now_is_written_later(
         await scene.until(lambda: scene.phase("a") == "Succeeded")
 
 
-async def test_server_that_is_away_costs_nothing_but_time(scene: Scene, way_in: Access) -> None:
+async def test_server_that_is_away_costs_nothing_but_time(scene: Scene, way_in: ApiAccess) -> None:
     async with whole.running(scene, way_in), whole.worked(scene):
         scene.api.add(JOB, "before", spec={"command": "true"})
         await scene.until(lambda: scene.phase("before") == "Succeeded")
@@ -97,7 +99,9 @@ async def test_server_that_is_away_costs_nothing_but_time(scene: Scene, way_in: 
         await scene.until(lambda: scene.phase("meanwhile") == "Succeeded")
 
 
-async def test_successor_goes_on_where_the_leader_was_cut_off(scene: Scene, way_in: Access) -> None:
+async def test_successor_goes_on_where_the_leader_was_cut_off(
+    scene: Scene, way_in: ApiAccess
+) -> None:
     async with whole.running(scene, way_in, "other") as other, whole.worked(scene):
         async with whole.running(scene, way_in, "one") as one:
             scene.api.add(JOB, "a", spec={"command": "true"})
@@ -114,7 +118,7 @@ async def test_successor_goes_on_where_the_leader_was_cut_off(scene: Scene, way_
     ids=["both", "number", "none", "env"],
 )
 async def test_object_that_cannot_be_read_says_so_and_others_go_on(
-    scene: Scene, way_in: Access, spec: Json
+    scene: Scene, way_in: ApiAccess, spec: Json
 ) -> None:
     scene.api.add(JOB, "bad", spec=spec)
     scene.api.add(JOB, "good", spec={"command": "true"})
@@ -127,7 +131,7 @@ async def test_object_that_cannot_be_read_says_so_and_others_go_on(
 
 
 async def test_refusal_is_an_event_that_a_successor_does_not_repeat(
-    scene: Scene, way_in: Access
+    scene: Scene, way_in: ApiAccess
 ) -> None:
     scene.api.add(JOB, "bad", spec={})
     async with whole.running(scene, way_in, "one"), whole.worked(scene):
@@ -145,10 +149,10 @@ async def test_refusal_is_an_event_that_a_successor_does_not_repeat(
     assert told == ["bad", "worse"]
 
 
-async def test_what_it_does_is_measured(scene: Scene, way_in: Access) -> None:
+async def test_what_it_does_is_measured(scene: Scene, way_in: ApiAccess) -> None:
     async with whole.running(scene, way_in) as operator, whole.worked(scene):
         registry = CollectorRegistry()
-        Metrics(operator, registry, system.CLOCK)
+        ControllerMetrics(operator, registry, system_clock.CLOCK)
         scene.api.faults.refuse(403, times=1_000, part="status")
         scene.api.add(JOB, "closed", spec={"command": "true", "suspend": True})
         await scene.until(lambda: _value(registry, "statuses_held") == 1)
@@ -175,7 +179,7 @@ def _writes(registry: CollectorRegistry, outcome: str) -> float:
 
 @pytest.mark.parametrize("code", [403, 500])
 async def test_events_that_cannot_be_written_keep_nothing_else_from_going_on(
-    scene: Scene, way_in: Access, code: int
+    scene: Scene, way_in: ApiAccess, code: int
 ) -> None:
     fault = scene.api.faults.refuse(code, times=1_000, plural="events")
     scene.api.add(JOB, "bad", spec={})
@@ -199,7 +203,7 @@ async def _come(ask: Callable[[], Awaitable[str]], wanted: str) -> None:
 
 
 async def test_watch_begins_where_the_user_has_no_name(
-    scene: Scene, way_in: Access, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, way_in: ApiAccess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def nameless() -> str:
         raise OSError("no username set in the environment")
@@ -212,7 +216,7 @@ async def test_watch_begins_where_the_user_has_no_name(
 
 
 async def test_all_is_listed_anew_when_a_watch_had_to_be_begun_anew(
-    scene: Scene, way_in: Access
+    scene: Scene, way_in: ApiAccess
 ) -> None:
     async with whole.running(scene, way_in), whole.worked(scene):
         await scene.api.streams.opened(JOB)

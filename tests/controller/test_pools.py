@@ -11,32 +11,34 @@ from tests.controller import cluster
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import NODE, POD, POOL, REPLICA_SET, SECRET, Json
 from tests.controller.hand_time import HandTime
-from workron.core import expand
+from workron.core import planner
 from workron.core.ids import JobId
 from workron.core.model.job import Job
 from workron.core.states import State
-from workron.store.protocol import Registration, Session, Store
-from workron_controller.api.retrying import Retrying
-from workron_controller.api.server import Server
-from workron_controller.metrics import Queues
-from workron_controller.pools.budget import Budget
-from workron_controller.pools.keeper import Keeper
-from workron_controller.pools.settings import Settings
-from workron_controller.pools.tending import Around
+from workron.store.api import Store
+from workron.store.types import Registration, Session
+from workron_controller.kube.client import ApiClient, RetryingCalls
+from workron_controller.metrics import QueueMetrics
+from workron_controller.workerpools.autoscaler import ConnectionBudget
+from workron_controller.workerpools.config import PoolSettings
+from workron_controller.workerpools.controller import WorkerPoolController
+from workron_controller.workerpools.reconciler import ReconcilerDependencies
 
 
 @pytest.fixture
 async def keeper(
-    server: Server, retrying: Retrying, store: Store, time: HandTime
-) -> AsyncIterator[Keeper]:
-    settings = Settings("ours:1", home="workron")
-    around = Around(server, retrying, store, Budget(), settings, ("lab",), time, lambda _: None)
-    made = Keeper(around)
+    server: ApiClient, retrying: RetryingCalls, store: Store, time: HandTime
+) -> AsyncIterator[WorkerPoolController]:
+    settings = PoolSettings("ours:1", home="workron")
+    around = ReconcilerDependencies(
+        server, retrying, store, ConnectionBudget(), settings, ("lab",), time, lambda _: None
+    )
+    made = WorkerPoolController(around)
     yield made
     made.stop()
 
 
-async def _look(keeper: Keeper, time: HandTime) -> None:
+async def _look(keeper: WorkerPoolController, time: HandTime) -> None:
     time.turn(2)
     await keeper.look()
     await keeper.settled()
@@ -45,7 +47,7 @@ async def _look(keeper: Keeper, time: HandTime) -> None:
 async def _submit(store: Store) -> JobId:
     raw = cluster.job(pool="gpu")
     raw["metadata"]["namespace"] = "lab"
-    [made] = await store.submit([expand.plan_job(Job.parse(raw), cluster.uid_of(raw))])
+    [made] = await store.submit([planner.plan_job(Job.parse(raw), cluster.uid_of(raw))])
     return made.root
 
 
@@ -80,7 +82,7 @@ def _status(api: FakeApi) -> Json:
 
 
 async def test_pool_lives_from_its_first_job_to_the_death_of_its_worker(
-    api: FakeApi, keeper: Keeper, store: Store, time: HandTime
+    api: FakeApi, keeper: WorkerPoolController, store: Store, time: HandTime
 ) -> None:
     api.add(NODE, "node")
     api.add(POOL, "gpu", "lab", spec={"image": "theirs:2"})
@@ -102,7 +104,7 @@ async def test_pool_lives_from_its_first_job_to_the_death_of_its_worker(
 
 
 async def test_pool_that_is_scaled_to_nothing_has_its_worker_chosen_and_its_set_shrunk(
-    api: FakeApi, keeper: Keeper, store: Store, time: HandTime
+    api: FakeApi, keeper: WorkerPoolController, store: Store, time: HandTime
 ) -> None:
     api.add(POOL, "gpu", "lab", spec={"replicas": 1})
     await _look(keeper, time)
@@ -117,7 +119,7 @@ async def test_pool_that_is_scaled_to_nothing_has_its_worker_chosen_and_its_set_
 
 
 async def test_rights_that_are_missing_are_told_as_what_would_give_them(
-    api: FakeApi, keeper: Keeper, time: HandTime
+    api: FakeApi, keeper: WorkerPoolController, time: HandTime
 ) -> None:
     api.add(POOL, "gpu", "lab", spec={"minReplicas": 1})
     api.faults.refuse(403, plural="replicasets", times=99)
@@ -131,7 +133,7 @@ async def test_rights_that_are_missing_are_told_as_what_would_give_them(
 
 
 async def test_set_that_was_made_meanwhile_is_taken_as_it_is(
-    api: FakeApi, keeper: Keeper, time: HandTime
+    api: FakeApi, keeper: WorkerPoolController, time: HandTime
 ) -> None:
     api.add(POOL, "gpu", "lab", spec={"minReplicas": 1})
     api.faults.refuse(409, verb="create", plural="replicasets", times=1)
@@ -142,10 +144,10 @@ async def test_set_that_was_made_meanwhile_is_taken_as_it_is(
 
 
 async def test_queues_are_told_to_prometheus_by_who_looks_after_them(
-    keeper: Keeper, store: Store, time: HandTime
+    keeper: WorkerPoolController, store: Store, time: HandTime
 ) -> None:
     registry = CollectorRegistry()
-    registry.register(Queues(keeper, time))
+    registry.register(QueueMetrics(keeper, time))
     assert b"workron_queue_depth{" not in generate_latest(registry)
     await _submit(store)
     time.turn(8)
@@ -157,7 +159,9 @@ async def test_queues_are_told_to_prometheus_by_who_looks_after_them(
     assert b"workron_queue_depth{" not in generate_latest(registry)
 
 
-async def _asked_in_a_minute(api: FakeApi, keeper: Keeper, time: HandTime) -> dict[str, int]:
+async def _asked_in_a_minute(
+    api: FakeApi, keeper: WorkerPoolController, time: HandTime
+) -> dict[str, int]:
     """Count what is asked for in a minute of looks, after some that settle all."""
     for _ in range(10):
         await _look(keeper, time)
@@ -169,7 +173,7 @@ async def _asked_in_a_minute(api: FakeApi, keeper: Keeper, time: HandTime) -> di
 
 
 async def test_idle_pool_is_looked_at_four_times_a_minute_and_not_written_to(
-    api: FakeApi, keeper: Keeper, time: HandTime
+    api: FakeApi, keeper: WorkerPoolController, time: HandTime
 ) -> None:
     api.add(POOL, "gpu", "lab", spec={})
     asked = await _asked_in_a_minute(api, keeper, time)
@@ -179,7 +183,7 @@ async def test_idle_pool_is_looked_at_four_times_a_minute_and_not_written_to(
 
 
 async def test_pool_that_works_and_does_not_change_is_looked_at_and_not_written_to(
-    api: FakeApi, keeper: Keeper, store: Store, time: HandTime
+    api: FakeApi, keeper: WorkerPoolController, store: Store, time: HandTime
 ) -> None:
     api.add(POOL, "gpu", "lab", spec={"replicas": 1})
     await _look(keeper, time)

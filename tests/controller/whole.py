@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from tests.controller import cluster
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import JOB, Kind
-from workron.cli import system
+from workron.cli import system_clock
 from workron.core import ids
-from workron.scheduling.maintain import Maintainer
+from workron.scheduling.maintainer import Maintainer
 from workron.store import connect
-from workron.store.protocol import Registration, Session, Store
-from workron_controller.api.access import Access
-from workron_controller.api.server import Server
-from workron_controller.leader.election import Election, Terms
-from workron_controller.leader.seat import Seat
-from workron_controller.operator import Around, Operator, Scope
-from workron_controller.pools.settings import Settings
+from workron.store.api import Store
+from workron.store.types import Registration, Session
+from workron_controller.kube.auth import ApiAccess
+from workron_controller.kube.client import ApiClient
+from workron_controller.kube.leader_election import ElectionTiming, LeaderElection, LeaseLock
+from workron_controller.manager import Manager, ManagerDependencies, ManagerScope
+from workron_controller.workerpools.config import PoolSettings
 
 RNG = random.Random(1)
 """Time is real here: Kopf and the operator wait for each other over real connections."""
@@ -59,7 +59,7 @@ class Scene:
 @contextlib.asynccontextmanager
 async def opened(api: FakeApi, url: str) -> AsyncIterator[Scene]:
     """Open a store, and have a worker be of its pool that jobs are in who name none."""
-    store = await connect.connect(url, clock=system.CLOCK, rng=RNG)
+    store = await connect.connect(url, clock=system_clock.CLOCK, rng=RNG)
     token = await store.ensure_pool("default", "default")
     session = await store.register(Registration(token, "worker", uuid.UUID(int=1), slots=10))
     yield Scene(api, store, session)
@@ -67,16 +67,18 @@ async def opened(api: FakeApi, url: str) -> AsyncIterator[Scene]:
 
 
 @contextlib.asynccontextmanager
-async def running(scene: Scene, way_in: Access, who: str = "one") -> AsyncIterator[Operator]:
+async def running(scene: Scene, way_in: ApiAccess, who: str = "one") -> AsyncIterator[Manager]:
     """Run an operator, and look that it goes on."""
-    clock = system.CLOCK
-    async with Server(way_in, seconds=5) as server:
-        terms = Terms(lasts=2, believes=1.5, renews=0.2, looks=0.1, waits=1)
-        election = Election(Seat(server, "default", "workron", who), clock, RNG, terms)
+    clock = system_clock.CLOCK
+    async with ApiClient(way_in, seconds=5) as server:
+        terms = ElectionTiming(lasts=2, believes=1.5, renews=0.2, looks=0.1, waits=1)
+        election = LeaderElection(LeaseLock(server, "default", "workron", who), clock, RNG, terms)
         maintainer = Maintainer(scene.store, clock, ids.mint_uuid(RNG))
-        pools = Settings("ours:1")
-        around = Around(pools, scene.store, server, way_in, election, maintainer, clock, RNG)
-        operator = Operator(around, Scope())
+        pools = PoolSettings("ours:1")
+        around = ManagerDependencies(
+            pools, scene.store, server, way_in, election, maintainer, clock, RNG
+        )
+        operator = Manager(around, ManagerScope())
         task = asyncio.create_task(operator.run())
         try:
             yield operator

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from workron.core import diagram, states
+from docs import state_tables
+from workron.core import states
 from workron.core.states import Event, State
 
 _PAGES = ("states.md", "manifest.md", "custom-resources.md", "command-line.md", "metrics.md")
@@ -34,26 +35,26 @@ def arrows(drawn: str) -> Iterator[tuple[State, Event, State]]:
 
 
 def test_mermaid_draws_every_transition_once_and_no_other() -> None:
-    drawn = list(arrows(diagram.mermaid().replace("[*] --> Waiting: submit", "")))
+    drawn = list(arrows(state_tables.mermaid().replace("[*] --> Waiting: submit", "")))
 
-    assert sorted(drawn) == sorted((*way, after) for way, after in states.TABLE.items())
+    assert sorted(drawn) == sorted((*way, after) for way, after in states.TRANSITIONS.items())
 
 
 def test_mermaid_draws_every_end_as_an_end() -> None:
-    ends = re.findall(r"(\w+) --> \[\*\]", diagram.mermaid())
+    ends = re.findall(r"(\w+) --> \[\*\]", state_tables.mermaid())
 
-    assert sorted(ends) == sorted(states.ENDS)
+    assert sorted(ends) == sorted(states.TERMINAL_STATES)
 
 
 def test_transitions_have_a_row_for_every_event() -> None:
-    rows = diagram.transitions(dict.fromkeys(Event, "text")).splitlines()[2:]
+    rows = state_tables.transitions(dict.fromkeys(Event, "text")).splitlines()[2:]
 
     assert [row.split("`")[1] for row in rows] == list(Event)
     assert rows[1] == "| `hold` | text | - | Waiting | Waiting |"
 
 
 def test_conditions_are_the_table_of_the_design() -> None:
-    assert diagram.conditions().splitlines()[2:] == [
+    assert state_tables.conditions().splitlines()[2:] == [
         "| Succeeded | go | Skipped, NotNeeded | go |",
         "| Failed | Skipped, UpstreamFailed | go | go |",
         "| Cancelled | Skipped, UpstreamCancelled | Skipped, NotNeeded | go |",

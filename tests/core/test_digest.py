@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from workron.core import json_text
-from workron.core.digest import SpecDigest
+from workron.core import payloads
 from workron.core.model.job import JobSpec
 from workron.core.model.workflow import WorkflowSpec
 from workron.core.plan import Kind
+from workron.core.planner import SpecDigest
 
 _MANY = 450
 
@@ -37,13 +37,13 @@ def test_digest_of_a_job_is_that_of_its_text() -> None:
 
 
 def test_there_are_pauses_however_many_tasks_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    worded, canonical = [], json_text.canonical
+    worded, canonical = [], payloads.canonical_json
 
     def noted(value: Any) -> bytes:
         worded.append(value)
         return canonical(value)
 
-    monkeypatch.setattr(json_text, "canonical", noted)
+    monkeypatch.setattr(payloads, "canonical", noted)
     digest = SpecDigest(Kind.WORKFLOW, WorkflowSpec.parse({"tasks": _tasks(_MANY)}))
     at_pauses = [0, *(len(worded) for _ in digest.steps())]
     assert max(late - early for early, late in itertools.pairwise(at_pauses)) <= 200
@@ -53,6 +53,6 @@ def test_there_are_pauses_however_many_tasks_there_are(monkeypatch: pytest.Monke
 def test_it_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     digest = SpecDigest(Kind.WORKFLOW, WorkflowSpec.parse({"tasks": _tasks(3)}))
     text = digest()
-    monkeypatch.setattr(json_text, "canonical", None)
+    monkeypatch.setattr(payloads, "canonical", None)
     assert digest() == text
     assert not list(digest.steps())

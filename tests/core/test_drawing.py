@@ -6,30 +6,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workron.core import drawing
-from workron.core.drawing import Box
+from workron.core.drawing import TaskBox
 from workron.core.verdict import Condition
 
 NEEDS = Condition.SUCCEEDED
 DIAMOND = [
-    Box("extract"),
-    Box("clean", [("extract", NEEDS)], 10),
-    Box("check", [("extract", NEEDS)]),
-    Box("load", [("clean", NEEDS), ("check", NEEDS)]),
-    Box("alarm", [("load", Condition.FAILED)]),
+    TaskBox("extract"),
+    TaskBox("clean", [("extract", NEEDS)], 10),
+    TaskBox("check", [("extract", NEEDS)]),
+    TaskBox("load", [("clean", NEEDS), ("check", NEEDS)]),
+    TaskBox("alarm", [("load", Condition.FAILED)]),
 ]
 
 
-def chain(length: int) -> list[Box]:
-    return [Box(f"t{at}", [(f"t{at - 1}", NEEDS)] if at else []) for at in range(length)]
+def chain(length: int) -> list[TaskBox]:
+    return [TaskBox(f"t{at}", [(f"t{at - 1}", NEEDS)] if at else []) for at in range(length)]
 
 
 @st.composite
-def dags(draw: st.DrawFn) -> list[Box]:
-    boxes: list[Box] = []
+def dags(draw: st.DrawFn) -> list[TaskBox]:
+    boxes: list[TaskBox] = []
     for at in range(draw(st.integers(1, 12))):
         earlier = st.sampled_from([box.name for box in boxes]) if boxes else st.nothing()
         upstreams = draw(st.lists(earlier, unique=True))
-        boxes.append(Box(f"t{at}", [(name, NEEDS) for name in upstreams]))
+        boxes.append(TaskBox(f"t{at}", [(name, NEEDS) for name in upstreams]))
     return boxes
 
 
@@ -45,7 +45,7 @@ def test_tree_draws_downstreams_under_upstreams_and_marks_what_was_shown() -> No
 
 
 def test_tree_draws_an_upstream_that_is_elsewhere_as_outside() -> None:
-    boxes = [Box("report", [("nightly", Condition.FINISHED), ("load", NEEDS)]), Box("load")]
+    boxes = [TaskBox("report", [("nightly", Condition.FINISHED), ("load", NEEDS)]), TaskBox("load")]
 
     assert drawing.tree(boxes).splitlines() == [
         "nightly (outside)",
@@ -56,7 +56,7 @@ def test_tree_draws_an_upstream_that_is_elsewhere_as_outside() -> None:
 
 
 def test_tree_numbers_an_array_of_one() -> None:
-    assert drawing.tree([Box("only", (), 1)]) == "only[0]"
+    assert drawing.tree([TaskBox("only", (), 1)]) == "only[0]"
 
 
 def test_tree_is_empty_when_there_is_no_task() -> None:
@@ -75,7 +75,7 @@ def test_tree_says_how_much_it_left_out_when_it_is_long() -> None:
 
 
 @given(dags())
-def test_tree_has_a_line_for_every_edge_and_every_top(boxes: list[Box]) -> None:
+def test_tree_has_a_line_for_every_edge_and_every_top(boxes: list[TaskBox]) -> None:
     lines = drawing.tree(boxes).splitlines()
 
     assert len(lines) == sum(max(len(box.upstreams), 1) for box in boxes)
@@ -83,7 +83,7 @@ def test_tree_has_a_line_for_every_edge_and_every_top(boxes: list[Box]) -> None:
 
 
 @given(dags(), st.integers(1, 20))
-def test_tree_keeps_to_its_bound(boxes: list[Box], bound: int) -> None:
+def test_tree_keeps_to_its_bound(boxes: list[TaskBox], bound: int) -> None:
     assert len(drawing.tree(boxes, lines=bound).splitlines()) <= bound + 1
 
 
@@ -104,7 +104,7 @@ def test_mermaid_draws_every_task_and_every_edge_with_its_condition() -> None:
 
 
 def test_mermaid_never_uses_a_name_as_an_id() -> None:
-    drawn = drawing.mermaid([Box("end"), Box("graph", [("end", NEEDS), ("class", NEEDS)])])
+    drawn = drawing.mermaid([TaskBox("end"), TaskBox("graph", [("end", NEEDS), ("class", NEEDS)])])
 
     assert re.sub(r'"[^"]*"', "", drawn).split() == [
         *["flowchart", "LR", "t0[]", "t1[]", "t2[]"],

@@ -11,11 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workron.core import errors, expand, trace
+from workron.core import errors, planner, trace_context
 from workron.core.model.job import Job
 from workron.core.model.workflow import Workflow, WorkflowSpec
-from workron.core.plan import Edge, Identity, Kind, Node, Outside, Plan, Terms
-from workron.core.task_specs import TaskSpecs
+from workron.core.plan import (
+    Edge,
+    ExternalDependency,
+    Identity,
+    Kind,
+    Plan,
+    PlannedJob,
+    SchedulingTerms,
+)
+from workron.core.planner import TaskSpecs
 from workron.core.verdict import Condition
 
 UID = UUID("11111111-2222-4333-8444-55555555abcd")
@@ -23,7 +31,7 @@ Json = dict[str, Any]
 
 
 def job(spec: Json, **metadata: object) -> Plan:
-    return expand.plan_job(
+    return planner.plan_job(
         Job.parse(
             {
                 "apiVersion": "workron.dev/v1alpha1",
@@ -37,7 +45,7 @@ def job(spec: Json, **metadata: object) -> Plan:
 
 
 def workflow(*tasks: Json, **spec: object) -> Plan:
-    return expand.plan_workflow(
+    return planner.plan_workflow(
         Workflow.parse(
             {
                 "apiVersion": "workron.dev/v1alpha1",
@@ -140,13 +148,13 @@ def test_a_workflow_is_laid_out_root_first_and_arrays_with_their_elements_behind
         {"name": "clean", "count": 2, "dependsOn": after("extract")},
     )
 
-    job = functools.partial(Node, Kind.JOB)
+    job = functools.partial(PlannedJob, Kind.JOB)
     task: Json = {"member_of": 0, "bearing": Condition.TASK}
     element: Json = {"member_of": 2, "bearing": Condition.MEMBER, "feeds_inputs": True}
     assert plan.nodes == [
-        Node(Kind.WORKFLOW, "etl", 0, upstreams=3),
+        PlannedJob(Kind.WORKFLOW, "etl", 0, upstreams=3),
         job("extract", 2, **task),
-        Node(Kind.ARRAY, "clean", 3, upstreams=2, **task),
+        PlannedJob(Kind.ARRAY, "clean", 3, upstreams=2, **task),
         job("clean", 3, index=0, upstreams=1, **element),
         job("clean", 3, index=1, upstreams=1, **element),
         job("load", 1, upstreams=1, feeds_inputs=True, **task),
@@ -273,10 +281,10 @@ def test_a_job_is_one_node_that_waits_for_other_objects() -> None:
     )
 
     assert plan.identity == Identity("team", Kind.JOB, "greet", UID)
-    assert plan.nodes == [Node(Kind.JOB, "greet", 0, upstreams=2, feeds_inputs=True)]
+    assert plan.nodes == [PlannedJob(Kind.JOB, "greet", 0, upstreams=2, feeds_inputs=True)]
     assert plan.outside == [
-        Outside(0, Kind.WORKFLOW, "etl"),
-        Outside(0, Kind.JOB, "other", Condition.FINISHED),
+        ExternalDependency(0, Kind.WORKFLOW, "etl"),
+        ExternalDependency(0, Kind.JOB, "other", Condition.FINISHED),
     ]
     assert (plan.priority, plan.is_suspended, plan.edges) == (7, True, ())
 
@@ -289,7 +297,7 @@ def test_a_job_that_waits_for_itself_is_refused() -> None:
 def test_a_job_may_wait_for_a_workflow_of_its_own_name() -> None:
     plan = job({"dependsOn": after("greet", kind="Workflow")})
 
-    assert plan.outside == [Outside(0, Kind.WORKFLOW, "greet")]
+    assert plan.outside == [ExternalDependency(0, Kind.WORKFLOW, "greet")]
 
 
 def test_a_job_without_a_name_is_named_by_its_prefix_and_uid() -> None:
@@ -309,7 +317,7 @@ def test_terms_are_what_the_store_acts_on() -> None:
         }
     )
 
-    assert plan.terms[0] == Terms(
+    assert plan.terms[0] == SchedulingTerms(
         pool="gpu",
         max_losses=2,
         start_after=datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC),
@@ -319,7 +327,7 @@ def test_terms_are_what_the_store_acts_on() -> None:
 
 
 def test_terms_of_a_plain_job_are_the_defaults() -> None:
-    assert job({}).terms[0] == Terms()
+    assert job({}).terms[0] == SchedulingTerms()
 
 
 def test_the_body_is_the_spec_as_it_was_written() -> None:
@@ -354,19 +362,19 @@ def test_the_spec_of_a_workflow_is_worded_whole_however_many_tasks_it_has(about:
 
 
 def test_tasks_carry_the_trace_of_who_submits_and_the_workflow_does_not() -> None:
-    own = {"name": "b", "env": [{"name": trace.VARIABLE, "value": "mine"}]}
+    own = {"name": "b", "env": [{"name": trace_context.TRACEPARENT, "value": "mine"}]}
     plan = workflow({"name": "a"}, own)
 
     specs = {number: json.loads(text) for number, text in plan.specs.within("theirs").worded()}
 
-    assert [trace.parent_of(specs[at]) for at in range(3)] == [None, "theirs", "mine"]
+    assert [trace_context.traceparent_of(specs[at]) for at in range(3)] == [None, "theirs", "mine"]
     assert specs[0] == bodies(plan)[0]
 
 
 def test_a_job_carries_the_trace_of_who_submits() -> None:
     [(_, text)] = job({}).specs.within("theirs").worded()
 
-    assert trace.parent_of(json.loads(text)) == "theirs"
+    assert trace_context.traceparent_of(json.loads(text)) == "theirs"
 
 
 def test_the_elements_of_an_array_have_one_spec_and_each_its_own_item() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workron.core import errors, inputs, json_text
+from workron.core import errors, payloads
 
 _DEEP: Any = []
 for _ in range(100_000):
@@ -37,7 +37,7 @@ _JSON = st.recursive(
     ],
 )
 def test_value_is_worded_shortly_and_in_its_own_digits(value: Any, text: str) -> None:
-    assert json_text.worded(value) == text
+    assert payloads.to_json(value) == text
 
 
 @pytest.mark.parametrize(
@@ -57,12 +57,12 @@ def test_value_is_worded_shortly_and_in_its_own_digits(value: Any, text: str) ->
 )
 def test_value_without_a_text_that_every_store_keeps_is_refused(value: Any, why: str) -> None:
     with pytest.raises(errors.StoreDataError, match=why):
-        json_text.worded(value)
+        payloads.to_json(value)
 
 
 def test_inputs_that_are_too_deep_to_be_read_are_too_large() -> None:
     deep = '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}"
-    assert inputs.fit(deep) == (None, True)
+    assert payloads.inputs_fit(deep) == (None, True)
 
 
 _SPECS = st.lists(st.dictionaries(_TEXTS, _JSON))
@@ -70,17 +70,17 @@ _SPECS = st.lists(st.dictionaries(_TEXTS, _JSON))
 
 @given(_SPECS)
 def test_models_are_worded_each_by_itself_and_say_the_same(specs: list[dict[str, Any]]) -> None:
-    assert [json.loads(text) for text in json_text.models_worded(specs)] == specs
+    assert [json.loads(text) for text in payloads.models_to_json(specs)] == specs
 
 
 @given(st.dictionaries(_TEXTS, _JSON))
 def test_order_is_of_no_account_to_canonical_text(spec: dict[str, Any]) -> None:
     turned = dict(reversed(spec.items()))
-    assert json_text.canonical(turned) == json_text.canonical(spec)
-    assert json.loads(json_text.canonical(spec)) == spec
+    assert payloads.canonical_json(turned) == payloads.canonical_json(spec)
+    assert json.loads(payloads.canonical_json(spec)) == spec
 
 
 def test_integers_of_any_length_are_worded_whole() -> None:
     spec, text = {"items": [10**20, -(10**20)]}, f'{{"items":[1{"0" * 20},-1{"0" * 20}]}}'
-    assert json_text.models_worded([spec]) == [text]
-    assert json_text.canonical(spec) == text.encode()
+    assert payloads.models_to_json([spec]) == [text]
+    assert payloads.canonical_json(spec) == text.encode()

@@ -31,7 +31,7 @@ class Look:
 
 def watched(looks: list[Look]) -> list[tuple[float, bool]]:
     """The time of each look, and whether the worker was to be reaped."""
-    watch, now, answers = lease.Watch(), 100.0, []
+    watch, now, answers = lease.LeaseObserver(), 100.0, []
     for look in looks:
         now += look.gap
         answers.append((now, watch.observe(now, [Seen(WORKER, look.beats)]) != []))
@@ -64,7 +64,7 @@ def test_watch_reaps_only_what_it_saw_stand_still_for_a_whole_lease(history: lis
 
 
 def test_watch_names_the_sign_that_it_saw() -> None:
-    watch = lease.Watch()
+    watch = lease.LeaseObserver()
     answers = [watch.observe(float(now), [Seen(WORKER, 7)]) for now in range(0, 12, 2)]
 
     assert answers == [[], [], [], [], [], [Seen(WORKER, 7)]]
@@ -77,7 +77,7 @@ def test_watch_names_a_worker_again_when_it_is_still_there() -> None:
 
 
 def test_watch_never_reaps_at_its_first_look() -> None:
-    assert lease.Watch().observe(1e9, [Seen(WORKER, 1)]) == []
+    assert lease.LeaseObserver().observe(1e9, [Seen(WORKER, 1)]) == []
 
 
 def test_watch_grants_a_whole_lease_anew_after_a_gap_without_looks() -> None:
@@ -95,7 +95,7 @@ def test_watch_grants_a_whole_lease_anew_when_the_counter_moved() -> None:
 
 
 def test_watch_grants_a_whole_lease_anew_when_another_run_of_the_server_shows_the_counter() -> None:
-    watch, looks = lease.Watch(), [("one", 7)] * 4 + [("other", 7)] * 5
+    watch, looks = lease.LeaseObserver(), [("one", 7)] * 4 + [("other", 7)] * 5
 
     answers = [watch.observe(2.5 * at, [Seen(WORKER, sign)]) for at, sign in enumerate(looks)]
 
@@ -103,7 +103,7 @@ def test_watch_grants_a_whole_lease_anew_when_another_run_of_the_server_shows_th
 
 
 def test_watch_forgets_a_worker_that_one_look_did_not_show() -> None:
-    watch = lease.Watch()
+    watch = lease.LeaseObserver()
     for now in (0.0, 2.5, 5.0):
         watch.observe(now, [Seen(WORKER, 1)])
     watch.observe(7.5, [])
@@ -112,7 +112,7 @@ def test_watch_forgets_a_worker_that_one_look_did_not_show() -> None:
 
 
 def test_watch_measures_each_worker_by_its_own_lease() -> None:
-    watch = lease.Watch()
+    watch = lease.LeaseObserver()
     answers = [
         watch.observe(float(now), [Seen(WORKER, 1, 4.0), Seen(OTHER, 1, 40.0)]) for now in range(6)
     ]
@@ -121,7 +121,7 @@ def test_watch_measures_each_worker_by_its_own_lease() -> None:
 
 
 def test_watch_waits_anew_for_a_short_lease_when_looks_suit_only_a_long_one() -> None:
-    watch = lease.Watch()
+    watch = lease.LeaseObserver()
     answers = [
         watch.observe(float(now), [Seen(WORKER, 1, 4.0), Seen(OTHER, 1, 8.0)])
         for now in range(0, 12, 2)
@@ -151,11 +151,11 @@ def lives(draw: st.DrawFn) -> list[Beat]:
 def test_a_worker_is_past_its_deadline_whenever_it_is_reaped(
     beats: list[Beat], period: float, now: float
 ) -> None:
-    watch = lease.Watch()
+    watch = lease.LeaseObserver()
     while not watch.observe(now, [Seen(WORKER, sum(beat.stored <= now for beat in beats))]):
         now += period
 
-    deadline = lease.Deadline(LEASE, 0.5, 0.0)
+    deadline = lease.LeaseDeadline(LEASE, 0.5, 0.0)
     for beat in beats:
         if beat.is_answered and beat.stored <= now:
             deadline = deadline.acknowledge(beat.sent)
@@ -166,7 +166,7 @@ def test_a_worker_is_past_its_deadline_whenever_it_is_reaped(
 def test_deadline_counts_from_the_latest_beat_whatever_the_order_of_answers(
     sent: list[float],
 ) -> None:
-    deadline = lease.Deadline(LEASE, 2.0, sent[0])
+    deadline = lease.LeaseDeadline(LEASE, 2.0, sent[0])
     for at in sent:
         deadline = deadline.acknowledge(at)
 
@@ -174,7 +174,7 @@ def test_deadline_counts_from_the_latest_beat_whatever_the_order_of_answers(
 
 
 def test_deadline_has_passed_from_its_moment_on() -> None:
-    deadline = lease.Deadline(LEASE, 2.0, 100.0)
+    deadline = lease.LeaseDeadline(LEASE, 2.0, 100.0)
 
     assert not deadline.has_passed(107.9)
     assert deadline.has_passed(108.0)
@@ -183,4 +183,4 @@ def test_deadline_has_passed_from_its_moment_on() -> None:
 @pytest.mark.parametrize("margin", [10.0, 12.0, -1.0])
 def test_deadline_refuses_a_margin_that_does_not_fit_its_lease(margin: float) -> None:
     with pytest.raises(errors.InputError, match="a lease of 10 s; it must be at least 0 s"):
-        lease.Deadline(LEASE, margin, 0.0)
+        lease.LeaseDeadline(LEASE, margin, 0.0)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workron.core import retry, spec
-from workron.core.command import Command
+from workron.core import jobspec, retry_policy
+from workron.core.jobspec import Command
 from workron.core.states import Reason
 
 SECOND = timedelta(seconds=1)
@@ -34,17 +34,17 @@ def is_retry(
     exit_code: int | None = 1,
     reason: Reason | None = Reason.EXIT_CODE,
 ) -> bool:
-    command = spec.read({"command": "x", **body})
+    command = jobspec.read({"command": "x", **body})
     chance = Chance(0.5)
-    decided = retry.decide(
+    decided = retry_policy.decide(
         command, failures=failures, exit_code=exit_code, reason=reason, rng=chance
     )
     return decided.is_retry
 
 
 def wait(body: dict[str, object], failures: int, chance: float) -> timedelta:
-    command = spec.read({"command": "x", "maxAttempts": failures + 2, **body})
-    decided = retry.decide(
+    command = jobspec.read({"command": "x", "maxAttempts": failures + 2, **body})
+    decided = retry_policy.decide(
         command, failures=failures, exit_code=1, reason=Reason.EXIT_CODE, rng=Chance(chance)
     )
     assert decided.is_retry
@@ -137,8 +137,8 @@ def test_the_wait_is_the_longest_when_the_sum_is_beyond_all_clocks() -> None:
 
 
 def test_a_decision_to_end_has_no_wait() -> None:
-    decided = retry.decide(
+    decided = retry_policy.decide(
         Command(max_attempts=1), failures=0, exit_code=1, reason=None, rng=Chance(0.5)
     )
 
-    assert decided == retry.Decision(is_retry=False, delay=timedelta(0))
+    assert decided == retry_policy.Decision(is_retry=False, delay=timedelta(0))

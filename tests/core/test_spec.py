@@ -12,11 +12,10 @@ import pydantic
 import pytest
 from hypothesis import strategies as st
 
-from workron.core import command, expand, spec
-from workron.core.command import Command
-from workron.core.manifest import read
-from workron.core.model.command import CommandSpec
-from workron.core.model.job import Job
+from workron.core import jobspec, planner
+from workron.core.jobspec import Command
+from workron.core.manifest import load
+from workron.core.model.job import CommandSpec, Job
 from workron.core.model.workflow import Workflow
 from workron.core.plan import Plan
 
@@ -50,8 +49,8 @@ _FINE = {
     "failOn": st.lists(st.integers(5, 255), max_size=2),
     "timeout": st.just("90s"),
     "onLeaseLost": st.sampled_from(["kill", "continue"]),
-    "outputTail": st.integers(0, command.TAIL.most),
-    "outputStream": st.integers(0, command.STREAM.most),
+    "outputTail": st.integers(0, jobspec.OUTPUT_TAIL.most),
+    "outputStream": st.integers(0, jobspec.OUTPUT_STREAM.most),
 }
 _WILD = {
     "command": _TEXTS | _LARGE | _ODD,
@@ -91,7 +90,7 @@ def _of_model(read: CommandSpec) -> Command:
         **own
         | {
             "env": {one.name: one.value for one in read.env},
-            "backoff": command.Backoff(waits.initial, waits.factor, waits.max),
+            "backoff": jobspec.BackoffPolicy(waits.initial, waits.factor, waits.max),
             "retry_on": frozenset(read.retry_on),
             "fail_on": frozenset(read.fail_on),
         }
@@ -100,13 +99,13 @@ def _of_model(read: CommandSpec) -> Command:
 
 def _plan(resource: Job | Workflow) -> Plan:
     if isinstance(resource, Job):
-        return expand.plan_job(resource, uuid.UUID(int=1))
-    return expand.plan_workflow(resource, uuid.UUID(int=1))
+        return planner.plan_job(resource, uuid.UUID(int=1))
+    return planner.plan_workflow(resource, uuid.UUID(int=1))
 
 
 def _stored() -> Iterator[Any]:
     for file in sorted(_GOOD.iterdir()):
-        for manifest in read.read([read.Source("f", file.read_bytes())]):
+        for manifest in load.load([load.ManifestSource("f", file.read_bytes())]):
             if isinstance(manifest.resource, Job | Workflow):
                 specs = _plan(manifest.resource).specs.worded()
                 bodies = (json.loads(text) for _, text in specs)
@@ -114,8 +113,8 @@ def _stored() -> Iterator[Any]:
 
 
 def test_reader_gives_the_defaults_of_the_model() -> None:
-    assert spec.read({"command": "x"}) == _of_model(CommandSpec.parse({"command": "x"}))
-    assert spec.read({"command": "x"}) == Command("x")
+    assert jobspec.read({"command": "x"}) == _of_model(CommandSpec.parse({"command": "x"}))
+    assert jobspec.read({"command": "x"}) == Command("x")
 
 
 @hypothesis.given(_bodies())
@@ -123,16 +122,19 @@ def test_reader_takes_what_the_model_takes_and_refuses_what_it_refuses(
     body: dict[str, Any],
 ) -> None:
     # Of more than it knows the reader takes what it can.
-    for field, bounds in (("outputTail", command.TAIL), ("outputStream", command.STREAM)):
+    for field, bounds in (
+        ("outputTail", jobspec.OUTPUT_TAIL),
+        ("outputStream", jobspec.OUTPUT_STREAM),
+    ):
         if type(body.get(field)) is int:
             body[field] = min(body[field], bounds.most)
     try:
         expected = _of_model(CommandSpec.parse(body))
     except pydantic.ValidationError:
         with pytest.raises(ValueError, match=r"\w"):
-            spec.read(body)
+            jobspec.read(body)
     else:
-        assert spec.read(body) == expected
+        assert jobspec.read(body) == expected
 
 
 def test_reader_reads_every_spec_that_good_manifests_come_to() -> None:
@@ -141,7 +143,7 @@ def test_reader_reads_every_spec_that_good_manifests_come_to() -> None:
     assert len(bodies) > 5
     for body in bodies:
         known = {name: value for name, value in body.items() if name in fields}
-        assert spec.read(body) == _of_model(CommandSpec.parse(known))
+        assert jobspec.read(body) == _of_model(CommandSpec.parse(known))
 
 
 @pytest.mark.parametrize(
@@ -159,15 +161,15 @@ def test_reader_reads_every_spec_that_good_manifests_come_to() -> None:
 )
 def test_refusal_names_what_cannot_be_read(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match="^" + message.replace("[", r"\[")):
-        spec.read({"command": "x"} | wrong)
+        jobspec.read({"command": "x"} | wrong)
 
 
 def test_reader_leaves_alone_what_it_does_not_know() -> None:
     newer = {"command": "x", "pool": 7, "overlap": "Perhaps", "colour": {"of": "output"}}
-    assert spec.read(newer) == Command("x")
+    assert jobspec.read(newer) == Command("x")
 
 
 def test_spec_of_the_same_text_is_read_once() -> None:
-    one, other = spec.of_text('{"command": "once"}'), spec.of_text('{"command": "once"}')
+    one, other = jobspec.of_text('{"command": "once"}'), jobspec.of_text('{"command": "once"}')
     assert one is other
     assert one.command is other.command

@@ -10,24 +10,24 @@ from workron.core.states import Event, Reason, State
 
 @pytest.mark.parametrize(("state", "event"), [*itertools.product(State, Event)])
 def test_advance_answers_as_the_table_says_and_refuses_all_else(state: State, event: Event) -> None:
-    if (state, event) in states.TABLE:
-        assert states.advance(state, event) is states.TABLE[state, event]
+    if (state, event) in states.TRANSITIONS:
+        assert states.advance(state, event) is states.TRANSITIONS[state, event]
     else:
         with pytest.raises(errors.StateError):
             states.advance(state, event)
 
 
-@pytest.mark.parametrize("end", sorted(states.ENDS))
+@pytest.mark.parametrize("end", sorted(states.TERMINAL_STATES))
 def test_an_end_has_no_way_out(end: State) -> None:
-    assert not [event for state, event in states.TABLE if state is end]
+    assert not [event for state, event in states.TRANSITIONS if state is end]
 
 
-@pytest.mark.parametrize("state", sorted(set(State) - states.ENDS))
+@pytest.mark.parametrize("state", sorted(set(State) - states.TERMINAL_STATES))
 def test_a_state_that_is_no_end_can_be_left_for_an_end(state: State) -> None:
-    assert reachable(state) & states.ENDS
+    assert reachable(state) & states.TERMINAL_STATES
 
 
-@pytest.mark.parametrize("state", sorted(set(State) - states.ENDS))
+@pytest.mark.parametrize("state", sorted(set(State) - states.TERMINAL_STATES))
 @pytest.mark.parametrize(
     ("event", "end"), [(Event.CANCEL, State.CANCELLED), (Event.EXPIRE, State.FAILED)]
 )
@@ -42,11 +42,11 @@ def test_every_state_is_reachable_from_waiting() -> None:
 
 
 def test_every_event_happens_to_some_state() -> None:
-    assert {event for _, event in states.TABLE} == set(Event)
+    assert {event for _, event in states.TRANSITIONS} == set(Event)
 
 
 def test_only_a_claim_starts_a_job() -> None:
-    assert [way for way, after in states.TABLE.items() if after is State.RUNNING] == [
+    assert [way for way, after in states.TRANSITIONS.items() if after is State.RUNNING] == [
         (State.QUEUED, Event.CLAIM)
     ]
 
@@ -74,7 +74,9 @@ def test_advance_says_that_a_job_has_ended_when_it_has() -> None:
 def reachable(state: State) -> set[State]:
     found = {state}
     while True:
-        more = {after for (before, _), after in states.TABLE.items() if before in found} | found
+        more = {
+            after for (before, _), after in states.TRANSITIONS.items() if before in found
+        } | found
         if more == found:
             return found
         found = more

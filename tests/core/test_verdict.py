@@ -21,7 +21,7 @@ SKIPPED = State.SKIPPED
 def test_weigh_judges_every_end_under_every_condition(
     condition: Condition, end: tuple[State, Reason | None]
 ) -> None:
-    assert verdict.weigh(condition, *end) in Verdict
+    assert verdict.evaluate(condition, *end) in Verdict
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,9 @@ def test_weigh_judges_every_end_under_every_condition(
 def test_weigh_follows_the_table_of_the_design(
     state: State, reason: Reason | None, when_succeeded: Verdict, when_failed: Verdict
 ) -> None:
-    assert verdict.weigh(Condition.SUCCEEDED, state, reason) is when_succeeded
-    assert verdict.weigh(Condition.FAILED, state, reason) is when_failed
-    assert verdict.weigh(Condition.FINISHED, state, reason) is Verdict.GO
+    assert verdict.evaluate(Condition.SUCCEEDED, state, reason) is when_succeeded
+    assert verdict.evaluate(Condition.FAILED, state, reason) is when_failed
+    assert verdict.evaluate(Condition.FINISHED, state, reason) is Verdict.GO
 
 
 @pytest.mark.parametrize(
@@ -59,19 +59,19 @@ def test_weigh_follows_the_table_of_the_design(
 def test_weigh_lets_members_bear_on_their_whole(
     condition: Condition, state: State, reason: Reason | None, expected: Verdict
 ) -> None:
-    assert verdict.weigh(condition, state, reason) is expected
+    assert verdict.evaluate(condition, state, reason) is expected
 
 
 @pytest.mark.parametrize("condition", Condition)
 def test_weigh_lets_a_success_pass_unless_a_failure_is_asked_for(condition: Condition) -> None:
     expected = Verdict.NOT_NEEDED if condition is Condition.FAILED else Verdict.GO
 
-    assert verdict.weigh(condition, State.SUCCEEDED, None) is expected
+    assert verdict.evaluate(condition, State.SUCCEEDED, None) is expected
 
 
 @pytest.mark.parametrize("gravest", Verdict)
 def test_every_verdict_has_an_outcome_that_the_table_of_states_knows(gravest: Verdict) -> None:
-    state, reason = verdict.OUTCOMES[gravest]
+    state, reason = verdict.END_STATES[gravest]
 
-    assert state in states.ENDS
+    assert state in states.TERMINAL_STATES
     assert reason is None or reason in states.REASONS[state]

@@ -11,10 +11,10 @@ import uuid
 from dataclasses import dataclass
 from typing import Final
 
-from workron.core import errors, expand
-from workron.core.manifest import read
+from workron.core import errors, planner
+from workron.core.manifest import load
 from workron.core.model.job import Job
-from workron.core.model.pool import WorkerPool
+from workron.core.model.workerpool import WorkerPool
 from workron.core.model.workflow import Workflow
 
 FOLDER: Final = pathlib.Path(__file__).parent
@@ -53,12 +53,12 @@ def _case(file: pathlib.Path) -> Case:
 def refusal(text: str) -> str | None:
     """Say why what is submitted with this manifest is refused; None if it is not."""
     try:
-        for manifest in read.read([read.Source("f", text.encode())]):
+        for manifest in load.load([load.ManifestSource("f", text.encode())]):
             match manifest.resource:
                 case Job() as job:
-                    expand.plan_job(job, _NOBODY)
+                    planner.plan_job(job, _NOBODY)
                 case Workflow() as workflow:
-                    expand.plan_workflow(workflow, _NOBODY)
+                    planner.plan_workflow(workflow, _NOBODY)
                 case WorkerPool():
                     pass
     except errors.WorkronError as error:

@@ -9,13 +9,13 @@ import jsonschema
 from jsonschema import FormatChecker, validators
 from jsonschema.exceptions import ValidationError
 
-from workron_controller.crds import definition
+from workron_controller.crds import schema
 from workron_controller.crds.kinds import KINDS
 
 Schema = dict[str, Any]
 
 SCHEMAS: Final[dict[str, Schema]] = {
-    kind.name: definition.make(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    kind.name: schema.definition(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     for kind in KINDS
 }
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from tests.corpus import cases, scalars, surface, updates
-from workron.core.manifest import resolve
+from workron.core.manifest import yaml_scalars
 
 _SECONDS: Final = 120
 
@@ -64,7 +64,9 @@ def about_corpus(cluster: Cluster) -> Iterator[str]:
 
 def about_values(cluster: Cluster) -> Iterator[str]:
     """Compare what a scalar is, once it is stored."""
-    read = {text: resolve.as_json(resolve.resolve(text)) for text in scalars.SCALARS}
+    read = {
+        text: yaml_scalars.as_json(yaml_scalars.resolve_scalar(text)) for text in scalars.SCALARS
+    }
     ours = {text: value for text, value in read.items() if value is not None}
     answer = cluster.try_(scalars.workflow(list(ours)), "-o", "json")
     if answer.returncode:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.corpus import cases, checker, scalars, updates
-from workron.core.manifest import text
+from workron.core.manifest import yaml_reader
 from workron_controller.crds import rules
 
 
@@ -20,7 +20,7 @@ def _ids(case: cases.Case) -> str:
 
 
 def _problems(manifest: str) -> list[str]:
-    (document,) = text.documents(manifest.encode())
+    (document,) = yaml_reader.read_documents(manifest.encode())
     return checker.problems(document.value)
 
 
@@ -36,7 +36,7 @@ def _rules(kind: str) -> list[tuple[str, dict[str, Any]]]:
 
 def _shown(case: cases.Case) -> set[tuple[str, str, str]]:
     """The rules that are in the place that a manifest names, and say what it says."""
-    (document,) = text.documents(case.text.encode())
+    (document,) = yaml_reader.read_documents(case.text.encode())
     kind = document.value["kind"]
     place = re.sub(r"\[\d+\]", "[]", f".{case.place}")
     return {

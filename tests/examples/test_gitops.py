@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from workron.core.states import Reason, State
-from workron_controller.telling import conditions
+from workron_controller.kube import conditions
 
 _FOLDER = pathlib.Path(__file__).parents[2] / "examples" / "gitops"
 _KINDS = ("Job", "Workflow", "WorkerPool")
@@ -136,7 +136,7 @@ def test_argo_cd_is_told_how_an_object_stands(
 def test_argo_cd_makes_that_of_the_conditions_that_are_told(
     state: State, reason: Reason | None, health: str
 ) -> None:
-    told = conditions.of_state(state, reason, None)
+    told = conditions.conditions_of_state(state, reason, None)
     holding = " ".join(one.type for one in told if one.holds)
     assert _health("Job", holding, reason or state) == (health, reason or state)
 

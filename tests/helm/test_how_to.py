@@ -12,12 +12,12 @@ import yaml
 
 from tests.helm import chart
 from workron.core.model.job import Job
-from workron.core.model.pool import WorkerPool
+from workron.core.model.workerpool import WorkerPool
 from workron.core.model.workflow import Workflow
 from workron.core.states import REASONS, State
 from workron.store.postgres import schema
-from workron_controller.intake import carrier, reading
-from workron_controller.pools import verdicts
+from workron_controller.jobs import object_parser, submitter
+from workron_controller.workerpools import conditions
 
 _FOLDER = chart.ROOT / "docs" / "how-to"
 _PAGES = [
@@ -57,16 +57,16 @@ def _reasons(table: int) -> set[str]:
 
 
 def test_every_reason_for_which_a_job_waits_is_explained() -> None:
-    refusals = {reading.INVALID, reading.NO_DAG, carrier.REFUSED, "CycleDetected"}
-    hints = {verdicts.NOT_ENABLED, verdicts.NOT_FOUND}
+    refusals = {object_parser.INVALID, object_parser.NO_DAG, submitter.REFUSED, "CycleDetected"}
+    hints = {conditions.NOT_ENABLED, conditions.NOT_FOUND}
     assert _reasons(0) == {*REASONS[State.WAITING], *hints, *refusals}
 
 
 def test_every_trouble_of_a_pool_is_explained() -> None:
-    words = {value for name, value in vars(verdicts).items() if name.isupper()}
+    words = {value for name, value in vars(conditions).items() if name.isupper()}
     reasons = {word for word in words if isinstance(word, str) and re.fullmatch(r"[A-Z]\w+", word)}
     assert len(reasons) > 8
-    assert _reasons(1) == reasons - {verdicts.NOT_FOUND}
+    assert _reasons(1) == reasons - {conditions.NOT_FOUND}
 
 
 def test_values_on_the_pages_are_values_of_the_chart(tmp_path: pathlib.Path) -> None:

@@ -9,7 +9,7 @@ import yaml
 
 from tests.controller.pools.seen import POOL, spec
 from tests.helm import chart
-from workron_controller.pools import shape
+from workron_controller.workerpools import manifests
 
 _PAGE = (chart.ROOT / "docs" / "reference" / "metrics.md").read_text()
 _HOW_TO = (chart.ROOT / "docs" / "how-to" / "monitoring.md").read_text()
@@ -100,7 +100,7 @@ def test_ports_that_are_asked_are_those_of_the_containers() -> None:
 
 def test_workers_are_asked_at_the_port_and_by_the_labels_that_their_pods_have() -> None:
     [monitor] = chart.of_kind(chart.render(*_ON), "PodMonitor")
-    pod = shape.template(POOL, spec(), "ours:1", "memory:")
+    pod = manifests.pod_template(POOL, spec(), "ours:1", "memory:")
     containers = [*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"]]
     ports = {port["name"] for one in containers for port in one.get("ports", ())}
     assert {one["port"] for one in monitor["spec"]["podMetricsEndpoints"]} <= ports

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.helm import chart
-from workron_controller import resources
+from workron_controller.kube import resources
 
 Object = dict[str, Any]
 Objects = list[Object]

@@ -9,7 +9,7 @@ import yaml
 
 from helm import readme
 from tests.helm import chart
-from workron.core.model import pool
+from workron.core.model import workerpool
 
 _SCHEMA: dict[str, Any] = json.loads((chart.CHART / "values.schema.json").read_text())
 _VALUES = (chart.CHART / "values.yaml").read_text()
@@ -86,7 +86,7 @@ def test_values_of_a_chart_around_this_one_are_let_be() -> None:
 
 
 def test_spec_of_a_pool_has_the_fields_of_the_model() -> None:
-    model = pool.WorkerPoolSpec.model_json_schema(by_alias=True)
+    model = workerpool.WorkerPoolSpec.model_json_schema(by_alias=True)
     assert set(_SCHEMA["$defs"]["poolSpec"]["properties"]) == set(model["properties"])
 
 
@@ -98,7 +98,7 @@ def test_pools_reach_the_controller_as_they_were_given() -> None:
     assert yaml.safe_load(data["pools.yaml"]) == given["pools"]
     assert yaml.safe_load(data["default-pool.yaml"]) == given["defaultPool"]
     for one in given["pools"]:
-        pool.WorkerPoolSpec.model_validate(one["spec"])
+        workerpool.WorkerPoolSpec.model_validate(one["spec"])
 
 
 @pytest.mark.parametrize(

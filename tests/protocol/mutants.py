@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tests.protocol import configurations as within
+from tests.protocol import configurations
 from tests.protocol.invariants import Invariant
 from tests.protocol.rules import Fault, Guard, Rules
 
@@ -34,32 +34,42 @@ class Mutant:
 
 
 def _one(
-    guard: Guard, breaks: Invariant, *faults: Fault, configuration: Rules = within.ANY_FAULT
+    guard: Guard, breaks: Invariant, *faults: Fault, configuration: Rules = configurations.ANY_FAULT
 ) -> Mutant:
     return Mutant((guard,), breaks, configuration, faults)
 
 
 MUTANTS: Final = (
-    _one(Guard.CLAIM_ID, Invariant.CURRENT, Fault.LATE_COPY, configuration=within.RETRIES),
+    _one(Guard.CLAIM_ID, Invariant.CURRENT, Fault.LATE_COPY, configuration=configurations.RETRIES),
     _one(
         Guard.CLAIM_ID_AT_RELEASE,
         Invariant.CURRENT,
         Fault.LATE_COPY,
         Fault.DRAIN,
-        configuration=within.CALLS,
+        configuration=configurations.CALLS,
     ),
-    _one(Guard.FENCE_WITH_ID, Invariant.CURRENT, Fault.LATE_COPY, configuration=within.RETRIES),
+    _one(
+        Guard.FENCE_WITH_ID,
+        Invariant.CURRENT,
+        Fault.LATE_COPY,
+        configuration=configurations.RETRIES,
+    ),
     _one(Guard.FENCE_BY_CLOCK, Invariant.RISING, Fault.LAG),
     _one(
         Guard.LIVE_ROW,
         Invariant.SINGLE,
         Fault.LATE_COPY,
         Fault.DEATH,
-        configuration=within.CALLS,
+        configuration=configurations.CALLS,
     ),
     _one(Guard.WORKER_LOCK, Invariant.SINGLE, Fault.CUT),
     _one(Guard.JOB_LOCK, Invariant.SINGLE),
-    _one(Guard.SAME_ANSWER, Invariant.SINGLE, Fault.LOST_ANSWER, configuration=within.TWO_JOBS),
+    _one(
+        Guard.SAME_ANSWER,
+        Invariant.SINGLE,
+        Fault.LOST_ANSWER,
+        configuration=configurations.TWO_JOBS,
+    ),
     _one(Guard.ALREADY, Invariant.HONEST, Fault.LOST_ANSWER),
     _one(Guard.END_IS_FINAL, Invariant.FINAL, Fault.CANCEL),
     _one(Guard.CANCEL_AT_COMPLETE, Invariant.CANCELLED, Fault.CANCEL),
@@ -68,24 +78,26 @@ MUTANTS: Final = (
         Invariant.CANCELLED,
         Fault.CANCEL,
         Fault.DRAIN,
-        configuration=within.CALLS,
+        configuration=configurations.CALLS,
     ),
     _one(
         Guard.CANCEL_AT_REAP,
         Invariant.CANCELLED,
         Fault.CANCEL,
         Fault.DEATH,
-        configuration=within.CALLS,
+        configuration=configurations.CALLS,
     ),
     _one(Guard.BOUNDED_FAILURES, Invariant.BOUNDED),
-    _one(Guard.BOUNDED_LOSSES, Invariant.BOUNDED, Fault.DEATH, configuration=within.CALLS),
+    _one(Guard.BOUNDED_LOSSES, Invariant.BOUNDED, Fault.DEATH, configuration=configurations.CALLS),
     _one(Guard.COUNTER_IN_REAP, Invariant.SPARED, Fault.CUT),
     _one(Guard.WHOLE_REAP, Invariant.LOST, Fault.DEATH),
     _one(Guard.WHOLE_LEASE, Invariant.SPARED),
     _one(Guard.LOOK_GAP, Invariant.SPARED, Fault.OUTAGE),
-    _one(Guard.QUARTER, Invariant.SPARED, Fault.OUTAGE, configuration=within.OUTAGES),
+    _one(Guard.QUARTER, Invariant.SPARED, Fault.OUTAGE, configuration=configurations.OUTAGES),
     _one(Guard.FAILED_LOOK, Invariant.SPARED, Fault.OUTAGE),
-    _one(Guard.NEW_RUN, Invariant.SPARED, Fault.LAG, Fault.CUT, configuration=within.FAILOVER),
+    _one(
+        Guard.NEW_RUN, Invariant.SPARED, Fault.LAG, Fault.CUT, configuration=configurations.FAILOVER
+    ),
     _one(Guard.OWN_CLOCK, Invariant.SPARED, Fault.CLOCK_FORWARD),
     _one(Guard.PROOF, Invariant.APART, Fault.CUT),
     _one(
@@ -93,9 +105,9 @@ MUTANTS: Final = (
         Invariant.SPARED,
         Fault.LATE_COPY,
         Fault.DEATH,
-        configuration=within.BOOTS,
+        configuration=configurations.BOOTS,
     ),
-    _one(Guard.AWAIT_PROOF, Invariant.APART, Fault.FREEZE, configuration=within.FORBID),
+    _one(Guard.AWAIT_PROOF, Invariant.APART, Fault.FREEZE, configuration=configurations.FORBID),
     _one(Guard.RUNNER_DEADLINE, Invariant.APART, Fault.STUCK),
     _one(Guard.MARGIN, Invariant.APART, Fault.CUT),
     _one(Guard.SEND_TIME, Invariant.APART, Fault.CUT),
@@ -104,26 +116,33 @@ MUTANTS: Final = (
     _one(Guard.CHECK_AT_START, Invariant.APART, Fault.CUT),
     _one(Guard.KILL_FIRST, Invariant.APART, Fault.DRAIN),
     _one(Guard.LIST_KILLS, Invariant.APART, Fault.LAG),
-    _one(Guard.LIST_RELEASES, Invariant.PROGRESS, Fault.LATE_COPY, configuration=within.RETRIES),
+    _one(
+        Guard.LIST_RELEASES,
+        Invariant.PROGRESS,
+        Fault.LATE_COPY,
+        configuration=configurations.RETRIES,
+    ),
     _one(Guard.OPEN_CALL, Invariant.APART),
     _one(Guard.CANCEL_BY_BEAT, Invariant.OBEDIENT, Fault.CANCEL),
     Mutant(
         (Guard.AGENT_DEADLINE, Guard.RUNNER_DEADLINE),
         Invariant.APART,
-        within.ANY_FAULT,
+        configurations.ANY_FAULT,
         (Fault.CUT,),
     ),
     Mutant(
         (Guard.RUNNER_FOLLOWS, Guard.RUNNER_DEADLINE),
         Invariant.APART,
-        within.ANY_FAULT,
+        configurations.ANY_FAULT,
         (Fault.AGENT_DEATH,),
     ),
 )
 
 SECOND_LINES: Final = (
-    Mutant((Guard.AGENT_DEADLINE,), Invariant.APART, within.ANY_FAULT, (Fault.CUT,)),
-    Mutant((Guard.RUNNER_FOLLOWS,), Invariant.APART, within.ANY_FAULT, (Fault.AGENT_DEATH,)),
+    Mutant((Guard.AGENT_DEADLINE,), Invariant.APART, configurations.ANY_FAULT, (Fault.CUT,)),
+    Mutant(
+        (Guard.RUNNER_FOLLOWS,), Invariant.APART, configurations.ANY_FAULT, (Fault.AGENT_DEATH,)
+    ),
 )
 """Guards that another one stands behind: without one of these alone nothing breaks."""
 

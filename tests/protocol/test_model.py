@@ -6,8 +6,7 @@ import itertools
 
 import pytest
 
-from tests.protocol import __main__ as command
-from tests.protocol import configurations, explored, explorer, page, report, space
+from tests.protocol import __main__, configurations, explored, explorer, page, report, space
 from tests.protocol.rules import Rules
 from tests.protocol.state import Agent, initial
 
@@ -65,5 +64,5 @@ def test_search_finds_the_same_when_it_is_repeated() -> None:
 
 
 def test_command_is_red_when_a_rare_branch_is_missed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert not command.Run().configurations([configurations.OUTAGES])
+    assert not __main__.Run().configurations([configurations.OUTAGES])
     assert "missed:\n    a standby falls behind\n" in capsys.readouterr().out

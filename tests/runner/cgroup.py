@@ -21,7 +21,7 @@ _REMOVE_ROUNDS = 1000
 @contextlib.contextmanager
 def limited(limit: int) -> Iterator[pathlib.Path]:
     """Make one below this process' own; skip where that cannot be done."""
-    level = next(memory.levels(pathlib.Path("/")), None)
+    level = next(memory.cgroup_levels(pathlib.Path("/")), None)
     if level is None:
         pytest.skip("no cgroup here counts memory")
     folder = level.folder / f"workron-test-{os.getpid()}"

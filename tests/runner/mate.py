@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import workron_runner
-from workron_runner import limits, messages
-from workron_runner.link import Link
-from workron_runner.messages import Ended, Kind, Message, Refused
+from workron_runner import event_loop, protocol
+from workron_runner.connection import SocketLink
+from workron_runner.protocol import Ended, Kind, Message, Refused
 
 T = TypeVar("T")
 HOME = pathlib.Path(workron_runner.__file__).parents[1]
@@ -49,7 +49,7 @@ class Mate:
                 env=environment(tmp),
                 start_new_session=True,
             )
-        self.link = Link(ours)
+        self.link = SocketLink(ours)
         self.boot = uuid.uuid4()
         self.folder = tmp / f"workron-{self.boot.hex}"
         self.told: list[Message] = []
@@ -58,11 +58,11 @@ class Mate:
         self.results: dict[str, bytes] = {}
 
     def greet(self) -> None:
-        self.say(messages.Hello(messages.VERSION, self.boot.hex, limits.now()))
-        assert isinstance(self.hear(lambda: self.told[-1:])[0], messages.Hello)
+        self.say(protocol.Hello(protocol.VERSION, self.boot.hex, event_loop.clock_now()))
+        assert isinstance(self.hear(lambda: self.told[-1:])[0], protocol.Hello)
 
     def say(self, message: Message) -> None:
-        self.link.send(messages.encode(message))
+        self.link.send(protocol.encode(message))
 
     def run(self, command: str | Sequence[str], **fields: Any) -> str:
         argv = ["sh", "-c", command] if isinstance(command, str) else list(command)
@@ -71,7 +71,7 @@ class Mate:
             "output_bytes": 1000, "window": 2**20, "workdir": None, "timeout": None, "grace": 0.05,
             "outlives_deadline": False,
         }  # fmt: skip
-        order = messages.Run(**usual | fields)
+        order = protocol.Run(**usual | fields)
         self.output[order.claim] = bytearray()
         self.say(order)
         return order.claim
@@ -103,11 +103,11 @@ class Mate:
         line, _, self.output[claim] = self.output[claim].partition(b"\n")
         return bytes(line)
 
-    def farewell(self) -> messages.Bye:
+    def farewell(self) -> protocol.Bye:
         """Wait for the runner's last word, and for its end."""
-        self.hear(lambda: bool(self.told) and isinstance(self.told[-1], messages.Bye))
+        self.hear(lambda: bool(self.told) and isinstance(self.told[-1], protocol.Bye))
         bye = self.told[-1]
-        assert isinstance(bye, messages.Bye)
+        assert isinstance(bye, protocol.Bye)
         self.child.wait()
         return bye
 
@@ -118,9 +118,9 @@ class Mate:
 
     def _take(self, kind: int, payload: bytes) -> None:
         if kind not in {Kind.OUTPUT, Kind.KEPT, Kind.RESULT}:
-            self.told.append(messages.decode(kind, payload))
+            self.told.append(protocol.decode(kind, payload))
             return
-        claim, data = messages.decode_bytes(payload)
+        claim, data = protocol.decode_bytes(payload)
         if kind == Kind.OUTPUT:
             self.output[claim] += data
         else:

@@ -8,26 +8,26 @@ from collections.abc import Iterator
 
 import pytest
 
-from workron_runner import broom, scratch
-from workron_runner.broom import Broom, Litter
+from workron_runner import workspace
+from workron_runner.workspace import FolderRemover, Leftovers
 
 
 @pytest.fixture
-def sweeper() -> Iterator[Broom]:
-    one = Broom()
+def sweeper() -> Iterator[FolderRemover]:
+    one = FolderRemover()
     yield one
     one.close()
 
 
-def _litter(tmp_path: pathlib.Path, number: int) -> Litter:
+def _litter(tmp_path: pathlib.Path, number: int) -> Leftovers:
     folder, file = tmp_path / str(number), tmp_path / f"{number}.result.json"
     (folder / "deep").mkdir(parents=True)
     file.write_text("{}")
-    return Litter(folder, (file, tmp_path / "never-written"))
+    return Leftovers(folder, (file, tmp_path / "never-written"))
 
 
 def test_all_is_removed_when_the_broom_is_put_away(tmp_path: pathlib.Path) -> None:
-    sweeper = Broom()
+    sweeper = FolderRemover()
     for number in range(100):
         sweeper.take(_litter(tmp_path, number))
     sweeper.close()
@@ -39,22 +39,22 @@ def test_who_brings_litter_never_waits_and_no_place_is_given_when_there_is_too_m
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     may_go_on = threading.Event()
-    monkeypatch.setattr(broom, "_clear", lambda _: may_go_on.wait())
-    own = scratch.Scratch(uuid.uuid4())
+    monkeypatch.setattr(workspace, "_clear", lambda _: may_go_on.wait())
+    own = workspace.Workspaces(uuid.uuid4())
     own.place("{}")
-    for number in range(broom._MOST_WAITING + 2):
-        own._broom.take(Litter(tmp_path / f"none-{number}", ()))
-    with pytest.raises(scratch.ScratchError, match="cleared as fast as it is filled"):
+    for number in range(workspace._MOST_WAITING + 2):
+        own._broom.take(Leftovers(tmp_path / f"none-{number}", ()))
+    with pytest.raises(workspace.WorkspaceError, match="cleared as fast as it is filled"):
         own.place("{}")
     may_go_on.set()
     own.close()
 
 
 def test_name_is_free_at_once_though_the_removal_takes_long(
-    tmp_path: pathlib.Path, sweeper: Broom, monkeypatch: pytest.MonkeyPatch
+    tmp_path: pathlib.Path, sweeper: FolderRemover, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_go_on = threading.Event()
-    monkeypatch.setattr(broom, "_clear", lambda _: may_go_on.wait())
+    monkeypatch.setattr(workspace, "_clear", lambda _: may_go_on.wait())
     litter = _litter(tmp_path, 1)
     sweeper.take(litter)
     assert not litter.folder.exists()
@@ -68,17 +68,17 @@ def test_removal_that_fails_does_not_stop_the_next(
     def refuse(_: pathlib.Path) -> None:
         raise RecursionError("nested too deeply")
 
-    sweeper = Broom()
+    sweeper = FolderRemover()
     with monkeypatch.context() as patched:
         patched.setattr(shutil, "rmtree", refuse)
-        for number in range(broom._MOST_WAITING + 10):
+        for number in range(workspace._MOST_WAITING + 10):
             sweeper.take(_litter(tmp_path, number))
         sweeper.close()
-    assert len(list(tmp_path.glob("*.gone"))) == broom._MOST_WAITING + 10
+    assert len(list(tmp_path.glob("*.gone"))) == workspace._MOST_WAITING + 10
 
 
 def test_folder_that_the_command_removed_itself_is_no_trouble(
-    tmp_path: pathlib.Path, sweeper: Broom
+    tmp_path: pathlib.Path, sweeper: FolderRemover
 ) -> None:
     litter = _litter(tmp_path, 1)
     shutil.rmtree(litter.folder)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.runner.mate import COMMAND, Mate
-from workron_runner import messages, refusal
+from workron_runner import protocol, spawn
 
 _DAEMON = (
     "env -i setsid setsid sh -c 'cd /; echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000'"
@@ -86,7 +86,7 @@ def test_start_that_fails_is_told_by_whose_fault_it_is(mate: Mate) -> None:
 
 
 def test_error_that_nobody_thought_of_is_no_fault_of_the_job() -> None:
-    assert refusal.of(MemoryError("no")) == (False, "MemoryError: no", None)
+    assert spawn.start_refusal(MemoryError("no")) == (False, "MemoryError: no", None)
 
 
 def test_runner_has_descriptors_for_a_thousand_commands(tmp_path: pathlib.Path) -> None:
@@ -136,7 +136,7 @@ def test_output_waits_in_the_pipe_until_the_agent_has_dealt_with_some(mate: Mate
     mate.ended(mate.run("true"))
     got = len(mate.output[claim])
     assert got < 100_000 + 64 * 1024
-    mate.say(messages.Credit(claim, 200_000))
+    mate.say(protocol.Credit(claim, 200_000))
     mate.hear(lambda: len(mate.output[claim]) >= got + 100_000)
 
 
@@ -188,7 +188,7 @@ def test_daemon_of_a_command_that_still_runs_is_left_alone_when_another_ends(
     mate.ended(mate.run(_leave(others, pipe="")))
     assert not lives(int(others.read_text()))
     assert lives(int(mine.read_text()))
-    mate.say(messages.Kill(claim, 0))
+    mate.say(protocol.Kill(claim, 0))
     mate.ended(claim)
     assert not lives(int(mine.read_text()))
 

@@ -12,10 +12,10 @@ from concurrent import futures
 
 import pytest
 
-from workron_runner import messages, strays
+from workron_runner import process_reaper, protocol
 from workron_runner.attempt import Attempt, Because
-from workron_runner.crowd import Crowd
-from workron_runner.scratch import Place
+from workron_runner.supervisor import Supervisor
+from workron_runner.workspace import Workspace
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def own(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     A runner ends whatever child of its first thread it does not know; other tests have some, too.
     """
     pids = set[int]()
-    monkeypatch.setattr(strays, "pids", lambda: iter(pids))
+    monkeypatch.setattr(process_reaper, "pids", lambda: iter(pids))
     return pids
 
 
@@ -40,7 +40,7 @@ def test_kill_after_the_end_neither_signals_nor_changes_what_is_told(
     tmp_path: pathlib.Path, hand: futures.Executor
 ) -> None:
     attempt = _started(hand, tmp_path, "true")
-    crowd = Crowd()
+    crowd = Supervisor()
     crowd.enter(attempt, None)
     select.select([attempt.exit], [], [])
     assert crowd.exited(attempt)
@@ -55,7 +55,7 @@ def test_only_one_is_killed_for_memory_until_it_is_gone(
     tmp_path: pathlib.Path, hand: futures.Executor
 ) -> None:
     attempts = [_started(hand, tmp_path, "sleep", "1000") for _ in range(3)]
-    crowd = Crowd(None, _Short())  # type: ignore[arg-type]
+    crowd = Supervisor(None, _Short())  # type: ignore[arg-type]
     for one in attempts:
         crowd.enter(one, None)
     for count in (1, 2, 3):
@@ -76,8 +76,8 @@ def test_orphan_is_let_be_only_if_it_is_of_a_command_that_has_begun(
     # A child of the first thread, as orphans are.
     with subprocess.Popen(["/bin/sleep", "1000"]) as orphan:
         own.add(orphan.pid)
-        resource.prlimit(orphan.pid, strays._RLIMIT_LOCKS, (77, 77))
-        crowd = Crowd(coming={77} if is_coming else set())
+        resource.prlimit(orphan.pid, process_reaper._RLIMIT_LOCKS, (77, 77))
+        crowd = Supervisor(coming={77} if is_coming else set())
         attempt = _started(hand, tmp_path, "true")
         crowd.enter(attempt, None)
         _see_off(crowd, attempt)
@@ -98,7 +98,7 @@ class _Short:
         del code
 
 
-def _see_off(crowd: Crowd, attempt: Attempt) -> None:
+def _see_off(crowd: Supervisor, attempt: Attempt) -> None:
     if crowd.get(attempt.claim):
         select.select([attempt.exit], [], [])
         assert crowd.exited(attempt)
@@ -106,7 +106,7 @@ def _see_off(crowd: Crowd, attempt: Attempt) -> None:
 
 
 def _started(hand: futures.Executor, folder: pathlib.Path, *argv: str) -> Attempt:
-    order = messages.Run(
+    order = protocol.Run(
         claim=uuid.uuid4().hex, argv=list(argv), environment={}, inputs="{}", output_bytes=0,
         window=0, workdir=None, timeout=None, grace=0, outlives_deadline=False,
     )  # fmt: skip
@@ -114,4 +114,4 @@ def _started(hand: futures.Executor, folder: pathlib.Path, *argv: str) -> Attemp
     os.close(writer)
     pid = hand.submit(os.posix_spawnp, argv[0], argv, os.environ, setsid=True).result()
     # The mark says only whose an orphan is, and here are none.
-    return Attempt(order, Place(folder, folder, folder), pid, -pid, reader)
+    return Attempt(order, Workspace(folder, folder, folder), pid, -pid, reader)

@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.runner.mate import COMMAND, environment
-from workron_runner import __main__ as entry
-from workron_runner import door, limits, messages, scratch
-from workron_runner.link import Link
+from workron_runner import __main__, connection, event_loop, protocol, workspace
+from workron_runner.connection import SocketLink
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -68,8 +67,8 @@ def _entered(path: pathlib.Path) -> socket.socket:
 
 def _greeted(stream: socket.socket, boot: uuid.UUID) -> tuple[int, int | None]:
     """Greet; the kind of the answer, and the descriptor that came with it."""
-    link = Link(stream)
-    link.send(messages.encode(messages.Hello(messages.VERSION, boot.hex, limits.now())))
+    link = SocketLink(stream)
+    link.send(protocol.encode(protocol.Hello(protocol.VERSION, boot.hex, event_loop.clock_now())))
     select.select([link], [], [])
     descriptor = link.handed_over()
     [one] = link.receive()
@@ -84,7 +83,7 @@ def test_one_who_comes_is_let_in_and_the_path_is_gone(start: Start, path: pathli
     child = start()
     with _entered(path) as stream:
         kind, _ = _greeted(stream, uuid.uuid4())
-        assert kind == messages.Kind.HELLO
+        assert kind == protocol.Kind.HELLO
         assert not path.exists()
     assert child.wait() == 0
     assert child.stderr is not None
@@ -108,16 +107,16 @@ def test_who_goes_again_without_a_word_is_passed_over(start: Start, path: pathli
     start()
     _entered(path).close()
     with _entered(path) as stream:
-        assert _greeted(stream, uuid.uuid4())[0] == messages.Kind.HELLO
+        assert _greeted(stream, uuid.uuid4())[0] == protocol.Kind.HELLO
 
 
 def test_who_says_nothing_is_shown_out_and_the_next_is_let_in(
     path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "_SILENCE_SECONDS", 0.01)
+    monkeypatch.setattr(connection, "_SILENCE_SECONDS", 0.01)
     told, teller = socket.socketpair()
     with told, teller:
-        one = door.Door(path, told)
+        one = connection.SocketListener(path, told)
         with _entered(path) as silent, _entered(path) as speaker:
             speaker.send(b"x")
             stream = one.let_in()
@@ -151,7 +150,7 @@ def test_what_a_killed_runner_left_at_the_path_is_replaced(
     start()
     _until(lambda: path.stat().st_ino != left)
     with _entered(path) as stream:
-        assert _greeted(stream, uuid.uuid4())[0] == messages.Kind.HELLO
+        assert _greeted(stream, uuid.uuid4())[0] == protocol.Kind.HELLO
 
 
 def test_hello_comes_with_what_tells_of_the_end_of_the_runner(
@@ -193,7 +192,7 @@ def left(tmp_path: pathlib.Path) -> Iterator[tuple[uuid.UUID, "subprocess.Popen[
     boot = uuid.uuid4()
     folder = tmp_path / f"workron-{boot.hex}" / "1"
     folder.mkdir(parents=True)
-    mark = {scratch.BOOT_VARIABLE: str(boot)}
+    mark = {workspace.BOOT_VARIABLE: str(boot)}
     with subprocess.Popen(["/bin/sleep", "1000"], env=mark, cwd=folder) as child:
         yield boot, child
         child.kill()
@@ -211,7 +210,7 @@ def test_before_a_runner_waits_what_a_killed_one_left_is_dead_and_gone(
         assert orphan.poll() == -signal.SIGKILL
         assert [one.name for one in tmp_path.iterdir()] == ["door"]
         # The agent may be the same as before, with the same boot.
-        assert _greeted(stream, boot)[0] == messages.Kind.HELLO
+        assert _greeted(stream, boot)[0] == protocol.Kind.HELLO
 
 
 def test_folder_of_a_runner_that_lives_is_let_be(
@@ -221,7 +220,7 @@ def test_folder_of_a_runner_that_lives_is_let_be(
     left: tuple[uuid.UUID, "subprocess.Popen[bytes]"],
 ) -> None:
     boot, neighbour = left
-    lock = scratch.locked(tmp_path / f"workron-{boot.hex}")
+    lock = workspace.locked_folders(tmp_path / f"workron-{boot.hex}")
     start()
     _entered(path).close()
     assert neighbour.poll() is None
@@ -246,6 +245,6 @@ def test_runner_without_a_folder_for_commands_says_so(
 
     monkeypatch.setattr("tempfile.gettempdir", none)
     with socket.socket(socket.AF_UNIX) as told, pytest.raises(SystemExit):
-        entry._awaited(entry._parser(), path, None, told)
+        __main__._awaited(__main__._parser(), path, None, told)
     said = capsys.readouterr().err
     assert "commands need a writable folder, and there is none: No usable temporary" in said

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workron_runner import frame
-from workron_runner.frame import Decoder, Frame, ProtocolError
+from workron_runner import protocol
+from workron_runner.protocol import Decoder, Frame, ProtocolError
 
 _FRAMES = st.lists(st.builds(Frame, st.integers(0, 255), st.binary(max_size=50)))
 
@@ -17,7 +17,7 @@ _FRAMES = st.lists(st.builds(Frame, st.integers(0, 255), st.binary(max_size=50))
 def test_frames_come_out_as_they_went_in_however_the_stream_is_cut(
     frames: list[Frame], cuts: list[int]
 ) -> None:
-    stream = b"".join(frame.encode(*one) for one in frames)
+    stream = b"".join(protocol.encode_frame(*one) for one in frames)
     edges = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
     decoder = Decoder()
     pieces = [stream[a:b] for a, b in itertools.pairwise(edges)]
@@ -25,9 +25,9 @@ def test_frames_come_out_as_they_went_in_however_the_stream_is_cut(
 
 
 def test_frame_is_length_kind_and_payload() -> None:
-    assert frame.encode(2, b"a", b"bc") == b"\0\0\0\3\2abc"
+    assert protocol.encode_frame(2, b"a", b"bc") == b"\0\0\0\3\2abc"
 
 
 def test_frame_that_announces_too_much_is_refused_before_it_is_taken_in() -> None:
     with pytest.raises(ProtocolError, match="at most 67108864"):
-        Decoder().feed(struct.pack(">IB", frame.LIMIT_BYTES + 1, 1))
+        Decoder().feed(struct.pack(">IB", protocol.MAX_FRAME_BYTES + 1, 1))

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.runner.mate import Mate
-from workron_runner import __main__ as entry
-from workron_runner import landlock
+from workron_runner import __main__, sandbox
 
 _NEEDS_LANDLOCK = pytest.mark.skipif(
-    not landlock.is_there(), reason="this kernel has no Landlock scopes"
+    not sandbox.has_landlock(), reason="this kernel has no Landlock scopes"
 )
 _ISOLATE = ["--isolate"]
 _TRY = ["--try-isolate"]
@@ -94,17 +93,17 @@ def test_isolated_command_is_ended_whole_and_its_thread_with_it(
 def test_isolation_that_the_kernel_does_not_have_is_refused(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(landlock, "is_there", lambda: False)
+    monkeypatch.setattr(sandbox, "is_there", lambda: False)
     monkeypatch.setattr("sys.argv", ["runner", "--isolate", "--socket", str(tmp_path / "door")])
     with pytest.raises(SystemExit):
-        entry._read(entry._parser())
+        __main__._read(__main__._parser())
     assert "Linux 6.12 or newer" in capsys.readouterr().err
 
 
 def test_isolation_that_was_to_be_tried_is_done_without_and_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(landlock, "is_there", lambda: False)
-    options = entry._parser().parse_args([*_TRY, "--socket", "door"])
-    assert entry._isolates(options) is False
+    monkeypatch.setattr(sandbox, "is_there", lambda: False)
+    options = __main__._parser().parse_args([*_TRY, "--socket", "door"])
+    assert __main__._isolates(options) is False
     assert "commands can reach each other" in capsys.readouterr().err

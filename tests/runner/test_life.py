@@ -11,13 +11,13 @@ from collections.abc import Callable
 import pytest
 
 from tests.runner.mate import HOME, Mate, environment
-from workron_runner import limits, messages
+from workron_runner import event_loop, protocol
 
 _FOREVER = "echo $$; exec sleep 1000"
 
 
 def _wait_until(moment: float) -> None:
-    while (left := moment - limits.now()) > 0:
+    while (left := moment - event_loop.clock_now()) > 0:
         select.select([], [], [], left)
 
 
@@ -42,18 +42,18 @@ def test_kill_ends_one_command_and_no_other(mate: Mate, lives: Callable[[int], b
     one, other = mate.run(_FOREVER), mate.run(_FOREVER)
     mate.word(one)
     pid = int(mate.word(other))
-    mate.say(messages.Kill(one, 50))
+    mate.say(protocol.Kill(one, 50))
     ended = mate.ended(one)
     assert (ended.because, ended.signal) == ("kill", signal.SIGTERM)
     assert lives(pid)
-    mate.say(messages.Kill(one, 0))
+    mate.say(protocol.Kill(one, 0))
 
 
 def test_second_kill_may_be_quicker_than_the_first(mate: Mate) -> None:
     claim = mate.run("trap '' TERM; echo on; sleep 1000; sleep 1000")
     mate.word(claim)
-    mate.say(messages.Kill(claim, 1000))
-    mate.say(messages.Kill(claim, 0))
+    mate.say(protocol.Kill(claim, 1000))
+    mate.say(protocol.Kill(claim, 0))
     assert mate.ended(claim).signal == signal.SIGKILL
 
 
@@ -64,29 +64,29 @@ def test_everything_but_what_outlives_it_dies_at_the_deadline(
     pid = int(mate.word(tough))
     claim = mate.run("trap '' TERM; echo on; sleep 1000; sleep 1000", grace=1000)
     mate.word(claim)
-    mate.say(messages.Deadline(limits.now() + 0.1))
+    mate.say(protocol.Deadline(event_loop.clock_now() + 0.1))
     ended = mate.ended(claim)
     assert (ended.because, ended.signal) == ("deadline", signal.SIGKILL)
     assert lives(pid)
 
 
 def test_nothing_starts_after_the_deadline_until_there_is_a_new_one(mate: Mate) -> None:
-    mate.say(messages.Deadline(limits.now()))
+    mate.say(protocol.Deadline(event_loop.clock_now()))
     refused = mate.refused(mate.run("true"))
     assert (refused.fault, refused.what) == ("late", "the deadline has passed")
-    mate.say(messages.Deadline(limits.now() + 1000))
+    mate.say(protocol.Deadline(event_loop.clock_now() + 1000))
     assert mate.ended(mate.run("true")).exit_code == 0
 
 
 def test_after_a_freeze_the_deadline_comes_before_what_waits_in_the_socket(mate: Mate) -> None:
     claim = mate.run(_FOREVER)
     mate.word(claim)
-    deadline = limits.now() + 0.3
-    mate.say(messages.Deadline(deadline))
+    deadline = event_loop.clock_now() + 0.3
+    mate.say(protocol.Deadline(deadline))
     mate.ended(mate.run("true"))
     mate.child.send_signal(signal.SIGSTOP)
     _wait_until(deadline)
-    mate.say(messages.Deadline(limits.now() + 1000))
+    mate.say(protocol.Deadline(event_loop.clock_now() + 1000))
     mate.child.send_signal(signal.SIGCONT)
     assert mate.ended(claim).because == "deadline"
 
@@ -96,8 +96,8 @@ def test_goodbye_ends_everything_and_tells_of_it_first(
 ) -> None:
     claim = mate.run(_FOREVER, grace=1000)
     pid = int(mate.word(claim))
-    mate.say(messages.Bye())
-    assert mate.farewell() == messages.Bye(None)
+    mate.say(protocol.Bye())
+    assert mate.farewell() == protocol.Bye(None)
     assert mate.ended(claim).because == "kill"
     assert not lives(pid)
     assert not mate.folder.exists()
@@ -122,17 +122,17 @@ def test_signal_to_the_runner_ends_everything(mate: Mate, lives: Callable[[int],
     ("message", "why"),
     [
         (
-            messages.Ended("0" * 32, "itself", 0, None, 0, 0, 0, 0, None),
+            protocol.Ended("0" * 32, "itself", 0, None, 0, 0, 0, 0, None),
             "Ended is not for a runner",
         ),
-        (messages.Hello(1, "0" * 32, 0), "cannot be made"),
+        (protocol.Hello(1, "0" * 32, 0), "cannot be made"),
     ],
 )
 def test_agent_that_does_not_speak_as_agreed_is_told_why(
-    mate: Mate, message: messages.Message, why: str
+    mate: Mate, message: protocol.Message, why: str
 ) -> None:
-    if isinstance(message, messages.Hello):
-        message = messages.Hello(1, mate.boot.hex, 0)
+    if isinstance(message, protocol.Hello):
+        message = protocol.Hello(1, mate.boot.hex, 0)
     pid = mate.run(_FOREVER)
     mate.word(pid)
     mate.say(message)
@@ -142,13 +142,13 @@ def test_agent_that_does_not_speak_as_agreed_is_told_why(
 @pytest.mark.parametrize(
     ("first", "why"),
     [
-        (messages.Hello(2, "0" * 32, 0), "the agent speaks version 2, this runner 1"),
-        (messages.Hello(1, "zz", 0), "badly formed"),
-        (messages.Deadline(1), "Deadline came before Hello"),
+        (protocol.Hello(2, "0" * 32, 0), "the agent speaks version 2, this runner 1"),
+        (protocol.Hello(1, "zz", 0), "badly formed"),
+        (protocol.Deadline(1), "Deadline came before Hello"),
     ],
 )
 def test_connection_that_begins_wrong_is_not_kept(
-    tmp_path: pathlib.Path, first: messages.Message, why: str
+    tmp_path: pathlib.Path, first: protocol.Message, why: str
 ) -> None:
     mate = Mate(tmp_path)
     mate.say(first)

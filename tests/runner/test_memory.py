@@ -60,9 +60,9 @@ def test_version_2_is_read_without_what_linux_would_take_back(tmp_path: pathlib.
     stat = "inactive_file 100\nactive_file 20\nslab_reclaimable 3\n"
     _put(tmp_path, "a/b", _v2_level("1000", 900, stat=stat, kills=2))
     _put(tmp_path, "a", _v2_level("max", 2000))
-    found = memory.find(tmp_path)
+    found = memory.find_memory(tmp_path)
     assert found is not None
-    assert found.standing() == memory.Standing(1000, 223)
+    assert found.standing() == memory.MemoryState(1000, 223)
     assert found.kills() == 2
 
 
@@ -72,9 +72,9 @@ def test_version_1_is_read_without_what_linux_would_take_back(tmp_path: pathlib.
     _put(tmp_path, "memory/a/b", _v1_level("1000", 900, stat=stat, kills=3))
     _put(tmp_path, "memory/a", _v1_level(_V1_NONE, 2000))
     _put(tmp_path, "memory", _v1_level(_V1_NONE, 9000))
-    found = memory.find(tmp_path)
+    found = memory.find_memory(tmp_path)
     assert found is not None
-    assert found.standing() == memory.Standing(1000, 220)
+    assert found.standing() == memory.MemoryState(1000, 220)
     assert found.kills() == 3
 
 
@@ -82,9 +82,9 @@ def test_limit_further_up_counts_if_it_is_nearer(tmp_path: pathlib.Path) -> None
     _v2(tmp_path, "/a/b")
     _put(tmp_path, "a/b", _v2_level("1000", 900))
     _put(tmp_path, "a", _v2_level("5000", 4950, kills=9))
-    found = memory.find(tmp_path)
+    found = memory.find_memory(tmp_path)
     assert found is not None
-    assert found.standing() == memory.Standing(5000, 50)
+    assert found.standing() == memory.MemoryState(5000, 50)
     assert found.kills() == 0
 
 
@@ -109,18 +109,18 @@ def test_mount_is_the_cgroup_in_a_container(
     else:
         _v2(tmp_path, path, top)
         _put(tmp_path, ".", _v2_level("1000", 900))
-    found = memory.find(tmp_path)
+    found = memory.find_memory(tmp_path)
     assert found is not None
-    assert found.standing() == memory.Standing(1000, 100)
+    assert found.standing() == memory.MemoryState(1000, 100)
 
 
 def test_cgroup_below_the_one_that_is_mounted_is_found(tmp_path: pathlib.Path) -> None:
     _v1(tmp_path, "/docker/abc/own", "/docker/abc")
     _put(tmp_path, "memory/own", _v1_level("1000", 900))
     _put(tmp_path, "memory", _v1_level("1000", 100))
-    found = memory.find(tmp_path)
+    found = memory.find_memory(tmp_path)
     assert found is not None
-    assert found.standing() == memory.Standing(1000, 100)
+    assert found.standing() == memory.MemoryState(1000, 100)
 
 
 @pytest.mark.parametrize("files", [{}, {"proc/self/cgroup": "0::/\n"}, {"proc/self/cgroup": "?"}])
@@ -128,25 +128,25 @@ def test_where_there_are_no_cgroups_there_is_no_limit(
     tmp_path: pathlib.Path, files: dict[str, str]
 ) -> None:
     _write(tmp_path, files)
-    assert memory.find(tmp_path) is None
+    assert memory.find_memory(tmp_path) is None
 
 
 def test_where_no_level_has_a_limit_there_is_none(tmp_path: pathlib.Path) -> None:
     _v2(tmp_path, "/a")
     _put(tmp_path, "a", _v2_level("max", 900))
-    assert memory.find(tmp_path) is None
+    assert memory.find_memory(tmp_path) is None
     _v1(tmp_path, "/a")
     _put(tmp_path, "memory/a", _v1_level(_V1_NONE, 900))
-    assert memory.find(tmp_path) is None
+    assert memory.find_memory(tmp_path) is None
 
 
 def test_limit_that_is_changed_or_taken_away_is_seen(tmp_path: pathlib.Path) -> None:
     _v2(tmp_path)
     _put(tmp_path, ".", _v2_level("1000", 900))
-    found = memory.find(tmp_path)
+    found = memory.find_memory(tmp_path)
     assert found is not None
     _put(tmp_path, ".", {"memory.max": "2000\n"})
-    assert found.standing() == memory.Standing(2000, 1100)
+    assert found.standing() == memory.MemoryState(2000, 1100)
     _put(tmp_path, ".", {"memory.max": "max\n"})
     assert found.standing() is None
 
@@ -154,7 +154,7 @@ def test_limit_that_is_changed_or_taken_away_is_seen(tmp_path: pathlib.Path) -> 
 def test_use_that_cannot_be_read_is_no_use_at_all(tmp_path: pathlib.Path) -> None:
     _v2(tmp_path)
     _put(tmp_path, ".", _v2_level("1000", 900))
-    found = memory.find(tmp_path)
+    found = memory.find_memory(tmp_path)
     assert found is not None
     (tmp_path / "sys/fs/cgroup/memory.current").write_text("")
     assert found.standing() is None
@@ -188,6 +188,6 @@ def test_what_can_go_to_swap_is_left_too(
         _v2(tmp_path)
         words = {"memory.swap.max": may, "memory.swap.current": str(used)}
         _put(tmp_path, ".", _v2_level("1000", 900) | words)
-    found = memory.find(tmp_path)
+    found = memory.find_memory(tmp_path)
     assert found is not None
-    assert found.standing() == memory.Standing(1000, left)
+    assert found.standing() == memory.MemoryState(1000, left)

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from workron_runner import frame, messages
-from workron_runner.frame import ProtocolError
-from workron_runner.messages import Kind
+from workron_runner import protocol
+from workron_runner.protocol import Kind, ProtocolError
 
 _CLAIM = "0123456789abcdef" * 2
-_RUN = messages.Run(
+_RUN = protocol.Run(
     claim=_CLAIM, argv=["a", "\udcff"], environment={"A": "ü"}, inputs="{}", output_bytes=1,
     window=0, workdir=None, timeout=1.5, grace=1, outlives_deadline=True,
 )  # fmt: skip
@@ -20,29 +19,29 @@ _RUN = messages.Run(
     "message",
     [
         _RUN,
-        messages.Hello(1, "0" * 32, 1.5),
-        messages.Kill(_CLAIM, 0),
-        messages.Deadline(1e6),
-        messages.Credit(_CLAIM, 5),
-        messages.Bye("why"),
-        messages.Ended(_CLAIM, "itself", None, 9, 0.1, 0.01, 5, 0, None),
-        messages.Refused(_CLAIM, "job", "what", None),
+        protocol.Hello(1, "0" * 32, 1.5),
+        protocol.Kill(_CLAIM, 0),
+        protocol.Deadline(1e6),
+        protocol.Credit(_CLAIM, 5),
+        protocol.Bye("why"),
+        protocol.Ended(_CLAIM, "itself", None, 9, 0.1, 0.01, 5, 0, None),
+        protocol.Refused(_CLAIM, "job", "what", None),
     ],
     ids=lambda one: type(one).__name__,
 )
-def test_message_comes_out_as_it_went_in(message: messages.Message) -> None:
-    (one,) = frame.Decoder().feed(messages.encode(message))
-    assert messages.decode(*one) == message
+def test_message_comes_out_as_it_went_in(message: protocol.Message) -> None:
+    (one,) = protocol.Decoder().feed(protocol.encode(message))
+    assert protocol.decode(*one) == message
 
 
 def test_bytes_of_a_command_come_out_with_their_claim() -> None:
-    (one,) = frame.Decoder().feed(messages.encode_bytes(Kind.OUTPUT, _CLAIM, b"\0\xff"))
+    (one,) = protocol.Decoder().feed(protocol.encode_bytes(Kind.OUTPUT, _CLAIM, b"\0\xff"))
     assert one.kind == Kind.OUTPUT
-    assert messages.decode_bytes(one.payload) == (_CLAIM, b"\0\xff")
+    assert protocol.decode_bytes(one.payload) == (_CLAIM, b"\0\xff")
 
 
 def test_field_that_is_not_known_is_let_be() -> None:
-    assert messages.decode(Kind.BYE, b'{"why": null, "mood": 1}') == messages.Bye(None)
+    assert protocol.decode(Kind.BYE, b'{"why": null, "mood": 1}') == protocol.Bye(None)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +61,7 @@ def test_field_that_is_not_known_is_let_be() -> None:
 def test_field_that_is_wrong_is_named(change: dict[str, Any], words: str) -> None:
     fields = {name: getattr(_RUN, name) for name in _RUN.__slots__} | change
     with pytest.raises(ProtocolError, match=words):
-        messages.decode(Kind.RUN, json.dumps(fields).encode())
+        protocol.decode(Kind.RUN, json.dumps(fields).encode())
 
 
 @pytest.mark.parametrize(
@@ -76,6 +75,6 @@ def test_field_that_is_wrong_is_named(change: dict[str, Any], words: str) -> Non
 )
 def test_payload_that_is_no_message_is_refused(kind: int, payload: bytes, words: str) -> None:
     with pytest.raises(ProtocolError, match=words):
-        messages.decode(kind, payload)
+        protocol.decode(kind, payload)
     with pytest.raises(ProtocolError, match="too few for a claim"):
-        messages.decode_bytes(b"short")
+        protocol.decode_bytes(b"short")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from workron_runner import orphans, scratch
+from workron_runner import process_reaper, workspace
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def start(tmp_path: pathlib.Path) -> Iterator[Callable[..., int]]:
     children: list[subprocess.Popen[str]] = []
 
     def start(*argv: str, boot: uuid.UUID | None = None, cwd: pathlib.Path = tmp_path) -> int:
-        mark = {} if boot is None else {scratch.BOOT_VARIABLE: str(boot)}
+        mark = {} if boot is None else {workspace.BOOT_VARIABLE: str(boot)}
         child = subprocess.Popen(
             ["/bin/sh", "-c", f"echo on; exec {' '.join(argv)}"],
             env={"PATH": os.environ["PATH"]} | mark,
@@ -45,7 +45,7 @@ def test_processes_of_a_boot_are_ended_and_others_are_not(
     boot, other = uuid.uuid4(), uuid.uuid4()
     mine, also_mine = start("sleep 1000", boot=boot), start("sleep 1000", boot=boot)
     not_mine, nobodys = start("sleep 1000", boot=other), start("sleep 1000")
-    assert orphans.end(boot) == orphans.Swept(2, is_clear=True)
+    assert process_reaper.end_orphans(boot) == process_reaper.SweepResult(2, is_clear=True)
     assert [lives(pid) for pid in (mine, also_mine, not_mine, nobodys)] == [
         False, False, True, True,
     ]  # fmt: skip
@@ -55,10 +55,10 @@ def test_process_that_dropped_its_environment_is_found_by_its_folder(
     start: Callable[..., int], lives: Callable[[int], bool]
 ) -> None:
     boot = uuid.uuid4()
-    home = scratch.folder(boot) / "1"
+    home = workspace.workspace_folder(boot) / "1"
     home.mkdir(parents=True)
     pid = start("env", "-i", "sleep", "1000", boot=boot, cwd=home)
-    assert orphans.end(boot).ended == 1
+    assert process_reaper.end_orphans(boot).ended == 1
     assert not lives(pid)
 
 
@@ -68,19 +68,19 @@ def test_process_that_is_stopped_is_ended_too(
     boot = uuid.uuid4()
     pid = start("sleep 1000", boot=boot)
     os.kill(pid, signal.SIGSTOP)
-    assert orphans.end(boot).is_clear
+    assert process_reaper.end_orphans(boot).is_clear
     assert not lives(pid)
 
 
 def test_folder_of_a_boot_is_removed() -> None:
     boot = uuid.uuid4()
-    (scratch.folder(boot) / "1" / "deep").mkdir(parents=True)
-    assert orphans.end(boot) == orphans.Swept(0, is_clear=True)
-    assert not scratch.folder(boot).exists()
+    (workspace.workspace_folder(boot) / "1" / "deep").mkdir(parents=True)
+    assert process_reaper.end_orphans(boot) == process_reaper.SweepResult(0, is_clear=True)
+    assert not workspace.workspace_folder(boot).exists()
 
 
 def test_nothing_is_claimed_to_be_clear_where_processes_cannot_be_seen(
     monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
-    monkeypatch.setattr(orphans, "_PROC", tmp_path)
-    assert orphans.end(uuid.uuid4()) == orphans.Swept(0, is_clear=False)
+    monkeypatch.setattr(process_reaper, "_PROC", tmp_path)
+    assert process_reaper.end_orphans(uuid.uuid4()) == process_reaper.SweepResult(0, is_clear=False)

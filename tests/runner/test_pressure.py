@@ -9,9 +9,8 @@ import pytest
 
 from tests.runner import cgroup
 from tests.runner.mate import Mate
-from workron_runner import limits, messages, pressure
-from workron_runner.memory import Standing
-from workron_runner.pressure import Pressure
+from workron_runner import event_loop, memory, protocol
+from workron_runner.memory import MemoryState, MemoryWatch
 
 _MIB = 2**20
 _LIMIT = 256 * _MIB
@@ -23,8 +22,8 @@ class _Memory:
         self.left: float | None = 1000 * _MIB
         self.killed = 5
 
-    def standing(self) -> Standing | None:
-        return None if self.left is None else Standing(1000 * _MIB, self.left)
+    def standing(self) -> MemoryState | None:
+        return None if self.left is None else MemoryState(1000 * _MIB, self.left)
 
     def kills(self) -> int:
         return self.killed
@@ -33,7 +32,7 @@ class _Memory:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     at = [100.0]
-    monkeypatch.setattr(limits, "now", lambda: at[0])
+    monkeypatch.setattr(event_loop, "now", lambda: at[0])
     return at
 
 
@@ -41,12 +40,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     ("limit", "margin"), [(100, 25), (256, 32), (640, 32), (1000, 50), (64_000, 3200)]
 )
 def test_margin_is_enough_to_act_in_and_never_most_of_a_small_room(limit: int, margin: int) -> None:
-    assert pressure.margin(limit * _MIB) == margin * _MIB
+    assert memory.memory_margin(limit * _MIB) == margin * _MIB
 
 
 def test_limit_is_near_within_the_margin(clock: list[float]) -> None:
     seen = _Memory()
-    one = Pressure(seen)  # type: ignore[arg-type]
+    one = MemoryWatch(seen)  # type: ignore[arg-type]
     assert one.look() is None
     for left, is_near in [(51, False), (50, True), (-1, True), (60, False)]:
         seen.left = left * _MIB
@@ -63,7 +62,7 @@ def test_next_look_is_the_sooner_the_less_is_left(
 ) -> None:
     seen = _Memory()
     seen.left = left * _MIB
-    one = Pressure(seen)  # type: ignore[arg-type]
+    one = MemoryWatch(seen)  # type: ignore[arg-type]
     one.look()
     assert one.patience(clock[0]) == pytest.approx(seconds, rel=0.01)
     seen.left = 0
@@ -77,7 +76,7 @@ def test_next_look_is_the_sooner_the_less_is_left(
 @pytest.mark.parametrize(("code", "is_it"), [(-9, True), (137, True), (-15, False), (1, False)])
 def test_end_by_linux_is_known_by_its_count(code: int, *, is_it: bool) -> None:
     seen = _Memory()
-    one = Pressure(seen)  # type: ignore[arg-type]
+    one = MemoryWatch(seen)  # type: ignore[arg-type]
     one.look()
     assert one.has_ended(code) is None
     seen.killed += 1
@@ -88,7 +87,7 @@ def test_end_by_linux_is_known_by_its_count(code: int, *, is_it: bool) -> None:
 
 def test_end_long_after_the_count_rose_is_another_matter(clock: list[float]) -> None:
     seen = _Memory()
-    one = Pressure(seen)  # type: ignore[arg-type]
+    one = MemoryWatch(seen)  # type: ignore[arg-type]
     seen.killed += 1
     one.look()
     clock[0] += 2
@@ -183,5 +182,5 @@ def test_what_processes_share_is_counted_once(limited: Mate) -> None:
     assert limited.word(shared) == b"on"
     ended = limited.ended(limited.run(_HOG))
     assert ended.because == "memory"
-    limited.say(messages.Kill(shared, 0))
+    limited.say(protocol.Kill(shared, 0))
     assert limited.ended(shared).because == "kill"

@@ -4,9 +4,8 @@ import pathlib
 
 import pytest
 
-from workron_runner import __main__ as entry
-from workron_runner import rights, uids
-from workron_runner.rights import RightsError
+from workron_runner import __main__, sandbox, uids
+from workron_runner.sandbox import SandboxError
 from workron_runner.uids import Range
 
 _RANGE = Range(5000, 5009)
@@ -38,14 +37,14 @@ def _write(
 
 
 def test_root_with_all_that_it_takes_may(root: pathlib.Path) -> None:
-    rights.check(_RANGE, root)
-    rights.check_processes(root)
+    sandbox.check_uid_rights(_RANGE, root)
+    sandbox.check_process_limit(root)
 
 
 def test_other_users_may_not(root: pathlib.Path) -> None:
     _write(root, uid=1000)
-    with pytest.raises(RightsError, match="needs root, and this process has the uid 1000"):
-        rights.check(_RANGE, root)
+    with pytest.raises(SandboxError, match="needs root, and this process has the uid 1000"):
+        sandbox.check_uid_rights(_RANGE, root)
 
 
 @pytest.mark.parametrize(
@@ -54,8 +53,8 @@ def test_other_users_may_not(root: pathlib.Path) -> None:
 )
 def test_right_that_is_missing_is_named(root: pathlib.Path, bit: int, name: str) -> None:
     _write(root, powers=_CHOWN_DAC_FOWNER_KILL_GID_UID & ~(1 << bit))
-    with pytest.raises(RightsError, match=f"lacks: CAP_{name}$"):
-        rights.check(_RANGE, root)
+    with pytest.raises(SandboxError, match=f"lacks: CAP_{name}$"):
+        sandbox.check_uid_rights(_RANGE, root)
 
 
 @pytest.mark.parametrize(
@@ -65,31 +64,31 @@ def test_uids_that_a_container_does_not_have_are_named(
     root: pathlib.Path, maps: tuple[str, str], kind: str
 ) -> None:
     _write(root, maps=maps)
-    with pytest.raises(RightsError, match=f"needs {kind}s that there are here, and 5000-5009"):
-        rights.check(_RANGE, root)
+    with pytest.raises(SandboxError, match=f"needs {kind}s that there are here, and 5000-5009"):
+        sandbox.check_uid_rights(_RANGE, root)
 
 
 def test_uid_that_somebody_has_is_named(
     root: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(uids, "is_used", lambda uid: uid == _RANGE.first)
-    with pytest.raises(RightsError, match="nobody else's, and 5000 is in use"):
-        rights.check(_RANGE, root)
+    with pytest.raises(SandboxError, match="nobody else's, and 5000 is in use"):
+        sandbox.check_uid_rights(_RANGE, root)
 
 
 def test_unknown_kind_of_machine_is_named(
     root: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(uids, "is_known_here", lambda: False)
-    with pytest.raises(RightsError, match="is not known on "):
-        rights.check(_RANGE, root)
+    with pytest.raises(SandboxError, match="is not known on "):
+        sandbox.check_uid_rights(_RANGE, root)
 
 
 def test_limit_on_processes_that_would_bind_the_runner_too_is_refused(root: pathlib.Path) -> None:
     _write(root, maps=("0 1000 65536", "0 1000 65536"))
-    rights.check(_RANGE, root)
-    with pytest.raises(RightsError, match="in a user namespace root is counted"):
-        rights.check_processes(root)
+    sandbox.check_uid_rights(_RANGE, root)
+    with pytest.raises(SandboxError, match="in a user namespace root is counted"):
+        sandbox.check_process_limit(root)
 
 
 @pytest.mark.parametrize(
@@ -114,10 +113,10 @@ def test_options_that_cannot_be_followed_are_refused_in_words(
 ) -> None:
     def check(_: Range) -> None:
         if error.endswith("as told"):
-            raise RightsError("needs root, as told")
+            raise SandboxError("needs root, as told")
 
-    monkeypatch.setattr(rights, "check", check)
+    monkeypatch.setattr(sandbox, "check", check)
     monkeypatch.setattr("sys.argv", ["runner", "--descriptor", "0", *words])
     with pytest.raises(SystemExit):
-        entry._read(entry._parser())
+        __main__._read(__main__._parser())
     assert error in capsys.readouterr().err

@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from workron_runner.scratch import Place, Scratch, ScratchError
+from workron_runner.workspace import Workspace, WorkspaceError, Workspaces
 
 
 @pytest.fixture
-def scratch(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scratch]:
+def scratch(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspaces]:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    one = Scratch(uuid.uuid4())
+    one = Workspaces(uuid.uuid4())
     yield one
     one.close()
     assert list(tmp_path.iterdir()) == []
 
 
-def _next_tick(place: Place) -> None:
+def _next_tick(place: Workspace) -> None:
     """Write until a change of time is seen: the clock of files goes in steps."""
     other = place.directory.with_name("tick")
     other.touch()
@@ -28,14 +28,14 @@ def _next_tick(place: Place) -> None:
     other.unlink()
 
 
-def test_place_that_nobody_touched_is_given_to_the_next(scratch: Scratch) -> None:
+def test_place_that_nobody_touched_is_given_to_the_next(scratch: Workspaces) -> None:
     place = scratch.place("{}")
     scratch.leave(place)
     assert scratch.place("{}") == place
     assert scratch.place("{}").directory != place.directory
 
 
-def test_place_with_inputs_of_its_own_is_given_to_nobody_else(scratch: Scratch) -> None:
+def test_place_with_inputs_of_its_own_is_given_to_nobody_else(scratch: Workspaces) -> None:
     place = scratch.place("[1]")
     assert place.inputs.read_text() == "[1]"
     scratch.leave(place)
@@ -73,7 +73,7 @@ def _put_a_pipe(path: pathlib.Path) -> None:
     ],
 )
 def test_place_that_was_touched_is_given_to_nobody_else(
-    scratch: Scratch, touch: Callable[[Place], object]
+    scratch: Workspaces, touch: Callable[[Workspace], object]
 ) -> None:
     place = scratch.place("{}")
     _next_tick(place)
@@ -83,18 +83,20 @@ def test_place_that_was_touched_is_given_to_nobody_else(
 
 
 def test_place_that_nobody_could_look_into_is_given_to_nobody_else(
-    scratch: Scratch, monkeypatch: pytest.MonkeyPatch
+    scratch: Workspaces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("workron_runner.scratch._look_into", lambda folder: (folder / "no").stat())
+        patched.setattr(
+            "workron_runner.workspace._look_into", lambda folder: (folder / "no").stat()
+        )
         place = scratch.place("{}")
         scratch.leave(place)
     assert scratch.place("{}").directory != place.directory
 
 
-def test_place_is_named_where_none_can_be_made(scratch: Scratch, tmp_path: pathlib.Path) -> None:
+def test_place_is_named_where_none_can_be_made(scratch: Workspaces, tmp_path: pathlib.Path) -> None:
     (root,) = tmp_path.iterdir()
     root.rmdir()
-    with pytest.raises(ScratchError, match="no folder can be made in"):
+    with pytest.raises(WorkspaceError, match="no folder can be made in"):
         scratch.place("{}")
     root.mkdir()

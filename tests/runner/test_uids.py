@@ -13,9 +13,9 @@ import pytest
 
 from tests.runner import ground
 from tests.runner.mate import COMMAND, Mate, environment
-from workron_runner import leavings, messages, uids
-from workron_runner.scratch import Place, Scratch, ScratchError
+from workron_runner import protocol, uids, workspace
 from workron_runner.uids import Range, Uids
+from workron_runner.workspace import Workspace, WorkspaceError, Workspaces
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0, reason="only root may start commands with another uid"
@@ -156,9 +156,9 @@ def test_inputs_and_result_are_the_commands_own(own: Mate) -> None:
 def test_result_that_is_somebody_elses_file_is_not_read(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "result"
     path.write_text("1")
-    assert leavings.read(path, owner=os.getuid()) == b"1"
-    with pytest.raises(leavings.LeavingsError, match="somebody else's"):
-        leavings.read(path, owner=_FIRST)
+    assert workspace.read_result(path, owner=os.getuid()) == b"1"
+    with pytest.raises(workspace.ResultFileError, match="somebody else's"):
+        workspace.read_result(path, owner=_FIRST)
 
 
 def test_daemon_that_left_everything_but_its_uid_is_dead_at_the_end(
@@ -181,12 +181,12 @@ def test_process_that_is_no_child_of_the_runner_is_ended_with_its_uid(own: Mate)
         subprocess.Popen(["/bin/sleep", "1000"], user=one, group=one, extra_groups=[], cwd="/")
         for one in (uid, spared)
     ]
-    own.say(messages.Kill(claim, 0))
+    own.say(protocol.Kill(claim, 0))
     # Whoever is not waited for has not gone, and so holds up the end.
     assert strangers[0].wait() == -9
     assert own.ended(claim).because == "kill"
     assert strangers[1].poll() is None
-    own.say(messages.Kill(other, 0))
+    own.say(protocol.Kill(other, 0))
     assert strangers[1].wait() == -9
     own.ended(other)
 
@@ -214,10 +214,10 @@ def test_fork_bomb_harms_nobody_and_leaves_nothing(own: Mate) -> None:
     own.hear(lambda: b"ork" in own.output[claim])
     assert _count(uid) <= 30
     assert own.ended(own.run("true & true & wait")).exit_code == 0
-    own.say(messages.Kill(claim, 0))
+    own.say(protocol.Kill(claim, 0))
     own.ended(claim)
     assert not uids.is_used(uid)
-    own.say(messages.Kill(sibling, 0))
+    own.say(protocol.Kill(sibling, 0))
     assert own.ended(sibling).because == "kill"
 
 
@@ -229,7 +229,7 @@ def test_uids_are_given_in_turn_and_none_is_given_twice(passable: pathlib.Path) 
     refused = mate.refused(mate.run("true"))
     assert refused.fault == "machine"
     assert refused.what == f"no uid of {_FIRST}-{_FIRST + 2} is free for another command"
-    mate.say(messages.Kill(one, 0))
+    mate.say(protocol.Kill(one, 0))
     mate.ended(one)
     assert mate.ended(mate.run("true")).exit_code == 0
     mate.close()
@@ -251,7 +251,7 @@ def test_uid_that_somebody_runs_as_is_passed_over() -> None:
         assert sleeper.wait() == -9
     few = Uids(Range(_FIRST, _FIRST + 1))
     few.draw()
-    with pytest.raises(ScratchError, match="no uid of"):
+    with pytest.raises(WorkspaceError, match="no uid of"):
         few.draw()
 
 
@@ -295,21 +295,21 @@ def test_runner_in_a_folder_that_others_cannot_pass_says_which(passable: pathlib
     closed = passable / "closed"
     closed.mkdir(mode=0o700)
     mate = Mate(closed, *_OPTIONS)
-    mate.say(messages.Hello(messages.VERSION, mate.boot.hex, 0))
+    mate.say(protocol.Hello(protocol.VERSION, mate.boot.hex, 0))
     assert f"cannot pass through {closed}" in (mate.farewell().why or "")
     mate.close()
 
 
 @pytest.fixture
-def scratch(passable: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scratch]:
+def scratch(passable: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspaces]:
     monkeypatch.setattr("tempfile.tempdir", str(passable))
-    one = Scratch(uuid.uuid4(), has_uids=True)
+    one = Workspaces(uuid.uuid4(), has_uids=True)
     yield one
     one.close()
     assert list(passable.iterdir()) == []
 
 
-def test_place_that_nobody_touched_is_given_to_the_same_uid_alone(scratch: Scratch) -> None:
+def test_place_that_nobody_touched_is_given_to_the_same_uid_alone(scratch: Workspaces) -> None:
     place = scratch.place("{}", _FIRST)
     scratch.leave(place)
     assert scratch.place("{}", _FIRST + 1).directory != place.directory
@@ -328,7 +328,7 @@ def test_place_that_nobody_touched_is_given_to_the_same_uid_alone(scratch: Scrat
     ],
 )
 def test_place_of_a_uid_that_was_touched_is_removed(
-    scratch: Scratch, touch: Callable[[Place], object]
+    scratch: Workspaces, touch: Callable[[Workspace], object]
 ) -> None:
     place = scratch.place("{}", _FIRST)
     touch(place)

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from workron.core import expand
+from workron.core import planner
 from workron.core.ids import JobId
 from workron.core.model.job import Job
 from workron.core.model.workflow import Workflow
 from workron.core.plan import Plan
 from workron.store import connect
-from workron.store.protocol import Registration, Session, Store
+from workron.store.api import Store
+from workron.store.types import Registration, Session
 
 
 class HandClock:
@@ -48,13 +49,13 @@ async def store(clock: HandClock) -> AsyncIterator[Store]:
 def job(name: str, **spec: Any) -> Plan:
     """Plan a Job."""
     body = _manifest("Job", name, {"command": "true"} | spec)
-    return expand.plan_job(Job.parse(body), uuid.uuid4())
+    return planner.plan_job(Job.parse(body), uuid.uuid4())
 
 
 def workflow(name: str, *tasks: dict[str, Any]) -> Plan:
     """Plan a Workflow."""
     full = [{"command": "true"} | task for task in tasks]
-    return expand.plan_workflow(
+    return planner.plan_workflow(
         Workflow.parse(_manifest("Workflow", name, {"tasks": full})), uuid.uuid4()
     )
 

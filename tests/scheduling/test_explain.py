@@ -9,9 +9,8 @@ import pytest
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
-from workron.scheduling.explain import brief, explain, is_blocked
-from workron.scheduling.surroundings import Surroundings
-from workron.store.protocol import Blocker, JobRow, Mark
+from workron.scheduling.explain import QueueContext, brief, explain, is_blocked
+from workron.store.types import Blocker, JobRow, Signal
 
 _ROW = JobRow(
     job=JobId(2), root=JobId(1), kind=Kind.JOB, name="load", index=None, member_of=None,
@@ -20,7 +19,7 @@ _ROW = JobRow(
     finished_at=None,
 )  # fmt: skip
 _DUE = datetime(2026, 1, 1, 12, tzinfo=UTC)
-_AROUND = Surroundings(_DUE, is_led=True, pools={"default"})
+_AROUND = QueueContext(_DUE, is_led=True, pools={"default"})
 _LATER = replace(_AROUND, now=_DUE + timedelta(seconds=6))
 
 
@@ -98,13 +97,13 @@ def test_ready_job_of_a_pool_without_workers_says_so() -> None:
 @pytest.mark.parametrize(
     ("mark", "words"),
     [
-        (Mark.CANCEL, "is being cancelled"),
-        (Mark.EXPIRE, "is being ended, for its deadline has passed"),
-        (Mark.HOLD, "is to be suspended when this attempt is over"),
+        (Signal.CANCEL, "is being cancelled"),
+        (Signal.EXPIRE, "is being ended, for its deadline has passed"),
+        (Signal.HOLD, "is to be suspended when this attempt is over"),
     ],
 )
 def test_what_was_asked_of_a_running_job_is_told_before_it_is_in_effect(
-    mark: Mark, words: str
+    mark: Signal, words: str
 ) -> None:
     running = replace(_ROW, state=State.RUNNING, reason=None, worker="w", attempts=1)
     around = replace(_AROUND, marks={running.job: mark})
@@ -115,7 +114,7 @@ def test_what_was_asked_of_a_running_job_is_told_before_it_is_in_effect(
 
 def test_workflow_is_being_cancelled_while_any_of_its_jobs_is() -> None:
     flow = replace(_ROW, kind=Kind.WORKFLOW, state=State.RUNNING, reason=None)
-    around = replace(_AROUND, marks={JobId(3): Mark.CANCEL})
+    around = replace(_AROUND, marks={JobId(3): Signal.CANCEL})
     assert explain(flow, [], around) == ["is being cancelled", "its jobs have not all ended"]
     assert brief(replace(flow, state=State.CANCELLED), around) == ""
 

@@ -8,12 +8,12 @@ from typing import Any, cast
 import pytest
 
 from tests.scheduling.conftest import HandClock, hire, job, submit
-from workron.core import errors, output
+from workron.core import errors, payloads
 from workron.core.ids import ClaimId, JobId
-from workron.scheduling import follow, outage
-from workron.scheduling.follow import Part
-from workron.scheduling.outage import Outage
-from workron.store.protocol import Claimed, End, Outcome, Session, Store
+from workron.scheduling import wait
+from workron.scheduling.wait import OutputPart, StoreOutage
+from workron.store.api import Store
+from workron.store.types import AttemptReport, ClaimedJob, Outcome, Session
 
 
 class Follower:
@@ -21,14 +21,14 @@ class Follower:
 
     def __init__(self, store: Store, clock: HandClock, root: JobId) -> None:
         self.said = list[str]()
-        self._parts: AsyncIterator[Part] = follow.follow(
-            store, root, Outage(clock, self.said.append)
+        self._parts: AsyncIterator[OutputPart] = wait.follow(
+            store, root, StoreOutage(clock, self.said.append)
         )
 
-    async def next(self) -> Part:
+    async def next(self) -> OutputPart:
         return await anext(self._parts)
 
-    async def rest(self) -> list[Part]:
+    async def rest(self) -> list[OutputPart]:
         return [part async for part in self._parts]
 
 
@@ -39,7 +39,7 @@ class Hand:
         self._store = store
         self._key = session.key
         self._chunk = 0
-        self._claimed: Claimed | None = None
+        self._claimed: ClaimedJob | None = None
 
     async def claim(self) -> None:
         [self._claimed] = await self._store.claim(self._key, [ClaimId(uuid.uuid4())])
@@ -52,7 +52,7 @@ class Hand:
 
     async def end(self, outcome: Outcome = Outcome.SUCCEEDED, kept: bytes = b"") -> None:
         assert self._claimed is not None
-        end = End(self._claimed.job, *self._claimed.right, outcome, output=kept)
+        end = AttemptReport(self._claimed.job, *self._claimed.right, outcome, output=kept)
         await self._store.complete(self._key, [end])
 
 
@@ -76,16 +76,16 @@ async def test_parts_come_as_they_are_stored(follower: Follower, hand: Hand) -> 
     await asyncio.sleep(0)
     await hand.claim()
     await hand.write(b"one\0")
-    assert await first == Part(1, b"one\0")
+    assert await first == OutputPart(1, b"one\0")
     await hand.write(b"two")
-    assert await follower.next() == Part(1, b"two")
+    assert await follower.next() == OutputPart(1, b"two")
     await hand.end(kept=b"the end")
-    assert await follower.rest() == [Part(1, b"the end")]
+    assert await follower.rest() == [OutputPart(1, b"the end")]
 
 
 async def test_all_that_was_stored_before_comes_first(follower: Follower, hand: Hand) -> None:
     await hand.claim()
-    pieces = [b"%d" % number for number in range(2 * output.PIECES_AT_ONCE + 1)]
+    pieces = [b"%d" % number for number in range(2 * payloads.CHUNKS_PER_READ + 1)]
     for piece in pieces:
         await hand.write(piece)
     await hand.end()
@@ -97,7 +97,7 @@ async def test_next_attempt_is_told_of_and_followed(
 ) -> None:
     await hand.claim()
     await hand.write(b"one")
-    assert await follower.next() == Part(1, b"one")
+    assert await follower.next() == OutputPart(1, b"one")
     for kept in (b"more of one", b""):
         await hand.end(Outcome.RETRY, kept)
         clock.turn(1)
@@ -106,10 +106,10 @@ async def test_next_attempt_is_told_of_and_followed(
     await hand.write(b"three")
     await hand.end()
     assert await follower.rest() == [
-        Part(1, b"more of one"),
-        Part(2, b""),
-        Part(3, b""),
-        Part(3, b"three"),
+        OutputPart(1, b"more of one"),
+        OutputPart(2, b""),
+        OutputPart(3, b""),
+        OutputPart(3, b"three"),
     ]
 
 
@@ -122,7 +122,7 @@ async def test_attempt_that_runs_is_followed_and_none_before_it(
     await store.promote(10)
     await hand.claim()
     await hand.end(kept=b"two")
-    assert await follower.rest() == [Part(2, b"two")]
+    assert await follower.rest() == [OutputPart(2, b"two")]
 
 
 async def test_job_that_never_runs_is_followed_to_its_end(
@@ -137,7 +137,7 @@ async def test_job_that_never_runs_is_followed_to_its_end(
 async def test_store_that_is_away_for_a_while_is_borne(
     store: Store, clock: HandClock, root: JobId, hand: Hand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outage, "_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(wait, "_PAUSE_SECONDS", 0)
     await hand.claim()
     await hand.write(b"one")
     await hand.end()
@@ -154,6 +154,6 @@ async def test_store_that_is_away_for_a_while_is_borne(
             return call
 
     follower = Follower(cast("Store", Away()), clock, root)
-    assert await follower.rest() == [Part(1, b"one")]
+    assert await follower.rest() == [OutputPart(1, b"one")]
     assert follower.said.count("the store answers again") == 2
     assert max(left.values()) < 0

@@ -12,9 +12,9 @@ from tests.scheduling.conftest import HandClock, hire, job, submit, workflow
 from workron.core import errors
 from workron.core.ids import ClaimId, JobId
 from workron.core.states import Reason, State
-from workron.scheduling.maintain import Maintainer
-from workron.scheduling.meter import Duty, Meter
-from workron.store.protocol import Audited, End, Outcome, Reaped, Store
+from workron.scheduling.maintainer import Duty, Maintainer, MaintainerMeter
+from workron.store.api import Store
+from workron.store.types import AttemptReport, AuditResult, Outcome, ReapResult
 
 
 @pytest.fixture
@@ -57,7 +57,11 @@ async def test_skips_run_down_a_dag_to_its_end(store: Store, maintainer: Maintai
     session, claimed = await _claim(store, root)
     await store.complete(
         session.key,
-        [End(claimed.job, claimed.claim, claimed.fence, Outcome.FAILED, Reason.EXIT_CODE)],
+        [
+            AttemptReport(
+                claimed.job, claimed.claim, claimed.fence, Outcome.FAILED, Reason.EXIT_CODE
+            )
+        ],
     )
     await _settle(maintainer)
     assert await _state(store, root) == (State.FAILED, Reason.MEMBER_FAILED)
@@ -124,7 +128,7 @@ def _answering(answer: Any) -> Any:
 def _answering_reap(reaped: list[Any]) -> Any:
     async def call(worker: Any, *, sign: Any) -> Any:
         reaped.append((worker, sign))
-        return Reaped(was_reaped=True)
+        return ReapResult(was_reaped=True)
 
     return call
 
@@ -175,7 +179,7 @@ async def test_maintainer_outlives_a_store_that_is_away_and_resigns_at_the_end(
         return answer
 
     monkeypatch.setattr(store, "elect", away_at_first)
-    monkeypatch.setattr("workron.scheduling.maintain._ROUND_SECONDS", 0.0)
+    monkeypatch.setattr("workron.scheduling.maintainer._ROUND_SECONDS", 0.0)
     run = asyncio.create_task(maintainer.run(store.wait_for_work))
     await elected.wait()
     assert not await elect(uuid.uuid4(), 10.0)
@@ -207,9 +211,9 @@ async def test_audit_goes_on_where_it_was_and_what_it_finds_is_told(
 ) -> None:
     behind = []
 
-    async def audit(limit: int, *, after: int = 0) -> Audited:
+    async def audit(limit: int, *, after: int = 0) -> AuditResult:
         behind.append(after)
-        return Audited(missed=limit, last=7)
+        return AuditResult(missed=limit, last=7)
 
     monkeypatch.setattr(store, "audit", audit)
     while len(behind) < 2:
@@ -220,7 +224,7 @@ async def test_audit_goes_on_where_it_was_and_what_it_finds_is_told(
     assert "jobs wait though their upstreams have ended" in said.out + said.err
 
 
-class _Ear(Meter):
+class _Ear(MaintainerMeter):
     """Writes down what it hears."""
 
     def __init__(self) -> None:
@@ -283,8 +287,8 @@ async def test_meter_hears_what_an_audit_finds_and_what_ends_the_maintainer(
     ear = _Ear()
     error = errors.SchemaError("too new")
 
-    async def audit(_: int, *, after: int) -> Audited:
-        return Audited(missed=3, last=after)
+    async def audit(_: int, *, after: int) -> AuditResult:
+        return AuditResult(missed=3, last=after)
 
     monkeypatch.setattr(store, "audit", audit)
     monkeypatch.setattr(store, "settle", _failing(error))

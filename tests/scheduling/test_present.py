@@ -9,14 +9,15 @@ import pytest
 
 from tests.scheduling.conftest import hire, job, submit, workflow
 from workron.core.ids import ClaimId
-from workron.core.manifest import read
+from workron.core.manifest import load
 from workron.core.model.status import JobStatus, WorkflowStatus
 from workron.core.states import Reason, State
-from workron.scheduling import get
-from workron.store.protocol import End, Outcome, RootRow, Store
+from workron.scheduling import job_view
+from workron.store.api import Store
+from workron.store.types import AttemptReport, Outcome, RunRow
 
 
-async def _root(store: Store, name: str) -> RootRow:
+async def _root(store: Store, name: str) -> RunRow:
     [root] = [root for root in await store.roots("default") if root.name == name]
     return root
 
@@ -27,7 +28,7 @@ async def _run(store: Store, **ends: Outcome) -> None:
     claimed = await store.claim(session.key, [ClaimId(uuid.uuid4()) for _ in range(10)])
     told = [(one, ends[one.name]) for one in claimed]
     reports = [
-        End(one.job, *one.right, outcome, _REASONS[outcome], "m", 3, output=b"o\x1b[1mut")
+        AttemptReport(one.job, *one.right, outcome, _REASONS[outcome], "m", 3, output=b"o\x1b[1mut")
         for one, outcome in told
     ]
     await store.complete(session.key, reports)
@@ -38,7 +39,7 @@ _REASONS = {Outcome.SUCCEEDED: None, Outcome.FAILED: Reason.EXIT_CODE}
 
 async def test_waiting_job_is_shown_as_its_manifest_with_a_status(store: Store) -> None:
     await submit(store, job("a", dependsOn=[{"name": "b"}], timeout="90s"))
-    [shown] = await get.get(store, await _root(store, "a"))
+    [shown] = await job_view.run_objects(store, await _root(store, "a"))
     assert shown["spec"]["timeout"] == "1m30s"
     assert shown["metadata"]["labels"] == {"team": "data"}
     assert shown["status"]["phase"] == "Waiting"
@@ -57,7 +58,7 @@ async def test_ended_job_is_shown_with_conditions_that_tools_understand(
 ) -> None:
     await submit(store, job("a"))
     await _run(store, a=outcome)
-    [shown] = await get.get(store, await _root(store, "a"))
+    [shown] = await job_view.run_objects(store, await _root(store, "a"))
     status = shown["status"]
     assert (status["phase"], status["exitCode"], status["attempts"]) == (phase, 3, 1)
     assert [one["type"] for one in status["conditions"]] == types
@@ -69,7 +70,7 @@ async def test_workflow_is_shown_with_its_counts_and_first_failures(store: Store
     await _run(store, a=Outcome.SUCCEEDED, many=Outcome.FAILED)
     while await store.settle(100):
         pass
-    status = (await get.get(store, await _root(store, "w")))[0]["status"]
+    status = (await job_view.run_objects(store, await _root(store, "w")))[0]["status"]
     assert status["jobs"]["total"] == 3
     assert status["jobs"]["done"] == 3
     assert (status["jobs"]["succeeded"], status["jobs"]["failed"]) == (1, 2)
@@ -81,7 +82,7 @@ async def test_workflow_is_shown_with_its_counts_and_first_failures(store: Store
 async def test_jobs_of_a_workflow_have_names_labels_and_lasting_uids(store: Store) -> None:
     await submit(store, workflow("w", {"name": "a"}, {"name": "many", "items": ["x"]}))
     root = await _root(store, "w")
-    first, again = await get.get(store, root), await get.get(store, root)
+    first, again = await job_view.run_objects(store, root), await job_view.run_objects(store, root)
     assert [one["metadata"]["name"] for one in first] == ["w", "w.a", "w.many.0"]
     assert first[2]["metadata"]["labels"] == {
         "workron.dev/workflow": "w", "workron.dev/task": "many", "workron.dev/index": "0",
@@ -96,9 +97,9 @@ async def test_what_is_shown_can_be_submitted_again(store: Store) -> None:
     await submit(store, job("j", backoff={"initial": "2s"}))
     objects: list[Any] = []
     for name in ("w", "j"):
-        objects += await get.get(store, await _root(store, name))
+        objects += await job_view.run_objects(store, await _root(store, name))
     text = "---\n".join(json.dumps(one) + "\n" for one in objects)
-    manifests = read.read([read.Source("all", text.encode())])
+    manifests = load.load([load.ManifestSource("all", text.encode())])
     assert [one.resource.metadata.name for one in manifests] == [
         "w", "w.a", "w.many.0", "w.many.1", "j",
     ]  # fmt: skip
@@ -106,7 +107,7 @@ async def test_what_is_shown_can_be_submitted_again(store: Store) -> None:
 
 async def test_every_status_is_one_that_the_models_know(store: Store) -> None:
     await submit(store, workflow("w", {"name": "a"}))
-    flow, task = await get.get(store, await _root(store, "w"))
+    flow, task = await job_view.run_objects(store, await _root(store, "w"))
     assert WorkflowStatus.parse(flow["status"]).phase is State.WAITING
     assert JobStatus.parse(task["status"]).phase is State.QUEUED
     created = datetime.fromisoformat(task["metadata"]["creationTimestamp"])

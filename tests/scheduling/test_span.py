@@ -7,8 +7,9 @@ from tests.cli import rows
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import State
-from workron.scheduling import span
-from workron.store.protocol import Attempt, JobRow, ReaderDoor
+from workron.scheduling import job_view
+from workron.store.api import ReadStore
+from workron.store.types import AttemptRow, JobRow
 
 
 def _at(seconds: float) -> Any:
@@ -21,11 +22,11 @@ class Reader:
     def __init__(self) -> None:
         self.asked: list[JobId] = []
 
-    async def attempts(self, job: JobId) -> list[Attempt]:
+    async def attempts(self, job: JobId) -> list[AttemptRow]:
         self.asked.append(job)
         return [
-            Attempt(job, 1, "Retry", None, 1, "w", _at(0), _at(2)),
-            Attempt(job, 2, "Succeeded", None, 0, "w", _at(3600), _at(3603)),
+            AttemptRow(job, 1, "Retry", None, 1, "w", _at(0), _at(2)),
+            AttemptRow(job, 2, "Succeeded", None, 0, "w", _at(3600), _at(3603)),
         ]
 
 
@@ -34,18 +35,21 @@ def _row(**fields: Any) -> JobRow:
 
 
 async def test_time_of_a_job_that_was_tried_again_is_that_of_its_last_attempt() -> None:
-    found = await span.last(cast("ReaderDoor", Reader()), _row(attempts=2))
+    found = await job_view.last_run_time(cast("ReadStore", Reader()), _row(attempts=2))
     assert found == (_at(3600), 3.0)
 
 
 async def test_row_of_a_single_attempt_or_of_a_group_tells_all_by_itself() -> None:
     reader = Reader()
     for fields in ({"attempts": 1}, {"attempts": 2, "kind": Kind.WORKFLOW}):
-        assert await span.last(cast("ReaderDoor", reader), _row(**fields)) == (_at(0), 3603.0)
+        assert await job_view.last_run_time(cast("ReadStore", reader), _row(**fields)) == (
+            _at(0),
+            3603.0,
+        )
     assert reader.asked == []
 
 
 async def test_times_of_many_are_given_by_job() -> None:
     many = [_row(job=number, attempts=1 + number % 2) for number in range(250)]
-    spans = await span.each(cast("ReaderDoor", Reader()), many)
+    spans = await job_view.run_times(cast("ReadStore", Reader()), many)
     assert [spans[row.job].seconds for row in many] == [3603.0, 3.0] * 125

@@ -8,13 +8,14 @@ import pytest
 
 from workron.core import errors
 from workron.core.ids import JobId
-from workron.core.manifest import read
-from workron.core.manifest.read import Manifest
+from workron.core.manifest import load
+from workron.core.manifest.load import Manifest
 from workron.core.plan import Plan
 from workron.core.states import Reason, State
 from workron.scheduling import submit
 from workron.scheduling.submit import Effect
-from workron.store.protocol import Store, SubmitDoor, Submitted
+from workron.store.api import Store, SubmitStore
+from workron.store.types import SubmittedRun
 
 _JOB = "apiVersion: workron.dev/v1alpha1\nkind: Job\nmetadata: {{name: {}}}\nspec: {}\n"
 _FLOW = "apiVersion: workron.dev/v1alpha1\nkind: Workflow\nmetadata: {{name: {}}}\nspec: {}\n"
@@ -23,7 +24,7 @@ _POOL = "apiVersion: workron.dev/v1alpha1\nkind: WorkerPool\nmetadata: {name: bi
 
 
 def _manifests(*texts: str) -> list[Manifest]:
-    return read.read([read.Source("a.yaml", "---\n".join(texts).encode())])
+    return load.load([load.ManifestSource("a.yaml", "---\n".join(texts).encode())])
 
 
 def _plan(*texts: str) -> submit.Request:
@@ -84,7 +85,7 @@ class Door:
         self._store = store
         self.asked: list[str] = []
 
-    async def submit(self, plans: Sequence[Plan]) -> Sequence[Submitted]:
+    async def submit(self, plans: Sequence[Plan]) -> Sequence[SubmittedRun]:
         self.asked += [f"submit {'held' if plan.is_suspended else 'free'}" for plan in plans]
         return await self._store.submit(plans)
 
@@ -98,7 +99,7 @@ async def test_manifest_that_says_cancel_never_lets_its_command_start(store: Sto
     request = _plan(
         _JOB.format("a", "{command: x, cancel: true}"), _JOB.format("b", "{command: x}")
     )
-    answers = await submit.submit(cast("SubmitDoor", door), request)
+    answers = await submit.submit(cast("SubmitStore", door), request)
     assert door.asked == ["submit held", "submit free", "cancel"]
     assert [one.effect for one in answers] == [Effect.CANCELLED, Effect.BEGUN]
 

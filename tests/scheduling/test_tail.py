@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workron.scheduling import tail
+from workron.core import printable
 
 
 @pytest.mark.parametrize(
@@ -24,20 +24,20 @@ from workron.scheduling import tail
     ],
 )
 def test_text_has_nothing_that_a_terminal_obeys(output: bytes, text: str) -> None:
-    assert tail.text(output) == text
+    assert printable.text(output) == text
 
 
 @given(st.binary(), st.integers(0, 50))
 def test_tail_is_never_longer_than_asked_for_and_always_the_end(output: bytes, limit: int) -> None:
-    shown = tail.tail(output, limit)
+    shown = printable.tail(output, limit)
     assert len(shown.encode()) <= limit
-    assert tail.text(output).endswith(shown)
+    assert printable.text(output).endswith(shown)
 
 
 @given(st.binary())
 def test_text_has_no_escape_and_no_control_but_tab_and_line_feed(output: bytes) -> None:
-    assert not [one for one in tail.text(output) if one < " " and one not in "\n\t"]
+    assert not [one for one in printable.text(output) if one < " " and one not in "\n\t"]
 
 
 def test_line_is_one_line() -> None:
-    assert tail.line("a\n\tb  c\x1b[1m") == "a b c"
+    assert printable.line("a\n\tb  c\x1b[1m") == "a b c"

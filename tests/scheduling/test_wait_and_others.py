@@ -10,8 +10,14 @@ from workron.core import errors, states
 from workron.core.ids import ClaimId
 from workron.core.plan import Kind
 from workron.core.states import State
-from workron.scheduling import cancel, loose_ends, reap, wait
-from workron.store.protocol import End, Outcome, Sighting, Store
+from workron.scheduling import cancel, maintainer, wait
+from workron.scheduling.submit import (
+    missing_upstream_notes,
+    missing_upstreams,
+    refuse_missing_upstreams,
+)
+from workron.store.api import Store
+from workron.store.types import AttemptReport, Outcome, WorkerHeartbeat
 
 
 async def test_wait_answers_when_the_last_of_all_has_ended(store: Store) -> None:
@@ -44,8 +50,10 @@ async def test_wait_for_a_workflow_waits_for_its_own_end_not_only_for_its_jobs(
     root = await submit(store, workflow("w", {"name": "many", "count": 1}))
     session = await hire(store)
     [claimed] = await store.claim(session.key, [ClaimId(uuid.uuid4())])
-    await store.complete(session.key, [End(claimed.job, *claimed.right, Outcome.SUCCEEDED)])
-    assert (await store.jobs(root))[0].state not in states.ENDS
+    await store.complete(
+        session.key, [AttemptReport(claimed.job, *claimed.right, Outcome.SUCCEEDED)]
+    )
+    assert (await store.jobs(root))[0].state not in states.TERMINAL_STATES
     looked, wait_for_work = asyncio.Event(), store.wait_for_work
 
     async def tell(timeout_seconds: float) -> None:
@@ -75,7 +83,9 @@ async def test_cancel_of_what_has_ended_is_refused_in_words(store: Store) -> Non
     [root] = await store.roots()
     session = await hire(store)
     [claimed] = await store.claim(session.key, [ClaimId(uuid.uuid4())])
-    await store.complete(session.key, [End(claimed.job, *claimed.right, Outcome.SUCCEEDED)])
+    await store.complete(
+        session.key, [AttemptReport(claimed.job, *claimed.right, Outcome.SUCCEEDED)]
+    )
     with pytest.raises(errors.StateError, match="Job 'a' has ended; it cannot be cancelled"):
         await cancel.cancel(store, root)
 
@@ -87,37 +97,37 @@ async def test_claims_of_a_worker_that_is_proven_dead_are_taken_back_at_once(
     dead, _ = await hire(store, "dead"), await hire(store, "alive")
     await store.claim(dead.key, [ClaimId(uuid.uuid4())])
 
-    async def is_dead(worker: Sighting) -> bool:
+    async def is_dead(worker: WorkerHeartbeat) -> bool:
         return worker.name == "dead"
 
-    assert [one.name for one in await reap.reap_proven(store, is_dead)] == ["dead"]
+    assert [one.name for one in await maintainer.reap_proven(store, is_dead)] == ["dead"]
     assert (await store.jobs(root))[0].state is State.QUEUED
     assert [one.name for one in await store.look()] == ["alive"]
 
 
 def test_upstream_in_another_file_of_the_same_request_is_no_loose_end() -> None:
     plans = [job("a", dependsOn=[{"name": "b"}]), job("b")]
-    assert list(loose_ends.missing(plans)) == []
-    loose_ends.refuse(plans)
+    assert list(missing_upstreams(plans)) == []
+    refuse_missing_upstreams(plans)
 
 
 def test_upstream_of_another_kind_is_a_loose_end() -> None:
     plans = [job("a", dependsOn=[{"name": "b", "kind": "Workflow"}]), job("b")]
-    [missing] = loose_ends.missing(plans)
+    [missing] = missing_upstreams(plans)
     assert (missing.downstream.name, missing.kind, missing.name) == ("a", Kind.WORKFLOW, "b")
 
 
 def test_every_loose_end_is_named_in_one_error() -> None:
     plans = [job("a", dependsOn=[{"name": "x"}]), job("s", suspend=True)]
     with pytest.raises(errors.InputError) as refused:
-        loose_ends.refuse(plans)
+        refuse_missing_upstreams(plans)
     assert str(refused.value).count("\n") == 1
 
 
 async def test_upstream_that_is_in_the_store_is_not_told(store: Store) -> None:
     await submit(store, job("there"))
     plans = [job("a", dependsOn=[{"name": "there"}, {"name": "absent"}]), job("s", suspend=True)]
-    assert await loose_ends.told(store, plans) == [
+    assert await missing_upstream_notes(store, plans) == [
         "a waits for Job 'absent', which is not in the store yet",
         "s is suspended: it waits until its file is submitted again without `suspend: true`",
     ]

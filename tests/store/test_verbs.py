@@ -7,7 +7,7 @@ import pytest
 
 import workron.store
 from workron.core import states
-from workron.store.protocol import Store
+from workron.store.api import Store
 
 _ROOM = pathlib.Path(workron.store.__file__).parent
 _DIALECTS = {
@@ -74,13 +74,13 @@ def test_file_begins_with_its_verb_and_a_sentence(dialect: str, verb: str) -> No
 @_each_file
 def test_transitions_of_a_verb_are_in_the_table(dialect: str, verb: str) -> None:
     for before, after, event in _arrows(dialect, verb):
-        assert states.TABLE[states.State(before), states.Event(event)] == after
+        assert states.TRANSITIONS[states.State(before), states.Event(event)] == after
 
 
 @_each_dialect
 def test_every_transition_is_some_verbs(dialect: str) -> None:
     made = {arrow for verb in _DIALECTS[dialect] for arrow in _arrows(dialect, verb)}
-    assert {(before, event) for before, _, event in made} == set(states.TABLE)
+    assert {(before, event) for before, _, event in made} == set(states.TRANSITIONS)
 
 
 @_each_dialect

@@ -10,10 +10,10 @@ import pytest
 
 from tests.worker.shop import Shop, opened
 from workron.core.ids import ClaimId
-from workron_worker.executor import Task
-from workron_worker.runner_executor import RunnerExecutor
+from workron_worker.executor import CommandTask
+from workron_worker.runner_client import RunnerExecutor
 
-Make = Callable[..., Task]
+Make = Callable[..., CommandTask]
 
 
 @pytest.fixture
@@ -41,9 +41,11 @@ async def shop(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Async
 
 @pytest.fixture
 def make() -> Make:
-    def make(command: str | Sequence[str], **fields: Any) -> Task:
+    def make(command: str | Sequence[str], **fields: Any) -> CommandTask:
         environment = fields.pop("environment", {})
-        return Task(ClaimId(uuid.uuid4()), command, environment, **{"output_bytes": 1000} | fields)
+        return CommandTask(
+            ClaimId(uuid.uuid4()), command, environment, **{"output_bytes": 1000} | fields
+        )
 
     return make
 

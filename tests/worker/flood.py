@@ -16,20 +16,20 @@ from datetime import timedelta
 from typing import Any
 
 from tests.worker.shop import RealClock
-from workron.core import expand
+from workron.core import planner
 from workron.core.ids import JobId
 from workron.core.model.job import Job
 from workron.scheduling import wait
 from workron.store import connect
-from workron.store.protocol import Registration, Store
+from workron.store.api import Store
+from workron.store.types import Registration
+from workron_worker.agent import Agent
+from workron_worker.config import AgentConfig, AgentDependencies, Slots
 from workron_worker.executor import Executor
-from workron_worker.loop import Agent
-from workron_worker.runner_executor import RunnerExecutor
-from workron_worker.slots import Slots
-from workron_worker.surroundings import Rhythm, Surroundings
+from workron_worker.runner_client import RunnerExecutor
 
 _BYTES = 1_000_000_000
-_RHYTHM = Rhythm(beat=timedelta(milliseconds=100))
+_RHYTHM = AgentConfig(beat=timedelta(milliseconds=100))
 
 
 class Door:
@@ -66,14 +66,14 @@ async def _submit(store: Store, name: str, **spec: Any) -> JobId:
         "metadata": {"name": name},
         "spec": spec,
     }
-    [submitted] = await store.submit([expand.plan_job(Job.parse(manifest), uuid.uuid4())])
+    [submitted] = await store.submit([planner.plan_job(Job.parse(manifest), uuid.uuid4())])
     return submitted.root
 
 
 async def _measure(store: Store, executor: Executor, boot: uuid.UUID, stream: int) -> Any:
     door: Any = Door(store)
     clock, rng = RealClock(), random.Random()
-    around = Surroundings(door, executor, Slots(2), clock, rng, store.wait_for_work)
+    around = AgentDependencies(door, executor, Slots(2), clock, rng, store.wait_for_work)
     token = await store.ensure_pool("default", "default")
     agent = Agent(around, Registration(token, "flood", boot, 2), _RHYTHM)
     work = asyncio.create_task(agent.run())

@@ -10,23 +10,23 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from tests.worker.ear import Ear
-from workron.core import expand
+from workron.core import planner
 from workron.core.ids import JobId
 from workron.core.model.job import Job
 from workron.core.model.workflow import Workflow
 from workron.core.states import State
 from workron.scheduling import wait
-from workron.scheduling.maintain import Maintainer
+from workron.scheduling.maintainer import Maintainer
 from workron.store import connect
-from workron.store.protocol import Claimed, JobRow, Registration, Store, WorkerDoor
+from workron.store.api import Store, WorkerVerbs
+from workron.store.types import ClaimedJob, JobRow, Registration
 from workron_worker import meter
+from workron_worker.agent import Agent
+from workron_worker.config import AgentConfig, AgentDependencies, Slots
 from workron_worker.executor import Executor, OnOutput
-from workron_worker.loop import Agent
-from workron_worker.runner_executor import RunnerExecutor
-from workron_worker.slots import Slots
-from workron_worker.surroundings import Rhythm, Surroundings
+from workron_worker.runner_client import RunnerExecutor
 
-QUICK = Rhythm(
+QUICK = AgentConfig(
     beat=timedelta(milliseconds=10),
     poll=timedelta(milliseconds=50),
     margin=timedelta(seconds=5),
@@ -57,33 +57,33 @@ class Shop:
         self.boot = uuid.uuid4()
         self.executor: Executor = RunnerExecutor(grace=timedelta(minutes=1), boot=self.boot)
         self.ear = Ear()
-        self.heard_of: list[Claimed] = []
+        self.heard_of: list[ClaimedJob] = []
         self.slots = Slots(4)
-        self.meter = meter.SILENT
+        self.meter = meter.NO_METER
 
     async def job(self, name: str = "job", **spec: Any) -> JobId:
         """Submit a Job."""
         job = Job.parse(_manifest("Job", name, spec))
-        [submitted] = await self.store.submit([expand.plan_job(job, uuid.uuid4())])
+        [submitted] = await self.store.submit([planner.plan_job(job, uuid.uuid4())])
         return submitted.root
 
     async def workflow(self, *tasks: Mapping[str, Any]) -> JobId:
         """Submit a Workflow."""
         workflow = Workflow.parse(_manifest("Workflow", "flow", {"tasks": list(tasks)}))
-        [submitted] = await self.store.submit([expand.plan_workflow(workflow, uuid.uuid4())])
+        [submitted] = await self.store.submit([planner.plan_workflow(workflow, uuid.uuid4())])
         return submitted.root
 
     async def agent(
         self,
         *,
         door: object | None = None,
-        rhythm: Rhythm = QUICK,
+        rhythm: AgentConfig = QUICK,
         name: str = "worker",
         pool: str = "default",
     ) -> Agent:
         """Hire an agent; a `door` stands before the store's."""
-        around = Surroundings(
-            door=cast("WorkerDoor", door or self.store),
+        around = AgentDependencies(
+            door=cast("WorkerVerbs", door or self.store),
             executor=self.executor,
             slots=self.slots,
             clock=self.clock,
@@ -124,7 +124,7 @@ class Shop:
         rows = {row.name: row for row in await self.store.jobs(root)}
         return (await self.store.output(rows[name].job)).decode()
 
-    def _listen(self, claimed: Claimed) -> OnOutput:
+    def _listen(self, claimed: ClaimedJob) -> OnOutput:
         self.heard_of.append(claimed)
         return self.ear
 

@@ -7,48 +7,51 @@ from datetime import timedelta
 import pytest
 
 from workron.core.ids import ClaimId
-from workron_runner import frame, messages
-from workron_runner.frame import Frame, ProtocolError
-from workron_runner.messages import Kind
-from workron_worker import codec
-from workron_worker.executor import WINDOW_BYTES, Task
+from workron_runner import protocol
+from workron_runner.protocol import Frame, Kind, ProtocolError
+from workron_worker import runner_client
+from workron_worker.executor import WINDOW_BYTES, CommandTask
 
 _CLAIM = ClaimId(uuid.uuid4())
 
 
-def _read(order: bytes) -> messages.Message:
-    [one] = frame.Decoder().feed(order)
-    return messages.decode(one.kind, one.payload)
+def _read(order: bytes) -> protocol.Message:
+    [one] = protocol.Decoder().feed(order)
+    return protocol.decode(one.kind, one.payload)
 
 
 def test_order_is_read_by_a_runner_as_it_was_meant() -> None:
-    task = Task(
+    task = CommandTask(
         _CLAIM, ("printf", "ü"), {"A": "1"}, 1000, inputs={"up": [1]}, workdir="/work",
         timeout=timedelta(seconds=1.5), outlives_lease=True,
     )  # fmt: skip
-    assert _read(codec.order(task, 3.0, is_heard=True)) == messages.Run(
+    assert _read(runner_client.encode_order(task, 3.0, is_heard=True)) == protocol.Run(
         _CLAIM.hex, ["printf", "ü"], {"A": "1"}, '{"up": [1]}', 1000, WINDOW_BYTES, "/work", 1.5,
         3.0, outlives_deadline=True,
     )  # fmt: skip
 
 
 def test_order_of_a_shell_without_anything_else_is_read_as_it_was_meant() -> None:
-    assert _read(codec.order(Task(_CLAIM, "true", {}, 5), 0.0, is_heard=False)) == messages.Run(
+    assert _read(
+        runner_client.encode_order(CommandTask(_CLAIM, "true", {}, 5), 0.0, is_heard=False)
+    ) == protocol.Run(
         _CLAIM.hex, ["sh", "-c", "true"], {}, "{}", 5, 0, None, None, 0.0, outlives_deadline=False
     )
 
 
 def test_byte_that_is_no_text_reaches_the_runner() -> None:
-    order = _read(codec.order(Task(_CLAIM, ["\udcff"], {}, 5), 0.0, is_heard=False))
-    assert isinstance(order, messages.Run)
+    order = _read(
+        runner_client.encode_order(CommandTask(_CLAIM, ["\udcff"], {}, 5), 0.0, is_heard=False)
+    )
+    assert isinstance(order, protocol.Run)
     assert order.argv == ["\udcff"]
 
 
 @pytest.mark.parametrize("wrong", [None, "the result is too large: \udcff"])
 def test_end_is_read_as_the_runner_meant_it(wrong: str | None) -> None:
-    end = messages.Ended(_CLAIM.hex, "itself", None, 9, 0.5, 1, 5, 0, wrong)
-    [one] = frame.Decoder().feed(messages.encode(end))
-    assert codec.read(one) == end
+    end = protocol.Ended(_CLAIM.hex, "itself", None, 9, 0.5, 1, 5, 0, wrong)
+    [one] = protocol.Decoder().feed(protocol.encode(end))
+    assert runner_client.read_message(one) == end
 
 
 @pytest.mark.parametrize(
@@ -57,4 +60,4 @@ def test_end_is_read_as_the_runner_meant_it(wrong: str | None) -> None:
 )
 def test_end_that_cannot_be_read_is_named(payload: bytes) -> None:
     with pytest.raises(ProtocolError, match="Ended"):
-        codec.read(Frame(Kind.ENDED, payload))
+        runner_client.read_message(Frame(Kind.ENDED, payload))

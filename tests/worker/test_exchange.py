@@ -13,13 +13,12 @@ import pytest
 from tests.worker.shop import RealClock
 from workron.core import errors
 from workron.core.ids import ClaimId, Fence, JobId, SessionKey
-from workron.store.protocol import Answer, Claimed, Completed, End, Outcome, WorkerDoor
-from workron_worker.exchange import Exchange
+from workron.store.api import WorkerVerbs
+from workron.store.types import AttemptReport, ClaimedJob, CompleteReply, Outcome, ReportResult
+from workron_worker.claims import ClaimExchange, Claims
+from workron_worker.config import AgentDependencies, Slots
 from workron_worker.executor import Executor
-from workron_worker.ledger import Ledger
-from workron_worker.patience import Patience
-from workron_worker.slots import Slots
-from workron_worker.surroundings import Surroundings
+from workron_worker.store_calls import StoreRetry
 
 _KEY = SessionKey(uuid.uuid4())
 _PLENTY = 200
@@ -34,33 +33,34 @@ class _Door:
         self.error: errors.StoreError | None = None
 
     async def complete(
-        self, _: SessionKey, ends: Sequence[End], claims: Sequence[ClaimId]
-    ) -> Completed:
+        self, _: SessionKey, ends: Sequence[AttemptReport], claims: Sequence[ClaimId]
+    ) -> CompleteReply:
         del claims
         self.told.append(len(ends))
         await self.may_answer.wait()
         if self.error is not None:
             raise self.error
-        return Completed([Answer.ACCEPTED] * len(ends))
+        return CompleteReply([ReportResult.ACCEPTED] * len(ends))
 
 
 class _Scene:
     def __init__(self) -> None:
         self.door = _Door()
-        self.ledger = Ledger(random.Random())
+        self.ledger = Claims(random.Random())
         clock = RealClock()
-        around = Surroundings(
-            cast("WorkerDoor", self.door), cast("Executor", None), Slots(1), clock, random.Random(),
+        around = AgentDependencies(
+            cast("WorkerVerbs", self.door), cast("Executor", None), Slots(1), clock,
+            random.Random(),
             wait_for_work=cast("Any", None),
         )  # fmt: skip
-        self.exchange = Exchange(around, self.ledger, Patience(clock, timedelta(0)))
+        self.exchange = ClaimExchange(around, self.ledger, StoreRetry(clock, timedelta(0)))
 
     def end(self, count: int) -> None:
         """Have so many commands end."""
         for claim in self.ledger.ask(count, RealClock().now()):
-            claimed = cast("Claimed", type("Claim", (), {"claim": claim})())
+            claimed = cast("ClaimedJob", type("Claim", (), {"claim": claim})())
             running = self.ledger.start(claimed, now=0.0)
-            self.ledger.end(running, End(JobId(1), claim, Fence(1), Outcome.SUCCEEDED))
+            self.ledger.end(running, AttemptReport(JobId(1), claim, Fence(1), Outcome.SUCCEEDED))
             self.exchange.notice()
 
     @contextlib.asynccontextmanager

@@ -13,10 +13,18 @@ import pytest
 
 from tests.worker.ear import Ear
 from workron.core.states import Reason
-from workron_runner import scratch
-from workron_worker.executor import WINDOW_BYTES, Done, Ended, Executor, StartError, Task, carry_out
+from workron_runner import workspace
+from workron_worker.executor import (
+    WINDOW_BYTES,
+    CommandEnd,
+    CommandTask,
+    Done,
+    Executor,
+    StartError,
+    carry_out,
+)
 
-Make = Callable[..., Task]
+Make = Callable[..., CommandTask]
 
 
 def _ignore(data: bytes, done: Done) -> None:
@@ -34,7 +42,7 @@ async def test_command_ends_well_and_leaves_output_and_result(
     task = make("echo out; echo err >&2; printf '{\"rows\": 3}' > $WORKRON_RESULT")
     ended = await carry_out(executor, task, _ignore)
     seconds = ended.start_seconds
-    assert ended == Ended(
+    assert ended == CommandEnd(
         exit_code=0, output=b"out\nerr\n", result={"rows": 3}, start_seconds=seconds
     )
 
@@ -124,7 +132,7 @@ async def test_command_that_is_too_long_for_the_system_fails_in_words(
 async def test_start_that_this_machine_refuses_is_no_fault_of_the_job(
     executor: Executor, make: Make, boot: uuid.UUID
 ) -> None:
-    scratch.folder(boot).rmdir()
+    workspace.workspace_folder(boot).rmdir()
     with pytest.raises(StartError, match="no folder can be made"):
         await carry_out(executor, make("true"), _ignore)
 

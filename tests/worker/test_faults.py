@@ -14,12 +14,11 @@ import pytest
 from tests.store.behaviour.plans import Digest
 from tests.worker.shop import QUICK, Shop
 from workron.core import errors
-from workron.core.plan import Bodies, Identity, Kind, Node, Plan, Terms
+from workron.core.plan import Identity, Kind, PlainSpecs, Plan, PlannedJob, SchedulingTerms
 from workron.core.states import Reason, State
-from workron.store.protocol import Store
-from workron_worker.executor import Executor, OnEnd, OnOutput, StartError, Task
-from workron_worker.slots import Slots
-from workron_worker.surroundings import Rhythm
+from workron.store.api import Store
+from workron_worker.config import AgentConfig, Slots
+from workron_worker.executor import CommandTask, Executor, OnEnd, OnOutput, StartError
 
 _TWICE = """
 if [ "$WORKRON_ATTEMPT" = 2 ]; then echo second; exit 0; fi
@@ -68,7 +67,7 @@ class Stumbling:
     async def keep(self, _: object) -> None:
         """It is ready whatever happens."""
 
-    def start(self, task: Task, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
+    def start(self, task: CommandTask, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
         if self._times:
             self._times -= 1
             asyncio.get_running_loop().call_soon(on_end, StartError("out of processes"))
@@ -206,7 +205,7 @@ async def test_agent_gives_up_when_this_machine_starts_nothing(shop: Shop) -> No
 async def test_agent_gives_up_when_the_store_is_away_for_too_long(shop: Shop) -> None:
     door = Door(shop.store)
     door.is_shut = True
-    impatient = Rhythm(patience=timedelta(0))
+    impatient = AgentConfig(patience=timedelta(0))
     with pytest.raises(errors.StoreUnreachableError, match="away"):
         await (await shop.agent(door=door, rhythm=impatient)).run()
 
@@ -240,9 +239,9 @@ async def test_spec_that_cannot_be_read_fails_its_job_in_words(shop: Shop) -> No
     plan = Plan(
         identity=Identity("default", Kind.JOB, "odd", uuid.uuid4()),
         digest=Digest("odd"),
-        nodes=[Node(Kind.JOB, "odd", 0)],
-        terms=[Terms()],
-        specs=Bodies([{"command": 5}]),
+        nodes=[PlannedJob(Kind.JOB, "odd", 0)],
+        terms=[SchedulingTerms()],
+        specs=PlainSpecs([{"command": 5}]),
     )
     [submitted] = await shop.store.submit([plan])
     async with shop.working(await shop.agent(rhythm=QUICK)):
@@ -255,9 +254,9 @@ async def test_fields_of_a_newer_program_do_not_keep_a_job_from_running(shop: Sh
     plan = Plan(
         identity=Identity("default", Kind.JOB, "new", uuid.uuid4()),
         digest=Digest("new"),
-        nodes=[Node(Kind.JOB, "new", 0)],
-        terms=[Terms()],
-        specs=Bodies([{"command": "true", "inventedLater": {"a": 1}}]),
+        nodes=[PlannedJob(Kind.JOB, "new", 0)],
+        terms=[SchedulingTerms()],
+        specs=PlainSpecs([{"command": "true", "inventedLater": {"a": 1}}]),
     )
     [submitted] = await shop.store.submit([plan])
     async with shop.working(await shop.agent()):

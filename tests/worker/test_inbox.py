@@ -1,13 +1,12 @@
 """What waits to be stored, and who waits for it."""
 
-from workron_worker.ears import both
 from workron_worker.executor import Done
-from workron_worker.inbox import Inbox
+from workron_worker.output_stream import StreamBuffer, tee_output
 
 
-def _inbox(limit: int = 100, full: int = 10) -> tuple[Inbox, list[int], list[str]]:
+def _inbox(limit: int = 100, full: int = 10) -> tuple[StreamBuffer, list[int], list[str]]:
     rung = list[str]()
-    return Inbox(limit, full=full, ring=lambda: rung.append("ring")), list[int](), rung
+    return StreamBuffer(limit, full=full, ring=lambda: rung.append("ring")), list[int](), rung
 
 
 def test_piece_is_dealt_with_when_who_took_it_says_so() -> None:
@@ -72,7 +71,7 @@ def test_command_that_two_hear_waits_for_the_slower() -> None:
     def ear(_: bytes, done: Done) -> None:
         given.append(done)
 
-    both(ear, ear)(b"abc", dealt_with.append)
+    tee_output(ear, ear)(b"abc", dealt_with.append)
     quick, slow = given
     quick(3)
     assert dealt_with == []

@@ -8,26 +8,26 @@ import pytest
 
 from workron.core import errors
 from workron.core.ids import ClaimId, Fence, JobId
-from workron.store.protocol import Claimed, End, Loss, Outcome, Right
-from workron_worker.ledger import Fate, Ledger, Running
+from workron.store.types import AttemptReport, ClaimedJob, ClaimRef, LossKind, Outcome
+from workron_worker.claims import Claims, Fate, RunningClaim
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-def ledger() -> Ledger:
-    return Ledger(random.Random())
+def ledger() -> Claims:
+    return Claims(random.Random())
 
 
-def _start(ledger: Ledger) -> tuple[Running, End]:
+def _start(ledger: Claims) -> tuple[RunningClaim, AttemptReport]:
     [claim] = ledger.ask(1, _NOW)
-    right = Right(claim, Fence(7))
-    claimed = cast("Claimed", type("Claim", (), {"claim": claim, "right": right})())
+    right = ClaimRef(claim, Fence(7))
+    claimed = cast("ClaimedJob", type("Claim", (), {"claim": claim, "right": right})())
     running = ledger.start(claimed, now=0.0)
-    return running, End(JobId(1), *right, Outcome.SUCCEEDED)
+    return running, AttemptReport(JobId(1), *right, Outcome.SUCCEEDED)
 
 
-def test_end_is_reported_once_and_known_until_it_was_answered(ledger: Ledger) -> None:
+def test_end_is_reported_once_and_known_until_it_was_answered(ledger: Claims) -> None:
     running, end = _start(ledger)
     ledger.end(running, end)
     assert list(ledger.take_ends()) == [end]
@@ -38,14 +38,14 @@ def test_end_is_reported_once_and_known_until_it_was_answered(ledger: Ledger) ->
 
 
 @pytest.mark.parametrize("fate", [Fate.REPORT, Fate.RELEASE])
-def test_claim_without_an_end_of_its_own_is_handed_back(ledger: Ledger, fate: Fate) -> None:
+def test_claim_without_an_end_of_its_own_is_handed_back(ledger: Claims, fate: Fate) -> None:
     running, _ = _start(ledger)
     running.fate = fate
     ledger.end(running, None)
     assert ledger.take_releases() == {None: [running.claimed.right]}
 
 
-def test_claims_that_were_lost_are_handed_back_apart_by_how_they_fell(ledger: Ledger) -> None:
+def test_claims_that_were_lost_are_handed_back_apart_by_how_they_fell(ledger: Claims) -> None:
     fates = [Fate.LOST_TOGETHER, Fate.RELEASE, Fate.LOST_ALONE, Fate.LOST_TOGETHER]
     rights = []
     for fate in fates:
@@ -54,14 +54,14 @@ def test_claims_that_were_lost_are_handed_back_apart_by_how_they_fell(ledger: Le
         ledger.end(running, None)
         rights.append(running.claimed.right)
     assert ledger.take_releases() == {
-        Loss.TOGETHER: [rights[0], rights[3]],
+        LossKind.TOGETHER: [rights[0], rights[3]],
         None: [rights[1]],
-        Loss.ALONE: [rights[2]],
+        LossKind.ALONE: [rights[2]],
     }
     assert ledger.is_empty
 
 
-def test_what_is_told_is_held_until_the_store_has_answered(ledger: Ledger) -> None:
+def test_what_is_told_is_held_until_the_store_has_answered(ledger: Claims) -> None:
     with ledger.telling(2), ledger.telling(3):
         assert ledger.count == 5
     assert ledger.is_empty
@@ -73,7 +73,7 @@ def test_what_is_told_is_held_until_the_store_has_answered(ledger: Ledger) -> No
     assert ledger.count == 2
 
 
-def test_claim_that_the_store_took_back_is_never_spoken_of(ledger: Ledger) -> None:
+def test_claim_that_the_store_took_back_is_never_spoken_of(ledger: Claims) -> None:
     running, end = _start(ledger)
     running.fate = Fate.DROP
     ledger.end(running, end)
@@ -81,10 +81,10 @@ def test_claim_that_the_store_took_back_is_never_spoken_of(ledger: Ledger) -> No
     assert ledger.knowledge().known == frozenset()
 
 
-def test_nothing_is_left_to_tell_once_the_session_is_lost(ledger: Ledger) -> None:
+def test_nothing_is_left_to_tell_once_the_session_is_lost(ledger: Claims) -> None:
     ended, end = _start(ledger)
     ledger.end(ended, end)
-    ledger.hand_back([Right(ledger.ask(1, _NOW)[0], Fence(7))])
+    ledger.hand_back([ClaimRef(ledger.ask(1, _NOW)[0], Fence(7))])
     running, late = _start(ledger)
     ledger.forget_all()
     assert (list(ledger.take_ends()), ledger.take_releases()) == ([], {})
@@ -92,6 +92,6 @@ def test_nothing_is_left_to_tell_once_the_session_is_lost(ledger: Ledger) -> Non
     assert ledger.is_empty
 
 
-def test_claims_have_ids_of_their_own(ledger: Ledger) -> None:
+def test_claims_have_ids_of_their_own(ledger: Claims) -> None:
     claims: list[ClaimId] = ledger.ask(100, _NOW)
     assert len(set(claims)) == 100

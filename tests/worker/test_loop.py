@@ -11,8 +11,7 @@ import pytest
 
 from tests.worker.shop import QUICK, Shop
 from workron.core.states import Reason, State
-from workron_worker.slots import Slots
-from workron_worker.surroundings import Rhythm
+from workron_worker.config import AgentConfig, Slots
 
 
 async def test_agent_runs_a_dag_to_its_end(shop: Shop) -> None:
@@ -221,7 +220,7 @@ async def test_agent_that_got_all_it_asked_for_asks_again_at_once(shop: Shop) ->
     shop.slots = Slots(100)
     root = await shop.workflow({"name": "many", "command": "exec sleep 1000", "count": 40})
     # By no poll that the test would live to see, and no beat.
-    agent = await shop.agent(rhythm=Rhythm(beat=timedelta(hours=1), poll=timedelta(hours=1)))
+    agent = await shop.agent(rhythm=AgentConfig(beat=timedelta(hours=1), poll=timedelta(hours=1)))
     async with shop.working(agent):
         while len(agent.running) < 40:
             await asyncio.sleep(0)

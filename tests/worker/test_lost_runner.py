@@ -12,12 +12,12 @@ import pytest
 from tests.worker.ear import Ear
 from tests.worker.shop import Shop
 from workron.core.states import Reason, State
-from workron_runner import limits
-from workron_worker.executor import RunnerLostError, Task, carry_out
-from workron_worker.runner_executor import RunnerExecutor
-from workron_worker.runner_process import RunnerProcess
+from workron_runner import event_loop
+from workron_worker.executor import CommandTask, RunnerLostError, carry_out
+from workron_worker.runner_client import RunnerExecutor
+from workron_worker.runner_connection import ChildRunner
 
-Make = Callable[..., Task]
+Make = Callable[..., CommandTask]
 
 _STAY_ONCE = 'if [ "$WORKRON_ATTEMPT" = 1 ]; then echo on; exec sleep 1000; fi'
 _MURDER = "kill -9 $PPID; exec sleep 1000"
@@ -39,7 +39,7 @@ def lone(boot: uuid.UUID) -> Iterator[RunnerExecutor]:
 
 
 def _end(executor: RunnerExecutor, number: signal.Signals) -> None:
-    assert isinstance(executor._process, RunnerProcess)
+    assert isinstance(executor._process, ChildRunner)
     os.kill(executor._process.pid, number)
 
 
@@ -116,7 +116,7 @@ async def test_command_that_the_runner_ended_in_time_is_handed_back(
         await shop.ear.wait()
         # As if this process had stood still, and the runner alone had kept the time. The next beat
         # lets live again; what is claimed before it is not started, and handed back too.
-        runner.hold_until(limits.now())
+        runner.hold_until(event_loop.clock_now())
         row = await shop.ended(job)
     assert (row.state, row.failures, row.losses) == (State.SUCCEEDED, 0, 0)
     assert row.attempts >= 2

@@ -15,22 +15,22 @@ from tests.worker.test_faults import Door
 from workron.core import errors
 from workron.core.ids import ClaimId, Fence, JobId
 from workron.core.states import Reason
-from workron.store.protocol import Answer, End, Outcome
-from workron_worker.executor import Ended, Executor, OnEnd, OnOutput, Task
-from workron_worker.metrics import Metrics
-from workron_worker.runner_executor import RunnerExecutor
-from workron_worker.surroundings import Rhythm
+from workron.store.types import AttemptReport, Outcome, ReportResult
+from workron_worker.config import AgentConfig
+from workron_worker.executor import CommandEnd, CommandTask, Executor, OnEnd, OnOutput
+from workron_worker.metrics import WorkerMetrics
+from workron_worker.runner_client import RunnerExecutor
 
 _TWICE = 'if [ "$WORKRON_ATTEMPT" = 1 ]; then echo on; exec sleep 1000; fi'
 
 
 @pytest.fixture
-def metrics(shop: Shop) -> Metrics:
-    shop.meter = made = Metrics(shop.slots.count, shop.clock)
+def metrics(shop: Shop) -> WorkerMetrics:
+    shop.meter = made = WorkerMetrics(shop.slots.count, shop.clock)
     return made
 
 
-def _read(metrics: Metrics) -> Mapping[str, float]:
+def _read(metrics: WorkerMetrics) -> Mapping[str, float]:
     """Give each series by its short name and the values of its labels."""
     text = generate_latest(metrics.registry).decode()
     return {
@@ -42,12 +42,12 @@ def _read(metrics: Metrics) -> Mapping[str, float]:
     }
 
 
-def _end(outcome: Outcome, reason: Reason | None = None) -> End:
-    return End(JobId(1), ClaimId(uuid.uuid4()), Fence(1), outcome, reason)
+def _end(outcome: Outcome, reason: Reason | None = None) -> AttemptReport:
+    return AttemptReport(JobId(1), ClaimId(uuid.uuid4()), Fence(1), outcome, reason)
 
 
 async def test_claims_and_ends_are_counted_and_nothing_runs_afterwards(
-    shop: Shop, metrics: Metrics
+    shop: Shop, metrics: WorkerMetrics
 ) -> None:
     good = await shop.workflow({"name": "many", "count": 5, "command": "true"})
     bad = await shop.job(command="exit 3", maxAttempts=2, backoff={"initial": "1ms"})
@@ -66,7 +66,7 @@ async def test_claims_and_ends_are_counted_and_nothing_runs_afterwards(
     assert read["claim_latency_seconds_sum"] > 0
 
 
-async def test_running_command_occupies_a_slot(shop: Shop, metrics: Metrics) -> None:
+async def test_running_command_occupies_a_slot(shop: Shop, metrics: WorkerMetrics) -> None:
     await shop.job(command="echo on; exec sleep 1000")
     agent = await shop.agent()
     async with shop.working(agent):
@@ -77,7 +77,9 @@ async def test_running_command_occupies_a_slot(shop: Shop, metrics: Metrics) -> 
     assert _read(metrics)["releases_total"] == 1
 
 
-async def test_time_of_a_start_is_what_the_runner_measured(shop: Shop, metrics: Metrics) -> None:
+async def test_time_of_a_start_is_what_the_runner_measured(
+    shop: Shop, metrics: WorkerMetrics
+) -> None:
     shop.executor.close()
     shop.executor = RunnerExecutor(grace=timedelta(minutes=1), boot=shop.boot)
     root = await shop.workflow({"name": "many", "count": 3, "command": "true"})
@@ -89,7 +91,7 @@ async def test_time_of_a_start_is_what_the_runner_measured(shop: Shop, metrics: 
 
 
 async def test_commands_that_are_cut_off_are_counted_once_and_released(
-    shop: Shop, metrics: Metrics
+    shop: Shop, metrics: WorkerMetrics
 ) -> None:
     door = Door(shop.store)
     job = await shop.job(command=_TWICE)
@@ -118,10 +120,10 @@ class _Overdue:
         self._executor = executor
         self._is_first = True
 
-    def start(self, task: Task, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
+    def start(self, task: CommandTask, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
         if self._is_first:
             self._is_first = False
-            end = Ended(is_killed=True, is_overdue=True)
+            end = CommandEnd(is_killed=True, is_overdue=True)
             asyncio.get_running_loop().call_soon(on_end, end)
         else:
             self._executor.start(task, on_end, on_output)
@@ -131,7 +133,7 @@ class _Overdue:
 
 
 async def test_command_that_the_executor_cut_off_is_counted_as_well(
-    shop: Shop, metrics: Metrics
+    shop: Shop, metrics: WorkerMetrics
 ) -> None:
     overdue: Any = _Overdue(shop.executor)
     shop.executor = overdue
@@ -142,7 +144,7 @@ async def test_command_that_the_executor_cut_off_is_counted_as_well(
     assert (read["cut_off_total"], read["releases_total"]) == (1, 1)
 
 
-async def test_lost_session_is_counted_once(shop: Shop, metrics: Metrics) -> None:
+async def test_lost_session_is_counted_once(shop: Shop, metrics: WorkerMetrics) -> None:
     job = await shop.job(command=_TWICE)
     async with shop.working(await shop.agent()):
         await shop.ear.wait()
@@ -153,7 +155,7 @@ async def test_lost_session_is_counted_once(shop: Shop, metrics: Metrics) -> Non
     assert _read(metrics)["sessions_lost_total"] == 1
 
 
-async def test_draining_agent_is_not_ready(shop: Shop, metrics: Metrics) -> None:
+async def test_draining_agent_is_not_ready(shop: Shop, metrics: WorkerMetrics) -> None:
     agent = await shop.agent()
     async with shop.working(agent) as work:
         agent.drain()
@@ -162,24 +164,24 @@ async def test_draining_agent_is_not_ready(shop: Shop, metrics: Metrics) -> None
     assert metrics.why_hopeless is None
 
 
-async def test_agent_that_gives_up_is_hopeless(shop: Shop, metrics: Metrics) -> None:
+async def test_agent_that_gives_up_is_hopeless(shop: Shop, metrics: WorkerMetrics) -> None:
     door = Door(shop.store)
     door.is_shut = True
     with pytest.raises(errors.StoreUnreachableError):
-        await (await shop.agent(door=door, rhythm=Rhythm(patience=timedelta(0)))).run()
+        await (await shop.agent(door=door, rhythm=AgentConfig(patience=timedelta(0)))).run()
     assert metrics.why_hopeless == "this worker has failed: the store is away"
 
 
 async def test_end_that_is_stale_is_no_end(shop: Shop) -> None:
-    metrics = Metrics(1, shop.clock)
+    metrics = WorkerMetrics(1, shop.clock)
     ends = [_end(Outcome.SUCCEEDED), _end(Outcome.FAILED, Reason.TIMEOUT), _end(Outcome.SUCCEEDED)]
-    metrics.reported(ends, [Answer.STALE, Answer.ACCEPTED, Answer.ALREADY])
+    metrics.reported(ends, [ReportResult.STALE, ReportResult.ACCEPTED, ReportResult.ALREADY])
     read = _read(metrics)
     assert read["stale_completions_total"] == 1
     assert (read["ends_total Failed Timeout"], read["ends_total Succeeded "]) == (1, 1)
 
 
 async def test_two_registries_know_nothing_of_each_other(shop: Shop) -> None:
-    one, other = Metrics(1, shop.clock), Metrics(2, shop.clock)
+    one, other = WorkerMetrics(1, shop.clock), WorkerMetrics(2, shop.clock)
     one.began(1)
     assert (_read(one)["running"], _read(other)["running"]) == (1, 0)

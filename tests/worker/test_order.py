@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from workron.core import output
+from workron.core import payloads
 from workron.core.ids import ClaimId, Fence, JobId
-from workron.core.spec import Spec
-from workron.store.protocol import Claimed
-from workron_worker import order
+from workron.core.jobspec import Spec
+from workron.store.types import ClaimedJob
+from workron_worker import outcome
 
 
-def _claimed(**spec: Any) -> Claimed:
+def _claimed(**spec: Any) -> ClaimedJob:
     claim = ClaimId(uuid.uuid4())
-    return Claimed(
+    return ClaimedJob(
         job=JobId(1),
         claim=claim,
         attempt=1,
@@ -35,18 +35,18 @@ def _claimed(**spec: Any) -> Claimed:
         ({}, 0),
         ({"outputStream": 0}, 0),
         ({"outputStream": 5000}, 5000),
-        ({"outputStream": output.STREAM_BYTES}, output.STREAM_BYTES),
-        ({"outputStream": 10**12}, output.STREAM_BYTES),
+        ({"outputStream": payloads.MAX_STREAM_BYTES}, payloads.MAX_STREAM_BYTES),
+        ({"outputStream": 10**12}, payloads.MAX_STREAM_BYTES),
         ({"outputStream": 7, "outputStreamColour": "red"}, 7),
     ],
 )
 def test_stream_is_what_the_spec_asks_for_as_far_as_this_program_goes(
     spec: dict[str, Any], streamed: int
 ) -> None:
-    assert order.task_of(_claimed(**spec)).stream_bytes == streamed
+    assert outcome.task_of(_claimed(**spec)).stream_bytes == streamed
 
 
 @pytest.mark.parametrize("wrong", [-1, "7", 1.5, True])
 def test_stream_that_is_no_number_of_bytes_is_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match="outputStream"):
-        order.task_of(_claimed(outputStream=wrong))
+        outcome.task_of(_claimed(outputStream=wrong))

@@ -13,10 +13,10 @@ from structlog import testing
 
 from workron.core import errors
 from workron.core.ids import SessionKey, WorkerId
-from workron.store.protocol import Beat, Session
-from workron_worker.ledger import Ledger
-from workron_worker.pulse import Pulse
-from workron_worker.surroundings import Rhythm, Surroundings
+from workron.store.types import HeartbeatReply, Session
+from workron_worker.claims import Claims
+from workron_worker.config import AgentConfig, AgentDependencies
+from workron_worker.heartbeat import Heartbeat
 
 LEASE = 10.0
 SESSION = Session(WorkerId(1), SessionKey(uuid.UUID(int=1)), LEASE, "default", "default")
@@ -38,11 +38,11 @@ class Scene:
     def monotonic(self) -> float:
         return self.seconds
 
-    async def beat(self, _: SessionKey) -> Beat:
+    async def beat(self, _: SessionKey) -> HeartbeatReply:
         self._note("beat")
         if self.errors:
             raise self.errors.pop()
-        return Beat([], is_draining=False, database="x")
+        return HeartbeatReply([], is_draining=False, database="x")
 
     def hold_until(self, at: float) -> None:
         self.held_until = at
@@ -64,12 +64,12 @@ def scene() -> Scene:
 
 
 @pytest.fixture
-async def pulse(scene: Scene) -> AsyncIterator[Pulse]:
+async def pulse(scene: Scene) -> AsyncIterator[Heartbeat]:
     """A pulse that would rest for an hour after each beat."""
     ports = {"door": scene, "executor": scene, "slots": None, "wait_for_work": None}
-    around = Surroundings(clock=scene, rng=random.Random(), **cast("Any", ports))
-    rhythm = Rhythm(beat=timedelta(hours=1), margin=timedelta(seconds=4))
-    pulse = Pulse(around, rhythm, Ledger(random.Random()), cast("Any", scene))
+    around = AgentDependencies(clock=scene, rng=random.Random(), **cast("Any", ports))
+    rhythm = AgentConfig(beat=timedelta(hours=1), margin=timedelta(seconds=4))
+    pulse = Heartbeat(around, rhythm, Claims(random.Random()), cast("Any", scene))
     task = asyncio.create_task(pulse.run())
     # It rests already when it hears of its session.
     await asyncio.sleep(0)
@@ -78,19 +78,19 @@ async def pulse(scene: Scene) -> AsyncIterator[Pulse]:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def _let_it(pulse: Pulse, scene: Scene, session: Session, sent_at: float) -> list[str]:
+async def _let_it(pulse: Heartbeat, scene: Scene, session: Session, sent_at: float) -> list[str]:
     pulse.begin(session, sent_at)
     await scene.happened.wait()
     return scene.events
 
 
-async def test_first_beat_of_a_session_is_sent_at_once(pulse: Pulse, scene: Scene) -> None:
+async def test_first_beat_of_a_session_is_sent_at_once(pulse: Heartbeat, scene: Scene) -> None:
     long = dataclasses.replace(SESSION, lease_seconds=1e6)
     assert (await _let_it(pulse, scene, long, 0.0))[0] == "beat"
 
 
 async def test_no_rest_is_longer_than_a_quarter_of_a_lease(
-    pulse: Pulse, monkeypatch: pytest.MonkeyPatch
+    pulse: Heartbeat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rested: asyncio.Future[float] = asyncio.get_running_loop().create_future()
 
@@ -103,20 +103,22 @@ async def test_no_rest_is_longer_than_a_quarter_of_a_lease(
     assert await rested == LEASE / 4
 
 
-async def test_nothing_is_cut_off_while_the_deadline_is_ahead(pulse: Pulse, scene: Scene) -> None:
+async def test_nothing_is_cut_off_while_the_deadline_is_ahead(
+    pulse: Heartbeat, scene: Scene
+) -> None:
     scene.seconds = 5.9
     assert (await _let_it(pulse, scene, SESSION, 0.0))[0] == "beat"
 
 
 async def test_all_is_cut_off_before_a_beat_that_comes_past_the_deadline(
-    pulse: Pulse, scene: Scene
+    pulse: Heartbeat, scene: Scene
 ) -> None:
     scene.seconds = 6.0
     assert (await _let_it(pulse, scene, SESSION, 0.0))[:2] == ["cut off", "beat"]
 
 
 async def test_beat_that_was_not_answered_is_followed_by_another_soon(
-    pulse: Pulse, scene: Scene
+    pulse: Heartbeat, scene: Scene
 ) -> None:
     scene.errors = [errors.StoreUnreachableError("away")]
     long = dataclasses.replace(SESSION, lease_seconds=1e6)
@@ -127,7 +129,7 @@ async def test_beat_that_was_not_answered_is_followed_by_another_soon(
 
 
 async def test_beat_that_was_not_answered_in_time_is_told_with_that_time(
-    pulse: Pulse, scene: Scene
+    pulse: Heartbeat, scene: Scene
 ) -> None:
     scene.errors = [TimeoutError()]
     with testing.capture_logs() as lines:
@@ -137,19 +139,21 @@ async def test_beat_that_was_not_answered_in_time_is_told_with_that_time(
 
 
 async def test_executor_is_told_how_long_all_may_live_before_the_first_claim_can_come(
-    pulse: Pulse, scene: Scene
+    pulse: Heartbeat, scene: Scene
 ) -> None:
     pulse.begin(SESSION, 100.0)
     assert scene.held_until == 109.0
 
 
-async def test_each_answered_beat_lets_live_longer(pulse: Pulse, scene: Scene) -> None:
+async def test_each_answered_beat_lets_live_longer(pulse: Heartbeat, scene: Scene) -> None:
     scene.seconds = 5.0
     assert await _let_it(pulse, scene, SESSION, 0.0) == ["beat", "obey"]
     assert scene.held_until == 14.0
 
 
-async def test_beat_that_was_not_answered_lets_live_no_longer(pulse: Pulse, scene: Scene) -> None:
+async def test_beat_that_was_not_answered_lets_live_no_longer(
+    pulse: Heartbeat, scene: Scene
+) -> None:
     scene.seconds = 5.0
     scene.errors = [errors.StoreUnreachableError("away")]
     await _let_it(pulse, scene, SESSION, 0.0)
@@ -157,7 +161,7 @@ async def test_beat_that_was_not_answered_lets_live_no_longer(pulse: Pulse, scen
 
 
 async def test_lease_that_is_short_leaves_a_part_of_itself_for_the_kill(
-    pulse: Pulse, scene: Scene
+    pulse: Heartbeat, scene: Scene
 ) -> None:
     pulse.begin(dataclasses.replace(SESSION, lease_seconds=4.0), 0.0)
     assert scene.held_until == 3.5

@@ -5,24 +5,24 @@ from typing import Any
 
 import pytest
 
-from workron_worker import result
+from workron_worker import outcome
 
 
 @pytest.mark.parametrize("value", [0, False, "", "ü\n", [1, {"a": None}], {"deep": [[[]]]}, 1.5])
 def test_result_is_read_as_it_was_written(value: Any) -> None:
-    assert result.parse(json.dumps(value).encode()) == value
+    assert outcome.parse_result(json.dumps(value).encode()) == value
 
 
 @pytest.mark.parametrize("raw", [b"", b" \n", b"null"])
 def test_result_is_none_when_nothing_was_written(raw: bytes) -> None:
-    assert result.parse(raw) is None
+    assert outcome.parse_result(raw) is None
 
 
 def test_result_of_exactly_the_depth_that_is_allowed_is_taken() -> None:
     value: Any = "text"
     for _ in range(64):
         value = [value]
-    assert result.parse(json.dumps(value).encode()) == value
+    assert outcome.parse_result(json.dumps(value).encode()) == value
 
 
 @pytest.mark.parametrize(
@@ -42,5 +42,5 @@ def test_result_of_exactly_the_depth_that_is_allowed_is_taken() -> None:
     ],
 )
 def test_result_is_refused_in_words(raw: bytes, complaint: str) -> None:
-    with pytest.raises(result.ResultError, match=complaint):
-        result.parse(raw)
+    with pytest.raises(outcome.ResultError, match=complaint):
+        outcome.parse_result(raw)

@@ -14,24 +14,23 @@ from typing import Any
 import pytest
 
 from tests.worker.ear import Ear
-from workron_runner import limits, messages
-from workron_runner.frame import Frame
-from workron_runner.link import Link
-from workron_worker import runner_process
+from workron_runner import event_loop, protocol
+from workron_runner.connection import SocketLink
+from workron_runner.protocol import Frame
+from workron_worker import runner_connection
 from workron_worker.executor import (
+    CommandEnd,
+    CommandTask,
     Done,
-    Ended,
     OnOutput,
     RunnerLostError,
     StartError,
-    Task,
     carry_out,
 )
-from workron_worker.runner_executor import RunnerExecutor
-from workron_worker.runner_options import RunnerOptions
-from workron_worker.runner_process import RunnerProcess
+from workron_worker.runner_client import RunnerExecutor
+from workron_worker.runner_connection import ChildRunner, RunnerOptions
 
-Make = Callable[..., Task]
+Make = Callable[..., CommandTask]
 
 
 def _ignore(data: bytes, done: Done) -> None:
@@ -50,7 +49,7 @@ def runner(
 
 
 def _pid(executor: RunnerExecutor) -> int:
-    assert isinstance(executor._process, RunnerProcess)
+    assert isinstance(executor._process, ChildRunner)
     return executor._process.pid
 
 
@@ -84,7 +83,7 @@ async def test_command_that_comes_as_the_runner_is_lost_is_run_by_the_next(
 ) -> None:
     await carry_out(runner, make("true"), None)
     assert runner._process is not None
-    loop, runs = asyncio.get_running_loop(), list[asyncio.Task[Ended]]()
+    loop, runs = asyncio.get_running_loop(), list[asyncio.Task[CommandEnd]]()
     lose = runner._process._lose
 
     def lose_and_begin(why: str) -> None:
@@ -117,7 +116,7 @@ async def test_run_that_is_given_up_when_its_command_has_ended_ends(
 
 async def test_runner_that_has_run_nothing_yet_is_told_nothing(runner: RunnerExecutor) -> None:
     for _ in range(1000):
-        runner.hold_until(limits.now() + 10)
+        runner.hold_until(event_loop.clock_now() + 10)
     assert runner._process is not None
     assert not runner._process._link.has_backlog
 
@@ -125,14 +124,14 @@ async def test_runner_that_has_run_nothing_yet_is_told_nothing(runner: RunnerExe
 async def test_deadline_ends_what_runs_even_while_the_agent_does_nothing(
     runner: RunnerExecutor, make: Make
 ) -> None:
-    runner.hold_until(limits.now() + 0.1)
+    runner.hold_until(event_loop.clock_now() + 0.1)
     ended = await carry_out(runner, make("exec sleep 1000"), _ignore)
     assert ended.is_killed
     assert ended.reason is None
 
 
 async def test_deadline_holds_for_a_new_runner_too(runner: RunnerExecutor, make: Make) -> None:
-    runner.hold_until(limits.now())
+    runner.hold_until(event_loop.clock_now())
     run = asyncio.ensure_future(
         carry_out(runner, make("exec sleep 1000", outlives_lease=True), _ignore)
     )
@@ -172,8 +171,8 @@ async def test_output_is_sent_only_if_somebody_hears_it(
 
     monkeypatch.setattr(runner._process, "_hear", spy)
     await carry_out(runner, make("echo out"), on_output)
-    assert (messages.Kind.OUTPUT in kinds) is is_sent
-    assert messages.Kind.KEPT in kinds
+    assert (protocol.Kind.OUTPUT in kinds) is is_sent
+    assert protocol.Kind.KEPT in kinds
 
 
 async def test_slow_ear_slows_its_command_and_neither_agent_nor_runner_grows(
@@ -224,14 +223,14 @@ async def test_runner_that_is_being_started_as_all_is_closed_is_ended(
     os.kill(_pid(runner), signal.SIGKILL)
     while runner._process is not None:
         await asyncio.sleep(0)
-    begun, started = runner_process.begun, list[RunnerProcess]()
+    begun, started = runner_connection.begun, list[ChildRunner]()
 
-    def begin_late(*given: Any) -> RunnerProcess:
+    def begin_late(*given: Any) -> ChildRunner:
         started.append(begun(*given))
         runner.close()
         return started[0]
 
-    monkeypatch.setattr(runner_process, "begun", begin_late)
+    monkeypatch.setattr(runner_connection, "begun", begin_late)
     assert (await carry_out(runner, make("echo on"), _ignore)).is_killed
     while runner._tasks:
         await asyncio.sleep(0)
@@ -256,7 +255,7 @@ def test_runner_that_begins_wrong_is_not_kept(
         "import os, sys; from workron_runner import messages; fd = int(sys.argv[2])\n"
         "def say(one): os.write(fd, messages.encode(one))\n"
     )
-    monkeypatch.setattr(runner_process, "_COMMAND", (sys.executable, "-c", prelude + program))
+    monkeypatch.setattr(runner_connection, "_COMMAND", (sys.executable, "-c", prelude + program))
     with pytest.raises(StartError, match=words):
         RunnerExecutor(grace=timedelta(), boot=boot)
 
@@ -264,15 +263,15 @@ def test_runner_that_begins_wrong_is_not_kept(
 async def test_runner_that_was_killed_as_it_began_is_begun_again(
     boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch, make: Make
 ) -> None:
-    usual = runner_process._COMMAND
+    usual = runner_connection._COMMAND
     commands = [("sh", "-c", "kill -9 $$"), usual]
-    start = runner_process._start
+    start = runner_connection._start
 
-    def start_next(options: RunnerOptions) -> tuple[subprocess.Popen[bytes], Link]:
-        monkeypatch.setattr(runner_process, "_COMMAND", commands.pop(0))
+    def start_next(options: RunnerOptions) -> tuple[subprocess.Popen[bytes], SocketLink]:
+        monkeypatch.setattr(runner_connection, "_COMMAND", commands.pop(0))
         return start(options)
 
-    monkeypatch.setattr(runner_process, "_start", start_next)
+    monkeypatch.setattr(runner_connection, "_start", start_next)
     executor = RunnerExecutor(grace=timedelta(), boot=boot)
     assert (await carry_out(executor, make("echo on"), None)).output == b"on\n"
     executor.close()
@@ -281,7 +280,7 @@ async def test_runner_that_was_killed_as_it_began_is_begun_again(
 def test_runner_that_cannot_be_started_is_named(
     boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner_process, "_COMMAND", ("/no/such/python",))
+    monkeypatch.setattr(runner_connection, "_COMMAND", ("/no/such/python",))
     with pytest.raises(StartError, match="no runner can be started: No such file"):
         RunnerExecutor(grace=timedelta(), boot=boot)
 
@@ -296,7 +295,7 @@ async def test_runner_that_says_what_it_must_not_is_given_up(
     hear = runner._process._hear
 
     def mishear(_: Frame) -> None:
-        hear(Frame(messages.Kind.RUN, b"{}"))
+        hear(Frame(protocol.Kind.RUN, b"{}"))
 
     runner._process._hear = mishear
     with pytest.raises(RunnerLostError, match=r"Run\.claim is None"):
@@ -311,7 +310,7 @@ async def test_runner_that_cannot_be_understood_is_given_up(
     await ear.wait()
     assert runner._process is not None
     hear = runner._process._hear
-    runner._process._hear = lambda _: hear(Frame(messages.Kind.ENDED, b"[" * 100_000))
+    runner._process._hear = lambda _: hear(Frame(protocol.Kind.ENDED, b"[" * 100_000))
     with pytest.raises(RunnerLostError, match="it cannot be understood: RecursionError"):
         await asyncio.gather(run, carry_out(runner, make("echo"), _ignore))
 

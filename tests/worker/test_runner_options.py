@@ -15,13 +15,12 @@ from tests.runner import cgroup, ground
 from tests.worker.ear import Ear
 from workron.core.states import Reason
 from workron_runner import uids
-from workron_worker import judge, runner_process
-from workron_worker.executor import RunnerLostError, StartError, Task, carry_out
-from workron_worker.runner_executor import RunnerExecutor
-from workron_worker.runner_options import RunnerOptions
-from workron_worker.runner_process import Children, RunnerProcess
+from workron_worker import outcome, runner_connection
+from workron_worker.executor import CommandTask, RunnerLostError, StartError, carry_out
+from workron_worker.runner_client import RunnerExecutor
+from workron_worker.runner_connection import ChildRunner, ChildRunners, RunnerOptions
 
-Make = Callable[..., Task]
+Make = Callable[..., CommandTask]
 _LIMIT = 256 * 2**20
 _ONLY_ROOT = pytest.mark.skipif(
     os.geteuid() != 0, reason="only root may start commands with another uid"
@@ -33,7 +32,7 @@ def apart(boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunnerEx
     with ground.passable() as folder:
         monkeypatch.setattr("tempfile.tempdir", str(folder))
         options = RunnerOptions(uids=ground.UIDS, processes=50)
-        runners = Children(options)
+        runners = ChildRunners(options)
         executor = RunnerExecutor(grace=timedelta(seconds=0.1), boot=boot, runners=runners)
         yield executor
         executor.close()
@@ -47,7 +46,7 @@ def narrow(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with cgroup.limited(_LIMIT) as folder:
         enter = ("sh", "-c", f'echo $$ > {folder}/cgroup.procs && exec "$@"', "sh")
-        monkeypatch.setattr(runner_process, "_COMMAND", (*enter, *runner_process._COMMAND))
+        monkeypatch.setattr(runner_connection, "_COMMAND", (*enter, *runner_connection._COMMAND))
         executor = RunnerExecutor(grace=timedelta(seconds=0.1), boot=boot)
         yield executor
         executor.close()
@@ -81,7 +80,7 @@ async def test_lost_runner_is_told_of_when_nothing_of_its_uids_is_left(
     uid, pid = map(int, ear.heard.split())
     assert uids.is_used(uid)
     assert lives(pid)
-    assert isinstance(apart._process, RunnerProcess)
+    assert isinstance(apart._process, ChildRunner)
     os.kill(apart._process.pid, signal.SIGKILL)
     with pytest.raises(RunnerLostError):
         await run
@@ -93,7 +92,7 @@ def test_runner_that_may_not_do_as_it_is_told_does_not_start(
 ) -> None:
     options = RunnerOptions(processes=5)
     with pytest.raises(StartError, match="its standard error says why"):
-        RunnerExecutor(grace=timedelta(), boot=boot, runners=Children(options))
+        RunnerExecutor(grace=timedelta(), boot=boot, runners=ChildRunners(options))
     assert "--processes needs" in capfd.readouterr().err
 
 
@@ -114,7 +113,7 @@ async def test_command_that_takes_all_memory_fails_for_that_and_the_others_do_no
 
 
 def test_end_for_memory_names_limit_and_peak() -> None:
-    ended = judge.out_of_memory(512 * 2**20, 300 * 2**20, b"out")
+    ended = outcome.out_of_memory(512 * 2**20, 300 * 2**20, b"out")
     assert ended.message == (
         "the command was killed near the memory limit of 512 MiB that it shares with all that its "
         "worker runs; it used up to 300 MiB"

@@ -17,15 +17,15 @@ from tests.runner.mate import COMMAND, environment
 from tests.worker.ear import Ear
 from tests.worker.shop import Shop
 from workron.core.states import State
-from workron.store.record import Sign
-from workron_runner import limits, messages
-from workron_worker import runner_line, search
-from workron_worker.executor import StartError, Task, carry_out
-from workron_worker.metrics import Metrics
-from workron_worker.runner_executor import RunnerExecutor
-from workron_worker.runner_path import AtPath, RunnerAtPath
+from workron.store.types import HeartbeatVersion
+from workron_runner import event_loop, protocol
+from workron_worker import runner_connection
+from workron_worker.executor import CommandTask, StartError, carry_out
+from workron_worker.metrics import WorkerMetrics
+from workron_worker.runner_client import RunnerExecutor
+from workron_worker.runner_connection import SocketRunner, SocketRunners
 
-Make = Callable[..., Task]
+Make = Callable[..., CommandTask]
 Start = Callable[[], "subprocess.Popen[bytes]"]
 
 _STAY_ONCE = 'if [ "$WORKRON_ATTEMPT" = 1 ]; then echo on; exec sleep 1000; fi'
@@ -54,18 +54,18 @@ def start(tmp_path: pathlib.Path, path: pathlib.Path) -> Iterator[Start]:
 
 @pytest.fixture
 def executor(boot: uuid.UUID, path: pathlib.Path) -> Iterator[RunnerExecutor]:
-    executor = RunnerExecutor(grace=timedelta(seconds=0.1), boot=boot, runners=AtPath(path))
+    executor = RunnerExecutor(grace=timedelta(seconds=0.1), boot=boot, runners=SocketRunners(path))
     yield executor
     executor.close()
 
 
 @pytest.fixture
-def distant(shop: Shop, path: pathlib.Path) -> Metrics:
+def distant(shop: Shop, path: pathlib.Path) -> WorkerMetrics:
     """The shop's executor, which waits for its runner, and what is told of it."""
     shop.executor.close()
-    shop.meter = metrics = Metrics(shop.slots.count, shop.clock)
+    shop.meter = metrics = WorkerMetrics(shop.slots.count, shop.clock)
     shop.executor = RunnerExecutor(
-        grace=timedelta(seconds=0.1), boot=uuid.uuid4(), runners=AtPath(path), meter=metrics
+        grace=timedelta(seconds=0.1), boot=uuid.uuid4(), runners=SocketRunners(path), meter=metrics
     )
     return metrics
 
@@ -79,7 +79,7 @@ async def _found(executor: RunnerExecutor) -> "asyncio.Task[None]":
 
 
 async def test_nothing_is_claimed_and_no_worker_is_entered_until_there_is_a_runner(
-    shop: Shop, distant: Metrics, start: Start, path: pathlib.Path
+    shop: Shop, distant: WorkerMetrics, start: Start, path: pathlib.Path
 ) -> None:
     job = await shop.job(command="true")
     async with shop.working(await shop.agent()):
@@ -92,7 +92,7 @@ async def test_nothing_is_claimed_and_no_worker_is_entered_until_there_is_a_runn
 
 
 async def test_jobs_that_fell_with_a_runner_are_run_by_the_next_and_charged_nothing(
-    shop: Shop, distant: Metrics, start: Start
+    shop: Shop, distant: WorkerMetrics, start: Start
 ) -> None:
     root = await shop.workflow({"name": "many", "count": 2, "command": _STAY_ONCE})
     first = start()
@@ -104,7 +104,7 @@ async def test_jobs_that_fell_with_a_runner_are_run_by_the_next_and_charged_noth
             await asyncio.sleep(0)
         waiting = await shop.job("late", command="true")
         # It hears of the job, and beats on, and asks for nothing.
-        signs = set[Sign]()
+        signs = set[HeartbeatVersion]()
         while len(signs) < 20:
             signs.update(worker.sign for worker in await shop.store.look())
         start()
@@ -114,16 +114,18 @@ async def test_jobs_that_fell_with_a_runner_are_run_by_the_next_and_charged_noth
     assert {(row.state, row.attempts, row.losses) for row in rows} == {(State.SUCCEEDED, 2, 0)}
 
 
-async def test_agent_that_waits_for_a_runner_can_be_drained(shop: Shop, distant: Metrics) -> None:
+async def test_agent_that_waits_for_a_runner_can_be_drained(
+    shop: Shop, distant: WorkerMetrics
+) -> None:
     async with shop.working(await shop.agent()):
         while distant.why_not_ready() is None:
             await asyncio.sleep(0)
 
 
 async def test_agent_that_finds_no_runner_for_long_ends_and_says_why(
-    shop: Shop, distant: Metrics, path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    shop: Shop, distant: WorkerMetrics, path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "_LONGEST_SECONDS", 0)
+    monkeypatch.setattr(runner_connection, "_LONGEST_SECONDS", 0)
     agent = await shop.agent()
     with pytest.raises(StartError, match=f"no runner waits at {path}: No such file"):
         await agent.run()
@@ -148,7 +150,7 @@ async def test_deadline_and_kill_hold_as_for_a_child(
     await ear.wait()
     executor.kill(task.claim)
     assert (await run).is_killed
-    executor.hold_until(limits.now() + 0.1)
+    executor.hold_until(event_loop.clock_now() + 0.1)
     assert (await carry_out(executor, make("exec sleep 1000"), None)).is_overdue
     keeping.cancel()
 
@@ -156,7 +158,7 @@ async def test_deadline_and_kill_hold_as_for_a_child(
 def test_lost_runner_is_waited_for_until_it_has_ended_itself(
     path: pathlib.Path, boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner_line, "FAREWELL_SECONDS", 0.01)
+    monkeypatch.setattr(runner_connection, "FAREWELL_SECONDS", 0.01)
     with subprocess.Popen(["/bin/sleep", "1000"]) as body:
         line = _answered(path, boot, _HELLO, body.pid)
         burial = threading.Thread(target=line.bury)
@@ -173,8 +175,8 @@ def test_lost_runner_is_waited_for_until_it_has_ended_itself(
     ("answer", "why"),
     [
         (b"", "it did not answer"),
-        (messages.encode(messages.Bye("tired")), "tired"),
-        (messages.encode(messages.Hello(2, "", 0)), "it speaks version 2, not 1"),
+        (protocol.encode(protocol.Bye("tired")), "tired"),
+        (protocol.encode(protocol.Hello(2, "", 0)), "it speaks version 2, not 1"),
     ],
 )
 def test_one_that_begins_wrong_is_not_taken(
@@ -194,14 +196,14 @@ _HELLO = b"a Hello of now"
 
 def _answered(
     path: pathlib.Path, boot: uuid.UUID, answer: bytes, body: int | None = None
-) -> RunnerAtPath:
+) -> SocketRunner:
     """Begin with what answers so and hangs up; its end is that of `body`."""
 
     def answer_once() -> None:
         stream, _ = door.accept()
         with stream:
             stream.recv(1000)
-            hello = messages.encode(messages.Hello(messages.VERSION, "", limits.now()))
+            hello = protocol.encode(protocol.Hello(protocol.VERSION, "", event_loop.clock_now()))
             said = hello if answer is _HELLO else answer
             if body is None:
                 stream.sendall(said)
@@ -216,7 +218,7 @@ def _answered(
         thread = threading.Thread(target=answer_once)
         thread.start()
         try:
-            return AtPath(path).begin(boot)
+            return SocketRunners(path).begin(boot)
         finally:
             thread.join()
 
@@ -228,4 +230,4 @@ def test_agent_needs_no_folder_for_commands_that_run_elsewhere(
         raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
 
     monkeypatch.setattr("tempfile.gettempdir", none)
-    RunnerExecutor(grace=timedelta(), boot=boot, runners=AtPath(path)).close()
+    RunnerExecutor(grace=timedelta(), boot=boot, runners=SocketRunners(path)).close()

@@ -9,8 +9,8 @@ from structlog import testing
 
 from tests.worker.shop import QUICK, Shop
 from workron.core.states import State
-from workron_worker.shift import Shift
-from workron_worker.surroundings import Rhythm
+from workron_worker.agent import DrainPolicy
+from workron_worker.config import AgentConfig
 
 _TEN = timedelta(seconds=10)
 
@@ -39,8 +39,8 @@ async def test_agent_that_was_idle_for_so_long_does_not_wait_for_its_next_poll(s
 
 def test_time_that_is_left_to_be_idle_is_known() -> None:
     clock = HandClock()
-    assert Shift(clock, Rhythm()).idle_left == 0
-    shift = Shift(clock, Rhythm(longest_idle=_TEN))
+    assert DrainPolicy(clock, AgentConfig()).idle_left == 0
+    shift = DrainPolicy(clock, AgentConfig(longest_idle=_TEN))
     assert shift.idle_left == 0
     shift.reach(asked=1, granted=0, running=0)
     clock.seconds = 4
@@ -61,7 +61,7 @@ async def test_agent_that_drains_by_itself_says_which_limit_it_has_met(shop: Sho
 
 def test_shift_without_a_limit_is_never_over() -> None:
     clock = HandClock()
-    shift = Shift(clock, Rhythm())
+    shift = DrainPolicy(clock, AgentConfig())
     for _ in range(3):
         clock.seconds += 1e6
         assert shift.cap(1000) == 1000
@@ -69,7 +69,7 @@ def test_shift_without_a_limit_is_never_over() -> None:
 
 
 def test_no_more_is_asked_for_than_is_left_of_the_jobs() -> None:
-    shift = Shift(HandClock(), Rhythm(most_jobs=5))
+    shift = DrainPolicy(HandClock(), AgentConfig(most_jobs=5))
     assert shift.cap(4) == 4
     assert not shift.reach(asked=4, granted=3, running=0)
     assert shift.cap(4) == 2
@@ -78,7 +78,7 @@ def test_no_more_is_asked_for_than_is_left_of_the_jobs() -> None:
 
 def test_shift_is_over_when_nothing_was_found_for_so_long() -> None:
     clock = HandClock()
-    shift = Shift(clock, Rhythm(longest_idle=_TEN))
+    shift = DrainPolicy(clock, AgentConfig(longest_idle=_TEN))
     assert not shift.reach(asked=1, granted=0, running=0)
     clock.seconds = 9.9
     assert not shift.reach(asked=1, granted=0, running=0)
@@ -88,7 +88,7 @@ def test_shift_is_over_when_nothing_was_found_for_so_long() -> None:
 
 def test_idle_time_begins_anew_with_whatever_runs() -> None:
     clock = HandClock()
-    shift = Shift(clock, Rhythm(longest_idle=_TEN))
+    shift = DrainPolicy(clock, AgentConfig(longest_idle=_TEN))
     shift.reach(asked=1, granted=0, running=0)
     clock.seconds = 9
     shift.reach(asked=1, granted=0, running=1)
@@ -100,7 +100,7 @@ def test_idle_time_begins_anew_with_whatever_runs() -> None:
 
 def test_who_asked_for_nothing_has_not_found_nothing() -> None:
     clock = HandClock()
-    shift = Shift(clock, Rhythm(longest_idle=_TEN))
+    shift = DrainPolicy(clock, AgentConfig(longest_idle=_TEN))
     shift.reach(asked=0, granted=0, running=0)
     clock.seconds = 20
     assert not shift.reach(asked=1, granted=0, running=0)

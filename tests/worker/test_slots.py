@@ -1,6 +1,6 @@
 """Slots that several agents share."""
 
-from workron_worker.slots import Slots
+from workron_worker.config import Slots
 
 
 def _never() -> None:

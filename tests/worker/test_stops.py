@@ -11,12 +11,12 @@ from tests.worker.shop import Shop
 from workron.core import errors
 from workron.core.ids import SessionKey
 from workron.core.states import State
-from workron.store.protocol import Store
-from workron_worker import stumbles
-from workron_worker.executor import Executor, OnEnd, OnOutput, StartError, Task
-from workron_worker.ledger import Running
-from workron_worker.loop import Agent
-from workron_worker.slots import Slots
+from workron.store.api import Store
+from workron_worker import start_failures
+from workron_worker.agent import Agent
+from workron_worker.claims import RunningClaim
+from workron_worker.config import Slots
+from workron_worker.executor import CommandTask, Executor, OnEnd, OnOutput, StartError
 
 
 class Interrupted:
@@ -93,7 +93,7 @@ class Refusing:
         self._executor = executor
         self._waiting: list[OnEnd] = []
 
-    def start(self, task: Task, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
+    def start(self, task: CommandTask, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
         del task, on_output
         if not self._waiting:
             asyncio.get_running_loop().call_soon(self._tell)
@@ -113,7 +113,7 @@ class Refusing:
 async def test_agent_that_fails_waits_for_nothing_that_nobody_ends(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stumbles, "_MOST", 1)
+    monkeypatch.setattr(start_failures, "_MOST", 1)
     shop.executor, shop.slots = cast("Executor", Refusing(shop.executor)), Slots(30)
     await shop.workflow({"name": "many", "count": 30, "command": "true"})
     with pytest.raises(StartError):
@@ -154,7 +154,7 @@ async def test_agent_leaves_when_nothing_runs_any_more_however_often_it_is_given
     agent = await shop.agent()
 
     async def fail(*_: object) -> None:
-        raise errors.StoreRightsError("no")
+        raise errors.PermissionDeniedError("no")
 
     work = asyncio.create_task(agent.run())
     await shop.ear.wait()
@@ -177,7 +177,7 @@ async def test_streamed_command_that_was_just_granted_does_not_start_when_the_ag
     agent = await shop.agent()
     begin = agent._attempts.begin
 
-    def begin_and_be_killed(running: Running, key: SessionKey) -> None:
+    def begin_and_be_killed(running: RunningClaim, key: SessionKey) -> None:
         begin(running, key)
         agent.kill()
 

@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from tests.worker.shop import QUICK, RealClock, Shop
-from workron.core import errors, output
+from workron.core import errors, payloads
 from workron.core.ids import JobId
 from workron.core.states import Reason, State
-from workron.store.protocol import Answer, Piece, Store
-from workron_worker import loop, stream
+from workron.store.api import Store
+from workron.store.types import OutputChunk, ReportResult
+from workron_worker import agent as loop
+from workron_worker import output_stream
 from workron_worker.executor import WINDOW_BYTES
-from workron_worker.stream import PIECE_BYTES, Stream
+from workron_worker.output_stream import PIECE_BYTES, OutputStream
 
 _MINUTE = timedelta(minutes=1)
 _AWAY = errors.StoreUnreachableError("the store is away")
@@ -36,7 +38,7 @@ class Door:
     def __getattr__(self, verb: str) -> Any:
         return getattr(self._store, verb)
 
-    async def append_output(self, key: Any, right: Any, chunk: int, data: bytes) -> Answer:
+    async def append_output(self, key: Any, right: Any, chunk: int, data: bytes) -> ReportResult:
         self.calls.append(chunk)
         try:
             if not self.is_open:
@@ -81,7 +83,7 @@ async def test_stream_is_stored_byte_by_byte(shop: Shop, tmp_path: pathlib.Path,
     async with shop.working(await shop.agent()):
         assert (await shop.ended(job)).state is State.SUCCEEDED
     assert await shop.store.output(job) == data
-    assert (await shop.store.pieces(job, 1))[-1].chunk < output.PIECES
+    assert (await shop.store.pieces(job, 1))[-1].chunk < payloads.MAX_CHUNKS
 
 
 async def test_stream_can_be_read_while_its_command_runs(
@@ -137,8 +139,8 @@ async def test_each_attempt_has_its_own_stream(shop: Shop) -> None:
     job = await shop.job(command=command, outputStream=1000, backoff={"initial": "1ms"})
     async with shop.working(await shop.agent()):
         await shop.ended(job)
-    assert await shop.store.pieces(job, 1) == [Piece(0, b"this is 1\n")]
-    assert await shop.store.pieces(job, 2) == [Piece(0, b"this is 2\n")]
+    assert await shop.store.pieces(job, 1) == [OutputChunk(0, b"this is 1\n")]
+    assert await shop.store.pieces(job, 2) == [OutputChunk(0, b"this is 2\n")]
     assert await shop.store.output(job) == b"this is 2\n"
 
 
@@ -289,22 +291,22 @@ class Shelf:
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
         self.errors: list[Exception] = []
-        self.answer = Answer.ACCEPTED
+        self.answer = ReportResult.ACCEPTED
         self.tried = asyncio.Event()
         self.calls = 0
 
-    async def append(self, number: int, data: bytes) -> Answer:
+    async def append(self, number: int, data: bytes) -> ReportResult:
         self.calls += 1
         self.tried.set()
         if self.errors:
             raise self.errors[0] if len(self.errors) == 1 else self.errors.pop(0)
         assert number == len(self.pieces)
-        if self.answer is Answer.ACCEPTED:
+        if self.answer is ReportResult.ACCEPTED:
             self.pieces.append(data)
         return self.answer
 
-    def stream(self, limit: int = 10**6, tail: int = 100) -> Stream:
-        return Stream(self.append, limit=limit, tail=tail, clock=RealClock())
+    def stream(self, limit: int = 10**6, tail: int = 100) -> OutputStream:
+        return OutputStream(self.append, limit=limit, tail=tail, clock=RealClock())
 
 
 def _deaf(_: int) -> None:
@@ -313,7 +315,7 @@ def _deaf(_: int) -> None:
 
 async def test_stale_claim_stops_its_stream_for_good() -> None:
     shelf, dealt_with = Shelf(), list[int]()
-    shelf.answer = Answer.STALE
+    shelf.answer = ReportResult.STALE
     async with shelf.stream() as one:
         one.hear(b"abc", dealt_with.append)
         await shelf.tried.wait()
@@ -383,7 +385,7 @@ async def test_one_piece_of_an_agent_is_under_way_at_a_time(shop: Shop) -> None:
     most, now = 0, 0
 
     class Busy(Door):
-        async def append_output(self, *given: Any) -> Answer:
+        async def append_output(self, *given: Any) -> ReportResult:
             nonlocal most, now
             now += 1
             most = max(most, now)
@@ -406,6 +408,6 @@ async def test_one_piece_of_an_agent_is_under_way_at_a_time(shop: Shop) -> None:
 def test_slowest_writer_never_comes_to_more_pieces_than_an_attempt_may_have() -> None:
     age, count = 0.0, 0
     while age < 50 * 365 * 24 * 3600:
-        age += stream.pause_seconds(age)
+        age += output_stream.pause_seconds(age)
         count += 1
-    assert count + output.STREAM_BYTES // PIECE_BYTES < output.PIECES
+    assert count + payloads.MAX_STREAM_BYTES // PIECE_BYTES < payloads.MAX_CHUNKS

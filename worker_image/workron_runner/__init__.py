@@ -4,7 +4,7 @@ Belongs here: spawning, output, limits of time, folders of attempts, what is lef
 the frames in which all this is asked for and told (docs/reference/runner-protocol.md).
 Does not belong here: stores, retries, leases beyond one deadline, anything outside the standard
 library. It may be copied alone into another image.
-Called by: `workron_worker.runner_executor`, over a Unix socket; `workron_worker` also borrows its
+Called by: `workron_worker.runner_client`, over a Unix socket; `workron_worker` also borrows its
 folders, its bounded output, and what ends that which a killed worker left.
 """
 

@@ -11,21 +11,20 @@ import pathlib
 import socket
 import sys
 
-from workron_runner import landlock, remains, rights, spawn, system
-from workron_runner.door import Door
-from workron_runner.link import Link
+from workron_runner import process_reaper, sandbox, spawn
+from workron_runner.connection import SocketLink, SocketListener
 from workron_runner.runner import Runner
 from workron_runner.uids import Range, Uids
 
 
 def main() -> None:
     """Run for one agent, until it is gone."""
-    told = system.told_to_end()
+    told = sandbox.told_to_end()
     parser = _parser()
     options = _read(parser)
-    system.settle()
+    sandbox.prepare_process()
     if options.uids:
-        rights.settle(options.processes)
+        sandbox.drop_rights(options.processes)
     own = Uids(options.uids) if options.uids else None
     stream = (
         _inherited(options.descriptor)
@@ -35,7 +34,7 @@ def main() -> None:
     if stream is None:
         return
     runner = Runner(
-        Link(stream),
+        SocketLink(stream),
         is_isolating=_isolates(options),
         is_handing_down=options.hand_down,
         uids=own,
@@ -74,14 +73,14 @@ def _read(parser: argparse.ArgumentParser) -> argparse.Namespace:
     options = parser.parse_args()
     if not spawn.is_known_here():
         parser.error("commands need glibc 2.29 or musl 1.1.24, or newer; this C library is older")
-    if options.isolate and not landlock.is_there():
+    if options.isolate and not sandbox.has_landlock():
         parser.error("--isolate needs a kernel with Landlock and its scopes: Linux 6.12 or newer")
     _check_rights(parser, options)
     return options
 
 
 def _isolates(options: argparse.Namespace) -> bool:
-    if options.try_isolate and not landlock.is_there():
+    if options.try_isolate and not sandbox.has_landlock():
         _say("commands can reach each other: this kernel has no Landlock with scopes (Linux 6.12)")
         return False
     return bool(options.isolate or options.try_isolate)
@@ -103,16 +102,16 @@ def _range(text: str) -> Range:
 def _check_rights(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     try:
         if options.uids:
-            rights.check(options.uids)
-    except rights.RightsError as error:
+            sandbox.check_uid_rights(options.uids)
+    except sandbox.SandboxError as error:
         parser.error(f"--uids {error}")
     if options.processes is None:
         return
     if options.processes < 1 or not options.uids:
         parser.error("--processes needs a number above 0, and --uids: those of a uid are counted")
     try:
-        rights.check_processes()
-    except rights.RightsError as error:
+        sandbox.check_process_limit()
+    except sandbox.SandboxError as error:
         parser.error(f"--processes {error}")
 
 
@@ -128,13 +127,13 @@ def _awaited(
 ) -> socket.socket | None:
     # First of all: who comes may rely on it that nothing runs here but for him.
     try:
-        remains.clear()
+        process_reaper.clear_leftovers()
     except FileNotFoundError as error:
         parser.error(f"commands need a writable folder, and there is none: {error.strerror}")
     if own is not None:
         own.end_all()
     try:
-        door = Door(path, told)
+        door = SocketListener(path, told)
     except OSError as error:
         parser.error(f"--socket: {path} cannot be made: {error.strerror or error}")
     _say(f"an agent is waited for at {path}")

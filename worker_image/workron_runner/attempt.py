@@ -12,12 +12,59 @@ from enum import StrEnum
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from workron_runner import limits, messages
-from workron_runner.kept import Kept
+from workron_runner import event_loop, protocol
 
 if TYPE_CHECKING:
-    from workron_runner.messages import Run
-    from workron_runner.scratch import Place
+    from workron_runner.protocol import Run
+    from workron_runner.workspace import Workspace
+
+
+class KeptOutput:
+    """Head and tail of a stream of bytes, exact, in at most `limit` bytes."""
+
+    __slots__ = ("_head", "_limit", "_seen", "_tail")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._seen = 0
+
+    def add(self, data: bytes) -> None:
+        """Take in the next piece."""
+        self._seen += len(data)
+        room = self._limit // 2 - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        # Cut seldom, by halves: cutting at every piece would move the whole tail each time.
+        if len(self._tail) > 2 * self._limit:
+            del self._tail[: len(self._tail) - self._limit]
+
+    def value(self) -> bytes:
+        """Give what is kept; where something is missing between head and tail, a line says so."""
+        if self._seen <= self._limit:
+            return bytes(self._head + self._tail)
+        if (room := self._room()) > 0:
+            return bytes(self._head + self._gap() + self._tail[-room:])
+        return bytes(self._last(self._limit))
+
+    @property
+    def left_out(self) -> int:
+        """How many bytes of the stream are missing in what is kept."""
+        if self._seen <= self._limit:
+            return 0
+        gap = len(self._gap()) if self._room() > 0 else 0
+        return self._seen - self._limit + gap
+
+    def _gap(self) -> bytes:
+        return b"\n[... of %d bytes in all, some are left out here ...]\n" % self._seen
+
+    def _room(self) -> int:
+        return self._limit - len(self._head) - len(self._gap())
+
+    def _last(self, count: int) -> bytearray:
+        return (self._head + self._tail)[-count:] if count else bytearray()
+
 
 _CHUNK_BYTES: Final = 64 * 1024
 _REST_CHUNKS: Final = 16
@@ -43,7 +90,7 @@ class Attempt:
         "pipe", "place", "start_seconds", "term", "uid",
     )  # fmt: skip
 
-    def __init__(self, order: Run, place: Place, pid: int, mark: int, pipe: int) -> None:
+    def __init__(self, order: Run, place: Workspace, pid: int, mark: int, pipe: int) -> None:
         self.claim = order.claim
         self.place = place
         self.uid = place.uid
@@ -51,7 +98,7 @@ class Attempt:
         self.mark = mark
         self.pipe = pipe
         self.exit = os.pidfd_open(pid)
-        self.term = limits.Term()
+        self.term = event_loop.Timer()
         self.grace = order.grace
         self.outlives_deadline = order.outlives_deadline
         self.because = Because.ITSELF
@@ -60,10 +107,10 @@ class Attempt:
         self.peak_bytes = 0
         self.limit_bytes: int | None = None
         """Of memory, if that is what it was ended for."""
-        self._kept = Kept(order.output_bytes)
+        self._kept = KeptOutput(order.output_bytes)
         self._credit = order.window
         self.is_streamed = order.window > 0
-        self.begun = limits.now()
+        self.begun = event_loop.clock_now()
         self.start_seconds = 0.0
         self._seconds = 0.0
         self.code = 0
@@ -126,13 +173,13 @@ class Attempt:
             return False
         self.peak_bytes = max(self.peak_bytes, usage.ru_maxrss * 1024)
         self.code = os.waitstatus_to_exitcode(status)
-        self._seconds = limits.now() - self.begun
+        self._seconds = event_loop.clock_now() - self.begun
         return True
 
-    def ended(self, result_error: str | None) -> messages.Ended:
+    def ended(self, result_error: str | None) -> protocol.Ended:
         """Say how it ended."""
         code = self.code
-        return messages.Ended(
+        return protocol.Ended(
             claim=self.claim,
             because=self.because,
             exit_code=code if code >= 0 else None,

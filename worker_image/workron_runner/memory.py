@@ -9,13 +9,20 @@ same with other words.
 from __future__ import annotations
 
 import contextlib
+import os
 import pathlib
+import signal
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from workron_runner import event_loop, process_reaper
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from workron_runner.attempt import Attempt
+
 
 _NO_LIMIT: Final = 2**60
 """Version 1 has no word for it, and says the greatest number of whole pages."""
@@ -58,7 +65,7 @@ _WORDS: Final = {
 }
 
 
-class Standing(NamedTuple):
+class MemoryState(NamedTuple):
     """How near a limit is."""
 
     limit: int
@@ -67,7 +74,7 @@ class Standing(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class CgroupLevel:
     """One cgroup that this process is in."""
 
     folder: pathlib.Path
@@ -78,7 +85,7 @@ class Level:
         """So much may be used here; infinite where nothing limits it."""
         return _number(self.folder / self.words.limit)
 
-    def standing(self, swap_free: int) -> Standing | None:
+    def standing(self, swap_free: int) -> MemoryState | None:
         """Look how near the limit is, None if there is none (any more)."""
         limit = self.limit
         if limit == inf:
@@ -89,7 +96,7 @@ class Level:
         # It cannot be read: then nothing is known, and nobody is to be killed for that.
         if used == inf:
             return None
-        return Standing(int(limit), limit - used + self._swap_left(limit, swap_free))
+        return MemoryState(int(limit), limit - used + self._swap_left(limit, swap_free))
 
     def kills(self) -> int:
         """So many processes did Linux kill here for memory."""
@@ -109,13 +116,13 @@ class Level:
 class Memory:
     """The levels at which there is a limit, and the one at which Linux counts what it killed."""
 
-    def __init__(self, found: list[Level], root: pathlib.Path) -> None:
+    def __init__(self, found: list[CgroupLevel], root: pathlib.Path) -> None:
         self._limited = [one for one in found if one.limit < inf]
         self._own = found[0]
         self._swaps = root / "proc/swaps"
         self._info = root / "proc/meminfo"
 
-    def standing(self) -> Standing | None:
+    def standing(self) -> MemoryState | None:
         """Look at the level whose limit is nearest."""
         swap_free = self._swap_free()
         seen = [one for level in self._limited if (one := level.standing(swap_free))]
@@ -131,14 +138,14 @@ class Memory:
         return _table(self._info).get("SwapFree:", 0) * 1024 if len(lines) > 1 else 0
 
 
-def find(root: pathlib.Path = pathlib.Path("/")) -> Memory | None:
+def find_memory(root: pathlib.Path = pathlib.Path("/")) -> Memory | None:
     """Find what limits the memory of this process; None if nothing does."""
-    found = list(levels(root))
+    found = list(cgroup_levels(root))
     is_limited = any(one.limit < inf for one in found)
     return Memory(found, root) if is_limited else None
 
 
-def levels(root: pathlib.Path) -> Iterator[Level]:
+def cgroup_levels(root: pathlib.Path) -> Iterator[CgroupLevel]:
     """Give the cgroups that count the memory of this process, its own one first."""
     with contextlib.suppress(OSError, ValueError):
         version, path = _own_path(root)
@@ -146,7 +153,7 @@ def levels(root: pathlib.Path) -> Iterator[Level]:
         words = _WORDS[version]
         for folder in _folders(mount, top, path):
             if (folder / words.used).exists():
-                yield Level(folder, words)
+                yield CgroupLevel(folder, words)
 
 
 def _own_path(root: pathlib.Path) -> tuple[int, str]:
@@ -199,3 +206,159 @@ def _table(path: pathlib.Path) -> dict[str, int]:
         rows = (line.split() for line in path.read_text().splitlines())
         return {row[0]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdecimal()}
     return {}
+
+
+_MIB: Final = 2**20
+_LEAST_MARGIN: Final = 32 * _MIB
+_MARGIN_SHARE: Final = 0.05
+_MOST_MARGIN_SHARE: Final = 0.25
+_FASTEST: Final = 4096 * _MIB
+"""Bytes a second that commands may come to use; what is left lasts at least so long."""
+_LOOK_SECONDS: Final = (0.005, 0.1)
+_SHELL_SAYS_KILLED: Final = 128 + signal.SIGKILL
+_KEPT_SECONDS: Final = 1
+"""An end comes so soon after the kill that brought it about."""
+
+
+def memory_margin(limit: int) -> float:
+    """So much has to stay free: enough to act in, and never most of a small room."""
+    return min(max(limit * _MARGIN_SHARE, _LEAST_MARGIN), limit * _MOST_MARGIN_SHARE)
+
+
+class MemoryWatch:
+    """Looks at the limit now and then, while anything runs."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._next = 0.0
+        self._limit: int | None = None
+        self._kills = memory.kills()
+        self._unclaimed = 0
+        self._risen_at = -inf
+
+    def patience(self, moment: float) -> float:
+        """Tell how many seconds are left until the next look."""
+        return max(0.0, self._next - moment)
+
+    def look(self) -> int | None:
+        """Look, if it is time to; the limit that is near, if one is."""
+        moment = event_loop.clock_now()
+        if moment < self._next:
+            return None
+        left = self._left(self._memory.standing())
+        self._next = moment + min(max(left / _FASTEST, _LOOK_SECONDS[0]), _LOOK_SECONDS[1])
+        self._count()
+        return self._limit if left <= 0 else None
+
+    def has_ended(self, code: int) -> int | None:
+        """Give the limit, if it was Linux that ended a command so, for memory."""
+        if code not in (-signal.SIGKILL, _SHELL_SAYS_KILLED):
+            return None
+        self._count()
+        if not self._unclaimed or event_loop.clock_now() > self._risen_at + _KEPT_SECONDS:
+            return None
+        self._unclaimed -= 1
+        return self._limit
+
+    def _left(self, standing: MemoryState | None) -> float:
+        if standing is None:
+            return inf
+        self._limit = standing.limit
+        return standing.left - memory_margin(standing.limit)
+
+    def _count(self) -> None:
+        kills = self._memory.kills()
+        if kills > self._kills:
+            self._unclaimed = kills - self._kills
+            self._risen_at = event_loop.clock_now()
+        self._kills = kills
+
+
+_PROC: Final = pathlib.Path("/proc")
+_OWN: Final = (b"RssAnon", b"RssShmem")
+_SHARES: Final = (b"Pss_Anon", b"Pss_Shmem")
+
+
+class _Process(NamedTuple):
+    parent: int
+    uid: int
+    resident: int
+    """Bytes that are no file's; what it shares with a process that it forked is counted whole."""
+
+
+class MemoryUse(NamedTuple):
+    """An attempt and the bytes that its processes hold."""
+
+    attempt: Attempt
+    resident: int
+
+
+def largest_attempt(attempts: Iterable[Attempt]) -> MemoryUse | None:
+    """Find the attempt whose processes hold most."""
+    processes = {pid: one for pid in process_reaper.pids() if (one := _read(pid))}
+    held = _by_attempt(list(attempts), processes)
+    sums = {one: sum(processes[pid].resident for pid in pids) for one, pids in held.items()}
+    best: MemoryUse | None = None
+    # To share out costs much more than to sum up, and can only make less of it.
+    for attempt in sorted(sums, key=lambda one: sums[one], reverse=True):
+        if best and best.resident >= sums[attempt]:
+            break
+        use = MemoryUse(attempt, min(sums[attempt], _shared_out(held[attempt], processes)))
+        best = max(best, use, key=lambda one: one.resident) if best else use
+    return best
+
+
+def _by_attempt(
+    attempts: list[Attempt], processes: Mapping[int, _Process]
+) -> dict[Attempt, list[int]]:
+    held: dict[Attempt, list[int]] = {one: [] for one in attempts}
+    commands = {one.pid: one for one in attempts}
+    uids = {one.uid: one for one in attempts if one.uid is not None}
+    marks = {one.mark: one for one in attempts}
+    for pid, process in processes.items():
+        top = _top(pid, processes)
+        owner = uids.get(process.uid) or commands.get(top) or marks.get(process_reaper.mark(top))
+        if owner:
+            held[owner].append(pid)
+    return held
+
+
+def _top(pid: int, processes: Mapping[int, _Process]) -> int:
+    """Go up to the child of this process that it comes from; 0 if it is none of ours."""
+    own = os.getpid()
+    while pid in processes:
+        if processes[pid].parent == own:
+            return pid
+        pid = processes[pid].parent
+    return 0
+
+
+def _shared_out(pids: list[int], processes: Mapping[int, _Process]) -> int:
+    if len(pids) == 1:
+        return processes[pids[0]].resident
+    return sum(_share(pid, processes[pid].resident) for pid in pids)
+
+
+def _share(pid: int, resident: int) -> int:
+    """Count what several processes share once; as resident where that cannot be seen."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        _, _, table = (_PROC / str(pid) / "smaps_rollup").read_bytes().partition(b"\n")
+        return _sum(_fields(table), _SHARES)
+    return resident
+
+
+def _read(pid: int) -> _Process | None:
+    with contextlib.suppress(OSError, ValueError, IndexError, KeyError):
+        fields = _fields((_PROC / str(pid) / "status").read_bytes())
+        uid = int(fields[b"Uid"].split()[0])
+        return _Process(int(fields[b"PPid"]), uid, _sum(fields, _OWN))
+    return None
+
+
+def _fields(table: bytes) -> dict[bytes, bytes]:
+    rows = (line.partition(b":") for line in table.splitlines())
+    return {name: value for name, _, value in rows}
+
+
+def _sum(fields: Mapping[bytes, bytes], names: tuple[bytes, ...]) -> int:
+    return sum(int(fields[name].split()[0]) for name in names if name in fields) * 1024

@@ -12,22 +12,21 @@ import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from workron_runner import landlock, leavings, limits, memory, messages, refusal, strays
+from workron_runner import event_loop, memory, process_reaper, protocol, sandbox, spawn, workspace
 from workron_runner.attempt import Attempt
-from workron_runner.crowd import Crowd
-from workron_runner.frame import ProtocolError
-from workron_runner.messages import Kind
-from workron_runner.pressure import Pressure
-from workron_runner.scratch import Place, Scratch, ScratchError
+from workron_runner.event_loop import EventLoop
+from workron_runner.launcher import PendingStarts
+from workron_runner.memory import MemoryWatch
+from workron_runner.protocol import Kind, ProtocolError
 from workron_runner.spawn import Launch
-from workron_runner.starts import Starts
-from workron_runner.turns import Turns
+from workron_runner.supervisor import Supervisor
+from workron_runner.workspace import Workspace, WorkspaceError, Workspaces
 
 if TYPE_CHECKING:
-    from workron_runner.frame import Frame
-    from workron_runner.link import Link
-    from workron_runner.messages import Message, Run
+    from workron_runner.connection import SocketLink
+    from workron_runner.protocol import Frame, Message, Run
     from workron_runner.uids import Uids
+
 
 _LAST_LOOK_SECONDS: Final = 5
 _LAST_WORD_SECONDS: Final = 1
@@ -38,7 +37,7 @@ class Runner:
 
     def __init__(
         self,
-        link: Link,
+        link: SocketLink,
         *,
         is_isolating: bool = False,
         is_handing_down: bool = False,
@@ -47,12 +46,12 @@ class Runner:
         """Make one; `is_handing_down` gives commands the environment of this process."""
         self._link = link
         self._is_handing_down = is_handing_down
-        self._turns = Turns()
-        self._starts = Starts(landlock.enter if is_isolating else None)
+        self._turns = EventLoop()
+        self._starts = PendingStarts(sandbox.enter_landlock if is_isolating else None)
         self._uids = uids
-        found = memory.find()
-        self._crowd = Crowd(uids, Pressure(found) if found else None, self._starts.coming)
-        self._scratch: Scratch | None = None
+        found = memory.find_memory()
+        self._crowd = Supervisor(uids, MemoryWatch(found) if found else None, self._starts.coming)
+        self._scratch: Workspaces | None = None
         self._why: str | None = None
         self._is_stopping = False
         self._next_tick = 0.0
@@ -89,47 +88,47 @@ class Runner:
             self._stop()
 
     def _obey(self, one: Frame) -> None:
-        message = messages.decode(one.kind, one.payload)
-        if self._scratch is None and not isinstance(message, messages.Hello):
+        message = protocol.decode(one.kind, one.payload)
+        if self._scratch is None and not isinstance(message, protocol.Hello):
             raise ProtocolError(f"{type(message).__name__} came before Hello")
         self._follow(message)
 
     def _follow(self, message: Message) -> None:
         match message:
-            case messages.Hello():
+            case protocol.Hello():
                 self._greet(message)
-            case messages.Run():
+            case protocol.Run():
                 self._start(message)
-            case messages.Kill() | messages.Credit():
+            case protocol.Kill() | protocol.Credit():
                 # An attempt that is not there has ended, and that is on its way to the agent.
                 if attempt := self._crowd.get(message.claim):
                     self._touch(attempt, message)
                 elif start := self._starts.get(message.claim):
                     start.later.append(message)
-            case messages.Deadline(at):
+            case protocol.Deadline(at):
                 self._crowd.set_deadline(at)
-            case messages.Bye():
+            case protocol.Bye():
                 self._stop()
             case _:
                 raise ProtocolError(f"{type(message).__name__} is not for a runner")
 
-    def _greet(self, hello: messages.Hello) -> None:
-        if hello.version != messages.VERSION:
+    def _greet(self, hello: protocol.Hello) -> None:
+        if hello.version != protocol.VERSION:
             raise ProtocolError(
-                f"the agent speaks version {hello.version}, this runner {messages.VERSION}: "
+                f"the agent speaks version {hello.version}, this runner {protocol.VERSION}: "
                 "take both from the same release"
             )
         try:
-            self._scratch = Scratch(
+            self._scratch = Workspaces(
                 uuid.UUID(hello.boot),
                 has_uids=self._uids is not None,
                 is_handing_down=self._is_handing_down,
             )
-        except (ValueError, ScratchError) as error:
+        except (ValueError, WorkspaceError) as error:
             raise ProtocolError(str(error)) from None
-        answer = messages.Hello(messages.VERSION, hello.boot, limits.now())
+        answer = protocol.Hello(protocol.VERSION, hello.boot, event_loop.clock_now())
         own = os.pidfd_open(os.getpid())
-        self._link.send_with(messages.encode(answer), own)
+        self._link.send_with(protocol.encode(answer), own)
         os.close(own)
 
     def _start(self, order: Run) -> None:
@@ -144,8 +143,8 @@ class Runner:
         assert self._scratch is not None
         try:
             place = self._place(order.inputs)
-        except ScratchError as error:
-            self._refuse(order, refusal.Refusal(False, str(error), None))  # noqa: FBT003
+        except WorkspaceError as error:
+            self._refuse(order, spawn.StartRefusal(False, str(error), None))  # noqa: FBT003
             return
         environment = self._scratch.environment(order.environment, place)
         launch = Launch(order.argv, place.within(order.workdir), environment, place.uid)
@@ -168,45 +167,45 @@ class Runner:
                 self._crowd.kill(outcome, 0)
         self._crowd.look_at_clock()
 
-    def _give_up(self, order: Run, place: Place, error: Exception) -> None:
-        why = refusal.of(error)
+    def _give_up(self, order: Run, place: Workspace, error: Exception) -> None:
+        why = spawn.start_refusal(error)
         if not place.directory.is_dir():
-            why = refusal.Refusal(False, f"{place.directory} is gone", None)  # noqa: FBT003
+            why = spawn.StartRefusal(False, f"{place.directory} is gone", None)  # noqa: FBT003
         self._leave_place(place)
         self._refuse(order, why)
 
-    def _place(self, inputs: str) -> Place:
+    def _place(self, inputs: str) -> Workspace:
         assert self._scratch is not None
         if self._uids is None:
             return self._scratch.place(inputs)
         uid = self._uids.draw()
         try:
             return self._scratch.place(inputs, uid)
-        except ScratchError:
+        except WorkspaceError:
             self._uids.give_back(uid)
             raise
 
-    def _leave_place(self, place: Place) -> None:
+    def _leave_place(self, place: Workspace) -> None:
         assert self._scratch is not None
         self._scratch.leave(place)
         if self._uids is not None and place.uid is not None:
             self._uids.give_back(place.uid)
 
-    def _refuse(self, order: Run, why: refusal.Refusal) -> None:
+    def _refuse(self, order: Run, why: spawn.StartRefusal) -> None:
         self._say_no(order, "job" if why.is_fault_of_job else "machine", why.what, why.where)
 
     def _say_no(self, order: Run, fault: str, what: str, where: str | None) -> None:
-        self._link.put(messages.encode(messages.Refused(order.claim, fault, what, where)))
+        self._link.put(protocol.encode(protocol.Refused(order.claim, fault, what, where)))
 
     def _pass_on(self, attempt: Attempt) -> None:
         data = attempt.read()
         if data is None or attempt.is_paused:
             self._turns.ignore(attempt.pipe)
         if data and attempt.is_streamed:
-            self._link.put(messages.encode_bytes(Kind.OUTPUT, attempt.claim, data))
+            self._link.put(protocol.encode_bytes(Kind.OUTPUT, attempt.claim, data))
 
-    def _touch(self, attempt: Attempt, message: messages.Kill | messages.Credit) -> None:
-        if isinstance(message, messages.Kill):
+    def _touch(self, attempt: Attempt, message: protocol.Kill | protocol.Credit) -> None:
+        if isinstance(message, protocol.Kill):
             self._crowd.kill(attempt, message.grace)
             return
         was_paused = attempt.is_paused
@@ -227,9 +226,9 @@ class Runner:
         self._turns.also_write(self._descriptor, is_wanted=self._link.has_backlog)
 
     def _tick(self) -> None:
-        now = limits.now()
+        now = event_loop.clock_now()
         if now >= self._next_tick:
-            self._next_tick = now + limits.TICK_SECONDS
+            self._next_tick = now + event_loop.TICK_SECONDS
             self._crowd.look_after()
 
     def _tell(self, attempt: Attempt) -> None:
@@ -244,8 +243,8 @@ class Runner:
             (Kind.KEPT, attempt.kept),
             (Kind.RESULT, result),
         ]
-        said = [messages.encode_bytes(kind, attempt.claim, data) for kind, data in parts if data]
-        self._link.put(b"".join([*said, messages.encode(attempt.ended(wrong))]))
+        said = [protocol.encode_bytes(kind, attempt.claim, data) for kind, data in parts if data]
+        self._link.put(b"".join([*said, protocol.encode(attempt.ended(wrong))]))
 
     def _told(self, descriptor: int) -> None:
         self._turns.ignore(descriptor)
@@ -258,19 +257,19 @@ class Runner:
         self._crowd.kill_all()
 
     def _leave(self) -> None:
-        until = limits.now() + _LAST_LOOK_SECONDS
-        while strays.are_there() and limits.now() < until:
+        until = event_loop.clock_now() + _LAST_LOOK_SECONDS
+        while process_reaper.can_find_strays() and event_loop.clock_now() < until:
             self._crowd.look_after()
             time.sleep(0.001)
         if self._scratch is not None:
             self._scratch.close()
         self._turns.close()
-        self._link.say_last(messages.encode(messages.Bye(self._why)), _LAST_WORD_SECONDS)
+        self._link.say_last(protocol.encode(protocol.Bye(self._why)), _LAST_WORD_SECONDS)
         self._starts.close()
 
 
-def _result(place: Place) -> tuple[bytes, str | None]:
+def _result(place: Workspace) -> tuple[bytes, str | None]:
     try:
-        return leavings.read(place.result, place.uid), None
-    except leavings.LeavingsError as error:
+        return workspace.read_result(place.result, place.uid), None
+    except workspace.ResultFileError as error:
         return b"", str(error)

@@ -12,11 +12,13 @@ import ctypes
 import errno
 import os
 import signal
+import subprocess
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
 
 _LIBRARY: Final = ctypes.CDLL(None)
 # The structures differ between C libraries; both are far smaller than this.
@@ -145,3 +147,61 @@ def _culprit(directory: str, program: str) -> str:
 
 
 _ATTRIBUTES: Final = _attributes()
+
+
+def start_by_fork(launch: Launch, uid: int, output: int) -> int:
+    """Start a command, in no group but its own; OSError, ValueError: not started."""
+    # A program that inherits a blocked signal would not hear it.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    child = subprocess.Popen(  # noqa: S603 - what to start is all that this is asked for
+        launch.argv,
+        executable=find(launch),
+        cwd=launch.directory,
+        env=launch.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        # What this process has open is closed by itself in what it starts.
+        close_fds=False,
+        start_new_session=True,
+        extra_groups=[],
+        group=uid,
+        user=uid,
+    )
+    # It is waited for elsewhere: else this object would take its status away when it is forgotten.
+    child.returncode = 0
+    return child.pid
+
+
+_FAULTS_OF_THE_JOB: Final = frozenset(
+    {
+        errno.E2BIG,
+        errno.EACCES,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOENT,
+        errno.ENOEXEC,
+        errno.ENOTDIR,
+    }
+)
+"""Errors of a start that lie in the command or its folder; all others lie in this machine."""
+
+
+class StartRefusal(NamedTuple):
+    """Why a command was not started."""
+
+    is_fault_of_job: bool
+    what: str
+    where: str | None
+
+
+def start_refusal(error: Exception) -> StartRefusal:
+    """Judge the error of a start; a ValueError is about the words of the command."""
+    if isinstance(error, ValueError):
+        return StartRefusal(is_fault_of_job=True, what=str(error), where=None)
+    if not isinstance(error, OSError):
+        what = f"{type(error).__name__}: {error}"
+        return StartRefusal(is_fault_of_job=False, what=what, where=None)
+    where = error.filename if isinstance(error.filename, str) else None
+    return StartRefusal(error.errno in _FAULTS_OF_THE_JOB, error.strerror or str(error), where)

@@ -17,8 +17,8 @@ import time
 from collections import deque
 from typing import Final, NamedTuple
 
-from workron_runner import limits, strays
-from workron_runner.scratch import ScratchError
+from workron_runner import event_loop, process_reaper
+from workron_runner.workspace import WorkspaceError
 
 _SETRESUID: Final = {"x86_64": 117, "aarch64": 147, "riscv64": 147}
 """The number of the system call; of this one thread alone, where the C library changes them all."""
@@ -66,7 +66,7 @@ class Uids:
             if not is_used(uid):
                 return uid
             self._free.append(uid)
-        raise ScratchError(f"no uid of {self._range} is free for another command")
+        raise WorkspaceError(f"no uid of {self._range} is free for another command")
 
     def give_back(self, uid: int) -> None:
         """Let it rest, and then be another's."""
@@ -92,10 +92,10 @@ class Uids:
 
     def end_all(self) -> None:
         """Kill all that runs as any of them, and wait for its death, but not for ever."""
-        until = limits.now() + _DEATH_SECONDS
+        until = event_loop.clock_now() + _DEATH_SECONDS
         left = [one for one in self._free if self.end(one)]
         # Whoever is dead waits here to be taken away by somebody else, and maybe for long.
-        while (left := [one for one in left if _is_alive(one)]) and limits.now() < until:
+        while (left := [one for one in left if _is_alive(one)]) and event_loop.clock_now() < until:
             time.sleep(0.001)
 
 
@@ -109,7 +109,7 @@ def is_used(uid: int) -> bool:
 
 
 def _is_alive(uid: int) -> bool:
-    return any(_is_it(pid, uid) for pid in strays.pids())
+    return any(_is_it(pid, uid) for pid in process_reaper.pids())
 
 
 def _is_it(pid: int, uid: int) -> bool:

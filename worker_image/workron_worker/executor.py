@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workron.core.ids import ClaimId
     from workron.core.states import Reason
 
+
 Done = Callable[[int], None]
 """Says, on the loop of `run`, that so many bytes more have been dealt with."""
 
@@ -31,7 +32,7 @@ WINDOW_BYTES: Final = 256 * 1024
 """So much output of one command may wait to be dealt with; then the command waits in its pipe."""
 
 
-class Task(msgspec.Struct, frozen=True):
+class CommandTask(msgspec.Struct, frozen=True):
     """One attempt, as an executor needs it."""
 
     claim: ClaimId
@@ -50,7 +51,7 @@ class Task(msgspec.Struct, frozen=True):
     """Whether it may run on where an executor ends by itself what its agent has left alone."""
 
 
-class Ended(msgspec.Struct, frozen=True):
+class CommandEnd(msgspec.Struct, frozen=True):
     """How an attempt ended; `reason` is None when its command ended with exit code 0."""
 
     reason: Reason | None = None
@@ -80,7 +81,7 @@ class RunnerLostError(errors.WorkronError):
         """Whether nothing else fell with it."""
 
 
-OnEnd = Callable[[Ended | Exception], None]
+OnEnd = Callable[[CommandEnd | Exception], None]
 """Is told once how an attempt ended, or by which error; never from within `start`, and it raises
 nothing itself."""
 
@@ -98,7 +99,7 @@ class Executor(Protocol):
         May return when there is nothing to see to; StartError if it will not be ready any more.
         """
 
-    def start(self, task: Task, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
+    def start(self, task: CommandTask, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
         """Run one attempt; what it leaves behind is dead before `on_end` is told, or by `close`.
 
         Without `on_output` nobody hears the output, and it never waits. What is not dealt with at
@@ -119,9 +120,11 @@ class Executor(Protocol):
         """Give everything back; nothing runs any more."""
 
 
-async def carry_out(executor: Executor, task: Task, on_output: OnOutput | None = None) -> Ended:
+async def carry_out(
+    executor: Executor, task: CommandTask, on_output: OnOutput | None = None
+) -> CommandEnd:
     """Run one attempt and wait for its end; whoever waits no longer ends it first."""
-    end: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+    end: asyncio.Future[CommandEnd] = asyncio.get_running_loop().create_future()
     executor.start(task, functools.partial(_settle, end), on_output)
     try:
         return await asyncio.shield(end)
@@ -132,7 +135,7 @@ async def carry_out(executor: Executor, task: Task, on_output: OnOutput | None =
         raise
 
 
-def _settle(end: asyncio.Future[Ended], outcome: Ended | Exception) -> None:
+def _settle(end: asyncio.Future[CommandEnd], outcome: CommandEnd | Exception) -> None:
     if end.done():
         return
     if isinstance(outcome, Exception):

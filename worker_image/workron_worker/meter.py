@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workron.store.protocol import Answer, End
+    from workron.store.types import AttemptReport, ReportResult
 
 
-class Meter:
+class WorkerMeter:
     """Hears of an agent; as it stands, it lets all of it be.
 
     Moments are those of the agent's monotonic clock.
@@ -53,7 +53,7 @@ class Meter:
     def spawned(self, seconds: float) -> None:
         """Hear how long it took to start a command."""
 
-    def reported(self, ends: Sequence[End], answers: Sequence[Answer]) -> None:
+    def reported(self, ends: Sequence[AttemptReport], answers: Sequence[ReportResult]) -> None:
         """Hear what the store said to each of these ends."""
 
     def released(self, count: int) -> None:
@@ -63,4 +63,4 @@ class Meter:
         """Hear that commands are ended because their lease may be over."""
 
 
-SILENT: Final = Meter()
+NO_METER: Final = WorkerMeter()

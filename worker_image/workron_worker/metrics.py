@@ -10,15 +10,66 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from workron.store.protocol import Answer, Outcome
-from workron_worker.meter import Meter
-from workron_worker.vitals import Vitals
+from workron.store.types import Outcome, ReportResult
+from workron_worker.meter import WorkerMeter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workron.core.ports import Clock
-    from workron.store.protocol import End
+    from workron.core.clock import Clock
+    from workron.store.types import AttemptReport
+
+
+class WorkerHealth:
+    """The signs of life of one agent."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._beaten_at = clock.monotonic()
+        self._lease_seconds: float | None = None
+        self._why_no_lease = "this worker is not registered yet: the store has not answered so far"
+        self._is_draining = False
+        self.why_no_runner: str | None = None
+        """What is known of a runner that is waited for."""
+        self.why_hopeless: str | None = None
+        """What ended the agent, if it can do nothing any more; an outage of the store does not."""
+
+    def register(self, lease_seconds: float, sent_at: float) -> None:
+        """Begin a session."""
+        self._beaten_at = sent_at
+        self._lease_seconds = lease_seconds
+
+    def beat(self, sent_at: float) -> None:
+        """Note a beat that was answered; answers may come in any order."""
+        self._beaten_at = max(self._beaten_at, sent_at)
+
+    def lose(self) -> None:
+        """End the session."""
+        self._why_no_lease = "the store took this worker's session back; it asks for a new one"
+        self._lease_seconds = None
+
+    def drain(self) -> None:
+        """Take no work any more."""
+        self._is_draining = True
+
+    @property
+    def beat_age(self) -> float:
+        """Seconds since the last beat that was answered; before the first, since the start."""
+        return self._clock.monotonic() - self._beaten_at
+
+    def why_not_ready(self) -> str | None:
+        """Say why it cannot take work; None if it can."""
+        if self._is_draining:
+            return "this worker is draining: it claims nothing any more"
+        if self.why_no_runner is not None:
+            return self.why_no_runner
+        lease = self._lease_seconds
+        if lease is None:
+            return self._why_no_lease
+        if (age := self.beat_age) >= lease:
+            return f"the last answered beat is {age:.1f} s old, and the lease is {lease:g} s"
+        return None
+
 
 _CLAIM_BUCKETS: Final = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60,
@@ -26,12 +77,12 @@ _CLAIM_BUCKETS: Final = (
 _SPAWN_BUCKETS: Final = (0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5)
 
 
-class Metrics(Meter):
+class WorkerMetrics(WorkerMeter):
     """The meter of the agents of one process."""
 
     def __init__(self, slots: int, clock: Clock) -> None:
         self.registry = CollectorRegistry()
-        self._vitals = Vitals(clock)
+        self._vitals = WorkerHealth(clock)
         self._counters()
         self._histograms()
         self._gauges(slots)
@@ -92,10 +143,10 @@ class Metrics(Meter):
         """Time a start."""
         self._spawn_seconds.observe(seconds)
 
-    def reported(self, ends: Sequence[End], answers: Sequence[Answer]) -> None:
+    def reported(self, ends: Sequence[AttemptReport], answers: Sequence[ReportResult]) -> None:
         """Count an end once it is stored, by whichever call that was."""
         for end, answer in zip(ends, answers, strict=False):
-            if answer is Answer.STALE:
+            if answer is ReportResult.STALE:
                 self._stale.inc()
             else:
                 self._ends.labels(end.outcome, end.reason or "").inc()

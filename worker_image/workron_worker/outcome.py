@@ -1,74 +1,252 @@
-"""One attempt as it is with a runner, and what its runner's last word on it means.
+"""Tells from how a command ended what that means for its job.
 
-Called by `runner_executor`; what the end of a command means for its job is said in `judge`.
+Called by `runner_executor` once the last process is gone.
 """
 
 from __future__ import annotations
 
-import functools
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import json
+import math
+import signal
+from typing import TYPE_CHECKING, Any, Final, Never
 
-import msgspec
-
-from workron_runner.messages import Ended as Told
-from workron_runner.messages import Refused
-from workron_runner.refusal import Refusal
-from workron_worker import judge, result
-from workron_worker.executor import StartError
+from workron.core import errors, retry_policy
+from workron.core.jobspec import OnLeaseLost
+from workron.core.states import Reason
+from workron.store.types import AttemptReport, Outcome
+from workron_worker.executor import CommandEnd, CommandTask, StartError
 
 if TYPE_CHECKING:
-    from workron_worker.executor import Ended, OnEnd, OnOutput, Task
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import timedelta
+
+    from workron.core.clock import Rng
+    from workron.store.types import ClaimedJob
+    from workron_runner.spawn import StartRefusal
 
 
-@dataclass(slots=True)
-class Attempt:
-    """What was asked for, and what was heard of it so far."""
+LIMIT_DEPTH: Final = 64
+"""Whoever reads it parses it some levels deeper, and no parser goes down for ever."""
 
-    task: Task
-    on_end: OnEnd
-    on_output: OnOutput | None
-    is_ordered: bool = False
-    """Whether the runner was told of it, so that it is lost together with it."""
-    is_killed: bool = False
-    output: bytes = b""
-    result: bytes = b""
+_TOO_DEEP: Final = f"the result is nested too deeply: more than {LIMIT_DEPTH} levels"
 
 
-def is_by_runner(told: Told | Refused) -> bool:
-    """Whether the runner ended it by itself, if the agent did not ask for that."""
-    return isinstance(told, Told) and told.because == "kill"
+class ResultError(errors.InputError):
+    """What the command wrote as its result cannot be taken."""
 
 
-def of(attempt: Attempt, told: Told | Refused) -> Ended | Exception:
-    """Say how an attempt ended, or why it did not begin."""
+def parse_result(raw: bytes) -> Any:
+    """Give the value that these bytes say, None for none; ResultError says what is wrong."""
+    if not raw.strip():
+        return None
     try:
-        if isinstance(told, Refused) and told.fault == "late":
-            return judge.overdue(b"")
-        if isinstance(told, Refused):
-            return judge.refused(attempt.task, Refusal(told.fault == "job", told.what, told.where))
-        ended = _judged(attempt, told)
-        return msgspec.structs.replace(ended, start_seconds=told.start_seconds)
-    except StartError as error:
-        return error
+        value = json.loads(raw, parse_constant=_refuse_constant, parse_float=_finite)
+    except RecursionError:
+        raise ResultError(_TOO_DEEP) from None
+    except ValueError as error:
+        raise ResultError(f"the result is not JSON: {error}") from None
+    for text in _strings(value):
+        _check_text(text)
+    return value
 
 
-def _judged(attempt: Attempt, told: Told) -> Ended:
-    task = attempt.task
-    if told.because == "timeout" and task.timeout is not None and not attempt.is_killed:
-        return judge.late(task.timeout, attempt.output)
-    if told.because == "memory" and told.limit_bytes is not None and not attempt.is_killed:
-        return judge.out_of_memory(told.limit_bytes, told.peak_bytes, attempt.output)
-    if told.because == "deadline":
-        return judge.overdue(attempt.output)
-    if told.because != "itself":
-        return judge.killed(attempt.output)
-    code = -(told.signal or 0) if told.exit_code is None else told.exit_code
-    value = functools.partial(_value, attempt.result, told.result_error)
-    return judge.ended(task, code, attempt.output, value)
+def _refuse_constant(word: str) -> Never:
+    raise ResultError(f"the result is not JSON: it has no number {word}")
 
 
-def _value(raw: bytes, wrong: str | None) -> Any:
-    if wrong is not None:
-        raise result.ResultError(wrong)
-    return result.parse(raw)
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ResultError(f"the result has a number that is out of range: {digits[:40]}")
+    return number
+
+
+def _strings(value: Any) -> Iterator[str]:
+    level = [value]
+    for _ in range(LIMIT_DEPTH + 1):
+        yield from (one for one in level if isinstance(one, str))
+        folds = [one for one in level if isinstance(one, (dict, list))]
+        if not folds:
+            return
+        level = [inner for one in folds for inner in _inside(one)]
+    raise ResultError(_TOO_DEEP)
+
+
+def _inside(fold: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return [*fold.keys(), *fold.values()] if isinstance(fold, dict) else fold
+
+
+def _check_text(text: str) -> None:
+    # PostgreSQL's jsonb keeps neither; one rule for all stores.
+    if "\x00" in text:
+        raise ResultError("the result has a string with a NUL character")
+    if not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text):
+        raise ResultError("the result has a string with half of a surrogate pair")
+
+
+_NOT_FOUND: Final = 127
+_SIGNAL_BASE: Final = 128
+
+
+def outcome_of_exit(
+    task: CommandTask, code: int, output: bytes, value: Callable[[], Any]
+) -> CommandEnd:
+    """Judge a command that ended by itself; a negative code is the signal that ended it.
+
+    `value` gives its result, or raises ResultError.
+    """
+    if code == 0:
+        return _succeeded(output, value)
+    if code < 0:
+        message = f"the command was ended by {_signal_name(-code)}"
+        return CommandEnd(Reason.SIGNAL, message, _SIGNAL_BASE - code, output)
+    if code == _NOT_FOUND and isinstance(task.command, str):
+        message = "the shell did not find a command (exit code 127)"
+        return CommandEnd(Reason.COMMAND_NOT_FOUND, message, code, output)
+    return CommandEnd(Reason.EXIT_CODE, f"the command ended with exit code {code}", code, output)
+
+
+def timed_out(timeout: timedelta, output: bytes) -> CommandEnd:
+    """Judge a command that its timeout ended."""
+    seconds = timeout.total_seconds()
+    return CommandEnd(Reason.TIMEOUT, f"the command ran longer than {seconds:g} s", None, output)
+
+
+def out_of_memory(limit_bytes: int, peak_bytes: int, output: bytes) -> CommandEnd:
+    """Judge a command that was killed because memory ran short."""
+    message = (
+        f"the command was killed near the memory limit of {_mib(limit_bytes)} that it shares with "
+        f"all that its worker runs; it used up to {_mib(peak_bytes)}"
+    )
+    return CommandEnd(Reason.OUT_OF_MEMORY, message, _SIGNAL_BASE + signal.SIGKILL, output)
+
+
+def was_killed(output: bytes) -> CommandEnd:
+    """Judge a command that was ended from outside."""
+    return CommandEnd(output=output, is_killed=True)
+
+
+def was_overdue(output: bytes) -> CommandEnd:
+    """Judge a command that was ended because its agent had not been heard of in time."""
+    return CommandEnd(output=output, is_killed=True, is_overdue=True)
+
+
+def start_refused(task: CommandTask, why: StartRefusal) -> CommandEnd:
+    """Judge a start that failed; StartError if the job is not to blame."""
+    if not why.is_fault_of_job:
+        raise StartError(f"this machine cannot start commands: {why.what}")
+    where = why.where or _first_word(task)
+    # A relative one is refused as where it would have been.
+    is_workdir = task.workdir and f"/{where}".endswith(f"/{task.workdir}")
+    what = "its workdir " if is_workdir else ""
+    message = f"the command could not be started: {what}{where!r}: {why.what}"
+    return CommandEnd(Reason.COMMAND_NOT_FOUND, message)
+
+
+def _succeeded(output: bytes, value: Callable[[], Any]) -> CommandEnd:
+    try:
+        left = value()
+    except ResultError as error:
+        return CommandEnd(Reason.RESULT_REFUSED, str(error), 0, output)
+    return CommandEnd(exit_code=0, output=output, result=left)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _mib(count: int) -> str:
+    return f"{count / 2**20:.0f} MiB"
+
+
+def _first_word(task: CommandTask) -> str:
+    return "sh" if isinstance(task.command, str) else task.command[0]
+
+
+_TOO_LARGE: Final = (
+    "the results of its upstreams are larger than 1 MiB together; let them hand on less,"
+    " such as the place where the data is"
+)
+_NO_RETRY: Final = retry_policy.Decision(is_retry=False)
+
+
+def task_of(claimed: ClaimedJob) -> CommandTask:
+    """Say what to run; ValueError if the spec cannot be read."""
+    spec = claimed.spec.command
+    return CommandTask(
+        claim=claimed.claim,
+        command=spec.argv or spec.command or "",
+        environment={**spec.env, **_names(claimed)},
+        output_bytes=spec.output_tail,
+        stream_bytes=spec.output_stream,
+        inputs=claimed.inputs,
+        workdir=spec.workdir,
+        timeout=spec.timeout,
+        outlives_lease=spec.on_lease_lost is OnLeaseLost.CONTINUE,
+    )
+
+
+def report_of(claimed: ClaimedJob, ended: CommandEnd, rng: Rng) -> AttemptReport:
+    """Report an end, and whether there is another try after it."""
+    decision = _decide(claimed, ended, rng)
+    return AttemptReport(
+        job=claimed.job,
+        claim=claimed.claim,
+        fence=claimed.fence,
+        outcome=_outcome(ended, is_retry=decision.is_retry),
+        reason=Reason.SIGNAL if ended.is_killed else ended.reason,
+        message=ended.message,
+        exit_code=ended.exit_code,
+        delay_seconds=decision.delay.total_seconds(),
+        result=ended.result,
+        output=ended.output,
+    )
+
+
+def refuse_claim(claimed: ClaimedJob, reason: Reason, message: str) -> AttemptReport:
+    """Report a claim that cannot be run at all."""
+    return AttemptReport(claimed.job, *claimed.right, Outcome.FAILED, reason, message)
+
+
+def refuse_inputs(claimed: ClaimedJob) -> AttemptReport:
+    """Report a claim whose inputs no worker hands on."""
+    return refuse_claim(claimed, Reason.INPUTS_TOO_LARGE, _TOO_LARGE)
+
+
+def _decide(claimed: ClaimedJob, ended: CommandEnd, rng: Rng) -> retry_policy.Decision:
+    if ended.is_killed or ended.reason is None:
+        return _NO_RETRY
+    return retry_policy.decide(
+        claimed.spec.command,
+        failures=claimed.failures,
+        exit_code=ended.exit_code,
+        reason=ended.reason,
+        rng=rng,
+    )
+
+
+def _outcome(ended: CommandEnd, *, is_retry: bool) -> Outcome:
+    if is_retry:
+        return Outcome.RETRY
+    return Outcome.FAILED if ended.is_killed or ended.reason else Outcome.SUCCEEDED
+
+
+def _names(claimed: ClaimedJob) -> dict[str, str]:
+    names = {
+        "WORKRON_JOB_ID": str(claimed.job),
+        "WORKRON_ATTEMPT": str(claimed.attempt),
+        "WORKRON_FENCE": str(claimed.fence),
+    }
+    if claimed.index is not None:
+        names["WORKRON_INDEX"] = str(claimed.index)
+    if claimed.item is not None:
+        names["WORKRON_ITEM"] = _text(claimed.item)
+    return names
+
+
+def _text(item: Any) -> str:
+    """Write an item as a manifest would: `true` and `1.5`, and a text as it is."""
+    return item if isinstance(item, str) else json.dumps(item)

@@ -12,12 +12,12 @@ __all__ = ["main"]
 def main() -> None:
     """Run the program; Ctrl-C while it is still being loaded ends it as quietly as later."""
     try:
-        from workron.cli import first_process
+        from workron.cli import signals
 
-        first_process.settle()
-        from workron.cli import program
+        signals.handle_init_signals()
+        from workron.cli import app
 
-        program.main()
+        app.main()
     except KeyboardInterrupt:
         # What shells expect of whoever was interrupted; `exit_codes` may not be loaded yet.
         raise SystemExit(130) from None

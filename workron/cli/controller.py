@@ -12,20 +12,22 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 import workron
-from workron.cli import health, log, options, system
+from workron.cli import health, options, system_clock
 from workron.cli.maintainer_metrics import MaintainerMetrics
-from workron.cli.opening import opened
-from workron.cli.service import Service
-from workron.core import errors, form, ids
-from workron.scheduling.maintain import Maintainer
+from workron.cli.signals import SignalledService
+from workron.cli.stores import opened
+from workron.core import errors, formats, ids
+from workron.scheduling.maintainer import Maintainer
+from workron.telemetry import logging
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from workron.cli.health import Address
-    from workron_controller.metrics import Metrics
-    from workron_controller.operator import Operator, Scope
-    from workron_controller.pools.settings import Settings as Pools
+    from workron_controller.manager import Manager, ManagerScope
+    from workron_controller.metrics import ControllerMetrics
+    from workron_controller.workerpools.config import PoolSettings as Pools
+
 
 LEASE: Final = "workron-controller"
 _POD_NAME: Final = "WORKRON_POD_NAME"
@@ -35,7 +37,7 @@ _POD_NAMESPACE: Final = "WORKRON_POD_NAMESPACE"
 @dataclass(frozen=True, slots=True)
 class _Settings:
     store: str
-    scope: Scope
+    scope: ManagerScope
     pools: Pools
     health: Address | None
 
@@ -110,21 +112,21 @@ def controller(  # noqa: PLR0913, PLR0917 - one for each option
     maintains the store. When these end others follow, at once if they were ended by a signal,
     else within 15 s.
     """
-    log.serve(log_format)
-    log.take_in("kopf")
-    service = Service("controller ends")
+    logging.serve(log_format)
+    logging.take_in("kopf")
+    service = SignalledService("controller ends")
     _need_libraries()
-    from workron_controller.operator import Scope
-    from workron_controller.pools.settings import Settings as Pools
+    from workron_controller.manager import ManagerScope
+    from workron_controller.workerpools.config import PoolSettings as Pools
 
-    scope = Scope(_namespaces(watch_namespace or ()), status_rate, connections)
+    scope = ManagerScope(_namespaces(watch_namespace or ()), status_rate, connections)
     asked = Pools(worker_image, _namespace(), pool_template, pools, is_role_shared)
     settings = _Settings(options.lasting(store), scope, asked, health.given(where))
     service.carry_out(_control(settings))
 
 
 def _namespaces(given: Sequence[str]) -> list[str]:
-    return [options.name("--watch-namespace", one, form.LABEL) for one in given]
+    return [options.name("--watch-namespace", one, formats.LABEL) for one in given]
 
 
 def _need_libraries() -> None:
@@ -139,55 +141,56 @@ def _need_libraries() -> None:
 
 
 async def _control(settings: _Settings) -> None:
-    from workron_controller.api import access
-    from workron_controller.api.server import Server
-    from workron_controller.leader.election import Election
-    from workron_controller.leader.seat import Seat
-    from workron_controller.operator import Around, Operator
+    from workron_controller.kube import auth
+    from workron_controller.kube.client import ApiClient
+    from workron_controller.kube.leader_election import LeaderElection, LeaseLock
+    from workron_controller.manager import Manager, ManagerDependencies
 
-    way_in = access.find(system.CLOCK)
-    maintainer = MaintainerMetrics(system.CLOCK)
+    way_in = auth.find_api_server(system_clock.CLOCK)
+    maintainer = MaintainerMetrics(system_clock.CLOCK)
     async with (
         opened(settings.store) as store,
-        Server(way_in) as server,
+        ApiClient(way_in) as server,
         # Who writes much must not keep who renews a lease waiting.
-        Server(way_in) as apart,
+        ApiClient(way_in) as apart,
     ):
-        seat = Seat(apart, _namespace(), LEASE, _identity())
-        around = Around(
+        seat = LeaseLock(apart, _namespace(), LEASE, _identity())
+        around = ManagerDependencies(
             pools=settings.pools,
             store=store,
             server=server,
             access=way_in,
-            election=Election(seat, system.CLOCK, system.RNG),
-            maintainer=Maintainer(store, system.CLOCK, ids.mint_uuid(system.RNG), maintainer),
-            clock=system.CLOCK,
-            rng=system.RNG,
+            election=LeaderElection(seat, system_clock.CLOCK, system_clock.RNG),
+            maintainer=Maintainer(
+                store, system_clock.CLOCK, ids.mint_uuid(system_clock.RNG), maintainer
+            ),
+            clock=system_clock.CLOCK,
+            rng=system_clock.RNG,
         )
-        operator = Operator(around, settings.scope)
+        operator = Manager(around, settings.scope)
         with _told(settings.health, maintainer, operator):
             await operator.run()
 
 
 @contextlib.contextmanager
 def _told(
-    where: Address | None, maintainer: MaintainerMetrics, operator: Operator
+    where: Address | None, maintainer: MaintainerMetrics, operator: Manager
 ) -> Iterator[None]:
     """Answer probes meanwhile, if they are asked for."""
-    from workron_controller.metrics import Metrics
+    from workron_controller.metrics import ControllerMetrics
 
-    metrics = Metrics(operator, maintainer.registry, system.CLOCK)
+    metrics = ControllerMetrics(operator, maintainer.registry, system_clock.CLOCK)
     if where is None:
         yield
         return
-    with health.told(where, _Health(maintainer, metrics), system.CLOCK):
+    with health.told(where, _Health(maintainer, metrics), system_clock.CLOCK):
         yield
 
 
 class _Health:
     """Both halves of it: the database's and the cluster's."""
 
-    def __init__(self, maintainer: MaintainerMetrics, metrics: Metrics) -> None:
+    def __init__(self, maintainer: MaintainerMetrics, metrics: ControllerMetrics) -> None:
         self.registry = maintainer.registry
         self._maintainer = maintainer
         self._metrics = metrics

@@ -8,7 +8,7 @@ OK: Final = 0
 FAILED: Final = 1
 BAD_INPUT: Final = 2
 NOT_FOUND: Final = 4
-AWAY: Final = 5
+STORE_TIMEOUT: Final = 5
 TIMED_OUT: Final = 124
 HUNG_UP: Final = 129
 INTERRUPTED: Final = 130
@@ -19,7 +19,7 @@ MEANINGS: Final = {
     FAILED: "a job or the command failed",
     BAD_INPUT: "bad input or usage",
     NOT_FOUND: "no such job or workflow",
-    AWAY: "the store was away for too long",
+    STORE_TIMEOUT: "the store was away for too long",
     TIMED_OUT: "the time to wait was over",
     HUNG_UP: "ended by HUP",
     INTERRUPTED: "interrupted by Ctrl-C",

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import structlog
 
 from workron.core import errors
-from workron.scheduling import meter as maintainer_meter
-from workron_worker import meter as worker_meter
+from workron.scheduling import maintainer
+from workron_worker import meter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from prometheus_client import CollectorRegistry
 
-    from workron.cli.http_page import Page, Pages
-    from workron.cli.turning import Turning
-    from workron.core.ports import Clock
+    from workron.core.clock import Clock
+    from workron.telemetry.http_server import EventLoopWatchdog, HttpPage, Pages
+
 
 _log = structlog.get_logger(__name__)
 _LAST_PORT: Final = 2**16 - 1
@@ -85,14 +85,14 @@ class Subject(Protocol):
 @contextlib.asynccontextmanager
 async def of_worker(
     where: Address | None, slots: int, clock: Clock
-) -> AsyncIterator[worker_meter.Meter]:
+) -> AsyncIterator[meter.WorkerMeter]:
     """Tell a worker's health meanwhile, as its agent tells it to the meter; None: nowhere."""
     if where is None:
-        yield worker_meter.SILENT
+        yield meter.NO_METER
         return
-    from workron_worker.metrics import Metrics
+    from workron_worker.metrics import WorkerMetrics
 
-    metrics = Metrics(slots, clock)
+    metrics = WorkerMetrics(slots, clock)
     with told(where, metrics, clock):
         yield metrics
 
@@ -100,10 +100,10 @@ async def of_worker(
 @contextlib.asynccontextmanager
 async def of_maintainer(
     where: Address | None, clock: Clock
-) -> AsyncIterator[maintainer_meter.Meter]:
+) -> AsyncIterator[maintainer.MaintainerMeter]:
     """Tell a maintainer's health meanwhile, as it tells it to the meter; None: nowhere."""
     if where is None:
-        yield maintainer_meter.SILENT
+        yield maintainer.NO_METER
         return
     from workron.cli.maintainer_metrics import MaintainerMetrics
 
@@ -115,10 +115,9 @@ async def of_maintainer(
 @contextlib.contextmanager
 def told(where: Address, subject: Subject, clock: Clock) -> Iterator[int]:
     """Answer probes meanwhile, and give the port; on the loop that is to be seen turning."""
-    from workron.cli.http_server import HttpServer
-    from workron.cli.turning import Turning
+    from workron.telemetry.http_server import EventLoopWatchdog, HttpServer
 
-    with Turning(clock) as turning:
+    with EventLoopWatchdog(clock) as turning:
         try:
             server = HttpServer(where, pages(subject, turning), clock)
         except (OSError, UnicodeError) as error:
@@ -130,18 +129,18 @@ def told(where: Address, subject: Subject, clock: Clock) -> Iterator[int]:
             server.stop()
 
 
-def pages(subject: Subject, turning: Turning) -> Pages:
+def pages(subject: Subject, turning: EventLoopWatchdog) -> Pages:
     """Say what is found at each path."""
     from prometheus_client import exposition
 
-    from workron.cli.http_page import Page
+    from workron.telemetry.http_server import HttpPage
 
     def alive() -> str | None:
         return turning.why_stuck() or subject.why_hopeless
 
-    def metrics() -> Page:
+    def metrics() -> HttpPage:
         body = exposition.generate_latest(subject.registry)
-        return Page(body, type=exposition.CONTENT_TYPE_LATEST)
+        return HttpPage(body, type=exposition.CONTENT_TYPE_LATEST)
 
     return {
         b"/healthz": lambda: _verdict(alive()),
@@ -150,12 +149,12 @@ def pages(subject: Subject, turning: Turning) -> Pages:
     }
 
 
-def _verdict(why_not: str | None) -> Page:
-    from workron.cli.http_page import Page
+def _verdict(why_not: str | None) -> HttpPage:
+    from workron.telemetry.http_server import HttpPage
 
     if why_not is None:
-        return Page(b"ok\n")
-    return Page(f"{why_not}\n".encode(), HTTPStatus.SERVICE_UNAVAILABLE)
+        return HttpPage(b"ok\n")
+    return HttpPage(f"{why_not}\n".encode(), HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 def _why(error: OSError | UnicodeError) -> str:

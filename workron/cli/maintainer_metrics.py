@@ -1,4 +1,4 @@
-"""What Prometheus reads of a maintainer: fills the port in `workron.scheduling.meter`.
+"""What Prometheus reads of a maintainer: fills the port in `workron.scheduling.maintainer`.
 
 Made by `health` for `maintain`.
 """
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from workron.scheduling import maintain
-from workron.scheduling.meter import Duty, Meter
+from workron.scheduling import maintainer
+from workron.scheduling.maintainer import Duty, MaintainerMeter
 
 if TYPE_CHECKING:
-    from workron.core.ports import Clock
+    from workron.core.clock import Clock
 
 
-class MaintainerMetrics(Meter):
+class MaintainerMetrics(MaintainerMeter):
     """The meter of one maintainer, and whether it could do its work."""
 
     def __init__(self, clock: Clock) -> None:
@@ -33,7 +33,7 @@ class MaintainerMetrics(Meter):
         """Say why it could not do its work; None if it could. Who is not elected is ready, too."""
         if not self._has_round:
             return "no round is completed yet: the store has not answered so far"
-        if (age := self._age()) >= maintain.LEASE_SECONDS:
+        if (age := self._age()) >= maintainer.LEASE_SECONDS:
             return f"the last completed round is {age:.1f} s ago: the store does not answer"
         return None
 
@@ -65,7 +65,7 @@ class MaintainerMetrics(Meter):
 
     def _holds_office(self) -> bool:
         # Whoever could not ask for so long is followed by another.
-        return self._is_elected and self._age() < maintain.LEASE_SECONDS
+        return self._is_elected and self._age() < maintainer.LEASE_SECONDS
 
     def _counters(self) -> None:
         self._moved = Counter(

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
-from workron.core import duration as parsing
-from workron.core import errors
+from workron.core import errors, formats
 from workron.store import connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workron.core.form import Form
+    from workron.core.formats import TextFormat
+
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -116,12 +116,12 @@ def slots(given: int | None) -> int:
 def duration(option: str, text: str) -> timedelta:
     """Read a length of time; InputError says how one is written."""
     try:
-        return parsing.parse(text)
+        return formats.parse_duration(text)
     except ValueError as error:
         raise errors.InputError(f"{option}: {error}") from None
 
 
-def name(option: str, text: str, form: Form) -> str:
+def name(option: str, text: str, form: TextFormat) -> str:
     """Read a name of that form; InputError says what is wrong with it."""
     if problem := form.problem(text):
         raise errors.InputError(f"{option}: {problem}")

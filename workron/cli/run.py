@@ -2,37 +2,121 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from workron.cli import exit_codes, files, log, options, recovery, summary, system, words
-from workron.cli.board import Board
-from workron.cli.crew import Crew, executor_of, need_temporary_folder, tokens_of
-from workron.cli.feed import Feed
-from workron.cli.lines import Lines
-from workron.cli.opening import carry_out, opened_for_run
+from workron.cli import (
+    exit_codes,
+    formatting,
+    local_workers,
+    manifest_files,
+    options,
+    summary,
+    system_clock,
+)
+from workron.cli.local_workers import LocalWorkers, executor_of, need_temporary_folder, tokens_of
 from workron.cli.options import Format
-from workron.cli.output_dir import OutputDir
-from workron.cli.performance import perform
-from workron.core import errors, ids
-from workron.scheduling import get, loose_ends, submit
+from workron.cli.output import OutputDir
+from workron.cli.progress import ProgressLines, ProgressTable, RunFeed
+from workron.cli.signals import RunSignals
+from workron.cli.stores import carry_out, opened_for_run
+from workron.core import errors, ids, states
+from workron.scheduling import job_view, submit, wait
+from workron.scheduling.maintainer import Maintainer
+from workron.scheduling.wait import StoreOutage
 from workron.store import connect
-from workron_runner.system import hide
+from workron.telemetry import logging
+from workron_runner.sandbox import hide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from uuid import UUID
 
-    from workron.cli.feed import Look
-    from workron.cli.performance import View
+    from workron.cli.progress import RunSnapshot
     from workron.scheduling.submit import Request, Submission
-    from workron.store.protocol import RootRow, Store
+    from workron.store.api import Store
+    from workron.store.types import RunRow
+
+
+_MOST_NAMED: Final = 3
+
+
+class ProgressView(Protocol):
+    """What shows the progress."""
+
+    def show(self, look: RunSnapshot) -> None:
+        """Show what is there now."""
+
+    def say(self, text: str) -> None:
+        """Show a line about the run itself."""
+
+
+async def execute(
+    store: Store, feed: RunFeed, crew: LocalWorkers, *, boot: UUID, view: ProgressView
+) -> tuple[RunSnapshot, int | None]:
+    """Run until the roots have ended; answer how they stand, and a code if that was cut short."""
+    interrupt = RunSignals(crew, view.say)
+    outage = StoreOutage(system_clock.CLOCK, view.say)
+    working = asyncio.create_task(crew.run())
+    tasks = [
+        working,
+        asyncio.create_task(wait.wait(store, [root.root for root in feed.roots], outage)),
+        asyncio.create_task(Maintainer(store, system_clock.CLOCK, boot).run(store.wait_for_work)),
+        asyncio.create_task(_watch(feed, outage, view)),
+    ]
+    try:
+        with interrupt.listening():
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                await task
+            _finish(crew, interrupt, view)
+            await working
+    except errors.StoreError:
+        await _give_up(crew, working)
+        raise
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    look = await outage.bear(feed.look)
+    view.show(look)
+    has_ended = all(run.row.state in states.TERMINAL_STATES for run in look.runs)
+    return look, None if has_ended else interrupt.exit_code or exit_codes.FAILED
+
+
+def _finish(crew: LocalWorkers, interrupt: RunSignals, view: ProgressView) -> None:
+    """Take no more; what still runs belongs to others, for all that was asked for has ended."""
+    others = crew.names()
+    if others and interrupt.exit_code is None:
+        view.say(f"finishing {_listed(others)}, not of this run; Ctrl-C hands it back")
+        interrupt.is_patient = False
+    crew.drain()
+
+
+async def _give_up(crew: LocalWorkers, working: asyncio.Task[None]) -> None:
+    """End what runs as softly as a second Ctrl-C does, as far as the store lets us."""
+    crew.kill()
+    with contextlib.suppress(errors.StoreError):
+        await working
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
+
+
+async def _watch(feed: RunFeed, outage: StoreOutage, view: ProgressView) -> None:
+    while True:
+        view.show(await outage.bear(feed.look))
+        await asyncio.sleep(feed.pause_seconds)
 
 
 _RESUMABLE: Final = "not all has run; the same command goes on from here"
@@ -85,7 +169,7 @@ def run(
     failed and that another one is for (when: Failed or Finished) is no failure of its Workflow.
     """
     hide()
-    log.configure()
+    logging.configure()
     settings = _Settings(
         store=options.named(store),
         slots=options.slots(slots),
@@ -94,7 +178,7 @@ def run(
         console=Console(stderr=output is Format.JSON, highlight=False),
         is_json=output is Format.JSON,
     )
-    request = files.request(paths, namespace)
+    request = manifest_files.request(paths, namespace)
     if not request.plans:
         raise errors.InputError("there is no Job and no Workflow in these files: nothing to run")
     need_temporary_folder()
@@ -106,18 +190,18 @@ def run(
 
 async def _run(request: Request, settings: _Settings) -> int:
     if settings.is_memory:
-        loose_ends.refuse(request.plans)
+        submit.refuse_missing_upstreams(request.plans)
     async with opened_for_run(settings.store) as store:
-        for line in await recovery.recover(store):
+        for line in await local_workers.recover(store):
             settings.note(line)
         for _, name in sorted(request.pools):
-            settings.note(words.pool_left_alone(name))
+            settings.note(formatting.pool_left_alone(name))
         feed = await _begin(store, request, settings)
-        for line in await loose_ends.told(store, request.plans):
+        for line in await submit.missing_upstream_notes(store, request.plans):
             settings.note(line)
-        before, began = feed.ended, system.CLOCK.monotonic()
+        before, began = feed.ended, system_clock.CLOCK.monotonic()
         look, cut_short = await _perform(store, request, feed, settings)
-        seconds = system.CLOCK.monotonic() - began
+        seconds = system_clock.CLOCK.monotonic() - began
         await summary.tell(settings.console, store, look.runs, seconds, before)
         await _hand_over(store, look, settings)
         if cut_short is None:
@@ -128,11 +212,11 @@ async def _run(request: Request, settings: _Settings) -> int:
         return cut_short
 
 
-async def _begin(store: Store, request: Request, settings: _Settings) -> Feed:
+async def _begin(store: Store, request: Request, settings: _Settings) -> RunFeed:
     """Submit; of what was begun before, only what happens from now on will be told."""
     submissions = await submit.submit(store, request)
     found = [await _root(store, one) for one in submissions]
-    feed = Feed(store, system.CLOCK, found)
+    feed = RunFeed(store, system_clock.CLOCK, found)
     for root, one in zip(found, submissions, strict=True):
         if one.is_going_on:
             run = await feed.pass_over(root)
@@ -141,7 +225,7 @@ async def _begin(store: Store, request: Request, settings: _Settings) -> Feed:
     return feed
 
 
-async def _root(store: Store, one: Submission) -> RootRow:
+async def _root(store: Store, one: Submission) -> RunRow:
     who = one.identity
     root = await store.find(who.namespace, who.kind, who.name)
     if root is None or root.root != one.root:
@@ -150,41 +234,41 @@ async def _root(store: Store, one: Submission) -> RootRow:
 
 
 async def _perform(
-    store: Store, request: Request, feed: Feed, settings: _Settings
-) -> tuple[Look, int | None]:
+    store: Store, request: Request, feed: RunFeed, settings: _Settings
+) -> tuple[RunSnapshot, int | None]:
     output_dir = settings.output_dir
     if output_dir is not None:
         for root in feed.roots:
             output_dir.expect(root, await store.jobs(root.root))
-    boot = ids.mint_uuid(system.RNG)
+    boot = ids.mint_uuid(system_clock.RNG)
     listener = output_dir.listener if output_dir else None
-    crew = Crew(store, executor_of(boot), settings.slots, listener=listener)
+    crew = LocalWorkers(store, executor_of(boot), settings.slots, listener=listener)
     with contextlib.closing(crew):
         crew.hire(await tokens_of(store, sorted(request.wanted_pools)))
         try:
             with await _view(store, feed.roots, settings) as view:
-                return await perform(store, feed, crew, boot=boot, view=view)
+                return await execute(store, feed, crew, boot=boot, view=view)
         except errors.StoreError:
             settings.say(settings.outlook)
             raise
 
 
 async def _view(
-    store: Store, roots: Sequence[RootRow], settings: _Settings
-) -> contextlib.AbstractContextManager[View]:
+    store: Store, roots: Sequence[RunRow], settings: _Settings
+) -> contextlib.AbstractContextManager[ProgressView]:
     if not settings.console.is_terminal:
-        return contextlib.nullcontext(Lines(settings.say))
+        return contextlib.nullcontext(ProgressLines(settings.say))
     specs: dict[Any, Any] = {}
     for root in roots:
         specs |= await store.specs(root.root)
-    return Board(settings.console, system.CLOCK, specs)
+    return ProgressTable(settings.console, system_clock.CLOCK, specs)
 
 
-async def _hand_over(store: Store, look: Look, settings: _Settings) -> None:
+async def _hand_over(store: Store, look: RunSnapshot, settings: _Settings) -> None:
     if settings.output_dir is not None:
         await settings.output_dir.complete(store, look.runs)
         if settings.output_dir.trouble:
             settings.say(f"not all output was written: {settings.output_dir.trouble}")
     if settings.is_json:
-        items = [item for run in look.runs for item in await get.get(store, run.root)]
+        items = [item for run in look.runs for item in await job_view.run_objects(store, run.root)]
         typer.echo(json.dumps({"items": items}, indent=2))

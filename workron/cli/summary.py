@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from workron.cli import exit_codes, words
+from workron.cli import exit_codes, formatting
+from workron.core import printable
 from workron.core.states import Reason, State
-from workron.scheduling import span, tail
+from workron.scheduling import job_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rich.console import Console
 
-    from workron.cli.feed import Run
-    from workron.store.protocol import JobRow, ReaderDoor, RootRow
+    from workron.cli.progress import ObservedRun
+    from workron.store.api import ReadStore
+    from workron.store.types import JobRow, RunRow
+
 
 _SLOWEST: Final = 3
 _FAILED: Final = 5
@@ -47,7 +50,7 @@ def _went_well(row: JobRow) -> bool:
 
 
 async def tell(
-    console: Console, reader: ReaderDoor, runs: Sequence[Run], seconds: float, before: int
+    console: Console, reader: ReadStore, runs: Sequence[ObservedRun], seconds: float, before: int
 ) -> None:
     """Print it; `before` counts the jobs that had ended before the `seconds` began."""
     commands = [(run.root, row) for run in runs for row in run.commands]
@@ -60,18 +63,18 @@ async def tell(
     failed = [(root, row) for root, row in commands if row.state is State.FAILED]
     for root, row in failed[:_FAILED]:
         _print(console, _failure(root, row))
-        for line in _last_lines(await reader.output(row.job, last=tail.READ_BYTES)):
+        for line in _last_lines(await reader.output(row.job, last=printable.READ_BYTES)):
             _print(console, Text(f"  | {line}", style="dim"))
     if len(failed) > _FAILED:
         _print(console, Text(f"and {len(failed) - _FAILED:,} more jobs failed"))
 
 
-def _headline(run: Run) -> Text:
+def _headline(run: ObservedRun) -> Text:
     row = run.row
-    why = words.why(row)
+    why = formatting.reason(row)
     return Text.assemble(
         (f"{run.root.name}  ", "bold"),
-        (str(row.state), words.COLOURS[row.state]),
+        (str(row.state), formatting.STATE_COLORS[row.state]),
         f"  {why}" if why else "",
     )
 
@@ -80,45 +83,51 @@ def _counts(rows: Sequence[JobRow], seconds: float) -> str:
     counts = Counter(row.state for row in rows)
     parts = [f"{counts[state]:,} {state.lower()}" for state in _ORDER if counts[state]]
     total = "1 job" if len(rows) == 1 else f"{len(rows):,} jobs"
-    return f"{total} in {words.span(seconds)}: {', '.join(parts)}"
+    return f"{total} in {formatting.seconds(seconds)}: {', '.join(parts)}"
 
 
 async def _tell_slowest(
-    console: Console, reader: ReaderDoor, commands: Sequence[tuple[RootRow, JobRow]]
+    console: Console, reader: ReadStore, commands: Sequence[tuple[RunRow, JobRow]]
 ) -> None:
     slowest = await _slowest(reader, commands)
     if len(commands) > 1 and slowest:
-        told = ", ".join(f"{path} {words.span(seconds)}" for seconds, path in slowest)
+        told = ", ".join(f"{path} {formatting.seconds(seconds)}" for seconds, path in slowest)
         _print(console, Text(f"slowest: {told}"))
 
 
 async def _slowest(
-    reader: ReaderDoor, commands: Sequence[tuple[RootRow, JobRow]]
+    reader: ReadStore, commands: Sequence[tuple[RunRow, JobRow]]
 ) -> Sequence[tuple[float, str]]:
     # From the greatest down: an attempt took no longer than all from the first start to the end,
     # so that few have to be asked for, however many were tried again.
-    bounds = [(-(span.of_row(row).seconds or 0.0), at) for at, (_, row) in enumerate(commands)]
+    bounds = [
+        (-(job_view.run_time(row).seconds or 0.0), at) for at, (_, row) in enumerate(commands)
+    ]
     heapq.heapify(bounds)
     known: set[int] = set()
     found: list[tuple[float, str]] = []
     while bounds and len(found) < _SLOWEST:
         bound, at = heapq.heappop(bounds)
         root, row = commands[at]
-        if at in known or span.is_told(row):
-            found.append((-bound, words.path(root, row)))
+        if at in known or job_view.has_run_time(row):
+            found.append((-bound, formatting.job_path(root, row)))
         else:
             known.add(at)
-            heapq.heappush(bounds, (-((await span.last(reader, row)).seconds or 0.0), at))
+            heapq.heappush(
+                bounds, (-((await job_view.last_run_time(reader, row)).seconds or 0.0), at)
+            )
     return [one for one in found if one[0] > 0]
 
 
-def _failure(root: RootRow, row: JobRow) -> Text:
+def _failure(root: RunRow, row: JobRow) -> Text:
     tries = "" if row.attempts <= 1 else f", {row.attempts} attempts"
-    return Text.assemble((words.path(root, row), "bold red"), f"  {words.why(row)}{tries}")
+    return Text.assemble(
+        (formatting.job_path(root, row), "bold red"), f"  {formatting.reason(row)}{tries}"
+    )
 
 
 def _last_lines(output: bytes) -> list[str]:
-    return tail.tail(output, _TAIL_BYTES).splitlines()[-_TAIL_LINES:]
+    return printable.tail(output, _TAIL_BYTES).splitlines()[-_TAIL_LINES:]
 
 
 def _print(console: Console, text: Text) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import pathlib
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Final
@@ -12,21 +13,139 @@ from typing import TYPE_CHECKING, Annotated, Final
 import structlog
 import typer
 
-from workron.cli import apart, health, log, options, recovery, runner, system
-from workron.cli.crew import Crew, executor_of, tokens_of
-from workron.cli.drain import Drain
+from workron.cli import health, local_workers, options, system_clock
 from workron.cli.health import Address
-from workron.cli.opening import opened, opened_as_worker
-from workron.cli.service import Service
-from workron.core import duration, errors, form, ids, lease
-from workron_runner.system import hide
+from workron.cli.local_workers import LocalWorkers, executor_of, tokens_of
+from workron.cli.signals import DrainSignals, SignalledService
+from workron.cli.stores import opened, opened_as_worker
+from workron.core import errors, formats, ids, lease
+from workron.telemetry import logging
+from workron_runner import sandbox
+from workron_runner.sandbox import hide
+from workron_runner.uids import Range
 from workron_worker import identity
-from workron_worker.meter import Meter
-from workron_worker.runner_line import Runners
-from workron_worker.surroundings import Rhythm
+from workron_worker.config import AgentConfig
+from workron_worker.meter import WorkerMeter
+from workron_worker.runner_connection import ChildRunners, RunnerOptions, Runners, SocketRunners
 
 if TYPE_CHECKING:
-    from workron.store.protocol import Session
+    from collections.abc import Callable, Iterator
+    from uuid import UUID
+
+    from workron.store.types import Session
+
+
+Isolate = Annotated[
+    bool,
+    typer.Option("--isolate", help="Shut commands off from each other, with Landlock."),
+]
+Uids = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FIRST-LAST", help="Give each command a uid of its own out of these; needs root."
+    ),
+]
+Processes = Annotated[
+    int | None,
+    typer.Option(min=1, help="At most so many processes of one command; needs --uids."),
+]
+
+
+def isolation_options(
+    *, is_isolating: bool, uids: str | None, processes: int | None, slots: int
+) -> RunnerOptions:
+    """Say what a runner is to be started with; InputError if this machine cannot do that."""
+    if is_isolating and not sandbox.has_landlock():
+        raise errors.InputError(
+            "--isolate needs a kernel with Landlock and its scopes: Linux 6.12 or newer"
+        )
+    if processes is not None and uids is None:
+        raise errors.InputError("--processes needs --uids: the processes of a uid are counted")
+    own = None if uids is None else _range(uids, slots)
+    if processes is not None:
+        _ask("--processes", sandbox.check_process_limit)
+    return RunnerOptions(is_isolating, own, processes)
+
+
+def _range(text: str, slots: int) -> Range:
+    try:
+        own = Range.parse(text)
+    except ValueError:
+        raise errors.InputError(
+            f"--uids: {text!r} is no range of two or more uids that are not root's; write it like"
+            " 100000-100099"
+        ) from None
+    if own.size <= slots:
+        raise errors.InputError(
+            f"--uids: {own} are {own.size} uids, and --slots {slots} need {slots + 1}: one for each"
+            " command, and the first is the runner's own"
+        )
+    _ask("--uids", lambda: sandbox.check_uid_rights(own))
+    return own
+
+
+def _ask(option: str, check: Callable[[], None]) -> None:
+    try:
+        check()
+    except sandbox.SandboxError as error:
+        raise errors.InputError(f"{option} {error}") from None
+
+
+RunnerPath = Annotated[
+    pathlib.Path | None,
+    typer.Option(
+        "--runner",
+        envvar="WORKRON_RUNNER",
+        metavar="PATH",
+        help="Where a runner waits, as in another container; default: it starts one.",
+    ),
+]
+_LONGEST_PATH: Final = 107
+"""Bytes of a socket's path, in Linux."""
+
+
+def runner_from_options(
+    at: pathlib.Path | None,
+    *,
+    is_isolating: bool,
+    uids: str | None,
+    processes: int | None,
+    slots: int,
+) -> Runners:
+    """Say where runners come from; InputError if it contradicts itself, or cannot be here."""
+    if at is None:
+        return ChildRunners(
+            isolation_options(
+                is_isolating=is_isolating, uids=uids, processes=processes, slots=slots
+            )
+        )
+    given = {"--isolate": is_isolating, "--uids": uids, "--processes": processes}
+    if options := [name for name, value in given.items() if value]:
+        raise errors.InputError(
+            f"{options[0]} is for a runner that this worker starts; of the one that waits at {at}"
+            f" it is asked where that is started: python3 -m workron_runner --socket {at}"
+            f" {options[0]}"
+        )
+    if not 0 < len(os.fsencode(at.name)) <= len(os.fsencode(at)) <= _LONGEST_PATH:
+        raise errors.InputError(
+            f"--runner: {str(at)!r} is no path of a socket, which has at most {_LONGEST_PATH} bytes"
+        )
+    return SocketRunners(at)
+
+
+def prepare_runner(runners: Runners) -> None:
+    """Clear away what killed workers left, if commands are to run beneath this process."""
+    if not runners.are_awaited:
+        local_workers.need_temporary_folder()
+        identity.sweep_dead_workers()
+
+
+@contextlib.contextmanager
+def log_runner(runners: Runners, boot: UUID) -> Iterator[None]:
+    """Leave a note for whoever clears up here, if commands run beneath this process."""
+    with contextlib.nullcontext() if runners.are_awaited else identity.registered_boot(boot):
+        yield
+
 
 _log = structlog.get_logger(__name__)
 TOKEN: Final = "WORKRON_TOKEN"  # noqa: S105 - the name of a variable, and no token
@@ -70,7 +189,7 @@ class _Settings:
     name: str
     slots: int
     grace: timedelta
-    rhythm: Rhythm
+    rhythm: AgentConfig
     runners: Runners
     health: Address | None
 
@@ -101,10 +220,10 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
         str,
         typer.Option(metavar="DURATION", help="So long what runs may run on after a signal."),
     ] = "25s",
-    is_isolating: apart.Isolate = False,
-    uids: apart.Uids = None,
-    processes: apart.Processes = None,
-    at: runner.At = None,
+    is_isolating: Isolate = False,
+    uids: Uids = None,
+    processes: Processes = None,
+    at: RunnerPath = None,
     where: options.Health = None,
     log_format: options.Log = None,
 ) -> None:
@@ -118,24 +237,24 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
     and cannot be told of what it held.
     """
     hide()
-    log.serve(log_format)
-    service = Service("worker drains")
+    logging.serve(log_format)
+    service = SignalledService("worker drains")
     idle = None if idle_exit is None else options.duration("--idle-exit", idle_exit)
     commands = options.slots(slots)
     settings = _Settings(
         store=options.lasting(store),
         pool=_Wanted(
-            None if namespace is None else options.name("--namespace", namespace, form.LABEL),
-            None if pool is None else options.name("--pool", pool, form.POOL_NAME),
+            None if namespace is None else options.name("--namespace", namespace, formats.LABEL),
+            None if pool is None else options.name("--pool", pool, formats.POOL_NAME),
         ),
         name=_name(),
         slots=commands,
         grace=options.duration("--grace", grace),
         # A store that is away has cost it all that ran, and will cost it nothing more.
-        rhythm=Rhythm(
+        rhythm=AgentConfig(
             beat=_beat(heartbeat), patience=timedelta.max, most_jobs=max_jobs, longest_idle=idle
         ),
-        runners=runner.of(
+        runners=runner_from_options(
             at, is_isolating=is_isolating, uids=uids, processes=processes, slots=commands
         ),
         health=health.given(where),
@@ -145,8 +264,8 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
 
 def _beat(text: str) -> timedelta:
     beat = options.duration("--heartbeat", text)
-    if beat < lease.SHORTEST_BEAT:
-        shortest = duration.render(lease.SHORTEST_BEAT)
+    if beat < lease.MIN_HEARTBEAT:
+        shortest = formats.format_duration(lease.MIN_HEARTBEAT)
         raise errors.InputError(f"--heartbeat: {text} is too short; at least {shortest}")
     return beat
 
@@ -163,25 +282,27 @@ def _name() -> str:
         ) from None
 
 
-async def _serve(settings: _Settings, service: Service) -> None:
+async def _serve(settings: _Settings, service: SignalledService) -> None:
     # From the very beginning: it lives while it sweeps up and opens its store. A store that is away
     # then ends it; only one that went away later is waited for.
-    async with health.of_worker(settings.health, settings.slots, system.CLOCK) as meter:
+    async with health.of_worker(settings.health, settings.slots, system_clock.CLOCK) as meter:
         await _work(settings, meter, service)
 
 
-async def _work(settings: _Settings, meter: Meter, service: Service) -> None:
-    await asyncio.to_thread(runner.prepare, settings.runners)
+async def _work(settings: _Settings, meter: WorkerMeter, service: SignalledService) -> None:
+    await asyncio.to_thread(prepare_runner, settings.runners)
     token = os.environ.get(TOKEN) or await _take_token(settings)
     async with opened_as_worker(settings.store) as store:
-        boot = ids.mint_uuid(system.RNG)
+        boot = ids.mint_uuid(system_clock.RNG)
         with contextlib.ExitStack() as stack:
-            stack.enter_context(runner.noted(settings.runners, boot))
+            stack.enter_context(log_runner(settings.runners, boot))
             executor = executor_of(boot, settings.runners, meter)
-            crew = Crew(store, executor, settings.slots, rhythm=settings.rhythm, meter=meter)
+            crew = LocalWorkers(
+                store, executor, settings.slots, rhythm=settings.rhythm, meter=meter
+            )
             stack.enter_context(contextlib.closing(crew))
             crew.hire([token], settings.pool.check, settings.name)
-            service.hand_over(Drain(crew, settings.grace, asyncio.get_running_loop()).hear)
+            service.hand_over(DrainSignals(crew, settings.grace, asyncio.get_running_loop()).hear)
             await crew.run()
 
 
@@ -190,9 +311,9 @@ async def _take_token(settings: _Settings) -> str:
     pool = settings.pool.made
     try:
         async with opened(settings.store) as store:
-            for line in await recovery.recover(store):
+            for line in await local_workers.recover(store):
                 _log.warning(line)
             [token] = await tokens_of(store, [pool])
-    except errors.StoreRightsError as error:
-        raise errors.StoreRightsError(_NO_TOKEN.format(*pool, error)) from error
+    except errors.PermissionDeniedError as error:
+        raise errors.PermissionDeniedError(_NO_TOKEN.format(*pool, error)) from error
     return token

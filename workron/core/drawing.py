@@ -14,10 +14,11 @@ from workron.core.verdict import Condition
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+
 _LINES: Final = 1_000
 
 
-class Box(NamedTuple):
+class TaskBox(NamedTuple):
     """One task: its name, its upstreams each with the `when` of the edge, its size if an array."""
 
     name: str
@@ -42,7 +43,7 @@ class _Grove:
     tops: list[str]
 
 
-def mermaid(boxes: Sequence[Box]) -> str:
+def mermaid(boxes: Sequence[TaskBox]) -> str:
     """Draw a flowchart; boxes have made-up ids, as a task may well be named `end`."""
     grove = _plant(boxes)
     ids = {name: f"t{at}" for at, name in enumerate(grove.labels)}
@@ -55,7 +56,7 @@ def mermaid(boxes: Sequence[Box]) -> str:
     return "\n".join(lines)
 
 
-def tree(boxes: Sequence[Box], *, lines: int = _LINES) -> str:
+def tree(boxes: Sequence[TaskBox], *, lines: int = _LINES) -> str:
     """Draw downstreams under their upstreams, each task once in full, in at most so many lines."""
     grove = _plant(boxes)
     drawn: list[str] = []
@@ -73,7 +74,7 @@ def tree(boxes: Sequence[Box], *, lines: int = _LINES) -> str:
     return "\n".join(drawn)
 
 
-def _plant(boxes: Sequence[Box]) -> _Grove:
+def _plant(boxes: Sequence[TaskBox]) -> _Grove:
     labels = {box.name: box.name + _range(box.size) for box in boxes}
     downstreams: dict[str, list[tuple[str, Condition]]] = {}
     outside: dict[str, str] = {}

@@ -93,11 +93,11 @@ class StoreUnreachableError(StoreError):
     """The database does not answer."""
 
 
-class StoreRefusedError(StoreUnreachableError):
+class StoreLoginError(StoreUnreachableError):
     """Nobody gets in by this URL: a slip in it, or a server that is not ready for it yet."""
 
 
-class StoreAwayError(StoreUnreachableError):
+class StoreTimeoutError(StoreUnreachableError):
     """It was asked again and again, for as long as it may be away."""
 
 
@@ -105,7 +105,7 @@ class StoreBusyError(StoreError):
     """Another process holds the database."""
 
 
-PASSING: Final = (StoreUnreachableError, StoreBusyError)
+TRANSIENT: Final = (StoreUnreachableError, StoreBusyError)
 """What may be over soon: the same call may be answered then."""
 
 
@@ -117,7 +117,7 @@ class StoreDataError(StoreError):
     """The database refused a value; the same call will be refused again."""
 
 
-class StoreRightsError(StoreError):
+class PermissionDeniedError(StoreError):
     """The role that this program connects as may not do what was asked."""
 
 

@@ -14,6 +14,7 @@ from workron.core import errors
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+
 _SHOWN: Final = 12
 """A longer cycle is printed with its middle left out."""
 

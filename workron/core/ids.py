@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, NewType
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from workron.core.ports import Rng
+    from workron.core.clock import Rng
+
 
 JobId = NewType("JobId", int)
 WorkerId = NewType("WorkerId", int)

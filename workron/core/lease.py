@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
     from workron.core.ids import WorkerId
 
-SHORTEST_BEAT: Final = timedelta(milliseconds=100)
+
+MIN_HEARTBEAT: Final = timedelta(milliseconds=100)
 """Each beat is a write of the database, and a worker's right to make them has no other bound."""
-BEATS_PER_LEASE: Final = 4
+HEARTBEATS_PER_LEASE: Final = 4
 """So often a worker beats at least, whatever it was told: an answer may be lost, and the next."""
 _LOOKS_PER_LEASE: Final = 4
 
 
-class Sighting(Protocol):
+class ObservedWorker(Protocol):
     """A worker as one look shows it; the rows of the store's `look` are such."""
 
     @property
@@ -41,7 +42,7 @@ class Sighting(Protocol):
         """How long its claims outlive its last beat."""
 
 
-_S = TypeVar("_S", bound=Sighting)
+_S = TypeVar("_S", bound=ObservedWorker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class _Stand:
     since: float
 
 
-class Watch:
+class LeaseObserver:
     """What one observer itself has seen of the workers' counters, and nothing else.
 
     It believes no timestamp of another machine, so a clock that jumps reaps nobody. A counter
@@ -80,14 +81,14 @@ class Watch:
         return fallen
 
 
-def _continue(stand: _Stand | None, seen: Sighting, now: float, gap: float) -> _Stand:
+def _continue(stand: _Stand | None, seen: ObservedWorker, now: float, gap: float) -> _Stand:
     if stand is None or stand.sign != seen.sign or gap > seen.lease_seconds / _LOOKS_PER_LEASE:
         return _Stand(seen.sign, now)
     return stand
 
 
 @dataclass(frozen=True, slots=True)
-class Deadline:
+class LeaseDeadline:
     """When a worker must have killed what it runs, unless another beat is acknowledged.
 
     Counted from when the beat was sent: the store took it in no earlier, so the lease that the
@@ -106,7 +107,7 @@ class Deadline:
                 f" {self.lease_seconds:g} s; it must be at least 0 s and shorter than the lease"
             )
 
-    def acknowledge(self, sent_at: float) -> Deadline:
+    def acknowledge(self, sent_at: float) -> LeaseDeadline:
         """Move on to a beat that was answered; answers may come in any order."""
         return replace(self, sent_at=max(self.sent_at, sent_at))
 

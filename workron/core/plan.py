@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
-from workron.core import json_text, trace
+from workron.core import errors, payloads, trace_context
 from workron.core.verdict import Condition
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-WIDE: Final = 64
+
+WIDE_FAN_IN: Final = 64
 """With more upstreams than this, arrivals are appended and summed, lest one row be a convoy."""
 
 
@@ -42,7 +43,7 @@ class Identity:
 
 # Nodes and edges are many, and are never changed; but frozen ones take five times as long to make.
 @dataclass(slots=True)
-class Node:
+class PlannedJob:
     """One job: a command, or a group. `spec` is the number of one of the plan's specs."""
 
     kind: Kind
@@ -69,7 +70,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class ExternalDependency:
     """`downstream` waits for the end of another root, which may not exist yet."""
 
     downstream: int
@@ -79,7 +80,7 @@ class Outside:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SchedulingTerms:
     """The part of a spec that the store itself acts on; all else only the worker reads."""
 
     pool: str = "default"
@@ -101,18 +102,18 @@ class Specs(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Bodies:
+class PlainSpecs:
     """Specs of commands, by number."""
 
     bodies: Sequence[Mapping[str, Any]]
 
     def worded(self) -> Iterable[tuple[int, str]]:
         """Give the number of each and its JSON."""
-        return enumerate(map(json_text.worded, self.bodies))
+        return enumerate(map(payloads.to_json, self.bodies))
 
-    def within(self, parent: str) -> Bodies:
+    def within(self, parent: str) -> PlainSpecs:
         """Give the same, but all carry this trace where they name none themselves."""
-        return Bodies([trace.carried(body, parent) for body in self.bodies])
+        return PlainSpecs([trace_context.with_traceparent(body, parent) for body in self.bodies])
 
 
 class Digest(Protocol):
@@ -131,15 +132,44 @@ class Plan:
 
     identity: Identity
     digest: Digest
-    nodes: Sequence[Node]
-    terms: Sequence[Terms]
+    nodes: Sequence[PlannedJob]
+    terms: Sequence[SchedulingTerms]
     """Of each spec."""
     specs: Specs
     edges: Sequence[Edge] = ()
-    outside: Sequence[Outside] = ()
+    outside: Sequence[ExternalDependency] = ()
     priority: int = 0
     is_suspended: bool = False
     generation: int | None = None
     """Of the object of a cluster that it was made from, as the cluster counts them."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Labels and annotations, given back as they came."""
+
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingRuns(Generic[_T]):
+    """What stands where a plan wants to go."""
+
+    known: _T | None
+    """Of the same uid."""
+    unfinished: _T | None
+    """Of the same name, and not at its end."""
+    digest: str | None
+    """Of what is unfinished."""
+
+
+def find_existing(plan: Plan, standing: ExistingRuns[_T], *, supersedes: bool) -> _T | None:
+    """Give what is there already for this plan; None: it is new. NameTakenError if neither."""
+    if standing.known is not None:
+        return standing.known
+    if standing.unfinished is None:
+        return None
+    if standing.digest == plan.digest():
+        return standing.unfinished
+    if supersedes:
+        return None
+    who = plan.identity
+    raise errors.NameTakenError(who.kind, who.namespace, who.name)

@@ -35,7 +35,7 @@ class State(StrEnum):
     """Its upstreams ended in a way that leaves nothing to do."""
 
 
-ENDS: Final = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SKIPPED})
+TERMINAL_STATES: Final = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SKIPPED})
 
 
 class Reason(StrEnum):
@@ -121,7 +121,7 @@ class Event(StrEnum):
     """The deadline of the whole job has passed."""
 
 
-TABLE: Final[Mapping[tuple[State, Event], State]] = MappingProxyType(
+TRANSITIONS: Final[Mapping[tuple[State, Event], State]] = MappingProxyType(
     {
         (State.WAITING, Event.READY): State.QUEUED,
         (State.WAITING, Event.SKIP): State.SKIPPED,
@@ -149,8 +149,10 @@ TABLE: Final[Mapping[tuple[State, Event], State]] = MappingProxyType(
 def advance(state: State, event: Event) -> State:
     """Answer the state after `event`, or raise StateError where the table has none."""
     try:
-        return TABLE[state, event]
+        return TRANSITIONS[state, event]
     except KeyError:
-        possible = ", ".join(sorted(e for s, e in TABLE if s is state)) or "nothing: it has ended"
+        possible = (
+            ", ".join(sorted(e for s, e in TRANSITIONS if s is state)) or "nothing: it has ended"
+        )
         message = f"a job that is {state} cannot take '{event}'; it can take {possible}"
         raise errors.StateError(message) from None

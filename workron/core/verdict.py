@@ -83,7 +83,7 @@ _VERDICTS: Final[Mapping[Condition, Mapping[State, Verdict]]] = MappingProxyType
 )
 
 
-def weigh(condition: Condition, state: State, reason: Reason | None) -> Verdict:
+def evaluate(condition: Condition, state: State, reason: Reason | None) -> Verdict:
     """Judge one end under one condition; a skipped job passes its own reason on."""
     if condition is Condition.FINISHED:
         return Verdict.GO
@@ -94,7 +94,7 @@ def weigh(condition: Condition, state: State, reason: Reason | None) -> Verdict:
     return _SKIPS[reason]
 
 
-OUTCOMES: Final[Mapping[Verdict, tuple[State, Reason | None]]] = MappingProxyType(
+END_STATES: Final[Mapping[Verdict, tuple[State, Reason | None]]] = MappingProxyType(
     {
         Verdict.GO: (State.SUCCEEDED, None),
         Verdict.NOT_NEEDED: (State.SKIPPED, Reason.NOT_NEEDED),

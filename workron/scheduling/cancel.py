@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Final
 from workron.core import errors
 
 if TYPE_CHECKING:
-    from workron.store.protocol import RootRow, Store
+    from workron.store.api import Store
+    from workron.store.types import RunRow
+
 
 _BATCH: Final = 1_000
 
 
-async def cancel(store: Store, root: RootRow) -> None:
+async def cancel(store: Store, root: RunRow) -> None:
     """Cancel a root; StateError if it had ended before."""
     if not await store.cancel(root.root):
         raise errors.StateError(f"{root.kind} {root.name!r} has ended; it cannot be cancelled")

@@ -9,24 +9,25 @@ import dataclasses
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from workron.core import errors, expand, ids, trace
+from workron.core import errors, ids, planner, trace_context
 from workron.core.model.job import Job
-from workron.core.model.pool import WorkerPool
+from workron.core.model.workerpool import WorkerPool
 from workron.core.plan import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from uuid import UUID
 
+    from workron.core.clock import Rng
     from workron.core.ids import JobId
-    from workron.core.manifest.read import Manifest
+    from workron.core.manifest.load import Manifest
     from workron.core.model.workflow import Workflow
     from workron.core.plan import Identity, Plan
-    from workron.core.ports import Rng
-    from workron.store.protocol import SubmitDoor, Submitted
+    from workron.store.api import ReadStore, SubmitStore
+    from workron.store.types import SubmittedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Request:
 
         It is no content of theirs: the same manifests, submitted within another one, are the same.
         """
-        if parent is None or trace.id_of(parent) is None:
+        if parent is None or trace_context.trace_id(parent) is None:
             return self
         plans = [dataclasses.replace(one, specs=one.specs.within(parent)) for one in self.plans]
         return dataclasses.replace(self, plans=plans)
@@ -118,7 +119,7 @@ def plan(manifests: Iterable[Manifest], rng: Rng) -> Request:
     return Request(plans, cancelled, pools, places)
 
 
-async def submit(door: SubmitDoor, request: Request) -> Sequence[Submission]:
+async def submit(door: SubmitStore, request: Request) -> Sequence[Submission]:
     """Store everything or nothing, and answer when it is safe."""
     plans = [request.asked(one) for one in request.plans]
     answers = await _submit(door, request, plans) if plans else ()
@@ -128,7 +129,9 @@ async def submit(door: SubmitDoor, request: Request) -> Sequence[Submission]:
     ]
 
 
-async def _submit(door: SubmitDoor, request: Request, plans: Sequence[Plan]) -> Sequence[Submitted]:
+async def _submit(
+    door: SubmitStore, request: Request, plans: Sequence[Plan]
+) -> Sequence[SubmittedRun]:
     try:
         return await door.submit(plans)
     except errors.GraphError as error:
@@ -139,7 +142,7 @@ async def _submit(door: SubmitDoor, request: Request, plans: Sequence[Plan]) -> 
         raise errors.GraphError("\n".join([str(error), *places])) from None
 
 
-async def _obey(door: SubmitDoor, request: Request, wanted: Plan, found: Submitted) -> Effect:
+async def _obey(door: SubmitStore, request: Request, wanted: Plan, found: SubmittedRun) -> Effect:
     """Cancel it, or suspend or resume what is there already, as its manifest says now."""
     if wanted.identity.uid in request.cancelled:
         await door.cancel(found.root)
@@ -155,5 +158,59 @@ async def _obey(door: SubmitDoor, request: Request, wanted: Plan, found: Submitt
 
 def _flatten(resource: Job | Workflow, uid: UUID) -> Plan:
     if isinstance(resource, Job):
-        return expand.plan_job(resource, uid)
-    return expand.plan_workflow(resource, uid)
+        return planner.plan_job(resource, uid)
+    return planner.plan_workflow(resource, uid)
+
+
+class MissingUpstream(NamedTuple):
+    """An upstream that is in none of the files."""
+
+    downstream: Identity
+    kind: Kind
+    name: str
+
+
+def missing_upstreams(plans: Sequence[Plan]) -> Iterator[MissingUpstream]:
+    """Name every upstream that the plans do not bring themselves."""
+    brought = {_key(plan.identity) for plan in plans}
+    for plan in plans:
+        for one in plan.outside:
+            if (plan.identity.namespace, one.kind, one.name) not in brought:
+                yield MissingUpstream(plan.identity, one.kind, one.name)
+
+
+def refuse_missing_upstreams(plans: Sequence[Plan]) -> None:
+    """Raise InputError for what could never end where nobody else can do anything."""
+    problems = [
+        f"{one.downstream.kind} {one.downstream.name!r} depends on {one.kind} {one.name!r}, which"
+        " is in none of the files, and nobody else can bring it to a store in memory"
+        for one in missing_upstreams(plans)
+    ]
+    problems += [
+        f"{plan.identity.kind} {plan.identity.name!r} is suspended, and nobody can resume it in a"
+        " store in memory: take out `suspend: true`"
+        for plan in plans
+        if plan.is_suspended
+    ]
+    if problems:
+        raise errors.InputError("\n".join(problems))
+
+
+async def missing_upstream_notes(reader: ReadStore, plans: Sequence[Plan]) -> list[str]:
+    """Say what will be waited for that is not in the store either."""
+    lines = [
+        f"{one.downstream.name} waits for {one.kind} {one.name!r}, which is not in the store yet"
+        for one in missing_upstreams(plans)
+        if await reader.find(one.downstream.namespace, one.kind, one.name) is None
+    ]
+    lines += [
+        f"{plan.identity.name} is suspended: it waits until its file is submitted again"
+        " without `suspend: true`"
+        for plan in plans
+        if plan.is_suspended
+    ]
+    return lines
+
+
+def _key(identity: Identity) -> tuple[str, Kind, str]:
+    return identity.namespace, identity.kind, identity.name

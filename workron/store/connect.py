@@ -9,8 +9,9 @@ from urllib import parse
 from workron.core import errors
 
 if TYPE_CHECKING:
-    from workron.core.ports import Clock, Rng
-    from workron.store.protocol import Store, WorkerStore
+    from workron.core.clock import Clock, Rng
+    from workron.store.api import Store, WorkerStore
+
 
 _FORMS: Final = (
     "a store is `memory:`, `sqlite:///path/to/file` or `postgresql://user@host:5432/database`"
@@ -80,9 +81,9 @@ def _scheme(url: str) -> str:
 
 
 def _shown(url: str) -> str:
-    from workron.store.postgres import faults
+    from workron.store.postgres import driver_errors
 
-    return faults.shown(url)
+    return driver_errors.redact_url(url)
 
 
 def _path(url: str) -> str:

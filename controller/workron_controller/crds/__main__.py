@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from workron_controller.crds import definition
+from workron_controller.crds import schema
 from workron_controller.crds.kinds import KINDS
 
 _HEADER = "# Made by `make generate` from the models in workron/core/model/; edit those.\n"
@@ -32,7 +32,7 @@ def files() -> dict[str, str]:
     """Render each definition, by the name of its file."""
     return {
         f"{kind.plural}.yaml": _HEADER
-        + yaml.dump(definition.make(kind), Dumper=_Dumper, sort_keys=False, width=100)
+        + yaml.dump(schema.definition(kind), Dumper=_Dumper, sort_keys=False, width=100)
         for kind in KINDS
     }
 

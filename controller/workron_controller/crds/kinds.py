@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from workron.core.model import meta, pool
+from workron.core.model import meta, workerpool
 from workron.core.model.job import Job
-from workron.core.model.pool import WorkerPool
+from workron.core.model.workerpool import WorkerPool
 from workron.core.model.workflow import Workflow
 
 _NOT_SEEN: Final = {
@@ -131,7 +131,7 @@ KINDS: Final = (
         },
         metadata={
             "properties": {
-                "name": {"type": "string", "maxLength": pool.MAX_NAME, "pattern": "^[^.]*$"}
+                "name": {"type": "string", "maxLength": workerpool.MAX_NAME, "pattern": "^[^.]*$"}
             }
         },
     ),

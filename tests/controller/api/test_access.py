@@ -10,8 +10,8 @@ import pytest
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import JOB
 from tests.controller.hand_time import HandTime
-from workron_controller.api import access, errors
-from workron_controller.api.server import Server
+from workron_controller.kube import auth, errors
+from workron_controller.kube.client import ApiClient
 
 _JOBS = JOB.resource.at("default")
 _POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
@@ -48,7 +48,7 @@ def _plugin(folder: Path, *, fails: bool = False) -> dict[str, Any]:
 
 async def test_kubeconfig_that_is_named_is_taken(time: HandTime, tmp_path: Path) -> None:
     environ = _kubeconfig(tmp_path, {"server": "http://there:1/"}, {"token": "secret"})
-    entry = await access.find(time, environ | _POD).entry()
+    entry = await auth.find_api_server(time, environ | _POD).entry()
     assert (entry.server, entry.headers) == ("http://there:1", {"Authorization": "Bearer secret"})
 
 
@@ -56,7 +56,7 @@ async def test_account_of_the_pod_is_taken_where_nothing_is_named(
     time: HandTime, tmp_path: Path, authority: bytes
 ) -> None:
     _account(tmp_path, "secret\n", authority)
-    entry = await access.find(time, _POD, tmp_path).entry()
+    entry = await auth.find_api_server(time, _POD, tmp_path).entry()
     assert entry.server == "https://10.0.0.1:443"
     assert entry.headers == {"Authorization": "Bearer secret"}
 
@@ -65,7 +65,7 @@ async def test_token_of_a_pod_is_read_again_after_a_minute(
     time: HandTime, tmp_path: Path, authority: bytes
 ) -> None:
     _account(tmp_path, "first", authority)
-    way_in = access.find(time, _POD, tmp_path)
+    way_in = auth.find_api_server(time, _POD, tmp_path)
     before = await way_in.entry()
     _account(tmp_path, "second", authority)
     time.turn(59)
@@ -80,7 +80,7 @@ async def test_certificates_that_are_replaced_are_used(
     time: HandTime, tmp_path: Path, authority: bytes, other_authority: bytes
 ) -> None:
     _account(tmp_path, "token", authority)
-    way_in = access.find(time, _POD, tmp_path)
+    way_in = auth.find_api_server(time, _POD, tmp_path)
     before = await way_in.entry()
     _account(tmp_path, "token", other_authority)
     assert (await way_in.anew(before)).tls is not before.tls
@@ -90,8 +90,8 @@ async def test_refused_token_is_read_again_at_once(
     api: FakeApi, time: HandTime, tmp_path: Path
 ) -> None:
     api.admit("first")
-    way_in = access.find(time, {"KUBECONFIG": str(api.kubeconfig(tmp_path))})
-    async with Server(way_in) as server:
+    way_in = auth.find_api_server(time, {"KUBECONFIG": str(api.kubeconfig(tmp_path))})
+    async with ApiClient(way_in) as server:
         await server.part(_JOBS, {})
         api.admit("second")
         api.kubeconfig(tmp_path)
@@ -104,7 +104,7 @@ async def test_token_that_stays_refused_is_an_error(
 ) -> None:
     api.admit("right")
     environ = _kubeconfig(tmp_path, {"server": api.url}, {"token": "wrong"})
-    async with Server(access.find(time, environ)) as server:
+    async with ApiClient(auth.find_api_server(time, environ)) as server:
         with pytest.raises(errors.UnauthorizedError, match="wrong or has expired: renew it"):
             await server.get(JOB.resource.at("default", "one"))
     assert len(api.record.all) == 2
@@ -112,7 +112,7 @@ async def test_token_that_stays_refused_is_an_error(
 
 async def test_many_that_are_refused_ask_once(time: HandTime, tmp_path: Path) -> None:
     environ = _kubeconfig(tmp_path, {"server": "http://there"}, {"token": "first"})
-    way_in = access.find(time, environ)
+    way_in = auth.find_api_server(time, environ)
     refused = await way_in.entry()
     _kubeconfig(tmp_path, {"server": "http://there"}, {"token": "second"})
     anew = await way_in.anew(refused)
@@ -126,7 +126,7 @@ async def test_plugin_is_asked_again_when_its_token_is_refused(
     api.admit("first")
     (tmp_path / "token").write_text("first")
     environ = _kubeconfig(tmp_path, {"server": api.url}, _plugin(tmp_path))
-    async with Server(access.find(time, environ)) as server:
+    async with ApiClient(auth.find_api_server(time, environ)) as server:
         await server.part(_JOBS, {})
         api.admit("second")
         (tmp_path / "token").write_text("second")
@@ -138,20 +138,20 @@ async def test_plugin_that_fails_does_not_leave_us_as_nobody(
     time: HandTime, tmp_path: Path
 ) -> None:
     plugin = _plugin(tmp_path, fails=True)
-    way_in = access.find(time, _kubeconfig(tmp_path, {"server": "https://there"}, plugin))
+    way_in = auth.find_api_server(time, _kubeconfig(tmp_path, {"server": "https://there"}, plugin))
     with pytest.raises(errors.AccessError, match="the program named under `exec` gave none"):
         await way_in.entry()
 
 
 async def test_missing_kubeconfig_is_named(time: HandTime, tmp_path: Path) -> None:
-    way_in = access.find(time, {"KUBECONFIG": str(tmp_path / "none")})
+    way_in = auth.find_api_server(time, {"KUBECONFIG": str(tmp_path / "none")})
     with pytest.raises(errors.AccessError, match=f"no kubeconfig at {tmp_path}/none; set"):
         await way_in.entry()
 
 
 async def test_pod_without_a_token_says_so(time: HandTime, tmp_path: Path) -> None:
     with pytest.raises(errors.AccessError, match="token file does not exist"):
-        await access.find(time, _POD, tmp_path).entry()
+        await auth.find_api_server(time, _POD, tmp_path).entry()
 
 
 @pytest.mark.parametrize("text", ["", "a: [", "- a", "a: b", "current-context: none"])
@@ -160,13 +160,13 @@ async def test_kubeconfig_that_is_none_is_an_error_of_ours(
 ) -> None:
     (tmp_path / "config").write_text(text)
     with pytest.raises(errors.AccessError, match="there is no way to an API server"):
-        await access.find(time, {"KUBECONFIG": str(tmp_path / "config")}).entry()
+        await auth.find_api_server(time, {"KUBECONFIG": str(tmp_path / "config")}).entry()
 
 
 async def test_kopf_gets_the_same_way_in(time: HandTime, tmp_path: Path) -> None:
     cluster = {"server": "https://there", "insecure-skip-tls-verify": True, "proxy-url": "http://p"}
     environ = _kubeconfig(tmp_path, cluster, {"username": "me", "password": "secret"})
-    info = (await access.find(time, environ).entry()).for_kopf
+    info = (await auth.find_api_server(time, environ).entry()).for_kopf
     assert (info.server, info.insecure, info.proxy_url) == ("https://there", True, "http://p")
     assert info.as_http_headers() == {"Authorization": "Basic bWU6c2VjcmV0"}
 
@@ -177,6 +177,6 @@ async def test_what_kopf_cannot_do_is_said(time: HandTime, tmp_path: Path) -> No
         "tls-server-name": "its-name",
         "insecure-skip-tls-verify": True,
     }
-    entry = await access.find(time, _kubeconfig(tmp_path, cluster, {"token": "t"})).entry()
+    entry = await auth.find_api_server(time, _kubeconfig(tmp_path, cluster, {"token": "t"})).entry()
     with pytest.raises(errors.AccessError, match="tls-server-name 'its-name', which Kopf does not"):
         _ = entry.for_kopf

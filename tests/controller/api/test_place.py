@@ -2,7 +2,7 @@
 
 import pytest
 
-from workron_controller.api.place import Place, Resource
+from workron_controller.kube.resources import Resource, ResourcePath
 
 _JOBS = Resource("workron.dev", "v1alpha1", "workronjobs")
 _PODS = Resource("", "v1", "pods")
@@ -22,7 +22,7 @@ _PODS = Resource("", "v1", "pods")
         (Resource("", "v1", "nodes").at(name="one"), "/api/v1/nodes/one"),
     ],
 )
-def test_path_is_that_of_the_api(place: Place, path: str) -> None:
+def test_path_is_that_of_the_api(place: ResourcePath, path: str) -> None:
     assert place.path == path
 
 
@@ -39,5 +39,5 @@ def test_name_cannot_lead_to_another_place() -> None:
         (_PODS.at("ns"), "pods ns"),
     ],
 )
-def test_place_is_named_as_kubectl_would(place: Place, words: str) -> None:
+def test_place_is_named_as_kubectl_would(place: ResourcePath, words: str) -> None:
     assert str(place) == words

@@ -4,8 +4,8 @@ import pytest
 
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import JOB
-from workron_controller.api import errors
-from workron_controller.api.server import Server
+from workron_controller.kube import errors
+from workron_controller.kube.client import ApiClient
 
 _ONE = JOB.resource.at("default", "one")
 
@@ -13,19 +13,19 @@ _ONE = JOB.resource.at("default", "one")
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
-        (400, errors.RefusedError),
+        (400, errors.InvalidError),
         (401, errors.UnauthorizedError),
         (403, errors.ForbiddenError),
         (409, errors.ConflictError),
-        (410, errors.GoneError),
-        (422, errors.RefusedError),
+        (410, errors.ExpiredError),
+        (422, errors.InvalidError),
         (429, errors.BusyError),
         (500, errors.UnreachableError),
         (503, errors.UnreachableError),
     ],
 )
 async def test_code_says_which_error_it_is(
-    api: FakeApi, server: Server, code: int, kind: type[errors.ApiError]
+    api: FakeApi, server: ApiClient, code: int, kind: type[errors.ApiError]
 ) -> None:
     api.faults.refuse(code, times=2)
     with pytest.raises(kind, match=rf"get workronjobs.workron.dev default/one: {code}"):
@@ -33,29 +33,33 @@ async def test_code_says_which_error_it_is(
 
 
 @pytest.mark.parametrize("code", [429, 500, 503])
-async def test_only_what_may_be_over_soon_passes(api: FakeApi, server: Server, code: int) -> None:
+async def test_only_what_may_be_over_soon_passes(
+    api: FakeApi, server: ApiClient, code: int
+) -> None:
     api.faults.refuse(code, retry_after=7)
-    with pytest.raises(errors.PassingError) as caught:
+    with pytest.raises(errors.TransientError) as caught:
         await server.get(_ONE)
     assert caught.value.after == 7
 
 
-async def test_passing_error_without_advice_has_none(api: FakeApi, server: Server) -> None:
+async def test_passing_error_without_advice_has_none(api: FakeApi, server: ApiClient) -> None:
     api.faults.refuse(429)
     with pytest.raises(errors.BusyError) as caught:
         await server.get(_ONE)
     assert caught.value.after is None
 
 
-async def test_missing_object_is_told_from_a_missing_resource(api: FakeApi, server: Server) -> None:
-    with pytest.raises(errors.AbsentError):
+async def test_missing_object_is_told_from_a_missing_resource(
+    api: FakeApi, server: ApiClient
+) -> None:
+    with pytest.raises(errors.ObjectNotFoundError):
         await server.get(_ONE)
     api.served.remove(JOB)
-    with pytest.raises(errors.UnservedError, match="install its CustomResourceDefinition"):
+    with pytest.raises(errors.KindNotServedError, match="install its CustomResourceDefinition"):
         await server.get(_ONE)
 
 
-async def test_forbidden_says_what_would_allow_it(api: FakeApi, server: Server) -> None:
+async def test_forbidden_says_what_would_allow_it(api: FakeApi, server: ApiClient) -> None:
     api.faults.refuse(403, times=2)
     with pytest.raises(errors.ForbiddenError) as caught:
         await server.patch(JOB.resource.at("default", "one", "status"), {})
@@ -67,20 +71,20 @@ async def test_forbidden_says_what_would_allow_it(api: FakeApi, server: Server) 
         await server.part(JOB.resource.at(), {})
 
 
-async def test_words_of_a_proxy_are_said_and_cut_short(api: FakeApi, server: Server) -> None:
+async def test_words_of_a_proxy_are_said_and_cut_short(api: FakeApi, server: ApiClient) -> None:
     api.faults.refuse(502, text="<html>" + "no upstream " * 1000)
     with pytest.raises(errors.UnreachableError, match="502 <html>no upstream") as caught:
         await server.get(_ONE)
     assert len(str(caught.value)) < 600
 
 
-async def test_answer_that_is_no_json_is_no_answer(api: FakeApi, server: Server) -> None:
+async def test_answer_that_is_no_json_is_no_answer(api: FakeApi, server: ApiClient) -> None:
     api.faults.refuse(200, text="<html>sign in</html>")
     with pytest.raises(errors.UnreachableError, match="something between us and the API server"):
         await server.get(_ONE)
 
 
-async def test_refused_repeats_what_the_server_says(server: Server) -> None:
+async def test_refused_repeats_what_the_server_says(server: ApiClient) -> None:
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}}
-    with pytest.raises(errors.RefusedError, match="the object is not a Job of"):
+    with pytest.raises(errors.InvalidError, match="the object is not a Job of"):
         await server.create(JOB.resource.at("default"), body)

@@ -5,9 +5,8 @@ import pytest
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import JOB
 from tests.controller.hand_time import HandTime
-from workron_controller.api import errors
-from workron_controller.api.retrying import Retrying
-from workron_controller.api.server import Server
+from workron_controller.kube import errors
+from workron_controller.kube.client import ApiClient, RetryingCalls
 
 _ONE = JOB.resource.at("default", "one")
 
@@ -27,7 +26,7 @@ def time() -> HandTime:
 
 @pytest.mark.parametrize("code", [429, 500, 502, 503])
 async def test_what_passes_is_repeated(
-    api: FakeApi, server: Server, retrying: Retrying, code: int
+    api: FakeApi, server: ApiClient, retrying: RetryingCalls, code: int
 ) -> None:
     made = api.add(JOB, "one")
     api.faults.refuse(code, times=3, text="" if code == 502 else None)
@@ -37,7 +36,7 @@ async def test_what_passes_is_repeated(
 
 @pytest.mark.parametrize("code", [400, 403, 409, 410, 422])
 async def test_what_does_not_pass_is_raised_at_once(
-    api: FakeApi, server: Server, retrying: Retrying, code: int
+    api: FakeApi, server: ApiClient, retrying: RetryingCalls, code: int
 ) -> None:
     api.faults.refuse(code)
     with pytest.raises(errors.ApiError):
@@ -45,7 +44,9 @@ async def test_what_does_not_pass_is_raised_at_once(
     assert len(api.record.all) == 1
 
 
-async def test_cut_line_is_asked_again(api: FakeApi, server: Server, retrying: Retrying) -> None:
+async def test_cut_line_is_asked_again(
+    api: FakeApi, server: ApiClient, retrying: RetryingCalls
+) -> None:
     body = {"apiVersion": JOB.version, "kind": "Job", "metadata": {"name": "one"}}
     api.faults.hang_up(is_done=True, verb="create")
     with pytest.raises(errors.ConflictError):
@@ -54,7 +55,7 @@ async def test_cut_line_is_asked_again(api: FakeApi, server: Server, retrying: R
 
 
 async def test_server_is_given_the_time_that_it_asks_for(
-    api: FakeApi, server: Server, retrying: Retrying, time: HandTime
+    api: FakeApi, server: ApiClient, retrying: RetryingCalls, time: HandTime
 ) -> None:
     api.add(JOB, "one")
     api.faults.refuse(429, retry_after=20, times=2)
@@ -63,7 +64,7 @@ async def test_server_is_given_the_time_that_it_asks_for(
 
 
 async def test_waits_grow_and_are_never_equal(
-    api: FakeApi, server: Server, retrying: Retrying, time: HandTime
+    api: FakeApi, server: ApiClient, retrying: RetryingCalls, time: HandTime
 ) -> None:
     api.add(JOB, "one")
     api.faults.refuse(503, times=5)
@@ -75,7 +76,7 @@ async def test_waits_grow_and_are_never_equal(
 
 
 async def test_patience_ends(
-    api: FakeApi, server: Server, retrying: Retrying, time: HandTime
+    api: FakeApi, server: ApiClient, retrying: RetryingCalls, time: HandTime
 ) -> None:
     api.faults.refuse(503, times=100)
     with pytest.raises(errors.UnreachableError):
@@ -85,7 +86,7 @@ async def test_patience_ends(
 
 
 async def test_nobody_waits_for_longer_than_there_is_patience(
-    api: FakeApi, server: Server, retrying: Retrying, time: HandTime
+    api: FakeApi, server: ApiClient, retrying: RetryingCalls, time: HandTime
 ) -> None:
     api.faults.refuse(429, retry_after=3600)
     with pytest.raises(errors.BusyError):

@@ -6,9 +6,9 @@ import pytest
 
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import JOB, SECRET
-from workron_controller.api import errors
-from workron_controller.api.access import Access
-from workron_controller.api.server import Server
+from workron_controller.kube import errors
+from workron_controller.kube.auth import ApiAccess
+from workron_controller.kube.client import ApiClient
 
 _JOBS = JOB.resource
 _ONE = _JOBS.at("default", "one")
@@ -19,7 +19,7 @@ def _job(name: str) -> dict[str, object]:
     return {"apiVersion": JOB.version, "kind": "Job", "metadata": {"name": name}}
 
 
-async def test_object_is_created_read_changed_and_deleted(api: FakeApi, server: Server) -> None:
+async def test_object_is_created_read_changed_and_deleted(api: FakeApi, server: ApiClient) -> None:
     made = await server.create(_JOBS.at("default"), {**_job("one"), "spec": {"command": "true"}})
     assert await server.get(_ONE) == made
     changed = await server.patch(_ONE, {"spec": {"priority": 3}})
@@ -28,7 +28,7 @@ async def test_object_is_created_read_changed_and_deleted(api: FakeApi, server: 
     assert api.find(JOB, "one") is None
 
 
-async def test_what_is_written_is_known_as_ours(api: FakeApi, server: Server) -> None:
+async def test_what_is_written_is_known_as_ours(api: FakeApi, server: ApiClient) -> None:
     await server.create(_JOBS.at("default"), _job("one"))
     await server.patch(_ONE, {"spec": {"priority": 3}})
     await server.apply(_ONE, _job("one"))
@@ -37,7 +37,9 @@ async def test_what_is_written_is_known_as_ours(api: FakeApi, server: Server) ->
     ] * 3
 
 
-async def test_what_is_written_is_counted_by_what_came_of_it(api: FakeApi, server: Server) -> None:
+async def test_what_is_written_is_counted_by_what_came_of_it(
+    api: FakeApi, server: ApiClient
+) -> None:
     made = await server.create(_JOBS.at("default"), _job("one"))
     await server.get(_ONE)
     for _ in range(2):
@@ -60,40 +62,42 @@ async def test_what_is_written_is_counted_by_what_came_of_it(api: FakeApi, serve
     }
 
 
-async def test_name_that_is_taken_is_a_conflict(api: FakeApi, server: Server) -> None:
+async def test_name_that_is_taken_is_a_conflict(api: FakeApi, server: ApiClient) -> None:
     api.add(JOB, "one")
     with pytest.raises(errors.ConflictError, match="already exists"):
         await server.create(_JOBS.at("default"), _job("one"))
 
 
-async def test_patch_of_an_old_version_is_a_conflict(api: FakeApi, server: Server) -> None:
+async def test_patch_of_an_old_version_is_a_conflict(api: FakeApi, server: ApiClient) -> None:
     version = api.add(JOB, "one")["metadata"]["resourceVersion"]
     api.edit(JOB, "one", spec={"priority": 1})
     with pytest.raises(errors.ConflictError):
         await server.patch(_STATUS, {"metadata": {"resourceVersion": version}, "status": {}})
 
 
-async def test_patch_for_another_uid_is_a_conflict(api: FakeApi, server: Server) -> None:
+async def test_patch_for_another_uid_is_a_conflict(api: FakeApi, server: ApiClient) -> None:
     api.add(JOB, "one")
     with pytest.raises(errors.ConflictError, match="another object of that name"):
         await server.patch(_ONE, {"metadata": {"uid": "of-one-before"}, "spec": {"priority": 1}})
 
 
-async def test_status_of_another_uid_is_not_written(api: FakeApi, server: Server) -> None:
+async def test_status_of_another_uid_is_not_written(api: FakeApi, server: ApiClient) -> None:
     api.add(JOB, "one")
     with pytest.raises(errors.ConflictError, match="another object of that name"):
         await server.set_status(_STATUS, "of-one-before", {"phase": "Running"})
     assert "status" not in (api.find(JOB, "one") or {})
 
 
-async def test_uid_in_a_merge_patch_does_not_guard_a_status(api: FakeApi, server: Server) -> None:
+async def test_uid_in_a_merge_patch_does_not_guard_a_status(
+    api: FakeApi, server: ApiClient
+) -> None:
     """So `set_status` is needed; the day a real server looks at it, it is not."""
     api.add(JOB, "one")
     await server.patch(_STATUS, {"metadata": {"uid": "of-one-before"}, "status": {"phase": "x"}})
     assert (api.find(JOB, "one") or {})["status"] == {"phase": "x"}
 
 
-async def test_status_is_written_whole(api: FakeApi, server: Server) -> None:
+async def test_status_is_written_whole(api: FakeApi, server: ApiClient) -> None:
     uid = api.add(JOB, "one")["metadata"]["uid"]
     await server.set_status(_STATUS, uid, {"phase": "Running", "worker": "w"})
     await server.set_status(_STATUS, uid, {"phase": "Succeeded"})
@@ -102,14 +106,16 @@ async def test_status_is_written_whole(api: FakeApi, server: Server) -> None:
     assert found["metadata"]["generation"] == 1
 
 
-async def test_another_uid_is_not_deleted(api: FakeApi, server: Server) -> None:
+async def test_another_uid_is_not_deleted(api: FakeApi, server: ApiClient) -> None:
     api.add(JOB, "one")
     with pytest.raises(errors.ConflictError):
         await server.delete(_ONE, "of-one-before")
     assert api.find(JOB, "one") is not None
 
 
-async def test_applied_object_loses_what_is_applied_no_more(api: FakeApi, server: Server) -> None:
+async def test_applied_object_loses_what_is_applied_no_more(
+    api: FakeApi, server: ApiClient
+) -> None:
     place = SECRET.resource.at("default", "token")
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}}
     await server.apply(place, {**body, "data": {"a": "MQ==", "b": "Mg=="}})
@@ -118,36 +124,36 @@ async def test_applied_object_loses_what_is_applied_no_more(api: FakeApi, server
     assert applied["data"] == {"a": "NA==", "theirs": "Mw=="}
 
 
-async def test_silence_ends_with_a_timeout(api: FakeApi, way_in: Access) -> None:
+async def test_silence_ends_with_a_timeout(api: FakeApi, way_in: ApiAccess) -> None:
     api.faults.silence()
-    async with Server(way_in, seconds=0.05) as server:
+    async with ApiClient(way_in, seconds=0.05) as server:
         with pytest.raises(errors.UnreachableError, match=r"no answer came in 0\.05 s"):
             await server.get(_ONE)
 
 
 @pytest.mark.parametrize("is_done", [True, False])
-async def test_cut_line_is_no_answer(api: FakeApi, server: Server, is_done: bool) -> None:
+async def test_cut_line_is_no_answer(api: FakeApi, server: ApiClient, is_done: bool) -> None:
     api.faults.hang_up(is_done=is_done, verb="create")
     with pytest.raises(errors.UnreachableError, match="does not answer"):
         await server.create(_JOBS.at("default"), _job("one"))
     assert (api.find(JOB, "one") is not None) is is_done
 
 
-async def test_server_that_is_not_there_is_named(api: FakeApi, server: Server) -> None:
+async def test_server_that_is_not_there_is_named(api: FakeApi, server: ApiClient) -> None:
     await api.__aexit__()
     with pytest.raises(errors.UnreachableError, match=f"{api.url} does not answer"):
         await server.get(_ONE)
 
 
-async def test_requests_in_flight_are_bounded(api: FakeApi, way_in: Access) -> None:
+async def test_requests_in_flight_are_bounded(api: FakeApi, way_in: ApiAccess) -> None:
     api.add(JOB, "one")
     going = asyncio.Event()
     api.faults.hold(going, verb="get", times=9)
-    async with Server(way_in, in_flight=2) as server:
+    async with ApiClient(way_in, in_flight=2) as server:
         asking = [asyncio.create_task(server.get(_ONE)) for _ in range(9)]
         await api.record.reached(2, verb="get")
         # Were there no bound, one round trip on other connections would bring more of them.
-        async with Server(way_in) as other:
+        async with ApiClient(way_in) as other:
             await other.part(_JOBS.at(), {})
         assert len(api.record.of(verb="get")) == 2
         going.set()

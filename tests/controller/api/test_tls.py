@@ -13,8 +13,8 @@ from tests.controller.api.conftest import Authority
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import JOB
 from tests.controller.hand_time import HandTime
-from workron_controller.api import access, errors
-from workron_controller.api.server import Server
+from workron_controller.kube import auth, errors
+from workron_controller.kube.client import ApiClient
 
 _JOBS = JOB.resource.at("default")
 
@@ -51,8 +51,8 @@ async def test_both_sides_know_each_other_by_certificates(
 ) -> None:
     own = signer.sign("operator", "basicConstraints=critical,CA:FALSE")
     environ = {"KUBECONFIG": _kubeconfig(api, tmp_path, authority, own)}
-    way_in = access.find(time, environ)
-    async with Server(way_in) as server:
+    way_in = auth.find_api_server(time, environ)
+    async with ApiClient(way_in) as server:
         page = await server.part(_JOBS, {})
     assert page["items"] == []
     info = (await way_in.entry()).for_kopf
@@ -65,7 +65,7 @@ async def test_server_that_another_one_signed_is_not_spoken_to(
 ) -> None:
     own = signer.sign("operator", "basicConstraints=critical,CA:FALSE")
     environ = {"KUBECONFIG": _kubeconfig(api, tmp_path, other_authority, own)}
-    async with Server(access.find(time, environ)) as server:
+    async with ApiClient(auth.find_api_server(time, environ)) as server:
         with pytest.raises(errors.UnreachableError, match="certificate"):
             await server.get(JOB.resource.at("default", "one"))
     assert api.record.all == []

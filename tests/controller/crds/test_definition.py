@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from workron.core.model import record
+from workron.core.model import base
 from workron.core.model.status import JobStatus, WorkerPoolStatus, WorkflowStatus
-from workron_controller.crds import definition
+from workron_controller.crds import schema
 from workron_controller.crds.kinds import KINDS, Kind
 
 _BY_KIND = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 _MOST_SELECTABLE = 8
-_STATUS: dict[str, type[record.Record]] = {
+_STATUS: dict[str, type[base.Record]] = {
     "Job": JobStatus,
     "Workflow": WorkflowStatus,
     "WorkerPool": WorkerPoolStatus,
@@ -19,7 +19,7 @@ _STATUS: dict[str, type[record.Record]] = {
 
 
 def _version(kind: Kind) -> dict[str, Any]:
-    version: dict[str, Any] = definition.make(kind)["spec"]["versions"][0]
+    version: dict[str, Any] = schema.definition(kind)["spec"]["versions"][0]
     return version
 
 
@@ -32,7 +32,7 @@ def _field(kind: Kind, path: str) -> dict[str, Any]:
 
 @_BY_KIND
 def test_definition_is_named_after_the_plural_and_no_other_kind_of_kubernetes(kind: Kind) -> None:
-    made = definition.make(kind)
+    made = schema.definition(kind)
     names = made["spec"]["names"]
     assert made["metadata"]["name"] == f"{names['plural']}.workron.dev"
     assert {names["plural"], names["singular"]}.isdisjoint({"jobs", "job", "workflows"})

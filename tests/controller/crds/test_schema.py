@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.corpus import cases, checker
-from workron.core import expand
-from workron.core.manifest import read
+from workron.core import planner
+from workron.core.manifest import load
 from workron.core.model.job import Job
 from workron.core.model.workflow import Workflow
 
@@ -116,7 +116,7 @@ def test_tasks_have_no_defaults_lest_ten_thousand_outgrow_what_is_stored_as_one(
 def test_defaults_that_are_written_into_an_object_do_not_change_what_it_says(
     manifest: str,
 ) -> None:
-    for one in read.read([read.Source("f", manifest.encode())]):
+    for one in load.load([load.ManifestSource("f", manifest.encode())]):
         schema = checker.SCHEMAS[one.resource.kind]
         stored = type(one.resource).parse(checker.defaulted(one.resource.as_manifest(), schema))
         assert stored.spec == one.resource.spec
@@ -126,8 +126,8 @@ def test_defaults_that_are_written_into_an_object_do_not_change_what_it_says(
 def _digest(resource: object) -> str | None:
     match resource:
         case Job() as job:
-            return expand.plan_job(job, _NOBODY).digest()
+            return planner.plan_job(job, _NOBODY).digest()
         case Workflow() as workflow:
-            return expand.plan_workflow(workflow, _NOBODY).digest()
+            return planner.plan_workflow(workflow, _NOBODY).digest()
         case _:
             return None

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from workron_controller.api.place import Resource
+from workron_controller.kube.resources import Resource
 
 Json = dict[str, Any]
 

@@ -8,8 +8,8 @@ from tests.controller.fake_api.applying import Applied
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import JOB, LEASE
 from tests.controller.fake_api.refused import RefusedError
-from workron_controller.api import errors
-from workron_controller.api.server import Server
+from workron_controller.kube import errors
+from workron_controller.kube.client import ApiClient
 
 _ONE = JOB.resource.at("default", "one")
 _STATUS = JOB.resource.at("default", "one", "status")
@@ -23,7 +23,7 @@ async def test_status_is_not_taken_with_a_new_object(api: FakeApi) -> None:
     assert "status" not in api.add(JOB, "one", status={"phase": "Succeeded"})
 
 
-async def test_change_of_the_spec_counts_as_a_generation(api: FakeApi, server: Server) -> None:
+async def test_change_of_the_spec_counts_as_a_generation(api: FakeApi, server: ApiClient) -> None:
     generation, version = _counts(api.add(JOB, "one"))
     change = {"spec": {"priority": 1}, "status": {"phase": "x"}}
     changed = await server.patch(_ONE, change)
@@ -31,13 +31,13 @@ async def test_change_of_the_spec_counts_as_a_generation(api: FakeApi, server: S
     assert "status" not in changed
 
 
-async def test_change_of_a_label_is_no_generation(api: FakeApi, server: Server) -> None:
+async def test_change_of_a_label_is_no_generation(api: FakeApi, server: ApiClient) -> None:
     generation, version = _counts(api.add(JOB, "one"))
     changed = await server.patch(_ONE, {"metadata": {"labels": {"a": "b"}}})
     assert _counts(changed) == (generation, version + 1)
 
 
-async def test_patch_of_the_status_touches_nothing_else(api: FakeApi, server: Server) -> None:
+async def test_patch_of_the_status_touches_nothing_else(api: FakeApi, server: ApiClient) -> None:
     generation, version = _counts(api.add(JOB, "one", spec={"priority": 1}))
     change = {"metadata": {"labels": {"a": "b"}}, "spec": {"priority": 2}, "status": {"phase": "x"}}
     changed = await server.patch(_STATUS, change)
@@ -46,21 +46,21 @@ async def test_patch_of_the_status_touches_nothing_else(api: FakeApi, server: Se
     assert "labels" not in changed["metadata"]
 
 
-async def test_change_of_nothing_is_no_version(api: FakeApi, server: Server) -> None:
+async def test_change_of_nothing_is_no_version(api: FakeApi, server: ApiClient) -> None:
     made = api.add(JOB, "one", spec={"priority": 1})
     assert await server.patch(_ONE, {"spec": {"priority": 1}}) == made
     assert api.storage.since(int(made["metadata"]["resourceVersion"])) == []
 
 
 async def test_kind_without_a_status_of_its_own_has_none_to_patch(
-    api: FakeApi, server: Server
+    api: FakeApi, server: ApiClient
 ) -> None:
     api.add(LEASE, "one")
-    with pytest.raises(errors.UnservedError):
+    with pytest.raises(errors.KindNotServedError):
         await server.patch(LEASE.resource.at("default", "one", "status"), {})
 
 
-async def test_generated_names_differ(server: Server) -> None:
+async def test_generated_names_differ(server: ApiClient) -> None:
     body = {"apiVersion": JOB.version, "kind": "Job", "metadata": {"generateName": "job-"}}
     made = [await server.create(JOB.resource.at("default"), body) for _ in range(3)]
     names = {one["metadata"]["name"] for one in made}
@@ -69,7 +69,7 @@ async def test_generated_names_differ(server: Server) -> None:
 
 
 async def test_finalizer_holds_an_object_until_it_is_taken_off(
-    api: FakeApi, server: Server
+    api: FakeApi, server: ApiClient
 ) -> None:
     made = api.add(JOB, "one", metadata={"finalizers": ["a/b"]})
     await server.delete(_ONE, made["metadata"]["uid"])

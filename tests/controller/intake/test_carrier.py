@@ -14,22 +14,23 @@ from workron.core.ids import JobId
 from workron.core.plan import Kind, Plan
 from workron.core.states import State
 from workron.store import connect
-from workron.store.protocol import Session, Store, Wish
-from workron_controller.intake.carrier import Carrier
-from workron_controller.intake.hearing import Ear
-from workron_controller.intake.inbox import Inbox
-from workron_controller.objects import Objects, Seen
+from workron.store.api import Store
+from workron.store.types import RunUpdate, Session
+from workron_controller.jobs.cache import CachedObject, ObjectCache
+from workron_controller.jobs.informer import ObjectHandler
+from workron_controller.jobs.submitter import Submitter
+from workron_controller.jobs.workqueue import Workqueue
 
 
 class Scene:
     """Objects come and go, and are carried into a real store."""
 
-    def __init__(self, store: Store, ear: Ear) -> None:
+    def __init__(self, store: Store, ear: ObjectHandler) -> None:
         self.store = store
         self.ear = ear
-        self.carrier = Carrier(store, ear.inbox, ear.objects)
+        self.carrier = Submitter(store, ear.inbox, ear.objects)
 
-    async def see(self, *raws: Raw) -> Sequence[Seen]:
+    async def see(self, *raws: Raw) -> Sequence[CachedObject]:
         for raw in raws:
             self.ear.hear(Kind(raw["kind"]), raw)
         await self.carry()
@@ -44,14 +45,14 @@ class Scene:
         while len(self.ear.inbox):
             await self.carrier.carry(await self.ear.inbox.take(100, 1 << 20))
 
-    async def state(self, seen: Seen) -> str:
+    async def state(self, seen: CachedObject) -> str:
         assert seen.root is not None
         [row] = await self.store.standing([seen.root])
         return str(row.state)
 
 
 @pytest.fixture
-def scene(store: Store, ear: Ear) -> Scene:
+def scene(store: Store, ear: ObjectHandler) -> Scene:
     return Scene(store, ear)
 
 
@@ -63,7 +64,7 @@ async def test_object_becomes_a_job_of_its_uid(scene: Scene) -> None:
     assert await scene.state(seen) == State.QUEUED
 
 
-async def test_echo_of_our_own_status_is_not_carried(scene: Scene, inbox: Inbox) -> None:
+async def test_echo_of_our_own_status_is_not_carried(scene: Scene, inbox: Workqueue) -> None:
     raw = cluster.job()
     await scene.see(raw)
     scene.ear.hear(Kind.JOB, cluster.told(raw, phase="Running"))
@@ -172,7 +173,7 @@ async def test_refused_object_is_not_judged_again_in_the_same_edition(scene: Sce
 async def test_replica_that_begins_anew_finds_what_there_is(scene: Scene, store: Store) -> None:
     raw = cluster.job()
     [before] = await scene.see(raw)
-    other = Scene(store, Ear(Objects(), Inbox(HandTime())))
+    other = Scene(store, ObjectHandler(ObjectCache(), Workqueue(HandTime())))
     [after] = await other.see(raw)
     assert after.root == before.root
     assert len(await store.roots()) == 1
@@ -211,7 +212,7 @@ async def _counted(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 async def test_many_cycles_cost_a_call_for_each_that_is_in_one_and_not_for_the_others(
-    fresh_database: str, ear: Ear, time: HandTime, monkeypatch: pytest.MonkeyPatch
+    fresh_database: str, ear: ObjectHandler, time: HandTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = await connect.connect(fresh_database, clock=time, rng=random.Random(1))
     scene = Scene(store, ear)
@@ -252,7 +253,7 @@ async def test_edition_that_cannot_be_carried_keeps_no_other_from_it(
     [strange, fine] = await scene.see(one, other)
     usual = scene.store.edit
 
-    async def edit(root: JobId, wish: Wish) -> bool:
+    async def edit(root: JobId, wish: RunUpdate) -> bool:
         if root == strange.root:
             raise trouble
         return await usual(root, wish)
@@ -292,7 +293,7 @@ async def test_what_the_cluster_says_of_an_object_is_not_carried(scene: Scene) -
 async def test_large_workflows_are_carried_one_by_one_behind_what_came_meanwhile(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workron_controller.intake.carrier._MOST_ROWS", 10)
+    monkeypatch.setattr("workron_controller.jobs.submitter._MOST_ROWS", 10)
     calls: list[list[str]] = []
     usual = scene.store.submit
 

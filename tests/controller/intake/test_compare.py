@@ -12,12 +12,13 @@ from tests.controller.cluster import Raw
 from tests.controller.hand_time import HandTime
 from workron.core.plan import Kind
 from workron.core.states import State
-from workron.store.protocol import Session, Store
-from workron_controller.api import errors
-from workron_controller.intake.carrier import Carrier
-from workron_controller.intake.compare import Comparison
-from workron_controller.intake.hearing import Ear
-from workron_controller.objects import Objects
+from workron.store.api import Store
+from workron.store.types import Session
+from workron_controller.jobs.cache import ObjectCache
+from workron_controller.jobs.informer import ObjectHandler
+from workron_controller.jobs.resync import Resync
+from workron_controller.jobs.submitter import Submitter
+from workron_controller.kube import errors
 
 
 class Cluster:
@@ -53,17 +54,17 @@ class Cluster:
 
 
 class Scene:
-    def __init__(self, store: Store, ear: Ear, time: HandTime) -> None:
+    def __init__(self, store: Store, ear: ObjectHandler, time: HandTime) -> None:
         self.store = store
         self.ear = ear
         self.clock = time
         self.cluster = Cluster()
-        self.comparison = Comparison(self.cluster, store, ear, time, random.Random(1))
+        self.comparison = Resync(self.cluster, store, ear, time, random.Random(1))
 
     async def compare(self) -> None:
         self.clock.turn(60)
         await self.comparison.compare()
-        carrier = Carrier(self.store, self.ear.inbox, self.ear.objects)
+        carrier = Submitter(self.store, self.ear.inbox, self.ear.objects)
         while len(self.ear.inbox):
             await carrier.carry(await self.ear.inbox.take(100, 1 << 20))
 
@@ -72,7 +73,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene(store: Store, ear: Ear, time: HandTime) -> Scene:
+def scene(store: Store, ear: ObjectHandler, time: HandTime) -> Scene:
     return Scene(store, ear, time)
 
 
@@ -113,8 +114,8 @@ async def test_root_that_ended_unheard_of_is_known_again_after_a_restart(
         await cluster.ended(store, session, one)
     assert await store.owned(10) == []
     scene.cluster.there = [raws[0], cluster.told(raws[1], phase="Succeeded")]
-    scene.ear = Ear(Objects(), scene.ear.inbox)
-    scene.comparison = Comparison(scene.cluster, store, scene.ear, scene.clock, random.Random(1))
+    scene.ear = ObjectHandler(ObjectCache(), scene.ear.inbox)
+    scene.comparison = Resync(scene.cluster, store, scene.ear, scene.clock, random.Random(1))
     await scene.compare()
     assert {seen.name: (seen.root is not None, seen.is_live) for seen in scene.ear.objects} == {
         "untold": (True, True), "told": (False, False),
@@ -199,7 +200,7 @@ async def test_what_was_stored_since_the_list_began_stays(scene: Scene, store: S
     raw = cluster.job("new")
     scene.ear.hear(Kind.JOB, raw)
     scene.clock.turn(60)
-    carrier = Carrier(store, scene.ear.inbox, scene.ear.objects)
+    carrier = Submitter(store, scene.ear.inbox, scene.ear.objects)
     await carrier.carry(await scene.ear.inbox.take(10, 1000))
     await scene.comparison.compare()
     assert await scene.states() == {"new": State.QUEUED}
@@ -223,7 +224,7 @@ async def test_what_comes_while_it_is_listed_is_not_forgotten(scene: Scene) -> N
             async for page in super().objects(kind):
                 yield page
 
-    comparison = Comparison(Rings(), scene.store, scene.ear, scene.clock, random.Random(1))
+    comparison = Resync(Rings(), scene.store, scene.ear, scene.clock, random.Random(1))
     await comparison.compare()
     assert scene.ear.objects.get(cluster.uid_of(new)) is not None
 
@@ -233,8 +234,8 @@ async def test_end_that_somebody_else_wrote_is_seen_through(scene: Scene, store:
     scene.cluster.there = [raw]
     await scene.compare()
     scene.cluster.there = [cluster.told(raw, phase="Succeeded")]
-    scene.ear = Ear(Objects(), scene.ear.inbox)
-    scene.comparison = Comparison(scene.cluster, store, scene.ear, scene.clock, random.Random(1))
+    scene.ear = ObjectHandler(ObjectCache(), scene.ear.inbox)
+    scene.comparison = Resync(scene.cluster, store, scene.ear, scene.clock, random.Random(1))
     await scene.compare()
     [seen] = list(scene.ear.objects)
     assert seen.is_live

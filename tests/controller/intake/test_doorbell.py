@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from tests.controller.hand_time import HandTime
-from workron_controller.api.access import Access
-from workron_controller.intake.doorbell import Doorbell
-from workron_controller.intake.hearing import Ear
+from workron_controller.jobs.informer import Informer, ObjectHandler
+from workron_controller.kube.auth import ApiAccess
 
 
 class _Middle(random.Random):
@@ -34,7 +33,7 @@ class _Over:
 
 
 async def _pauses(
-    monkeypatch: pytest.MonkeyPatch, ear: Ear, way_in: Access, lasted: Sequence[float]
+    monkeypatch: pytest.MonkeyPatch, ear: ObjectHandler, way_in: ApiAccess, lasted: Sequence[float]
 ) -> list[float]:
     """Have watches last so long, and give the pauses after each."""
     time, over, ends = HandTime(), _Over(len(lasted)), iter(lasted)
@@ -44,7 +43,7 @@ async def _pauses(
         raise RuntimeError("the watch has ended")
 
     monkeypatch.setattr("kopf.operator", operator)
-    doorbell = Doorbell(ear, way_in, (), time, _Middle())
+    doorbell = Informer(ear, way_in, (), time, _Middle())
     monkeypatch.setattr(doorbell, "_is_over", over)
     loop = asyncio.get_running_loop()
     await asyncio.to_thread(doorbell._supervise, loop, None)
@@ -52,14 +51,14 @@ async def _pauses(
 
 
 async def test_watch_that_ends_at_once_is_begun_again_more_and_more_seldom(
-    monkeypatch: pytest.MonkeyPatch, ear: Ear, way_in: Access
+    monkeypatch: pytest.MonkeyPatch, ear: ObjectHandler, way_in: ApiAccess
 ) -> None:
     waited = await _pauses(monkeypatch, ear, way_in, [0] * 8)
     assert waited == [1, 2, 4, 8, 16, 32, 60, 60]
 
 
 async def test_watch_that_lasted_is_begun_again_soon(
-    monkeypatch: pytest.MonkeyPatch, ear: Ear, way_in: Access
+    monkeypatch: pytest.MonkeyPatch, ear: ObjectHandler, way_in: ApiAccess
 ) -> None:
     waited = await _pauses(monkeypatch, ear, way_in, [0, 0, 59, 0, 600, 0, 60])
     assert waited == [1, 2, 4, 8, 1, 2, 1]

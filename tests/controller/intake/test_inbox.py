@@ -5,16 +5,16 @@ import uuid
 
 from tests.controller.hand_time import HandTime
 from workron.core.plan import Kind
-from workron_controller.intake import inbox
-from workron_controller.intake.inbox import Inbox, News
+from workron_controller.jobs import workqueue
+from workron_controller.jobs.workqueue import QueuedObject, Workqueue
 
 
-def _news(number: int, size: int = 10, edition: bytes = b"a") -> News:
-    return News(uuid.UUID(int=number), Kind.JOB, size * edition)
+def _news(number: int, size: int = 10, edition: bytes = b"a") -> QueuedObject:
+    return QueuedObject(uuid.UUID(int=number), Kind.JOB, size * edition)
 
 
 async def test_only_the_newest_of_an_object_is_kept() -> None:
-    box = Inbox(HandTime())
+    box = Workqueue(HandTime())
     box.put(_news(1, edition=b"b"))
     box.put(_news(2))
     box.put(_news(1, edition=b"c"))
@@ -23,20 +23,20 @@ async def test_only_the_newest_of_an_object_is_kept() -> None:
 
 
 async def test_who_finds_it_full_has_everything_listed_again() -> None:
-    box = Inbox(HandTime())
-    for number in range(inbox.MOST_OBJECTS):
+    box = Workqueue(HandTime())
+    for number in range(workqueue.MAX_QUEUED_OBJECTS):
         box.put(_news(number, size=1))
     assert not box.has_overflown.is_set()
     box.put(_news(0, size=1, edition=b"c"))
     assert not box.has_overflown.is_set()
-    box.put(_news(inbox.MOST_OBJECTS))
+    box.put(_news(workqueue.MAX_QUEUED_OBJECTS))
     assert box.has_overflown.is_set()
-    assert len(box) == inbox.MOST_OBJECTS
+    assert len(box) == workqueue.MAX_QUEUED_OBJECTS
 
 
 async def test_lag_is_that_of_the_first_that_is_not_carried_yet() -> None:
     time = HandTime()
-    box = Inbox(time)
+    box = Workqueue(time)
     assert box.lag == 0
     box.put(_news(1))
     time.turn(5)
@@ -61,7 +61,7 @@ async def test_lag_is_that_of_the_first_that_is_not_carried_yet() -> None:
 
 
 async def test_large_objects_fill_it_too() -> None:
-    box = Inbox(HandTime())
+    box = Workqueue(HandTime())
     for number in range(60):
         box.put(_news(number, size=1_500_000))
     assert box.has_overflown.is_set()
@@ -73,7 +73,7 @@ async def test_large_objects_fill_it_too() -> None:
 
 
 async def test_as_much_is_taken_as_is_asked_for_and_at_least_one() -> None:
-    box = Inbox(HandTime())
+    box = Workqueue(HandTime())
     for number in range(5):
         box.put(_news(number))
     assert len(await box.take(2, 1000)) == 2
@@ -83,7 +83,7 @@ async def test_as_much_is_taken_as_is_asked_for_and_at_least_one() -> None:
 
 
 async def test_who_takes_waits_for_something() -> None:
-    box = Inbox(HandTime())
+    box = Workqueue(HandTime())
     taking = asyncio.create_task(box.take(1, 1000))
     await asyncio.sleep(0)
     assert not taking.done()
@@ -92,7 +92,7 @@ async def test_who_takes_waits_for_something() -> None:
 
 
 async def test_what_is_put_back_gives_way_to_what_has_come_meanwhile() -> None:
-    box = Inbox(HandTime())
+    box = Workqueue(HandTime())
     box.put(_news(1, edition=b"b"))
     box.put(_news(2))
     taken = await box.take(2, 1000)

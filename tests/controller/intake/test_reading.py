@@ -6,7 +6,7 @@ import pytest
 
 from tests.controller import cluster
 from workron.core.plan import Kind
-from workron_controller.intake import reading
+from workron_controller.jobs import object_parser
 
 
 @pytest.mark.parametrize(
@@ -20,10 +20,10 @@ from workron_controller.intake import reading
 )
 def test_workflow_is_known_by_the_pools_of_its_tasks(tasks: Any, pools: tuple[str, ...]) -> None:
     raw = cluster.edited(cluster.workflow("flow"), tasks=tasks)
-    assert reading.seen(Kind.WORKFLOW, raw).pools == pools
+    assert object_parser.parse_object(Kind.WORKFLOW, raw).pools == pools
 
 
 @pytest.mark.parametrize("spec", [None, [], "spec", {"suspend": "yes"}])
 def test_object_without_a_spec_that_can_be_read_is_known_all_the_same(spec: Any) -> None:
-    seen = reading.seen(Kind.JOB, cluster.job("odd") | {"spec": spec})
+    seen = object_parser.parse_object(Kind.JOB, cluster.job("odd") | {"spec": spec})
     assert (seen.name, seen.pools, seen.is_suspended) == ("odd", (), False)

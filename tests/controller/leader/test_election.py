@@ -10,20 +10,19 @@ import structlog
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import LEASE
 from tests.controller.hand_time import HandTime
-from workron_controller.api.access import Access
-from workron_controller.api.server import Server
-from workron_controller.leader.election import Election
-from workron_controller.leader.seat import Seat
+from workron_controller.kube.auth import ApiAccess
+from workron_controller.kube.client import ApiClient
+from workron_controller.kube.leader_election import LeaderElection, LeaseLock
 
 
 class _Candidate:
     """An operator that stands for election, by a clock of its own if it is given one."""
 
-    def __init__(self, way_in: Access, time: HandTime, name: str) -> None:
-        self.server = Server(way_in, in_flight=1)
+    def __init__(self, way_in: ApiAccess, time: HandTime, name: str) -> None:
+        self.server = ApiClient(way_in, in_flight=1)
         self.time = time
-        seat = Seat(self.server, "workron", "operator", name)
-        self.election = Election(seat, time, random.Random(name), sleep=time.sleep)
+        seat = LeaseLock(self.server, "workron", "operator", name)
+        self.election = LeaderElection(seat, time, random.Random(name), sleep=time.sleep)
         self.task = asyncio.create_task(self.election.hold())
 
     def leads(self) -> bool:
@@ -38,7 +37,7 @@ class _Candidate:
 class _Hall:
     """Where candidates come and go."""
 
-    def __init__(self, way_in: Access, time: HandTime) -> None:
+    def __init__(self, way_in: ApiAccess, time: HandTime) -> None:
         self._way_in = way_in
         self._time = time
         self._all: list[_Candidate] = []
@@ -61,7 +60,7 @@ class _Hall:
 
 
 @pytest.fixture
-async def hall(way_in: Access, time: HandTime) -> AsyncIterator[_Hall]:
+async def hall(way_in: ApiAccess, time: HandTime) -> AsyncIterator[_Hall]:
     hall = _Hall(way_in, time)
     yield hall
     await hall.close()

@@ -14,19 +14,20 @@ from tests.controller.cluster import claimed, ended
 from tests.controller.hand_time import HandTime
 from tests.controller.pools import yard as yards
 from tests.controller.pools.yard import Raw, Yard
-from workron.core import expand
+from workron.core import planner
 from workron.core.ids import JobId
 from workron.core.model.job import Job
-from workron.store.protocol import Claimed, Registration, Session, Store
-from workron_controller import resources
-from workron_controller.api.retrying import Retrying
-from workron_controller.pools.budget import Budget
-from workron_controller.pools.keeper import Keeper
-from workron_controller.pools.settings import Settings
-from workron_controller.pools.tending import Around
-from workron_controller.telling.notices import Notice
+from workron.store.api import Store
+from workron.store.types import ClaimedJob, Registration, Session
+from workron_controller.kube import resources
+from workron_controller.kube.client import RetryingCalls
+from workron_controller.kube.events import KubernetesEvent
+from workron_controller.workerpools.autoscaler import ConnectionBudget
+from workron_controller.workerpools.config import PoolSettings
+from workron_controller.workerpools.controller import WorkerPoolController
+from workron_controller.workerpools.reconciler import ReconcilerDependencies
 
-Begin = Callable[..., Keeper]
+Begin = Callable[..., WorkerPoolController]
 
 
 @pytest.fixture
@@ -35,26 +36,28 @@ def yard() -> Yard:
 
 
 @pytest.fixture
-def notices() -> list[Notice]:
+def notices() -> list[KubernetesEvent]:
     """What a person is to be told."""
     return []
 
 
 @pytest.fixture
 async def begin(
-    yard: Yard, store: Store, time: HandTime, notices: list[Notice]
+    yard: Yard, store: Store, time: HandTime, notices: list[KubernetesEvent]
 ) -> AsyncIterator[Begin]:
     """Begin to keep, as the replica that leads from now on."""
-    keepers: list[Keeper] = []
+    keepers: list[WorkerPoolController] = []
 
     def begin(
         connections: int | None = None, namespaces: Sequence[str] = (), **said: Any
-    ) -> Keeper:
-        settings = Settings("ours:1", home="workron", **said)
-        retrying = Retrying(time, random.Random(), seconds=0)
-        budget, leave = Budget(connections), notices.append
-        around = Around(yard, retrying, store, budget, settings, namespaces, time, leave)
-        keepers.append(Keeper(around))
+    ) -> WorkerPoolController:
+        settings = PoolSettings("ours:1", home="workron", **said)
+        retrying = RetryingCalls(time, random.Random(), seconds=0)
+        budget, leave = ConnectionBudget(connections), notices.append
+        around = ReconcilerDependencies(
+            yard, retrying, store, budget, settings, namespaces, time, leave
+        )
+        keepers.append(WorkerPoolController(around))
         return keepers[-1]
 
     yield begin
@@ -82,17 +85,17 @@ class Farm:
         metadata = {"name": name, "namespace": namespace}
         raw = {"metadata": metadata, "spec": {"command": "true", "pool": pool}}
         kind = {"apiVersion": "workron.dev/v1alpha1", "kind": "Job"}
-        [made] = await self.store.submit([expand.plan_job(Job.parse(kind | raw), uuid.uuid4())])
+        [made] = await self.store.submit([planner.plan_job(Job.parse(kind | raw), uuid.uuid4())])
         return made.root
 
-    async def turn(self, keeper: Keeper, seconds: float = 2) -> None:
+    async def turn(self, keeper: WorkerPoolController, seconds: float = 2) -> None:
         """Let the keeper look, then the cluster work, then agents come up."""
         await keeper.look()
         await keeper.settled()
         self.yard.work()
         self.time.turn(seconds)
 
-    async def come_up(self, keeper: Keeper, seconds: float = 2) -> None:
+    async def come_up(self, keeper: WorkerPoolController, seconds: float = 2) -> None:
         """Let the keeper look and all pods begin, and the keeper see that."""
         await self.turn(keeper, seconds)
         await self.start_all()
@@ -117,11 +120,11 @@ class Farm:
         await self.store.beat(session.key)
         return session
 
-    async def take(self, pod: Raw, count: int = 1) -> list[Claimed]:
+    async def take(self, pod: Raw, count: int = 1) -> list[ClaimedJob]:
         """Have its agent claim some jobs."""
         return [*await claimed(self.store, self.sessions[pod["metadata"]["uid"]], count)]
 
-    async def finish(self, pod: Raw, *some: Claimed) -> None:
+    async def finish(self, pod: Raw, *some: ClaimedJob) -> None:
         for one in some:
             await ended(self.store, self.sessions[pod["metadata"]["uid"]], one)
 

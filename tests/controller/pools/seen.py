@@ -4,12 +4,17 @@ import itertools
 from typing import Any
 
 from workron.core.ids import WorkerId
-from workron.core.model.pool import WorkerPoolSpec
-from workron.store.protocol import WorkerRow
-from workron_controller.pools.shape import Pool
-from workron_controller.pools.sight import Container, Pod, ReplicaSet, Sight
+from workron.core.model.workerpool import WorkerPoolSpec
+from workron.store.types import WorkerRow
+from workron_controller.workerpools.manifests import PoolNames
+from workron_controller.workerpools.observed import (
+    ObservedContainer,
+    ObservedPod,
+    ObservedPool,
+    ObservedReplicaSet,
+)
 
-POOL = Pool("lab", "gpu", "pool-uid")
+POOL = PoolNames("lab", "gpu", "pool-uid")
 
 _numbers = itertools.count(1)
 
@@ -19,8 +24,8 @@ def spec(**fields: Any) -> WorkerPoolSpec:
     return WorkerPoolSpec.parse(fields)
 
 
-def replica_set(revision: str = "new", replicas: int = 1, **about: Any) -> ReplicaSet:
-    return ReplicaSet(
+def replica_set(revision: str = "new", replicas: int = 1, **about: Any) -> ObservedReplicaSet:
+    return ObservedReplicaSet(
         **{
             "name": f"workron-gpu-{revision}",
             "uid": f"{revision}-uid",
@@ -32,7 +37,7 @@ def replica_set(revision: str = "new", replicas: int = 1, **about: Any) -> Repli
     )
 
 
-def pod(name: str, revision: str = "new", **about: Any) -> Pod:
+def pod(name: str, revision: str = "new", **about: Any) -> ObservedPod:
     """Give a pod that is ready, on a node."""
     defaults: dict[str, Any] = {
         "name": name,
@@ -42,15 +47,15 @@ def pod(name: str, revision: str = "new", **about: Any) -> Pod:
         "node": "node",
         "is_ready": True,
     }
-    return Pod(**defaults | about)
+    return ObservedPod(**defaults | about)
 
 
-def starting(name: str, revision: str = "new", **about: Any) -> Pod:
+def starting(name: str, revision: str = "new", **about: Any) -> ObservedPod:
     return pod(name, revision, **{"is_ready": False, **about})
 
 
-def waiting(waits: str, name: str = "runner", **about: Any) -> Container:
-    return Container(name, has_ended=False, waits=waits, **about)
+def waiting(waits: str, name: str = "runner", **about: Any) -> ObservedContainer:
+    return ObservedContainer(name, has_ended=False, waits=waits, **about)
 
 
 def worker(name: str, held: int = 0, *, is_draining: bool = False) -> WorkerRow:
@@ -59,5 +64,5 @@ def worker(name: str, held: int = 0, *, is_draining: bool = False) -> WorkerRow:
     return WorkerRow(number, "lab", "gpu", f"{name}-uid", 4, held, is_draining)
 
 
-def sight(sets: list[ReplicaSet] | None = None, *pods: Pod) -> Sight:
-    return Sight(sets or [], pods)
+def sight(sets: list[ObservedReplicaSet] | None = None, *pods: ObservedPod) -> ObservedPool:
+    return ObservedPool(sets or [], pods)

@@ -5,7 +5,7 @@ import pathlib
 import pytest
 from structlog.testing import capture_logs
 
-from workron_controller.pools import asked
+from workron_controller.workerpools import configured_pools
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def file(tmp_path: pathlib.Path) -> pathlib.Path:
 
 def test_pools_are_read(file: pathlib.Path) -> None:
     file.write_text("- {namespace: lab, name: gpu, spec: {slots: 2}}\n- {name: plain}\n")
-    one, other = asked.pools(file)
+    one, other = configured_pools.configured_pools(file)
     assert (one.namespace, one.name, one.spec) == ("lab", "gpu", {"slots": 2})
     assert (other.namespace, other.name, other.spec) == ("default", "plain", {})
     assert one.manifest["kind"] == "WorkerPool"
@@ -35,7 +35,7 @@ def test_pools_are_read(file: pathlib.Path) -> None:
 def test_slip_in_one_pool_stops_no_other(file: pathlib.Path, text: str, says: str) -> None:
     file.write_text(f"{text}\n- {{name: good}}\n")
     with capture_logs() as logs:
-        assert [one.name for one in asked.pools(file)] == ["good"]
+        assert [one.name for one in configured_pools.configured_pools(file)] == ["good"]
     assert says in str(logs)
 
 
@@ -43,38 +43,38 @@ def test_slip_in_one_pool_stops_no_other(file: pathlib.Path, text: str, says: st
 def test_file_that_is_no_list_is_told_of(file: pathlib.Path, text: str) -> None:
     file.write_text(text)
     with capture_logs() as logs:
-        assert asked.pools(file) == []
+        assert configured_pools.configured_pools(file) == []
     assert str(file) in str(logs)
 
 
 def test_file_that_is_missing_or_empty_holds_nothing(file: pathlib.Path) -> None:
-    assert asked.pools(file) == asked.pools(None) == []
+    assert configured_pools.configured_pools(file) == configured_pools.configured_pools(None) == []
     file.write_text("")
-    assert asked.pools(file) == []
+    assert configured_pools.configured_pools(file) == []
 
 
 def test_slip_is_told_once_for_as_long_as_it_is_there(file: pathlib.Path) -> None:
     file.write_text("- {name: bad, slots: 4}")
     with capture_logs() as logs:
-        asked.pools(file)
-        asked.pools(file)
+        configured_pools.configured_pools(file)
+        configured_pools.configured_pools(file)
         file.write_text("- {name: worse, slots: 4}")
-        asked.pools(file)
+        configured_pools.configured_pools(file)
     assert len(logs) == 2
 
 
 def test_default_pool_is_made_from_its_template(file: pathlib.Path) -> None:
     file.write_text("slots: 8\nmaxReplicas: 3\n")
-    found = asked.default(file, "lab")
+    found = configured_pools.default_pool(file, "lab")
     assert found is not None
     assert (found.namespace, found.name) == ("lab", "default")
     assert found.spec == {"slots": 8, "maxReplicas": 3}
-    assert asked.default(None, "lab") is None
+    assert configured_pools.default_pool(None, "lab") is None
 
 
 def test_template_may_leave_everything_to_us(file: pathlib.Path) -> None:
     file.write_text("{}\n")
-    found = asked.default(file, "lab")
+    found = configured_pools.default_pool(file, "lab")
     assert found is not None
     assert found.spec == {}
 
@@ -82,15 +82,15 @@ def test_template_may_leave_everything_to_us(file: pathlib.Path) -> None:
 def test_template_that_is_wrong_makes_no_pool(file: pathlib.Path) -> None:
     file.write_text("slots: many\n")
     with capture_logs() as logs:
-        assert asked.default(file, "lab") is None
+        assert configured_pools.default_pool(file, "lab") is None
     assert "spec.slots" in str(logs)
 
 
 def test_file_that_is_not_there_is_told_of_once_and_read_when_it_is(file: pathlib.Path) -> None:
     with capture_logs() as logs:
         for _ in range(3):
-            assert asked.pools(file) == []
-            assert asked.default(file, "lab") is None
+            assert configured_pools.configured_pools(file) == []
+            assert configured_pools.default_pool(file, "lab") is None
     assert [line["error"] for line in logs] == 2 * ["No such file or directory"]
     file.write_text("- {name: plain}\n")
-    assert len(asked.pools(file)) == 1
+    assert len(configured_pools.configured_pools(file)) == 1

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from workron_controller.pools.budget import A_WORKER, Budget
+from workron_controller.workerpools.autoscaler import CONNECTIONS_PER_WORKER, ConnectionBudget
 
 
-def _budget(workers: int, **wanted: int) -> Budget:
-    budget = Budget(workers * A_WORKER)
+def _budget(workers: int, **wanted: int) -> ConnectionBudget:
+    budget = ConnectionBudget(workers * CONNECTIONS_PER_WORKER)
     budget.keep({**wanted})
     return budget
 
@@ -32,13 +32,13 @@ def test_shares(workers: int, wanted: dict[str, int], shares: dict[str, int]) ->
 
 
 def test_workers_of_no_pool_take_room_and_no_share() -> None:
-    budget = Budget(10 * A_WORKER)
+    budget = ConnectionBudget(10 * CONNECTIONS_PER_WORKER)
     budget.keep({"a": 10}, others=4)
     assert (budget.share("a"), budget.room("a")) == (10, 6)
 
 
 def test_nobody_is_held_back_where_nobody_counts() -> None:
-    budget = Budget(None)
+    budget = ConnectionBudget(None)
     budget.keep({"a": 1000})
     assert (budget.most, budget.share("a"), budget.room("a")) == (None, 1000, math.inf)
     budget.learn(None)
@@ -46,10 +46,10 @@ def test_nobody_is_held_back_where_nobody_counts() -> None:
 
 
 def test_three_of_four_connections_are_for_workers_unless_it_is_said_otherwise() -> None:
-    budget = Budget(None)
+    budget = ConnectionBudget(None)
     budget.learn(97)
     assert budget.most == 18
-    said = Budget(200)
+    said = ConnectionBudget(200)
     said.learn(97)
     assert said.most == 50
 

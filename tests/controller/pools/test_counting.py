@@ -4,10 +4,9 @@ import asyncio
 
 from tests.controller.pools.conftest import Begin, Farm
 from tests.controller.pools.yard import Yard, conditions
-from workron.store.protocol import Store
-from workron_controller import resources
-from workron_controller.api import errors
-from workron_controller.pools.scale import IDLE_SECONDS
+from workron.store.api import Store
+from workron_controller.kube import errors, resources
+from workron_controller.workerpools.autoscaler import IDLE_SECONDS
 
 
 async def test_pools_share_the_connections_of_the_database(
@@ -49,7 +48,7 @@ async def test_workers_of_a_pool_that_was_deleted_have_their_connections_until_t
     yard.pool("lab", "a", replicas=6)
     keeper = begin(connections=4 * 10)
     await farm.come_up(keeper)
-    del yard.objects[resources.POOLS, "lab", "a"]
+    del yard.objects[resources.WORKERPOOLS, "lab", "a"]
     yard.pool("lab", "b", replicas=10)
     for _ in range(3):
         await farm.turn(keeper)
@@ -89,7 +88,7 @@ async def test_worker_that_was_chosen_in_vain_keeps_no_job_waiting(
     [chosen] = yard.pods()
     await farm.take(chosen)
     yard.pool("lab", "gpu", replicas=0, slots=2)
-    yard.fail("patch", resources.REPLICA_SETS, errors.PassingError("503 later"))
+    yard.fail("patch", resources.REPLICA_SETS, errors.TransientError("503 later"))
     await farm.turn(keeper)
     yard.pool("lab", "gpu", replicas=1, slots=2)
     await farm.submit()

@@ -9,12 +9,11 @@ from tests.controller.pools.conftest import Begin, Farm
 from tests.controller.pools.yard import Raw, Yard
 from workron.core.ids import JobId
 from workron.core.states import State
-from workron.store.protocol import Store
-from workron_controller import resources
-from workron_controller.api import errors
-from workron_controller.pools.keeper import Keeper
+from workron.store.api import Store
+from workron_controller.kube import errors, resources
+from workron_controller.workerpools.controller import WorkerPoolController
 
-Scene = tuple[Keeper, Raw, JobId]
+Scene = tuple[WorkerPoolController, Raw, JobId]
 
 
 @pytest.fixture

@@ -8,26 +8,27 @@ from structlog.testing import capture_logs
 
 from tests.controller.pools.conftest import Begin, Farm
 from tests.controller.pools.yard import Yard
-from workron.core import errors as store_errors
-from workron.store.protocol import Admission, Admitted, Store
-from workron_controller import resources
-from workron_controller.api import errors
-from workron_controller.pools.keeper import Keeper
+from workron.core import errors
+from workron.store.api import Store
+from workron.store.types import PoolGrant, PoolLogin
+from workron_controller.kube import resources
+from workron_controller.kube.errors import ForbiddenError
+from workron_controller.workerpools.controller import WorkerPoolController
 
 _NAME = "lab", "gpu"
 
 
-async def _minute(farm: Farm, keeper: Keeper) -> None:
+async def _minute(farm: Farm, keeper: WorkerPoolController) -> None:
     await farm.turn(keeper, 60)
     await farm.turn(keeper)
 
 
-async def _had(begin: Begin, yard: Yard, farm: Farm) -> Keeper:
+async def _had(begin: Begin, yard: Yard, farm: Farm) -> WorkerPoolController:
     """Have a pool with a worker, and then neither."""
     yard.pool(*_NAME, minReplicas=1)
     keeper = begin()
     await farm.come_up(keeper)
-    del yard.objects[resources.POOLS, *_NAME]
+    del yard.objects[resources.WORKERPOOLS, *_NAME]
     yard.work()
     for session in farm.sessions.values():
         await farm.store.leave(session.key)
@@ -56,7 +57,7 @@ async def test_pool_with_a_worker_is_let_be_until_that_has_ended(
     yard.pool(*_NAME, minReplicas=1)
     keeper = begin()
     await farm.come_up(keeper)
-    del yard.objects[resources.POOLS, *_NAME]
+    del yard.objects[resources.WORKERPOOLS, *_NAME]
     await _minute(farm, keeper)
     assert await store.enrolled() == {_NAME}
     [session] = farm.sessions.values()
@@ -75,7 +76,9 @@ async def test_pool_that_is_being_deleted_is_there_yet(
     yard.asked.clear()
     await _minute(farm, keeper)
     assert await store.enrolled() == {_NAME}
-    assert "get" not in {verb for verb, place in yard.asked if place.resource == resources.POOLS}
+    assert "get" not in {
+        verb for verb, place in yard.asked if place.resource == resources.WORKERPOOLS
+    }
 
 
 @pytest.mark.parametrize("namespaces", [["other"], ["lab", "other"]], ids=["unwatched", "closed"])
@@ -83,12 +86,12 @@ async def test_pool_that_cannot_be_seen_from_here_is_let_be(
     begin: Begin, yard: Yard, farm: Farm, store: Store, namespaces: list[str]
 ) -> None:
     await _had(begin, yard, farm)
-    yard.fail("list", resources.POOLS, errors.ForbiddenError("403"), times=99, namespace="lab")
+    yard.fail("list", resources.WORKERPOOLS, ForbiddenError("403"), times=99, namespace="lab")
     await _minute(farm, begin(namespaces=namespaces))
     assert await store.enrolled() == {_NAME}
 
 
-@pytest.mark.parametrize("error", [None, errors.ForbiddenError("403")], ids=["there", "refused"])
+@pytest.mark.parametrize("error", [None, ForbiddenError("403")], ids=["there", "refused"])
 async def test_pool_that_is_found_by_its_name_or_cannot_be_asked_for_is_let_be(
     begin: Begin, yard: Yard, farm: Farm, store: Store, error: Exception | None
 ) -> None:
@@ -106,7 +109,7 @@ async def test_pool_that_cannot_be_asked_for_keeps_no_other(
     keeper = await _had(begin, yard, farm)
     known = mock.AsyncMock(return_value={_NAME, ("lab", "a")})
     monkeypatch.setattr(store, "enrolled", known)
-    yard.fail("get", resources.POOLS, errors.ForbiddenError("403"))
+    yard.fail("get", resources.WORKERPOOLS, ForbiddenError("403"))
     with mock.patch.object(store, "dismiss", mock.AsyncMock()) as dismiss:
         await _minute(farm, keeper)
     dismiss.assert_awaited_once_with(*_NAME)
@@ -133,7 +136,7 @@ async def test_pool_that_is_made_meanwhile_is_let_in_again(
         asyncio.get_running_loop().call_soon(dismissed.set)
         return is_dismissed
 
-    async def slow(admission: Admission) -> Admitted:
+    async def slow(admission: PoolGrant) -> PoolLogin:
         made = await admit(admission)
         admitted.set()
         if is_slow:
@@ -161,7 +164,7 @@ async def test_role_that_cannot_be_dropped_is_told_of_and_stops_no_other(
 ) -> None:
     keeper = await _had(begin, yard, farm)
     known = mock.AsyncMock(return_value={_NAME, ("lab", "other")})
-    left = store_errors.StoreRightsError("let a superuser run `DROP ROLE x;`")
+    left = errors.PermissionDeniedError("let a superuser run `DROP ROLE x;`")
     dismiss = mock.AsyncMock(side_effect=[left, True])
     monkeypatch.setattr(store, "enrolled", known)
     monkeypatch.setattr(store, "dismiss", dismiss)

@@ -6,39 +6,39 @@ from typing import Any
 import pytest
 
 from tests.controller.pools.seen import pod, replica_set, sight, starting, worker
-from workron.store.protocol import WorkerRow
-from workron_controller.pools import draining
-from workron_controller.pools.draining import (
-    Aim,
-    Choose,
-    Make,
-    Remove,
-    Replace,
-    Resize,
-    Spare,
-    Step,
+from workron.store.types import WorkerRow
+from workron_controller.workerpools import rollout
+from workron_controller.workerpools.observed import ObservedPool
+from workron_controller.workerpools.rollout import (
+    ChoosePodToDelete,
+    CreateReplicaSet,
+    RemoveReplicaSet,
+    ReplacePod,
+    ResizeReplicaSet,
+    RolloutStep,
+    RolloutTarget,
+    SparePod,
 )
-from workron_controller.pools.sight import Sight
 
 
-def _aim(replicas: int, room: float = math.inf) -> Aim:
-    return Aim("new", replicas, room)
+def _aim(replicas: int, room: float = math.inf) -> RolloutTarget:
+    return RolloutTarget("new", replicas, room)
 
 
-def _plan(seen: Sight, aim: Aim, *staff: WorkerRow) -> list[Step]:
-    return draining.plan(seen, staff, aim)
+def _plan(seen: ObservedPool, aim: RolloutTarget, *staff: WorkerRow) -> list[RolloutStep]:
+    return rollout.plan_rollout(seen, staff, aim)
 
 
-def _chosen(steps: list[Step]) -> list[str]:
-    return [step.pod.name for step in steps if isinstance(step, Choose)]
+def _chosen(steps: list[RolloutStep]) -> list[str]:
+    return [step.pod.name for step in steps if isinstance(step, ChoosePodToDelete)]
 
 
-def _sizes(steps: list[Step]) -> dict[str, int]:
+def _sizes(steps: list[RolloutStep]) -> dict[str, int]:
     """Tell of each set how big it is to be."""
     return {
-        step.set.revision if isinstance(step, Resize) else "new": step.replicas
+        step.set.revision if isinstance(step, ResizeReplicaSet) else "new": step.replicas
         for step in steps
-        if isinstance(step, Make | Resize)
+        if isinstance(step, CreateReplicaSet | ResizeReplicaSet)
     }
 
 
@@ -47,12 +47,12 @@ def test_pool_that_needs_nobody_has_no_set() -> None:
 
 
 def test_first_set_is_made_as_big_as_it_is_to_be() -> None:
-    assert _plan(sight(), _aim(3)) == [Make(3)]
+    assert _plan(sight(), _aim(3)) == [CreateReplicaSet(3)]
 
 
 def test_set_grows_at_once() -> None:
     one = replica_set(replicas=1)
-    assert _plan(sight([one], pod("a")), _aim(5)) == [Resize(one, 5)]
+    assert _plan(sight([one], pod("a")), _aim(5)) == [ResizeReplicaSet(one, 5)]
 
 
 def test_set_that_is_as_big_as_it_is_to_be_is_let_be() -> None:
@@ -109,7 +109,7 @@ def test_who_takes_no_jobs_any_more_goes_before_who_has_none() -> None:
 def test_worker_is_chosen_before_its_set_is_shrunk() -> None:
     one, idle = replica_set(replicas=1), worker("a")
     steps = _plan(sight([one], pod("a")), _aim(0), idle)
-    assert steps == [Choose(pod("a"), [idle]), Resize(one, 0)]
+    assert steps == [ChoosePodToDelete(pod("a"), [idle]), ResizeReplicaSet(one, 0)]
 
 
 def test_set_that_was_shrunk_and_has_not_ended_a_pod_yet_is_not_shrunk_again() -> None:
@@ -125,20 +125,20 @@ def test_pods_that_end_anyway_are_not_chosen() -> None:
 def test_pods_that_were_never_made_need_nobody_to_go() -> None:
     one = replica_set(replicas=5)
     steps = _plan(sight([one], pod("a"), pod("b")), _aim(2))
-    assert steps == [Resize(one, 2)]
+    assert steps == [ResizeReplicaSet(one, 2)]
 
 
 def test_pod_that_was_chosen_and_stayed_is_like_any_other_again() -> None:
     stayed = pod("a", cost=-1000)
     steps = _plan(sight([replica_set(replicas=2)], stayed, pod("b")), _aim(1), worker("a", held=3))
     assert _chosen(steps) == ["b"]
-    assert Spare(stayed) in steps
+    assert SparePod(stayed) in steps
 
 
 def test_new_revision_begins_with_some_while_all_old_ones_stay() -> None:
     old = replica_set("old", replicas=8)
     pods = [pod(f"old-{at}", "old") for at in range(8)]
-    assert _plan(sight([old], *pods), _aim(8)) == [Make(2)]
+    assert _plan(sight([old], *pods), _aim(8)) == [CreateReplicaSet(2)]
 
 
 def test_old_ones_go_as_new_ones_get_ready() -> None:
@@ -184,7 +184,7 @@ def test_revision_that_followed_at_once_ends_none_of_those_that_work() -> None:
 def test_one_that_takes_no_jobs_and_was_not_ended_makes_way_for_another() -> None:
     seen = sight([replica_set(replicas=2)], pod("a"), pod("b"))
     staff = [worker("a", held=1, is_draining=True), worker("b", held=4)]
-    assert _plan(seen, _aim(2), *staff) == [Replace(pod("a"))]
+    assert _plan(seen, _aim(2), *staff) == [ReplacePod(pod("a"))]
 
 
 def test_one_that_takes_no_jobs_is_left_to_its_set_while_that_has_one_to_end() -> None:
@@ -201,7 +201,7 @@ def test_all_old_ones_go_when_nobody_is_needed() -> None:
 
 def test_old_set_is_removed_when_nothing_of_it_runs() -> None:
     old = replica_set("old", replicas=0)
-    assert _plan(sight([old, replica_set()], pod("a")), _aim(1)) == [Remove(old)]
+    assert _plan(sight([old, replica_set()], pod("a")), _aim(1)) == [RemoveReplicaSet(old)]
     ending = pod("x", "old", is_ending=True)
     assert _plan(sight([old, replica_set()], pod("a"), ending), _aim(1)) == []
 
@@ -219,7 +219,7 @@ def _roll_out(replicas: int, room: float) -> list[int]:
         assert len(pods) <= max(room, replicas)
         working.append(len(pods))
         steps = _plan(seen, _aim(replicas, room))
-        if all(isinstance(step, Remove) for step in steps):
+        if all(isinstance(step, RemoveReplicaSet) for step in steps):
             break
         sets |= _sizes(steps)
     assert sets == {"old": 0, "new": replicas}

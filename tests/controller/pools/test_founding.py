@@ -8,9 +8,9 @@ from structlog.testing import capture_logs
 
 from tests.controller.pools.conftest import Begin, Farm
 from tests.controller.pools.yard import Yard
-from workron.store.protocol import Registration, Store
-from workron_controller import resources
-from workron_controller.api import errors
+from workron.store.api import Store
+from workron.store.types import Registration
+from workron_controller.kube import errors, resources
 
 
 @pytest.fixture
@@ -34,10 +34,10 @@ async def test_default_pool_is_made_for_the_first_job_that_wants_it(
 ) -> None:
     keeper = begin(template=template)
     await farm.turn(keeper)
-    assert yard.all(resources.POOLS) == []
+    assert yard.all(resources.WORKERPOOLS) == []
     await farm.submit(pool="default")
     await farm.turn(keeper)
-    [pool] = yard.all(resources.POOLS)
+    [pool] = yard.all(resources.WORKERPOOLS)
     assert (pool["metadata"]["name"], pool["spec"]) == ("default", {"slots": 8})
     await farm.come_up(keeper)
     assert len(yard.pods()) == 1
@@ -51,7 +51,7 @@ async def test_default_pool_is_made_nowhere_else(
     await farm.submit(pool="default", namespace="elsewhere")
     await farm.submit(pool="gpu")
     await farm.turn(keeper)
-    assert yard.all(resources.POOLS) == []
+    assert yard.all(resources.WORKERPOOLS) == []
     assert keeper.hint("elsewhere", "default") is None
 
 
@@ -64,7 +64,7 @@ async def test_pool_that_people_run_themselves_is_left_to_them(
     keeper = begin(template=template)
     await farm.submit(pool="default")
     await farm.turn(keeper)
-    assert yard.all(resources.POOLS) == []
+    assert yard.all(resources.WORKERPOOLS) == []
     assert keeper.hint("lab", "default") is keeper.hint("lab", "gpu") is None
 
 
@@ -105,7 +105,7 @@ async def test_pools_of_the_values_are_as_they_say(
     _write(asked, "[{namespace: lab, name: gpu, spec: {slots: 2}}]")
     keeper = begin(asked=asked)
     await farm.turn(keeper)
-    [pool] = yard.all(resources.POOLS)
+    [pool] = yard.all(resources.WORKERPOOLS)
     assert pool["spec"] == {"slots": 2}
     _write(asked, "[{namespace: lab, name: gpu, spec: {slots: 3}}]")
     await farm.turn(keeper)
@@ -131,7 +131,7 @@ async def test_pool_of_the_values_that_is_about_to_go_is_not_written_all_the_tim
     _write(asked, "[{namespace: lab, name: gpu}]")
     keeper = begin(asked=asked)
     await farm.turn(keeper)
-    [pool] = yard.all(resources.POOLS)
+    [pool] = yard.all(resources.WORKERPOOLS)
     pool["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     for _ in range(30):
         await farm.turn(keeper)
@@ -157,19 +157,19 @@ async def test_pool_of_the_values_that_somebody_deleted_is_back_soon(
     keeper = begin(asked=asked)
     await farm.turn(keeper)
     await farm.turn(keeper)
-    del yard.objects[resources.POOLS, "lab", "gpu"]
+    del yard.objects[resources.WORKERPOOLS, "lab", "gpu"]
     await farm.turn(keeper, 10)
     await farm.turn(keeper)
-    assert len(yard.all(resources.POOLS)) == 1
+    assert len(yard.all(resources.WORKERPOOLS)) == 1
 
 
 async def test_pool_of_the_values_that_cannot_be_made_keeps_no_other_from_it(
     begin: Begin, yard: Yard, farm: Farm, asked: pathlib.Path
 ) -> None:
     _write(asked, "[{namespace: nowhere, name: gpu}, {namespace: lab, name: gpu}]")
-    absent = errors.AbsentError('404 namespaces "nowhere" not found')
-    yard.fail("apply", resources.POOLS, absent, times=99, namespace="nowhere")
+    absent = errors.ObjectNotFoundError('404 namespaces "nowhere" not found')
+    yard.fail("apply", resources.WORKERPOOLS, absent, times=99, namespace="nowhere")
     keeper = begin(asked=asked)
     await farm.turn(keeper)
-    [pool] = yard.all(resources.POOLS)
+    [pool] = yard.all(resources.WORKERPOOLS)
     assert pool["metadata"]["namespace"] == "lab"

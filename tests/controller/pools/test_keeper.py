@@ -4,10 +4,9 @@ from tests.controller.pools.conftest import Begin, Farm
 from tests.controller.pools.yard import Yard, conditions
 from workron.core.model.status import WorkerPoolStatus
 from workron.core.states import State
-from workron.store.protocol import Store
-from workron_controller import resources
-from workron_controller.api import errors
-from workron_controller.pools.scale import IDLE_SECONDS
+from workron.store.api import Store
+from workron_controller.kube import errors, resources
+from workron_controller.workerpools.autoscaler import IDLE_SECONDS
 
 
 async def test_first_job_brings_a_worker_that_runs_it(
@@ -130,7 +129,7 @@ async def test_pool_that_was_made_again_is_another_one(
     yard.pool("lab", "gpu", minReplicas=1)
     keeper = begin()
     await farm.come_up(keeper)
-    del yard.objects[resources.POOLS, "lab", "gpu"]
+    del yard.objects[resources.WORKERPOOLS, "lab", "gpu"]
     again = yard.pool("lab", "gpu", minReplicas=1)
     await farm.turn(keeper)
     await farm.turn(keeper)

@@ -8,11 +8,11 @@ from structlog.testing import capture_logs
 from tests.controller.pools import yard as yards
 from tests.controller.pools.conftest import Begin, Farm
 from tests.controller.pools.yard import Yard, conditions
-from workron.core import errors as store_errors
-from workron.store.protocol import Store
-from workron_controller import resources
-from workron_controller.api import errors
-from workron_controller.telling.notices import Notice, Subject
+from workron.core import errors
+from workron.store.api import Store
+from workron_controller.kube import resources
+from workron_controller.kube.errors import ForbiddenError
+from workron_controller.kube.events import InvolvedObject, KubernetesEvent
 
 _COMMAND = (
     "kubectl create rolebinding workron-pools --clusterrole=workron-pools"
@@ -21,7 +21,7 @@ _COMMAND = (
 
 
 async def test_trouble_is_a_notice_when_it_comes_or_changes_and_none_while_it_stays(
-    begin: Begin, yard: Yard, farm: Farm, notices: list[Notice]
+    begin: Begin, yard: Yard, farm: Farm, notices: list[KubernetesEvent]
 ) -> None:
     pool = yard.pool("lab", "gpu", replicas=2, image="nowhere:1")
     keeper = begin()
@@ -31,7 +31,7 @@ async def test_trouble_is_a_notice_when_it_comes_or_changes_and_none_while_it_st
         yards.waits(yard.pods()[number % 2], reason, f"try {number}")
         await farm.turn(keeper, 20)
     assert [notice.why.reason for notice in notices] == ["ImagePullFailed"]
-    assert notices[0].subject == Subject("WorkerPool", "lab", "gpu", pool["metadata"]["uid"])
+    assert notices[0].subject == InvolvedObject("WorkerPool", "lab", "gpu", pool["metadata"]["uid"])
     begin_again = begin()
     await farm.turn(begin_again, 20)
     yard.quota = 0
@@ -42,7 +42,7 @@ async def test_trouble_is_a_notice_when_it_comes_or_changes_and_none_while_it_st
 
 
 async def test_database_that_is_away_is_a_notice_and_a_node_that_is_sought_is_none(
-    begin: Begin, yard: Yard, farm: Farm, store: Store, notices: list[Notice]
+    begin: Begin, yard: Yard, farm: Farm, store: Store, notices: list[KubernetesEvent]
 ) -> None:
     pool = yard.pool("lab", "gpu", replicas=1)
     keeper = begin()
@@ -56,7 +56,7 @@ async def test_database_that_is_away_is_a_notice_and_a_node_that_is_sought_is_no
     assert hint is not None
     assert (hint.reason, "0/1 nodes" in hint.message) == ("Unschedulable", True)
     assert notices == []
-    away = store_errors.StoreAwayError("connection refused")
+    away = errors.StoreTimeoutError("connection refused")
     with mock.patch.object(store, "staff", side_effect=away):
         for _ in range(3):
             await farm.turn(keeper, 20)
@@ -64,11 +64,11 @@ async def test_database_that_is_away_is_a_notice_and_a_node_that_is_sought_is_no
 
 
 async def test_status_that_is_not_written_is_no_notice(
-    begin: Begin, yard: Yard, farm: Farm, notices: list[Notice]
+    begin: Begin, yard: Yard, farm: Farm, notices: list[KubernetesEvent]
 ) -> None:
     yard.pool("lab", "gpu", slots="many")
     keeper = begin()
-    yard.fail("status", resources.POOLS, errors.ForbiddenError("403"))
+    yard.fail("status", resources.WORKERPOOLS, ForbiddenError("403"))
     await farm.turn(keeper, 20)
     assert notices == []
     await farm.turn(keeper, 20)
@@ -80,7 +80,7 @@ async def test_status_that_may_not_be_written_is_tried_more_and_more_seldom(
 ) -> None:
     pool = yard.pool("lab", "gpu", replicas=1)
     keeper = begin()
-    yard.fail("status", resources.POOLS, errors.ForbiddenError("403"), times=1_000)
+    yard.fail("status", resources.WORKERPOOLS, ForbiddenError("403"), times=1_000)
     for _ in range(600):
         await farm.turn(keeper, 2)
     # At once, and then 1, 2, 4, ... seconds later, up to 300.
@@ -108,7 +108,7 @@ async def test_what_is_refused_is_not_asked_for_all_the_time(
     begin: Begin, yard: Yard, farm: Farm, admit: mock.AsyncMock
 ) -> None:
     pool = yard.pool("lab", "gpu", minReplicas=1)
-    full = errors.ForbiddenError('403 secrets "x" is forbidden: exceeded quota: small')
+    full = ForbiddenError('403 secrets "x" is forbidden: exceeded quota: small')
     yard.fail("apply", resources.SECRETS, full, times=99)
     keeper = begin()
     for _ in range(30):
@@ -119,8 +119,8 @@ async def test_what_is_refused_is_not_asked_for_all_the_time(
 
 async def test_same_trouble_is_logged_once(begin: Begin, yard: Yard, farm: Farm) -> None:
     yard.pool("open", "gpu", minReplicas=1)
-    yard.fail("list", resources.POOLS, errors.ForbiddenError("403"), times=99, namespace="lab")
-    yard.fail("status", resources.POOLS, errors.ForbiddenError("403"), times=99)
+    yard.fail("list", resources.WORKERPOOLS, ForbiddenError("403"), times=99, namespace="lab")
+    yard.fail("status", resources.WORKERPOOLS, ForbiddenError("403"), times=99)
     keeper = begin(namespaces=["lab", "open"])
     with capture_logs() as logs:
         for _ in range(5):
@@ -132,7 +132,7 @@ async def test_same_trouble_is_logged_once(begin: Begin, yard: Yard, farm: Farm)
 async def test_nothing_is_said_of_pools_that_may_not_be_listed(
     begin: Begin, yard: Yard, farm: Farm
 ) -> None:
-    yard.fail("list", resources.POOLS, errors.ForbiddenError("403"), times=9, namespace="lab")
+    yard.fail("list", resources.WORKERPOOLS, ForbiddenError("403"), times=9, namespace="lab")
     good = yard.pool("open", "gpu", minReplicas=1)
     keeper = begin(namespaces=["lab", "open"])
     await farm.submit()
@@ -148,7 +148,7 @@ async def test_pools_are_not_forgotten_when_none_may_be_listed_any_more(
     keeper = begin()
     await farm.submit()
     await farm.turn(keeper)
-    yard.fail("list", resources.POOLS, errors.ForbiddenError("403"))
-    with pytest.raises(errors.ForbiddenError):
+    yard.fail("list", resources.WORKERPOOLS, ForbiddenError("403"))
+    with pytest.raises(ForbiddenError):
         await keeper.look()
     assert keeper.hint("lab", "gpu") is None

@@ -9,12 +9,12 @@ from structlog.testing import capture_logs
 from tests.controller.pools import yard as yards
 from tests.controller.pools.conftest import Begin, Farm
 from tests.controller.pools.yard import Yard, conditions
-from workron.core import errors as store_errors
-from workron.store.protocol import Store
-from workron_controller import resources
-from workron_controller.api import errors
-from workron_controller.pools.keeper import Keeper
-from workron_controller.pools.scale import IDLE_SECONDS
+from workron.core import errors
+from workron.store.api import Store
+from workron_controller.kube import resources
+from workron_controller.kube.errors import BusyError, ConflictError, UnreachableError
+from workron_controller.workerpools.autoscaler import IDLE_SECONDS
+from workron_controller.workerpools.controller import WorkerPoolController
 
 _COMMAND = (
     "kubectl create rolebinding workron-pools --clusterrole=workron-pools"
@@ -23,7 +23,7 @@ _COMMAND = (
 
 
 async def test_server_that_stays_away_is_logged_once(begin: Begin, yard: Yard) -> None:
-    yard.fail("list", resources.POOLS, errors.UnreachableError("no answer"), times=4)
+    yard.fail("list", resources.WORKERPOOLS, UnreachableError("no answer"), times=4)
     rest = mock.patch("asyncio.sleep", side_effect=[None] * 8 + [asyncio.CancelledError])
     with capture_logs() as logs, rest, pytest.raises(asyncio.CancelledError):
         await begin().run()
@@ -51,7 +51,7 @@ async def test_pool_whose_namespace_gives_no_answer_delays_no_other(
 async def test_pool_whose_namespace_gives_no_answer_is_let_go_in_time(
     begin: Begin, yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workron_controller.pools.keeper._LONGEST_SECONDS", 0.01)
+    monkeypatch.setattr("workron_controller.workerpools.controller._LONGEST_SECONDS", 0.01)
     yard.pool("silent", "gpu", minReplicas=1)
     yard.silent.add("silent")
     keeper = begin()
@@ -76,7 +76,7 @@ async def test_surprise_in_one_pool_is_logged_and_stops_no_other(
 
 async def test_server_that_is_away_is_waited_for(begin: Begin, yard: Yard, farm: Farm) -> None:
     yard.pool("lab", "gpu", minReplicas=1)
-    yard.fail("list", resources.POOLS, errors.UnreachableError("no answer"))
+    yard.fail("list", resources.WORKERPOOLS, UnreachableError("no answer"))
     keeper = begin()
     rest = mock.patch("asyncio.sleep", side_effect=[None, asyncio.CancelledError])
     with rest, pytest.raises(asyncio.CancelledError):
@@ -89,7 +89,7 @@ async def test_server_that_goes_away_in_the_middle_is_told_of_when_it_is_back(
     begin: Begin, yard: Yard, farm: Farm
 ) -> None:
     pool = yard.pool("lab", "gpu", minReplicas=1)
-    yard.fail("list", resources.PODS, errors.BusyError("429", after=1))
+    yard.fail("list", resources.PODS, BusyError("429", after=1))
     keeper = begin()
     await farm.turn(keeper)
     assert conditions(pool) == {"not Ready": "ApiUnavailable", "Reconciling": "ApiUnavailable"}
@@ -108,7 +108,7 @@ async def test_database_that_is_away_is_told_of_and_changes_nothing(
     await farm.turn(keeper, 10)
     await farm.turn(keeper)
     before = dict(pool["status"])
-    away = mock.AsyncMock(side_effect=store_errors.StoreUnreachableError("no answer"))
+    away = mock.AsyncMock(side_effect=errors.StoreUnreachableError("no answer"))
     with monkeypatch.context() as patch:
         patch.setattr(store, "staff", away)
         for pod in yard.pods():
@@ -130,7 +130,7 @@ async def test_new_leader_whose_database_is_away_says_so(
     begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = yard.pool("lab", "gpu", minReplicas=2)
-    away = mock.AsyncMock(side_effect=store_errors.StoreUnreachableError("no answer"))
+    away = mock.AsyncMock(side_effect=errors.StoreUnreachableError("no answer"))
     monkeypatch.setattr(store, "staff", away)
     await farm.turn(begin())
     assert "DatabaseUnavailable" in conditions(pool).values()
@@ -140,14 +140,14 @@ async def test_status_that_cannot_be_written_is_written_the_next_time(
     begin: Begin, yard: Yard, farm: Farm
 ) -> None:
     pool = yard.pool("lab", "gpu", minReplicas=1)
-    yard.fail("status", resources.POOLS, errors.ConflictError("409"))
+    yard.fail("status", resources.WORKERPOOLS, ConflictError("409"))
     keeper = begin()
     await farm.turn(keeper)
     await farm.turn(keeper)
     assert "Starting" in conditions(pool).values()
 
 
-async def _begin_to_drain(yard: Yard, farm: Farm, keeper: Keeper) -> yards.Raw:
+async def _begin_to_drain(yard: Yard, farm: Farm, keeper: WorkerPoolController) -> yards.Raw:
     """Have three workers, and the API server fail when one is to go; give the one that is busy."""
     yard.pool("lab", "gpu", replicas=3, slots=1)
     await farm.submit()
@@ -155,7 +155,7 @@ async def _begin_to_drain(yard: Yard, farm: Farm, keeper: Keeper) -> yards.Raw:
     _, busy, _ = yard.pods()
     await farm.take(busy)
     yard.pool("lab", "gpu", replicas=2, slots=1)
-    yard.fail("patch", resources.REPLICA_SETS, errors.UnreachableError("no answer"))
+    yard.fail("patch", resources.REPLICA_SETS, UnreachableError("no answer"))
     await farm.turn(keeper)
     return busy
 

@@ -3,8 +3,8 @@
 import pathlib
 import re
 
-from workron.core.model.pool import WorkerPoolSpec
-from workron_controller.pools import verdicts
+from workron.core.model.workerpool import WorkerPoolSpec
+from workron_controller.workerpools import conditions
 
 _PAGE = (pathlib.Path(__file__).parents[3] / "docs" / "reference" / "worker-pools.md").read_text()
 
@@ -23,10 +23,10 @@ def test_every_field_has_its_row() -> None:
 def test_every_reason_has_its_row() -> None:
     told = {
         value
-        for name, value in vars(verdicts).items()
+        for name, value in vars(conditions).items()
         if name.isupper() and isinstance(value, str) and re.fullmatch(r"([A-Z][a-z]+)+", value)
     }
     assert len(told) > 10
     named = set(re.findall(r"`(\w+)`", _rows("Status")))
-    assert named == (told - {verdicts.NOT_FOUND}) | {"Ready", "NothingToDo", "Starting"}
-    assert f"`{verdicts.NOT_FOUND}`" in _PAGE
+    assert named == (told - {conditions.NOT_FOUND}) | {"Ready", "NothingToDo", "Starting"}
+    assert f"`{conditions.NOT_FOUND}`" in _PAGE

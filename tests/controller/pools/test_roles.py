@@ -13,24 +13,31 @@ from tests.controller.hand_time import HandTime
 from tests.controller.pools.yard import Yard, conditions
 from tests.store.postgres import roles
 from workron.core import errors
-from workron.store import postgres
-from workron.store.protocol import Registration
-from workron_controller import resources
-from workron_controller.api.retrying import Retrying
-from workron_controller.pools.budget import Budget
-from workron_controller.pools.keeper import Keeper
-from workron_controller.pools.settings import Settings
-from workron_controller.pools.tending import Around
+from workron.store.postgres import schema
+from workron.store.postgres.store import open_postgres, open_worker
+from workron.store.types import Registration
+from workron_controller.kube import resources
+from workron_controller.kube.client import RetryingCalls
+from workron_controller.workerpools.autoscaler import ConnectionBudget
+from workron_controller.workerpools.config import PoolSettings
+from workron_controller.workerpools.controller import WorkerPoolController
+from workron_controller.workerpools.reconciler import ReconcilerDependencies
 
 _MADE = "SELECT role FROM workron.pool WHERE role IS NOT NULL"
 
 
 @pytest.fixture
-async def keeper(fresh_database: str, yard: Yard, time: HandTime) -> AsyncIterator[Keeper]:
-    store = await postgres.open_postgres(fresh_database, rng=random.Random())
-    retrying = Retrying(time, random.Random(), seconds=0)
-    settings = Settings("ours:1", home="workron")
-    yield Keeper(Around(yard, retrying, store, Budget(), settings, (), time, lambda _: None))
+async def keeper(
+    fresh_database: str, yard: Yard, time: HandTime
+) -> AsyncIterator[WorkerPoolController]:
+    store = await open_postgres(fresh_database, rng=random.Random())
+    retrying = RetryingCalls(time, random.Random(), seconds=0)
+    settings = PoolSettings("ours:1", home="workron")
+    yield WorkerPoolController(
+        ReconcilerDependencies(
+            yard, retrying, store, ConnectionBudget(), settings, (), time, lambda _: None
+        )
+    )
     await store.close()
     admin = await asyncpg.connect(fresh_database)
     for row in await admin.fetch(_MADE):
@@ -45,19 +52,19 @@ def _secret(yard: Yard, pool: str) -> tuple[str, str]:
     return url, token
 
 
-async def _look(keeper: Keeper) -> None:
+async def _look(keeper: WorkerPoolController) -> None:
     await keeper.look()
     await keeper.settled()
 
 
 async def test_secret_lets_a_worker_into_its_pool_and_into_no_other(
-    keeper: Keeper, yard: Yard
+    keeper: WorkerPoolController, yard: Yard
 ) -> None:
     for name in ("a", "b"):
         yard.pool("lab", name, minReplicas=1)
     await _look(keeper)
     (url, token), (_, others) = _secret(yard, "a"), _secret(yard, "b")
-    worker = await postgres.open_worker(url, rng=random.Random())
+    worker = await open_worker(url, rng=random.Random())
     session = await worker.register(Registration(token, "pod", uuid.uuid4(), slots=4))
     assert (session.namespace, session.pool) == ("lab", "a")
     with pytest.raises(errors.TokenError):
@@ -65,7 +72,7 @@ async def test_secret_lets_a_worker_into_its_pool_and_into_no_other(
     await worker.close()
 
 
-async def test_pool_can_do_nothing_to_another_one(keeper: Keeper, yard: Yard) -> None:
+async def test_pool_can_do_nothing_to_another_one(keeper: WorkerPoolController, yard: Yard) -> None:
     for name in ("a", "b"):
         yard.pool("lab", name, minReplicas=1)
     await _look(keeper)
@@ -92,12 +99,14 @@ async def test_operator_that_may_make_no_roles_is_told_in_the_pool(
     empty_database: str, yard: Yard, time: HandTime
 ) -> None:
     async with roles.owner_of(empty_database) as owner:
-        await postgres.migrate(owner.dsn)
-        store = await postgres.open_postgres(owner.dsn, rng=random.Random())
-        retrying = Retrying(time, random.Random(), seconds=0)
-        settings = Settings("ours:1")
-        around = Around(yard, retrying, store, Budget(), settings, (), time, lambda _: None)
-        keeper = Keeper(around)
+        await schema.migrate(owner.dsn)
+        store = await open_postgres(owner.dsn, rng=random.Random())
+        retrying = RetryingCalls(time, random.Random(), seconds=0)
+        settings = PoolSettings("ours:1")
+        around = ReconcilerDependencies(
+            yard, retrying, store, ConnectionBudget(), settings, (), time, lambda _: None
+        )
+        keeper = WorkerPoolController(around)
         pool = yard.pool("lab", "gpu", minReplicas=1)
         await _look(keeper)
         assert conditions(pool)["Stalled"] == "DatabaseRights"

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.controller.pools.seen import spec
-from workron_controller.pools import scale
-from workron_controller.pools.scale import IDLE_SECONDS, Patience
+from workron_controller.workerpools import autoscaler
+from workron_controller.workerpools.autoscaler import IDLE_SECONDS, ScaleDownDelay
 
 
 @pytest.mark.parametrize(
@@ -28,11 +28,11 @@ from workron_controller.pools.scale import IDLE_SECONDS, Patience
     ],
 )
 def test_workers_needed(fields: dict[str, Any], ready: int, running: int, needed: int) -> None:
-    assert scale.needed(spec(**fields), ready, running) == needed
+    assert autoscaler.desired_replicas(spec(**fields), ready, running) == needed
 
 
 def test_more_are_wanted_at_once_and_fewer_when_that_was_so_for_long() -> None:
-    patience, one = Patience(0, now=0), spec()
+    patience, one = ScaleDownDelay(0, now=0), spec()
     assert patience.most(one, 5, now=1) == 5
     assert patience.most(one, 2, now=2) == 5
     assert patience.most(one, 0, now=3) == 5
@@ -41,24 +41,24 @@ def test_more_are_wanted_at_once_and_fewer_when_that_was_so_for_long() -> None:
 
 
 def test_wave_after_wave_is_met_by_the_same_workers() -> None:
-    patience, one = Patience(0, now=0), spec()
+    patience, one = ScaleDownDelay(0, now=0), spec()
     waves = [patience.most(one, 6 * (at % 2), now=at * IDLE_SECONDS * 0.9) for at in range(10)]
     assert set(waves[1:]) == {6}
 
 
 def test_who_begins_takes_nothing_away_for_want_of_knowledge() -> None:
-    patience = Patience(7, now=100)
+    patience = ScaleDownDelay(7, now=100)
     assert patience.most(spec(), 0, now=101) == 7
     assert patience.most(spec(), 0, now=100 + IDLE_SECONDS) == 0
 
 
 def test_number_that_somebody_wrote_is_meant_at_once() -> None:
-    patience = Patience(7, now=0)
+    patience = ScaleDownDelay(7, now=0)
     assert patience.most(spec(replicas=2), 2, now=1) == 2
     assert patience.most(spec(), 0, now=2) == 2
 
 
 def test_lower_limit_is_obeyed_at_once() -> None:
-    patience = Patience(0, now=0)
+    patience = ScaleDownDelay(0, now=0)
     assert patience.most(spec(), 10, now=1) == 10
     assert patience.most(spec(maxReplicas=4), 4, now=2) == 4

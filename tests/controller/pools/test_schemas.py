@@ -8,7 +8,7 @@ import yaml
 
 from tests.controller.pools.seen import POOL, spec
 from tests.helm import schemas
-from workron_controller.pools import shape
+from workron_controller.workerpools import manifests
 
 _CORPUS = pathlib.Path(__file__).parents[2] / "core" / "manifest" / "corpus" / "good"
 
@@ -22,6 +22,6 @@ def _every_field() -> dict[str, Any]:
 @pytest.mark.parametrize("fields", [{}, _every_field()], ids=["no field", "every field"])
 @pytest.mark.parametrize("version", ["1.33.0", "1.37.0"])
 def test_objects_have_no_field_that_is_not_known(fields: dict[str, Any], version: str) -> None:
-    template = shape.template(POOL, spec(**fields), "ours:1", "memory:")
-    made = [shape.replica_set(POOL, template, 1), shape.secret(POOL, "memory:", "token")]
+    template = manifests.pod_template(POOL, spec(**fields), "ours:1", "memory:")
+    made = [manifests.replica_set(POOL, template, 1), manifests.secret(POOL, "memory:", "token")]
     assert [one for body in made for one in schemas.problems(body, version)] == []

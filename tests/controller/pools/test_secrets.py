@@ -8,8 +8,9 @@ import pytest
 from tests.controller.pools import yard as yards
 from tests.controller.pools.conftest import Begin, Farm
 from tests.controller.pools.yard import Yard, conditions
-from workron.store.protocol import Admission, Admitted, Store
-from workron_controller import resources
+from workron.store.api import Store
+from workron.store.types import PoolGrant, PoolLogin
+from workron_controller.kube import resources
 
 
 async def test_secret_that_is_lost_is_made_again(begin: Begin, yard: Yard, farm: Farm) -> None:
@@ -58,9 +59,9 @@ async def test_workers_move_with_the_database(
     assert len(yard.pods()) == 2
 
 
-def _asked(admit: mock.AsyncMock) -> Admission:
+def _asked(admit: mock.AsyncMock) -> PoolGrant:
     """Give what was asked for last."""
-    admission: Admission = admit.await_args_list[-1].args[0]
+    admission: PoolGrant = admit.await_args_list[-1].args[0]
     return admission
 
 
@@ -95,7 +96,7 @@ async def test_password_of_a_pool_is_kept(
     begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     word = "p@ss"
-    admitted = Admitted(f"postgresql://pool:{parse.quote(word)}@db/jobs", 97)
+    admitted = PoolLogin(f"postgresql://pool:{parse.quote(word)}@db/jobs", 97)
     admit = mock.AsyncMock(return_value=admitted)
     monkeypatch.setattr(store, "admit", admit)
     yard.pool("lab", "gpu", minReplicas=1)

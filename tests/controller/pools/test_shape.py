@@ -11,9 +11,9 @@ import typer.main
 import yaml
 
 from tests.controller.pools.seen import POOL, spec
-from workron.cli import program
-from workron_controller.pools import shape
-from workron_runner import __main__ as entry
+from workron.cli import app
+from workron_controller.workerpools import manifests
+from workron_runner import __main__
 
 _IMAGE = "ours:1"
 _URL = "postgresql://me:mine@db.lab.svc:5432/jobs"
@@ -23,7 +23,7 @@ Raw = dict[str, Any]
 
 
 def _template(**fields: Any) -> Raw:
-    return shape.template(POOL, spec(**fields), _IMAGE, _URL)
+    return manifests.pod_template(POOL, spec(**fields), _IMAGE, _URL)
 
 
 def _pod(**fields: Any) -> Raw:
@@ -57,7 +57,7 @@ def test_agent_is_ours_and_the_runner_is_a_sidecar_in_the_image_of_the_pool() ->
 
 
 def test_words_of_the_agent_are_those_that_the_program_takes() -> None:
-    group = typer.main.get_command(program.app())
+    group = typer.main.get_command(app.app())
     context = group.context_class(group)
     pod = _pod(slots=8, heartbeat="500ms", drainTimeout="90s")
     name, *words = _container(pod, "agent")["args"]
@@ -69,7 +69,7 @@ def test_words_of_the_agent_are_those_that_the_program_takes() -> None:
 def test_words_of_the_runner_are_those_that_it_takes() -> None:
     python, isolated, file, *words = _container(_pod(), "runner")["command"]
     assert (python, isolated, file[-4:]) == ("python3", "-IS", ".pyz")
-    taken = entry._parser().parse_args(words)
+    taken = __main__._parser().parse_args(words)
     assert (str(taken.socket), taken.hand_down) == ("/workron/door/runner", True)
     assert (taken.try_isolate, taken.isolate) == (True, False)
 
@@ -175,7 +175,7 @@ def test_every_mount_has_its_volume() -> None:
 
 def test_labels_of_the_pool_come_along_and_undo_none_of_ours() -> None:
     labels = {"team": "lab", "app.kubernetes.io/managed-by": "me"}
-    made = shape.replica_set(POOL, _template(labels=labels), 1)
+    made = manifests.replica_set(POOL, _template(labels=labels), 1)
     told = made["spec"]["template"]["metadata"]["labels"]
     assert told == {**made["spec"]["selector"]["matchLabels"], "team": "lab"}
     assert told["app.kubernetes.io/managed-by"] == "workron-controller"
@@ -185,8 +185,8 @@ def test_labels_of_the_pool_come_along_and_undo_none_of_ours() -> None:
 
 def test_set_is_owned_by_the_pool_and_named_by_its_revision() -> None:
     template = _template()
-    made = shape.replica_set(POOL, template, 3)
-    which = shape.revision(template)
+    made = manifests.replica_set(POOL, template, 3)
+    which = manifests.revision(template)
     assert made["metadata"]["name"] == f"workron-gpu-{which}"
     assert made["metadata"]["labels"]["workron.dev/revision"] == which
     assert made["spec"]["replicas"] == 3
@@ -195,8 +195,8 @@ def test_set_is_owned_by_the_pool_and_named_by_its_revision() -> None:
 
 
 def test_longest_name_fits_everywhere() -> None:
-    pool = shape.Pool("lab", "x" * 52, "uid")
-    made = shape.replica_set(pool, shape.template(pool, spec(), _IMAGE, _URL), 1)
+    pool = manifests.PoolNames("lab", "x" * 52, "uid")
+    made = manifests.replica_set(pool, manifests.pod_template(pool, spec(), _IMAGE, _URL), 1)
     assert len(made["metadata"]["name"]) <= 253
     assert all(len(value) <= 63 for value in made["metadata"]["labels"].values())
 
@@ -214,7 +214,7 @@ def test_longest_name_fits_everywhere() -> None:
     ids=str,
 )
 def test_what_is_no_matter_of_pods_makes_no_new_revision(fields: Raw) -> None:
-    assert shape.revision(_template(**fields)) == shape.revision(_template())
+    assert manifests.revision(_template(**fields)) == manifests.revision(_template())
 
 
 @pytest.mark.parametrize(
@@ -228,27 +228,27 @@ def test_what_is_no_matter_of_pods_makes_no_new_revision(fields: Raw) -> None:
     ids=str,
 )
 def test_what_is_in_pods_makes_a_new_revision(fields: Raw) -> None:
-    assert shape.revision(_template(**fields)) != shape.revision(_template())
+    assert manifests.revision(_template(**fields)) != manifests.revision(_template())
 
 
 def test_revision_is_the_same_in_whatever_order_fields_come() -> None:
     fields = _every_field()
     turned = dict(reversed(fields.items()))
-    assert shape.revision(_template(**turned)) == shape.revision(_template(**fields))
+    assert manifests.revision(_template(**turned)) == manifests.revision(_template(**fields))
 
 
 def test_revision_is_a_digest_of_bytes_that_every_python_makes() -> None:
     # sha256sum of {"a":{"c":"x","d":true},"b":["\\u00e4",1,null]}
     template = {"b": ["ä", 1, None], "a": {"d": True, "c": "x"}}
-    assert shape.revision(template) == "f9ae989fc8"
+    assert manifests.revision(template) == "f9ae989fc8"
 
 
 def test_revision_is_a_part_of_a_name() -> None:
-    assert re.fullmatch("[0-9a-f]{10}", shape.revision(_template()))
+    assert re.fullmatch("[0-9a-f]{10}", manifests.revision(_template()))
 
 
 def test_secret_holds_the_url_and_the_token() -> None:
-    made = shape.secret(POOL, "postgresql://me:pä@db/x", "tok")
+    made = manifests.secret(POOL, "postgresql://me:pä@db/x", "tok")
     data = {key: base64.b64decode(value).decode() for key, value in made["data"].items()}
     assert data == {"store": "postgresql://me:pä@db/x", "token": "tok"}
     assert made["metadata"]["name"] == "workron-pool-gpu"
@@ -267,8 +267,8 @@ def test_secret_holds_the_url_and_the_token() -> None:
     ],
 )
 def test_pods_of_another_database_are_of_another_revision(url: str, *, is_same: bool) -> None:
-    here, there = (shape.template(POOL, spec(), _IMAGE, one) for one in (_URL, url))
-    assert (shape.revision(here) == shape.revision(there)) is is_same
+    here, there = (manifests.pod_template(POOL, spec(), _IMAGE, one) for one in (_URL, url))
+    assert (manifests.revision(here) == manifests.revision(there)) is is_same
 
 
 def test_nothing_in_a_pod_tells_the_password_of_the_database() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.controller.pools.seen import POOL
-from workron_controller.pools import proofs, sight
-from workron_controller.pools.sight import Pod, Sight
+from workron_controller.workerpools import observed, rollout
+from workron_controller.workerpools.observed import ObservedPod, ObservedPool
 
 Raw = dict[str, Any]
 
@@ -21,9 +21,9 @@ def _set(name: str = "set", owner: str | None = "pool-uid", **about: Any) -> Raw
     return _owned(name, owner, spec={"replicas": 2}) | about
 
 
-def _pod(**status: Any) -> Pod:
+def _pod(**status: Any) -> ObservedPod:
     raw = _owned("pod", "set-uid", spec={"nodeName": "node"}, status=status)
-    return sight.sight(POOL, [_set()], [raw]).pods[0]
+    return observed.observe(POOL, [_set()], [raw]).pods[0]
 
 
 def _ended(name: str = "agent", **about: Any) -> Raw:
@@ -36,7 +36,7 @@ _RUNS: Raw = {"name": "runner", "state": {"running": {}}}
 def test_what_only_bears_the_labels_is_somebody_elses() -> None:
     sets = [_set(), _set("foreign", None), _set("former", "former-uid")]
     pods = [_owned("pod", "set-uid"), _owned("stray", None), _owned("other", "foreign-uid")]
-    found = sight.sight(POOL, sets, pods)
+    found = observed.observe(POOL, sets, pods)
     assert [one.name for one in found.sets] == ["set"]
     assert [one.name for one in found.pods] == ["pod"]
 
@@ -47,35 +47,35 @@ def test_object_with_nothing_in_it_is_seen_all_the_same() -> None:
 
 
 def test_pod_is_seen_as_it_is() -> None:
-    annotations = {sight.COST: "-7"}
+    annotations = {observed.DELETION_COST: "-7"}
     metadata = {"annotations": annotations, "creationTimestamp": "2026-01-01T00:00:00Z"}
     ready = {"type": "Ready", "status": "True"}
     raw = _owned("pod", "set-uid", metadata=metadata, status={"conditions": [ready]})
-    [pod] = sight.sight(POOL, [_set()], [raw]).pods
+    [pod] = observed.observe(POOL, [_set()], [raw]).pods
     assert (pod.cost, pod.born, pod.is_ready, pod.node) == (-7, "2026-01-01T00:00:00Z", True, None)
 
 
 def test_cost_that_is_no_number_is_none() -> None:
-    raw = _owned("pod", "set-uid", metadata={"annotations": {sight.COST: "cheap"}})
-    assert sight.sight(POOL, [_set()], [raw]).pods[0].cost == 0
+    raw = _owned("pod", "set-uid", metadata={"annotations": {observed.DELETION_COST: "cheap"}})
+    assert observed.observe(POOL, [_set()], [raw]).pods[0].cost == 0
 
 
 def test_sets_go_by_age() -> None:
     young = _set("young", metadata={"creationTimestamp": "2026-01-02T00:00:00Z"})
     young = _owned("young", "pool-uid", metadata={"creationTimestamp": "2026-01-02T00:00:00Z"})
     old = _owned("old", "pool-uid", metadata={"creationTimestamp": "2026-01-01T00:00:00Z"})
-    assert [one.name for one in sight.sight(POOL, [young, old], []).sets] == ["old", "young"]
+    assert [one.name for one in observed.observe(POOL, [young, old], []).sets] == ["old", "young"]
 
 
 def test_present_are_those_that_end_and_those_that_are_still_to_be_made() -> None:
     ending = _owned("ending", "set-uid", metadata={"deletionTimestamp": "x"})
     over = _owned("over", "set-uid", status={"phase": "Failed"})
-    found = sight.sight(POOL, [_set()], [ending, over])
+    found = observed.observe(POOL, [_set()], [ending, over])
     assert (found.present, found.ready) == (3, 0)
 
 
 def test_nothing_is_seen_of_nothing() -> None:
-    assert (Sight().present, Sight().ready) == (0, 0)
+    assert (ObservedPool().present, ObservedPool().ready) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -110,13 +110,13 @@ def test_nothing_is_seen_of_nothing() -> None:
     ],
 )
 def test_proof_of_the_kubelet(status: Raw, is_proof: bool) -> None:
-    assert (proofs.of_kubelet(_pod(**status)) is not None) == is_proof
+    assert (rollout.proven_by_kubelet(_pod(**status)) is not None) == is_proof
 
 
 def test_deletion_alone_proves_nothing() -> None:
     raw = _owned("pod", "set-uid", metadata={"deletionTimestamp": "x"})
-    [pod] = sight.sight(POOL, [_set()], [raw]).pods
-    assert proofs.of_kubelet(pod) is None
+    [pod] = observed.observe(POOL, [_set()], [raw]).pods
+    assert rollout.proven_by_kubelet(pod) is None
 
 
 @pytest.mark.parametrize(
@@ -131,4 +131,4 @@ def test_deletion_alone_proves_nothing() -> None:
     ids=["it is gone", "it is there", "bare", "it is silent", "it is off"],
 )
 def test_proof_of_the_node(node: Raw | None, is_proof: bool) -> None:
-    assert (proofs.of_node("node", node) is not None) == is_proof
+    assert (rollout.proven_by_node("node", node) is not None) == is_proof

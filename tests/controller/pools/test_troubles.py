@@ -9,12 +9,12 @@ import pytest
 from tests.controller.pools import yard as yards
 from tests.controller.pools.conftest import Begin, Farm
 from tests.controller.pools.yard import Yard, conditions
-from workron.core import errors as store_errors
-from workron.core.model.pool import WorkerPool
-from workron.store.protocol import Store
-from workron_controller import resources
-from workron_controller.api import errors
-from workron_controller.pools.scale import IDLE_SECONDS
+from workron.core import errors
+from workron.core.model.workerpool import WorkerPool
+from workron.store.api import Store
+from workron_controller.kube import resources
+from workron_controller.kube.errors import ForbiddenError, InvalidError
+from workron_controller.workerpools.autoscaler import IDLE_SECONDS
 
 _COMMAND = (
     "kubectl create rolebinding workron-pools --clusterrole=workron-pools"
@@ -130,7 +130,7 @@ async def test_pool_that_cannot_even_be_read_stops_no_other(
 
 async def test_namespace_that_is_being_deleted(begin: Begin, yard: Yard, farm: Farm) -> None:
     pool = yard.pool("lab", "gpu", minReplicas=1)
-    refusal = errors.ForbiddenError("403 unable to create: because it is being terminated")
+    refusal = ForbiddenError("403 unable to create: because it is being terminated")
     yard.fail("create", resources.REPLICA_SETS, refusal, times=99)
     await farm.turn(begin())
     assert conditions(pool)["Stalled"] == "NamespaceTerminating"
@@ -166,7 +166,7 @@ async def test_template_that_the_server_refuses_is_told_of(
     begin: Begin, yard: Yard, farm: Farm
 ) -> None:
     pool = yard.pool("lab", "gpu", minReplicas=1)
-    refusal = errors.RefusedError("create: 422 volumeMounts[4].mountPath: must be unique")
+    refusal = InvalidError("create: 422 volumeMounts[4].mountPath: must be unique")
     yard.fail("create", resources.REPLICA_SETS, refusal, times=99)
     await farm.turn(begin())
     assert conditions(pool)["Stalled"] == "InvalidSpec"
@@ -177,7 +177,7 @@ async def test_database_that_makes_no_roles_is_told_with_what_would_let_it(
     begin: Begin, yard: Yard, farm: Farm, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = yard.pool("lab", "gpu", minReplicas=1)
-    denied = store_errors.StoreRightsError("let a superuser run `ALTER ROLE me CREATEROLE`")
+    denied = errors.PermissionDeniedError("let a superuser run `ALTER ROLE me CREATEROLE`")
     monkeypatch.setattr(store, "admit", mock.AsyncMock(side_effect=denied))
     await farm.turn(begin())
     assert conditions(pool) == {"not Ready": "DatabaseRights", "Stalled": "DatabaseRights"}

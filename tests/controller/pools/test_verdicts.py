@@ -4,10 +4,10 @@ import pytest
 
 from tests.controller.pools.seen import pod, replica_set, sight, starting, waiting
 from workron.core import errors
-from workron_controller.api import errors as api_errors
-from workron_controller.objects import Why
-from workron_controller.pools import verdicts
-from workron_controller.pools.sight import Sight
+from workron_controller.jobs.cache import StatusReason
+from workron_controller.kube import errors as api_errors
+from workron_controller.workerpools import conditions
+from workron_controller.workerpools.observed import ObservedPool
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ from workron_controller.pools.sight import Sight
         *("policy", "no node", "it is being made", "it goes anyway"),
     ],
 )
-def test_trouble_with_pods(seen: Sight, reason: str | None, says: str) -> None:
-    why = verdicts.of_sight(seen)
+def test_trouble_with_pods(seen: ObservedPool, reason: str | None, says: str) -> None:
+    why = conditions.condition_of_pods(seen)
     assert (why and why.reason) == reason
     assert says in (why.message if why else "")
 
@@ -81,7 +81,7 @@ def test_gravest_trouble_is_the_one_that_is_told() -> None:
     crashing = starting("a", containers=[waiting("CrashLoopBackOff")])
     imageless = starting("b", containers=[waiting("ErrImagePull")])
     nowhere = starting("c", unscheduled="no node")
-    why = verdicts.of_sight(sight([], crashing, imageless, nowhere))
+    why = conditions.condition_of_pods(sight([], crashing, imageless, nowhere))
     assert why is not None
     assert why.reason == "ImagePullFailed"
 
@@ -92,31 +92,31 @@ def test_gravest_trouble_is_the_one_that_is_told() -> None:
         (api_errors.ForbiddenError("403 secrets is forbidden"), "NamespaceNotEnabled"),
         (api_errors.ForbiddenError("exceeded quota: small"), "QuotaExceeded"),
         (api_errors.ForbiddenError("because it is being terminated"), "NamespaceTerminating"),
-        (api_errors.RefusedError("422 mountPath: must be unique"), "InvalidSpec"),
+        (api_errors.InvalidError("422 mountPath: must be unique"), "InvalidSpec"),
         (api_errors.UnreachableError("no answer"), "ApiUnavailable"),
         (api_errors.BusyError("429"), "ApiUnavailable"),
         (api_errors.UnauthorizedError("401"), "ApiUnavailable"),
         (api_errors.ConflictError("409"), None),
-        (api_errors.AbsentError("404"), None),
-        (errors.StoreRightsError("may make no roles"), "DatabaseRights"),
+        (api_errors.ObjectNotFoundError("404"), None),
+        (errors.PermissionDeniedError("may make no roles"), "DatabaseRights"),
         (errors.StoreUnreachableError("no answer"), "DatabaseUnavailable"),
         (errors.StoreFullError("disk"), "DatabaseUnavailable"),
     ],
     ids=str,
 )
 def test_meaning_of_an_error(error: errors.WorkronError, reason: str | None) -> None:
-    why = verdicts.of_error(error, "lab", "kubectl create rolebinding")
+    why = conditions.condition_of_error(error, "lab", "kubectl create rolebinding")
     assert (why and why.reason) == reason
 
 
 def test_namespace_that_is_closed_is_told_with_the_command_that_opens_it() -> None:
-    why = verdicts.of_error(api_errors.ForbiddenError("403"), "lab", "kubectl create x")
+    why = conditions.condition_of_error(api_errors.ForbiddenError("403"), "lab", "kubectl create x")
     assert why is not None
     assert why.message.endswith("lets them by: kubectl create x")
 
 
-def _told(trouble: Why | None, ready: int, wanted: int) -> dict[str, tuple[bool, str]]:
-    found = verdicts.conditions(trouble, ready, wanted)
+def _told(trouble: StatusReason | None, ready: int, wanted: int) -> dict[str, tuple[bool, str]]:
+    found = conditions.pool_conditions(trouble, ready, wanted)
     return {one.type: (one.holds, one.reason) for one in found}
 
 
@@ -158,14 +158,16 @@ def _told(trouble: Why | None, ready: int, wanted: int) -> dict[str, tuple[bool,
 def test_conditions(
     reason: str | None, ready: int, wanted: int, told: dict[str, tuple[bool, str]]
 ) -> None:
-    trouble = None if reason is None else Why(reason, "because")
+    trouble = None if reason is None else StatusReason(reason, "because")
     assert _told(trouble, ready, wanted) == told
 
 
 def test_job_is_told_of_what_somebody_has_to_mend_and_by_whom() -> None:
-    assert verdicts.hint(None, "gpu") is None
-    assert verdicts.hint(Why("DatabaseUnavailable", "no answer"), "gpu") is None
-    closed = Why("NamespaceNotEnabled", "kubectl …")
-    assert verdicts.hint(closed, "gpu") == closed
-    bad = Why("ImagePullFailed", "no tag")
-    assert verdicts.hint(bad, "gpu") == Why("ImagePullFailed", "WorkerPool gpu: no tag")
+    assert conditions.job_hint(None, "gpu") is None
+    assert conditions.job_hint(StatusReason("DatabaseUnavailable", "no answer"), "gpu") is None
+    closed = StatusReason("NamespaceNotEnabled", "kubectl …")
+    assert conditions.job_hint(closed, "gpu") == closed
+    bad = StatusReason("ImagePullFailed", "no tag")
+    assert conditions.job_hint(bad, "gpu") == StatusReason(
+        "ImagePullFailed", "WorkerPool gpu: no tag"
+    )

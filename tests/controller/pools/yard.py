@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from workron_controller import resources
-from workron_controller.api import errors
-from workron_controller.api.place import Place, Resource
-from workron_controller.pools import sight
+from workron_controller.kube import errors, resources
+from workron_controller.kube.resources import Resource, ResourcePath
+from workron_controller.workerpools import observed
 
 Raw = dict[str, Any]
 Key = tuple[Resource, str | None, str]
@@ -36,7 +35,7 @@ class Yard:
     """The objects, and what the next requests meet."""
 
     objects: dict[Key, Raw] = field(default_factory=dict)
-    asked: list[tuple[str, Place]] = field(default_factory=list)
+    asked: list[tuple[str, ResourcePath]] = field(default_factory=list)
     closed: set[str] = field(default_factory=set)
     """Namespaces where only WorkerPools may be looked at, and told how they stand."""
     silent: set[str] = field(default_factory=set)
@@ -69,7 +68,7 @@ class Yard:
 
     def pool(self, namespace: str, name: str, **spec: Any) -> Raw:
         """Have somebody apply a WorkerPool, or edit it."""
-        key = resources.POOLS, namespace, name
+        key = resources.WORKERPOOLS, namespace, name
         if (there := self.objects.get(key)) is not None:
             there["spec"] = spec
             there["metadata"]["generation"] += 1
@@ -93,11 +92,11 @@ class Yard:
 
     # What `api.server` does.
 
-    async def get(self, place: Place, /) -> Raw:
+    async def get(self, place: ResourcePath, /) -> Raw:
         await self._meet("get", place)
         return copy.deepcopy(self._found(place))
 
-    async def part(self, place: Place, parameters: Mapping[str, str], /) -> Raw:
+    async def part(self, place: ResourcePath, parameters: Mapping[str, str], /) -> Raw:
         """Give one object, and then the others, but only when the list was begun anew."""
         await self._meet("list", place)
         labels = parameters.get("labelSelector", "")
@@ -113,10 +112,10 @@ class Yard:
             return {"items": found[:1], "metadata": about | more}
         self._forgets = not self._forgets
         if self._forgets:
-            raise errors.GoneError("410 the list is forgotten")
+            raise errors.ExpiredError("410 the list is forgotten")
         return {"items": found[1:], "metadata": about}
 
-    async def create(self, place: Place, body: Mapping[str, Any], /) -> Raw:
+    async def create(self, place: ResourcePath, body: Mapping[str, Any], /) -> Raw:
         await self._meet("create", place)
         body = copy.deepcopy(dict(body))
         name = body["metadata"]["name"]
@@ -124,7 +123,7 @@ class Yard:
             raise errors.ConflictError(f"create {place}: 409 {name} already exists")
         return self.put(place.resource, place.namespace, name, **body)
 
-    async def patch(self, place: Place, body: Mapping[str, Any], /) -> Raw:
+    async def patch(self, place: ResourcePath, body: Mapping[str, Any], /) -> Raw:
         await self._meet("patch", place)
         found = self._found(place)
         if body["metadata"]["uid"] != found["metadata"]["uid"]:
@@ -132,13 +131,13 @@ class Yard:
         _merge(found, body)
         return found
 
-    async def set_status(self, place: Place, uid: str, status: Mapping[str, Any], /) -> None:
+    async def set_status(self, place: ResourcePath, uid: str, status: Mapping[str, Any], /) -> None:
         await self._meet("status", place)
         found = self._found(place)
         assert found["metadata"]["uid"] == uid
         found["status"] = copy.deepcopy(dict(status))
 
-    async def apply(self, place: Place, body: Mapping[str, Any], /) -> Raw:
+    async def apply(self, place: ResourcePath, body: Mapping[str, Any], /) -> Raw:
         await self._meet("apply", place)
         assert place.name is not None
         key = place.resource, place.namespace, place.name
@@ -146,13 +145,13 @@ class Yard:
         _merge(found, copy.deepcopy(dict(body)))
         return found
 
-    async def delete(self, place: Place, uid: str, /) -> None:
+    async def delete(self, place: ResourcePath, uid: str, /) -> None:
         await self._meet("delete", place)
         found = self._found(place)
         assert found["metadata"]["uid"] == uid
         del self.objects[place.resource, place.namespace, str(place.name)]
 
-    async def _meet(self, verb: str, place: Place) -> None:
+    async def _meet(self, verb: str, place: ResourcePath) -> None:
         self.asked.append((verb, place))
         if place.namespace in self.silent:
             await asyncio.get_running_loop().create_future()
@@ -161,14 +160,14 @@ class Yard:
             if is_meant and fault.times > 0 and fault.namespace in {None, place.namespace}:
                 fault.times -= 1
                 raise fault.error
-        is_open = place.resource == resources.POOLS and verb in {"list", "status"}
+        is_open = place.resource == resources.WORKERPOOLS and verb in {"list", "status"}
         if place.namespace in self.closed and not is_open:
             raise errors.ForbiddenError(f"{verb} {place}: 403 forbidden")
 
-    def _found(self, place: Place) -> Raw:
+    def _found(self, place: ResourcePath) -> Raw:
         found = self.objects.get((place.resource, place.namespace, str(place.name)))
         if found is None:
-            raise errors.AbsentError(f"{place}: 404 not found")
+            raise errors.ObjectNotFoundError(f"{place}: 404 not found")
         return found
 
     # What the cluster does by itself.
@@ -260,7 +259,7 @@ def _rank(pod: Raw) -> tuple[Any, ...]:
     """Order them as the controller of sets does, as far as that goes by what is known here."""
     conditions = pod["status"].get("conditions", [])
     is_ready = {"type": "Ready", "status": "True"} in conditions
-    cost = int(pod["metadata"].get("annotations", {}).get(sight.COST, 0))
+    cost = int(pod["metadata"].get("annotations", {}).get(observed.DELETION_COST, 0))
     return "nodeName" in pod["spec"], is_ready, cost
 
 

@@ -9,40 +9,39 @@ from tests.controller import cluster
 from tests.controller.cluster import Raw
 from tests.controller.hand_time import HandTime
 from workron.core.plan import Kind
-from workron.store.protocol import Store
-from workron_controller.api import errors
-from workron_controller.intake.carrier import Carrier
-from workron_controller.intake.hearing import Ear
-from workron_controller.objects import Seen, Why
-from workron_controller.telling.farewell import Farewell
-from workron_controller.telling.look import Look
-from workron_controller.telling.notices import Notice
-from workron_controller.telling.outbox import Letter, Outbox
-from workron_controller.telling.writer import Writer
+from workron.store.api import Store
+from workron_controller.jobs.cache import CachedObject, StatusReason
+from workron_controller.jobs.informer import ObjectHandler
+from workron_controller.jobs.status_sync import StatusSync
+from workron_controller.jobs.status_writer import PendingStatus, StatusQueue, StatusWriter
+from workron_controller.jobs.submitter import Submitter
+from workron_controller.jobs.ttl import TtlController
+from workron_controller.kube import errors
+from workron_controller.kube.events import KubernetesEvent
 
 
 class Scene:
     """Objects, a store, and an API server that notes what is written, or does not take it."""
 
-    def __init__(self, store: Store, ear: Ear, time: HandTime) -> None:
+    def __init__(self, store: Store, ear: ObjectHandler, time: HandTime) -> None:
         self.store = store
         self.ear = ear
         self.clock = time
         self.written: list[Mapping[str, Any]] = []
         self.trouble: errors.ApiError | None = None
-        self.hints: dict[tuple[str, str], Why] = {}
-        self.outbox = Outbox(rate=1000, burst=1000)
-        self.notices: list[Notice] = []
+        self.hints: dict[tuple[str, str], StatusReason] = {}
+        self.outbox = StatusQueue(rate=1000, burst=1000)
+        self.notices: list[KubernetesEvent] = []
         leave = self.notices.append
-        self.writer = Writer(self._write, self.outbox, ear.objects, time, leave)
+        self.writer = StatusWriter(self._write, self.outbox, ear.objects, time, leave)
         hint = lambda *place: self.hints.get(place)  # noqa: E731 - it is one
-        self.looking = Look(store, ear.objects, self.writer.put, hint, time)
+        self.looking = StatusSync(store, ear.objects, self.writer.put, hint, time)
         self.tries = 0
         self.meanwhile: Callable[[], object] = lambda: None
         self.deleted: list[str] = []
-        self.farewell = Farewell(store, self._delete, ear.objects, time)
+        self.farewell = TtlController(store, self._delete, ear.objects, time)
 
-    async def _write(self, seen: Seen, said: Mapping[str, Any]) -> None:
+    async def _write(self, seen: CachedObject, said: Mapping[str, Any]) -> None:
         if self.trouble is not None:
             raise self.trouble
         self.meanwhile()
@@ -51,12 +50,12 @@ class Scene:
         # A watch may be quicker than the answer.
         seen.status = said
 
-    async def _delete(self, seen: Seen) -> None:
+    async def _delete(self, seen: CachedObject) -> None:
         self.deleted.append(seen.name)
 
-    async def see(self, raw: Raw) -> Seen:
+    async def see(self, raw: Raw) -> CachedObject:
         self.ear.hear(Kind(raw["kind"]), raw)
-        carrier = Carrier(self.store, self.ear.inbox, self.ear.objects)
+        carrier = Submitter(self.store, self.ear.inbox, self.ear.objects)
         await carrier.carry(await self.ear.inbox.take(10, 1 << 20))
         seen = self.ear.objects.get(cluster.uid_of(raw))
         assert seen is not None
@@ -67,7 +66,7 @@ class Scene:
         self.clock.turn(seconds)
         self.written = []
         await self.looking.look()
-        while isinstance(letter := self.outbox.take(self.clock.monotonic()), Letter):
+        while isinstance(letter := self.outbox.take(self.clock.monotonic()), PendingStatus):
             self.tries += 1
             await self.writer.deliver(letter)
             if self.trouble is not None:
@@ -76,5 +75,5 @@ class Scene:
 
 
 @pytest.fixture
-def scene(store: Store, ear: Ear, time: HandTime) -> Scene:
+def scene(store: Store, ear: ObjectHandler, time: HandTime) -> Scene:
     return Scene(store, ear, time)

@@ -11,28 +11,28 @@ from structlog.testing import capture_logs
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import EVENT
 from tests.controller.hand_time import HandTime
-from workron_controller.api.retrying import Retrying
-from workron_controller.api.server import Server
-from workron_controller.objects import Why
-from workron_controller.telling import herald as heralds
-from workron_controller.telling.herald import Herald
-from workron_controller.telling.notices import Notice, Subject
+from workron_controller.jobs.cache import StatusReason
+from workron_controller.kube import events
+from workron_controller.kube.client import ApiClient, RetryingCalls
+from workron_controller.kube.events import EventRecorder, InvolvedObject, KubernetesEvent
 
 _numbers = itertools.count()
 
 
-def _notice(occasion: str = "", namespace: str = "lab") -> Notice:
-    subject = Subject("Job", namespace, "job", "some-uid")
-    return Notice(subject, Why("InvalidSpec", "no"), occasion or str(next(_numbers)))
+def _notice(occasion: str = "", namespace: str = "lab") -> KubernetesEvent:
+    subject = InvolvedObject("Job", namespace, "job", "some-uid")
+    return KubernetesEvent(
+        subject, StatusReason("InvalidSpec", "no"), occasion or str(next(_numbers))
+    )
 
 
 @pytest.fixture
-def herald(server: Server, retrying: Retrying, time: HandTime) -> Herald:
-    return Herald(server, retrying, time, time.sleep)
+def herald(server: ApiClient, retrying: RetryingCalls, time: HandTime) -> EventRecorder:
+    return EventRecorder(server, retrying, time, time.sleep)
 
 
 @contextlib.asynccontextmanager
-async def _running(herald: Herald) -> AsyncIterator[None]:
+async def _running(herald: EventRecorder) -> AsyncIterator[None]:
     task = asyncio.create_task(herald.run())
     try:
         yield
@@ -53,7 +53,7 @@ async def _pass(time: HandTime, pauses: int) -> None:
         time.turn(5)
 
 
-async def test_notice_becomes_an_event(api: FakeApi, herald: Herald) -> None:
+async def test_notice_becomes_an_event(api: FakeApi, herald: EventRecorder) -> None:
     async with _running(herald):
         herald.leave(_notice())
         await api.record.reached(1, verb="create", plural="events", code=200)
@@ -62,7 +62,7 @@ async def test_notice_becomes_an_event(api: FakeApi, herald: Herald) -> None:
 
 
 async def test_same_notice_is_told_once_an_hour(
-    api: FakeApi, herald: Herald, time: HandTime
+    api: FakeApi, herald: EventRecorder, time: HandTime
 ) -> None:
     async with _running(herald):
         for hour in (1, 2):
@@ -79,10 +79,10 @@ async def test_same_notice_is_told_once_an_hour(
 
 
 async def test_what_another_leader_has_told_is_none_the_worse(
-    api: FakeApi, herald: Herald, server: Server, retrying: Retrying, time: HandTime
+    api: FakeApi, herald: EventRecorder, server: ApiClient, retrying: RetryingCalls, time: HandTime
 ) -> None:
     with capture_logs() as logs:
-        for one in (herald, Herald(server, retrying, time, time.sleep)):
+        for one in (herald, EventRecorder(server, retrying, time, time.sleep)):
             async with _running(one):
                 one.leave(_notice("always"))
                 await time.asleep(1)
@@ -91,7 +91,7 @@ async def test_what_another_leader_has_told_is_none_the_worse(
 
 
 async def test_no_more_than_five_are_told_a_second(
-    api: FakeApi, herald: Herald, time: HandTime
+    api: FakeApi, herald: EventRecorder, time: HandTime
 ) -> None:
     for _ in range(20):
         herald.leave(_notice())
@@ -101,23 +101,23 @@ async def test_no_more_than_five_are_told_a_second(
     assert _events(api) == 10
 
 
-async def test_what_finds_no_room_is_left_out_and_counted(herald: Herald) -> None:
-    for _ in range(heralds.MOST + 3):
+async def test_what_finds_no_room_is_left_out_and_counted(herald: EventRecorder) -> None:
+    for _ in range(events.MAX_PENDING_EVENTS + 3):
         herald.leave(_notice())
     herald.leave(_notice("again"))
     assert herald.left_out == 4
 
 
-async def test_what_was_told_finds_no_room_for_want_of_none(herald: Herald) -> None:
+async def test_what_was_told_finds_no_room_for_want_of_none(herald: EventRecorder) -> None:
     herald.leave(_notice("always"))
-    for _ in range(heralds.MOST):
+    for _ in range(events.MAX_PENDING_EVENTS):
         herald.leave(_notice())
     herald.leave(_notice("always"))
     assert herald.left_out == 1
 
 
 async def test_event_that_is_forbidden_is_logged_once_and_others_go_on(
-    api: FakeApi, herald: Herald, time: HandTime
+    api: FakeApi, herald: EventRecorder, time: HandTime
 ) -> None:
     for _ in range(3):
         api.faults.refuse(403, verb="create", plural="events")
@@ -132,7 +132,7 @@ async def test_event_that_is_forbidden_is_logged_once_and_others_go_on(
 
 
 async def test_server_that_is_away_for_a_while_is_waited_for(
-    api: FakeApi, herald: Herald, time: HandTime
+    api: FakeApi, herald: EventRecorder, time: HandTime
 ) -> None:
     api.faults.refuse(503, verb="create", plural="events", times=2)
     herald.leave(_notice())
@@ -142,7 +142,7 @@ async def test_server_that_is_away_for_a_while_is_waited_for(
 
 
 async def test_who_leads_no_more_tells_nothing_of_what_was_left(
-    api: FakeApi, herald: Herald, time: HandTime
+    api: FakeApi, herald: EventRecorder, time: HandTime
 ) -> None:
     for _ in range(5):
         herald.leave(_notice())
@@ -156,9 +156,9 @@ async def test_who_leads_no_more_tells_nothing_of_what_was_left(
 
 
 async def test_only_so_much_is_remembered(
-    api: FakeApi, herald: Herald, time: HandTime, monkeypatch: pytest.MonkeyPatch
+    api: FakeApi, herald: EventRecorder, time: HandTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workron_controller.telling.herald._MOST_REMEMBERED", 3)
+    monkeypatch.setattr("workron_controller.kube.events._MOST_REMEMBERED", 3)
     for occasion in ("first", "second", "third", "fourth", "fourth", "first"):
         herald.leave(_notice(occasion))
     async with _running(herald):

@@ -5,8 +5,8 @@ from typing import Any
 from tests.controller import cluster
 from tests.controller.telling.conftest import Scene
 from workron.core.plan import Kind
-from workron.store.protocol import Session
-from workron_controller.objects import Why
+from workron.store.types import Session
+from workron_controller.jobs.cache import StatusReason
 
 
 async def test_job_is_told_at_each_change_and_never_twice(scene: Scene, session: Session) -> None:
@@ -32,14 +32,14 @@ async def test_job_that_was_quick_is_written_once(scene: Scene, session: Session
 async def test_what_was_otherwise_while_a_status_was_on_its_way_is_told(scene: Scene) -> None:
     await scene.see(cluster.job())
     await scene.look()
-    scene.hints["default", "default"] = Why("PoolNotFound", "no WorkerPool default")
+    scene.hints["default", "default"] = StatusReason("PoolNotFound", "no WorkerPool default")
     scene.meanwhile = scene.hints.clear
     assert [said["phase"] for said in await scene.look()] == ["Waiting"]
     assert [said["phase"] for said in await scene.look()] == ["Queued"]
 
 
 async def test_what_keeps_a_queued_job_from_being_claimed_is_told(scene: Scene) -> None:
-    scene.hints["default", "gpu"] = Why("PoolNotFound", "no WorkerPool gpu")
+    scene.hints["default", "gpu"] = StatusReason("PoolNotFound", "no WorkerPool gpu")
     await scene.see(cluster.job(pool="gpu"))
     [said] = await scene.look()
     assert (said["phase"], said["reason"]) == ("Waiting", "PoolNotFound")
@@ -89,7 +89,7 @@ async def test_time_that_nobody_can_count_to_deletes_nothing(scene: Scene) -> No
 async def test_what_is_over_before_it_was_written_is_not_written(scene: Scene) -> None:
     await scene.see(cluster.job())
     await scene.look()
-    scene.hints["default", "default"] = Why("PoolNotFound", "no WorkerPool default")
+    scene.hints["default", "default"] = StatusReason("PoolNotFound", "no WorkerPool default")
     await scene.looking.look()
     assert len(scene.outbox) == 1
     scene.hints.clear()

@@ -8,15 +8,15 @@ import pytest
 
 from tests.helm import schemas
 from workron.core.plan import Kind
-from workron_controller.objects import Seen, Why
-from workron_controller.telling import notices
-from workron_controller.telling.notices import Notice, Subject
+from workron_controller.jobs.cache import CachedObject, StatusReason
+from workron_controller.kube import events
+from workron_controller.kube.events import InvolvedObject, KubernetesEvent
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def _seen(name: str = "job", number: int = 1, generation: int = 1) -> Seen:
-    return Seen(UUID(int=number), Kind.JOB, "lab", name, generation)
+def _seen(name: str = "job", number: int = 1, generation: int = 1) -> CachedObject:
+    return CachedObject(UUID(int=number), Kind.JOB, "lab", name, generation)
 
 
 def _status(kind: str, holds: str, reason: str, message: str = "why") -> dict[str, Any]:
@@ -34,9 +34,9 @@ STORED = _status("Accepted", "True", "Stored")
 def test_what_a_person_must_act_on_is_told_when_it_begins(
     before: dict[str, Any], after: dict[str, Any]
 ) -> None:
-    notice = notices.of_object(_seen(), before, after)
+    notice = events.event_of_status_change(_seen(), before, after)
     assert notice is not None
-    assert notice.subject == Subject("Job", "lab", "job", str(UUID(int=1)))
+    assert notice.subject == InvolvedObject("Job", "lab", "job", str(UUID(int=1)))
     assert notice.why.reason == after["conditions"][1]["reason"]
     assert notice.why.message == after["conditions"][1]["message"]
 
@@ -53,25 +53,25 @@ def test_what_a_person_must_act_on_is_told_when_it_begins(
     ],
 )
 def test_what_nobody_has_to_act_on_is_no_notice(after: dict[str, Any]) -> None:
-    assert notices.of_object(_seen(), REFUSED, after) is None
-    assert notices.of_object(_seen(), {}, after) is None
+    assert events.event_of_status_change(_seen(), REFUSED, after) is None
+    assert events.event_of_status_change(_seen(), {}, after) is None
 
 
 def test_what_a_status_says_already_is_not_told_again_in_other_words() -> None:
     other = _status("Accepted", "False", "InvalidSpec", "command: is still missing")
-    assert notices.of_object(_seen(), REFUSED, other) is None
+    assert events.event_of_status_change(_seen(), REFUSED, other) is None
     graver = _status("Accepted", "False", "InvalidGraph")
-    assert notices.of_object(_seen(), REFUSED, graver) is not None
+    assert events.event_of_status_change(_seen(), REFUSED, graver) is not None
 
 
-def _of(seen: Seen, status: dict[str, Any]) -> Notice:
-    notice = notices.of_object(seen, {}, status)
+def _of(seen: CachedObject, status: dict[str, Any]) -> KubernetesEvent:
+    notice = events.event_of_status_change(seen, {}, status)
     assert notice is not None
     return notice
 
 
 def test_same_occasion_has_the_same_event_whoever_tells_it() -> None:
-    again = Seen(UUID(int=1), Kind.JOB, "lab", "job", 1, status=STORED)
+    again = CachedObject(UUID(int=1), Kind.JOB, "lab", "job", 1, status=STORED)
     assert _of(_seen(), REFUSED).name == _of(again, REFUSED).name
     assert _of(_seen(), REFUSED).name != _of(_seen(generation=2), REFUSED).name
     assert _of(_seen(), REFUSED).name != _of(_seen(number=2), REFUSED).name
@@ -87,8 +87,8 @@ def test_namespace_has_one_occasion_for_all_its_objects() -> None:
 @pytest.mark.parametrize("name", ["job", "x" * 253])
 @pytest.mark.parametrize("version", ["1.33.0", "1.37.0"])
 def test_event_is_one_that_an_api_server_knows(name: str, version: str) -> None:
-    why = Why("InvalidSpec", "é" * 5_000)
-    notice = Notice(Subject("Job", "lab", name, str(UUID(int=1))), why, "occasion")
+    why = StatusReason("InvalidSpec", "é" * 5_000)
+    notice = KubernetesEvent(InvolvedObject("Job", "lab", name, str(UUID(int=1))), why, "occasion")
     made = notice.manifest(NOON)
     assert schemas.problems(made, version) == []
     assert len(made["metadata"]["name"]) <= 253

@@ -3,20 +3,20 @@
 import uuid
 from typing import Any
 
-from workron_controller.telling.outbox import Letter, Outbox
+from workron_controller.jobs.status_writer import PendingStatus, StatusQueue
 
 
-def _letter(number: int, *, is_end: bool = False, **said: Any) -> Letter:
-    return Letter(uuid.UUID(int=number), said, is_end)
+def _letter(number: int, *, is_end: bool = False, **said: Any) -> PendingStatus:
+    return PendingStatus(uuid.UUID(int=number), said, is_end)
 
 
-def _box(rate: float = 10, burst: float = 100) -> Outbox:
-    return Outbox(rate, burst)
+def _box(rate: float = 10, burst: float = 100) -> StatusQueue:
+    return StatusQueue(rate, burst)
 
 
-def _taken(box: Outbox, now: float) -> list[int]:
+def _taken(box: StatusQueue, now: float) -> list[int]:
     taken = []
-    while isinstance(found := box.take(now), Letter):
+    while isinstance(found := box.take(now), PendingStatus):
         taken.append(found.uid.int)
     return taken
 

@@ -9,16 +9,18 @@ import pytest
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
-from workron.store.protocol import Failure, JobRow, Progress
-from workron_controller.objects import Seen, Why
-from workron_controller.telling import status
+from workron.store.types import JobFailure, JobRow, StateCounts
+from workron_controller.jobs import status
+from workron_controller.jobs.cache import CachedObject, StatusReason
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-HINT = Why("NamespaceNotEnabled", "kubectl create rolebinding …")
+HINT = StatusReason("NamespaceNotEnabled", "kubectl create rolebinding …")
 
 
-def _seen(**said: Any) -> Seen:
-    return Seen(UUID(int=1), Kind.JOB, "default", "job", 2, status=said, root=JobId(1), heard=2)
+def _seen(**said: Any) -> CachedObject:
+    return CachedObject(
+        UUID(int=1), Kind.JOB, "default", "job", 2, status=said, root=JobId(1), heard=2
+    )
 
 
 def _row(state: State = State.QUEUED, reason: Reason | None = None, **about: Any) -> JobRow:
@@ -76,7 +78,7 @@ def _conditions(said: status.Status) -> dict[str, tuple[str, str]]:
 def test_conditions_say_what_tools_wait_for(
     state: State, reason: Reason | None, wanted: dict[str, tuple[str, str]]
 ) -> None:
-    said = status.of_job(_seen(), _row(state, reason), None, None, NOON)
+    said = status.job_status(_seen(), _row(state, reason), None, None, NOON)
     assert _conditions(said) == {"Accepted": ("True", "Stored")} | wanted
     assert (said["phase"], said.get("reason")) == (state, reason)
 
@@ -86,7 +88,7 @@ def test_all_that_a_row_has_is_told() -> None:
         State.FAILED, Reason.EXIT_CODE, message="it said no", attempts=3, failures=2, losses=1,
         exit_code=7, worker="pod-1", started_at=NOON, finished_at=NOON + timedelta(minutes=1),
     )  # fmt: skip
-    said = status.of_job(_seen(), row, None, "bye\n", NOON)
+    said = status.job_status(_seen(), row, None, "bye\n", NOON)
     assert {name: value for name, value in said.items() if name != "conditions"} == {
         "phase": "Failed", "reason": "ExitCode", "message": "it said no", "attempts": 3,
         "failures": 2, "losses": 1, "exitCode": 7, "worker": "pod-1", "outputTail": "bye\n",
@@ -96,23 +98,23 @@ def test_all_that_a_row_has_is_told() -> None:
 
 
 def test_condition_that_still_holds_keeps_its_time() -> None:
-    first = status.of_job(_seen(), _row(State.QUEUED), None, None, NOON)
+    first = status.job_status(_seen(), _row(State.QUEUED), None, None, NOON)
     later = NOON + timedelta(hours=1)
-    second = status.of_job(_seen(**first), _row(State.RUNNING), None, None, later)
+    second = status.job_status(_seen(**first), _row(State.RUNNING), None, None, later)
     times = {one["type"]: one["lastTransitionTime"] for one in second["conditions"]}
     assert times == {
         "Accepted": "2026-01-01T12:00:00Z", "Reconciling": "2026-01-01T12:00:00Z",
     }  # fmt: skip
-    third = status.of_job(_seen(**second), _row(State.SUCCEEDED), None, None, later)
+    third = status.job_status(_seen(**second), _row(State.SUCCEEDED), None, None, later)
     assert {one["type"]: one["lastTransitionTime"] for one in third["conditions"]} == {
         "Accepted": "2026-01-01T12:00:00Z", "Complete": "2026-01-01T13:00:00Z",
     }  # fmt: skip
 
 
 def test_queued_job_that_nobody_can_claim_waits_and_says_why() -> None:
-    said = status.of_job(_seen(), _row(State.QUEUED), HINT, None, NOON)
+    said = status.job_status(_seen(), _row(State.QUEUED), HINT, None, NOON)
     assert (said["phase"], said["reason"], said["message"]) == ("Waiting", *HINT_WORDS)
-    running = status.of_job(_seen(), _row(State.RUNNING), HINT, None, NOON)
+    running = status.job_status(_seen(), _row(State.RUNNING), HINT, None, NOON)
     assert running["phase"] == "Running"
 
 
@@ -127,15 +129,15 @@ HINT_WORDS = (HINT.reason, HINT.message)
     ],
 )
 def test_what_waits_for_a_time_says_which(reason: Reason, message: str) -> None:
-    said = status.of_job(_seen(), _row(State.WAITING, reason, due=NOON), None, None, NOON)
+    said = status.job_status(_seen(), _row(State.WAITING, reason, due=NOON), None, None, NOON)
     assert said["message"] == message
 
 
 def test_workflow_is_rolled_up_within_bounds() -> None:
-    progress = Progress({State.SUCCEEDED: 5, State.FAILED: 2, State.QUEUED: 1})
-    failures = [Failure(JobId(2), "a", None, Reason.EXIT_CODE, "x" * 5000, 3)]
+    progress = StateCounts({State.SUCCEEDED: 5, State.FAILED: 2, State.QUEUED: 1})
+    failures = [JobFailure(JobId(2), "a", None, Reason.EXIT_CODE, "x" * 5000, 3)]
     row = _row(State.RUNNING, kind=Kind.WORKFLOW)
-    said = status.of_workflow(_seen(), row, None, progress, failures, NOON)
+    said = status.workflow_status(_seen(), row, None, progress, failures, NOON)
     assert said["jobs"] == {
         "total": 8, "done": 7, "waiting": 0, "queued": 1, "running": 0, "succeeded": 5, "failed": 2,
         "cancelled": 0, "skipped": 0,
@@ -146,7 +148,7 @@ def test_workflow_is_rolled_up_within_bounds() -> None:
 
 
 def test_refused_object_says_why_and_is_stalled() -> None:
-    said = status.of_refusal(_seen(), Why("CycleDetected", "a -> b -> a"), NOON)
+    said = status.refused_status(_seen(), StatusReason("CycleDetected", "a -> b -> a"), NOON)
     assert _conditions(said) == {
         "Accepted": ("False", "CycleDetected"), "Stalled": ("True", "CycleDetected"),
     }  # fmt: skip
@@ -154,7 +156,7 @@ def test_refused_object_says_why_and_is_stalled() -> None:
 
 
 def test_what_was_told_is_not_told_again() -> None:
-    said = status.of_job(_seen(), _row(), None, None, NOON)
+    said = status.job_status(_seen(), _row(), None, None, NOON)
     assert status.differs(said, {})
     assert not status.differs(said, said | {"exitCode": None, "firstFailures": []})
     assert status.differs(said | {"phase": "Running"}, said)
@@ -173,4 +175,4 @@ def test_what_was_told_is_not_told_again() -> None:
     ids=["plain", "control", "no text", "long", "wide"],
 )
 def test_tail_is_text_that_any_terminal_bears(data: bytes, shown: str) -> None:
-    assert status.tail(data) == shown
+    assert status.output_tail(data) == shown

@@ -3,8 +3,8 @@
 from tests.controller import cluster
 from tests.controller.telling.conftest import Scene
 from workron.core.states import Reason
-from workron.store.protocol import Outcome, Session
-from workron_controller.objects import Why
+from workron.store.types import Outcome, Session
+from workron_controller.jobs.cache import StatusReason
 
 
 async def test_workflow_is_counted_at_most_every_few_seconds_and_at_its_end(
@@ -34,7 +34,7 @@ async def test_workflow_says_what_keeps_all_its_jobs_from_being_claimed(
 ) -> None:
     await scene.see(cluster.workflow("flow", {"name": "one"}, {"name": "two"}))
     assert [said["phase"] for said in await scene.look()] == ["Queued"]
-    scene.hints["default", "default"] = Why("ImagePullFailed", "no such image")
+    scene.hints["default", "default"] = StatusReason("ImagePullFailed", "no such image")
     [said] = await scene.look()
     assert (said["phase"], said["reason"]) == ("Waiting", "ImagePullFailed")
     assert said["message"] == "no such image"
@@ -45,16 +45,16 @@ async def test_workflow_says_what_keeps_all_its_jobs_from_being_claimed(
 
 async def test_workflow_that_has_a_pool_without_trouble_is_queued(scene: Scene) -> None:
     await scene.see(cluster.workflow("flow", {"name": "one"}, {"name": "two", "pool": "gpu"}))
-    scene.hints["default", "default"] = Why("PoolNotFound", "no WorkerPool default")
+    scene.hints["default", "default"] = StatusReason("PoolNotFound", "no WorkerPool default")
     [said] = await scene.look()
     assert (said["phase"], "reason" in said) == ("Queued", False)
-    scene.hints["default", "gpu"] = Why("PoolNotFound", "no WorkerPool gpu")
+    scene.hints["default", "gpu"] = StatusReason("PoolNotFound", "no WorkerPool gpu")
     [said] = await scene.look()
     assert (said["phase"], said["reason"]) == ("Waiting", "PoolNotFound")
 
 
 async def test_workflow_that_is_suspended_says_that_and_nothing_of_its_pool(scene: Scene) -> None:
     await scene.see(cluster.workflow("flow", {"name": "one"}, suspend=True))
-    scene.hints["default", "default"] = Why("PoolNotFound", "no WorkerPool default")
+    scene.hints["default", "default"] = StatusReason("PoolNotFound", "no WorkerPool default")
     [said] = await scene.look()
     assert (said["phase"], said["reason"]) == ("Waiting", "Suspended")

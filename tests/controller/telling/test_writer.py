@@ -9,10 +9,10 @@ from structlog.testing import capture_logs
 from tests.controller import cluster
 from tests.controller.telling.conftest import Scene
 from workron.core.states import Reason
-from workron.store.protocol import Outcome, Session
-from workron_controller.api import errors
-from workron_controller.objects import Why
-from workron_controller.telling.outbox import Letter
+from workron.store.types import Outcome, Session
+from workron_controller.jobs.cache import StatusReason
+from workron_controller.jobs.status_writer import PendingStatus
+from workron_controller.kube import errors
 
 
 async def test_what_the_server_did_not_take_is_told_when_it_does(
@@ -60,7 +60,9 @@ async def test_refusal_that_another_leader_has_told_is_no_notice(scene: Scene) -
 async def test_jobs_that_wait_for_their_namespace_are_one_occasion(
     scene: Scene, session: Session
 ) -> None:
-    scene.hints["default", "default"] = Why("NamespaceNotEnabled", "kubectl create rolebinding")
+    scene.hints["default", "default"] = StatusReason(
+        "NamespaceNotEnabled", "kubectl create rolebinding"
+    )
     for name in ("one", "two"):
         await scene.see(cluster.job(name))
     await scene.look()
@@ -88,7 +90,7 @@ async def test_what_may_not_be_written_is_tried_more_and_more_seldom(scene: Scen
         1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300,
     ]  # fmt: skip
     assert [one["event"] for one in logs] == ["status is not written"] * len(tries)
-    scene.hints["default", "default"] = Why("PoolNotFound", "no WorkerPool default")
+    scene.hints["default", "default"] = StatusReason("PoolNotFound", "no WorkerPool default")
     await scene.look(1)
     scene.clock.turn(1)
     assert (scene.outbox.held, scene.writer.lag) == (1, 0)
@@ -136,7 +138,7 @@ async def test_lag_is_that_of_the_status_that_waits_longest(scene: Scene) -> Non
     scene.clock.turn(20)
     await scene.see(cluster.job("later"))
     await scene.looking.look()
-    scene.hints["default", "default"] = Why("PoolNotFound", "no WorkerPool default")
+    scene.hints["default", "default"] = StatusReason("PoolNotFound", "no WorkerPool default")
     await scene.looking.look()
     scene.clock.turn(5)
     assert scene.writer.lag == 25
@@ -162,7 +164,7 @@ async def test_writer_goes_on_by_itself_and_ends_when_it_is_told(
     seen = await scene.see(cluster.job())
     work = asyncio.create_task(scene.writer.run())
     for number in itertools.count():
-        scene.writer.put(Letter(seen.uid, {"phase": "Queued", "n": number}, is_end=True))
+        scene.writer.put(PendingStatus(seen.uid, {"phase": "Queued", "n": number}, is_end=True))
         await asyncio.sleep(0)
         if len(scene.written) >= 3:
             break
@@ -180,7 +182,7 @@ async def test_writer_that_was_ended_often_writes_as_before(scene: Scene) -> Non
             await work
     seen = await scene.see(cluster.job())
     work = asyncio.create_task(scene.writer.run())
-    scene.writer.put(Letter(seen.uid, {"phase": "Queued"}, is_end=True))
+    scene.writer.put(PendingStatus(seen.uid, {"phase": "Queued"}, is_end=True))
     async with asyncio.timeout(5):
         while not scene.written:
             await asyncio.sleep(0)

@@ -8,7 +8,7 @@ import pathlib
 import pytest
 
 from workron.core import errors
-from workron.core.manifest import read
+from workron.core.manifest import load
 
 _CORPUS = pathlib.Path(__file__).parent / "corpus"
 _MARK = "# expect: "
@@ -18,8 +18,8 @@ def _files(folder: str) -> list[pathlib.Path]:
     return sorted((_CORPUS / folder).iterdir())
 
 
-def _read(file: pathlib.Path) -> list[read.Manifest]:
-    return read.read([read.Source("f", file.read_bytes())])
+def _read(file: pathlib.Path) -> list[load.Manifest]:
+    return load.load([load.ManifestSource("f", file.read_bytes())])
 
 
 @pytest.mark.parametrize("file", _files("good"), ids=lambda file: file.name)

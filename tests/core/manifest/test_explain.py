@@ -3,7 +3,7 @@
 import pydantic
 import pytest
 
-from workron.core.manifest import explain
+from workron.core.manifest import problems
 from workron.core.model.job import Job
 from workron.core.model.workflow import Workflow
 
@@ -14,7 +14,7 @@ def _told(field: str, value: object) -> dict[str, str]:
     with pytest.raises(pydantic.ValidationError) as refused:
         Workflow.parse({"metadata": {"name": "w"}, "spec": spec})
     where = ("spec", "tasks", 0, field)
-    told, _ = explain.explain(refused.value, Workflow)
+    told, _ = problems.explain(refused.value, Workflow)
     return {".".join(map(str, path[len(where) :])): message for path, message in told}
 
 
@@ -75,5 +75,5 @@ def test_list_is_not_called_empty_when_its_entries_were_refused() -> None:
 def test_refusals_are_explained_up_to_a_number_and_the_rest_counted() -> None:
     with pytest.raises(pydantic.ValidationError) as refused:
         Job.parse({"metadata": {"name": "a"}, "spec": {"argv": [5] * 1000}})
-    told, more = explain.explain(refused.value, Job)
-    assert (len(told), more) == (explain.MAX_EXPLAINED, 1000 - explain.MAX_EXPLAINED)
+    told, more = problems.explain(refused.value, Job)
+    assert (len(told), more) == (problems.MAX_EXPLAINED, 1000 - problems.MAX_EXPLAINED)

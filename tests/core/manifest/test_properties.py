@@ -8,7 +8,7 @@ import yaml
 from hypothesis import strategies
 
 from workron.core import errors
-from workron.core.manifest import read, resolve
+from workron.core.manifest import load, yaml_scalars
 from workron.core.model.job import Job
 
 _ASCII = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -16,7 +16,7 @@ _NAMES = strategies.text(_ASCII, min_size=1, max_size=20)
 _TEXTS = strategies.text(
     strategies.characters(exclude_categories=["Cc", "Cs", "Cn"]), max_size=30
 ) | strategies.sampled_from(
-    [*resolve.WORDS, "1e3", "0o17", "12:30", "a: b", "<<", "- a", "#", "\n"]
+    [*yaml_scalars.WORDS, "1e3", "0o17", "12:30", "a: b", "<<", "- a", "#", "\n"]
 )
 _COMMANDS = _TEXTS.filter(lambda text: bool(text.strip()))
 _DURATIONS = strategies.integers(1, 10_000).map("{}ms".format)
@@ -76,7 +76,7 @@ _Quoting.add_representer(
 
 def _answers(data: bytes) -> None:
     try:
-        manifests: list[read.Manifest] = read.read([read.Source("f", data)])
+        manifests: list[load.Manifest] = load.load([load.ManifestSource("f", data)])
         problems: tuple[str, ...] = ()
     except errors.ManifestError as refused:
         manifests, problems = [], refused.problems
@@ -108,7 +108,7 @@ def test_reader_answers_whatever_the_values_are(
 @hypothesis.given(_JOBS)
 def test_job_that_is_written_as_yaml_is_read_as_the_same(job: Job) -> None:
     written = yaml.dump(job.as_manifest(), Dumper=_Quoting, allow_unicode=True)
-    [manifest] = read.read([read.Source("f", written.encode())])
+    [manifest] = load.load([load.ManifestSource("f", written.encode())])
     assert manifest.resource == job
 
 
@@ -118,5 +118,5 @@ def test_job_that_is_written_as_json_is_read_as_the_same(
     is_ascii: bool,
 ) -> None:
     written = json.dumps(job.as_manifest(), ensure_ascii=is_ascii)
-    [manifest] = read.read([read.Source("f", written.encode())])
+    [manifest] = load.load([load.ManifestSource("f", written.encode())])
     assert manifest.resource == job

@@ -3,18 +3,18 @@
 import pytest
 
 from workron.core import errors
-from workron.core.manifest import read
+from workron.core.manifest import load
 from workron.core.model.job import Job
-from workron.core.model.pool import WorkerPool
+from workron.core.model.workerpool import WorkerPool
 from workron.core.model.workflow import Workflow
 
 _HEAD = "apiVersion: workron.dev/v1alpha1\n"
 _JOB = _HEAD + "kind: Job\nmetadata: {name: %s}\nspec: {command: 'true'}\n"
 
 
-def _read(*texts: str) -> list[read.Manifest]:
-    return read.read(
-        read.Source(f"{number}.yaml", text.encode()) for number, text in enumerate(texts, 1)
+def _read(*texts: str) -> list[load.Manifest]:
+    return load.load(
+        load.ManifestSource(f"{number}.yaml", text.encode()) for number, text in enumerate(texts, 1)
     )
 
 

@@ -3,12 +3,12 @@
 import pytest
 import yaml
 
-from workron.core.manifest import text, tree
-from workron.core.manifest.document import Document
+from workron.core.manifest import yaml_reader
+from workron.core.manifest.problems import Document
 
 
 def _documents(source: str) -> list[Document]:
-    return list(text.documents(source.encode()))
+    return list(yaml_reader.read_documents(source.encode()))
 
 
 def _value(source: str) -> object:
@@ -19,13 +19,13 @@ def _value(source: str) -> object:
 
 def _told(source: str | bytes) -> list[str]:
     data = source.encode() if isinstance(source, str) else source
-    return [p.told("f") for document in text.documents(data) for p in document.problems]
+    return [p.told("f") for document in yaml_reader.read_documents(data) for p in document.problems]
 
 
 @pytest.fixture(params=["CSafeLoader", "SafeLoader"], autouse=True)
 def _loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both of PyYAML's parsers must give the same."""
-    monkeypatch.setattr(text, "_LOADER", getattr(yaml, request.param))
+    monkeypatch.setattr(yaml_reader, "_LOADER", getattr(yaml, request.param))
 
 
 def test_documents_are_given_one_by_one_with_their_lines() -> None:
@@ -110,7 +110,7 @@ def test_aliases_are_refused_when_they_multiply() -> None:
 
 
 def test_values_are_refused_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree, "MAX_NODES", 100)
+    monkeypatch.setattr(yaml_reader, "MAX_NODES", 100)
     assert _told(f"[{'1,' * 99}]") == []
     [told] = _told(f"[{'1,' * 100}]")
     assert "more than 100 values" in told
@@ -129,7 +129,7 @@ def test_nesting_is_refused_when_aliases_make_it_deeper_than_64() -> None:
 
 
 def test_document_is_refused_when_a_cluster_would_not_take_it() -> None:
-    longest = tree.MAX_BYTES - len('a: ""')
+    longest = yaml_reader.MAX_BYTES - len('a: ""')
     assert _told(f'a: "{"x" * longest}"') == []
     for beyond in ("x" * (longest + 1), "é" * (longest // 2 + 1)):
         [told] = _told(f'a: "{beyond}"\n---\nb: 1')
@@ -137,7 +137,7 @@ def test_document_is_refused_when_a_cluster_would_not_take_it() -> None:
 
 
 def test_documents_are_measured_one_by_one() -> None:
-    half = f"a: {'x' * (tree.MAX_BYTES // 2)}\n"
+    half = f"a: {'x' * (yaml_reader.MAX_BYTES // 2)}\n"
     assert _told(f"{half}---\n{half}---\n{half}---\n{half}") == []
 
 

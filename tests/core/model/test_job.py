@@ -5,7 +5,7 @@ from datetime import timedelta
 import pydantic
 import pytest
 
-from workron.core.command import OnLeaseLost, Overlap
+from workron.core.jobspec import OnLeaseLost, Overlap
 from workron.core.model.job import Dependency, Job, JobSpec
 from workron.core.model.status import JobStatus
 from workron.core.plan import Kind

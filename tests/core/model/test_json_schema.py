@@ -2,28 +2,30 @@
 
 import pytest
 
-from workron.core import duration
-from workron.core.model import json_schema
+from workron.core import formats
+from workron.core.model import meta
 from workron.core.model.job import Job
 from workron.core.model.meta import Resource
-from workron.core.model.pool import WorkerPool
+from workron.core.model.workerpool import WorkerPool
 from workron.core.model.workflow import Workflow
 
 
 def test_schema_comes_with_the_records_that_it_refers_to() -> None:
-    schema, records = json_schema.of(Job)
+    schema, records = meta.json_schema(Job)
     assert schema["properties"]["spec"]["$ref"] == "#/$defs/JobSpec"
     assert {"JobSpec", "EnvVar", "JobStatus"} <= set(records)
 
 
 @pytest.mark.parametrize("kind", [Job, Workflow, WorkerPool])
 def test_default_that_is_a_duration_is_written_as_a_person_would(kind: type[Resource]) -> None:
-    _, records = json_schema.of(kind)
+    _, records = meta.json_schema(kind)
     written = {
         f"{name}.{field}": what["default"]
         for name, record in records.items()
         for field, what in record.get("properties", {}).items()
-        if what.get("pattern") == f"^{duration.PATTERN}$" and what.get("default")
+        if what.get("pattern") == f"^{formats.DURATION_PATTERN}$" and what.get("default")
     }
-    assert all(duration.render(duration.parse(text)) == text for text in written.values())
+    assert all(
+        formats.format_duration(formats.parse_duration(text)) == text for text in written.values()
+    )
     assert written

@@ -8,9 +8,9 @@ import pydantic_core
 import pytest
 from hypothesis import strategies
 
-from workron.core.model import moment
+from workron.core.model import base
 
-_ANY = pydantic.TypeAdapter[datetime](moment.Moment)
+_ANY = pydantic.TypeAdapter[datetime](base.Timestamp)
 
 _READ = {
     "2026-01-31T08:00:00Z": datetime(2026, 1, 31, 8, tzinfo=UTC),
@@ -35,19 +35,19 @@ _REFUSED = {
 
 @pytest.mark.parametrize("text", _READ)
 def test_time_is_read_into_utc(text: str) -> None:
-    assert moment.parse(text) == _READ[text]
-    assert moment.parse(text).tzinfo is UTC
+    assert base.parse_timestamp(text) == _READ[text]
+    assert base.parse_timestamp(text).tzinfo is UTC
 
 
 @pytest.mark.parametrize("text", _REFUSED)
 def test_time_is_refused_in_words(text: str) -> None:
     with pytest.raises(pydantic_core.PydanticCustomError, match=_REFUSED[text]):
-        moment.parse(text)
+        base.parse_timestamp(text)
 
 
 @hypothesis.given(strategies.datetimes(timezones=strategies.just(UTC)))
 def test_time_that_is_written_is_read_as_the_same(value: datetime) -> None:
-    assert moment.parse(moment.render(value)) == value
+    assert base.parse_timestamp(base.format_timestamp(value)) == value
 
 
 def test_time_is_refused_when_it_has_no_zone_or_is_no_text() -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pydantic
 import pytest
 
-from workron.core.model.pool import WorkerPool, WorkerPoolSpec
+from workron.core.model.workerpool import WorkerPool, WorkerPoolSpec
 
 _SECRET = {"name": "s", "secret": {"secretName": "keys"}}
 

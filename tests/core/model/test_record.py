@@ -3,9 +3,8 @@
 import pydantic
 import pytest
 
-from workron.core.model import record
-from workron.core.model.command import EnvVar
-from workron.core.model.job import Job, JobSpec
+from workron.core.model import base
+from workron.core.model.job import EnvVar, Job, JobSpec
 
 
 def test_record_is_built_by_attribute_name_in_python() -> None:
@@ -56,5 +55,5 @@ def test_manifest_says_its_kind_when_python_left_it_out() -> None:
 
 
 def test_field_names_are_those_of_both_sides() -> None:
-    assert record.field_names(EnvVar) == {"name", "value"}
-    assert {"maxAttempts", "max_attempts"} <= record.field_names(JobSpec)
+    assert base.field_names(EnvVar) == {"name", "value"}
+    assert {"maxAttempts", "max_attempts"} <= base.field_names(JobSpec)

@@ -6,35 +6,35 @@ from typing import Any
 import pydantic
 import pytest
 
-from workron.core.model import scalar
+from workron.core.model import base
 
 _FORMS: dict[str, tuple[Any, list[str], list[str]]] = {
     "object name": (
-        scalar.ObjectName,
+        base.ObjectName,
         ["a", "a-b", "a.b-c.d", "0", "a" * 253],
         ["", "A", "-a", "a-", "a..b", "a_b", "a.", "a" * 254, "é", "a\n"],
     ),
     "generated name": (
-        scalar.GenerateName,
+        base.GenerateName,
         ["a-", "a", "a.b-", "a" * 248],
         ["", "-", "A-", "a.", "a-.b", "a" * 249],
     ),
-    "label": (scalar.Label, ["a", "a-1", "a" * 63], ["", "a.b", "a" * 64, "a b"]),
-    "pool name": (scalar.PoolName, ["default", "a" * 52], ["", "a.b", "a" * 53]),
+    "label": (base.Label, ["a", "a-1", "a" * 63], ["", "a.b", "a" * 64, "a b"]),
+    "pool name": (base.PoolName, ["default", "a" * 52], ["", "a.b", "a" * 53]),
     "label key": (
-        scalar.LabelKey,
+        base.LabelKey,
         ["a", "A_b.c-d", "x.io/Name", "a" * 63],
         ["", "/a", "a/", "X.io/a", "a/b/c", "-a", "a" * 64],
     ),
-    "label value": (scalar.LabelValue, ["", "A", "a_b.c-d"], ["-a", "a b", "a" * 64]),
+    "label value": (base.LabelValue, ["", "A", "a_b.c-d"], ["-a", "a b", "a" * 64]),
     "variable": (
-        scalar.EnvName,
+        base.EnvName,
         ["A", "_a1", "PATH"],
         ["", "1A", "A-B", "A=B", "WORKRON_FENCE", "É", "A" * 256],
     ),
-    "command": (scalar.Command, ["x", "\n x ", "é" * 65_535], ["", " \n\t", "é" * 65_536, "a\0"]),
-    "argument": (scalar.Argument, ["", " ", "x" * 131_071], ["\0", "\ud800", "x" * 131_072]),
-    "path": (scalar.Path, ["/a", "a b"], ["", "a\0"]),
+    "command": (base.Command, ["x", "\n x ", "é" * 65_535], ["", " \n\t", "é" * 65_536, "a\0"]),
+    "argument": (base.Argument, ["", " ", "x" * 131_071], ["\0", "\ud800", "x" * 131_072]),
+    "path": (base.Path, ["/a", "a b"], ["", "a\0"]),
 }
 
 

@@ -16,7 +16,9 @@ from urllib import parse
 
 import asyncpg
 
-from workron.store import postgres, protocol, sqlite
+from workron.store import api
+from workron.store.postgres import store
+from workron.store.sqlite.store import open_sqlite
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -57,7 +59,7 @@ class Ground(Protocol):
     async def clear(self) -> None:
         """Make it empty, at the start of all time."""
 
-    async def open(self) -> protocol.Store:
+    async def open(self) -> api.Store:
         """Open another store on the same database."""
 
     async def turn(self, by: timedelta) -> None:
@@ -81,8 +83,8 @@ class SqliteGround:
     async def clear(self) -> None:
         assert self.path is None or not self.path.exists()
 
-    async def open(self) -> protocol.Store:
-        return await sqlite.open_sqlite(self.path, clock=self.clock, rng=random.Random())
+    async def open(self) -> api.Store:
+        return await open_sqlite(self.path, clock=self.clock, rng=random.Random())
 
     async def turn(self, by: timedelta) -> None:
         self.clock.time += by
@@ -112,8 +114,8 @@ class PostgresGround:
         await self.meddle(_CLEAR)
         await self.turn(timedelta())
 
-    async def open(self) -> protocol.Store:
-        return await postgres.open_postgres(self.dsn, rng=random.Random())
+    async def open(self) -> api.Store:
+        return await store.open_postgres(self.dsn, rng=random.Random())
 
     async def turn(self, by: timedelta) -> None:
         self.clock.time += by

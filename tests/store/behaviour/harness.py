@@ -15,9 +15,9 @@ from tests.store.behaviour.grounds import Ground
 from tests.store.behaviour.worker import MANY, Worker, mint_boot
 from workron.core.ids import JobId
 from workron.core.plan import Kind, Plan
-from workron.core.states import ENDS, REASONS, State
-from workron.store import protocol
-from workron.store.protocol import JobRow
+from workron.core.states import REASONS, TERMINAL_STATES, State
+from workron.store import api, types
+from workron.store.types import JobRow
 
 
 def label(row: JobRow) -> str:
@@ -33,7 +33,7 @@ def stand(row: JobRow) -> str:
 class Harness:
     """One store under test, and others on the same database."""
 
-    def __init__(self, ground: Ground, store: protocol.Store) -> None:
+    def __init__(self, ground: Ground, store: api.Store) -> None:
         self.ground = ground
         self.store = store
         self._opened = [store]
@@ -43,7 +43,7 @@ class Harness:
     async def advance(self, by: timedelta) -> None:
         await self.ground.turn(by)
 
-    async def another(self) -> protocol.Store:
+    async def another(self) -> api.Store:
         """Open another store on the same database; where there can be none, give the same."""
         if not self.ground.is_lasting:
             return self.store
@@ -72,10 +72,10 @@ class Harness:
         pool: str = "default",
         namespace: str = plans.NAMESPACE,
         boot: UUID | None = None,
-        store: protocol.Store | None = None,
+        store: api.Store | None = None,
     ) -> Worker:
         store = store or self.store
-        registration = protocol.Registration(
+        registration = types.Registration(
             await self.token(pool, namespace), name, boot or mint_boot(), slots=MANY
         )
         return Worker(store, await store.register(registration))
@@ -98,11 +98,11 @@ class Harness:
         while await self.store.expire(MANY):
             pass
 
-    async def sign_of(self, worker: Worker) -> protocol.Sign:
+    async def sign_of(self, worker: Worker) -> types.HeartbeatVersion:
         signs = {sighting.worker: sighting.sign for sighting in await self.store.look()}
         return signs[worker.session.worker]
 
-    async def reap(self, worker: Worker) -> protocol.Reaped:
+    async def reap(self, worker: Worker) -> types.ReapResult:
         """Take back the claims of a worker that stands still."""
         return await self.store.reap(worker.session.worker, sign=await self.sign_of(worker))
 
@@ -132,7 +132,7 @@ class Harness:
         """Hold what must be true after any scenario, once ends are passed on."""
         await self.settle()
         audited = await self.store.audit(100 * MANY)
-        assert audited == protocol.Audited(0, 0), "a job waits though its upstreams have ended"
+        assert audited == types.AuditResult(0, 0), "a job waits though its upstreams have ended"
         queued: Counter[tuple[str, str]] = Counter()
         roots, heads = await self.store.roots(), await self.store.heads()
         assert [head.root for head in heads] == roots
@@ -155,7 +155,9 @@ class Harness:
         """Hold what is told of single jobs against what is told of their whole root."""
         jobs = [row.job for row in rows]
         assert await self.store.standing(jobs) == rows
-        assert await self.store.ended(jobs) == {row.job for row in rows if row.state in ENDS}
+        assert await self.store.ended(jobs) == {
+            row.job for row in rows if row.state in TERMINAL_STATES
+        }
 
     async def _check_progress(self, root: JobId, rows: Sequence[JobRow]) -> None:
         progress = await self.store.progress(root)
@@ -164,17 +166,17 @@ class Harness:
 
     def _hold_ends_against_earlier_ones(self, rows: Sequence[JobRow]) -> None:
         for row in rows:
-            if row.state in ENDS:
+            if row.state in TERMINAL_STATES:
                 assert self._ended.setdefault(row.job, row) == row, "an end has changed"
             else:
                 assert row.job not in self._ended, "an end was taken back"
 
 
-def _check_rows(root: protocol.RootRow, rows: Sequence[JobRow]) -> None:
+def _check_rows(root: types.RunRow, rows: Sequence[JobRow]) -> None:
     assert [row.job for row in rows] == list(range(root.root, root.last + 1))
     for row in rows:
         assert row.root == root.root
-        assert (row.state in ENDS) == (row.finished_at is not None)
+        assert (row.state in TERMINAL_STATES) == (row.finished_at is not None)
         if row.state in REASONS:
             assert row.reason in REASONS[row.state] | {None}
             assert row.reason is not None or row.kind is not Kind.JOB
@@ -185,8 +187,8 @@ def _check_rows(root: protocol.RootRow, rows: Sequence[JobRow]) -> None:
             assert row.worker is not None
 
 
-def _check_head(head: protocol.Head, rows: Sequence[JobRow]) -> None:
+def _check_head(head: types.RunSummary, rows: Sequence[JobRow]) -> None:
     commands = [row for row in rows if row.kind is Kind.JOB]
     assert head.row == rows[0]
     assert head.commands == len(commands)
-    assert head.ended == sum(row.state in ENDS for row in commands)
+    assert head.ended == sum(row.state in TERMINAL_STATES for row in commands)

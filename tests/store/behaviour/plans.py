@@ -11,7 +11,16 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from workron.core.plan import Bodies, Edge, Identity, Kind, Node, Outside, Plan, Terms
+from workron.core.plan import (
+    Edge,
+    ExternalDependency,
+    Identity,
+    Kind,
+    PlainSpecs,
+    Plan,
+    PlannedJob,
+    SchedulingTerms,
+)
 from workron.core.verdict import Condition
 
 NAMESPACE = "space"
@@ -42,19 +51,19 @@ class Task:
     items: Sequence[Any] = ()
     each: bool = False
     """Whether its elements pair with those of the arrays that it needs."""
-    outside: Sequence[Outside] = ()
-    terms: Terms = dataclasses.field(default_factory=Terms)
+    outside: Sequence[ExternalDependency] = ()
+    terms: SchedulingTerms = dataclasses.field(default_factory=SchedulingTerms)
 
 
-def job(name: str = "job", *, outside: Sequence[Outside] = (), **about: Any) -> Plan:
+def job(name: str = "job", *, outside: Sequence[ExternalDependency] = (), **about: Any) -> Plan:
     """Plan one job. `about` are fields of Terms, of Identity, or of the Plan itself."""
     terms, identity, rest = _sort(about)
-    node = Node(Kind.JOB, name, spec=0, upstreams=len(outside), feeds_inputs=bool(outside))
+    node = PlannedJob(Kind.JOB, name, spec=0, upstreams=len(outside), feeds_inputs=bool(outside))
     return Plan(
         identity=Identity(**{"namespace": NAMESPACE, "kind": Kind.JOB, "name": name} | identity),
         nodes=[node],
-        terms=[Terms(**terms)],
-        specs=Bodies([{"command": f"run {name}"}]),
+        terms=[SchedulingTerms(**terms)],
+        specs=PlainSpecs([{"command": f"run {name}"}]),
         outside=outside,
         **_told({"digest": "first"} | rest),
     )
@@ -68,20 +77,20 @@ def task(*names: str, count: int | None = None, each: bool = False, **about: Any
     needs = dict.fromkeys(names, Condition.SUCCEEDED) | about.pop("when", {})
     items = about.pop("items", ())
     outside = about.pop("outside", ())
-    return Task(needs, len(items) or count, items, each, outside, Terms(**about))
+    return Task(needs, len(items) or count, items, each, outside, SchedulingTerms(**about))
 
 
 def dag(name: str = "flow", about: Mapping[str, Any] | None = None, /, **tasks: Task) -> Plan:
     """Plan a workflow. `about` is as for `job`."""
     terms, identity, rest = _sort(about or {})
-    layout = _Layout(name, tasks, Terms(**terms))
+    layout = _Layout(name, tasks, SchedulingTerms(**terms))
     return Plan(
         identity=Identity(
             **{"namespace": NAMESPACE, "kind": Kind.WORKFLOW, "name": name} | identity
         ),
         nodes=layout.nodes(),
         terms=layout.terms,
-        specs=Bodies(layout.bodies),
+        specs=PlainSpecs(layout.bodies),
         edges=layout.edges,
         outside=layout.outside,
         **_told({"digest": "first"} | rest),
@@ -93,9 +102,11 @@ def array(count: int, name: str = "flow", **about: Any) -> Plan:
     return dag(name, work=task(count=count, **about))
 
 
-def outside(name: str, when: Condition = Condition.SUCCEEDED, *, kind: Kind = Kind.JOB) -> Outside:
+def outside(
+    name: str, when: Condition = Condition.SUCCEEDED, *, kind: Kind = Kind.JOB
+) -> ExternalDependency:
     """Wait for another root; `dag` puts the right downstream in."""
-    return Outside(0, kind, name, when)
+    return ExternalDependency(0, kind, name, when)
 
 
 def again(plan: Plan, **changes: Any) -> Plan:
@@ -118,7 +129,7 @@ def _new_uid() -> UUID:
 
 def _sort(about: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Part the fields of Terms, those of Identity, and those of Plan."""
-    terms = {f.name for f in dataclasses.fields(Terms)}
+    terms = {f.name for f in dataclasses.fields(SchedulingTerms)}
     identity = {f.name for f in dataclasses.fields(Identity)}
     return (
         {key: value for key, value in about.items() if key in terms},
@@ -130,7 +141,7 @@ def _sort(about: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dic
 class _Layout:
     """The offsets of a workflow's jobs, and what follows from them."""
 
-    def __init__(self, name: str, tasks: Mapping[str, Task], terms: Terms) -> None:
+    def __init__(self, name: str, tasks: Mapping[str, Task], terms: SchedulingTerms) -> None:
         self.name = name
         self.tasks = tasks
         self.terms = [terms, *(one.terms for one in tasks.values())]
@@ -153,13 +164,13 @@ class _Layout:
             for offset in self._commands(key)
         ]
 
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[PlannedJob]:
         """List the group, then each task, an array's elements right behind it."""
         incoming = [edge.downstream for edge in self.edges]
         incoming += [other.downstream for other in self.outside]
         counts = Counter(incoming)
         fed = {edge.downstream for edge in self.edges}
-        group = Node(Kind.WORKFLOW, self.name, spec=0, upstreams=len(self.tasks))
+        group = PlannedJob(Kind.WORKFLOW, self.name, spec=0, upstreams=len(self.tasks))
         bare = [group]
         for spec, key in enumerate(self.tasks, start=1):
             bare += self._nodes_of(key, spec)
@@ -172,13 +183,15 @@ class _Layout:
             for offset, node in enumerate(bare)
         ]
 
-    def _nodes_of(self, key: str, spec: int) -> list[Node]:
+    def _nodes_of(self, key: str, spec: int) -> list[PlannedJob]:
         bearing = Condition.HANDLED_TASK if key in self.handled else Condition.TASK
         count = self.tasks[key].count
         if count is None:
-            return [Node(Kind.JOB, key, spec, member_of=0, bearing=bearing)]
-        whole = Node(Kind.ARRAY, key, spec, member_of=0, bearing=bearing, upstreams=count)
-        element = Node(Kind.JOB, key, spec, member_of=self.offsets[key], bearing=Condition.MEMBER)
+            return [PlannedJob(Kind.JOB, key, spec, member_of=0, bearing=bearing)]
+        whole = PlannedJob(Kind.ARRAY, key, spec, member_of=0, bearing=bearing, upstreams=count)
+        element = PlannedJob(
+            Kind.JOB, key, spec, member_of=self.offsets[key], bearing=Condition.MEMBER
+        )
         items = self.tasks[key].items or [None] * count
         pairs = enumerate(items)
         return [whole, *(dataclasses.replace(element, index=i, item=item) for i, item in pairs)]

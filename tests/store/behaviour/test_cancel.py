@@ -10,7 +10,7 @@ from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import Worker
 from workron.core.verdict import Condition
-from workron.store.protocol import Answer, Mark, Outcome
+from workron.store.types import Outcome, ReportResult, Signal
 
 
 async def test_queued_job_ends_when_cancelled(harness: Harness, worker: Worker) -> None:
@@ -55,7 +55,7 @@ async def test_running_job_is_marked_when_cancelled(harness: Harness, worker: Wo
     assert await harness.store.cancel(root)
     assert await harness.stand(root) == "Running"
     (held,) = (await worker.beat()).held
-    assert (held.claim, held.mark) == (claimed.claim, Mark.CANCEL)
+    assert (held.claim, held.mark) == (claimed.claim, Signal.CANCEL)
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
@@ -65,7 +65,7 @@ async def test_marked_job_ends_cancelled_whatever_its_worker_reports(
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     await harness.store.cancel(root)
-    assert await worker.end(claimed, outcome) is Answer.ACCEPTED
+    assert await worker.end(claimed, outcome) is ReportResult.ACCEPTED
     assert await harness.stand(root) == "Cancelled"
 
 
@@ -178,7 +178,7 @@ async def test_job_ends_once_when_cancel_and_complete_meet(
         claimed = await worker.claim_one()
         answer, _ = await asyncio.gather(worker.end(claimed), other.cancel(root))
         await harness.settle()
-        assert answer is Answer.ACCEPTED
+        assert answer is ReportResult.ACCEPTED
         assert not await worker.claim()
         stands = await harness.stands(root)
         assert (stands[f"flow{number}"], stands["b"]) == ("Cancelled", "Cancelled")

@@ -14,7 +14,7 @@ from tests.store.behaviour.worker import MANY, Worker, mint, mint_boot
 from workron.core import errors
 from workron.core.ids import SessionKey
 from workron.core.states import State
-from workron.store.protocol import Claimed, Outcome
+from workron.store.types import ClaimedJob, Outcome
 
 LARGE = "x" * 16_000
 
@@ -252,5 +252,5 @@ async def test_counters_come_with_the_claim(harness: Harness, worker: Worker) ->
     assert (again.attempt, again.failures, again.losses) == (2, 1, 0)
 
 
-def _by_claim(claimed: Sequence[Claimed]) -> dict[object, dict[str, object]]:
+def _by_claim(claimed: Sequence[ClaimedJob]) -> dict[object, dict[str, object]]:
     return {one.claim: msgspec.structs.asdict(one) for one in claimed}

@@ -13,13 +13,13 @@ from tests.store.behaviour.worker import Worker, end_of, mint, mint_boot
 from workron.core import errors
 from workron.core.ids import SessionKey
 from workron.core.states import Reason, State
-from workron.store.protocol import Answer, End, Outcome
+from workron.store.types import AttemptReport, Outcome, ReportResult
 
 
 async def test_job_ends_when_its_end_is_reported(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     await harness.advance(timedelta(seconds=5))
-    assert await worker.end(await worker.claim_one(), exit_code=0) is Answer.ACCEPTED
+    assert await worker.end(await worker.claim_one(), exit_code=0) is ReportResult.ACCEPTED
     row = await harness.row(root)
     assert (row.state, row.reason, row.exit_code) == (State.SUCCEEDED, None, 0)
     assert row.finished_at == harness.ground.clock.now()
@@ -42,8 +42,8 @@ async def test_second_report_changes_nothing_when_the_first_was_accepted(
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     await worker.end(claimed, result="first", output=b"first")
-    assert await worker.end(claimed, result="second", output=b"second") is Answer.ALREADY
-    assert await worker.fail(claimed) is Answer.ALREADY
+    assert await worker.end(claimed, result="second", output=b"second") is ReportResult.ALREADY
+    assert await worker.fail(claimed) is ReportResult.ALREADY
     assert await harness.store.result(root) == "first"
     assert await harness.store.output(root) == b"first"
     assert await harness.stand(root) == "Succeeded"
@@ -66,7 +66,7 @@ async def test_report_is_stale_when_the_claim_was_never_made(
     claimed = await worker.claim_one()
     end = end_of(claimed)
     unknown = msgspec.structs.replace(end, claim=mint()[0])
-    assert await worker.report(unknown) is Answer.STALE
+    assert await worker.report(unknown) is ReportResult.STALE
 
 
 async def test_report_is_stale_when_the_job_was_claimed_anew(
@@ -77,8 +77,8 @@ async def test_report_is_stale_when_the_job_was_claimed_anew(
     await harness.reap(worker)
     heir = await harness.worker()
     new = await heir.claim_one()
-    assert await heir.end(old, result="old", output=b"old") is Answer.STALE
-    assert await heir.end(new, result="new") is Answer.ACCEPTED
+    assert await heir.end(old, result="old", output=b"old") is ReportResult.STALE
+    assert await heir.end(new, result="new") is ReportResult.ACCEPTED
     assert await harness.store.result(root) == "new"
     assert await harness.store.output(root) == b""
 
@@ -105,7 +105,7 @@ async def test_another_worker_cannot_end_a_claim(harness: Harness, worker: Worke
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     other = await harness.worker("other")
-    assert await other.end(claimed) is Answer.STALE
+    assert await other.end(claimed) is ReportResult.STALE
     assert await harness.stand(root) == "Running"
 
 
@@ -117,14 +117,19 @@ async def test_answers_stand_in_the_order_of_the_ends(harness: Harness, worker: 
     unknown = msgspec.structs.replace(end_of(one), claim=mint()[0])
     ends = [end_of(four), unknown, end_of(two), end_of(one, Outcome.FAILED)]
     completed = await worker.store.complete(worker.session.key, ends)
-    assert completed.answers == [Answer.ACCEPTED, Answer.STALE, Answer.ALREADY, Answer.ACCEPTED]
+    assert completed.answers == [
+        ReportResult.ACCEPTED,
+        ReportResult.STALE,
+        ReportResult.ALREADY,
+        ReportResult.ACCEPTED,
+    ]
 
 
 async def test_released_claim_cannot_be_completed(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     await worker.release(claimed)
-    assert await worker.end(claimed, result=1) is not Answer.ACCEPTED
+    assert await worker.end(claimed, result=1) is not ReportResult.ACCEPTED
     assert await harness.stand(root) == "Queued"
     assert await harness.store.result(root) is None
 
@@ -137,8 +142,8 @@ async def test_end_of_an_attempt_does_not_count_for_a_later_one_of_the_same_clai
     await worker.release(first)
     # A copy of the claim that was held up on its way.
     (second,) = await worker.store.claim(worker.session.key, [first.claim])
-    assert await worker.end(first, result="old", output=b"old") is Answer.STALE
-    assert await worker.end(second, result="new") is Answer.ACCEPTED
+    assert await worker.end(first, result="old", output=b"old") is ReportResult.STALE
+    assert await worker.end(second, result="new") is ReportResult.ACCEPTED
     assert await harness.store.result(root) == "new"
     assert await harness.store.output(root) == b""
 
@@ -152,8 +157,8 @@ async def test_each_end_is_answered_for_itself_when_two_of_a_call_share_their_cl
     (second,) = await worker.store.claim(worker.session.key, [first.claim])
     ends = [end_of(first, result="old"), end_of(second, result="new")]
     completed = await worker.store.complete(worker.session.key, ends)
-    assert completed.answers[0] is not Answer.ACCEPTED
-    assert completed.answers[1] is Answer.ACCEPTED
+    assert completed.answers[0] is not ReportResult.ACCEPTED
+    assert completed.answers[1] is ReportResult.ACCEPTED
     assert await harness.store.result(root) == "new"
 
 
@@ -161,7 +166,7 @@ async def test_same_end_twice_in_a_call_counts_once(harness: Harness, worker: Wo
     root = await harness.submit(plans.job())
     end = end_of(await worker.claim_one(), result="once", output=b"once")
     completed = await worker.store.complete(worker.session.key, [end, end])
-    assert list(completed.answers) == [Answer.ACCEPTED, Answer.ALREADY]
+    assert list(completed.answers) == [ReportResult.ACCEPTED, ReportResult.ALREADY]
     assert len(await harness.store.attempts(root)) == 1
     assert await harness.store.result(root) == "once"
     assert await harness.store.output(root) == b"once"
@@ -172,10 +177,14 @@ async def test_end_counts_after_one_that_names_another_job_for_its_claim(
 ) -> None:
     await harness.submit(plans.array(2))
     one, two = await worker.claim(2)
-    mistaken = End(two.job, *one.right, Outcome.SUCCEEDED)
+    mistaken = AttemptReport(two.job, *one.right, Outcome.SUCCEEDED)
     ends = [mistaken, end_of(one), end_of(two)]
     completed = await worker.store.complete(worker.session.key, ends)
-    assert list(completed.answers) == [Answer.STALE, Answer.ACCEPTED, Answer.ACCEPTED]
+    assert list(completed.answers) == [
+        ReportResult.STALE,
+        ReportResult.ACCEPTED,
+        ReportResult.ACCEPTED,
+    ]
 
 
 async def test_new_claims_come_with_the_answer(harness: Harness, worker: Worker) -> None:
@@ -193,7 +202,7 @@ async def test_repeated_call_answers_the_same_claims_when_its_answer_was_lost(
     end, wanted = end_of(await worker.claim_one()), mint(2)
     first = await worker.store.complete(worker.session.key, [end], wanted)
     second = await worker.store.complete(worker.session.key, [end], wanted)
-    assert list(second.answers) == [Answer.ALREADY]
+    assert list(second.answers) == [ReportResult.ALREADY]
     assert {one.claim: one.job for one in second.claimed} == {
         one.claim: one.job for one in first.claimed
     }
@@ -210,7 +219,7 @@ async def test_only_new_claims_are_asked_for_when_there_are_no_ends(
 
 async def test_retry_waits_for_its_backoff(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
-    assert await worker.retry(await worker.claim_one(), delay_seconds=10) is Answer.ACCEPTED
+    assert await worker.retry(await worker.claim_one(), delay_seconds=10) is ReportResult.ACCEPTED
     row = await harness.row(root)
     assert (row.state, row.reason, row.failures) == (State.WAITING, Reason.BACKOFF, 1)
     assert row.due == harness.ground.clock.now() + timedelta(seconds=10)
@@ -223,7 +232,7 @@ async def test_report_of_a_retry_is_already_known_when_repeated(
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     await worker.retry(claimed)
-    assert await worker.retry(claimed) is Answer.ALREADY
+    assert await worker.retry(claimed) is ReportResult.ALREADY
     assert (await harness.row(root)).failures == 1
 
 
@@ -261,7 +270,7 @@ async def test_bad_result_fails_alone(harness: Harness, worker: Worker, result: 
     claimed = await worker.claim(5)
     ends = [end_of(one, result=result if one.index == 3 else one.index) for one in claimed]
     completed = await worker.store.complete(worker.session.key, ends)
-    assert set(completed.answers) == {Answer.ACCEPTED}
+    assert set(completed.answers) == {ReportResult.ACCEPTED}
     stands = await harness.stands(root)
     odd = stands.pop("work[3]")
     assert odd in {"Succeeded", "Failed/ResultRefused"}
@@ -286,7 +295,7 @@ async def test_odd_message_fails_nobody_else(
     claimed = await worker.claim_by_name()
     ends = [end_of(claimed["a"], Outcome.FAILED, message=message), end_of(claimed["b"])]
     completed = await worker.store.complete(worker.session.key, ends)
-    assert list(completed.answers) == [Answer.ACCEPTED, Answer.ACCEPTED]
+    assert list(completed.answers) == [ReportResult.ACCEPTED, ReportResult.ACCEPTED]
     stands = await harness.stands(root)
     assert stands["a"].startswith("Failed/")
     assert stands["b"] == "Succeeded"

@@ -11,7 +11,7 @@ from tests.store.behaviour.worker import Worker
 from workron.core.ids import JobId
 from workron.core.plan import Plan
 from workron.core.verdict import Condition
-from workron.store.protocol import Outcome
+from workron.store.types import Outcome
 
 SUCCEEDED, FAILED, FINISHED = Condition.SUCCEEDED, Condition.FAILED, Condition.FINISHED
 

@@ -8,7 +8,7 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import Worker
-from workron.store.protocol import Answer, Mark, Outcome
+from workron.store.types import Outcome, ReportResult, Signal
 
 MINUTE = timedelta(minutes=1)
 
@@ -87,7 +87,7 @@ async def test_running_job_is_marked_when_its_deadline_has_passed(
     await harness.expire()
     assert await harness.stand(root) == "Running"
     (held,) = (await worker.beat()).held
-    assert held.mark is Mark.EXPIRE
+    assert held.mark is Signal.EXPIRE
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
@@ -98,7 +98,7 @@ async def test_expired_job_fails_whatever_its_worker_reports(
     claimed = await worker.claim_one()
     await harness.advance(MINUTE * 2)
     await harness.expire()
-    assert await worker.end(claimed, outcome) is Answer.ACCEPTED
+    assert await worker.end(claimed, outcome) is ReportResult.ACCEPTED
     assert await harness.stand(root) == "Failed/DeadlineExceeded"
 
 
@@ -125,7 +125,7 @@ async def test_cancel_outdoes_the_deadline(harness: Harness, worker: Worker) -> 
     await harness.advance(MINUTE * 2)
     await harness.expire()
     await harness.store.cancel(two)
-    assert {held.mark for held in (await worker.beat()).held} == {Mark.CANCEL}
+    assert {held.mark for held in (await worker.beat()).held} == {Signal.CANCEL}
     for each in claimed:
         await worker.end(each)
     assert await harness.stand(one) == await harness.stand(two) == "Cancelled"

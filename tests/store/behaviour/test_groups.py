@@ -8,7 +8,7 @@ from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import MANY, Worker
 from workron.core.plan import Kind
 from workron.core.verdict import Condition
-from workron.store.protocol import Outcome
+from workron.store.types import Outcome
 
 FAILED, FINISHED = Condition.FAILED, Condition.FINISHED
 

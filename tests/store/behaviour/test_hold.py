@@ -8,7 +8,7 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import Worker
-from workron.store.protocol import Outcome
+from workron.store.types import Outcome
 
 
 async def test_queued_job_is_suspended_when_held(harness: Harness, worker: Worker) -> None:

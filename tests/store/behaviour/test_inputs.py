@@ -8,7 +8,7 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import MANY, Worker, end_of
-from workron.core import inputs
+from workron.core import payloads
 
 # What surrounds the elements of `{"a": [...]}`: the braces, the name, and two for each of 20.
 _AROUND = 2 + len('"a": ') + 2 * 20
@@ -25,7 +25,7 @@ def _results_of(total: int) -> list[str | int | None]:
 async def test_inputs_are_given_up_to_the_last_byte_of_their_bound(
     harness: Harness, worker: Worker, more: int
 ) -> None:
-    results = _results_of(inputs.MOST_BYTES - _AROUND + more)
+    results = _results_of(payloads.MAX_INPUT_BYTES - _AROUND + more)
     await harness.submit(plans.dag(a=task(count=20), b=task("a")))
     claimed = await worker.claim(20)
     ends = [end_of(one, result=results[one.index or 0]) for one in claimed]

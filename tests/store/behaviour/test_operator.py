@@ -13,8 +13,8 @@ from tests.store.behaviour.worker import MANY, Worker, mint_boot
 from workron.core import errors
 from workron.core.plan import Kind
 from workron.core.states import State
-from workron.store import protocol
-from workron.store.protocol import Admission, Mark, Outcome, Registration, Wish
+from workron.store import types
+from workron.store.types import Outcome, PoolGrant, Registration, RunUpdate, Signal
 
 
 def _wish(
@@ -23,8 +23,8 @@ def _wish(
     is_cancelled: bool = False,
     is_suspended: bool = False,
     priority: int = 0,
-) -> Wish:
-    return Wish(generation, is_cancelled, is_suspended, priority)
+) -> RunUpdate:
+    return RunUpdate(generation, is_cancelled, is_suspended, priority)
 
 
 async def test_what_was_made_from_an_object_is_known_by_its_uid(harness: Harness) -> None:
@@ -111,7 +111,7 @@ async def test_object_that_is_cancelled_stays_so(harness: Harness, worker: Worke
     claimed = await worker.claim_one()
     assert await harness.store.edit(root, _wish(2, is_cancelled=True, priority=4))
     assert not await harness.store.edit(root, _wish(3, is_suspended=True))
-    assert set((await harness.store.marks(root)).values()) == {Mark.CANCEL}
+    assert set((await harness.store.marks(root)).values()) == {Signal.CANCEL}
     await worker.end(claimed)
     await harness.settle()
     assert await harness.stand(root) == "Cancelled"
@@ -169,12 +169,12 @@ async def test_first_failures_are_told_without_groups(harness: Harness, worker: 
 _WORD = "open sesame"
 
 
-def _admission(token: str = _WORD, **about: Any) -> Admission:
+def _admission(token: str = _WORD, **about: Any) -> PoolGrant:
     asked = {"lease_seconds": 30.0, "password": None, "connections": 10}
-    return Admission(plans.NAMESPACE, "own", token, **asked | about)
+    return PoolGrant(plans.NAMESPACE, "own", token, **asked | about)
 
 
-async def _enter(harness: Harness, token: str) -> protocol.Session:
+async def _enter(harness: Harness, token: str) -> types.Session:
     return await harness.store.register(Registration(token, "worker", mint_boot(), slots=2))
 
 

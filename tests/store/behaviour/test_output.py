@@ -7,13 +7,13 @@ import pytest
 from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.worker import Worker, mint_rights
-from workron.core import errors, output
-from workron.store.protocol import Answer, Claimed, Piece
+from workron.core import errors, payloads
+from workron.store.types import ClaimedJob, OutputChunk, ReportResult
 
 ODD = bytes(range(256))
 
 
-async def _append(worker: Worker, claimed: Claimed, chunk: int, data: bytes) -> Answer:
+async def _append(worker: Worker, claimed: ClaimedJob, chunk: int, data: bytes) -> ReportResult:
     return await worker.store.append_output(worker.session.key, claimed.right, chunk, data)
 
 
@@ -21,7 +21,7 @@ async def test_chunks_are_joined_in_order(harness: Harness, worker: Worker) -> N
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     for chunk, data in [(0, b"a"), (2, b"c"), (1, ODD)]:
-        assert await _append(worker, claimed, chunk, data) is Answer.ACCEPTED
+        assert await _append(worker, claimed, chunk, data) is ReportResult.ACCEPTED
     assert await harness.store.output(root) == b"a" + ODD + b"c"
 
 
@@ -39,7 +39,7 @@ async def test_same_chunk_counts_once(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     await _append(worker, claimed, 0, b"first")
-    assert await _append(worker, claimed, 0, b"second") is Answer.ALREADY
+    assert await _append(worker, claimed, 0, b"second") is ReportResult.ALREADY
     assert await harness.store.output(root) == b"first"
 
 
@@ -50,7 +50,7 @@ async def test_chunk_is_stale_when_the_claim_was_taken_back(
     claimed = await worker.claim_one()
     await _append(worker, claimed, 0, b"before")
     await worker.release(claimed)
-    assert await _append(worker, claimed, 1, b"after") is Answer.STALE
+    assert await _append(worker, claimed, 1, b"after") is ReportResult.STALE
     assert await harness.store.output(root) == b"before"
 
 
@@ -61,7 +61,7 @@ async def test_chunk_is_stale_when_the_claim_was_never_made(
     await worker.claim_one()
     (unknown,) = mint_rights()
     answer = await worker.store.append_output(worker.session.key, unknown, 0, b"x")
-    assert answer is Answer.STALE
+    assert answer is ReportResult.STALE
 
 
 async def test_chunk_is_stale_when_a_later_attempt_has_the_same_claim_id(
@@ -71,7 +71,7 @@ async def test_chunk_is_stale_when_a_later_attempt_has_the_same_claim_id(
     first = await worker.claim_one()
     await worker.release(first)
     await worker.store.claim(worker.session.key, [first.claim])
-    assert await _append(worker, first, 0, b"old") is Answer.STALE
+    assert await _append(worker, first, 0, b"old") is ReportResult.STALE
     assert await harness.store.output(root) == b""
 
 
@@ -79,7 +79,7 @@ async def test_chunk_is_stale_when_the_claim_is_anothers(harness: Harness, worke
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     other = await harness.worker("other")
-    assert await _append(other, claimed, 0, b"x") is Answer.STALE
+    assert await _append(other, claimed, 0, b"x") is ReportResult.STALE
     assert await harness.store.output(root) == b""
 
 
@@ -151,12 +151,14 @@ async def test_pieces_are_given_from_one_on_and_the_end_is_the_last(
     claimed = await worker.claim_one()
     for chunk, data in enumerate((b"a", ODD, b"c")):
         await _append(worker, claimed, chunk, data)
-    assert await harness.store.pieces(root, 1, 1) == [Piece(1, ODD), Piece(2, b"c")]
+    assert await harness.store.pieces(root, 1, 1) == [OutputChunk(1, ODD), OutputChunk(2, b"c")]
     assert await harness.store.pieces(root, 1, 3) == []
     await worker.end(claimed, output=b"end")
-    assert await harness.store.pieces(root, 1, 3) == [Piece(output.PIECES, b"end")]
-    assert await harness.store.pieces(root, 1, output.PIECES) == [Piece(output.PIECES, b"end")]
-    assert await harness.store.pieces(root, 1, output.PIECES + 1) == []
+    assert await harness.store.pieces(root, 1, 3) == [OutputChunk(payloads.MAX_CHUNKS, b"end")]
+    assert await harness.store.pieces(root, 1, payloads.MAX_CHUNKS) == [
+        OutputChunk(payloads.MAX_CHUNKS, b"end")
+    ]
+    assert await harness.store.pieces(root, 1, payloads.MAX_CHUNKS + 1) == []
 
 
 async def test_pieces_are_those_of_one_attempt(harness: Harness, worker: Worker) -> None:
@@ -168,8 +170,8 @@ async def test_pieces_are_those_of_one_attempt(harness: Harness, worker: Worker)
     await harness.promote()
     second = await worker.claim_one()
     await _append(worker, second, 0, b"second")
-    assert await harness.store.pieces(root, 1) == [Piece(0, b"first")]
-    assert await harness.store.pieces(root, 2) == [Piece(0, b"second")]
+    assert await harness.store.pieces(root, 1) == [OutputChunk(0, b"first")]
+    assert await harness.store.pieces(root, 2) == [OutputChunk(0, b"second")]
     assert await harness.store.pieces(root, 3) == []
 
 
@@ -177,17 +179,17 @@ async def test_pieces_come_a_bounded_number_at_a_time_and_none_is_left_out(
     harness: Harness, worker: Worker
 ) -> None:
     root = await harness.submit(plans.job())
-    claimed, count = await worker.claim_one(), output.PIECES_AT_ONCE + 1
+    claimed, count = await worker.claim_one(), payloads.CHUNKS_PER_READ + 1
     for chunk in range(count):
         await _append(worker, claimed, chunk, b"%d" % chunk)
     await worker.end(claimed, output=b"end")
     first = await harness.store.pieces(root, 1)
     rest = await harness.store.pieces(root, 1, first[-1].chunk + 1)
-    assert len(first) == output.PIECES_AT_ONCE
+    assert len(first) == payloads.CHUNKS_PER_READ
     assert [one.data for one in [*first, *rest]] == [b"%d" % one for one in range(count)] + [b"end"]
 
 
-@pytest.mark.parametrize("chunk", [output.PIECES, 2**31 - 1])
+@pytest.mark.parametrize("chunk", [payloads.MAX_CHUNKS, 2**31 - 1])
 async def test_piece_with_too_high_a_number_is_refused(
     harness: Harness, worker: Worker, chunk: int
 ) -> None:
@@ -195,7 +197,7 @@ async def test_piece_with_too_high_a_number_is_refused(
     claimed = await worker.claim_one()
     with pytest.raises(errors.StoreDataError, match="counted from 0 to 16383"):
         await _append(worker, claimed, chunk, b"x")
-    assert await _append(worker, claimed, output.PIECES - 1, b"last") is Answer.ACCEPTED
+    assert await _append(worker, claimed, payloads.MAX_CHUNKS - 1, b"last") is ReportResult.ACCEPTED
     assert await harness.store.output(root) == b"last"
 
 
@@ -203,15 +205,15 @@ async def test_attempt_cannot_store_more_than_its_bound_and_the_next_has_its_own
     harness: Harness, worker: Worker
 ) -> None:
     root = await harness.submit(plans.job())
-    claimed, full = await worker.claim_one(), b"x" * output.PIECE_BYTES
-    chunks = output.STREAM_BYTES // output.PIECE_BYTES
+    claimed, full = await worker.claim_one(), b"x" * payloads.MAX_CHUNK_BYTES
+    chunks = payloads.MAX_STREAM_BYTES // payloads.MAX_CHUNK_BYTES
     for chunk in range(chunks):
-        assert await _append(worker, claimed, chunk, full) is Answer.ACCEPTED
+        assert await _append(worker, claimed, chunk, full) is ReportResult.ACCEPTED
     with pytest.raises(errors.StoreDataError, match="an attempt may have 67108864"):
         await _append(worker, claimed, chunks, b"x")
-    assert await _append(worker, claimed, 0, full) is Answer.ALREADY
-    assert await _append(worker, claimed, chunks, b"") is Answer.ACCEPTED
-    assert len(await harness.store.output(root)) == output.STREAM_BYTES
+    assert await _append(worker, claimed, 0, full) is ReportResult.ALREADY
+    assert await _append(worker, claimed, chunks, b"") is ReportResult.ACCEPTED
+    assert len(await harness.store.output(root)) == payloads.MAX_STREAM_BYTES
     assert len(await harness.store.output(root, last=10)) == 10
     await worker.release(claimed)
-    assert await _append(worker, await worker.claim_one(), 0, full) is Answer.ACCEPTED
+    assert await _append(worker, await worker.claim_one(), 0, full) is ReportResult.ACCEPTED

@@ -11,7 +11,7 @@ from tests.store.behaviour.worker import Worker
 from workron.core import errors
 from workron.core.plan import Kind, Plan
 from workron.core.verdict import Condition
-from workron.store.protocol import Outcome
+from workron.store.types import Outcome
 
 
 def _down(*names: str, name: str = "down") -> Plan:

@@ -6,7 +6,7 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import Worker, end_of
-from workron.store.protocol import Outcome
+from workron.store.types import Outcome
 
 SECOND = timedelta(seconds=1)
 

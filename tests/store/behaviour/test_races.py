@@ -16,8 +16,8 @@ from workron.core import errors
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.verdict import Condition
-from workron.store import protocol
-from workron.store.protocol import Answer, Outcome
+from workron.store import api, types
+from workron.store.types import Outcome, ReportResult
 
 MANY_JOBS = int(os.environ.get("WORKRON_DRAIN_JOBS", "100000"))
 """How many jobs the large drain has; 100000 is the promise, and takes minutes."""
@@ -36,7 +36,7 @@ async def _drain(worker: Worker, batch: int) -> list[JobId]:
     while claimed:
         ends = [end_of(one) for one in claimed]
         completed = await worker.store.complete(worker.session.key, ends, mint(batch))
-        assert set(completed.answers) == {Answer.ACCEPTED}
+        assert set(completed.answers) == {ReportResult.ACCEPTED}
         claimed = completed.claimed
         run += [one.job for one in claimed]
     return run
@@ -49,7 +49,7 @@ async def test_no_job_runs_twice_when_30_claimers_share_20_jobs(harness: Harness
     claimed = [one.job for rows in claims for one in rows]
     assert len(claimed) == len(set(claimed)) <= 20
     ends = [worker.end(one) for worker, rows in zip(workers, claims, strict=True) for one in rows]
-    assert set(await asyncio.gather(*ends)) == {Answer.ACCEPTED}
+    assert set(await asyncio.gather(*ends)) == {ReportResult.ACCEPTED}
     rest = await asyncio.gather(*(_drain(worker, 1) for worker in workers))
     assert len(claimed) + sum(map(len, rest)) == 20
     jobs = (row.job for row in await harness.store.jobs(root) if row.kind is Kind.JOB)
@@ -80,7 +80,7 @@ async def test_beat_and_reap_cannot_both_win(harness: Harness) -> None:
         beat, reaped = await asyncio.gather(
             worker.beat(), other.reap(worker.session.worker, sign=seen), return_exceptions=True
         )
-        assert isinstance(reaped, protocol.Reaped)
+        assert isinstance(reaped, types.ReapResult)
         assert reaped.was_reaped == isinstance(beat, errors.SessionError)
         assert await harness.stand(root) == ("Queued" if reaped.was_reaped else "Running")
         await (await harness.worker("sweeper")).run_all()
@@ -99,7 +99,9 @@ async def test_live_workers_are_never_reaped(harness: Harness) -> None:
         reaps = [other.reap(one.worker, sign=one.sign) for one in looked]
         beats = [worker.beat() for worker in workers]
         results = await asyncio.gather(*reaps, *beats)
-        lost += [job for one in results if isinstance(one, protocol.Reaped) for job in one.requeued]
+        lost += [
+            job for one in results if isinstance(one, types.ReapResult) for job in one.requeued
+        ]
     assert not lost
     assert await harness.counts(root) == {"Running": 40}
 
@@ -114,7 +116,7 @@ async def test_claim_and_reap_leave_no_claim_without_a_worker(harness: Harness) 
             other.reap(worker.session.worker, sign=await harness.sign_of(worker)),
             return_exceptions=True,
         )
-        assert isinstance(reaped, protocol.Reaped)
+        assert isinstance(reaped, types.ReapResult)
         assert reaped.was_reaped
         if isinstance(claimed, BaseException):
             assert isinstance(claimed, errors.SessionError)
@@ -228,7 +230,7 @@ async def test_nothing_starts_after_the_answer_when_claims_go_on(
 
 
 async def _give_back(
-    workers: Sequence[Worker], taken: Sequence[Sequence[protocol.Claimed]]
+    workers: Sequence[Worker], taken: Sequence[Sequence[types.ClaimedJob]]
 ) -> None:
     for worker, claimed in zip(workers, taken, strict=True):
         await worker.release(*claimed)
@@ -269,7 +271,7 @@ async def test_two_maintainers_are_harmless(harness: Harness) -> None:
     assert (await harness.counts(late))["Failed/DeadlineExceeded"] == 30
 
 
-async def _maintain(store: protocol.Store) -> None:
+async def _maintain(store: api.Store) -> None:
     for _ in range(40):
         await asyncio.gather(
             store.settle(7), store.promote(7), store.expire(7), store.reap_orphans(7)
@@ -301,7 +303,7 @@ async def test_end_counts_once_when_it_is_repeated_while_it_runs(
         ends = [end_of(await worker.claim_one())]
         done = await asyncio.gather(worker.store.complete(key, ends), other.complete(key, ends))
         answers = sorted(answer for completed in done for answer in completed.answers)
-        assert answers == [Answer.ACCEPTED, Answer.ALREADY]
+        assert answers == [ReportResult.ACCEPTED, ReportResult.ALREADY]
         assert len(await harness.store.attempts(ends[0].job)) == 1
         await worker.run_all()
 
@@ -311,7 +313,7 @@ async def test_sessions_are_one_when_a_registration_is_repeated_at_once(
 ) -> None:
     other, token = await harness.another(), await harness.token()
     for number in range(ROUNDS):
-        asked = protocol.Registration(token, f"w{number}", mint_boot(), 1)
+        asked = types.Registration(token, f"w{number}", mint_boot(), 1)
         one, two = await asyncio.gather(harness.store.register(asked), other.register(asked))
         assert one.worker == two.worker
     assert len(await harness.store.look()) == ROUNDS

@@ -10,7 +10,7 @@ from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
 from workron.core.verdict import Condition
-from workron.store.protocol import Mark, Outcome
+from workron.store.types import Outcome, Signal
 
 NOBODY = JobId(1)
 
@@ -269,8 +269,8 @@ async def test_marks_tell_what_was_asked_of_running_jobs_of_a_root(
     await harness.store.cancel(flow)
     await harness.store.hold(other)
     running = [one.job for one in claimed if one.root == "flow"]
-    assert await harness.store.marks(flow) == dict.fromkeys(running, Mark.CANCEL)
-    assert await harness.store.marks(other) == {other: Mark.HOLD}
+    assert await harness.store.marks(flow) == dict.fromkeys(running, Signal.CANCEL)
+    assert await harness.store.marks(other) == {other: Signal.HOLD}
     for one in claimed:
         await worker.end(one)
     assert await harness.store.marks(flow) == {}

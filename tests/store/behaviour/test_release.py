@@ -4,10 +4,10 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.worker import Worker, mint_rights
 from workron.core.states import Reason
-from workron.store.protocol import Answer, Claimed, Loss
+from workron.store.types import ClaimedJob, LossKind, ReportResult
 
 
-async def _lose(worker: Worker, lost: Loss, *claimed: Claimed) -> list[Answer]:
+async def _lose(worker: Worker, lost: LossKind, *claimed: ClaimedJob) -> list[ReportResult]:
     rights = [one.right for one in claimed]
     return list(await worker.store.release(worker.session.key, rights, lost))
 
@@ -16,7 +16,7 @@ async def test_released_job_is_queued_and_nothing_is_counted(
     harness: Harness, worker: Worker
 ) -> None:
     root = await harness.submit(plans.job(priority=7))
-    assert list(await worker.release(await worker.claim_one())) == [Answer.ACCEPTED]
+    assert list(await worker.release(await worker.claim_one())) == [ReportResult.ACCEPTED]
     row = await harness.row(root)
     assert (row.state, row.failures, row.losses, row.priority) == ("Queued", 0, 0, 7)
 
@@ -25,7 +25,7 @@ async def test_second_release_is_already_known(harness: Harness, worker: Worker)
     await harness.submit(plans.job())
     claimed = await worker.claim_one()
     await worker.release(claimed)
-    assert list(await worker.release(claimed)) == [Answer.ALREADY]
+    assert list(await worker.release(claimed)) == [ReportResult.ALREADY]
 
 
 async def test_second_release_leaves_the_newer_claim_alone(
@@ -37,7 +37,7 @@ async def test_second_release_leaves_the_newer_claim_alone(
     second = await worker.claim_one()
     await worker.release(first)
     assert await harness.stand(root) == "Running"
-    assert await worker.end(second) is Answer.ACCEPTED
+    assert await worker.end(second) is ReportResult.ACCEPTED
 
 
 async def test_release_of_an_ended_claim_changes_nothing(harness: Harness, worker: Worker) -> None:
@@ -45,13 +45,13 @@ async def test_release_of_an_ended_claim_changes_nothing(harness: Harness, worke
     claimed = await worker.claim_one()
     await worker.end(claimed)
     (answer,) = await worker.release(claimed)
-    assert answer is not Answer.ACCEPTED
+    assert answer is not ReportResult.ACCEPTED
     assert await harness.stand(root) == "Succeeded"
 
 
 async def test_release_is_stale_when_the_claim_was_never_made(worker: Worker) -> None:
     answers = await worker.store.release(worker.session.key, mint_rights(2))
-    assert list(answers) == [Answer.STALE, Answer.STALE]
+    assert list(answers) == [ReportResult.STALE, ReportResult.STALE]
 
 
 async def test_release_is_known_by_its_claim_whoever_repeats_it(
@@ -61,7 +61,7 @@ async def test_release_is_known_by_its_claim_whoever_repeats_it(
     claimed = await worker.claim_one()
     await worker.release(claimed)
     other = await harness.worker("other")
-    assert list(await other.release(claimed)) == [Answer.ALREADY]
+    assert list(await other.release(claimed)) == [ReportResult.ALREADY]
 
 
 async def test_release_is_stale_when_the_claim_is_anothers(
@@ -70,7 +70,7 @@ async def test_release_is_stale_when_the_claim_is_anothers(
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     other = await harness.worker("other")
-    assert list(await other.release(claimed)) == [Answer.STALE]
+    assert list(await other.release(claimed)) == [ReportResult.STALE]
     assert await harness.stand(root) == "Running"
 
 
@@ -81,7 +81,7 @@ async def test_release_of_an_attempt_does_not_count_for_a_later_one_of_the_same_
     first = await worker.claim_one()
     await worker.release(first)
     await worker.store.claim(worker.session.key, [first.claim])
-    assert list(await worker.release(first)) == [Answer.ALREADY]
+    assert list(await worker.release(first)) == [ReportResult.ALREADY]
     assert await harness.stand(root) == "Running"
 
 
@@ -91,7 +91,12 @@ async def test_answers_stand_in_the_order_of_the_claims(harness: Harness, worker
     await worker.release(two)
     wanted = [three.right, *mint_rights(), two.right, one.right]
     answers = await worker.store.release(worker.session.key, wanted)
-    expected = [Answer.ACCEPTED, Answer.STALE, Answer.ALREADY, Answer.ACCEPTED]
+    expected = [
+        ReportResult.ACCEPTED,
+        ReportResult.STALE,
+        ReportResult.ALREADY,
+        ReportResult.ACCEPTED,
+    ]
     assert list(answers) == expected
 
 
@@ -108,7 +113,7 @@ async def test_nothing_is_answered_when_nothing_is_released(worker: Worker) -> N
 
 async def test_job_that_was_lost_alone_is_charged_a_loss(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
-    assert await _lose(worker, Loss.ALONE, await worker.claim_one()) == [Answer.ACCEPTED]
+    assert await _lose(worker, LossKind.ALONE, await worker.claim_one()) == [ReportResult.ACCEPTED]
     row = await harness.row(root)
     assert (row.state, row.failures, row.losses) == ("Queued", 0, 1)
     (attempt,) = await harness.store.attempts(root)
@@ -119,7 +124,7 @@ async def test_jobs_that_were_lost_together_are_charged_nothing_and_tried_alone_
     harness: Harness, worker: Worker
 ) -> None:
     root = await harness.submit(plans.array(2))
-    await _lose(worker, Loss.TOGETHER, *await worker.claim(2))
+    await _lose(worker, LossKind.TOGETHER, *await worker.claim(2))
     assert {row.losses for row in await harness.store.jobs(root)} == {0}
     assert len(await worker.claim(2)) == 1
     assert await worker.claim(2) == []
@@ -128,7 +133,7 @@ async def test_jobs_that_were_lost_together_are_charged_nothing_and_tried_alone_
 async def test_job_ends_when_it_was_lost_alone_too_often(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job(max_losses=1))
     for _ in range(2):
-        await _lose(worker, Loss.ALONE, await worker.claim_one())
+        await _lose(worker, LossKind.ALONE, await worker.claim_one())
     row = await harness.row(root)
     assert (row.state, row.reason, row.losses) == ("Failed", Reason.WORKER_LOST, 2)
 
@@ -136,8 +141,8 @@ async def test_job_ends_when_it_was_lost_alone_too_often(harness: Harness, worke
 async def test_loss_that_is_told_again_is_charged_once(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    await _lose(worker, Loss.ALONE, claimed)
-    assert await _lose(worker, Loss.ALONE, claimed) == [Answer.STALE]
+    await _lose(worker, LossKind.ALONE, claimed)
+    assert await _lose(worker, LossKind.ALONE, claimed) == [ReportResult.STALE]
     assert (await harness.row(root)).losses == 1
 
 
@@ -147,5 +152,5 @@ async def test_lost_job_that_somebody_cancelled_is_cancelled(
     root = await harness.submit(plans.job(max_losses=0))
     claimed = await worker.claim_one()
     await harness.store.cancel(root)
-    await _lose(worker, Loss.ALONE, claimed)
+    await _lose(worker, LossKind.ALONE, claimed)
     assert await harness.stand(root) == "Cancelled"

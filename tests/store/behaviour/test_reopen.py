@@ -8,7 +8,7 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import Worker, end_of, mint
-from workron.store.protocol import Answer, Outcome
+from workron.store.types import Outcome, ReportResult
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,7 @@ async def test_lost_answers_are_found_after_a_reconnect(harness: Harness, worker
     first = await worker.store.complete(worker.session.key, [end], wanted)
     await harness.reopen()
     second = await harness.store.complete(worker.session.key, [end], wanted)
-    assert list(second.answers) == [Answer.ALREADY]
+    assert list(second.answers) == [ReportResult.ALREADY]
     assert [one.claim for one in second.claimed] == [one.claim for one in first.claimed]
 
 

@@ -10,7 +10,7 @@ from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import Worker, end_of
 from workron.core import errors
 from workron.core.states import REASONS, Reason, State
-from workron.store.protocol import Answer, Claimed, Outcome
+from workron.store.types import ClaimedJob, Outcome, ReportResult
 
 _WRONG: list[tuple[Any, Any, dict[str, Any]]] = [
     ("Held", Reason.EXIT_CODE, {}),
@@ -38,7 +38,7 @@ async def test_wrong_report_fails_its_job_and_no_other(
     wrong = end_of(claimed["b"], outcome, reason=reason, **about)
     ends = [end_of(claimed["a"]), wrong, end_of(claimed["c"])]
     completed = await worker.store.complete(worker.session.key, ends)
-    assert list(completed.answers) == [Answer.ACCEPTED] * 3
+    assert list(completed.answers) == [ReportResult.ACCEPTED] * 3
     row = await harness.row(root, "b")
     assert (row.state, row.reason) == (State.FAILED, Reason.RESULT_REFUSED)
     assert row.message
@@ -81,7 +81,7 @@ async def test_beginning_of_a_long_message_is_kept(harness: Harness, worker: Wor
     assert (row.reason, row.message) == (Reason.EXIT_CODE, "ü" * 4096)
 
 
-async def _append(worker: Worker, claimed: Claimed, chunk: int, data: bytes) -> Answer:
+async def _append(worker: Worker, claimed: ClaimedJob, chunk: int, data: bytes) -> ReportResult:
     return await worker.store.append_output(worker.session.key, claimed.right, chunk, data)
 
 
@@ -95,7 +95,7 @@ async def test_wrong_piece_of_output_is_refused_and_nothing_is_stored(
         await _append(worker, one, chunk, data)
     ends = [end_of(one, output=b"end"), end_of(other)]
     completed = await worker.store.complete(worker.session.key, ends)
-    assert list(completed.answers) == [Answer.ACCEPTED, Answer.ACCEPTED]
+    assert list(completed.answers) == [ReportResult.ACCEPTED, ReportResult.ACCEPTED]
     assert await harness.store.output(one.job) == b"end"
     assert await harness.counts(root) == {"Succeeded": 2}
 

@@ -10,12 +10,12 @@ from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import Worker
 from workron.core.ids import JobId
 from workron.core.plan import Kind
-from workron.store.protocol import Head, Outcome
+from workron.store.types import Outcome, RunSummary
 
 NOBODY = JobId(1)
 
 
-async def _head(harness: Harness) -> Head:
+async def _head(harness: Harness) -> RunSummary:
     (head,) = await harness.store.heads()
     return head
 

@@ -8,8 +8,8 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import MANY, Worker, end_of, mint
-from workron.core.plan import WIDE, Plan
-from workron.store.protocol import Outcome
+from workron.core.plan import WIDE_FAN_IN, Plan
+from workron.store.types import Outcome
 
 WIDTH = 10_000
 
@@ -62,7 +62,7 @@ async def test_fan_out_is_skipped_in_bounded_steps(harness: Harness, worker: Wor
     assert (await harness.counts(root))["Skipped/UpstreamFailed"] == WIDTH + 2
 
 
-@pytest.mark.parametrize("width", [WIDE - 1, WIDE, WIDE + 1])
+@pytest.mark.parametrize("width", [WIDE_FAN_IN - 1, WIDE_FAN_IN, WIDE_FAN_IN + 1])
 async def test_fan_in_goes_on_either_side_of_the_width_that_is_summed(
     harness: Harness, worker: Worker, width: int
 ) -> None:
@@ -77,7 +77,7 @@ async def test_fan_in_goes_on_either_side_of_the_width_that_is_summed(
 async def test_wide_fan_in_is_skipped_when_one_of_many_fails(
     harness: Harness, worker: Worker
 ) -> None:
-    needs = [f"t{i}" for i in range(3 * WIDE)]
+    needs = [f"t{i}" for i in range(3 * WIDE_FAN_IN)]
     plan = plans.dag(**{name: task() for name in needs}, end=task(*needs))
     root = await harness.submit(plan)
     await worker.run_all({"t77": Outcome.FAILED})

@@ -9,7 +9,7 @@ from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.worker import Worker, end_of, mint, mint_boot
 from workron.core import errors
 from workron.core.ids import SessionKey
-from workron.store.protocol import Answer, Registration
+from workron.store.types import Registration, ReportResult
 
 
 async def test_token_is_refused_when_it_is_not_the_pools(harness: Harness) -> None:
@@ -86,7 +86,7 @@ async def test_draining_worker_ends_what_it_has_and_claims_no_more(
     assert len(beat.held) == 1
     assert not await worker.claim()
     completed = await worker.store.complete(worker.session.key, [end_of(claimed)], mint())
-    assert (list(completed.answers), list(completed.claimed)) == ([Answer.ACCEPTED], [])
+    assert (list(completed.answers), list(completed.claimed)) == ([ReportResult.ACCEPTED], [])
     assert await harness.counts(root) == {"Succeeded": 1, "Queued": 1}
 
 

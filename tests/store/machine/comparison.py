@@ -6,7 +6,7 @@ from tests.store.machine.job import Job
 from tests.store.machine.oracle import Oracle
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
-from workron.store.protocol import JobRow
+from workron.store.types import JobRow
 
 
 def compare(oracle: Oracle, rows: list[JobRow], *, is_settled: bool) -> None:

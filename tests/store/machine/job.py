@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from workron.core.ids import ClaimId, JobId
-from workron.core.plan import Kind, Node, Plan, Terms
+from workron.core.plan import Kind, Plan, PlannedJob, SchedulingTerms
 from workron.core.states import Reason, State
 from workron.core.verdict import Condition
-from workron.store.protocol import Mark
+from workron.store.types import Signal
 
 GRAVITY = [None, Reason.NOT_NEEDED, Reason.UPSTREAM_CANCELLED, Reason.UPSTREAM_FAILED]
 """Reasons to skip, from harmless to grave."""
@@ -31,8 +31,8 @@ class Job:
 
     id: JobId
     root: Root
-    node: Node
-    terms: Terms
+    node: PlannedJob
+    terms: SchedulingTerms
     deadline: datetime | None
     upstreams: list[tuple["Job", Condition]] = field(default_factory=list)
     missing: list[tuple[Kind, str, Condition]] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Job:
     fence: int = 0
     claim: ClaimId | None = None
     crew: "Crew | None" = None
-    mark: Mark | None = None
+    mark: Signal | None = None
 
     @property
     def is_over(self) -> bool:

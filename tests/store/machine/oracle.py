@@ -11,7 +11,7 @@ from tests.store.machine.job import Crew, Job, Root
 from workron.core.ids import ClaimId, JobId
 from workron.core.plan import Kind, Plan
 from workron.core.states import Reason, State
-from workron.store.protocol import Answer, Claimed, End, Loss, Mark, Outcome
+from workron.store.types import AttemptReport, ClaimedJob, LossKind, Outcome, ReportResult, Signal
 
 
 class Oracle:
@@ -24,7 +24,7 @@ class Oracle:
         self.jobs: dict[JobId, Job] = {}
         self.roots: list[Root] = []
         self.names: dict[tuple[Kind, str], Root] = {}
-        self.fates: dict[ClaimId, Answer] = {}
+        self.fates: dict[ClaimId, ReportResult] = {}
         """Of claims that are over: what a report on them is answered."""
 
     def standing(self, plan: Plan) -> Root | None:
@@ -139,7 +139,7 @@ class Oracle:
         able.sort(key=lambda one: len(self.held(one)))
         return crew in able[:wanted]
 
-    def take(self, crew: Crew, claimed: Claimed) -> None:
+    def take(self, crew: Crew, claimed: ClaimedJob) -> None:
         job = self.jobs[claimed.job]
         assert job.state is State.QUEUED
         assert claimed.fence > job.fence
@@ -150,14 +150,14 @@ class Oracle:
     def held(self, crew: Crew) -> list[Job]:
         return [job for job in self.jobs.values() if job.crew is crew]
 
-    def answer(self, crew: Crew, claim: ClaimId) -> Answer:
+    def answer(self, crew: Crew, claim: ClaimId) -> ReportResult:
         """Say what a report on a claim is answered."""
         if any(job.claim == claim for job in self.held(crew)):
-            return Answer.ACCEPTED
-        return self.fates.get(claim, Answer.STALE)
+            return ReportResult.ACCEPTED
+        return self.fates.get(claim, ReportResult.STALE)
 
-    def complete(self, end: End) -> None:
-        job = self._drop(end.claim, Answer.ALREADY)
+    def complete(self, end: AttemptReport) -> None:
+        job = self._drop(end.claim, ReportResult.ALREADY)
         mark = job.mark
         job.mark = None
         job.failures += end.outcome is not Outcome.SUCCEEDED
@@ -167,30 +167,30 @@ class Oracle:
             self.end(job, State.SUCCEEDED)
         elif end.outcome is Outcome.FAILED:
             self.end(job, State.FAILED, end.reason)
-        elif mark is Mark.HOLD:
+        elif mark is Signal.HOLD:
             self._wait(job, is_held=True)
         else:
             job.state, job.reason = State.WAITING, Reason.BACKOFF
             job.due = self.now + timedelta(seconds=end.delay_seconds)
 
-    def release(self, claim: ClaimId, lost: Loss | None = None) -> None:
-        job = self._drop(claim, Answer.ALREADY)
+    def release(self, claim: ClaimId, lost: LossKind | None = None) -> None:
+        job = self._drop(claim, ReportResult.ALREADY)
         mark, job.mark = job.mark, None
-        job.losses += lost is Loss.ALONE
-        job.is_alone |= lost is Loss.TOGETHER
+        job.losses += lost is LossKind.ALONE
+        job.is_alone |= lost is LossKind.TOGETHER
         if self._obey(job, mark):
             return
         if job.losses > job.terms.max_losses:
             self.end(job, State.FAILED, Reason.WORKER_LOST)
         else:
-            self._wait(job, is_held=mark is Mark.HOLD)
+            self._wait(job, is_held=mark is Signal.HOLD)
 
     def reap(self, crew: Crew, *, is_proven: bool, is_blaming: bool = True) -> list[Job]:
         """Take all back; list what has failed by that."""
         fallen = self.held(crew)
         for job in fallen:
             assert job.claim is not None
-            self._drop(job.claim, Answer.STALE)
+            self._drop(job.claim, ReportResult.STALE)
         for job in fallen:
             mark, job.mark = job.mark, None
             job.losses += is_blaming and len(fallen) == 1
@@ -201,7 +201,7 @@ class Oracle:
                 self.end(job, State.FAILED, Reason.WORKER_LOST)
                 continue
             job.lost_by = crew if job.terms.needs_proof and not is_proven else None
-            self._wait(job, is_held=mark is Mark.HOLD)
+            self._wait(job, is_held=mark is Signal.HOLD)
         return [job for job in fallen if job.state is State.FAILED]
 
     def prove(self, crews: Sequence[Crew]) -> None:
@@ -210,18 +210,18 @@ class Oracle:
             job.lost_by = None
             self.decide(job)
 
-    def _drop(self, claim: ClaimId, fate: Answer) -> Job:
+    def _drop(self, claim: ClaimId, fate: ReportResult) -> Job:
         self.fates[claim] = fate
         (job,) = (job for job in self.jobs.values() if job.claim == claim)
         job.claim = job.crew = None
         return job
 
-    def _obey(self, job: Job, mark: Mark | None) -> bool:
-        if mark is Mark.CANCEL:
+    def _obey(self, job: Job, mark: Signal | None) -> bool:
+        if mark is Signal.CANCEL:
             self.end(job, State.CANCELLED)
-        elif mark is Mark.EXPIRE:
+        elif mark is Signal.EXPIRE:
             self.end(job, State.FAILED, Reason.DEADLINE_EXCEEDED)
-        return mark in {Mark.CANCEL, Mark.EXPIRE}
+        return mark in {Signal.CANCEL, Signal.EXPIRE}
 
     def _wait(self, job: Job, *, is_held: bool) -> None:
         job.state, job.reason, job.due = State.WAITING, Reason.UPSTREAM, None
@@ -232,7 +232,7 @@ class Oracle:
         root.is_cancelled |= not self.jobs[root.id].is_over
         for job in self._commands(root):
             if job.state is State.RUNNING:
-                job.mark = Mark.CANCEL
+                job.mark = Signal.CANCEL
             elif not job.is_over:
                 job.end(State.CANCELLED)
         for job in list(self.jobs.values()):
@@ -241,7 +241,7 @@ class Oracle:
     def hold(self, root: Root) -> None:
         for job in self._commands(root):
             if job.state is State.RUNNING:
-                job.mark = job.mark or Mark.HOLD
+                job.mark = job.mark or Signal.HOLD
             elif not job.is_over:
                 self._wait_held(job)
 
@@ -251,7 +251,7 @@ class Oracle:
 
     def resume(self, root: Root) -> None:
         for job in self._commands(root):
-            if job.mark is Mark.HOLD:
+            if job.mark is Signal.HOLD:
                 job.mark = None
             if job.is_held:
                 self._wait(job, is_held=False)
@@ -270,5 +270,5 @@ class Oracle:
                 continue
             if job.state is not State.RUNNING:
                 self.end(job, State.FAILED, Reason.DEADLINE_EXCEEDED)
-            elif job.mark is not Mark.CANCEL:
-                job.mark = Mark.EXPIRE
+            elif job.mark is not Signal.CANCEL:
+                job.mark = Signal.EXPIRE

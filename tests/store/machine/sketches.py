@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from tests.store.behaviour import plans
-from workron.core.plan import Kind, Outside, Plan
+from workron.core.plan import ExternalDependency, Kind, Plan
 from workron.core.verdict import Condition
 
 ROOT_NAMES = ("one", "two", "three", "four", "five", "six")
@@ -61,9 +61,11 @@ def _terms(chance: Random, now: datetime) -> dict[str, Any]:
     }
 
 
-def _outside(chance: Random) -> list[Outside]:
+def _outside(chance: Random) -> list[ExternalDependency]:
     if not is_now(chance, 0.15):
         return []
     kinds = (Kind.JOB, Kind.WORKFLOW)
     wanted = {(chance.choice(kinds), chance.choice(ROOT_NAMES)) for _ in range(2)}
-    return [Outside(0, kind, name, chance.choice(WHENS)) for kind, name in sorted(wanted)]
+    return [
+        ExternalDependency(0, kind, name, chance.choice(WHENS)) for kind, name in sorted(wanted)
+    ]

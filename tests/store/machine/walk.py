@@ -22,8 +22,8 @@ from tests.store.machine.job import Crew, Root
 from tests.store.machine.oracle import Oracle
 from workron.core.ids import ClaimId
 from workron.core.plan import Plan
-from workron.store import protocol
-from workron.store.protocol import Claimed, End, Registration, Session
+from workron.store import api
+from workron.store.types import AttemptReport, ClaimedJob, Registration, Session
 
 T = TypeVar("T")
 
@@ -34,9 +34,9 @@ class Hand(Crew):
 
     registration: Registration = field(kw_only=True)
     session: Session = field(kw_only=True)
-    claimed: list[Claimed] = field(default_factory=list)
+    claimed: list[ClaimedJob] = field(default_factory=list)
     last_claim: Sequence[ClaimId] = ()
-    last_ends: Sequence[End] = ()
+    last_ends: Sequence[AttemptReport] = ()
 
 
 class Walk:
@@ -58,7 +58,7 @@ class Walk:
         return self._loop.run_until_complete(call)
 
     @property
-    def store(self) -> "protocol.Store":
+    def store(self) -> "api.Store":
         return self.harness.store
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ async def _open(ground: Ground) -> Harness:
 class _Told:
     """A store that tells every call and answer, so that a failure shows what led to it."""
 
-    def __init__(self, store: protocol.Store) -> None:
+    def __init__(self, store: api.Store) -> None:
         self._store = store
 
     def __getattr__(self, name: str) -> Any:

@@ -9,7 +9,14 @@ from tests.store.machine import sketches
 from tests.store.machine.walk import Hand, Walk
 from workron.core import errors
 from workron.core.ids import ClaimId
-from workron.store.protocol import Answer, Claimed, End, Loss, Outcome, Registration
+from workron.store.types import (
+    AttemptReport,
+    ClaimedJob,
+    LossKind,
+    Outcome,
+    Registration,
+    ReportResult,
+)
 
 NAMES = ("anna", "ben", "cleo", "dora")
 DELAYS = (0.0, 5.5)
@@ -57,13 +64,13 @@ def claim_again(walk: Walk) -> None:
             _claim(walk, hand, hand.last_claim)
 
 
-def _claim(walk: Walk, hand: Hand, wanted: Sequence[ClaimId]) -> Sequence[Claimed]:
+def _claim(walk: Walk, hand: Hand, wanted: Sequence[ClaimId]) -> Sequence[ClaimedJob]:
     rows = walk.run(walk.store.claim(hand.session.key, wanted))
     _take(walk, hand, wanted, rows)
     return rows
 
 
-def _take(walk: Walk, hand: Hand, wanted: Sequence[ClaimId], rows: Sequence[Claimed]) -> None:
+def _take(walk: Walk, hand: Hand, wanted: Sequence[ClaimId], rows: Sequence[ClaimedJob]) -> None:
     held = {job.claim: job.id for job in walk.oracle.held(hand)}
     known = {claim: held[claim] for claim in wanted if claim in held}
     if known:
@@ -116,12 +123,12 @@ def complete_again(walk: Walk) -> None:
         _complete(walk, walk.pick(hands), walk.chance.randrange(3))
 
 
-def _end(walk: Walk, row: Claimed) -> End:
+def _end(walk: Walk, row: ClaimedJob) -> AttemptReport:
     outcome = walk.chance.choices(list(Outcome), [4, 3, 2])[0]
     return end_of(row, outcome, delay_seconds=walk.chance.choice(DELAYS))
 
 
-def _some(walk: Walk, hand: Hand) -> list[Claimed]:
+def _some(walk: Walk, hand: Hand) -> list[ClaimedJob]:
     """Pick up to three of the newest claims of a hand, what is over too."""
     newest = hand.claimed[-5:]
     return walk.chance.sample(newest, min(len(newest), walk.chance.randint(1, 3)))
@@ -133,7 +140,7 @@ def _complete(walk: Walk, hand: Hand, count: int) -> None:
     completed = walk.run(walk.store.complete(hand.session.key, hand.last_ends, wanted))
     for end, answer, right in zip(hand.last_ends, completed.answers, expected, strict=True):
         _check_answer(answer, right)
-        if answer is Answer.ACCEPTED:
+        if answer is ReportResult.ACCEPTED:
             walk.oracle.complete(end)
             walk.is_settled = False
     if wanted:
@@ -148,20 +155,20 @@ def release(walk: Walk) -> None:
     hand = walk.pick(hands)
     chosen = _some(walk, hand)
     expected = [walk.oracle.answer(hand, row.claim) for row in chosen]
-    lost = walk.chance.choices([None, *Loss], [4, 1, 1])[0]
+    lost = walk.chance.choices([None, *LossKind], [4, 1, 1])[0]
     rights = [row.right for row in chosen]
     answers = walk.run(walk.store.release(hand.session.key, rights, lost))
     for row, answer, right in zip(chosen, answers, expected, strict=True):
         _check_answer(answer, right)
-        if answer is Answer.ACCEPTED:
+        if answer is ReportResult.ACCEPTED:
             walk.oracle.release(row.claim, lost)
             walk.is_settled = False
 
 
-def _check_answer(answer: Answer, right: Answer) -> None:
+def _check_answer(answer: ReportResult, right: ReportResult) -> None:
     """A claim that was handed back and one that was ended may be told apart, or not."""
-    if right is Answer.ALREADY:
-        assert answer is not Answer.ACCEPTED
+    if right is ReportResult.ALREADY:
+        assert answer is not ReportResult.ACCEPTED
     else:
         assert answer is right
 

@@ -16,7 +16,7 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.worker import end_of, mint, mint_rights
 from tests.store.postgres.stage import Hand, Stage
 from workron.core.plan import Kind, Plan
-from workron.store import protocol
+from workron.store import types
 
 FINISHED = 1_000_000
 WAITING = 1_000_000
@@ -154,7 +154,7 @@ async def _spend(hand: Hand, root: Any) -> dict[str, Toll]:
     await note("settle", lambda: store.settle(100))
     await note("look", store.look)
     await note("submit", lambda: store.submit([_plan()]))
-    wish = protocol.Wish(2, is_cancelled=False, is_suspended=True, priority=7)
+    wish = types.RunUpdate(2, is_cancelled=False, is_suspended=True, priority=7)
     await store.connection.execute("UPDATE workron.root SET generation = 1 WHERE id = $1", root)
     await note("edit", lambda: store.edit(root, wish))
     await note("owned", lambda: store.owned(300))

@@ -15,7 +15,7 @@ import asyncpg
 
 from tests import postgres_server
 from workron.store import postgres
-from workron.store.postgres import functions, statements
+from workron.store.postgres import functions, schema
 
 FILE = pathlib.Path(__file__).with_name("golden_schema.txt")
 _ROOM = pathlib.Path(postgres.__file__).parent
@@ -114,13 +114,13 @@ async def called(connection: asyncpg.Connection) -> list[str]:
 
 
 def _is_query(file: pathlib.Path) -> bool:
-    return file.stem not in statements.functions()
+    return file.stem not in functions.function_sources()
 
 
 async def _write(dsn: str) -> None:
-    edition = numbered(FUNCTIONS.read_text(), statements.functions_digest())
+    edition = numbered(FUNCTIONS.read_text(), functions.functions_digest())
     FUNCTIONS.write_text(f"{edition}\n")
-    await postgres.migrate(dsn)
+    await schema.migrate(dsn)
     connection = await asyncpg.connect(dsn)
     FILE.write_text(await dump(connection))
     FUNCTIONS.write_text("".join(f"{line}\n" for line in [edition, *await called(connection)]))

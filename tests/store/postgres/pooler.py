@@ -22,8 +22,9 @@ import asyncpg
 import pytest
 
 from tests.store.behaviour.grounds import PostgresGround
-from workron.store import postgres, protocol
-from workron.store.postgres.database import Database
+from workron.store import api
+from workron.store.postgres import store
+from workron.store.postgres.pool import ConnectionPool
 from workron.store.postgres.store import PostgresStore
 
 _FETCHED = pathlib.Path(__file__).parents[3] / ".pgbouncer" / "pgbouncer"
@@ -38,15 +39,15 @@ _BY_NAME = "SELECT usename, passwd FROM pg_shadow WHERE usename = $1"
 class OnceGround(PostgresGround):
     """Every call has a new connection, and nobody hears a NOTIFY."""
 
-    async def open(self) -> protocol.Store:
+    async def open(self) -> api.Store:
         rng = random.Random()
         return PostgresStore(await self._database(4, rng), await self._database(1, rng), rng)
 
-    async def _database(self, connections: int, rng: random.Random) -> Database:
+    async def _database(self, connections: int, rng: random.Random) -> ConnectionPool:
         # With a smallest size, the pool would replace each used connection behind our back, and be
         # closed while it does.
         pool = await asyncpg.create_pool(self.dsn, min_size=0, max_size=connections, max_queries=1)
-        return Database(pool, url=self.dsn, rng=rng)
+        return ConnectionPool(pool, url=self.dsn, rng=rng)
 
 
 class PgBouncerGround(PostgresGround):
@@ -56,8 +57,8 @@ class PgBouncerGround(PostgresGround):
         super().__init__(dsn)
         self.pooled = through(bouncer, dsn)
 
-    async def open(self) -> protocol.Store:
-        return await postgres.open_postgres(self.pooled, rng=random.Random())
+    async def open(self) -> api.Store:
+        return await store.open_postgres(self.pooled, rng=random.Random())
 
 
 def through(bouncer: pathlib.Path, dsn: str) -> str:

@@ -11,9 +11,9 @@ from urllib import parse
 import asyncpg
 
 from tests.store.behaviour.worker import MANY, mint_boot
-from workron.store import protocol
-from workron.store.postgres.database import open_database
-from workron.store.postgres.worker import WorkerVerbs
+from workron.store import types
+from workron.store.postgres.pool import open_pool
+from workron.store.postgres.worker import PostgresWorkerVerbs
 
 # A connection's first look at types reads the catalogues, which every role may.
 _REFUSED = asyncpg.InsufficientPrivilegeError
@@ -30,11 +30,11 @@ class Role:
         return await asyncpg.connect(self.dsn)
 
     @contextlib.asynccontextmanager
-    async def door(self) -> AsyncIterator[WorkerVerbs]:
+    async def door(self) -> AsyncIterator[PostgresWorkerVerbs]:
         """Open what a worker opens: its verbs, over a database that it knows nothing else of."""
-        database = await open_database(self.dsn, rng=random.Random(), connections=2)
+        database = await open_pool(self.dsn, rng=random.Random(), connections=2)
         try:
-            yield WorkerVerbs(database, database, mock.Mock())
+            yield PostgresWorkerVerbs(database, database, mock.Mock())
         finally:
             await database.close()
 
@@ -98,5 +98,5 @@ async def allowed(connection: asyncpg.Connection, statements: list[str]) -> list
     return through
 
 
-async def register(door: WorkerVerbs, token: str, name: str = "worker") -> protocol.Session:
-    return await door.register(protocol.Registration(token, name, mint_boot(), slots=MANY))
+async def register(door: PostgresWorkerVerbs, token: str, name: str = "worker") -> types.Session:
+    return await door.register(types.Registration(token, name, mint_boot(), slots=MANY))

@@ -22,15 +22,15 @@ from tests.store.behaviour.harness import stand
 from tests.store.behaviour.worker import MANY, Worker, mint_boot
 from workron.core.ids import JobId, SessionKey
 from workron.core.plan import Plan
-from workron.store import protocol
-from workron.store.postgres import faults, statements
-from workron.store.postgres.bell import Bell
-from workron.store.postgres.database import Database
-from workron.store.postgres.maintain import MaintainerVerbs
-from workron.store.postgres.operator import OperatorVerbs
-from workron.store.postgres.read import ReaderVerbs
-from workron.store.postgres.submit import SubmitVerbs
-from workron.store.postgres.worker import WorkerVerbs
+from workron.store import types
+from workron.store.postgres import driver_errors, functions
+from workron.store.postgres.maintainer import PostgresMaintainerStore
+from workron.store.postgres.notify import Notifier
+from workron.store.postgres.operator import PostgresOperatorStore
+from workron.store.postgres.pool import ConnectionPool
+from workron.store.postgres.queries import PostgresReadStore
+from workron.store.postgres.submit import PostgresSubmitStore
+from workron.store.postgres.worker import PostgresWorkerVerbs
 from workron.store.wakeup import Wakeup
 
 _T = TypeVar("_T")
@@ -45,7 +45,7 @@ _GUARD = re.compile(
 _PLACES = ("waiting", "ready", "deferred", "running", "done")
 
 
-class Line(Database):
+class Line(ConnectionPool):
     """One connection in the place of a pool; a deadlock is told, not tried again."""
 
     def __init__(self, connection: asyncpg.Connection, url: str) -> None:
@@ -57,20 +57,26 @@ class Line(Database):
             return await work(cast("PoolConnectionProxy", self.connection))
         except asyncpg.DeadlockDetectedError:
             raise
-        except faults.DRIVER as cause:
-            if faults.is_passing(cause):
+        except driver_errors.DRIVER as cause:
+            if driver_errors.is_transient(cause):
                 return await self.run(work)
-            raise faults.translate(cause, self.url) from cause
+            raise driver_errors.translate(cause, self.url) from cause
 
 
-class _Mute(Bell):
+class _Mute(Notifier):
     is_resting = False
 
     def ring(self, doer: SessionKey | None = None) -> None:
         """Let nobody hear: what a test does by itself is all that happens."""
 
 
-class Actor(WorkerVerbs, SubmitVerbs, OperatorVerbs, MaintainerVerbs, ReaderVerbs):
+class Actor(
+    PostgresWorkerVerbs,
+    PostgresSubmitStore,
+    PostgresOperatorStore,
+    PostgresMaintainerStore,
+    PostgresReadStore,
+):
     """A store on one connection, whose transaction is in the hands of the test."""
 
     def __init__(self, connection: asyncpg.Connection, url: str) -> None:
@@ -79,11 +85,11 @@ class Actor(WorkerVerbs, SubmitVerbs, OperatorVerbs, MaintainerVerbs, ReaderVerb
         self.pid = connection.get_server_pid()
         self.before_storing: Callable[[], Awaitable[None]] = _go_on
         line = Line(connection, url)
-        WorkerVerbs.__init__(self, line, line, _stay_quiet)
-        SubmitVerbs.__init__(self, line, random.Random(), _Mute(line, Wakeup()))
-        OperatorVerbs.__init__(self, line, _stay_quiet)
-        MaintainerVerbs.__init__(self, line, _stay_quiet)
-        ReaderVerbs.__init__(self, line)
+        PostgresWorkerVerbs.__init__(self, line, line, _stay_quiet)
+        PostgresSubmitStore.__init__(self, line, random.Random(), _Mute(line, Wakeup()))
+        PostgresOperatorStore.__init__(self, line, _stay_quiet)
+        PostgresMaintainerStore.__init__(self, line, _stay_quiet)
+        PostgresReadStore.__init__(self, line)
 
     async def _store(self, *given: Any) -> list[JobId]:
         await self.before_storing()
@@ -99,7 +105,7 @@ class Actor(WorkerVerbs, SubmitVerbs, OperatorVerbs, MaintainerVerbs, ReaderVerb
     async def rollback(self) -> None:
         await self._transaction.rollback()
 
-    async def sign_of(self, worker: Worker) -> protocol.Sign:
+    async def sign_of(self, worker: Worker) -> types.HeartbeatVersion:
         signs = {sighting.worker: sighting.sign for sighting in await self.look()}
         return signs[worker.session.worker]
 
@@ -184,14 +190,14 @@ class Stage:
     async def without(self, guard: str) -> None:
         """Install every function that has this guard again, with the guard left out."""
         mark = f"-- guard: {guard}"
-        texts = [text for text in statements.functions().values() if mark in text]
+        texts = [text for text in functions.function_sources().values() if mark in text]
         assert texts, f"no function has a line with {mark!r}"
         for text in texts:
             await self.sql.execute("\n".join(_weaken(line, mark) for line in text.splitlines()))
 
     async def replace(self, verb: str, old: str, new: str) -> None:
         """Install one function again, with other text at the one place where `old` matches."""
-        text, count = re.subn(old, new, statements.functions()[verb], flags=re.DOTALL)
+        text, count = re.subn(old, new, functions.function_sources()[verb], flags=re.DOTALL)
         assert count == 1, f"{old!r} is in {verb} {count} times"
         await self.sql.execute(text)
 
@@ -202,9 +208,9 @@ class Stage:
 
     async def register(
         self, by: Actor, name: str, *, boot: UUID | None = None, token: str | None = None
-    ) -> protocol.Session:
+    ) -> types.Session:
         about = (token or self.token, name, boot or mint_boot())
-        return await by.register(protocol.Registration(*about, slots=MANY))
+        return await by.register(types.Registration(*about, slots=MANY))
 
     async def twin(self, hand: Hand) -> Hand:
         """Let the same worker speak through a second actor."""

@@ -16,9 +16,10 @@ from tests.store.postgres import roles
 from tests.store.postgres.roles import Role
 from tests.store.postgres.stage import Stage
 from workron.core import errors
-from workron.store import postgres
-from workron.store.postgres import login, worker_store
-from workron.store.protocol import Admission, Admitted
+from workron.store.postgres import schema
+from workron.store.postgres.roles import scram_verifier, url_with_role
+from workron.store.postgres.store import open_postgres, open_worker
+from workron.store.types import PoolGrant, PoolLogin
 
 _WORD = "open sesame"
 _ATTRIBUTES = """
@@ -30,16 +31,16 @@ _BOUND = "SELECT role FROM workron.pool WHERE namespace = $1 AND name = $2"
 Admit = Callable[..., Any]
 
 
-def admission(pool: str = "own", token: str = _WORD, **about: Any) -> Admission:
+def admission(pool: str = "own", token: str = _WORD, **about: Any) -> PoolGrant:
     asked: dict[str, Any] = {
         "lease_seconds": 10.0,
         "password": secrets.token_hex(16),
         "connections": 5,
     }
-    return Admission(plans.NAMESPACE, pool, token, **asked | about)
+    return PoolGrant(plans.NAMESPACE, pool, token, **asked | about)
 
 
-def role_in(admitted: Admitted) -> Role:
+def role_in(admitted: PoolLogin) -> Role:
     return Role(admitted.url.partition("://")[2].partition(":")[0], admitted.url)
 
 
@@ -70,7 +71,7 @@ def admit(stage: Stage, made: list[Role]) -> Admit:
 async def test_worker_of_a_pool_opens_the_url_and_runs_a_job(stage: Stage, admit: Admit) -> None:
     role = await admit()
     root = await stage.submit(plans.job(pool="own"))
-    store = await worker_store.open_worker(role.dsn, rng=random.Random())
+    store = await open_worker(role.dsn, rng=random.Random())
     key = (await roles.register(store, _WORD)).key
     (claimed,) = await store.claim(key, mint())
     await store.complete(key, [end_of(claimed)])
@@ -112,7 +113,7 @@ async def test_pool_that_is_admitted_again_has_the_same_role_with_the_new_passwo
     old, new = [await admit(password=one, connections=9) for one in ("old", "new")]
     assert new.name == old.name
     kept = await stage.sql.fetchval(_KEPT, new.name)
-    assert [login.verifier(one, _salt_in(kept)) == kept for one in ("old", "new")] == [False, True]
+    assert [scram_verifier(one, _salt_in(kept)) == kept for one in ("old", "new")] == [False, True]
     [row] = await stage.sql.fetch(_ATTRIBUTES, new.name)
     assert row["rolconnlimit"] == 9
 
@@ -123,8 +124,8 @@ async def test_server_is_handed_what_it_would_make_of_the_password_itself(stage:
     await stage.sql.execute(f"CREATE ROLE {name} PASSWORD 'secret'")
     kept = await stage.sql.fetchval(_KEPT, name)
     await stage.sql.execute(f"DROP ROLE {name}")
-    assert login.verifier("secret", _salt_in(kept)) == kept
-    assert "secret" not in login.verifier("secret") != kept
+    assert scram_verifier("secret", _salt_in(kept)) == kept
+    assert "secret" not in scram_verifier("secret") != kept
 
 
 async def test_pool_without_a_password_is_open_to_every_role_that_can_run_jobs(
@@ -153,9 +154,11 @@ async def test_long_names_that_begin_alike_have_roles_of_their_own(admit: Admit)
 
 async def test_who_may_make_no_roles_is_told_what_would_let_it(empty_database: str) -> None:
     async with roles.owner_of(empty_database) as owner:
-        await postgres.migrate(owner.dsn)
-        store = await postgres.open_postgres(owner.dsn, rng=random.Random())
-        with pytest.raises(errors.StoreRightsError, match=f"`ALTER ROLE {owner.name} CREATEROLE`"):
+        await schema.migrate(owner.dsn)
+        store = await open_postgres(owner.dsn, rng=random.Random())
+        with pytest.raises(
+            errors.PermissionDeniedError, match=f"`ALTER ROLE {owner.name} CREATEROLE`"
+        ):
             await store.admit(admission())
         await store.close()
 
@@ -164,11 +167,11 @@ async def test_who_cannot_shut_all_doors_is_told_how_and_leaves_no_role_behind(
     empty_database: str,
 ) -> None:
     async with roles.owner_of(empty_database) as owner:
-        await postgres.migrate(owner.dsn)
+        await schema.migrate(owner.dsn)
         admin = await asyncpg.connect(empty_database)
         await admin.execute(f"ALTER ROLE {owner.name} CREATEROLE")
-        store = await postgres.open_postgres(owner.dsn, rng=random.Random())
-        with pytest.raises(errors.StoreRightsError, match="REVOKE EXECUTE ON FUNCTION"):
+        store = await open_postgres(owner.dsn, rng=random.Random())
+        with pytest.raises(errors.PermissionDeniedError, match="REVOKE EXECUTE ON FUNCTION"):
             await store.admit(admission("unready"))
         left = await admin.fetch("SELECT 1 FROM pg_roles WHERE rolname LIKE 'workron%unready%'")
         assert left == []
@@ -178,12 +181,12 @@ async def test_who_cannot_shut_all_doors_is_told_how_and_leaves_no_role_behind(
 
 def test_url_of_a_role_has_nothing_left_of_whose_it_was() -> None:
     url = "postgresql://me:mine@db:5432/jobs?sslmode=require&password=mine&user=me"
-    said = login.url_as(url, "pool", "a/b@c")
+    said = url_with_role(url, "pool", "a/b@c")
     assert said == "postgresql://pool:a%2Fb%40c@db:5432/jobs?sslmode=require"
 
 
 def test_url_keeps_the_folder_of_a_socket() -> None:
-    said = login.url_as("postgresql://me@/jobs?host=/run/postgresql", "pool", "x")
+    said = url_with_role("postgresql://me@/jobs?host=/run/postgresql", "pool", "x")
     assert said == "postgresql://pool:x@/jobs?host=/run/postgresql"
 
 
@@ -201,7 +204,7 @@ async def test_role_that_has_something_can_log_in_no_more_and_the_rest_is_said_o
 ) -> None:
     role = await admit()
     await stage.sql.execute(f'GRANT SELECT ON workron.meta TO "{role.name}"')
-    with pytest.raises(errors.StoreRightsError, match=f"DROP OWNED BY {role.name}; DROP ROLE"):
+    with pytest.raises(errors.PermissionDeniedError, match=f"DROP OWNED BY {role.name}; DROP ROLE"):
         await stage.watcher.dismiss(plans.NAMESPACE, "own")
     [left] = await stage.sql.fetch(_ATTRIBUTES, role.name)
     assert left["rolcanlogin"] is False
@@ -213,13 +216,12 @@ async def test_role_that_another_made_loses_all_that_is_ours_to_take(
     empty_database: str, made: list[Role]
 ) -> None:
     async with roles.owner_of(empty_database) as owner:
-        await postgres.migrate(owner.dsn)
+        await schema.migrate(owner.dsn)
         admin, store = [
-            await postgres.open_postgres(dsn, rng=random.Random())
-            for dsn in (empty_database, owner.dsn)
+            await open_postgres(dsn, rng=random.Random()) for dsn in (empty_database, owner.dsn)
         ]
         made.append(role_in(await admin.admit(admission())))
-        with pytest.raises(errors.StoreRightsError, match="let a superuser run"):
+        with pytest.raises(errors.PermissionDeniedError, match="let a superuser run"):
             await store.dismiss(plans.NAMESPACE, "own")
         assert await store.enrolled() == set()
         connection = await made[0].connect()

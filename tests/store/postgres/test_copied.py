@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
 from tests.store.postgres.stage import Stage
-from workron.core import errors, json_text
+from workron.core import errors, payloads
 from workron.core.ids import JobId
-from workron.store.postgres import bulk, copy_text, rows
+from workron.store.postgres import copy
 
 _TABLE: Final = """
     CREATE TEMPORARY TABLE copied (
@@ -59,7 +59,7 @@ def test_row_is_read_back_as_it_was(fresh_database: str) -> None:
 async def _round(
     connection: asyncpg.Connection, rows: Sequence[tuple[Any, ...]]
 ) -> list[tuple[Any, ...]]:
-    lines = [copy_text.line(place, *row) for place, row in enumerate(rows)]
+    lines = [copy.copy_line(place, *row) for place, row in enumerate(rows)]
     await connection.execute("TRUNCATE copied")
     await connection.copy_to_table("copied", source=io.BytesIO("".join(lines).encode()))
     found = await connection.fetch("SELECT * FROM copied ORDER BY place")
@@ -72,7 +72,7 @@ async def test_job_is_stored_under_any_name_and_with_any_item(stage: Stage, text
     rows = await stage.sql.fetch(
         "SELECT name, item FROM workron.job WHERE bearing = 'Member' ORDER BY index"
     )
-    items = json_text.worded(text), json_text.worded([text])
+    items = payloads.to_json(text), payloads.to_json([text])
     assert [tuple(row) for row in rows] == [(text, item) for item in items]
 
 
@@ -86,7 +86,7 @@ async def test_tables_without_rows_are_left_out_and_others_come_whole(stage: Sta
         ("last", ("n",), ["1\n"]),
     ]
     async with stage.sql.transaction():
-        await bulk.copy(stage.sql, tables)
+        await copy.copy_tables(stage.sql, tables)
     assert await stage.sql.fetchval("SELECT sum(n) FROM workron.first") == many * (many - 1) // 2
     assert await stage.sql.fetchval("SELECT sum(n) FROM workron.last") == 1
 
@@ -100,7 +100,7 @@ async def test_rows_that_cannot_be_worked_out_end_the_copy(stage: Stage) -> None
 
     with pytest.raises(errors.StoreDataError, match="there is no more"):
         async with stage.sql.transaction():
-            await bulk.copy(stage.sql, [("first", ("n",), rows())])
+            await copy.copy_tables(stage.sql, [("first", ("n",), rows())])
     assert not await stage.sql.fetchval("SELECT count(*) FROM workron.first")
 
 
@@ -116,13 +116,13 @@ async def test_others_go_on_where_rows_pause(stage: Stage) -> None:
     def rows() -> Iterator[str]:
         for _ in range(5):
             before = len(seen)
-            yield copy_text.PAUSE
+            yield copy.PAUSE
             assert len(seen) > before
         yield "1\n"
 
     other = asyncio.create_task(go_on())
     async with stage.sql.transaction():
-        await bulk.copy(stage.sql, [("first", ("n",), rows())])
+        await copy.copy_tables(stage.sql, [("first", ("n",), rows())])
     other.cancel()
     assert await stage.sql.fetchval("SELECT n FROM workron.first") == 1
 
@@ -143,8 +143,8 @@ def test_each_step_of_a_digest_is_followed_by_a_pause() -> None:
     plan = dataclasses.replace(plans.job(), digest=Long("abc"))
     tables = {
         table: list(given)
-        for table, _, given in rows.tables([(JobId(5), plan)], {("space", "default"): 1}, _NOON)
+        for table, _, given in copy.tables([(JobId(5), plan)], {("space", "default"): 1}, _NOON)
     }
     *pauses, root = tables["root"]
-    assert pauses == [copy_text.PAUSE] * 3
+    assert pauses == [copy.PAUSE] * 3
     assert "\tabc\t" in root

@@ -20,7 +20,7 @@ from tests.store.behaviour.grounds import run_statement
 from tests.store.behaviour.worker import end_of, mint, mint_boot
 from workron.core import errors
 from workron.store.postgres.store import PostgresStore, open_postgres
-from workron.store.protocol import Answer, Registration
+from workron.store.types import Registration, ReportResult
 
 _MEGABYTE = 1 << 20
 _SIZE = 64 * _MEGABYTE
@@ -71,7 +71,7 @@ def _fill(disk: pathlib.Path) -> pathlib.Path:
     return filler
 
 
-async def _end_one(store: PostgresStore) -> Answer:
+async def _end_one(store: PostgresStore) -> ReportResult:
     token = await store.ensure_pool(plans.NAMESPACE, "default")
     session = await store.register(Registration(token, "worker", mint_boot(), slots=1))
     (claimed,) = await store.claim(session.key, mint())
@@ -91,7 +91,7 @@ async def test_submission_is_refused_whole_and_taken_whole_once_there_is_room(
             await store.submit([large])
         assert [root.root for root in await store.roots()] == [job.root]
         filler.unlink()
-        assert await _end_one(store) is Answer.ACCEPTED
+        assert await _end_one(store) is ReportResult.ACCEPTED
         (submitted,) = await store.submit([large])
         assert submitted.is_new
         assert len(await store.jobs(submitted.root)) == 30_002

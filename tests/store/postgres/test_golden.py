@@ -6,7 +6,7 @@ After a change on purpose: python -m tests.store.postgres.golden
 import asyncpg
 
 from tests.store.postgres import golden
-from workron.store.postgres import statements
+from workron.store.postgres import functions
 
 _OLD, _OTHER, _NEW = ("a" * 64, "b" * 64, "c" * 64)
 
@@ -20,7 +20,7 @@ async def test_schema_is_the_golden_one(fresh_database: str) -> None:
 
 def test_functions_have_the_number_that_was_given_to_this_very_text() -> None:
     edition = golden.FUNCTIONS.read_text().splitlines()[0]
-    assert edition.split()[1] == statements.functions_digest()
+    assert edition.split()[1] == functions.functions_digest()
 
 
 async def test_functions_that_the_program_calls_are_written_down(fresh_database: str) -> None:

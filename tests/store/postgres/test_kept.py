@@ -6,17 +6,17 @@ import random
 import asyncpg
 import pytest
 
-from workron.store.postgres import database
-from workron.store.postgres.database import Database, open_database
+from workron.store.postgres import pool
+from workron.store.postgres.pool import ConnectionPool, open_pool
 
 _SESSION = "SELECT pg_backend_pid()"
 
 
-async def _open(url: str, connections: int) -> Database:
-    return await open_database(url, rng=random.Random(), connections=connections)
+async def _open(url: str, connections: int) -> ConnectionPool:
+    return await open_pool(url, rng=random.Random(), connections=connections)
 
 
-def _held_up(one: Database) -> tuple[asyncio.Event, asyncio.Event, asyncio.Task[int]]:
+def _held_up(one: ConnectionPool) -> tuple[asyncio.Event, asyncio.Event, asyncio.Task[int]]:
     """Have a connection used until the second of these is set; the first tells that it is."""
     is_used, may_end = asyncio.Event(), asyncio.Event()
 
@@ -45,7 +45,7 @@ async def test_kept_connection_is_given_to_who_waits_for_one(
     one = await _open(fresh_database, 1)
     is_used, may_end, long = _held_up(one)
     await is_used.wait()
-    monkeypatch.setattr(database, "_ACQUIRE_SECONDS", 5)
+    monkeypatch.setattr(pool, "_ACQUIRE_SECONDS", 5)
     waiting = asyncio.create_task(one.fetch_value(_SESSION))
     await asyncio.sleep(0)
     may_end.set()
@@ -56,7 +56,7 @@ async def test_kept_connection_is_given_to_who_waits_for_one(
 async def test_session_that_the_server_ended_meanwhile_is_not_asked(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "_TRIES", 1)
+    monkeypatch.setattr(pool, "_TRIES", 1)
     one = await _open(fresh_database, 1)
     session = await one.fetch_value(_SESSION)
     ended = asyncio.Event()
@@ -76,7 +76,7 @@ async def test_session_that_the_server_ended_meanwhile_is_not_asked(
 async def test_database_is_closed_without_waiting_for_what_it_keeps(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "_CLOSE_SECONDS", 60)
+    monkeypatch.setattr(pool, "_CLOSE_SECONDS", 60)
     one = await _open(fresh_database, 1)
     await one.fetch_value(_SESSION)
     async with asyncio.timeout(10):
@@ -87,7 +87,7 @@ async def test_database_is_closed_without_waiting_for_what_it_keeps(
 async def test_what_is_in_use_when_all_is_closed_is_not_kept(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "_CLOSE_SECONDS", 60)
+    monkeypatch.setattr(pool, "_CLOSE_SECONDS", 60)
     one = await _open(fresh_database, 1)
     is_used, may_end, long = _held_up(one)
     await is_used.wait()

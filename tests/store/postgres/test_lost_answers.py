@@ -11,9 +11,9 @@ from tests.store.postgres.wire import Wire
 from workron.core import errors
 from workron.core.ids import JobId
 from workron.core.plan import Plan
-from workron.store import protocol
+from workron.store import types
 from workron.store.postgres.store import PostgresStore
-from workron.store.protocol import Answer
+from workron.store.types import ReportResult
 
 _T = TypeVar("_T")
 
@@ -31,8 +31,8 @@ async def _worker(store: PostgresStore, name: str = "worker") -> Worker:
     return Worker(store, await store.register(_registration(token, name)))
 
 
-def _registration(token: str, name: str = "worker") -> protocol.Registration:
-    return protocol.Registration(token, name, mint_boot(), slots=MANY)
+def _registration(token: str, name: str = "worker") -> types.Registration:
+    return types.Registration(token, name, mint_boot(), slots=MANY)
 
 
 async def _submit(store: PostgresStore, *wanted: Plan) -> JobId:
@@ -79,7 +79,7 @@ async def test_end_is_known_already_when_its_answer_was_lost(
     worker = await _worker(remote)
     claimed = await worker.claim_one()
     answer = await _repeat(wire, "workron.complete", lambda: worker.end(claimed, result=1))
-    assert answer is Answer.ALREADY
+    assert answer is ReportResult.ALREADY
     assert await _stand(remote, root) == "Succeeded"
     assert await remote.result(claimed.job) == 1
 
@@ -104,7 +104,7 @@ async def test_retry_is_known_already_when_its_answer_was_lost(
     worker = await _worker(remote)
     claimed = await worker.claim_one()
     answer = await _repeat(wire, "workron.complete", lambda: worker.retry(claimed))
-    assert answer is Answer.ALREADY
+    assert answer is ReportResult.ALREADY
     (row,) = await remote.jobs(root)
     assert (row.reason, row.failures) == ("Backoff", 1)
 
@@ -116,7 +116,7 @@ async def test_release_is_known_already_when_its_answer_was_lost(
     worker = await _worker(remote)
     claimed = await worker.claim_one()
     answers = await _repeat(wire, "workron.release", lambda: worker.release(claimed))
-    assert answers == [Answer.ALREADY]
+    assert answers == [ReportResult.ALREADY]
 
 
 async def test_release_is_known_already_when_another_has_the_job_by_now(
@@ -129,7 +129,7 @@ async def test_release_is_known_already_when_another_has_the_job_by_now(
     with pytest.raises(errors.StoreUnreachableError):
         await worker.release(claimed)
     anew = await other.claim_one()
-    assert await worker.release(claimed) == [Answer.ALREADY]
+    assert await worker.release(claimed) == [ReportResult.ALREADY]
     assert [held.claim for held in (await other.beat()).held] == [anew.claim]
 
 
@@ -142,7 +142,7 @@ async def test_output_is_stored_once_when_its_answer_was_lost(
     answer = await _repeat(
         wire, "workron.append_output", lambda: remote.append_output(key, right, 0, b"text")
     )
-    assert answer is Answer.ALREADY
+    assert answer is ReportResult.ALREADY
     assert await remote.output(root) == b"text"
 
 

@@ -13,20 +13,21 @@ from tests.store.behaviour.worker import MANY, end_of, mint, mint_boot
 from tests.store.postgres import golden, roles
 from tests.store.postgres.stage import Stage
 from workron.core import errors
-from workron.store import migration, postgres, protocol
-from workron.store.postgres import functions, schema, statements
+from workron.store import migrations, types
+from workron.store.postgres import functions, schema
+from workron.store.postgres.store import open_postgres
 
-_HEAD = schema.known()
-_FUNCTIONS = f"functions {functions.known().number}"
+_HEAD = schema.known_migrations()
+_FUNCTIONS = f"functions {functions.known_version().number}"
 _ALL = [*(step.name for step in _HEAD), _FUNCTIONS]
 
 
 async def _open(dsn: str) -> None:
-    store = await postgres.open_postgres(dsn, rng=random.Random())
+    store = await open_postgres(dsn, rng=random.Random())
     await store.close()
 
 
-_either = pytest.mark.parametrize("call", [postgres.migrate, _open])
+_either = pytest.mark.parametrize("call", [schema.migrate, _open])
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ async def test_schema_is_made_once_when_ten_migrate_at_once(empty_database: str)
     # They meet at several places, one of which a single round would miss as often as not.
     for _ in range(5):
         await connection.execute("DROP SCHEMA IF EXISTS workron CASCADE")
-        answers = await asyncio.gather(*(postgres.migrate(empty_database) for _ in range(10)))
+        answers = await asyncio.gather(*(schema.migrate(empty_database) for _ in range(10)))
         assert sorted(answers) == [[]] * 9 + [_ALL]
     await connection.close()
     await _open(empty_database)
@@ -59,7 +60,7 @@ async def test_second_migration_changes_nothing(
 ) -> None:
     look = "SELECT oid, xmin, proname FROM pg_proc WHERE pronamespace = 'workron'::regnamespace"
     before = await fresh.fetch(look)
-    assert await postgres.migrate(fresh_database) == []
+    assert await schema.migrate(fresh_database) == []
     assert await fresh.fetch(look) == before
 
 
@@ -81,7 +82,7 @@ async def test_migration_gives_up_when_somebody_else_keeps_the_lock(
     await stage.watcher.begin()
     await stage.sql.execute("LOCK TABLE workron.migration IN ACCESS EXCLUSIVE MODE")
     with pytest.raises(errors.StoreBusyError, match=r"a lock on the schema for 0\.02 s; end what"):
-        await postgres.migrate(stage.dsn)
+        await schema.migrate(stage.dsn)
 
 
 async def test_migration_gives_up_when_a_statement_is_not_answered_in_time(
@@ -91,7 +92,7 @@ async def test_migration_gives_up_when_a_statement_is_not_answered_in_time(
     await stage.watcher.begin()
     await stage.sql.execute("LOCK TABLE workron.migration IN ACCESS EXCLUSIVE MODE")
     with pytest.raises(errors.StoreUnreachableError, match="tried to migrate: no answer in time"):
-        await postgres.migrate(stage.dsn)
+        await schema.migrate(stage.dsn)
 
 
 @_either
@@ -123,13 +124,13 @@ async def test_schema_too_new_is_refused(
 
 async def _put_another_weigh(connection: asyncpg.Connection, *, ahead: int) -> None:
     """Leave the functions of a program that is so many changes ahead of this one."""
-    text = statements.functions()["weigh"].replace("'Finished' THEN 0", "'Finished' THEN 5")
+    text = functions.function_sources()["weigh"].replace("'Finished' THEN 0", "'Finished' THEN 5")
     await connection.execute(text)
     await _number(connection, ahead=ahead)
 
 
 async def _number(connection: asyncpg.Connection, *, ahead: int) -> None:
-    edition = functions.Edition(functions.known().number + ahead, "other")
+    edition = functions.FunctionSetVersion(functions.known_version().number + ahead, "other")
     await connection.execute(functions._RECORD, str(edition))
 
 
@@ -143,7 +144,7 @@ async def test_functions_are_installed_again_when_they_are_not_this_programs(
 ) -> None:
     await _put_another_weigh(fresh, ahead=ahead)
     assert await fresh.fetchval(_WEIGH) == 5
-    assert await postgres.migrate(fresh_database) == [_FUNCTIONS]
+    assert await schema.migrate(fresh_database) == [_FUNCTIONS]
     assert await fresh.fetchval(_WEIGH) == 0
 
 
@@ -154,7 +155,7 @@ async def test_functions_that_are_older_are_told_with_the_command_when_a_store_i
     await _number(fresh, ahead=ahead)
     with pytest.raises(errors.SchemaError, match=r"functions in .* are older.*workron migrate"):
         await _open(fresh_database)
-    await postgres.migrate(fresh_database)
+    await schema.migrate(fresh_database)
     await _open(fresh_database)
 
 
@@ -166,14 +167,14 @@ async def test_functions_without_a_number_are_older(
     await fresh.execute(f"{recorded} workron.meta {change} WHERE key = 'functions'")
     with pytest.raises(errors.SchemaError, match="workron migrate"):
         await _open(fresh_database)
-    assert await postgres.migrate(fresh_database) == [_FUNCTIONS]
+    assert await schema.migrate(fresh_database) == [_FUNCTIONS]
 
 
 async def test_functions_of_a_newer_program_stay_when_an_older_one_migrates(
     fresh: asyncpg.Connection, fresh_database: str
 ) -> None:
     await _put_another_weigh(fresh, ahead=1)
-    assert await postgres.migrate(fresh_database) == []
+    assert await schema.migrate(fresh_database) == []
     await _open(fresh_database)
     assert await fresh.fetchval(_WEIGH) == 5
 
@@ -226,7 +227,7 @@ async def test_function_takes_the_place_of_one_with_another_signature_for_the_sa
     async with roles.made_in(fresh_database) as role:
         await _replace(fresh, result, parameters)
         await _number(fresh, ahead=-1)
-        await postgres.migrate(fresh_database)
+        await schema.migrate(fresh_database)
         assert await golden.dump(fresh) == golden.FILE.read_text()
         connection = await role.connect()
         with pytest.raises(asyncpg.PostgresError, match="no worker has this session key"):
@@ -235,21 +236,21 @@ async def test_function_takes_the_place_of_one_with_another_signature_for_the_sa
 
 
 async def test_open_store_goes_on_when_all_functions_are_made_anew(stage: Stage) -> None:
-    store = await postgres.open_postgres(stage.dsn, rng=random.Random())
+    store = await open_postgres(stage.dsn, rng=random.Random())
     token = await store.ensure_pool(plans.NAMESPACE, "default")
-    session = await store.register(protocol.Registration(token, "worker", mint_boot(), slots=MANY))
+    session = await store.register(types.Registration(token, "worker", mint_boot(), slots=MANY))
 
-    async def work(name: str) -> Sequence[protocol.Answer]:
+    async def work(name: str) -> Sequence[types.ReportResult]:
         await store.submit([plans.dag(name, a=plans.task(), b=plans.task("a"))])
         [claimed] = await store.claim(session.key, mint())
         return (await store.complete(session.key, [end_of(claimed)])).answers
 
-    assert await work("before") == [protocol.Answer.ACCEPTED]
+    assert await work("before") == [types.ReportResult.ACCEPTED]
     await stage.sql.execute("SET search_path = workron, pg_catalog")
     await functions._drop(stage.sql, functions._STRANGERS, [])
     await _number(stage.sql, ahead=-1)
-    await postgres.migrate(stage.dsn)
-    assert await work("after") == [protocol.Answer.ACCEPTED]
+    await schema.migrate(stage.dsn)
+    assert await work("after") == [types.ReportResult.ACCEPTED]
     await store.close()
 
 
@@ -258,7 +259,7 @@ async def test_function_that_is_no_more_is_dropped(
 ) -> None:
     await fresh.execute("CREATE FUNCTION workron.gone() RETURNS void LANGUAGE sql AS ''")
     await _number(fresh, ahead=-1)
-    await postgres.migrate(fresh_database)
+    await schema.migrate(fresh_database)
     assert await golden.dump(fresh) == golden.FILE.read_text()
 
 
@@ -267,7 +268,7 @@ async def test_grants_stay_when_functions_are_installed_again(
 ) -> None:
     async with roles.made_in(fresh_database) as role:
         await _put_another_weigh(fresh, ahead=-1)
-        await postgres.migrate(fresh_database)
+        await schema.migrate(fresh_database)
         connection = await role.connect()
         with pytest.raises(asyncpg.PostgresError, match="no worker has this session key"):
             await connection.fetch("SELECT workron.beat(gen_random_uuid())")
@@ -278,10 +279,10 @@ async def test_nothing_is_kept_of_a_migration_that_fails(
     fresh: asyncpg.Connection, fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "CREATE TABLE half (one integer); SELECT 1 / 0;"
-    broken = migration.Migration(len(_HEAD) + 1, "0002_break_it.sql", text, "sum", True)
+    broken = migrations.Migration(len(_HEAD) + 1, "0002_break_it.sql", text, "sum", True)
     monkeypatch.setattr(schema, "known", lambda: [*_HEAD, broken])
     with pytest.raises(errors.StoreError, match="division by zero"):
-        await postgres.migrate(fresh_database)
+        await schema.migrate(fresh_database)
     assert await fresh.fetchval("SELECT to_regclass('workron.half')") is None
     assert await fresh.fetchval("SELECT count(*) FROM workron.migration") == len(_HEAD)
 
@@ -289,15 +290,15 @@ async def test_nothing_is_kept_of_a_migration_that_fails(
 async def test_missing_migration_is_named_with_the_command_when_a_store_is_opened(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    more = migration.Migration(len(_HEAD) + 1, "0002_add_more.sql", "SELECT 1", "sum", True)
+    more = migrations.Migration(len(_HEAD) + 1, "0002_add_more.sql", "SELECT 1", "sum", True)
     monkeypatch.setattr(schema, "known", lambda: [*_HEAD, more])
     with pytest.raises(errors.SchemaError, match=r"lacks 0002_add_more\.sql.*workron migrate"):
         await _open(fresh_database)
-    assert await postgres.migrate(fresh_database) == ["0002_add_more.sql"]
+    assert await schema.migrate(fresh_database) == ["0002_add_more.sql"]
     await _open(fresh_database)
 
 
 async def test_schema_is_made_by_an_owner_who_is_no_superuser(empty_database: str) -> None:
     async with roles.owner_of(empty_database) as owner:
-        assert await postgres.migrate(owner.dsn) == _ALL
+        assert await schema.migrate(owner.dsn) == _ALL
         await _open(owner.dsn)

@@ -13,14 +13,14 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.worker import mint_boot
 from tests.store.postgres import pooler
 from workron.core import errors
-from workron.store import postgres
-from workron.store.postgres.store import PostgresStore
-from workron.store.protocol import Admission, Registration
+from workron.store.postgres import schema
+from workron.store.postgres.store import PostgresStore, open_postgres, open_worker
+from workron.store.types import PoolGrant, Registration
 
 
 @contextlib.asynccontextmanager
 async def _opened(dsn: str) -> AsyncIterator[PostgresStore]:
-    store = await postgres.open_postgres(dsn, rng=random.Random())
+    store = await open_postgres(dsn, rng=random.Random())
     try:
         yield store
     finally:
@@ -72,7 +72,7 @@ async def test_database_is_migrated_through_the_pooler(
     empty_database: str, bouncer: pathlib.Path
 ) -> None:
     pooled = pooler.through(bouncer, empty_database)
-    assert await postgres.migrate(pooled)
+    assert await schema.migrate(pooled)
     async with _opened(pooled) as store:
         assert len(await store.submit([plans.job()])) == 1
 
@@ -89,7 +89,7 @@ async def test_error_names_the_setting_when_the_pooler_mixes_up_prepared_stateme
                     await store.roots()
 
 
-_ADMISSION = Admission(plans.NAMESPACE, "own", "token", 10.0, "secret", connections=9)
+_ADMISSION = PoolGrant(plans.NAMESPACE, "own", "token", 10.0, "secret", connections=9)
 
 
 async def _drop(dsn: str) -> None:
@@ -106,7 +106,7 @@ async def test_pool_is_let_in_through_a_pooler_that_asks_for_roles(
         async with _opened(pooler.entered(bouncer, fresh_database)) as store:
             admitted = await store.admit(_ADMISSION)
             assert str(bouncer) in admitted.url
-            worker = await postgres.open_worker(admitted.url, rng=random.Random())
+            worker = await open_worker(admitted.url, rng=random.Random())
             session = await worker.register(Registration("token", "pod", mint_boot(), 1))
             await worker.beat(session.key)
             await worker.leave(session.key)
@@ -119,7 +119,7 @@ async def test_pool_is_told_of_a_pooler_that_does_not_know_its_role(
 ) -> None:
     with pooler.set_up(lambda home: pooler.logging_in(postgres_dsn, home, asks=False)) as bouncer:
         async with _opened(pooler.entered(bouncer, fresh_database)) as store:
-            with pytest.raises(errors.StoreRightsError, match="auth_query") as told:
+            with pytest.raises(errors.PermissionDeniedError, match="auth_query") as told:
                 await store.admit(_ADMISSION)
     assert "secret" not in str(told.value)
     await _drop(fresh_database)

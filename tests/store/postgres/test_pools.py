@@ -9,9 +9,9 @@ from tests.store.postgres.roles import Role
 from tests.store.postgres.stage import Hand, Stage
 from workron.core import errors
 from workron.core.ids import JobId
-from workron.store.protocol import Answer, Claimed
+from workron.store.types import ClaimedJob, ReportResult
 
-Scene = tuple[JobId, Claimed, Hand]
+Scene = tuple[JobId, ClaimedJob, Hand]
 
 
 @pytest.fixture
@@ -52,20 +52,20 @@ async def test_stranger_is_told_of_its_own_claims_alone(stage: Stage, scene: Sce
 
 async def test_stranger_ends_no_claim_of_another_pool(stage: Stage, scene: Scene) -> None:
     root, claimed, stranger = scene
-    assert await stranger.end(claimed) is Answer.STALE
+    assert await stranger.end(claimed) is ReportResult.STALE
     assert await stage.stands(root) == {"job": "Running"}
 
 
 async def test_stranger_releases_no_claim_of_another_pool(stage: Stage, scene: Scene) -> None:
     root, claimed, stranger = scene
-    assert await stranger.release(claimed) == [Answer.STALE]
+    assert await stranger.release(claimed) == [ReportResult.STALE]
     assert await stage.stands(root) == {"job": "Running"}
 
 
 async def test_stranger_writes_no_output_of_another_pool(stage: Stage, scene: Scene) -> None:
     root, claimed, stranger = scene
     answer = await stranger.store.append_output(stranger.session.key, claimed.right, 0, b"x")
-    assert answer is Answer.STALE
+    assert answer is ReportResult.STALE
     assert await stage.watcher.output(root) == b""
 
 

@@ -11,8 +11,8 @@ import pytest
 from tests.store.behaviour import plans
 from tests.store.postgres.stage import Actor, Stage
 from workron.core import errors
-from workron.store.postgres import entrance
-from workron.store.protocol import Admission
+from workron.store.postgres import roles
+from workron.store.types import PoolGrant
 
 _MADE = "SELECT role FROM workron.pool WHERE role IS NOT NULL"
 
@@ -20,12 +20,12 @@ _MADE = "SELECT role FROM workron.pool WHERE role IS NOT NULL"
 @pytest.fixture
 async def pools(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[tuple[Admission, Admission]]:
+) -> AsyncIterator[tuple[PoolGrant, PoolGrant]]:
     """Two of them, whose roles are taken away: they are the whole server's."""
     # Nobody can log in as a role that a transaction has made and not committed.
-    monkeypatch.setattr(entrance, "check", mock.AsyncMock())
+    monkeypatch.setattr(roles, "check", mock.AsyncMock())
     one, other = (
-        Admission(plans.NAMESPACE, name, name, 10.0, secrets.token_hex(16), connections=5)
+        PoolGrant(plans.NAMESPACE, name, name, 10.0, secrets.token_hex(16), connections=5)
         for name in ("one", "other")
     )
     yield one, other
@@ -34,7 +34,7 @@ async def pools(
             await stage.sql.execute(f'DROP OWNED BY "{row[0]}" CASCADE; DROP ROLE "{row[0]}"')
 
 
-async def _admit_at_once(stage: Stage, pools: tuple[Admission, Admission]) -> None:
+async def _admit_at_once(stage: Stage, pools: tuple[PoolGrant, PoolGrant]) -> None:
     first, second = await stage.actor(), await stage.actor()
     await first.begin()
     await first.admit(pools[0])
@@ -43,26 +43,26 @@ async def _admit_at_once(stage: Stage, pools: tuple[Admission, Admission]) -> No
     await following
 
 
-async def _admitted(actor: Actor, admission: Admission) -> None:
+async def _admitted(actor: Actor, admission: PoolGrant) -> None:
     await actor.admit(admission)
 
 
 async def test_two_pools_that_are_admitted_at_once_have_a_role_each(
-    stage: Stage, pools: tuple[Admission, Admission]
+    stage: Stage, pools: tuple[PoolGrant, PoolGrant]
 ) -> None:
     await _admit_at_once(stage, pools)
     assert len(await stage.sql.fetch(_MADE)) == 2
 
 
 async def test_two_pools_fail_each_others_grants_when_neither_waits(
-    stage: Stage, pools: tuple[Admission, Admission]
+    stage: Stage, pools: tuple[PoolGrant, PoolGrant]
 ) -> None:
     await stage.without("admit")
     with pytest.raises(errors.StoreError, match="concurrently updated"):
         await _admit_at_once(stage, pools)
 
 
-async def _dismiss_while_one_is_admitted(stage: Stage, pools: tuple[Admission, Admission]) -> None:
+async def _dismiss_while_one_is_admitted(stage: Stage, pools: tuple[PoolGrant, PoolGrant]) -> None:
     first, second = await stage.actor(), await stage.actor()
     await stage.watcher.admit(pools[1])
     await first.begin()
@@ -72,19 +72,19 @@ async def _dismiss_while_one_is_admitted(stage: Stage, pools: tuple[Admission, A
     await following
 
 
-async def _dismissed(actor: Actor, admission: Admission) -> None:
+async def _dismissed(actor: Actor, admission: PoolGrant) -> None:
     assert await actor.dismiss(admission.namespace, admission.pool)
 
 
 async def test_pool_is_dismissed_while_another_is_admitted(
-    stage: Stage, pools: tuple[Admission, Admission]
+    stage: Stage, pools: tuple[PoolGrant, PoolGrant]
 ) -> None:
     await _dismiss_while_one_is_admitted(stage, pools)
     assert await stage.watcher.enrolled() == {(plans.NAMESPACE, "one")}
 
 
 async def test_dismissal_fails_where_it_does_not_wait_for_a_grant(
-    stage: Stage, pools: tuple[Admission, Admission]
+    stage: Stage, pools: tuple[PoolGrant, PoolGrant]
 ) -> None:
     await stage.without("dismiss")
     with pytest.raises(errors.StoreError, match="concurrently updated"):

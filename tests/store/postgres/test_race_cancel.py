@@ -4,7 +4,7 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.worker import MANY
 from tests.store.postgres.stage import Actor, Hand, Stage
 from workron.core.ids import JobId
-from workron.store.protocol import Mark
+from workron.store.types import Signal
 
 # What a cancel would be if it believed its first step, and did not look at all places at once.
 _LOOK = r"SELECT NOT EXISTS \(.*INTO _is_over;"
@@ -31,7 +31,7 @@ async def _cancel_while_it_is_claimed(stage: Stage) -> Hand:
 
 async def test_job_is_marked_when_it_is_claimed_during_the_cancel(stage: Stage) -> None:
     worker = await _cancel_while_it_is_claimed(stage)
-    assert [held.mark for held in (await worker.beat()).held] == [Mark.CANCEL]
+    assert [held.mark for held in (await worker.beat()).held] == [Signal.CANCEL]
 
 
 async def test_job_runs_on_when_a_cancel_looks_only_once(stage: Stage) -> None:

@@ -4,7 +4,7 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.worker import mint
 from tests.store.postgres.stage import Hand, Stage
 from workron.core.ids import JobId
-from workron.store.protocol import Answer, Claimed
+from workron.store.types import ClaimedJob, ReportResult
 
 
 async def _claim_two_at_once(stage: Stage) -> list[list[str]]:
@@ -53,7 +53,7 @@ async def test_claim_that_finds_nothing_writes_nothing(stage: Stage) -> None:
     await worker.commit()
 
 
-async def _report_a_claim_that_was_handed_back(stage: Stage) -> tuple[Answer, JobId]:
+async def _report_a_claim_that_was_handed_back(stage: Stage) -> tuple[ReportResult, JobId]:
     root = await stage.submit(plans.job())
     one, other = await stage.worker("one"), await stage.worker("other")
     released = await one.claim_one()
@@ -64,7 +64,7 @@ async def _report_a_claim_that_was_handed_back(stage: Stage) -> tuple[Answer, Jo
 
 async def test_report_is_stale_when_the_job_is_claimed_anew(stage: Stage) -> None:
     answer, root = await _report_a_claim_that_was_handed_back(stage)
-    assert answer is Answer.STALE
+    assert answer is ReportResult.STALE
     assert await stage.stands(root) == {"job": "Running"}
 
 
@@ -76,7 +76,7 @@ async def test_report_ends_the_claim_of_another_when_it_is_not_held_against_it(
     assert await stage.stands(root) == {"job": "Failed/ExitCode"}
 
 
-async def _running_twice(stage: Stage) -> tuple[JobId, Claimed, Hand, Hand]:
+async def _running_twice(stage: Stage) -> tuple[JobId, ClaimedJob, Hand, Hand]:
     root = await stage.submit(plans.job())
     one = await stage.worker()
     return root, await one.claim_one(), one, await stage.twin(one)
@@ -85,10 +85,10 @@ async def _running_twice(stage: Stage) -> tuple[JobId, Claimed, Hand, Hand]:
 async def test_end_is_known_already_when_it_is_reported_twice_at_once(stage: Stage) -> None:
     root, claimed, one, other = await _running_twice(stage)
     await one.begin()
-    assert await one.end(claimed) is Answer.ACCEPTED
+    assert await one.end(claimed) is ReportResult.ACCEPTED
     ending = await stage.start(other, other.fail(claimed))
     await one.commit()
-    assert await ending is Answer.ALREADY
+    assert await ending is ReportResult.ALREADY
     assert await stage.stands(root) == {"job": "Succeeded"}
 
 
@@ -98,7 +98,7 @@ async def test_end_is_stale_when_the_claim_is_released_at_once(stage: Stage) -> 
     await one.release(claimed)
     ending = await stage.start(other, other.end(claimed))
     await one.commit()
-    assert await ending is Answer.STALE
+    assert await ending is ReportResult.STALE
     assert await stage.stands(root) == {"job": "Queued"}
 
 
@@ -108,7 +108,7 @@ async def test_release_is_stale_when_the_claim_is_ended_at_once(stage: Stage) ->
     await one.end(claimed)
     releasing = await stage.start(other, other.release(claimed))
     await one.commit()
-    assert await releasing == [Answer.STALE]
+    assert await releasing == [ReportResult.STALE]
     assert await stage.stands(root) == {"job": "Succeeded"}
 
 
@@ -118,4 +118,4 @@ async def test_release_is_known_already_when_it_is_asked_twice_at_once(stage: St
     await one.release(claimed)
     releasing = await stage.start(other, other.release(claimed))
     await one.commit()
-    assert await releasing == [Answer.ALREADY]
+    assert await releasing == [ReportResult.ALREADY]

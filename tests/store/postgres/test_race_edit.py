@@ -2,15 +2,15 @@
 
 from tests.store.behaviour import plans
 from tests.store.postgres.stage import Stage
-from workron.store.protocol import Wish
+from workron.store.types import RunUpdate
 
 
 async def _edit_at_once(stage: Stage) -> tuple[str, int]:
     """Let the older edition come while the newer one is not committed."""
     root = await stage.submit(plans.job(generation=1))
     newer, older = await stage.actor(), await stage.actor()
-    suspended = Wish(3, is_cancelled=False, is_suspended=True, priority=0)
-    raised = Wish(2, is_cancelled=False, is_suspended=False, priority=7)
+    suspended = RunUpdate(3, is_cancelled=False, is_suspended=True, priority=0)
+    raised = RunUpdate(2, is_cancelled=False, is_suspended=False, priority=7)
     await newer.begin()
     await newer.edit(root, suspended)
     late = await stage.start(older, older.edit(root, raised))

@@ -3,7 +3,7 @@
 from tests.store.behaviour import plans
 from tests.store.postgres.stage import Hand, Stage
 from workron.core.ids import JobId
-from workron.store.protocol import Mark
+from workron.store.types import Signal
 
 _LOOK = r"SELECT NOT EXISTS \(.*INTO _is_over;"
 _NO_LOOK = "_is_over := true;"
@@ -18,7 +18,7 @@ async def _hold_meanwhile(stage: Stage, worker: Hand, root: JobId) -> None:
     assert await holding
 
 
-async def _hold_while_it_is_claimed(stage: Stage) -> Mark | None:
+async def _hold_while_it_is_claimed(stage: Stage) -> Signal | None:
     root = await stage.submit(plans.job())
     worker = await stage.worker()
     await worker.begin()
@@ -29,7 +29,7 @@ async def _hold_while_it_is_claimed(stage: Stage) -> Mark | None:
 
 
 async def test_job_is_marked_when_it_is_claimed_during_the_hold(stage: Stage) -> None:
-    assert await _hold_while_it_is_claimed(stage) is Mark.HOLD
+    assert await _hold_while_it_is_claimed(stage) is Signal.HOLD
 
 
 async def test_job_is_not_held_when_a_hold_looks_only_once(stage: Stage) -> None:

@@ -9,7 +9,7 @@ from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import MANY, end_of, mint_boot
 from tests.store.postgres.stage import Stage
 from workron.core.ids import JobId
-from workron.core.plan import WIDE
+from workron.core.plan import WIDE_FAN_IN
 
 
 async def test_job_is_queued_once_when_two_promote_it_at_once(stage: Stage) -> None:
@@ -148,7 +148,7 @@ async def test_wide_row_is_counted_down_by_both_when_two_elements_end_at_once(
 async def test_job_behind_many_is_given_without_a_maintainer_when_two_of_them_end_at_once(
     stage: Stage,
 ) -> None:
-    many = {f"up{number}": plans.task() for number in range(WIDE + 1)}
+    many = {f"up{number}": plans.task() for number in range(WIDE_FAN_IN + 1)}
     await stage.submit(plans.dag("flow", **many, last=plans.task(*many)))
     one = await stage.worker()
     other = await stage.twin(one)

@@ -10,7 +10,7 @@ from tests.store.postgres.stage import Stage
 from workron.core import errors
 from workron.core.ids import JobId
 from workron.core.plan import Plan
-from workron.store.protocol import Submitted
+from workron.store.types import SubmittedRun
 
 
 def _waiting_for(upstream: str, name: str = "down") -> Plan:
@@ -59,7 +59,7 @@ async def _submit_one_name_twice(stage: Stage) -> list[JobId]:
     """Let the second come when the first has looked at the name, and stored nothing yet."""
     await stage.submit(_waiting_for("up", name="early"))
     one, other = await stage.actor(), await stage.actor()
-    following: list[asyncio.Task[Sequence[Submitted]]] = []
+    following: list[asyncio.Task[Sequence[SubmittedRun]]] = []
 
     async def follow() -> None:
         following.append(await stage.start(other, other.submit([plans.job("up")])))

@@ -14,7 +14,7 @@ from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import MANY, end_of
 from tests.store.postgres.stage import Actor, Stage
 from workron.core.ids import JobId
-from workron.store.postgres import statements
+from workron.store.postgres import functions
 
 
 async def _hold_row(stage: Stage, table: str, job: int) -> Actor:
@@ -162,7 +162,7 @@ async def _settle_with_a_hold_left_over(stage: Stage) -> list[object]:
     outside = [plans.outside("up")]
     root = await stage.submit(plans.dag(b=task(), c=task("b", outside=outside)))
     await stage.watcher.cancel(up)
-    await stage.sql.fetch(statements.query("hold"), root)
+    await stage.sql.fetch(functions.query("hold"), root)
     worker, settler = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
     holder = await _hold_row(stage, "waiting", root + 2)

@@ -6,8 +6,8 @@ import pytest
 
 from tests.store.behaviour import plans
 from tests.store.postgres.stage import Stage
-from workron.core import errors, output
-from workron.store.protocol import Answer
+from workron.core import errors, payloads
+from workron.store.types import ReportResult
 
 
 async def _written(stage: Stage) -> int:
@@ -39,7 +39,7 @@ async def test_output_comes_after_its_attempt_when_it_does_not_hold_the_claim(
     assert await _write_while_it_is_released(stage) == 1
 
 
-async def _write_after_the_release(stage: Stage) -> Answer:
+async def _write_after_the_release(stage: Stage) -> ReportResult:
     await stage.submit(plans.job())
     worker = await stage.worker()
     twin, claimed = await stage.twin(worker), await worker.claim_one()
@@ -53,7 +53,7 @@ async def _write_after_the_release(stage: Stage) -> Answer:
 
 
 async def test_output_is_stale_when_the_claim_was_given_back_just_before(stage: Stage) -> None:
-    assert await _write_after_the_release(stage) is Answer.STALE
+    assert await _write_after_the_release(stage) is ReportResult.STALE
     assert await _written(stage) == 0
 
 
@@ -61,7 +61,7 @@ async def test_output_of_an_ended_attempt_is_stored_when_it_does_not_ask_for_the
     stage: Stage,
 ) -> None:
     await stage.without("output")
-    assert await _write_after_the_release(stage) is Answer.ACCEPTED
+    assert await _write_after_the_release(stage) is ReportResult.ACCEPTED
 
 
 async def _write_two_at_once(stage: Stage) -> int:
@@ -74,7 +74,7 @@ async def _write_two_at_once(stage: Stage) -> int:
     await stage.sql.execute(
         "INSERT INTO workron.output SELECT job, attempt, 1, convert_to(repeat('x', $1), 'UTF8')"
         " FROM workron.output",
-        output.STREAM_BYTES - 2,
+        payloads.MAX_STREAM_BYTES - 2,
     )
     await worker.begin()
     await store.append_output(key, right, 2, b"x")

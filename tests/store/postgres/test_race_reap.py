@@ -7,10 +7,10 @@ from tests.store.behaviour.worker import mint_boot
 from tests.store.postgres.stage import Actor, Hand, Stage
 from workron.core import errors
 from workron.core.ids import JobId
-from workron.store.protocol import Reaped
+from workron.store.types import ReapResult
 
 
-async def _reap(by: Actor, worker: Hand) -> Reaped:
+async def _reap(by: Actor, worker: Hand) -> ReapResult:
     return await by.reap(worker.session.worker, sign=await by.sign_of(worker))
 
 
@@ -68,7 +68,7 @@ async def test_claim_is_given_to_a_reaped_worker_when_it_does_not_ask_for_its_ro
     assert await _holders(stage) == [None]
 
 
-async def _reap_while_it_beats(stage: Stage) -> Reaped:
+async def _reap_while_it_beats(stage: Stage) -> ReapResult:
     worker, maintainer = await stage.worker(), await stage.actor()
     sign = await maintainer.sign_of(worker)
     await worker.begin()

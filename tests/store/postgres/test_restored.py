@@ -12,11 +12,11 @@ import pytest
 from tests import postgres_server
 from tests.store.behaviour import plans
 from tests.store.postgres import roles
-from workron.store import postgres
-from workron.store.postgres import worker_store
-from workron.store.protocol import Admission
+from workron.store.postgres import schema
+from workron.store.postgres.store import open_postgres, open_worker
+from workron.store.types import PoolGrant
 
-_ADMISSION = Admission(plans.NAMESPACE, "own", "token", 10.0, "secret", connections=9)
+_ADMISSION = PoolGrant(plans.NAMESPACE, "own", "token", 10.0, "secret", connections=9)
 _IS_OPEN = """
     SELECT r.rolname::text FROM pg_roles r CROSS JOIN workron.open_doors(r.rolname)
     WHERE r.rolname IN ('hand', workron.role_name($1, 'own'))"""
@@ -38,8 +38,8 @@ def dumped() -> Iterator[tuple[str, bytes, bytes]]:
 async def _fill(server: str) -> None:
     """Have a pool with a role, and a worker's role that a person made."""
     await _make(server)
-    await postgres.migrate(_named(server))
-    store = await postgres.open_postgres(_named(server), rng=random.Random())
+    await schema.migrate(_named(server))
+    store = await open_postgres(_named(server), rng=random.Random())
     await store.admit(_ADMISSION)
     await store.close()
     admin = await asyncpg.connect(_named(server))
@@ -83,26 +83,26 @@ async def test_workers_can_do_no_more_than_before_once_it_is_migrated(
     dumped: tuple[str, bytes, bytes], words: list[str], *, has_roles: bool
 ) -> None:
     url = await _restore(dumped, has_roles=has_roles, words=words)
-    assert await postgres.migrate(url)
-    assert await postgres.migrate(url) == []
-    store = await postgres.open_postgres(url, rng=random.Random())
+    assert await schema.migrate(url)
+    assert await schema.migrate(url) == []
+    store = await open_postgres(url, rng=random.Random())
     admitted = await store.admit(_ADMISSION)
     await store.close()
     admin = await asyncpg.connect(url)
     assert await admin.fetch(_PUBLIC) == []
     assert await admin.fetch(_IS_OPEN, plans.NAMESPACE) == []
     await admin.close()
-    worker = await worker_store.open_worker(admitted.url, rng=random.Random())
+    worker = await open_worker(admitted.url, rng=random.Random())
     assert (await roles.register(worker, "token")).pool == "own"
     await worker.close()
 
 
 async def test_who_may_not_close_it_is_told_who_can(empty_database: str) -> None:
     async with roles.owner_of(empty_database) as owner, roles.nobody_in(empty_database) as worker:
-        await postgres.migrate(owner.dsn)
+        await schema.migrate(owner.dsn)
         admin = await asyncpg.connect(empty_database)
         await admin.execute(f"GRANT EXECUTE ON FUNCTION workron.register TO {worker.name}")
-        [said] = await postgres.migrate(owner.dsn)
+        [said] = await schema.migrate(owner.dsn)
         assert f"role {worker.name} can still do more than run jobs" in said
         assert "REVOKE EXECUTE ON FUNCTION pg_catalog.lo_create(oid)" in said
         assert "TEMPORARY" not in said

@@ -11,10 +11,11 @@ from tests.store.postgres import roles
 from tests.store.postgres.roles import Role
 from tests.store.postgres.stage import Stage
 from workron.core import errors
-from workron.store import postgres
-from workron.store.protocol import Answer, WorkerDoor
+from workron.store.api import WorkerVerbs
+from workron.store.postgres import schema
+from workron.store.types import ReportResult
 
-_VERBS = {name for name in vars(WorkerDoor) if not name.startswith("_")}
+_VERBS = {name for name in vars(WorkerVerbs) if not name.startswith("_")}
 
 _MAY_ENTER = "SELECT has_schema_privilege($1, 'workron', 'USAGE')"
 _RELATIONS = """
@@ -79,9 +80,9 @@ async def test_role_runs_a_job_from_its_claim_to_its_end(stage: Stage, role: Rol
     async with role.door() as door:
         key = (await roles.register(door, stage.token)).key
         (first,) = await door.claim(key, mint())
-        assert await door.append_output(key, first.right, 0, b"text") is Answer.ACCEPTED
+        assert await door.append_output(key, first.right, 0, b"text") is ReportResult.ACCEPTED
         assert [held.job for held in (await door.beat(key)).held] == [first.job]
-        assert await door.release(key, [first.right]) == [Answer.ACCEPTED]
+        assert await door.release(key, [first.right]) == [ReportResult.ACCEPTED]
         (again,) = await door.claim(key, mint())
         (second,) = (await door.complete(key, [end_of(again)], mint())).claimed
         await door.complete(key, [end_of(second, output=b"tail")])
@@ -169,7 +170,7 @@ async def test_grant_by_one_who_cannot_do_all_of_it_is_refused_with_what_a_super
     empty_database: str,
 ) -> None:
     async with roles.owner_of(empty_database) as owner, roles.nobody_in(empty_database) as role:
-        await postgres.migrate(owner.dsn)
+        await schema.migrate(owner.dsn)
         own = await owner.connect()
         grant = f"SELECT workron.grant_worker('{role.name}')"
         with pytest.raises(asyncpg.InsufficientPrivilegeError, match=owner.name) as refusal:
@@ -196,7 +197,7 @@ async def test_grant_by_one_who_does_not_own_the_database_names_that_too(
         await admin.execute(f"""
             DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO {other.name}',
                                        current_database()); END $$""")
-        await postgres.migrate(other.dsn)
+        await schema.migrate(other.dsn)
         own = await other.connect()
         with pytest.raises(asyncpg.InsufficientPrivilegeError) as refusal:
             await own.execute(f"SELECT workron.grant_worker('{role.name}')")

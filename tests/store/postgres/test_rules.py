@@ -7,17 +7,17 @@ import re
 import asyncpg
 import pytest
 
-from workron.core import inputs, states, verdict
+from workron.core import payloads, states, verdict
 from workron.core.states import State
 from workron.core.verdict import Condition
-from workron.store.postgres import statements
+from workron.store.postgres import functions
 
 
 def _ends() -> list[tuple[State, states.Reason | None]]:
     """List every state that an end can have, with every reason that it can have."""
     return [
         (state, reason)
-        for state in sorted(states.ENDS)
+        for state in sorted(states.TERMINAL_STATES)
         for reason in sorted(states.REASONS.get(state, {None}), key=str)
     ]
 
@@ -28,22 +28,24 @@ async def test_ends_weigh_the_same_in_sql_as_in_the_core(fresh_database: str) ->
         weight = await connection.fetchval(
             "SELECT workron.weigh($1, $2, $3)", condition, state, reason
         )
-        assert weight == verdict.weigh(condition, state, reason), (condition, state, reason)
+        assert weight == verdict.evaluate(condition, state, reason), (condition, state, reason)
     await connection.close()
 
 
 def test_verdicts_have_the_same_outcome_in_sql_as_in_the_core() -> None:
-    lists = re.findall(r"ARRAY\[([^\]]*)\]\)\[verdict \+ 1\]", statements.functions()["decide"])
+    lists = re.findall(
+        r"ARRAY\[([^\]]*)\]\)\[verdict \+ 1\]", functions.function_sources()["decide"]
+    )
     found, reasons = (
         [None if item.strip() == "NULL" else item.strip().strip("'") for item in items.split(",")]
         for items in lists
     )
-    outcomes = [verdict.OUTCOMES[one] for one in sorted(verdict.Verdict)]
+    outcomes = [verdict.END_STATES[one] for one in sorted(verdict.Verdict)]
     assert list(zip(found, reasons, strict=True)) == outcomes
 
 
 def test_cancelled_roots_end_by_the_verdict_of_a_cancel() -> None:
-    cancelled = re.findall(r"r\.cancelled THEN (\d+)", statements.functions()["decide"])
+    cancelled = re.findall(r"r\.cancelled THEN (\d+)", functions.function_sources()["decide"])
     assert cancelled == [str(int(verdict.Verdict.CANCELLED))]
 
 
@@ -60,7 +62,7 @@ async def _values(dsn: str, domain: str) -> set[str]:
 
 
 async def test_ends_of_the_tables_are_those_of_the_core(fresh_database: str) -> None:
-    assert await _values(fresh_database, "end_state") == set(states.ENDS)
+    assert await _values(fresh_database, "end_state") == set(states.TERMINAL_STATES)
 
 
 @pytest.mark.parametrize(("domain", "state"), [("failure", State.FAILED), ("skip", State.SKIPPED)])
@@ -72,12 +74,12 @@ async def test_reasons_of_the_tables_are_those_of_the_core(
 
 def test_bound_on_inputs_is_that_of_the_core() -> None:
     for verb in ("inputs_of", "result_size"):
-        bounds = re.findall(r"[<>]=? (\d{5,})", statements.functions()[verb])
-        assert set(bounds) == {str(inputs.MOST_BYTES)}
+        bounds = re.findall(r"[<>]=? (\d{5,})", functions.function_sources()[verb])
+        assert set(bounds) == {str(payloads.MAX_INPUT_BYTES)}
 
 
 def test_every_guard_in_the_sql_is_left_out_by_some_test() -> None:
-    text = "".join(statements.functions().values())
+    text = "".join(functions.function_sources().values())
     tests = "".join(file.read_text() for file in pathlib.Path(__file__).parent.glob("test_race_*"))
     guards = set(re.findall(r"-- guard: (\w+)", text))
     assert guards == set(re.findall(r'stage\.without\("(\w+)"\)', tests))

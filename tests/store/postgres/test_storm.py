@@ -13,9 +13,9 @@ from tests.store.postgres.stage import Stage
 from workron.core.ids import JobId
 from workron.core.plan import Kind, Plan
 from workron.core.verdict import Condition
-from workron.store import postgres, protocol
-from workron.store.postgres.store import PostgresStore
-from workron.store.protocol import Claimed, End, Outcome
+from workron.store import api, types
+from workron.store.postgres.store import PostgresStore, open_postgres
+from workron.store.types import AttemptReport, ClaimedJob, Outcome
 
 _LAYERS, _WIDTH, _ROOTS = 5, 8, 12
 _ROUNDS = 3_000
@@ -51,14 +51,14 @@ def _layered(number: int, chance: random.Random) -> Plan:
 
 @pytest.fixture
 async def stores(fresh_database: str) -> AsyncIterator[Sequence[PostgresStore]]:
-    opened = [await postgres.open_postgres(fresh_database, rng=random.Random()) for _ in range(3)]
+    opened = [await open_postgres(fresh_database, rng=random.Random()) for _ in range(3)]
     yield opened
     for store in opened:
         await store.close()
 
 
 async def _work(worker: Worker, chance: random.Random, is_over: asyncio.Event) -> None:
-    held: list[Claimed] = []
+    held: list[ClaimedJob] = []
     while not is_over.is_set():
         ends = [_end(one, chance) for one in held]
         done = await worker.store.complete(worker.session.key, ends, mint(chance.randint(1, 5)))
@@ -68,18 +68,18 @@ async def _work(worker: Worker, chance: random.Random, is_over: asyncio.Event) -
             held = []
 
 
-def _end(claimed: Claimed, chance: random.Random) -> End:
+def _end(claimed: ClaimedJob, chance: random.Random) -> AttemptReport:
     fates = [Outcome.SUCCEEDED, Outcome.FAILED, Outcome.RETRY]
     return end_of(claimed, *chance.choices(fates, weights=[7, 2, 1]))
 
 
-async def _maintain(store: protocol.Store, is_over: asyncio.Event) -> None:
+async def _maintain(store: api.Store, is_over: asyncio.Event) -> None:
     while not is_over.is_set():
         await store.settle(20)
         await store.promote(20)
 
 
-async def _meddle(store: protocol.Store, number: int, chance: random.Random) -> JobId:
+async def _meddle(store: api.Store, number: int, chance: random.Random) -> JobId:
     """Submit one, and change one's mind about it or not."""
     (submitted,) = await store.submit([_layered(number, chance)])
     fate = chance.random()
@@ -110,8 +110,8 @@ async def _workers(stage: Stage, stores: Sequence[PostgresStore]) -> list[Worker
     ]
 
 
-def _registration(stage: Stage, name: str) -> protocol.Registration:
-    return protocol.Registration(stage.token, name, mint_boot(), slots=MANY)
+def _registration(stage: Stage, name: str) -> types.Registration:
+    return types.Registration(stage.token, name, mint_boot(), slots=MANY)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -15,16 +15,16 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.worker import MANY
 from tests.store.postgres.wire import Wire, hang_up
 from workron.core import errors
-from workron.store import postgres
-from workron.store.postgres.database import open_database
+from workron.store.postgres import schema, store
+from workron.store.postgres.pool import open_pool
 from workron.store.postgres.store import PostgresStore
 
 
 async def _open(url: str) -> PostgresStore:
-    return await postgres.open_postgres(url, rng=random.Random())
+    return await store.open_postgres(url, rng=random.Random())
 
 
-_either = pytest.mark.parametrize("call", [_open, postgres.migrate])
+_either = pytest.mark.parametrize("call", [_open, schema.migrate])
 
 
 @_either
@@ -106,7 +106,7 @@ async def test_error_says_that_the_password_is_wrong(call: Any) -> None:
 async def test_error_says_that_nobody_answered_in_time_when_the_server_is_silent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("workron.store.postgres.database._CONNECT_SECONDS", 0.01)
+    monkeypatch.setattr("workron.store.postgres.pool._CONNECT_SECONDS", 0.01)
     async with _server(None) as url:
         with pytest.raises(errors.StoreUnreachableError, match="no answer in time"):
             await _open(url)
@@ -180,7 +180,7 @@ async def test_error_is_that_of_a_busy_store_when_a_statement_takes_too_long(
     fresh_database: str,
 ) -> None:
     await _set(fresh_database, "statement_timeout = '20ms'")
-    database = await open_database(fresh_database, rng=random.Random(), connections=1)
+    database = await open_pool(fresh_database, rng=random.Random(), connections=1)
     with pytest.raises(errors.StoreBusyError, match="statement timeout"):
         await database.fetch("SELECT pg_sleep(60)")
     assert await database.fetch_value("SELECT 1") == 1
@@ -190,8 +190,8 @@ async def test_error_is_that_of_a_busy_store_when_a_statement_takes_too_long(
 async def test_error_says_so_when_a_statement_is_not_answered_in_time(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workron.store.postgres.database._STATEMENT_SECONDS", 0.05)
-    database = await open_database(fresh_database, rng=random.Random(), connections=1)
+    monkeypatch.setattr("workron.store.postgres.pool._STATEMENT_SECONDS", 0.05)
+    database = await open_pool(fresh_database, rng=random.Random(), connections=1)
     with pytest.raises(errors.StoreUnreachableError, match="no answer in time"):
         await database.fetch("SELECT pg_sleep(60)")
     assert await database.fetch_value("SELECT 1") == 1
@@ -209,8 +209,8 @@ async def test_error_says_so_when_a_statement_is_not_answered_in_time(
 async def test_error_is_one_that_passes_when_the_database_gave_way_every_time(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch, state: str, kind: type[Exception]
 ) -> None:
-    monkeypatch.setattr("workron.store.postgres.database._PAUSE_SECONDS", 0)
-    database = await open_database(fresh_database, rng=random.Random(), connections=1)
+    monkeypatch.setattr("workron.store.postgres.pool._PAUSE_SECONDS", 0)
+    database = await open_pool(fresh_database, rng=random.Random(), connections=1)
     with pytest.raises(kind):
         await database.fetch(f"DO $$ BEGIN RAISE 'no' USING ERRCODE = '{state}'; END $$")
     await database.close()
@@ -222,7 +222,7 @@ async def test_driver_that_a_lost_connection_mixed_up_says_that_nobody_answers(
     async def mix_up(_: object) -> None:
         raise asyncpg.InternalClientError("cannot switch to state 12; another is in progress")
 
-    database = await open_database(fresh_database, rng=random.Random(), connections=1)
+    database = await open_pool(fresh_database, rng=random.Random(), connections=1)
     with pytest.raises(errors.StoreUnreachableError):
         await database.run(mix_up)
     await database.close()
@@ -239,7 +239,7 @@ async def test_pool_that_lost_its_connection_is_left_to_whoever_asks_next(
     fresh_database: str,
 ) -> None:
     administrator = await asyncpg.connect(fresh_database)
-    database = await open_database(fresh_database, rng=random.Random(), connections=1)
+    database = await open_pool(fresh_database, rng=random.Random(), connections=1)
     mine = asyncio.all_tasks()
     others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     await administrator.fetch(f"SELECT pg_terminate_backend(pid, 10000) {others}")

@@ -13,7 +13,8 @@ from tests.store.postgres.roles import Role
 from tests.store.postgres.stage import Stage
 from workron.core import errors
 from workron.store import connect
-from workron.store.protocol import Registration, WorkerStore
+from workron.store.api import WorkerStore
+from workron.store.types import Registration
 
 _OPEN = "SELECT count(*) FROM pg_stat_activity WHERE usename = $1"
 
@@ -56,7 +57,7 @@ async def test_worker_needs_four_connections_however_much_it_asks_at_once(
 
 async def test_role_that_was_granted_nothing_is_told_what_to_grant(stage: Stage) -> None:
     async with roles.nobody_in(stage.dsn) as nobody:
-        with pytest.raises(errors.StoreRightsError) as refusal:
+        with pytest.raises(errors.PermissionDeniedError) as refusal:
             await _open(nobody.dsn)
     assert f"SELECT workron.grant_worker('{nobody.name}')" in str(refusal.value)
     assert "append_output, beat, claim, complete, leave, register, release" in str(refusal.value)
@@ -67,7 +68,7 @@ async def test_role_that_loses_its_rights_later_is_told_what_to_grant(
 ) -> None:
     door = await _open(role.dsn)
     await stage.sql.execute(f"DROP OWNED BY {role.name}")
-    with pytest.raises(errors.StoreRightsError) as refusal:
+    with pytest.raises(errors.PermissionDeniedError) as refusal:
         await door.register(Registration(stage.token, "one", mint_boot(), 1))
     await door.close()
     assert f"SELECT workron.grant_worker('{role.name}')" in str(refusal.value)
@@ -75,7 +76,7 @@ async def test_role_that_loses_its_rights_later_is_told_what_to_grant(
 
 
 async def test_role_of_a_worker_opens_no_other_door(role: Role) -> None:
-    with pytest.raises(errors.StoreRightsError, match="all else needs that owner"):
+    with pytest.raises(errors.PermissionDeniedError, match="all else needs that owner"):
         await connect.connect(role.dsn, clock=HandClock(), rng=random.Random())
 
 

@@ -9,7 +9,7 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import end_of, mint, mint_boot
 from tests.store.sqlite import opening
-from workron.store.protocol import Answer, Registration
+from workron.store.types import Registration, ReportResult
 
 _WIDTH = 20_000
 
@@ -24,7 +24,7 @@ async def _main(path: Path) -> None:
     while claimed:
         ends = [end_of(one, result=random.random()) for one in claimed]
         completed = await store.complete(session.key, ends, mint(10))
-        assert set(completed.answers) == {Answer.ACCEPTED}
+        assert set(completed.answers) == {ReportResult.ACCEPTED}
         sys.stdout.write(" ".join(str(end.job) for end in ends) + "\n")
         sys.stdout.flush()
         claimed = completed.claimed

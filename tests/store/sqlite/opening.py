@@ -6,7 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 from tests.store.behaviour.grounds import HandClock
-from workron.store.sqlite import connection, migrate
+from workron.store.sqlite import connection, schema
 from workron.store.sqlite.store import SqliteStore, open_sqlite
 
 IDENTITY = UUID(int=1)
@@ -20,6 +20,6 @@ async def open_store(path: Path | None) -> SqliteStore:
 def open_bare() -> sqlite3.Connection:
     """Open a migrated database in memory with no store around it."""
     opened = connection.open_memory()
-    migrate.migrate(opened, place=":memory:", now=0, identity=IDENTITY)
+    schema.migrate(opened, place=":memory:", now=0, identity=IDENTITY)
     connection.add_scratch(opened)
     return opened

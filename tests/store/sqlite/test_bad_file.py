@@ -14,8 +14,8 @@ from tests.store.behaviour.plans import task
 from tests.store.sqlite import opening
 from workron.core import errors
 from workron.store.sqlite import connection
+from workron.store.sqlite.engine import Transaction
 from workron.store.sqlite.store import SqliteStore
-from workron.store.sqlite.transaction import Transaction
 
 _NOBODY = 65534
 

@@ -7,8 +7,8 @@ import pytest
 from tests.store.behaviour import plans
 from tests.store.behaviour.worker import end_of, mint, mint_boot
 from workron.core.states import Reason, State
-from workron.store.protocol import Answer, Claimed, Outcome, Registration, Session
 from workron.store.sqlite.store import SqliteStore
+from workron.store.types import ClaimedJob, Outcome, Registration, ReportResult, Session
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ async def session(store: SqliteStore) -> Session:
     return await store.register(Registration(token, "worker", mint_boot(), slots=1))
 
 
-async def _claim(store: SqliteStore, session: Session, count: int) -> list[Claimed]:
+async def _claim(store: SqliteStore, session: Session, count: int) -> list[ClaimedJob]:
     await store.submit([plans.array(count)])
     return list(await store.claim(session.key, mint(count)))
 
@@ -41,7 +41,7 @@ async def test_bad_report_ends_its_job_alone_and_says_why(
     one, odd, two = await _claim(store, session, 3)
     ends = [end_of(one), end_of(odd, **{"outcome": Outcome.SUCCEEDED} | about), end_of(two)]
     completed = await store.complete(session.key, ends)
-    assert list(completed.answers) == [Answer.ACCEPTED] * 3
+    assert list(completed.answers) == [ReportResult.ACCEPTED] * 3
     rows = {row.job: row for row in await store.jobs((await store.roots())[0].root)}
     assert rows[one.job].state is rows[two.job].state is State.SUCCEEDED
     assert (rows[odd.job].state, rows[odd.job].reason) == (State.FAILED, Reason.RESULT_REFUSED)
@@ -63,4 +63,4 @@ async def test_report_on_a_stale_claim_is_stale_though_it_is_bad(
     (claimed,) = await _claim(store, session, 1)
     await store.release(session.key, [claimed.right])
     completed = await store.complete(session.key, [end_of(claimed, message="a\0b")])
-    assert list(completed.answers) == [Answer.STALE]
+    assert list(completed.answers) == [ReportResult.STALE]

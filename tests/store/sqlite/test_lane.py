@@ -12,8 +12,7 @@ import pytest
 from tests.store.behaviour.grounds import HandClock
 from tests.store.sqlite import opening
 from workron.core import errors
-from workron.store.sqlite.lane import Lane
-from workron.store.sqlite.transaction import Transaction
+from workron.store.sqlite.engine import Transaction, WriterThread
 
 Work = Callable[[Transaction], Any]
 
@@ -23,7 +22,9 @@ class Shelf:
 
     def __init__(self) -> None:
         self.said: list[str] = []
-        self.lane = Lane(self._open, begin="BEGIN IMMEDIATE", place=":memory:", clock=HandClock())
+        self.lane = WriterThread(
+            self._open, begin="BEGIN IMMEDIATE", place=":memory:", clock=HandClock()
+        )
 
     def _open(self) -> sqlite3.Connection:
         opened = opening.open_bare()
@@ -143,7 +144,7 @@ async def test_lane_whose_opening_is_given_up_is_closed() -> None:
         opened.append(opening.open_bare())
         return opened[0]
 
-    lane = Lane(open_slowly, begin="BEGIN", place=":memory:", clock=HandClock())
+    lane = WriterThread(open_slowly, begin="BEGIN", place=":memory:", clock=HandClock())
     given_up = asyncio.ensure_future(lane.open())
     await asyncio.sleep(0)
     given_up.cancel()
@@ -158,6 +159,6 @@ async def test_error_of_opening_comes_out_of_open() -> None:
     def refuse() -> sqlite3.Connection:
         raise errors.SchemaError("not this one")
 
-    lane = Lane(refuse, begin="BEGIN", place="here", clock=HandClock())
+    lane = WriterThread(refuse, begin="BEGIN", place="here", clock=HandClock())
     with pytest.raises(errors.SchemaError, match="not this one"):
         await lane.open()

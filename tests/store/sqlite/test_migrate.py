@@ -10,8 +10,8 @@ import pytest
 
 from tests.store.sqlite import golden, opening
 from workron.core import errors
-from workron.store.migration import Migration
-from workron.store.sqlite import connection, migrate
+from workron.store.migrations import Migration
+from workron.store.sqlite import connection, schema
 
 _GOLDEN = Path(golden.__file__).with_name("schema.sql")
 
@@ -46,7 +46,7 @@ async def test_many_may_open_a_new_file_at_once(path: Path) -> None:
     stores = await asyncio.gather(*(opening.open_store(path) for _ in range(8)))
     for store in stores:
         await store.close()
-    assert len(_read(path, "SELECT * FROM migration")) == len(migrate.known())
+    assert len(_read(path, "SELECT * FROM migration")) == len(schema.known_migrations())
     assert len(_read(path, "SELECT * FROM meta WHERE key = 'database'")) == 1
 
 
@@ -54,7 +54,7 @@ async def test_nobody_else_may_write_while_it_is_decided_what_to_apply(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await _open_and_close(path)
-    known, refused = migrate.known(), []
+    known, refused = schema.known_migrations(), []
 
     def meddle() -> Sequence[Migration]:
         try:
@@ -63,7 +63,7 @@ async def test_nobody_else_may_write_while_it_is_decided_what_to_apply(
             refused.append(str(error))
         return known
 
-    monkeypatch.setattr(migrate, "known", meddle)
+    monkeypatch.setattr(schema, "known", meddle)
     await _open_and_close(path)
     assert refused == ["database is locked"]
 
@@ -92,8 +92,8 @@ async def test_schema_two_newer_is_refused(path: Path) -> None:
 def test_nothing_is_left_behind_when_a_migration_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "CREATE TABLE half (a);\nCREATE TABLE half (a);\n"
     bad = Migration(1, "0001_a.sql", text, "c", is_compatible=True)
-    monkeypatch.setattr(migrate, "known", lambda: [bad])
+    monkeypatch.setattr(schema, "known", lambda: [bad])
     with contextlib.closing(connection.open_memory()) as opened:
         with pytest.raises(sqlite3.OperationalError, match="half"):
-            migrate.migrate(opened, place="here", now=0, identity=opening.IDENTITY)
+            schema.migrate(opened, place="here", now=0, identity=opening.IDENTITY)
         assert opened.execute("SELECT * FROM sqlite_master").fetchall() == []

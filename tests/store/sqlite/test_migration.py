@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from workron.core import errors
-from workron.store import migration
-from workron.store.migration import Applied, Migration
+from workron.store import migrations
+from workron.store.migrations import Applied, Migration
 
 
 def _known(count: int) -> list[Migration]:
@@ -22,41 +22,41 @@ def _applied(count: int, *, is_compatible: bool = True) -> list[Applied]:
 
 
 def test_all_is_pending_when_the_database_is_new() -> None:
-    assert migration.pending(_known(3), []) == _known(3)
+    assert migrations.pending_migrations(_known(3), []) == _known(3)
 
 
 def test_nothing_is_pending_when_all_is_applied() -> None:
-    assert migration.pending(_known(3), _applied(3)) == []
+    assert migrations.pending_migrations(_known(3), _applied(3)) == []
 
 
 def test_the_rest_is_pending_in_order_when_some_is_applied() -> None:
-    assert migration.pending(_known(4), _applied(2)) == _known(4)[2:]
+    assert migrations.pending_migrations(_known(4), _applied(2)) == _known(4)[2:]
 
 
 def test_changed_file_is_refused_by_its_name() -> None:
     applied = [*_applied(1), Applied(2, "0002_step.sql", "other", is_compatible=True)]
     with pytest.raises(errors.SchemaError, match=r"0002_step\.sql"):
-        migration.pending(_known(3), applied)
+        migrations.pending_migrations(_known(3), applied)
 
 
 def test_schema_that_is_one_newer_is_accepted_when_it_is_compatible() -> None:
-    assert migration.pending(_known(2), _applied(3)) == []
+    assert migrations.pending_migrations(_known(2), _applied(3)) == []
 
 
 def test_schema_that_is_one_newer_is_refused_when_it_is_not_compatible() -> None:
     applied = [*_applied(2), *_applied(3, is_compatible=False)[2:]]
     with pytest.raises(errors.SchemaError, match="version 3 and this program knows 2"):
-        migration.pending(_known(2), applied)
+        migrations.pending_migrations(_known(2), applied)
 
 
 def test_schema_that_is_two_newer_is_refused() -> None:
     with pytest.raises(errors.SchemaError, match="version 4 and this program knows 2"):
-        migration.pending(_known(2), _applied(4))
+        migrations.pending_migrations(_known(2), _applied(4))
 
 
 def test_gap_in_the_record_is_refused() -> None:
     with pytest.raises(errors.SchemaError, match="1, 3"):
-        migration.pending(_known(3), [_applied(3)[0], _applied(3)[2]])
+        migrations.pending_migrations(_known(3), [_applied(3)[0], _applied(3)[2]])
 
 
 def _write(folder: Path, *names: str, header: str = "-- compatible: yes\n") -> Path:
@@ -67,18 +67,20 @@ def _write(folder: Path, *names: str, header: str = "-- compatible: yes\n") -> P
 
 def test_files_are_read_in_order_of_their_numbers(tmp_path: Path) -> None:
     _write(tmp_path, "0002_b.sql", "0001_c.sql", "0003_a.sql")
-    assert [one.number for one in migration.read(tmp_path)] == [1, 2, 3]
+    assert [one.number for one in migrations.read_migrations(tmp_path)] == [1, 2, 3]
 
 
 def test_header_says_whether_the_older_program_still_works(tmp_path: Path) -> None:
     _write(tmp_path, "0001_a.sql")
     _write(tmp_path, "0002_b.sql", header="-- compatible: no\n")
-    assert [one.is_compatible for one in migration.read(tmp_path)] == [True, False]
+    assert [one.is_compatible for one in migrations.read_migrations(tmp_path)] == [True, False]
 
 
 def test_checksum_changes_with_the_text(tmp_path: Path) -> None:
-    (before,) = migration.read(_write(tmp_path, "0001_a.sql"))
-    (after,) = migration.read(_write(tmp_path, "0001_a.sql", header="-- compatible: yes\n--\n"))
+    (before,) = migrations.read_migrations(_write(tmp_path, "0001_a.sql"))
+    (after,) = migrations.read_migrations(
+        _write(tmp_path, "0001_a.sql", header="-- compatible: yes\n--\n")
+    )
     assert before.checksum != after.checksum
 
 
@@ -87,13 +89,13 @@ def test_files_are_refused_when_they_are_not_numbered_in_a_row(
     tmp_path: Path, names: list[str]
 ) -> None:
     with pytest.raises(errors.SchemaError, match=r"0001|numbered"):
-        migration.read(_write(tmp_path, *names))
+        migrations.read_migrations(_write(tmp_path, *names))
 
 
 def test_file_without_its_header_is_refused(tmp_path: Path) -> None:
     with pytest.raises(errors.SchemaError, match="compatible"):
-        migration.read(_write(tmp_path, "0001_a.sql", header="CREATE TABLE t (a);\n"))
+        migrations.read_migrations(_write(tmp_path, "0001_a.sql", header="CREATE TABLE t (a);\n"))
 
 
 def test_our_own_files_are_as_they_must_be() -> None:
-    assert migration.read(resources.files("workron.store.sqlite") / "migrations")
+    assert migrations.read_migrations(resources.files("workron.store.sqlite") / "migrations")

@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from workron.store.sqlite import statements
+from workron.store.sqlite.connection import statement_text, statements_in
 
 _LISTS = {"claims", "jobs", "parents", "specs"}
 _HOT = [
@@ -16,7 +16,7 @@ _HOT = [
         *("jobs", "specs", "edges", "attempts", "result"),
         *("standing", "ended", "member", "spec", "pieces", "owned"),
     )
-    for name in statements.of_file(file)
+    for name in statements_in(file)
 ]
 
 _JOB = """
@@ -27,7 +27,7 @@ _JOB = """
 
 
 def _plan(connection: sqlite3.Connection, name: str) -> list[str]:
-    text = statements.text(name)
+    text = statement_text(name)
     values: object = {key: "[]" if key in _LISTS else 1 for key in re.findall(r":(\w+)", text)}
     if "?" in text:
         values = [1] * text.count("?")
@@ -73,7 +73,7 @@ def test_group_is_known_to_wait_without_a_look_at_each_member(
         ((job,) for job in range(1, 20_003)),
     )
     bare.set_progress_handler(lambda: steps.append(1), 100)
-    [row] = bare.execute(statements.text("standing.standing"), {"jobs": f"[{group}]"})
+    [row] = bare.execute(statement_text("standing.standing"), {"jobs": f"[{group}]"})
     assert row["state"] == "Waiting"
     assert len(steps) < 10
 
@@ -95,6 +95,6 @@ def test_claim_walks_past_no_other_pool(bare: sqlite3.Connection) -> None:
     bare.execute("INSERT INTO ready VALUES (20001, 2, 0, 0, 0, 0, 0, 0)")
     bare.set_progress_handler(lambda: steps.append(1), 100)
     given = {"worker": 1, "pool": 2, "alone": 0, "count": 100, "now": 0}
-    taken = bare.execute(statements.text("claim.take"), given)
+    taken = bare.execute(statement_text("claim.take"), given)
     assert taken.rowcount == 1
     assert len(steps) < 10

@@ -7,11 +7,11 @@ import sqlite3
 import pytest
 
 from workron.core import verdict
-from workron.core.states import ENDS, REASONS, State
+from workron.core.states import REASONS, TERMINAL_STATES, State
 from workron.core.verdict import Condition, Verdict
-from workron.store.sqlite import statements
+from workron.store.sqlite import connection
 
-_ENDS = [(end, reason) for end in ENDS for reason in REASONS.get(end, [None])]
+_ENDS = [(end, reason) for end in TERMINAL_STATES for reason in REASONS.get(end, [None])]
 
 
 @pytest.mark.parametrize("condition", Condition)
@@ -20,17 +20,17 @@ def test_weigh_in_sql_is_the_rule_of_the_core(
 ) -> None:
     for state, reason in _ENDS:
         (found,) = bare.execute("SELECT weigh(?, ?, ?)", (condition, state, reason)).fetchone()
-        assert Verdict(found) is verdict.weigh(condition, state, reason)
+        assert Verdict(found) is verdict.evaluate(condition, state, reason)
 
 
 @pytest.mark.parametrize("gravest", Verdict)
 def test_outcome_in_sql_is_the_rule_of_the_core(bare: sqlite3.Connection, gravest: Verdict) -> None:
     found = bare.execute("SELECT outcome_state(?), outcome_reason(?)", (gravest, gravest))
-    assert tuple(found.fetchone()) == verdict.OUTCOMES[gravest]
+    assert tuple(found.fetchone()) == verdict.END_STATES[gravest]
 
 
 def test_every_outcome_may_be_stored(bare: sqlite3.Connection) -> None:
-    for job, (state, reason) in enumerate(itertools.chain(_ENDS, verdict.OUTCOMES.values())):
+    for job, (state, reason) in enumerate(itertools.chain(_ENDS, verdict.END_STATES.values())):
         bare.execute(
             "INSERT INTO done (job, state, reason, finished_at, attempts, failures, losses)"
             " VALUES (?, ?, ?, 0, 0, 0, 0)",
@@ -39,7 +39,7 @@ def test_every_outcome_may_be_stored(bare: sqlite3.Connection) -> None:
 
 
 def test_report_may_have_the_reasons_by_which_a_job_can_fail() -> None:
-    (reasons,) = re.findall(r"reason IN \(([^)]*)\)", statements.text("scratch.report"))
+    (reasons,) = re.findall(r"reason IN \(([^)]*)\)", connection.statement_text("scratch.report"))
     assert set(re.findall(r"'(\w+)'", reasons)) == REASONS[State.FAILED]
 
 

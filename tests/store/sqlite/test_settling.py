@@ -13,8 +13,8 @@ from tests.store.behaviour.worker import MANY, end_of, mint, mint_boot
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
-from workron.store.protocol import Claimed, Mark, Registration, Session, Sign
 from workron.store.sqlite.store import SqliteStore
+from workron.store.types import ClaimedJob, HeartbeatVersion, Registration, Session, Signal
 
 
 async def _register(store: SqliteStore, name: str = "worker") -> Session:
@@ -27,7 +27,7 @@ async def session(store: SqliteStore) -> Session:
     return await _register(store)
 
 
-async def _claim(store: SqliteStore, session: Session) -> Claimed:
+async def _claim(store: SqliteStore, session: Session) -> ClaimedJob:
     (claimed,) = await store.claim(session.key, mint())
     return claimed
 
@@ -57,7 +57,7 @@ async def test_job_that_falls_while_held_waits_for_the_resume_and_for_the_proof(
     (job,) = await store.submit([plans.job(needs_proof=True)])
     await _claim(store, session)
     await store.hold(job.root)
-    await store.reap(session.worker, sign=Sign("file", 0))
+    await store.reap(session.worker, sign=HeartbeatVersion("file", 0))
     await store.resume(job.root)
     assert await _stand(store, job.root) == (State.WAITING, Reason.AWAITING_PROOF)
     newer = await _register(store)
@@ -70,7 +70,9 @@ async def test_each_reap_is_of_one_worker_only(store: SqliteStore, session: Sess
     submitted = await store.submit([plans.job("one"), plans.job("two")])
     for key in (session.key, other.key):
         await store.claim(key, mint())
-    reaped = [await store.reap(one.worker, sign=Sign("file", 0)) for one in (session, other)]
+    reaped = [
+        await store.reap(one.worker, sign=HeartbeatVersion("file", 0)) for one in (session, other)
+    ]
     requeued = [list(one.requeued) for one in reaped]
     assert sorted(requeued) == sorted([one.root] for one in submitted)
 
@@ -82,7 +84,7 @@ async def test_worker_sees_a_hold_until_the_resume(store: SqliteStore, session: 
     for verb in (store.hold, store.resume):
         await verb(job.root)
         seen += [held.mark for held in (await store.beat(session.key)).held]
-    assert seen == [Mark.HOLD, None]
+    assert seen == [Signal.HOLD, None]
 
 
 async def test_id_of_a_forgotten_worker_is_not_given_again(
@@ -113,7 +115,7 @@ async def test_ended_job_leaves_nothing_behind(
     terms: dict[str, Any] = {"needs_proof": True, "deadline_seconds": 60}
     (lost,) = await store.submit([plans.job("lost", **terms)])
     await _claim(store, session)
-    await store.reap(session.worker, sign=Sign("file", 0))
+    await store.reap(session.worker, sign=HeartbeatVersion("file", 0))
     (waiting,) = await store.submit([plans.job("waiting", outside=outside, **terms)])
     await store.cancel(lost.root)
     await store.cancel(waiting.root)

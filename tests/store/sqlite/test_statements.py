@@ -10,12 +10,12 @@ import pytest
 
 from workron.core import states
 from workron.core.states import Event, State
-from workron.store.sqlite import statements
+from workron.store.sqlite import connection
 
 _ROOM = Path(str(resources.files("workron.store.sqlite")))
 _FILES = sorted(path.stem for path in (_ROOM / "sql").glob("*.sql"))
 _SOURCES = {path.name: path.read_text() for path in _ROOM.glob("*.py")}
-_NAMES = [f"{file}.{name}" for file in _FILES for name in statements.of_file(file)]
+_NAMES = [f"{file}.{name}" for file in _FILES for name in connection.statements_in(file)]
 _CALLED_WHOLE = {"scratch", "clear"}
 
 VERBS = [
@@ -54,22 +54,22 @@ def test_file_says_at_its_top_what_it_does(file: str) -> None:
 @pytest.mark.parametrize("file", _FILES)
 def test_transitions_of_a_file_are_in_the_table(file: str) -> None:
     for before, after, event in _transitions(file):
-        assert states.TABLE[State(before), Event(event)] is State(after)
+        assert states.TRANSITIONS[State(before), Event(event)] is State(after)
 
 
 def test_every_transition_of_the_table_is_made_by_some_file() -> None:
     made = {(State(a), Event(e)) for file in _FILES for a, _, e in _transitions(file)}
-    assert made == set(states.TABLE)
+    assert made == set(states.TRANSITIONS)
 
 
 @pytest.mark.parametrize("name", _NAMES)
 def test_statement_gives_its_reason_first(name: str) -> None:
-    assert re.match(r"-- [A-Z].+", statements.text(name))
+    assert re.match(r"-- [A-Z].+", connection.statement_text(name))
 
 
 @pytest.mark.parametrize("name", _NAMES)
 def test_statement_compiles(bare: sqlite3.Connection, name: str) -> None:
-    text = statements.text(name)
+    text = connection.statement_text(name)
     if name.startswith("scratch."):
         return
     values = dict.fromkeys(re.findall(r":(\w+)", text), "[]")

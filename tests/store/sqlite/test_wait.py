@@ -9,8 +9,8 @@ import pytest
 from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import end_of, mint, mint_boot
-from workron.store.protocol import Claimed, Outcome, Registration, Session
 from workron.store.sqlite.store import SqliteStore
+from workron.store.types import ClaimedJob, Outcome, Registration, Session
 
 Act = Coroutine[Any, Any, Any]
 
@@ -23,7 +23,7 @@ async def session(store: SqliteStore) -> Session:
     return await store.register(Registration(token, "worker", mint_boot(), slots=1))
 
 
-async def _claim(store: SqliteStore, session: Session) -> Claimed:
+async def _claim(store: SqliteStore, session: Session) -> ClaimedJob:
     await store.submit([plans.dag(a=task(), b=task("a"))])
     (claimed,) = await store.claim(session.key, mint())
     return claimed

@@ -9,11 +9,11 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
-from workron.core.model import record
-from workron.core.model.moment import Moment
+from workron.core.model import base
+from workron.core.model.base import Timestamp
 from workron.core.states import State
 
-Phase = Annotated[State, record.LAX]
+Phase = Annotated[State, base.LAX]
 Count = Annotated[int, Field(ge=0)]
 
 _LONGEST: Final = 1024
@@ -29,7 +29,7 @@ def _cut(value: object) -> object:
 Text = Annotated[str, BeforeValidator(_cut), Field(max_length=_LONGEST)]
 
 
-class StatusCondition(record.Record):
+class StatusCondition(base.Record):
     """One condition, as Kubernetes' own tools read it."""
 
     type: Text = Field(
@@ -38,7 +38,7 @@ class StatusCondition(record.Record):
     status: Literal["True", "False", "Unknown"] = Field(description="True, False or Unknown.")
     reason: Text = Field(description="One word that says why.")
     message: Text = Field("", description="The same for a person.")
-    last_transition_time: Moment | None = Field(
+    last_transition_time: Timestamp | None = Field(
         None, description="When status last changed; absent before the first look at the object."
     )
     observed_generation: Count | None = Field(
@@ -46,19 +46,19 @@ class StatusCondition(record.Record):
     )
 
 
-Conditions = Annotated[tuple[StatusCondition, ...], record.LAX, Field(max_length=16)]
+Conditions = Annotated[tuple[StatusCondition, ...], base.LAX, Field(max_length=16)]
 _OBSERVED: Final = Field(
     None, description="The generation of the object that this status is about."
 )
 _CONDITIONS: Final = Field((), description="The same for Kubernetes' tools.")
 
 
-class _Status(record.Record):
+class _Status(base.Record):
     phase: Phase = Field(State.WAITING, description="Where it stands.")
     reason: Text | None = Field(None, description="Why, in one word, where the phase is not all.")
     message: Text | None = Field(None, description="Why, for a person.")
-    started_at: Moment | None = Field(None, description="When its first attempt began.")
-    finished_at: Moment | None = Field(None, description="When it reached its end.")
+    started_at: Timestamp | None = Field(None, description="When its first attempt began.")
+    finished_at: Timestamp | None = Field(None, description="When it reached its end.")
     observed_generation: Count | None = _OBSERVED
     conditions: Conditions = _CONDITIONS
 
@@ -74,7 +74,7 @@ class JobStatus(_Status):
     output_tail: Text | None = Field(None, description="The last KiB of what the command wrote.")
 
 
-class JobCounts(record.Record):
+class JobCounts(base.Record):
     """How many jobs of a workflow are in each state."""
 
     total: Count = Field(0, description="All its jobs, elements of arrays counted one by one.")
@@ -88,7 +88,7 @@ class JobCounts(record.Record):
     skipped: Count = Field(0, description="Jobs with nothing left to do.")
 
 
-class TaskFailure(record.Record):
+class TaskFailure(base.Record):
     """One job of a workflow that failed."""
 
     name: Text = Field(description="Name of the task.")
@@ -102,12 +102,12 @@ class WorkflowStatus(_Status):
     """Where a DAG stands."""
 
     jobs: JobCounts = Field(JobCounts(), description="Its jobs, counted by state.")
-    first_failures: Annotated[tuple[TaskFailure, ...], record.LAX] = Field(
+    first_failures: Annotated[tuple[TaskFailure, ...], base.LAX] = Field(
         (), max_length=10, description="The first jobs that failed."
     )
 
 
-class WorkerPoolStatus(record.Record):
+class WorkerPoolStatus(base.Record):
     """How a pool stands."""
 
     desired_replicas: Count = Field(0, description="How many workers there should be now.")

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, model_validator
 
-from workron.core import form
-from workron.core.model import record
-from workron.core.model.command import CommandSpec
-from workron.core.model.job import When
+from workron.core import formats
+from workron.core.model import base
+from workron.core.model.base import Label, Priority, Seconds
+from workron.core.model.job import CommandSpec, When
 from workron.core.model.meta import Resource
-from workron.core.model.scalar import Label, Priority, Seconds
 from workron.core.model.status import FromSystem, WorkflowStatus
 from workron.core.verdict import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 MAX_TASKS: Final = 10_000
 MAX_ELEMENTS: Final = 100_000
@@ -40,21 +40,21 @@ _ITEM_SCHEMA: Final[dict[str, Any]] = {
 
 def _scalar(value: object) -> str | int | float | bool:
     if isinstance(value, str):
-        problem = form.unfit_character(value)
+        problem = formats.invalid_character(value)
         if not problem and len(value.encode()) > _ITEM_BYTES:
             problem = f"is longer than {_ITEM_BYTES:,} bytes"
         if problem:
-            raise record.refusal(problem)
+            raise base.invalid(problem)
         return value
     if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    raise record.refusal("an item is a text, a number, true or false")
+    raise base.invalid("an item is a text, a number, true or false")
 
 
 Item = Annotated[str | int | float | bool, PlainValidator(_scalar), WithJsonSchema(_ITEM_SCHEMA)]
 
 
-class TaskDependency(record.Record):
+class TaskDependency(base.Record):
     """Another task of the same workflow, whose end is waited for."""
 
     name: Label = Field(description="Name of the task.")
@@ -71,7 +71,7 @@ class Task(CommandSpec):
     """One command of a workflow, or an array of them."""
 
     name: Label = Field(description="Name, unique in the workflow.")
-    depends_on: Annotated[tuple[TaskDependency, ...], record.LAX] = Field(
+    depends_on: Annotated[tuple[TaskDependency, ...], base.LAX] = Field(
         (), max_length=MAX_TASKS, description="Tasks that it waits for."
     )
     count: int | None = Field(
@@ -80,7 +80,7 @@ class Task(CommandSpec):
         le=MAX_ELEMENTS,
         description="Makes it an array of so many jobs; $WORKRON_INDEX counts them from 0.",
     )
-    items: Annotated[tuple[Item, ...], record.LAX] | None = Field(
+    items: Annotated[tuple[Item, ...], base.LAX] | None = Field(
         None,
         min_length=1,
         max_length=MAX_ELEMENTS,
@@ -100,26 +100,26 @@ class Task(CommandSpec):
     @model_validator(mode="after")
     def _is_one_array(self) -> Self:
         if self.count is not None and self.items is not None:
-            raise record.refusal("has both count and items; an array has one of them")
+            raise base.invalid("has both count and items; an array has one of them")
         return self
 
 
 def _within_budget(tasks: tuple[Task, ...]) -> tuple[Task, ...]:
     jobs = sum(task.size for task in tasks)
     if jobs > MAX_JOBS:
-        raise record.refusal(
+        raise base.invalid(
             f"stand for {jobs:,} jobs, each element of an array counted; "
             f"one workflow has at most {MAX_JOBS:,}: split it"
         )
     return tasks
 
 
-class WorkflowSpec(record.Record):
+class WorkflowSpec(base.Record):
     """The tasks, and how all of them are run."""
 
     tasks: Annotated[
         tuple[Task, ...],
-        record.LAX,
+        base.LAX,
         Field(min_length=1, max_length=MAX_TASKS),
         AfterValidator(_within_budget),
     ] = Field(description="The tasks, in any order.")

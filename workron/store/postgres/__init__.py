@@ -7,7 +7,6 @@ Called by: `workron.store.connect`, for a `postgresql://` URL.
 """
 
 from workron.store.postgres.schema import migrate
-from workron.store.postgres.store import open_postgres
-from workron.store.postgres.worker_store import open_worker
+from workron.store.postgres.store import open_postgres, open_worker
 
 __all__ = ["migrate", "open_postgres", "open_worker"]

@@ -8,6 +8,7 @@ newer ones. `python -m tests.store.postgres.golden` writes that file. Called by 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 import asyncpg
 
 from workron.core import errors
-from workron.store.postgres import statements
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,43 @@ if TYPE_CHECKING:
 
     from asyncpg import Connection
 
-    from workron.store.postgres.database import Database
+    from workron.store.postgres.pool import ConnectionPool
+
+
+_FOLDER: Final = resources.files(__package__) / "sql"
+_DEFINITION: Final = "CREATE OR REPLACE FUNCTION"
+
+
+@cache
+def _read_all() -> dict[str, str]:
+    return {
+        file.name.removesuffix(".sql"): file.read_text()
+        for file in sorted(_FOLDER.iterdir(), key=lambda file: file.name)
+        if file.name.endswith(".sql")
+    }
+
+
+def query(verb: str) -> str:
+    """Give the text of a verb that is a plain statement."""
+    return _read_all()[verb]
+
+
+@cache
+def call(verb: str, arguments: int) -> str:
+    """Give the statement that calls a verb which is a function."""
+    given = ", ".join(f"${number}" for number in range(1, arguments + 1))
+    return f"SELECT * FROM workron.{verb}({given})"  # noqa: S608 - the verb is one of ours
+
+
+def function_sources() -> dict[str, str]:
+    """Give the verbs that are functions in the database, by name."""
+    return {verb: text for verb, text in _read_all().items() if _DEFINITION in text}
+
+
+def functions_digest() -> str:
+    """Tell one set of functions from another."""
+    return hashlib.sha256("".join(function_sources().values()).encode()).hexdigest()
+
 
 SIGNATURES: Final = """
     SELECT format('%s(%s) returns %s', proname, oidvectortypes(proargtypes),
@@ -48,7 +84,7 @@ _GRANTEES: Final = """
 
 
 @dataclass(frozen=True, slots=True)
-class Edition:
+class FunctionSetVersion:
     """One set of functions."""
 
     number: int
@@ -58,13 +94,13 @@ class Edition:
         return f"{self.number} {self.digest}"
 
 
-def known() -> Edition:
+def known_version() -> FunctionSetVersion:
     """Give the edition that this program brings."""
     number, _ = _written()[0].split()
-    return Edition(int(number), statements.functions_digest())
+    return FunctionSetVersion(int(number), functions_digest())
 
 
-def calls() -> Sequence[str]:
+def called_functions() -> Sequence[str]:
     """Give the signatures of the functions that this program calls."""
     return _written()[1:]
 
@@ -74,12 +110,12 @@ def _written() -> list[str]:
     return (resources.files(__package__) / "functions.txt").read_text("utf-8").splitlines()
 
 
-async def are_current(source: Connection | Database) -> bool:
+async def are_current(source: Connection | ConnectionPool) -> bool:
     """Tell whether nothing is to be installed. SchemaError when newer ones lack what we call."""
-    installed, ours = await _installed(source), known()
+    installed, ours = await _installed(source), known_version()
     if installed.number <= ours.number:
         return installed == ours
-    missing = await lacking(source)
+    missing = await missing_functions(source)
     if missing:
         raise errors.SchemaError(
             f"the database has the functions of a newer workron (number {installed.number}, this"
@@ -89,12 +125,12 @@ async def are_current(source: Connection | Database) -> bool:
     return True
 
 
-async def lacking(
-    source: Connection | Database, names: AbstractSet[str] | None = None
+async def missing_functions(
+    source: Connection | ConnectionPool, names: AbstractSet[str] | None = None
 ) -> Sequence[str]:
     """List what this program calls, or what it calls of these names, and a database has not."""
     there = [row["signature"] for row in await source.fetch(SIGNATURES)]
-    called = [one for one in calls() if names is None or one.partition("(")[0] in names]
+    called = [one for one in called_functions() if names is None or one.partition("(")[0] in names]
     return [one for one in called if not any(_serves(other, one) for other in there)]
 
 
@@ -103,21 +139,21 @@ def _serves(signature: str, called: str) -> bool:
     return signature == called or signature.startswith(f"{called.removesuffix(')')}, ")
 
 
-async def _installed(source: Connection | Database) -> Edition:
+async def _installed(source: Connection | ConnectionPool) -> FunctionSetVersion:
     rows = await source.fetch(_INSTALLED)
     number, _, digest = rows[0]["value"].partition(" ") if rows else ("0", "", "")
     # Before there were numbers the digest stood alone.
-    return Edition(int(number), digest) if digest else Edition(0, number)
+    return FunctionSetVersion(int(number), digest) if digest else FunctionSetVersion(0, number)
 
 
-async def install(connection: Connection) -> None:
+async def install_functions(connection: Connection) -> None:
     """Make the functions of the schema those of this program; whoever could call one still can."""
     await connection.execute("SET LOCAL check_function_bodies = off")
-    for name, text in statements.functions().items():
+    for name, text in function_sources().items():
         await _install(connection, name, text)
-    await _drop(connection, _STRANGERS, list(statements.functions()))
+    await _drop(connection, _STRANGERS, list(function_sources()))
     await connection.execute("REVOKE ALL ON ALL FUNCTIONS IN SCHEMA workron FROM PUBLIC")
-    await connection.execute(_RECORD, str(known()))
+    await connection.execute(_RECORD, str(known_version()))
 
 
 async def _install(connection: Connection, name: str, text: str) -> None:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from workron.core import errors, ids
 from workron.core.plan import Kind
-from workron.store import protocol
-from workron.store.postgres import entrance, login, statements
-from workron.store.postgres.sweeps import Sweeps
+from workron.store import types
+from workron.store.postgres import functions, roles
+from workron.store.postgres.submit import BulkUpdates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,84 +17,84 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from workron.core.ids import JobId
-    from workron.store.postgres.database import Database
+    from workron.store.postgres.pool import ConnectionPool
 
 
-class OperatorVerbs:
+class PostgresOperatorStore:
     """What is made of objects, and of their changes."""
 
-    def __init__(self, database: Database, ring: Callable[[], None]) -> None:
+    def __init__(self, database: ConnectionPool, ring: Callable[[], None]) -> None:
         self._database = database
-        self._sweeps = Sweeps(database, ring)
+        self._sweeps = BulkUpdates(database, ring)
 
-    async def known(self, uids: Sequence[UUID]) -> Mapping[UUID, protocol.Owned]:
+    async def known(self, uids: Sequence[UUID]) -> Mapping[UUID, types.OwnedRun]:
         """Find what was made from these objects."""
-        rows = await self._database.fetch(statements.query("known"), uids)
+        rows = await self._database.fetch(functions.query("known"), uids)
         return {row["uid"]: _owned(row) for row in rows}
 
-    async def owned(self, limit: int, *, after: int = 0) -> Sequence[protocol.Owned]:
+    async def owned(self, limit: int, *, after: int = 0) -> Sequence[types.OwnedRun]:
         """List some of those that have not ended."""
-        rows = await self._database.fetch(statements.call("owned", 2), limit, after)
+        rows = await self._database.fetch(functions.call("owned", 2), limit, after)
         return [_owned(row) for row in rows]
 
-    async def edit(self, root: JobId, wish: protocol.Wish) -> bool:
+    async def edit(self, root: JobId, wish: types.RunUpdate) -> bool:
         """Have all of a root be as its object says now."""
         asked = wish.generation, wish.is_cancelled, wish.is_suspended, wish.priority
-        is_asked = await self._database.fetch_value(statements.call("edit", 5), root, *asked)
+        is_asked = await self._database.fetch_value(functions.call("edit", 5), root, *asked)
         if is_asked:
             await self._sweeps.finish(root)
         return bool(is_asked)
 
-    async def staff(self) -> Sequence[protocol.WorkerRow]:
+    async def staff(self) -> Sequence[types.WorkerRow]:
         """List every worker and what it holds."""
-        return [_worker(row) for row in await self._database.fetch(statements.query("staff"))]
+        return [_worker(row) for row in await self._database.fetch(functions.query("staff"))]
 
-    async def demand(self) -> Mapping[tuple[str, str], protocol.Demand]:
+    async def demand(self) -> Mapping[tuple[str, str], types.PoolDemand]:
         """Tell what waits for workers, by namespace and pool."""
-        rows = await self._database.fetch(statements.query("demand"))
+        rows = await self._database.fetch(functions.query("demand"))
         return {
-            (row["namespace"], row["name"]): protocol.Demand(
+            (row["namespace"], row["name"]): types.PoolDemand(
                 row["ready"], ids.minted_at(row["oldest"])
             )
             for row in rows
         }
 
-    async def admit(self, admission: protocol.Admission) -> protocol.Admitted:
+    async def admit(self, admission: types.PoolGrant) -> types.PoolLogin:
         """Let workers into a pool by this token, as a role of the pool's own."""
         password = admission.password
         asked = (
             *(admission.namespace, admission.pool, admission.token, admission.lease_seconds),
-            *(password and login.verifier(password), admission.connections),
+            *(password and roles.scram_verifier(password), admission.connections),
         )
         [row] = await self._database.fetch(
             "SELECT * FROM workron.admit($1, $2, $3, $4, $5, $6)", *asked
         )
         url = self._database.url
         if password is not None:
-            url = login.url_as(url, row["role"], password)
-            await entrance.check(url)
-        return protocol.Admitted(url, row["connections"])
+            url = roles.url_with_role(url, row["role"], password)
+            await roles.check_login(url)
+        return types.PoolLogin(url, row["connections"])
 
     async def enrolled(self) -> Collection[tuple[str, str]]:
         """List the pools that `admit` was called for."""
-        rows = await self._database.fetch(statements.query("enrolled"))
+        rows = await self._database.fetch(functions.query("enrolled"))
         return {(row["namespace"], row["name"]) for row in rows}
 
     async def dismiss(self, namespace: str, pool: str) -> bool:
         """Take back what `admit` gave."""
-        [row] = await self._database.fetch(statements.call("dismiss", 2), namespace, pool)
+        [row] = await self._database.fetch(functions.call("dismiss", 2), namespace, pool)
         if row["rest"] is not None:
-            raise errors.StoreRightsError(
+            raise errors.PermissionDeniedError(
                 f"the role of pool {namespace}/{pool} cannot be dropped, and nothing can be done"
                 f" with it: let a superuser run `{row['rest']}`"
             )
         return bool(row["is_dismissed"])
 
 
-def _worker(row: Record) -> protocol.WorkerRow:
+def _worker(row: Record) -> types.WorkerRow:
     about = dict(row)
-    return protocol.WorkerRow(is_draining=about.pop("draining"), **about)
+    return types.WorkerRow(is_draining=about.pop("draining"), **about)
 
 
-def _owned(row: Record) -> protocol.Owned:
-    return protocol.Owned(**dict(row) | {"kind": Kind(row["kind"])})
+def _owned(row: Record) -> types.OwnedRun:
+    return types.OwnedRun(**dict(row) | {"kind": Kind(row["kind"])})

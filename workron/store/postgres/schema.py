@@ -13,15 +13,48 @@ from typing import TYPE_CHECKING, Final
 import asyncpg
 
 from workron.core import errors
-from workron.store import migration
-from workron.store.postgres import doors, faults, functions
+from workron.store import migrations
+from workron.store.postgres import driver_errors, functions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from asyncpg import Connection
 
-    from workron.store.postgres.database import Database
+    from workron.store.postgres.pool import ConnectionPool
+
+
+_ARE_PUBLIC: Final = """
+    SELECT EXISTS (
+        SELECT 1 FROM pg_proc p
+        CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+        WHERE p.pronamespace = 'workron'::regnamespace AND a.grantee = 0)"""
+_WORKERS: Final = """
+    SELECT DISTINCT r.rolname::text AS name FROM pg_proc p CROSS JOIN aclexplode(p.proacl) a
+    JOIN pg_roles r ON r.oid = a.grantee
+    WHERE p.pronamespace = 'workron'::regnamespace AND p.proname = 'register'
+    AND a.grantee <> p.proowner AND EXISTS (SELECT 1 FROM workron.open_doors(r.rolname))
+    ORDER BY 1"""
+_CLOSE: Final = "SELECT * FROM workron.close_doors($1) AS statement"
+
+
+async def revoke_public_rights(connection: Connection) -> list[str]:
+    """Close what workers need not have open; say what was done, and what is not ours to do."""
+    told = []
+    if await connection.fetchval(_ARE_PUBLIC):
+        await connection.execute("REVOKE ALL ON ALL FUNCTIONS IN SCHEMA workron FROM PUBLIC")
+        told.append("rights: its functions are closed to everybody but workers")
+    for row in await connection.fetch(_WORKERS):
+        left = [one["statement"] for one in await connection.fetch(_CLOSE, row["name"])]
+        told.append(f"rights: role {row['name']} can {_done(left)}")
+    return told
+
+
+def _done(left: list[str]) -> str:
+    if not left:
+        return "run jobs, and nothing else again"
+    return f"still do more than run jobs; let a superuser run `{'; '.join(left)}`"
+
 
 _OLDEST: Final = 15
 _LEDGER: Final = """
@@ -50,9 +83,9 @@ _STATEMENT_SECONDS: Final = 600.0
 """For one statement of a migration, which may rewrite a large table."""
 
 
-def known() -> Sequence[migration.Migration]:
+def known_migrations() -> Sequence[migrations.Migration]:
     """Give the migrations that this program brings."""
-    return migration.read(resources.files(__package__) / "migrations")
+    return migrations.read_migrations(resources.files(__package__) / "migrations")
 
 
 async def migrate(url: str) -> list[str]:
@@ -61,17 +94,18 @@ async def migrate(url: str) -> list[str]:
         connection = await asyncpg.connect(
             url, timeout=_CONNECT_SECONDS, command_timeout=_STATEMENT_SECONDS
         )
-    except (*faults.DRIVER, ValueError) as cause:
-        raise faults.translate(cause, url, tried="to connect") from cause
+    except (*driver_errors.DRIVER, ValueError) as cause:
+        raise driver_errors.translate(cause, url, tried="to connect") from cause
     try:
         return await _migrate(connection)
     except asyncpg.LockNotAvailableError as cause:
         raise errors.StoreBusyError(
-            f"{faults.shown(url)}: nothing was changed: somebody else has held a lock on the schema"
+            f"{driver_errors.redact_url(url)}:"
+            f" nothing was changed: somebody else has held a lock on the schema"
             f" for {_LOCK_SECONDS:g} s; end what holds it (`pg_stat_activity` tells), and try again"
         ) from cause
-    except faults.DRIVER as cause:
-        raise faults.translate(cause, url, tried="to migrate") from cause
+    except driver_errors.DRIVER as cause:
+        raise driver_errors.translate(cause, url, tried="to migrate") from cause
     finally:
         connection.terminate()
 
@@ -81,7 +115,7 @@ async def _migrate(connection: Connection) -> list[str]:
     await _prepare(connection)
     async with _transaction(connection):
         await connection.execute("LOCK TABLE workron.migration IN ACCESS EXCLUSIVE MODE")
-        missing = migration.pending(known(), await _applied(connection))
+        missing = migrations.pending_migrations(known_migrations(), await _applied(connection))
         await connection.execute("SET LOCAL search_path = workron, pg_catalog")
         for step in missing:
             await connection.execute(step.text)
@@ -90,9 +124,9 @@ async def _migrate(connection: Connection) -> list[str]:
             )
         applied = [step.name for step in missing]
         if not await functions.are_current(connection):
-            await functions.install(connection)
-            applied.append(f"functions {functions.known().number}")
-        applied += await doors.close(connection)
+            await functions.install_functions(connection)
+            applied.append(f"functions {functions.known_version().number}")
+        applied += await revoke_public_rights(connection)
     return applied
 
 
@@ -116,8 +150,8 @@ async def _transaction(connection: Connection) -> AsyncIterator[None]:
         yield
 
 
-async def _applied(connection: Connection) -> list[migration.Applied]:
-    return [migration.Applied(*row) for row in await connection.fetch(_APPLIED)]
+async def _applied(connection: Connection) -> list[migrations.Applied]:
+    return [migrations.Applied(*row) for row in await connection.fetch(_APPLIED)]
 
 
 def _refuse_an_old_server(connection: Connection) -> None:
@@ -128,22 +162,26 @@ def _refuse_an_old_server(connection: Connection) -> None:
         )
 
 
-async def check(database: Database) -> None:
+async def check(database: ConnectionPool) -> None:
     """Raise SchemaError unless the database has a schema that this program can work with."""
-    where = faults.shown(database.url)
+    where = driver_errors.redact_url(database.url)
     if not await database.fetch_value("SELECT to_regclass('workron.migration') IS NOT NULL"):
         raise errors.SchemaMissingError(
-            f"{where} has no Workron schema; make it with {faults.migrating(database.url)}"
+            f"{where} has no Workron schema; make it with "
+            f"{driver_errors.migrate_hint(database.url)}"
         )
     rows = await database.fetch(_APPLIED)
-    missing = migration.pending(known(), [migration.Applied(*row) for row in rows])
+    missing = migrations.pending_migrations(
+        known_migrations(), [migrations.Applied(*row) for row in rows]
+    )
     if missing:
         names = ", ".join(step.name for step in missing)
         raise errors.SchemaError(
-            f"{where} lacks {names}; bring it up to date with {faults.migrating(database.url)}"
+            f"{where} lacks {names}; bring it up to date with "
+            f"{driver_errors.migrate_hint(database.url)}"
         )
     if not await functions.are_current(database):
         raise errors.SchemaError(
             f"the functions in {where} are older than this program; bring them up to date with"
-            f" {faults.migrating(database.url)}"
+            f" {driver_errors.migrate_hint(database.url)}"
         )

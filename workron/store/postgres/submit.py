@@ -10,23 +10,40 @@ import asyncpg
 
 from workron.core import errors, ids
 from workron.core.ids import JobId
-from workron.core.plan import Plan
-from workron.store import protocol
-from workron.store.postgres import bulk, rows, statements
-from workron.store.postgres.bell import NOTIFY
-from workron.store.postgres.sweeps import Sweeps
-from workron.store.standing import Standing, choose
+from workron.core.plan import ExistingRuns, Plan, find_existing
+from workron.store import types
+from workron.store.postgres import copy, functions
+from workron.store.postgres.notify import NOTIFY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from uuid import UUID
 
     from asyncpg import Record
     from asyncpg.pool import PoolConnectionProxy
 
-    from workron.core.ports import Rng
-    from workron.store.postgres.bell import Bell
-    from workron.store.postgres.database import Database
+    from workron.core.clock import Rng
+    from workron.store.postgres.notify import Notifier
+    from workron.store.postgres.pool import ConnectionPool
+
+
+_STEP: Final = 1000
+
+
+class BulkUpdates:
+    """Those that callers of one store drive."""
+
+    def __init__(self, database: ConnectionPool, ring: Callable[[], None]) -> None:
+        self._database = database
+        self._ring = ring
+
+    async def finish(self, root: JobId) -> None:
+        """Go on until nothing is left to do."""
+        step = "SELECT workron.sweep_step($1, $2)"
+        while not await self._database.fetch_value(step, root, _STEP):
+            pass
+        self._ring()
+
 
 _TRIES: Final = 8
 # The driver knows what a text is. What an array of numbers is it asks in each new session, and that
@@ -34,25 +51,25 @@ _TRIES: Final = 8
 _BIND: Final = "SELECT workron.submit_bind($1::text::bigint[], $2::text::bigint[])"
 _BIND_AND_RING: Final = f"{_BIND}, {NOTIFY}"
 
-_Place: TypeAlias = protocol.Submitted | Plan
+_Place: TypeAlias = types.SubmittedRun | Plan
 
 
-class SubmitVerbs:
+class PostgresSubmitStore:
     """Submissions, and changes of a whole root."""
 
-    def __init__(self, database: Database, rng: Rng, bell: Bell) -> None:
+    def __init__(self, database: ConnectionPool, rng: Rng, bell: Notifier) -> None:
         self._database = database
-        self._sweeps = Sweeps(database, bell.ring)
+        self._sweeps = BulkUpdates(database, bell.ring)
         self._rng = rng
         self._bell = bell
 
     async def submit(
         self, plans: Sequence[Plan], *, supersedes: bool = False
-    ) -> Sequence[protocol.Submitted]:
+    ) -> Sequence[types.SubmittedRun]:
         """Store all plans, or none."""
         rings = self._bell.is_resting
 
-        async def work(connection: PoolConnectionProxy) -> list[protocol.Submitted]:
+        async def work(connection: PoolConnectionProxy) -> list[types.SubmittedRun]:
             async with connection.transaction():
                 bind = _BIND_AND_RING if rings else _BIND
                 return await self._submit(connection, plans, bind, supersedes=supersedes)
@@ -72,7 +89,7 @@ class SubmitVerbs:
 
     async def _submit(
         self, connection: PoolConnectionProxy, plans: Sequence[Plan], bind: str, *, supersedes: bool
-    ) -> list[protocol.Submitted]:
+    ) -> list[types.SubmittedRun]:
         reserved = await self._reserve(connection, plans)
         places = list(_places(plans, reserved, supersedes=supersedes))
         fresh = [plan for plan, place in zip(plans, places, strict=True) if place is None]
@@ -80,7 +97,7 @@ class SubmitVerbs:
         roots = {plan.identity.uid: root for plan, root in zip(fresh, bases, strict=True)}
         return [
             place
-            if isinstance(place, protocol.Submitted)
+            if isinstance(place, types.SubmittedRun)
             else _submitted(place or plan, roots, is_new=place is None)
             for plan, place in zip(plans, places, strict=True)
         ]
@@ -111,9 +128,9 @@ class SubmitVerbs:
         for one in plans:
             placed.append((base, one))
             base = JobId(base + len(one.nodes))
-        await bulk.copy(connection, rows.tables(placed, pools, now))
+        await copy.copy_tables(connection, copy.tables(placed, pools, now))
         bases = [first for first, _ in placed]
-        await connection.execute(bind, _array(bases), _array(rows.idle(placed)))
+        await connection.execute(bind, _array(bases), _array(copy.idle(placed)))
         return bases
 
     async def _pools(
@@ -140,7 +157,7 @@ class SubmitVerbs:
         return await self._sweep("resume", root)
 
     async def _sweep(self, verb: str, root: JobId) -> bool:
-        if not await self._database.fetch_value(statements.query(verb), root):
+        if not await self._database.fetch_value(functions.query(verb), root):
             return False
         await self._sweeps.finish(root)
         return True
@@ -165,12 +182,12 @@ def _places(
     for plan, row in zip(plans, reserved, strict=True):
         who = plan.identity
         name = who.namespace, who.kind, who.name
-        standing: Standing[_Place] = Standing(
+        standing: ExistingRuns[_Place] = ExistingRuns(
             known=known.get(who.uid, _stored(row, "known")),
             unfinished=named.get(name, _stored(row, "unfinished")),
             digest=named[name].digest() if name in named else row["digest"],
         )
-        place = choose(plan, standing, supersedes=supersedes)
+        place = find_existing(plan, standing, supersedes=supersedes)
         if place is None:
             known[who.uid] = named[name] = plan
         yield place
@@ -180,14 +197,14 @@ def _array(jobs: Iterable[JobId]) -> str:
     return f"{{{','.join(map(str, jobs))}}}"
 
 
-def _submitted(plan: Plan, roots: Mapping[UUID, JobId], *, is_new: bool) -> protocol.Submitted:
-    return protocol.Submitted(roots[plan.identity.uid], is_new=is_new, is_held=plan.is_suspended)
+def _submitted(plan: Plan, roots: Mapping[UUID, JobId], *, is_new: bool) -> types.SubmittedRun:
+    return types.SubmittedRun(roots[plan.identity.uid], is_new=is_new, is_held=plan.is_suspended)
 
 
-def _stored(row: Record, column: str) -> protocol.Submitted | None:
+def _stored(row: Record, column: str) -> types.SubmittedRun | None:
     if row[column] is None:
         return None
-    return protocol.Submitted(JobId(row[column]), is_new=False, is_held=row[f"{column}_held"])
+    return types.SubmittedRun(JobId(row[column]), is_new=False, is_held=row[f"{column}_held"])
 
 
 def _names(one: Plan) -> dict[str, Any]:

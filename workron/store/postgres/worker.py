@@ -6,35 +6,36 @@ import functools
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from workron.core import errors, inputs, json_text, spec
+from workron.core import errors, jobspec, payloads
 from workron.core.ids import ClaimId, Fence, JobId, SessionKey, WorkerId
 from workron.core.states import Reason
-from workron.store import protocol
+from workron.store import types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from asyncpg import Record
 
-    from workron.store.postgres.bell import Ring
-    from workron.store.postgres.database import Database
+    from workron.store.postgres.notify import Ring
+    from workron.store.postgres.pool import ConnectionPool
+
 
 _CLAIM_COLUMNS: Final = 13
 """What a row says of a claim stands at its end, in this order."""
 _SPECS_AT_HAND: Final = 16
-_ALL_WELL: Final = [protocol.Answer.ACCEPTED]
+_ALL_WELL: Final = [types.ReportResult.ACCEPTED]
 
 
-class WorkerVerbs:
+class PostgresWorkerVerbs:
     """What a worker can do, with a role that can execute these functions and nothing else."""
 
-    def __init__(self, database: Database, beats: Database, ring: Ring) -> None:
+    def __init__(self, database: ConnectionPool, beats: ConnectionPool, ring: Ring) -> None:
         self._database = database
         # Beats have a connection of their own: a pool that is all in use must not cost a lease.
         self._beats = beats
         self._ring = ring
 
-    async def register(self, registration: protocol.Registration) -> protocol.Session:
+    async def register(self, registration: types.Registration) -> types.Session:
         """Enter a worker under its pool's token."""
         who = registration
         [row] = await self._database.fetch(
@@ -45,7 +46,7 @@ class WorkerVerbs:
             who.slots,
         )
         self._ring()
-        return protocol.Session(
+        return types.Session(
             WorkerId(row["worker"]),
             SessionKey(row["session"]),
             row["lease_seconds"],
@@ -53,20 +54,20 @@ class WorkerVerbs:
             row["pool"],
         )
 
-    async def beat(self, key: SessionKey) -> protocol.Beat:
+    async def beat(self, key: SessionKey) -> types.HeartbeatReply:
         """Prove life, and learn what is still held."""
         rows = await self._beats.fetch("SELECT * FROM workron.beat($1)", key)
         held = [_held(row) for row in rows if row["job"] is not None]
-        return protocol.Beat(held, rows[0]["draining"], rows[0]["database"])
+        return types.HeartbeatReply(held, rows[0]["draining"], rows[0]["database"])
 
-    async def claim(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[protocol.Claimed]:
+    async def claim(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[types.ClaimedJob]:
         """Take at most one ready job for each claim id."""
         rows = await self._database.fetch("SELECT * FROM workron.claim($1, $2)", key, claims)
         return _claims(rows)
 
     async def complete(
-        self, key: SessionKey, ends: Sequence[protocol.End], claims: Sequence[ClaimId] = ()
-    ) -> protocol.Completed:
+        self, key: SessionKey, ends: Sequence[types.AttemptReport], claims: Sequence[ClaimId] = ()
+    ) -> types.CompleteReply:
         """Report ends and claim anew; one that the database refuses is found by halving."""
         try:
             return await self._complete(key, ends, claims)
@@ -74,17 +75,17 @@ class WorkerVerbs:
             if claims:
                 # No end may be blamed for what is refused of a claim.
                 accepted = await self.complete(key, ends)
-                return protocol.Completed(accepted.answers, await self.claim(key, claims))
+                return types.CompleteReply(accepted.answers, await self.claim(key, claims))
             if len(ends) > 1:
                 middle = len(ends) // 2
                 first = await self.complete(key, ends[:middle])
                 rest = await self.complete(key, ends[middle:])
-                return protocol.Completed([*first.answers, *rest.answers])
+                return types.CompleteReply([*first.answers, *rest.answers])
             return await self._complete(key, [_refused(ends[0], refusal)], claims)
 
     async def _complete(
-        self, key: SessionKey, ends: Sequence[protocol.End], claims: Sequence[ClaimId]
-    ) -> protocol.Completed:
+        self, key: SessionKey, ends: Sequence[types.AttemptReport], claims: Sequence[ClaimId]
+    ) -> types.CompleteReply:
         rows = await self._database.fetch(
             "SELECT * FROM workron.complete($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
             key,
@@ -95,15 +96,15 @@ class WorkerVerbs:
             self._ring(key)
         is_all_accepted = not rows or rows[0]["answer"] is None
         count = 0 if is_all_accepted else len(ends)
-        answers = [protocol.Answer(row["answer"]) for row in rows[:count]]
-        return protocol.Completed(answers or _ALL_WELL * len(ends), _claims(rows[count:]))
+        answers = [types.ReportResult(row["answer"]) for row in rows[:count]]
+        return types.CompleteReply(answers or _ALL_WELL * len(ends), _claims(rows[count:]))
 
     async def release(
         self,
         key: SessionKey,
-        rights: Sequence[protocol.Right],
-        lost: protocol.Loss | None = None,
-    ) -> Sequence[protocol.Answer]:
+        rights: Sequence[types.ClaimRef],
+        lost: types.LossKind | None = None,
+    ) -> Sequence[types.ReportResult]:
         """Hand claims back."""
         rows = await self._database.fetch(
             "SELECT * FROM workron.release($1, $2, $3, $4)",
@@ -113,16 +114,16 @@ class WorkerVerbs:
             lost,
         )
         self._ring()
-        return [protocol.Answer(row["answer"]) for row in rows]
+        return [types.ReportResult(row["answer"]) for row in rows]
 
     async def append_output(
-        self, key: SessionKey, right: protocol.Right, chunk: int, data: bytes
-    ) -> protocol.Answer:
+        self, key: SessionKey, right: types.ClaimRef, chunk: int, data: bytes
+    ) -> types.ReportResult:
         """Store a piece of a running job's output."""
         answer = await self._database.fetch_value(
             "SELECT workron.append_output($1, $2, $3, $4, $5)", key, *right, chunk, data
         )
-        return protocol.Answer(answer)
+        return types.ReportResult(answer)
 
     async def leave(self, key: SessionKey) -> None:
         """Forget a worker; what it still holds is released."""
@@ -130,12 +131,12 @@ class WorkerVerbs:
         self._ring()
 
 
-def _held(row: Record) -> protocol.Held:
-    mark = protocol.Mark(row["mark"]) if row["mark"] else None
-    return protocol.Held(JobId(row["job"]), ClaimId(row["claim"]), Fence(row["fence"]), mark)
+def _held(row: Record) -> types.HeldClaim:
+    mark = types.Signal(row["mark"]) if row["mark"] else None
+    return types.HeldClaim(JobId(row["job"]), ClaimId(row["claim"]), Fence(row["fence"]), mark)
 
 
-def _claims(rows: Sequence[Record]) -> list[protocol.Claimed]:
+def _claims(rows: Sequence[Record]) -> list[types.ClaimedJob]:
     # Elements of one array share their inputs: they are read once.
     fit = functools.cache(_fit)
     return [_claimed(fit, *row[-_CLAIM_COLUMNS:]) for row in rows]
@@ -156,9 +157,9 @@ def _claimed(  # noqa: PLR0913, PLR0917 - one for each column of `claimed`
     item: str | None,
     body: str,
     given: str | None,
-) -> protocol.Claimed:
+) -> types.ClaimedJob:
     inputs, is_too_large = (None, False) if given is None else fit(given)
-    return protocol.Claimed(
+    return types.ClaimedJob(
         job,
         claim,
         attempt,
@@ -177,18 +178,18 @@ def _claimed(  # noqa: PLR0913, PLR0917 - one for each column of `claimed`
 
 
 @functools.lru_cache(_SPECS_AT_HAND)
-def _spec(sent: str) -> spec.Spec:
+def _spec(sent: str) -> jobspec.Spec:
     """Read a spec, which comes as JSON inside a JSON string, as items and inputs do."""
-    return spec.of_text(json.loads(sent))
+    return jobspec.of_text(json.loads(sent))
 
 
 def _fit(sent: str) -> tuple[Any, bool]:
     """Read inputs; the database sends a JSON null for those that are too large."""
     text = json.loads(sent)
-    return (None, True) if text is None else inputs.fit(text)
+    return (None, True) if text is None else payloads.inputs_fit(text)
 
 
-def _report(ends: Sequence[protocol.End]) -> Iterator[list[Any] | None]:
+def _report(ends: Sequence[types.AttemptReport]) -> Iterator[list[Any] | None]:
     """Give what is told of ends as one list for each thing; None for what none of them has."""
     yield [end.job for end in ends]
     yield [end.claim for end in ends]
@@ -197,7 +198,7 @@ def _report(ends: Sequence[protocol.End]) -> Iterator[list[Any] | None]:
     yield _unless_empty([end.reason for end in ends])
     yield _unless_empty([end.message for end in ends])
     yield [end.exit_code for end in ends]
-    is_retried = any(end.outcome is protocol.Outcome.RETRY for end in ends)
+    is_retried = any(end.outcome is types.Outcome.RETRY for end in ends)
     yield [end.delay_seconds for end in ends] if is_retried else None
     has_result = any(end.result is not None for end in ends)
     yield [_worded(end.result) for end in ends] if has_result else None
@@ -210,16 +211,16 @@ def _unless_empty(values: list[Any]) -> list[Any] | None:
 
 
 def _worded(result: Any) -> str | None:
-    return None if result is None else json_text.worded(result)
+    return None if result is None else payloads.to_json(result)
 
 
-def _refused(end: protocol.End, refusal: errors.StoreDataError) -> protocol.End:
+def _refused(end: types.AttemptReport, refusal: errors.StoreDataError) -> types.AttemptReport:
     # Any of the values may be the bad one: none is sent again.
-    return protocol.End(
+    return types.AttemptReport(
         end.job,
         end.claim,
         end.fence,
-        protocol.Outcome.FAILED,
+        types.Outcome.FAILED,
         Reason.RESULT_REFUSED,
         message=f"the store refused what this job reported: {refusal}",
     )

@@ -6,17 +6,51 @@ Called by `store`, on the thread that will own the connection.
 from __future__ import annotations
 
 import functools
+import re
 import sqlite3
 import time
+from functools import cache
+from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 from workron.core import errors, verdict
 from workron.core.states import Reason, State
 from workron.core.verdict import Condition, Verdict
-from workron.store.sqlite import refusals, statements
+from workron.store.sqlite import driver_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+
+_FOLDER: Final = resources.files(__package__) / "sql"
+_NAME: Final = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+
+
+@cache
+def statement_text(name: str) -> str:
+    """Give the text of `file.statement`."""
+    file, _, statement = name.partition(".")
+    return statements_in(file)[statement]
+
+
+@cache
+def statements_in(file: str) -> Mapping[str, str]:
+    """Give all statements of a file by name, in order."""
+    content = (_FOLDER / f"{file}.sql").read_text("utf-8")
+    _, *parts = _NAME.split(content)
+    return dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True))
+
+
+def split_statements(script: str) -> Iterator[str]:
+    """Part a migration into statements: `executescript` would commit before it began."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
 
 BUSY_SECONDS: Final = 5.0
 """How long to wait while another process writes."""
@@ -74,7 +108,7 @@ def _insist(connection: sqlite3.Connection, statement: str, tries_left: int) -> 
             connection.execute(statement)
         except sqlite3.OperationalError as busy:
             # One of its kinds: another process recovers what a killed one left.
-            if refusals.code_of(busy) != sqlite3.SQLITE_BUSY or not tries_left:
+            if driver_errors.code_of(busy) != sqlite3.SQLITE_BUSY or not tries_left:
                 raise
             tries_left -= 1
             time.sleep(_PAUSE_SECONDS)
@@ -84,7 +118,7 @@ def _insist(connection: sqlite3.Connection, statement: str, tries_left: int) -> 
 
 def add_scratch(connection: sqlite3.Connection) -> None:
     """Make the sets that live between the statements of one verb."""
-    for statement in statements.of_file("scratch").values():
+    for statement in statements_in("scratch").values():
         connection.execute(statement)
 
 
@@ -109,7 +143,7 @@ def _claim_file(connection: sqlite3.Connection, name: str) -> None:
     # One view of both: a file that another process is making must not look like a stranger's.
     connection.execute("BEGIN")
     (signature,) = connection.execute("PRAGMA application_id").fetchone()
-    (tables,) = connection.execute(statements.text("migrate.tables")).fetchone()
+    (tables,) = connection.execute(statement_text("migrate.tables")).fetchone()
     connection.execute("COMMIT")
     if signature == APPLICATION_ID:
         return
@@ -131,12 +165,12 @@ def _add_rules(connection: sqlite3.Connection) -> None:
 @functools.cache
 def _weigh(condition: str, state: str, reason: str | None) -> int:
     why = None if reason is None else Reason(reason)
-    return verdict.weigh(Condition(condition), State(state), why)
+    return verdict.evaluate(Condition(condition), State(state), why)
 
 
 def _outcome_state(gravest: int) -> str:
-    return verdict.OUTCOMES[Verdict(gravest)][0]
+    return verdict.END_STATES[Verdict(gravest)][0]
 
 
 def _outcome_reason(gravest: int) -> str | None:
-    return verdict.OUTCOMES[Verdict(gravest)][1]
+    return verdict.END_STATES[Verdict(gravest)][1]

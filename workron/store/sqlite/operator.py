@@ -12,36 +12,35 @@ from uuid import UUID
 from workron.core import ids
 from workron.core.ids import JobId, WorkerId
 from workron.core.plan import Kind
-from workron.store.protocol import Admitted, Demand, Owned, WorkerRow
-from workron.store.sqlite import micros, sweeping, tokens
-from workron.store.sqlite.transaction import listed
-from workron.store.sqlite.verbs import Verbs
+from workron.store.sqlite import bulk_update, engine, tokens
+from workron.store.sqlite.engine import SqliteVerbs, listed
+from workron.store.types import OwnedRun, PoolDemand, PoolLogin, WorkerRow
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from workron.store.protocol import Admission, Wish
-    from workron.store.sqlite.transaction import Transaction
+    from workron.store.sqlite.engine import Transaction
+    from workron.store.types import PoolGrant, RunUpdate
 
 
-class OperatorVerbs(Verbs):
+class SqliteOperatorStore(SqliteVerbs):
     """What is made of objects, and of their changes."""
 
-    async def known(self, uids: Sequence[UUID]) -> Mapping[UUID, Owned]:
+    async def known(self, uids: Sequence[UUID]) -> Mapping[UUID, OwnedRun]:
         """Find what was made from these objects."""
         found = await self._read(lambda tx: tx.rows("known.known", uids=listed(uids)))
         return {owned.uid: owned for owned in map(_owned, found)}
 
-    async def owned(self, limit: int, *, after: int = 0) -> Sequence[Owned]:
+    async def owned(self, limit: int, *, after: int = 0) -> Sequence[OwnedRun]:
         """List some of those that have not ended."""
         found = await self._read(lambda tx: tx.rows("owned.owned", limit=limit, after=after))
         return [_owned(row) for row in found]
 
-    async def edit(self, root: JobId, wish: Wish) -> bool:
+    async def edit(self, root: JobId, wish: RunUpdate) -> bool:
         """Have all of a root be as its object says now."""
         if not await self._stir(partial(_edit, root=root, wish=wish)):
             return False
-        while not await self._stir(partial(sweeping.step, root=root)):
+        while not await self._stir(partial(bulk_update.update_step, root=root)):
             pass
         return True
 
@@ -49,18 +48,18 @@ class OperatorVerbs(Verbs):
         """List every worker and what it holds."""
         return [_worker(row) for row in await self._read(lambda tx: tx.rows("staff.staff"))]
 
-    async def demand(self) -> Mapping[tuple[str, str], Demand]:
+    async def demand(self) -> Mapping[tuple[str, str], PoolDemand]:
         """Tell what waits for workers, by namespace and pool."""
         found = await self._read(lambda tx: tx.rows("demand.demand"))
         return {
-            (row["namespace"], row["name"]): Demand(row["ready"], ids.minted_at(row["oldest"]))
+            (row["namespace"], row["name"]): PoolDemand(row["ready"], ids.minted_at(row["oldest"]))
             for row in found
         }
 
-    async def admit(self, admission: Admission) -> Admitted:
+    async def admit(self, admission: PoolGrant) -> PoolLogin:
         """Let workers into a pool by this token, for a year from now."""
         await self._write(partial(_admit, admission=admission))
-        return Admitted(self.url, None)
+        return PoolLogin(self.url, None)
 
     async def enrolled(self) -> Collection[tuple[str, str]]:
         """List the pools that `admit` was called for."""
@@ -79,16 +78,16 @@ def _dismiss(tx: Transaction, **pool: str) -> bool:
     return True
 
 
-def _admit(tx: Transaction, admission: Admission) -> None:
+def _admit(tx: Transaction, admission: PoolGrant) -> None:
     pool = {"namespace": admission.namespace, "name": admission.pool}
     tx.run("ensure_pool.make", **pool)
     tx.run("ensure_pool.lease", lease=admission.lease_seconds, **pool)
     tx.run("ensure_pool.drop_expired")
-    expires = tx.now + micros.of_delta(tokens.LIFE)
+    expires = tx.now + engine.delta_to_micros(tokens.LIFE)
     tx.run("admit.admit", hash=tokens.digest(admission.token), expires=expires, **pool)
 
 
-def _edit(tx: Transaction, root: JobId, wish: Wish) -> bool:
+def _edit(tx: Transaction, root: JobId, wish: RunUpdate) -> bool:
     if not tx.run("edit.hear", root=root, generation=wish.generation):
         return False
     old = tx.row("edit.standing", root=root)
@@ -107,7 +106,7 @@ def _edit(tx: Transaction, root: JobId, wish: Wish) -> bool:
     return True
 
 
-def _verb(wish: Wish, *, is_held: bool) -> str | None:
+def _verb(wish: RunUpdate, *, is_held: bool) -> str | None:
     if wish.is_cancelled:
         return "cancel"
     if wish.is_suspended == is_held:
@@ -127,14 +126,14 @@ def _worker(row: Any) -> WorkerRow:
     )
 
 
-def _owned(row: Any) -> Owned:
-    return Owned(
+def _owned(row: Any) -> OwnedRun:
+    return OwnedRun(
         root=JobId(row["root"]),
         uid=UUID(row["uid"]),
         kind=Kind(row["kind"]),
         namespace=row["namespace"],
         name=row["name"],
         generation=row["generation"],
-        submitted_at=micros.to_time(row["submitted_at"]),
+        submitted_at=engine.from_micros(row["submitted_at"]),
         has_ended=bool(row["has_ended"]),
     )

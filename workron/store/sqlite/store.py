@@ -11,26 +11,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workron.core import ids
-from workron.store.sqlite import connection, micros, migrate
-from workron.store.sqlite.lane import Lane
-from workron.store.sqlite.maintain import MaintainerVerbs
-from workron.store.sqlite.operator import OperatorVerbs
-from workron.store.sqlite.read import ReaderVerbs
-from workron.store.sqlite.submit import SubmitVerbs
-from workron.store.sqlite.worker import WorkerVerbs
+from workron.store.sqlite import connection, engine, schema
+from workron.store.sqlite.engine import WriterThread
+from workron.store.sqlite.maintainer import SqliteMaintainerStore
+from workron.store.sqlite.operator import SqliteOperatorStore
+from workron.store.sqlite.queries import SqliteReadStore
+from workron.store.sqlite.submit import SqliteSubmitStore
+from workron.store.sqlite.worker import SqliteWorkerVerbs
 
 if TYPE_CHECKING:
     import sqlite3
     from uuid import UUID
 
+    from workron.core.clock import Clock, Rng
     from workron.core.ids import SessionKey
-    from workron.core.ports import Clock, Rng
+
 
 _MEMORY = ":memory:"
 
 
-class SqliteStore(WorkerVerbs, SubmitVerbs, OperatorVerbs, MaintainerVerbs, ReaderVerbs):
-    """One SQLite database; keeps `workron.store.protocol.Store`."""
+class SqliteStore(
+    SqliteWorkerVerbs,
+    SqliteSubmitStore,
+    SqliteOperatorStore,
+    SqliteMaintainerStore,
+    SqliteReadStore,
+):
+    """One SQLite database; keeps `workron.store.api.Store`."""
 
     async def wait_for_work(self, timeout_seconds: float, worker: SessionKey | None = None) -> None:
         """Return soon after a verb of this object made something ready or ended it.
@@ -50,8 +57,10 @@ async def open_sqlite(
 ) -> SqliteStore:
     """Open a file, made and migrated if need be; None: a database in memory."""
     place = _MEMORY if path is None else os.fspath(path)
-    writer = Lane(
-        partial(_open_writer, place, now=micros.of_time(clock.now()), identity=ids.mint_uuid(rng)),
+    writer = WriterThread(
+        partial(
+            _open_writer, place, now=engine.to_micros(clock.now()), identity=ids.mint_uuid(rng)
+        ),
         begin="BEGIN IMMEDIATE",
         place=place,
         clock=clock,
@@ -62,9 +71,9 @@ async def open_sqlite(
     return SqliteStore(url, writer=writer, reader=reader, clock=clock, rng=rng)
 
 
-async def _open_reader(writer: Lane, place: str, clock: Clock) -> Lane:
+async def _open_reader(writer: WriterThread, place: str, clock: Clock) -> WriterThread:
     opener = partial(connection.open_reader, Path(place))
-    reader = Lane(opener, begin="BEGIN", place=place, clock=clock)
+    reader = WriterThread(opener, begin="BEGIN", place=place, clock=clock)
     try:
         await reader.open()
     except BaseException:
@@ -77,7 +86,7 @@ def _open_writer(place: str, now: int, identity: UUID) -> sqlite3.Connection:
     is_memory = place == _MEMORY
     opened = connection.open_memory() if is_memory else connection.open_writer(Path(place))
     try:
-        migrate.migrate(opened, place=place, now=now, identity=identity)
+        schema.migrate(opened, place=place, now=now, identity=identity)
         connection.add_scratch(opened)
     except BaseException:
         opened.close()

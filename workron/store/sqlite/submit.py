@@ -5,29 +5,205 @@ One of the doors of `store`; `planting` stores a plan's rows, `binding` ties roo
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from workron.core import ids
+from workron.core import errors, ids, payloads
 from workron.core.ids import JobId
-from workron.store.protocol import Submitted
-from workron.store.sqlite import binding, micros, planting, settling, sweeping, tokens
-from workron.store.sqlite.verbs import Verbs
-from workron.store.standing import Standing, choose
+from workron.core.plan import ExistingRuns, Kind, find_existing
+from workron.store.sqlite import bulk_update, completion, engine, tokens
+from workron.store.sqlite.engine import SqliteVerbs
+from workron.store.types import SubmittedRun
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from workron.core.plan import Plan
-    from workron.store.sqlite.transaction import Transaction
+    from workron.core.plan import Identity, Plan, SchedulingTerms
+    from workron.store.sqlite.engine import Transaction
 
 
-class SubmitVerbs(Verbs):
+@dataclass(frozen=True, slots=True)
+class StoredPlan:
+    """A plan and the ids that its jobs have now."""
+
+    plan: Plan
+    root: JobId
+    last: JobId
+
+    def range(self) -> dict[str, int]:
+        """Name its ids for a statement."""
+        return {"root": self.root, "last": self.last}
+
+
+def name_of(identity: Identity) -> dict[str, str]:
+    """Name a root for a statement."""
+    return {"namespace": identity.namespace, "kind": identity.kind, "name": identity.name}
+
+
+def insert_plan(tx: Transaction, plan: Plan, base: JobId) -> StoredPlan:
+    """Store a plan under `base`, or behind the roots that have taken it."""
+    plot = _choose_ids(tx, plan, base)
+    _add_root(tx, plot)
+    tx.fill("submit.add_specs", _spec_rows(plot))
+    tx.fill("submit.add_jobs", _job_rows(plot, _shares(tx, plot)))
+    tx.fill("submit.add_edges", _edge_rows(plot))
+    tx.fill("submit.add_deadlines", _deadline_rows(plot, tx.now))
+    tx.fill("submit.add_waiting", _waiting_rows(plot))
+    tx.fill("submit.add_unbound", _unbound_rows(plot))
+    tx.run("submit.tell_empty_groups", **plot.range())
+    tx.run("submit.free", **plot.range())
+    return plot
+
+
+def _choose_ids(tx: Transaction, plan: Plan, base: JobId) -> StoredPlan:
+    size = len(plan.nodes)
+    while True:
+        last = JobId(base + size - 1)
+        other = tx.row("submit.overlapping", root=base, last=last)
+        if other is None:
+            return StoredPlan(plan, base, last)
+        base = JobId(other["last"] + 1)
+
+
+def _add_root(tx: Transaction, plot: StoredPlan) -> None:
+    plan = plot.plan
+    name = name_of(plan.identity)
+    tx.run(
+        "submit.add_root",
+        uid=str(plan.identity.uid),
+        digest=plan.digest(),
+        metadata=payloads.to_json(plan.metadata),
+        held=plan.is_suspended,
+        priority=plan.priority,
+        generation=plan.generation,
+        **name,
+        **plot.range(),
+    )
+    tx.run("submit.take_name", root=plot.root, **name)
+
+
+def _shares(tx: Transaction, plot: StoredPlan) -> list[tuple[Any, ...]]:
+    """Work out once a spec what all of its jobs have in common."""
+    namespace = plot.plan.identity.namespace
+    pools = {terms.pool for terms in plot.plan.terms}
+    known = {name: _pool(tx, namespace, name) for name in pools}
+    return [_share(terms, known[terms.pool]) for terms in plot.plan.terms]
+
+
+def _pool(tx: Transaction, namespace: str, name: str) -> int:
+    tx.run("submit.add_pool", namespace=namespace, name=name)
+    pool: int = tx.row("submit.pool", namespace=namespace, name=name)["id"]
+    return pool
+
+
+def _share(terms: SchedulingTerms, pool: int) -> tuple[Any, ...]:
+    start = None if terms.start_after is None else engine.to_micros(terms.start_after)
+    return pool, terms.max_losses, start, terms.needs_proof
+
+
+def _spec_rows(plot: StoredPlan) -> Iterator[tuple[int, str]]:
+    return ((plot.root + number, text) for number, text in plot.plan.specs.worded())
+
+
+def _job_rows(plot: StoredPlan, shares: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    root, priority = plot.root, plot.plan.priority
+    for job, node in enumerate(plot.plan.nodes, start=root):
+        pool, max_losses, start_after, needs_proof = shares[node.spec]
+        yield (
+            job,
+            root,
+            node.kind,
+            root + node.spec,
+            node.name,
+            node.index,
+            None if node.item is None else payloads.to_json(node.item),
+            None if node.member_of is None else root + node.member_of,
+            node.bearing,
+            pool,
+            priority,
+            node.feeds_inputs,
+            max_losses,
+            start_after,
+            needs_proof,
+        )
+
+
+def _edge_rows(plot: StoredPlan) -> Iterator[tuple[int, int, str]]:
+    root = plot.root
+    for edge in sorted(plot.plan.edges, key=attrgetter("upstream")):
+        yield root + edge.upstream, root + edge.downstream, edge.condition
+
+
+def _deadline_rows(plot: StoredPlan, now: int) -> Iterator[tuple[int, int]]:
+    dues = [terms.deadline_seconds for terms in plot.plan.terms]
+    for job, node in enumerate(plot.plan.nodes, start=plot.root):
+        seconds = dues[node.spec]
+        if seconds is not None and node.kind is Kind.JOB:
+            yield job, now + engine.seconds_to_micros(seconds)
+
+
+def _waiting_rows(plot: StoredPlan) -> Iterator[tuple[int, int, bool, int]]:
+    plan = plot.plan
+    for job, node in enumerate(plan.nodes, start=plot.root):
+        is_held = plan.is_suspended and node.kind is Kind.JOB
+        if node.upstreams or is_held or node.kind is not Kind.JOB:
+            yield job, node.upstreams + is_held, is_held, plan.priority
+
+
+def _unbound_rows(plot: StoredPlan) -> Iterator[tuple[Any, ...]]:
+    namespace = plot.plan.identity.namespace
+    for outside in plot.plan.outside:
+        child = plot.root + outside.downstream
+        yield child, namespace, outside.kind, outside.name, outside.condition
+
+
+def bind_names(tx: Transaction, plot: StoredPlan) -> None:
+    """Tie a new root to the upstreams that exist, and to all that waited for its name."""
+    name = name_of(plot.plan.identity)
+    if tx.run("submit.choose_upstreams", **plot.range(), **name):
+        tx.run("submit.bind")
+        tx.run("submit.tell_bound")
+        tx.run("submit.unname", **plot.range(), **name)
+        tx.run("clear.bond")
+
+
+def refuse_cycle(tx: Transaction, plot: StoredPlan) -> None:
+    """Raise CycleError if a new root waits for itself, directly or over others."""
+    rows = tx.rows("submit.walk", root=plot.root)
+    if all(row["downstream"] != plot.root for row in rows):
+        return
+    names = {row["downstream"]: row["name"] for row in rows}
+    circle = " -> ".join(names[root] for root in _circle(rows, plot.root))
+    message = f"jobs wait for each other: {circle}; take one of these waits out"
+    raise errors.CycleError(message, [plot.plan.identity.uid])
+
+
+def _circle(rows: Sequence[Any], start: int) -> list[int]:
+    """Find a shortest way from `start` back to it, each before who waits for it."""
+    downstreams: Mapping[int, list[int]] = defaultdict(list)
+    for row in rows:
+        downstreams[row["upstream"]].append(row["downstream"])
+    ways = [[start]]
+    seen: set[int] = set()
+    for way in ways:
+        for downstream in downstreams[way[-1]]:
+            if downstream == start:
+                return [*way, start]
+            if downstream not in seen:
+                seen.add(downstream)
+                ways.append([*way, downstream])
+    raise AssertionError("called only when there is one")
+
+
+class SqliteSubmitStore(SqliteVerbs):
     """What is asked of the store from above."""
 
     async def submit(
         self, plans: Sequence[Plan], *, supersedes: bool = False
-    ) -> Sequence[Submitted]:
+    ) -> Sequence[SubmittedRun]:
         """Store all plans, or none."""
         bases = [ids.mint_base(self._clock.now(), self._rng) for _ in plans]
         return await self._stir(partial(_submit, plans=plans, bases=bases, supersedes=supersedes))
@@ -45,9 +221,9 @@ class SubmitVerbs(Verbs):
         return await self._sweep(root, "resume")
 
     async def _sweep(self, root: JobId, verb: str) -> bool:
-        if not await self._stir(partial(sweeping.begin, root=root, verb=verb)):
+        if not await self._stir(partial(bulk_update.begin_update, root=root, verb=verb)):
             return False
-        while not await self._stir(partial(sweeping.step, root=root)):
+        while not await self._stir(partial(bulk_update.update_step, root=root)):
             pass
         return True
 
@@ -69,35 +245,37 @@ def _ensure_pool(
     tx.run("ensure_pool.make", **pool)
     tx.run("ensure_pool.lease", lease=lease_seconds, **pool)
     tx.run("ensure_pool.drop_expired")
-    expires = tx.now + micros.of_delta(tokens.LIFE)
+    expires = tx.now + engine.delta_to_micros(tokens.LIFE)
     tx.run("ensure_pool.admit", hash=tokens.digest(token), expires=expires, **pool)
 
 
 def _submit(
     tx: Transaction, plans: Sequence[Plan], bases: Sequence[JobId], *, supersedes: bool
-) -> list[Submitted]:
+) -> list[SubmittedRun]:
     tx.clear()
     submitted = []
     planted = []
     for plan, base in zip(plans, bases, strict=True):
         root = _acknowledge(tx, plan, supersedes=supersedes)
         if root is None:
-            planted.append(planting.plant(tx, plan, base))
-            submitted.append(Submitted(planted[-1].root, is_new=True, is_held=plan.is_suspended))
+            planted.append(insert_plan(tx, plan, base))
+            submitted.append(SubmittedRun(planted[-1].root, is_new=True, is_held=plan.is_suspended))
         else:
-            submitted.append(Submitted(JobId(root["id"]), is_new=False, is_held=bool(root["held"])))
+            submitted.append(
+                SubmittedRun(JobId(root["id"]), is_new=False, is_held=bool(root["held"]))
+            )
     # Only now do all names of this submission stand.
     for plot in planted:
-        binding.bind(tx, plot)
+        bind_names(tx, plot)
     for plot in planted:
-        binding.refuse_cycle(tx, plot)
-    settling.conclude(tx)
+        refuse_cycle(tx, plot)
+    completion.conclude_groups(tx)
     return submitted
 
 
 def _acknowledge(tx: Transaction, plan: Plan, *, supersedes: bool) -> Any:
     """Find the root that this plan already is; None when it is new."""
     known = tx.row("submit.known", uid=str(plan.identity.uid))
-    unfinished = tx.row("submit.unfinished", **planting.name_of(plan.identity))
+    unfinished = tx.row("submit.unfinished", **name_of(plan.identity))
     digest = unfinished and unfinished["digest"]
-    return choose(plan, Standing(known, unfinished, digest), supersedes=supersedes)
+    return find_existing(plan, ExistingRuns(known, unfinished, digest), supersedes=supersedes)

@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from workron.core.ports import Rng
+    from workron.core.clock import Rng
+
 
 LIFE: Final = timedelta(days=365)
 

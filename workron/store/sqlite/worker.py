@@ -10,20 +10,28 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from workron.core import errors, ids, output
+from workron.core import errors, ids, payloads
 from workron.core.ids import ClaimId, Fence, JobId, SessionKey, WorkerId
-from workron.store.protocol import Answer, Beat, Held, Mark, Session
-from workron.store.sqlite import claiming, reaping, reporting, tokens
-from workron.store.sqlite.verbs import Verbs
+from workron.store.sqlite import completion, requeue, tokens
+from workron.store.sqlite.claims import claim, worker_of
+from workron.store.sqlite.engine import SqliteVerbs
+from workron.store.types import HeartbeatReply, HeldClaim, ReportResult, Session, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workron.store.protocol import Claimed, Completed, End, Loss, Registration, Right
-    from workron.store.sqlite.transaction import Transaction
+    from workron.store.sqlite.engine import Transaction
+    from workron.store.types import (
+        AttemptReport,
+        ClaimedJob,
+        ClaimRef,
+        CompleteReply,
+        LossKind,
+        Registration,
+    )
 
 
-class WorkerVerbs(Verbs):
+class SqliteWorkerVerbs(SqliteVerbs):
     """All that a worker can do."""
 
     async def register(self, registration: Registration) -> Session:
@@ -31,28 +39,30 @@ class WorkerVerbs(Verbs):
         key = SessionKey(ids.mint_uuid(self._rng))
         return await self._write(partial(_register, registration=registration, key=key))
 
-    async def beat(self, key: SessionKey) -> Beat:
+    async def beat(self, key: SessionKey) -> HeartbeatReply:
         """Prove life, and learn what is still held."""
         return await self._write(partial(_beat, key=key))
 
-    async def claim(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[Claimed]:
+    async def claim(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[ClaimedJob]:
         """Take ready jobs."""
-        return await self._write(partial(claiming.claim, key=key, claims=claims))
+        return await self._write(partial(claim, key=key, claims=claims))
 
     async def complete(
-        self, key: SessionKey, ends: Sequence[End], claims: Sequence[ClaimId] = ()
-    ) -> Completed:
+        self, key: SessionKey, ends: Sequence[AttemptReport], claims: Sequence[ClaimId] = ()
+    ) -> CompleteReply:
         """Report ends and claim anew."""
-        work = partial(reporting.complete, key=key, ends=ends, claims=claims)
+        work = partial(completion.complete, key=key, ends=ends, claims=claims)
         return await (self._stir(work, doer=key) if ends else self._write(work))
 
     async def release(
-        self, key: SessionKey, rights: Sequence[Right], lost: Loss | None = None
-    ) -> Sequence[Answer]:
+        self, key: SessionKey, rights: Sequence[ClaimRef], lost: LossKind | None = None
+    ) -> Sequence[ReportResult]:
         """Hand claims back."""
         return await self._stir(partial(_release, key=key, rights=rights, lost=lost))
 
-    async def append_output(self, key: SessionKey, right: Right, chunk: int, data: bytes) -> Answer:
+    async def append_output(
+        self, key: SessionKey, right: ClaimRef, chunk: int, data: bytes
+    ) -> ReportResult:
         """Store a piece of a running job's output."""
         _check_piece(chunk, data)
         return await self._write(
@@ -82,73 +92,74 @@ def _register(tx: Transaction, registration: Registration, key: SessionKey) -> S
     )
 
 
-def _beat(tx: Transaction, key: SessionKey) -> Beat:
+def _beat(tx: Transaction, key: SessionKey) -> HeartbeatReply:
     session = str(key)
     if not tx.run("beat.count", session=session):
-        claiming.worker_of(tx, key)
+        worker_of(tx, key)
     answer = tx.row("beat.answer", session=session)
     if answer["beats"] == 1:
-        reaping.bury_older(tx, answer)
+        requeue.reap_older_sessions(tx, answer)
     held = [_held(row) for row in tx.rows("beat.held", session=session)]
-    return Beat(held, is_draining=bool(answer["draining"]), database=answer["database"])
+    return HeartbeatReply(held, is_draining=bool(answer["draining"]), database=answer["database"])
 
 
-def _held(row: Any) -> Held:
-    return Held(
+def _held(row: Any) -> HeldClaim:
+    return HeldClaim(
         JobId(row["job"]),
         ClaimId(UUID(row["claim"])),
         Fence(row["fence"]),
-        row["mark"] and Mark(row["mark"]),
+        row["mark"] and Signal(row["mark"]),
     )
 
 
 def _release(
-    tx: Transaction, key: SessionKey, rights: Sequence[Right], lost: Loss | None
-) -> list[Answer]:
+    tx: Transaction, key: SessionKey, rights: Sequence[ClaimRef], lost: LossKind | None
+) -> list[ReportResult]:
     tx.clear()
-    terms = reaping.terms_of(lost)
-    worker = claiming.worker_of(tx, key)["id"]
+    terms = requeue.requeue_terms(lost)
+    worker = worker_of(tx, key)["id"]
     wanted = json.dumps([[str(right.claim), right.fence] for right in rights])
     answers = [
-        Answer(row["answer"]) for row in tx.rows("release.answers", rights=wanted, worker=worker)
+        ReportResult(row["answer"])
+        for row in tx.rows("release.answers", rights=wanted, worker=worker)
     ]
     tx.run("release.pick", rights=wanted, worker=worker)
-    reaping.give_back(tx, terms)
+    requeue.requeue_claims(tx, terms)
     return answers
 
 
 def _check_piece(chunk: int, data: bytes) -> None:
-    if not 0 <= chunk < output.PIECES:
+    if not 0 <= chunk < payloads.MAX_CHUNKS:
         raise errors.StoreDataError(
             f"a piece of output cannot have the number {chunk};"
-            f" they are counted from 0 to {output.PIECES - 1}"
+            f" they are counted from 0 to {payloads.MAX_CHUNKS - 1}"
         )
-    if len(data) > output.PIECE_BYTES:
+    if len(data) > payloads.MAX_CHUNK_BYTES:
         raise errors.StoreDataError(
-            f"a piece of output has {len(data)} bytes; it may have {output.PIECE_BYTES}"
+            f"a piece of output has {len(data)} bytes; it may have {payloads.MAX_CHUNK_BYTES}"
         )
 
 
 def _append_output(
-    tx: Transaction, key: SessionKey, right: Right, chunk: int, data: bytes
-) -> Answer:
-    worker = claiming.worker_of(tx, key)["id"]
+    tx: Transaction, key: SessionKey, right: ClaimRef, chunk: int, data: bytes
+) -> ReportResult:
+    worker = worker_of(tx, key)["id"]
     attempt = tx.row(
         "append_output.standing", claim=str(right.claim), fence=right.fence, worker=worker
     )
     if attempt is None:
-        return Answer.STALE
+        return ReportResult.STALE
     piece = {"job": attempt["job"], "attempt": attempt["attempt"], "chunk": chunk}
     stored = tx.row("append_output.stored", **piece)
     if stored["is_known"]:
-        return Answer.ALREADY
-    if stored["bytes"] + len(data) > output.STREAM_BYTES:
+        return ReportResult.ALREADY
+    if stored["bytes"] + len(data) > payloads.MAX_STREAM_BYTES:
         raise errors.StoreDataError(
             f"a piece of output has {len(data)} bytes and {stored['bytes']} are stored;"
-            f" an attempt may have {output.STREAM_BYTES}"
+            f" an attempt may have {payloads.MAX_STREAM_BYTES}"
         )
     tx.run("append_output.append", data=data, **piece)
-    return Answer.ACCEPTED
+    return ReportResult.ACCEPTED
 
 
 def _leave(tx: Transaction, key: SessionKey) -> bool:
@@ -157,6 +168,6 @@ def _leave(tx: Transaction, key: SessionKey) -> bool:
         return False
     tx.clear()
     tx.run("leave.pick", worker=worker["id"])
-    reaping.give_back(tx, reaping.RELEASED)
+    requeue.requeue_claims(tx, requeue.RELEASED)
     tx.run("leave.forget", worker=worker["id"])
     return True

@@ -1,0 +1,369 @@
+"""`workron get`: what there is, as a table or as objects."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from workron.cli import formatting, gc_tuning, manifest_files, object_ref, options, system_clock
+from workron.cli.options import Format
+from workron.cli.stores import carry_out, opened
+from workron.core import drawing, errors, printable, states
+from workron.core.model import base
+from workron.core.model.job import Job, JobSpec
+from workron.core.model.workflow import Workflow, WorkflowSpec
+from workron.core.plan import Kind
+from workron.core.states import State
+from workron.scheduling import explain, job_view, submit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from workron.core.ids import JobId
+    from workron.scheduling.explain import QueueContext
+    from workron.scheduling.job_view import RunTime
+    from workron.store.api import Store
+    from workron.store.types import AttemptRow, JobRow, RunRow
+
+
+_TITLES: Final = ("NAME", "STATUS", "JOBS", "ATTEMPTS", "TOOK", "AGE", "REASON")
+
+
+def get(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[KIND/][NAMESPACE/]NAME", help="One of them, with its jobs. Default: all."
+        ),
+    ] = None,
+    store: options.Store = None,
+    namespace: options.Namespace = "default",
+    output: options.Output = Format.TABLE,
+) -> None:
+    """List jobs and workflows, or one of them with all its jobs.
+
+    JSON is {"items": [...]} of objects in the shape of their manifests, with a status; the jobs of
+    a workflow are among them.
+    """
+    url = options.lasting(store)
+    wanted = None if name is None else object_ref.parse(name)
+    carry_out(_get(url, namespace, wanted, output))
+
+
+async def _get(
+    url: str, namespace: str, wanted: object_ref.Reference | None, output: Format
+) -> None:
+    async with opened(url) as store:
+        if output is Format.JSON:
+            items = await _items(store, await _roots(store, namespace, wanted))
+            typer.echo(json.dumps({"items": items}, indent=2))
+            return
+        lines = list(await _lines(store, namespace, wanted))
+    if lines:
+        formatting.print_table(_TITLES, lines, formatting.STATE_COLORS)
+    else:
+        typer.echo(f"nothing in namespace {namespace!r}", err=True)
+
+
+async def _roots(
+    store: Store, namespace: str, wanted: object_ref.Reference | None
+) -> Sequence[RunRow]:
+    if wanted is None:
+        return await store.roots(namespace)
+    return [await object_ref.find_root(store, namespace, wanted)]
+
+
+async def _items(store: Store, roots: Sequence[RunRow]) -> list[dict[str, Any]]:
+    from workron.scheduling import job_view
+
+    return [item for root in roots for item in await job_view.run_objects(store, root)]
+
+
+async def _lines(
+    store: Store, namespace: str, wanted: object_ref.Reference | None
+) -> Iterable[Sequence[str]]:
+    if wanted is None:
+        heads = await store.heads(namespace)
+        spans = await job_view.run_times(store, [one.row for one in heads])
+        around = await explain.read_queue_context(store, namespace, system_clock.CLOCK.now())
+        return (
+            _line(one.root, one.row, spans[one.row.job], one.ended, one.commands, around)
+            for one in heads
+        )
+    root = await object_ref.find_root(store, namespace, wanted)
+    rows = await store.jobs(root.root)
+    ended, commands = (
+        _counted(row for row in rows if row.state in states.TERMINAL_STATES),
+        _counted(rows),
+    )
+    spans = await job_view.run_times(store, rows)
+    around = await explain.read_queue_context(store, root.namespace, system_clock.CLOCK.now(), root)
+    return (
+        _line(root, row, spans[row.job], ended[row.job], commands[row.job], around) for row in rows
+    )
+
+
+def _counted(rows: Iterable[JobRow]) -> Counter[JobId | None]:
+    """Count the commands of each group: a workflow's are those of its arrays as well."""
+    counts: Counter[JobId | None] = Counter()
+    for row in rows:
+        if row.kind is Kind.JOB:
+            counts.update({row.member_of, row.root})
+    return counts
+
+
+def _line(
+    root: RunRow, row: JobRow, took: RunTime, ended: int, commands: int, around: QueueContext
+) -> Sequence[str]:
+    is_command = row.kind is Kind.JOB
+    kind = f"{root.kind.lower()}/" if row.job == root.root else ""
+    return (
+        kind + formatting.job_path(root, row),
+        row.state,
+        "" if is_command else f"{ended:,}/{commands:,}",
+        str(row.attempts) if is_command else "",
+        "" if took.seconds is None else formatting.seconds(took.seconds),
+        formatting.age(root.submitted_at, around.now),
+        explain.brief(row, around) or formatting.reason(row),
+    )
+
+
+_TAIL_BYTES: Final = 4096
+_TAIL_LINES: Final = 20
+_MOST_FAILED: Final = 20
+_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""The whole manifest once more, in one line."""
+
+
+def describe(
+    name: options.Member,
+    store: options.Store = None,
+    namespace: options.Namespace = "default",
+) -> None:
+    """Tell all about a job or a workflow, and why it waits."""
+    url = options.lasting(store)
+    carry_out(_describe(url, namespace, object_ref.parse(name)))
+
+
+async def _describe(url: str, namespace: str, wanted: object_ref.Reference) -> None:
+    async with opened(url) as store:
+        found = await object_ref.find(store, namespace, wanted)
+        root, row = found.root, await object_ref.pick(store, found)
+        console = Console(highlight=False)
+        for line in [*_identity(root, row), *await _standing(store, root, row)]:
+            console.print(line, soft_wrap=True)
+        rest = _command(store, row) if row.kind is Kind.JOB else _members(store, root, row)
+        for line in await rest:
+            console.print(line, soft_wrap=True)
+
+
+def _identity(root: RunRow, row: JobRow) -> Iterator[Text]:
+    is_root = row.job == root.root
+    yield _field("Name", formatting.job_path(root, row))
+    yield _field("Kind", str(row.kind) if is_root else f"{row.kind} of {root.kind} {root.name}")
+    yield _field("Namespace", root.namespace)
+    yield _field("Id", str(row.job))
+    if is_root:
+        yield _field("Uid", str(root.uid))
+    for what in ("labels", "annotations"):
+        notes = dict(root.metadata.get(what) or {})
+        notes.pop(_APPLIED, None)
+        if is_root and notes:
+            told = ", ".join(f"{key}={value}" for key, value in notes.items())
+            yield _field(what.title(), printable.line(told))
+    yield _field("Submitted", base.format_timestamp(root.submitted_at))
+
+
+async def _standing(store: Store, root: RunRow, row: JobRow) -> Sequence[Text]:
+    lines = [
+        Text.assemble(("State      ", "bold"), (str(row.state), formatting.STATE_COLORS[row.state]))
+    ]
+    blockers = await store.blockers(row.job) if explain.is_blocked(row) else ()
+    around = await explain.read_queue_context(store, root.namespace, system_clock.CLOCK.now(), root)
+    told = [formatting.reason(row)]
+    if row.state not in states.TERMINAL_STATES:
+        told = explain.explain(row, blockers, around)
+    told = list(filter(None, told))
+    lines += [Text(("Why        " if at == 0 else " " * 11) + line) for at, line in enumerate(told)]
+    return [*lines, *_times(row, await job_view.last_run_time(store, row))]
+
+
+def _times(row: JobRow, took: RunTime) -> Iterator[Text]:
+    is_shown = row.state is State.RUNNING and job_view.has_run_time(row)
+    is_shown = is_shown or row.state in states.TERMINAL_STATES
+    # Of what runs again, or is to, no row tells more than when it first began.
+    title = "Started" if is_shown else "First run"
+    began = took.began
+    if began is not None:
+        yield _field(title, base.format_timestamp(began))
+    if row.finished_at is not None:
+        told = "" if took.seconds is None else f" (took {formatting.seconds(took.seconds)})"
+        yield _field("Finished", base.format_timestamp(row.finished_at) + told)
+
+
+async def _command(store: Store, row: JobRow) -> Sequence[Text]:
+    spec = await store.spec(row.job) or {}
+    lines = [
+        _field("Pool", f"{row.pool}, priority {row.priority}"),
+        _field("Command", formatting.command(spec)),
+        _field("Counted", _describe_counted(row)),
+    ]
+    attempts = await store.attempts(row.job)
+    lines += [_field(f"Attempt {one.attempt}", _attempt(one)) for one in attempts]
+    result = await store.result(row.job)
+    if result is not None:
+        lines.append(_field("Result", printable.line(json.dumps(result, ensure_ascii=False))))
+    end = await store.output(row.job, last=printable.READ_BYTES)
+    return [*lines, *_output(end)]
+
+
+def _output(end: bytes) -> Iterator[Text]:
+    shown = printable.tail(end, _TAIL_BYTES).splitlines()[-_TAIL_LINES:]
+    if shown:
+        is_all = len(end) < printable.READ_BYTES and printable.text(end).splitlines() == shown
+        told = "" if is_all else "  the end of it; `workron output` prints all that is kept"
+        yield Text.assemble(("Output", "bold"), told)
+    for line in shown:
+        yield Text(f"  | {line}", style="dim")
+
+
+def _attempt(one: AttemptRow) -> str:
+    seconds = (one.finished_at - one.started_at).total_seconds()
+    parts = [one.outcome, f"in {formatting.seconds(max(0.0, seconds))}"]
+    parts += [f"({one.reason})"] if one.reason else []
+    parts += [f"exit code {one.exit_code}"] if one.exit_code is not None else []
+    parts += [f"on {one.worker}"] if one.worker else []
+    return " ".join(parts)
+
+
+async def _members(store: Store, root: RunRow, row: JobRow) -> Sequence[Text]:
+    rows = await store.jobs(root.root)
+    mine = [one for one in rows if row.kind is Kind.WORKFLOW or one.member_of == row.job]
+    commands = [one for one in mine if one.kind is Kind.JOB]
+    counts = {
+        state: sum(one.state is state for one in commands) for state in formatting.STATE_COLORS
+    }
+    told = ", ".join(f"{count:,} {state.lower()}" for state, count in counts.items() if count)
+    lines = [_field("Jobs", f"{len(commands):,}: {told}")]
+    troubled = [one for one in commands if one.state in formatting.TROUBLE]
+    lines += [
+        Text(f"  {formatting.job_path(root, one)}  {one.state}  {formatting.reason(one)}")
+        for one in troubled[:_MOST_FAILED]
+    ]
+    if len(troubled) > _MOST_FAILED:
+        lines.append(Text(f"  and {len(troubled) - _MOST_FAILED:,} more"))
+    return lines
+
+
+def _describe_counted(row: JobRow) -> str:
+    counts = {
+        ("attempt", "attempts"): row.attempts,
+        ("failure", "failures"): row.failures,
+        ("loss", "losses"): row.losses,
+    }
+    return ", ".join(f"{count} {forms[count != 1]}" for forms, count in counts.items())
+
+
+def _field(name: str, value: str) -> Text:
+    return Text.assemble((f"{name:<10} ", "bold"), value)
+
+
+class Form(StrEnum):
+    """How it is drawn."""
+
+    TREE = "tree"
+    MERMAID = "mermaid"
+
+
+def graph(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|[KIND/][NAMESPACE/]NAME", help="A file, or a name in the store."
+        ),
+    ],
+    store: options.Store = None,
+    namespace: options.Namespace = "default",
+    form: Annotated[
+        Form,
+        typer.Option(
+            "--format",
+            parser=options.choice(Form),
+            metavar="tree|mermaid",
+            help="How to draw it.",
+        ),
+    ] = Form.TREE,
+) -> None:
+    """Draw the jobs of a file, or of a run in a store, and what waits for what."""
+    if source == "-" or _is_there(source):
+        drawings = _from_file(source)
+    elif store is None:
+        raise errors.InputError(f"{source} is no file here, and no --store is named to look it up")
+    else:
+        drawings = _looked_up(options.lasting(store), namespace, source)
+    draw = drawing.tree if form is Form.TREE else drawing.mermaid
+    typer.echo("\n\n".join(draw(boxes) for boxes in drawings))
+
+
+def _looked_up(url: str, namespace: str, name: str) -> Sequence[Sequence[drawing.TaskBox]]:
+    """Find it in the store; who meant a file reads that there is none either."""
+    try:
+        return carry_out(_from_store(url, namespace, object_ref.parse(name)))
+    except errors.NotFoundError as error:
+        raise errors.NotFoundError(f"{name} is no file here; {error}") from None
+    except errors.InputError as error:
+        raise errors.InputError(f"{name} is no file here; {error}") from None
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        # Too long for a path, or with a character that none has: it may still be a name.
+        return False
+
+
+def _from_file(path: str) -> Sequence[Sequence[drawing.TaskBox]]:
+    with gc_tuning.paused_collection():
+        manifests = manifest_files.manifests([path])
+        submit.plan(manifests, system_clock.RNG)
+    resources = [manifest.resource for manifest in manifests]
+    jobs = [one for one in resources if isinstance(one, Job)]
+    flows = [one for one in resources if isinstance(one, Workflow)]
+    drawn = [_boxes(flow.spec) for flow in flows]
+    if jobs:
+        drawn.append([_box(job.metadata.name or "(unnamed)", job.spec) for job in jobs])
+    return drawn
+
+
+async def _from_store(
+    url: str, namespace: str, wanted: object_ref.Reference
+) -> Sequence[Sequence[drawing.TaskBox]]:
+    async with opened(url) as store:
+        root = await object_ref.find_root(store, namespace, wanted)
+        spec = await store.spec(root.root)
+    if root.kind is Kind.WORKFLOW:
+        return [_boxes(WorkflowSpec.parse(spec))]
+    return [[_box(root.name, JobSpec.parse(spec))]]
+
+
+def _boxes(spec: WorkflowSpec) -> Sequence[drawing.TaskBox]:
+    return [
+        drawing.TaskBox(
+            task.name,
+            [(up.name, up.when) for up in task.depends_on],
+            task.size if task.is_array else None,
+        )
+        for task in spec.tasks
+    ]
+
+
+def _box(name: str, spec: JobSpec) -> drawing.TaskBox:
+    return drawing.TaskBox(name, [(up.name, up.when) for up in spec.depends_on])

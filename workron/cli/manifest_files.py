@@ -1,0 +1,75 @@
+"""Opens the files that a command was given and has them read, as manifests or as what to submit."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from workron.cli import gc_tuning, system_clock
+from workron.core import errors, trace_context
+from workron.core.manifest import load
+from workron.scheduling import submit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import BinaryIO
+
+    from workron.core.manifest.load import Manifest
+    from workron.scheduling.submit import Request
+
+
+_STDIN: Final = "-"
+_MOST_BYTES: Final = 64 * 1024 * 1024
+
+
+def request(paths: Sequence[str], namespace: str | None = None) -> Request:
+    """Read all of them, and plan what they ask for, within the trace that this command is in."""
+    with gc_tuning.paused_collection():
+        planned = submit.plan(manifests(paths, namespace), system_clock.RNG)
+        return planned.within(os.environ.get(trace_context.TRACEPARENT))
+
+
+def manifests(paths: Sequence[str], namespace: str | None = None) -> list[Manifest]:
+    """Read all of them; what names no namespace is put into `namespace`."""
+    if paths.count(_STDIN) > 1:
+        raise errors.InputError("standard input can be read only once: give one -")
+    found = load.load([_load(path) for path in paths])
+    return found if namespace is None else list(_placed(found, namespace))
+
+
+def _load(path: str) -> load.ManifestSource:
+    if path == _STDIN:
+        return load.ManifestSource("standard input", _bounded(sys.stdin.buffer, "standard input"))
+    try:
+        with Path(path).open("rb") as file:
+            return load.ManifestSource(path, _bounded(file, path))
+    except OSError as error:
+        raise errors.InputError(f"{path}: {error.strerror}; name a file of manifests") from None
+    except ValueError as error:
+        raise errors.InputError(f"{path!r} is no path: {error}") from None
+
+
+def _bounded(file: BinaryIO, name: str) -> bytes:
+    data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise errors.InputError(f"{name} is larger than {_MOST_BYTES:,} bytes; split it")
+    return data
+
+
+def _placed(found: Iterable[Manifest], namespace: str) -> Iterable[Manifest]:
+    for one in found:
+        metadata = one.resource.metadata
+        if "namespace" not in metadata.model_fields_set:
+            moved = metadata.model_copy(update={"namespace": namespace})
+            resource = one.resource.model_copy(update={"metadata": moved})
+            yield dataclasses.replace(one, resource=resource)
+        elif metadata.namespace == namespace:
+            yield one
+        else:
+            raise errors.InputError(
+                f"{one.place('metadata', 'namespace')}: the namespace is"
+                f" {metadata.namespace!r}, and --namespace says {namespace!r}; leave one out"
+            )

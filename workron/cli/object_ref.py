@@ -1,0 +1,167 @@
+"""How a person points at something in a store: `[KIND/][NAMESPACE/]NAME[/TASK[/INDEX]]`.
+
+Slashes rather than brackets, which shells would take for patterns. `a/b` may be task b of a, or b
+in namespace a: it is the one that is there, and the first if both are. Used by every command that
+takes a name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from workron.core import errors
+from workron.core.plan import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from workron.core.ids import JobId
+    from workron.store.api import ReadStore
+    from workron.store.types import JobRow, RunRow
+
+
+_KINDS: Final = {
+    "job": Kind.JOB,
+    "jobs": Kind.JOB,
+    "wj": Kind.JOB,
+    "workflow": Kind.WORKFLOW,
+    "workflows": Kind.WORKFLOW,
+    "wflow": Kind.WORKFLOW,
+}
+_MOST_STEPS: Final = 3
+_LISTED: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What somebody pointed at: a name, a task and an index, perhaps after a namespace."""
+
+    text: str
+    kind: Kind | None
+    steps: Sequence[str]
+
+    def readings(self, namespace: str) -> Iterator[Reading]:
+        """Give what it may mean, likelier first, for somebody who is in this namespace."""
+        if _is_path(self.steps):
+            yield Reading(namespace, *_path(self.steps))
+        if len(self.steps) > 1 and _is_path(self.steps[1:]):
+            yield Reading(self.steps[0], *_path(self.steps[1:]))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One thing that a reference may mean."""
+
+    namespace: str
+    name: str
+    task: str | None
+    index: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A root, and what of it is meant."""
+
+    root: RunRow
+    task: str | None
+    index: int | None
+
+
+def parse(text: str) -> Reference:
+    """Read a reference; InputError says what one looks like."""
+    steps = text.split("/")
+    kind = _KINDS.get(steps[0].lower()) if len(steps) > 1 else None
+    wanted = Reference(text, kind, tuple(steps if kind is None else steps[1:]))
+    if not all(wanted.steps) or not any(wanted.readings("")):
+        raise errors.InputError(
+            f"{text!r} is not [KIND/][NAMESPACE/]NAME[/TASK[/INDEX]], like etl, job/hello,"
+            " etl/transform/3 or team/etl"
+        )
+    return wanted
+
+
+async def find(reader: ReadStore, namespace: str, wanted: Reference) -> Found:
+    """Find what is meant; NotFoundError if there is none, InputError if it could be either kind."""
+    for one in wanted.readings(namespace):
+        if (root := await _root(reader, one, wanted)) is not None:
+            return Found(root, one.task, one.index)
+    raise errors.NotFoundError("; ".join(_nowhere(namespace, wanted)))
+
+
+async def find_root(reader: ReadStore, namespace: str, wanted: Reference) -> RunRow:
+    """Find a whole Job or Workflow; InputError if a part of one is meant."""
+    found = await find(reader, namespace, wanted)
+    if found.task is not None:
+        raise errors.InputError(
+            f"{wanted.text!r} is a part of {found.root.kind} {found.root.name!r}, and this command"
+            f" takes it whole: {found.root.name}"
+        )
+    return found.root
+
+
+async def pick(reader: ReadStore, found: Found) -> JobRow:
+    """Find the one row that is meant: the root's, a task's, or an element's."""
+    root = found.root
+    job: JobId | None = root.root
+    if found.task is not None:
+        job = await reader.member(root.root, found.task, found.index)
+    if job is None:
+        raise await _not_there(reader, found)
+    [row] = await reader.standing([job])
+    return row
+
+
+async def _root(reader: ReadStore, one: Reading, wanted: Reference) -> RunRow | None:
+    kinds = [wanted.kind] if wanted.kind else [Kind.JOB, Kind.WORKFLOW]
+    found = [await reader.find(one.namespace, kind, one.name) for kind in kinds]
+    roots = [root for root in found if root is not None]
+    if len(roots) > 1 and one.task is not None:
+        # A Job has no parts.
+        roots = [root for root in roots if root.kind is Kind.WORKFLOW]
+    if len(roots) > 1:
+        raise errors.InputError(
+            f"{one.name!r} is a Job and a Workflow: write job/{wanted.text} or"
+            f" workflow/{wanted.text}"
+        )
+    return roots[0] if roots else None
+
+
+def _nowhere(namespace: str, wanted: Reference) -> Iterator[str]:
+    what = wanted.kind or "Job or Workflow"
+    for one in wanted.readings(namespace):
+        yield f"no {what} {one.name!r} in namespace {one.namespace!r}"
+    yield (
+        "a name is [KIND/][NAMESPACE/]NAME, of the kind job or workflow;"
+        " `workron get -n NAMESPACE` lists those of a namespace"
+    )
+
+
+async def _not_there(reader: ReadStore, found: Found) -> errors.NotFoundError:
+    root, task = found.root, found.task
+    tasks = (await reader.spec(root.root) or {}).get("tasks", ())
+    part = task if found.index is None else f"{task}/{found.index}"
+    there = _what_there_is(tasks, task)
+    return errors.NotFoundError(f"{root.kind} {root.name!r} has no {part!r}{there}")
+
+
+def _is_path(steps: Sequence[str]) -> bool:
+    index = steps[2] if len(steps) == _MOST_STEPS else "0"
+    return len(steps) <= _MOST_STEPS and index.isascii() and index.isdecimal()
+
+
+def _path(steps: Sequence[str]) -> tuple[str, str | None, int | None]:
+    name, task, index = (*steps, None, None)[:_MOST_STEPS]
+    assert name is not None
+    return name, task, None if index is None else int(index)
+
+
+def _what_there_is(tasks: Sequence[Mapping[str, Any]], task: str | None) -> str:
+    names = [one["name"] for one in tasks]
+    if not names:
+        return ": it is one command"
+    if task not in names:
+        return f"; its tasks: {', '.join(names[:_LISTED])}" + ", …" * (len(names) > _LISTED)
+    spec = tasks[names.index(task)]
+    size = spec.get("count") or len(spec.get("items", ()))
+    return f": {task} has elements 0 to {size - 1}" if size else f": {task} is one command"

@@ -1,0 +1,129 @@
+"""The forms of single texts: what a name, a variable or a command must look like.
+
+Each is said here once and in Python alone: the models carry it into pydantic and into JSON schema,
+the worker and the command line ask it directly.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Final
+
+ARGUMENT_BYTES: Final = 128 * 1024 - 1
+"""Linux takes no longer string, its closing NUL not counted, as an argument of a program."""
+
+LABEL_PATTERN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+
+_SHOWN: Final = 60
+_UNCARRIABLE: Final = re.compile("[\0\ud800-\udfff]")
+_LABEL_SAYS: Final = "lowercase letters, digits and '-', a letter or digit at both ends"
+_RESERVED: Final = "WORKRON_"
+
+
+def quoted(value: str) -> str:
+    """Quote a value for a message, shortened, in printable characters."""
+    return repr(value if len(value) <= _SHOWN else value[:_SHOWN] + "…")
+
+
+def invalid_character(value: str) -> str | None:
+    """Name the first character that neither a command nor a database can carry."""
+    found = _UNCARRIABLE.search(value)
+    if found is None:
+        return None
+    what = "a NUL character" if found[0] == "\0" else "half of a surrogate pair"
+    return f"has {what} at position {found.start()}; leave it out or encode it"
+
+
+@dataclass(frozen=True, slots=True)
+class TextFormat:
+    """What a string must look like; `pattern` matches the whole and is RE2 as well."""
+
+    says: str
+    limit: int
+    """In bytes of UTF-8."""
+    pattern: str | None = None
+
+    def problem(self, value: str) -> str | None:
+        """Say in words what is wrong with a value; None if nothing is."""
+        if problem := invalid_character(value):
+            return problem
+        size = len(value) if value.isascii() else len(value.encode())
+        if size > self.limit:
+            return f"is {size:,} bytes long; at most {self.limit:,} are allowed"
+        if self.pattern is not None and not re.fullmatch(self.pattern, value):
+            return f"{quoted(value)} is not {self.says}"
+        return None
+
+
+LABEL: Final = TextFormat(f"a name: {_LABEL_SAYS}", 63, LABEL_PATTERN)
+POOL_NAME: Final = TextFormat(f"the name of a pool: {_LABEL_SAYS}", 52, LABEL_PATTERN)
+ENV_NAME: Final = TextFormat(
+    "the name of an environment variable: letters, digits and '_', no digit first",
+    255,
+    r"[A-Za-z_][A-Za-z0-9_]*",
+)
+ENV_VALUE: Final = TextFormat("a value", 128_000)
+ARGUMENT: Final = TextFormat("an argument", ARGUMENT_BYTES)
+COMMAND: Final = TextFormat("a command: it is blank", ARGUMENT_BYTES, r"[\s\S]*\S[\s\S]*")
+PATH: Final = TextFormat("a path: it is empty", 4095, r"[\s\S]+")
+
+
+def reserved_env_message(name: str) -> str | None:
+    """Say that the name of a variable is the system's, if it is."""
+    if not name.startswith(_RESERVED):
+        return None
+    return f"{quoted(name)} is reserved: names in {_RESERVED} are set for each attempt"
+
+
+MAX_DURATION: Final = timedelta(days=3650)
+MAX_DURATION_CHARACTERS: Final = 40
+DURATION_EXAMPLES: Final = "write it like 90s, 5m, 1h30m or 500ms"
+
+_UNITS: Final = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
+_NUMBER: Final = r"[0-9]+(\.[0-9]+)?"
+DURATION_PATTERN: Final = "".join(rf"({_NUMBER}{unit})?" for unit in _UNITS)
+_PART: Final = re.compile(rf"({_NUMBER})(ms|[hms])")
+
+
+def parse_duration(text: str) -> timedelta:
+    """Read a duration; ValueError says in words what is wrong with it."""
+    if text.startswith("-"):
+        raise ValueError(f"{quoted(text)} is negative; {DURATION_EXAMPLES}")
+    if not text or len(text) > MAX_DURATION_CHARACTERS or not re.fullmatch(DURATION_PATTERN, text):
+        raise ValueError(f"{quoted(text)} is not a duration; {DURATION_EXAMPLES}")
+    milliseconds = sum(Decimal(m[1]) * _UNITS[m[3]] for m in _PART.finditer(text))
+    if milliseconds > MAX_DURATION / timedelta(milliseconds=1):
+        raise ValueError(f"{quoted(text)} is longer than ten years (87600h)")
+    if milliseconds % 1:
+        raise ValueError(f"{quoted(text)} is finer than a millisecond")
+    return timedelta(milliseconds=int(milliseconds))
+
+
+def read_duration(value: object) -> timedelta:
+    """Read a duration of a manifest, which may be something else than a text."""
+    if isinstance(value, str):
+        return parse_duration(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise ValueError(f"{value} has no unit; {DURATION_EXAMPLES}")  # noqa: TRY004 - as all refusals
+    raise ValueError(f"this is not a duration; {DURATION_EXAMPLES}")
+
+
+def require_positive(duration: timedelta) -> timedelta:
+    """Give a duration back, unless it is no time at all."""
+    if not duration:
+        raise ValueError("must be longer than nothing; to have no limit leave the field out")
+    return duration
+
+
+def format_duration(duration: timedelta) -> str:
+    """Write a duration so that `parse` reads the same."""
+    rest = duration // timedelta(milliseconds=1)
+    parts = []
+    for unit, size in _UNITS.items():
+        amount, rest = divmod(rest, size)
+        if amount:
+            parts.append(f"{amount}{unit}")
+    return "".join(parts) or "0s"

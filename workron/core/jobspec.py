@@ -1,0 +1,250 @@
+"""How one command is run, and the defaults and bounds of it: the models say the same to people.
+
+Read out of a stored spec by `spec`; taken by the worker, and by `retry`, which judges its failures.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from workron.core import formats, payloads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+OUTPUT_BYTES: Final = 1024 * 1024
+"""No more than this of a job's output is kept as its tail."""
+
+
+class Bounds(NamedTuple):
+    """The least and the most that a number may be."""
+
+    least: int
+    most: int
+
+
+ATTEMPTS: Final = Bounds(1, 100)
+EXIT_CODE: Final = Bounds(1, 255)
+BACKOFF_FACTOR: Final = Bounds(1, 100)
+OUTPUT_TAIL: Final = Bounds(0, OUTPUT_BYTES)
+OUTPUT_STREAM: Final = Bounds(0, payloads.MAX_STREAM_BYTES)
+MAX_ARGUMENTS: Final = 10_000
+MAX_ENV_VARS: Final = 1000
+
+
+class Overlap(StrEnum):
+    """May a job run while an earlier attempt of it might still be alive somewhere."""
+
+    ALLOW = "Allow"
+    FORBID = "Forbid"
+
+
+class OnLeaseLost(StrEnum):
+    """What a worker does with the command when it has lost touch for too long."""
+
+    KILL = "kill"
+    CONTINUE = "continue"
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffPolicy:
+    """How long to wait before the next try of a failed command; jitter is added."""
+
+    initial: timedelta = timedelta(seconds=1)
+    factor: float = 2.0
+    max: timedelta = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What a worker needs to know of a spec: of `command` and `argv` it has one."""
+
+    command: str | None = None
+    argv: tuple[str, ...] | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    workdir: str | None = None
+    max_attempts: int = 3
+    backoff: BackoffPolicy = BackoffPolicy()
+    retry_on: frozenset[int] = frozenset()
+    fail_on: frozenset[int] = frozenset()
+    timeout: timedelta | None = None
+    on_lease_lost: OnLeaseLost = OnLeaseLost.KILL
+    output_tail: int = 65536
+    output_stream: int = 0
+
+
+DEFAULTS: Final = Command()
+
+
+if TYPE_CHECKING:
+    Reader = Callable[[Any], Any]
+
+_SPECS_AT_HAND: Final = 16
+"""A worker seldom runs jobs of more arrays at once."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A spec that is read when somebody asks, and once."""
+
+    body: Mapping[str, Any]
+
+    @functools.cached_property
+    def command(self) -> Command:
+        """Say what to run, and how; ValueError names what cannot be read."""
+        return read(self.body)
+
+
+@functools.lru_cache(_SPECS_AT_HAND)
+def of_text(text: str) -> Spec:
+    """Give the spec that is stored so: the same object for the jobs of one array."""
+    return Spec(json.loads(text))
+
+
+def read(body: Mapping[str, Any]) -> Command:
+    """Read a spec; ValueError names what cannot be read."""
+    read = Command(**_fields(body, _COMMAND))
+    if (read.command is None) == (read.argv is None):
+        raise ValueError("needs exactly one of command and argv")
+    both = sorted(read.retry_on & read.fail_on)
+    if both:
+        raise ValueError(f"exit code {both[0]} is in retryOn and in failOn; keep it in one")
+    return read
+
+
+def _fields(body: Mapping[str, Any], readers: Mapping[str, tuple[str, Reader]]) -> dict[str, Any]:
+    """Read the fields that are given; one that is null is not."""
+    return {
+        name: _at(f"{field}: ", read, body[field])
+        for field, (name, read) in readers.items()
+        if body.get(field) is not None
+    }
+
+
+def _at(where: str, read: Reader, value: Any) -> Any:
+    try:
+        return read(value)
+    except ValueError as error:
+        raise ValueError(f"{where}{error}") from None
+
+
+def _whole(what: Any, readers: Mapping[str, tuple[str, Reader]]) -> dict[str, Any]:
+    """Read a mapping that is not understood unless all of it is."""
+    if not isinstance(what, dict):
+        raise ValueError("must be a mapping")  # noqa: TRY004 - of the same kind as all refusals
+    unknown = what.keys() - readers.keys()
+    if unknown:
+        raise ValueError(f"{formats.quoted(str(min(unknown)))} is not known")
+    return _fields(what, readers)
+
+
+def _text(value: Any, wanted: formats.TextFormat) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be a text")  # noqa: TRY004 - (the same)
+    if problem := wanted.problem(value):
+        raise ValueError(problem)
+    return value
+
+
+def _integer(value: Any, bounds: Bounds) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError("must be an integer")  # noqa: TRY004 - (the same)
+    return int(_between(value, bounds))
+
+
+def _between(value: float, bounds: Bounds) -> float:
+    if not bounds.least <= value <= bounds.most:
+        raise ValueError(f"is {value}; it must be from {bounds.least} to {bounds.most}")
+    return value
+
+
+def _bytes(value: Any, bounds: Bounds) -> int:
+    return _integer(min(value, bounds.most) if isinstance(value, int) else value, bounds)
+
+
+def _factor(value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise ValueError("must be a number")  # noqa: TRY004 - (the same)
+    return _between(float(value), BACKOFF_FACTOR)
+
+
+def _list(value: Any, read: Reader, most: int) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError("must be a list")  # noqa: TRY004 - (the same)
+    if len(value) > most:
+        raise ValueError(f"has {len(value):,} items; at most {most:,} are allowed")
+    return [_at(f"item {number}: ", read, one) for number, one in enumerate(value)]
+
+
+def _argv(value: Any) -> tuple[str, ...]:
+    read = functools.partial(_text, wanted=formats.ARGUMENT)
+    argv = tuple(_list(value, read, MAX_ARGUMENTS))
+    if not argv or not argv[0].strip():
+        raise ValueError("argv[0], the program, is blank")
+    return argv
+
+
+def _env(value: Any) -> Mapping[str, str]:
+    variables: Sequence[tuple[str, str]] = _list(value, _variable, MAX_ENV_VARS)
+    env = dict(variables)
+    if len(env) < len(variables):
+        raise ValueError("a variable is given twice; give it once")
+    return env
+
+
+def _variable(value: Any) -> tuple[str, str]:
+    variable = _whole(value, _VARIABLE)
+    if "name" not in variable:
+        raise ValueError("has no name")
+    return variable["name"], variable.get("value", "")
+
+
+def _name(value: Any) -> str:
+    name = _text(value, formats.ENV_NAME)
+    if problem := formats.reserved_env_message(name):
+        raise ValueError(problem)
+    return name
+
+
+def _codes(value: Any) -> frozenset[int]:
+    read = functools.partial(_integer, bounds=EXIT_CODE)
+    return frozenset(_list(value, read, EXIT_CODE.most))
+
+
+def _backoff(value: Any) -> BackoffPolicy:
+    return BackoffPolicy(**_whole(value, _BACKOFF))
+
+
+def _timeout(value: Any) -> Any:
+    return formats.require_positive(formats.read_duration(value))
+
+
+_VARIABLE: Final[Mapping[str, tuple[str, Reader]]] = {
+    "name": ("name", _name),
+    "value": ("value", functools.partial(_text, wanted=formats.ENV_VALUE)),
+}
+_BACKOFF: Final[Mapping[str, tuple[str, Reader]]] = {
+    "initial": ("initial", formats.read_duration),
+    "factor": ("factor", _factor),
+    "max": ("max", formats.read_duration),
+}
+_COMMAND: Final[Mapping[str, tuple[str, Reader]]] = {
+    "command": ("command", functools.partial(_text, wanted=formats.COMMAND)),
+    "argv": ("argv", _argv),
+    "env": ("env", _env),
+    "workdir": ("workdir", functools.partial(_text, wanted=formats.PATH)),
+    "maxAttempts": ("max_attempts", functools.partial(_integer, bounds=ATTEMPTS)),
+    "backoff": ("backoff", _backoff),
+    "retryOn": ("retry_on", _codes),
+    "failOn": ("fail_on", _codes),
+    "timeout": ("timeout", _timeout),
+    "onLeaseLost": ("on_lease_lost", OnLeaseLost),
+    "outputTail": ("output_tail", functools.partial(_bytes, bounds=OUTPUT_TAIL)),
+    "outputStream": ("output_stream", functools.partial(_bytes, bounds=OUTPUT_STREAM)),
+}

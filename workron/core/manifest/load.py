@@ -1,0 +1,152 @@
+"""From the bytes of files to manifests, or to one error that has every problem.
+
+The only door of this package. Called by the command line, which opens the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+import pydantic
+
+from workron.core import errors
+from workron.core.manifest import yaml_reader
+from workron.core.manifest.problems import Document, Path, Step, describe_value, explain
+from workron.core.model.job import Job
+from workron.core.model.meta import API_VERSION
+from workron.core.model.workerpool import WorkerPool
+from workron.core.model.workflow import Workflow
+
+MAX_PROBLEMS: Final = 20
+"""Of one file; how many more there are is said."""
+
+KINDS: Final[Mapping[str, type[Job | Workflow | WorkerPool]]] = MappingProxyType(
+    {"Job": Job, "Workflow": Workflow, "WorkerPool": WorkerPool}
+)
+_LISTS: Final = frozenset({"v1 List"} | {f"{API_VERSION} {kind}List" for kind in KINDS})
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestSource:
+    """A file, by the name that a person knows it by."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One object, and where it was written."""
+
+    resource: Job | Workflow | WorkerPool
+    source: str
+    document: Document = field(repr=False, compare=False)
+    at: Path = ()
+    """Leads to the object within its document; empty unless it stands in a List."""
+
+    def place(self, *path: Step) -> str:
+        """Name file and line of a part of the object, for a message."""
+        return f"{self.source}:{self.document.line_of((*self.at, *path))}"
+
+
+def load(sources: Iterable[ManifestSource]) -> list[Manifest]:
+    """Read all objects of all files, in order; raises ManifestError with every problem."""
+    manifests: list[Manifest] = []
+    problems: list[str] = []
+    for source in sources:
+        good, wrong = _read_source(source)
+        manifests += good
+        problems += wrong
+    problems += _named_twice(manifests)
+    if problems:
+        raise errors.ManifestError(problems)
+    return manifests
+
+
+def _read_source(source: ManifestSource) -> tuple[list[Manifest], list[str]]:
+    good: list[Manifest] = []
+    told: list[str] = []
+    unexplained = 0
+    for document in yaml_reader.read_documents(source.data):
+        for at, value in _objects(document):
+            resource = _check(document, at, value)
+            if resource is not None:
+                good.append(Manifest(resource, source.name, document, at))
+        told += [problem.told(source.name) for problem in document.problems]
+        unexplained += document.unexplained
+    if not good and not told:
+        told.append(f"{source.name}: has no object in it; write a {', '.join(KINDS)}")
+    return good, _capped(source.name, told, unexplained)
+
+
+def _objects(document: Document) -> Iterator[tuple[Path, Any]]:
+    """Give the objects of a document, each with the path to it; an empty document has none."""
+    value = document.value
+    if value is None:
+        return
+    if not _is_list(value):
+        yield (), value
+        return
+    items = value.get("items")
+    if not isinstance(items, list):
+        document.report(("items",), f"must be a list, found {describe_value(items)}")
+        return
+    for index, item in enumerate(items):
+        yield ("items", index), item
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, dict) and (f"{value.get('apiVersion')} {value.get('kind')}" in _LISTS)
+
+
+def _check(document: Document, at: Path, value: Any) -> Job | Workflow | WorkerPool | None:
+    problems = list(_head_problems(value))
+    for path, message in problems:
+        document.report(at + path, message)
+    if problems:
+        return None
+    model = KINDS[value["kind"]]
+    try:
+        return model.parse(value)
+    except pydantic.ValidationError as error:
+        explained, more = explain(error, model)
+    for path, message in explained:
+        document.report(at + path, message)
+    document.unexplained += more
+    return None
+
+
+def _head_problems(value: Any) -> Iterator[tuple[Path, str]]:
+    """Check what must be right before it is known what the rest should look like."""
+    if not isinstance(value, dict):
+        yield (), f"an object is a mapping, found {describe_value(value)}"
+        return
+    version, kind = value.get("apiVersion"), value.get("kind")
+    if version != API_VERSION:
+        yield ("apiVersion",), f"must be {API_VERSION}, found {describe_value(version)}"
+    if not isinstance(kind, str) or kind not in KINDS:
+        yield ("kind",), f"must be one of {', '.join(KINDS)}, found {describe_value(kind)}"
+
+
+def _capped(source: str, told: list[str], unexplained: int) -> list[str]:
+    more = unexplained + max(0, len(told) - MAX_PROBLEMS)
+    rest = [f"{source}: and {more:,} more problems like these"] if more else []
+    return told[:MAX_PROBLEMS] + rest
+
+
+def _named_twice(manifests: Iterable[Manifest]) -> Iterator[str]:
+    first: dict[tuple[str, ...], Manifest] = {}
+    for manifest in manifests:
+        meta, kind = manifest.resource.metadata, manifest.resource.kind
+        if meta.name is None:
+            continue
+        other = first.setdefault((kind, meta.namespace, meta.name), manifest)
+        if other is not manifest:
+            yield (
+                f"{manifest.place('metadata', 'name')}: metadata.name: {kind} '{meta.name}' of "
+                f"namespace '{meta.namespace}' is already in {other.place('metadata', 'name')}; "
+                "give each its own name"
+            )

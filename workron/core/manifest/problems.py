@@ -1,0 +1,215 @@
+"""One document of a text, and how each problem in it finds its line.
+
+Made by `tree`; read by `explain` and `read`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pydantic
+
+from workron.core import errors, formats
+from workron.core.model import base
+
+Step = str | int
+Path = tuple[Step, ...]
+
+_SHOWN: Final = 60
+_PLAIN_STEP: Final = re.compile(rf"[A-Za-z_$][A-Za-z0-9_$]{{0,{_SHOWN}}}")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong, and where."""
+
+    line: int
+    message: str
+    path: Path = ()
+
+    def told(self, source: str) -> str:
+        """Write it as the one line that a person reads."""
+        where = f"{format_path(self.path)}: " if self.path else ""
+        return f"{source}:{self.line}: {where}{self.message}"
+
+
+class UnreadableError(errors.ManifestError):
+    """The text is broken here, and what follows cannot be read."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__([problem.message])
+        self.problem = problem
+
+
+@dataclass(slots=True)
+class Document:
+    """A tree of plain values, with the line of each."""
+
+    value: Any = None
+    line: int = 1
+    lines: dict[int, Mapping[Any, int] | Sequence[int]] = field(default_factory=dict)
+    """By the identity of a mapping or a list: the line of each entry."""
+    unexplained: int = 0
+    """How many problems it has beyond those listed."""
+    _problems: dict[Path, Problem] = field(default_factory=dict)
+
+    def report(self, path: Path, message: str, line: int | None = None) -> None:
+        """Note a problem, unless the same place has one: the first is the cause."""
+        where = self.line_of(path) if line is None else line
+        self._problems.setdefault(path, Problem(where, message, path))
+
+    @property
+    def problems(self) -> list[Problem]:
+        """List what is wrong, from top to bottom."""
+        return sorted(self._problems.values(), key=lambda problem: problem.line)
+
+    def line_of(self, path: Iterable[Step]) -> int:
+        """Find the line of what a path leads to, or of the nearest thing above it."""
+        line, node = self.line, self.value
+        for step in path:
+            try:
+                line, node = self.lines[id(node)][step], node[step]  # type: ignore[index]
+            except (KeyError, IndexError, TypeError):
+                break
+        return line
+
+
+def format_path(path: Path) -> str:
+    """Write a path like `spec.tasks[3].env[0].name`."""
+    steps = (_render_step(step) for step in path)
+    return "".join(steps).removeprefix(".")
+
+
+def _render_step(step: Step) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    if _PLAIN_STEP.fullmatch(step):
+        return f".{step}"
+    return f"[{json.dumps(step if len(step) <= _SHOWN else step[:_SHOWN] + '…')}]"
+
+
+_Wording = Callable[[Any, Mapping[str, Any]], str]
+
+MAX_EXPLAINED: Final = 200
+"""Finding the name that was meant takes time, and nobody reads so many problems."""
+
+_NEAR: Final = 0.65
+_QUOTED: Final = re.compile(r"'([^']*)'")
+_KEY_MARK: Final = "[key]"
+
+
+def explain(
+    error: pydantic.ValidationError, model: type[base.Record]
+) -> tuple[list[tuple[Path, str]], int]:
+    """Give path and message of the first things that `model` refused, and how many more it did."""
+    refused = [details for details in error.errors(include_url=False) if not _is_echo(details)]
+    explained = []
+    for details in refused[:MAX_EXPLAINED]:
+        path = tuple(step for step in details["loc"] if step != _KEY_MARK)
+        explained.append((path, _message(details, model, path)))
+    return explained, len(refused) - len(explained)
+
+
+def _is_echo(details: Any) -> bool:
+    """Tell whether a list is only called too short because its entries were refused."""
+    return details["type"] == "too_short" and len(details["input"]) > 0
+
+
+def unknown_field(name: str, valid: Iterable[str]) -> str:
+    """Refuse a field that does not exist, with the one that was probably meant."""
+    plain = {_plain(v): v for v in sorted(valid)}
+    near = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=_NEAR)
+    advice = f"did you mean {plain[near[0]]}?" if near else f"valid are {', '.join(plain.values())}"
+    return f"there is no such field here; {advice}"
+
+
+def describe_value(value: object) -> str:
+    """Name what stands in the place of something else."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return f"{str(value).lower()} (plain y, yes and on, n, no and off are read so)"
+        case int() | float():
+            return f"the number {value}"
+        case str():
+            return f"the text {formats.quoted(value)}"
+        case list():
+            return "a list"
+        case _:
+            return "a mapping"
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").casefold()
+
+
+def _message(details: Any, model: type[base.Record], path: Path) -> str:
+    if details["type"] == "extra_forbidden":
+        return unknown_field(str(path[-1]), _names_at(model, path[:-1]))
+    wording = _WORDINGS.get(details["type"])
+    if wording is None:
+        return str(details["msg"])
+    return wording(details["input"], details.get("ctx", {}))
+
+
+def _names_at(model: type[base.Record], path: Path) -> Iterable[str]:
+    node: Any = model
+    for step in path:
+        node = _bare(_inside(node, step))
+    return [field.alias or name for name, field in node.__pydantic_fields__.items()]
+
+
+def _inside(node: Any, step: Step) -> Any:
+    if isinstance(step, int):
+        return typing.get_args(node)[0]
+    fields = node.__pydantic_fields__.values()
+    return next(field.annotation for field in fields if field.alias == step)
+
+
+def _bare(node: Any) -> Any:
+    """Take `| None` and annotations off a type."""
+    while typing.get_origin(node) in _WRAPPERS:
+        node = typing.get_args(node)[0]
+    return node
+
+
+def _wrong_type(what: str, advice: str = "") -> _Wording:
+    return lambda value, _: f"must be {what}, found {describe_value(value)}{advice}"
+
+
+def _text_type(value: Any, _: Mapping[str, Any]) -> str:
+    advice = "; write it in quotes" if isinstance(value, int | float) else ""
+    return f"must be a text, found {describe_value(value)}{advice}"
+
+
+def _not_one_of(value: Any, context: Mapping[str, Any]) -> str:
+    words = ", ".join(_QUOTED.findall(context["expected"]))
+    return f"must be one of {words}, found {describe_value(value)}"
+
+
+_WRAPPERS: Final = (types.UnionType, typing.Union, typing.Annotated)
+_WORDINGS: Final[Mapping[str, _Wording]] = {
+    "missing": lambda _, __: "is required",
+    "string_type": _text_type,
+    "string_too_short": lambda _, __: "is empty",
+    "int_type": _wrong_type("a whole number"),
+    "float_type": _wrong_type("a number"),
+    "bool_type": _wrong_type("true or false"),
+    "tuple_type": _wrong_type("a list"),
+    "dict_type": _wrong_type("a mapping"),
+    "model_type": _wrong_type("a mapping"),
+    "literal_error": _not_one_of,
+    "enum": _not_one_of,
+    "too_short": lambda _, __: "is empty; at least one entry is needed",
+    "too_long": lambda v, c: f"has {len(v):,} entries; at most {c['max_length']:,} are allowed",
+    "greater_than_equal": lambda v, c: f"must be at least {c['ge']:,}, found {v:,}",
+    "less_than_equal": lambda v, c: f"must be at most {c['le']:,}, found {v:,}",
+}

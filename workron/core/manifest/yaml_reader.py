@@ -1,0 +1,373 @@
+"""From the bytes of one file to its documents, whatever the bytes are.
+
+Reads YAML of several documents and JSON. Never raises for what is in the bytes: what is wrong is
+a problem of a document. Called by `read`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import yaml
+
+from workron.core.manifest import yaml_scalars
+from workron.core.manifest.problems import Document, Problem, Step, UnreadableError
+
+# Numbers as texts: Python refuses to convert long ones, and nothing here looks at them.
+_DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str)
+_BLANK: Final = re.compile(r"[ \t\r\n]*")
+_ESCAPE: Final = re.compile(
+    r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+
+
+def split_json(text: str) -> list[tuple[int, str]] | None:
+    """Give each JSON document with the number of its first line; None if this is not JSON."""
+    chunks = []
+    line, end = 1, 0
+    begin = _skip_blank(text, end)
+    if not text.startswith("{", begin):
+        return None
+    while begin < len(text):
+        line += text.count("\n", end, begin)
+        try:
+            _, end = _DECODER.raw_decode(text, begin)
+        except (ValueError, RecursionError):
+            return None
+        chunks.append((line, _ESCAPE.sub(_join_pair, text[begin:end])))
+        line += text.count("\n", begin, end)
+        begin = _skip_blank(text, end)
+    return chunks
+
+
+def _skip_blank(text: str, position: int) -> int:
+    blank = _BLANK.match(text, position)
+    return blank.end() if blank else position
+
+
+def _join_pair(escape: re.Match[str]) -> str:
+    if not escape[1]:
+        return escape[0]
+    high, low = int(escape[1], 16), int(escape[2], 16)
+    return f"\\U{0x10000 + ((high - 0xD800) << 10) + low - 0xDC00:08x}"
+
+
+MERGE: Final = "<<"
+_TWICE: Final = "is given twice, first in line {}; give it once"
+
+
+@dataclass(slots=True)
+class Frame:
+    """What is common to both: where it began, and how deep it goes."""
+
+    line: int
+    anchor: str | None
+    nodes_before: int
+    height: int = 1
+
+
+@dataclass(slots=True)
+class ListFrame(Frame):
+    """A list that is open."""
+
+    value: list[Any] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+
+    @property
+    def step(self) -> Step:
+        """Tell where the next entry goes."""
+        return len(self.value)
+
+    def add(self, value: Any, line: int) -> str | None:
+        """Append an entry; nothing can be wrong with it."""
+        self.value.append(value)
+        self.lines.append(line)
+        return None
+
+
+@dataclass(slots=True)
+class MappingFrame(Frame):
+    """A mapping that is open; a key and its value come in turn."""
+
+    value: dict[str, Any] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    step: str = ""
+    """The key that came last."""
+    wants_key: bool = True
+    is_merging: bool = False
+    _key_line: int = 0
+    _merged: set[str] = field(default_factory=set)
+    _merge_line: int | None = None
+
+    def begin(self, key: Any, line: int) -> str | None:
+        """Take a key; answer what is wrong with it."""
+        self.step = key if isinstance(key, str) else _as_text(key)
+        self._key_line, self.wants_key = line, False
+        if not isinstance(key, (str, int)):
+            return "a key is a text; write it in quotes"
+        if self.step in self.value and self.step not in self._merged:
+            return _TWICE.format(self.lines[self.step])
+        return None
+
+    def begin_merge(self, line: int) -> str | None:
+        """Take the key `<<`; answer what is wrong with it."""
+        before, self._merge_line = self._merge_line, line
+        self.step, self.wants_key, self.is_merging = MERGE, False, True
+        return _TWICE.format(before) + ", with a list of mappings" if before else None
+
+    def add(self, value: Any, line: int) -> str | None:
+        """Take the next key, or the value of the last one; answer what is wrong with it."""
+        if self.wants_key:
+            return self.begin(value, line)
+        self.wants_key = True
+        if self.is_merging:
+            self.is_merging = False
+            return self._merge(value, line)
+        self.value[self.step], self.lines[self.step] = value, self._key_line
+        if self._merged:
+            self._merged.discard(self.step)
+        return None
+
+    def _merge(self, value: Any, line: int) -> str | None:
+        sources = value if isinstance(value, list) else [value]
+        if not all(isinstance(source, dict) for source in sources):
+            return "takes a mapping, or a list of mappings"
+        problem = None
+        for key, merged in ((k, v) for source in sources for k, v in source.items()):
+            if key not in self.value:
+                self.value[key], self.lines[key] = merged, line
+                self._merged.add(key)
+            elif key not in self._merged:
+                # YAML keeps what stands here, kubectl takes what is merged: neither is safe.
+                problem = f"brings '{key}', which stands before it; put << first"
+        return problem
+
+
+def _as_text(key: Any) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return str(key)
+
+
+MAX_DEPTH: Final = 64
+MAX_NODES: Final = 1_000_000
+MAX_BYTES: Final = 1536 * 1024
+"""Of one document: what etcd, and so a cluster, takes as one object."""
+
+_FREE_NODES: Final = 1000
+_MAX_EXPANSION: Final = 100
+"""How many times a document may grow by its aliases, once it is of some size."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    value: Any
+    nodes: int = 1
+    height: int = 0
+
+
+class TreeBuilder:
+    """Takes the events of one stream and gives a document whenever one is complete."""
+
+    def __init__(self, text: str, first_line: int) -> None:
+        self._text = text
+        self._first_line = first_line
+        self._begin_document(0, first_line)
+        # By the class itself: asking each event what it is an instance of takes longer than the
+        # parser takes to make it.
+        self._takers: Mapping[type[yaml.Event], Callable[[Any, int], Document | None]] = {
+            yaml.ScalarEvent: self._scalar,
+            yaml.MappingStartEvent: self._begin_mapping,
+            yaml.SequenceStartEvent: self._begin_list,
+            yaml.MappingEndEvent: self._end_collection,
+            yaml.SequenceEndEvent: self._end_collection,
+            yaml.AliasEvent: self._alias,
+            yaml.DocumentStartEvent: self._start_document,
+            yaml.DocumentEndEvent: self._end_document,
+        }
+
+    def feed(self, event: yaml.Event) -> Document | None:
+        """Take one event; raises UnreadableError where a limit is passed."""
+        start: Any = event.start_mark
+        take = self._takers.get(type(event))
+        document = take(event, start.line + self._first_line) if take else None
+        if start.index - self._begins_at > MAX_BYTES:
+            raise _too_long(self._document.line)
+        return document
+
+    def _start_document(self, event: yaml.DocumentStartEvent, line: int) -> None:
+        start: Any = event.start_mark
+        self._begin_document(start.index, line)
+
+    def _begin_document(self, index: int, line: int) -> None:
+        self._document = Document(line=line)
+        self._begins_at = index
+        self._open: list[ListFrame | MappingFrame] = []
+        self._anchors: dict[str, _Anchored] = {}
+        self._nodes = self._aliased = 0
+
+    def _end_document(self, event: yaml.DocumentEndEvent, _: int) -> Document:
+        start: Any = event.start_mark
+        if len(self._text[self._begins_at : start.index].encode()) > MAX_BYTES:
+            raise _too_long(self._document.line)
+        return self._document
+
+    def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
+        text, is_plain = event.value, event.implicit[0]
+        value, problem = yaml_scalars.read_scalar(text, event.tag, is_plain=is_plain)
+        frame = self._open[-1] if self._open else None
+        if not (isinstance(frame, MappingFrame) and frame.wants_key):
+            if problem is not None:
+                self._report(problem, line)
+            self._place(yaml_scalars.as_json(value), event.anchor, line)
+        elif is_plain and text == MERGE:
+            self._report(frame.begin_merge(line), line)
+        else:
+            self._place(value, event.anchor, line)
+            self._report(problem, line)
+
+    def _begin_mapping(self, event: yaml.MappingStartEvent, line: int) -> None:
+        self._begin_collection(MappingFrame(line, event.anchor, self._nodes), event.tag)
+
+    def _begin_list(self, event: yaml.SequenceStartEvent, line: int) -> None:
+        self._begin_collection(ListFrame(line, event.anchor, self._nodes), event.tag)
+
+    def _begin_collection(self, frame: ListFrame | MappingFrame, tag: str | None) -> None:
+        if len(self._open) >= MAX_DEPTH:
+            raise _too_deep(frame.line)
+        if tag not in yaml_scalars.CONTAINERS:
+            self._report(yaml_scalars.unsupported_tag(tag), frame.line)
+        self._open.append(frame)
+
+    def _end_collection(self, _: yaml.CollectionEndEvent, __: int) -> None:
+        frame = self._open.pop()
+        self._document.lines[id(frame.value)] = frame.lines
+        nodes = self._nodes - frame.nodes_before
+        self._place(frame.value, frame.anchor, frame.line, nodes=nodes + 1, height=frame.height)
+
+    def _alias(self, event: yaml.AliasEvent, line: int) -> None:
+        target = self._anchors.get(str(event.anchor))
+        if target is None:
+            self._report(f"*{event.anchor} points to no anchor that is complete before it", line)
+            target = _Anchored(None)
+        if len(self._open) + target.height > MAX_DEPTH:
+            raise _too_deep(line)
+        self._aliased += target.nodes
+        self._count(target.nodes - 1, line)
+        self._place(target.value, None, line, height=target.height)
+
+    def _place(
+        self, value: Any, anchor: str | None, line: int, *, nodes: int = 1, height: int = 0
+    ) -> None:
+        """Put a complete value into what is open around it."""
+        self._count(1, line)
+        if anchor is not None:
+            self._anchors[anchor] = _Anchored(value, nodes, height)
+        if not self._open:
+            self._document.value, self._document.line = value, line
+            return
+        frame = self._open[-1]
+        if height >= frame.height:
+            frame.height = height + 1
+        problem = frame.add(value, line)
+        if problem is not None:
+            self._report(problem, line)
+
+    def _count(self, nodes: int, line: int) -> None:
+        self._nodes += nodes
+        if self._nodes > MAX_NODES:
+            message = f"the document has more than {MAX_NODES:,} values, aliases expanded"
+            raise UnreadableError(Problem(line, message))
+        if not self._aliased:
+            return
+        written = max(self._nodes - self._aliased, _FREE_NODES // _MAX_EXPANSION)
+        if self._nodes > written * _MAX_EXPANSION:
+            message = f"its aliases make the document more than {_MAX_EXPANSION} times as large"
+            raise UnreadableError(Problem(line, message))
+
+    def _report(self, message: str | None, line: int) -> None:
+        if message is not None:
+            self._document.report(tuple(frame.step for frame in self._open), message, line)
+
+
+def _too_long(line: int) -> UnreadableError:
+    message = (
+        f"the document is longer than {MAX_BYTES:,} bytes, more than a cluster takes as one "
+        "object; use count or items for what repeats, or split it"
+    )
+    return UnreadableError(Problem(line, message))
+
+
+def _too_deep(line: int) -> UnreadableError:
+    message = f"is nested more than {MAX_DEPTH} deep"
+    return UnreadableError(Problem(line, message))
+
+
+# The parser in C is ten times faster; a PyYAML that was built without it has only the other.
+_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_UNPRINTABLE: Final = re.compile(
+    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+)
+_HINTS: Final = (
+    (
+        "mapping values are not allowed",
+        "a text that has ': ' in it needs quotes, or the line is indented too far",
+    ),
+    ("cannot start any token", "indent with spaces, not tabs; a text that begins so needs quotes"),
+    ("did not find expected key", "look for a line that is indented differently, or a quote"),
+    ("unexpected end of stream", "a quote is not closed"),
+    ("invalid Unicode character", "a character beyond U+FFFF takes two escapes, a pair"),
+)
+
+
+def read_documents(data: bytes) -> Iterator[Document]:
+    """Give each document; where the text is broken, a last one that has only the problem."""
+    try:
+        text = _decode(data)
+        for line, chunk in split_json(text) or [(1, text)]:
+            yield from _documents(chunk, line)
+    except UnreadableError as error:
+        broken = Document()
+        broken.report((), error.problem.message, error.problem.line)
+        yield broken
+
+
+def _documents(text: str, first_line: int) -> Iterator[Document]:
+    builder = TreeBuilder(text, first_line)
+    try:
+        for event in yaml.parse(text, Loader=_LOADER):
+            document = builder.feed(event)
+            if document is not None:
+                yield document
+    except yaml.YAMLError as error:
+        raise UnreadableError(_syntax_problem(error, first_line)) from error
+
+
+def _decode(data: bytes) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        problem = Problem(line, f"byte {data[error.start]:#04x} is not UTF-8; save it as UTF-8")
+        raise UnreadableError(problem) from error
+    if found := _UNPRINTABLE.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        name = f"U+{ord(found[0]):04X}"
+        raise UnreadableError(Problem(line, f"the character {name} is not allowed; leave it out"))
+    return text
+
+
+def _syntax_problem(error: yaml.YAMLError, first_line: int) -> Problem:
+    mark, words = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    line = (mark.line if mark else 0) + first_line
+    hint = next((f"; {hint}" for part, hint in _HINTS if part in (words or "")), "")
+    begun = getattr(error, "context_mark", None)
+    if begun and begun.line + first_line < line:
+        # Often the mistake is where the part began that the parser is still in.
+        words = f"{words}, {getattr(error, 'context', '')} from line {begun.line + first_line}"
+    return Problem(line, f"is not YAML: {words or error}{hint}")

@@ -1,0 +1,191 @@
+"""The reader's door: questions that change nothing and wait for no lock."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final
+
+from workron.core import payloads
+from workron.core.ids import JobId
+from workron.core.plan import Kind
+from workron.core.states import Reason, State
+from workron.store import types
+from workron.store.postgres import functions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from asyncpg import Record
+
+    from workron.store.postgres.pool import ConnectionPool
+
+
+_ROOT_FIELDS: Final = [field.name for field in fields(types.RunRow)]
+_JOB_FIELDS: Final = [field.name for field in fields(types.JobRow)]
+
+
+class PostgresReadStore:
+    """What can be asked."""
+
+    def __init__(self, database: ConnectionPool) -> None:
+        self._database = database
+
+    async def _ask(self, verb: str, *values: Any) -> Sequence[Record]:
+        return await self._database.fetch(functions.query(verb), *values)
+
+    async def _call(self, verb: str, *values: Any) -> Sequence[Record]:
+        return await self._database.fetch(functions.call(verb, len(values)), *values)
+
+    async def find(self, namespace: str, kind: Kind, name: str) -> types.RunRow | None:
+        """Find the newest root of a name."""
+        rows = await self._ask("find", namespace, kind, name)
+        return _root(rows[0]) if rows else None
+
+    async def roots(self, namespace: str | None = None) -> Sequence[types.RunRow]:
+        """List roots, newest first."""
+        return [_root(row) for row in await self._ask("roots", namespace)]
+
+    async def heads(self, namespace: str | None = None) -> Sequence[types.RunSummary]:
+        """List roots, newest first, each with its own row alone."""
+        return [_head(row) for row in await self._call("heads", namespace)]
+
+    async def jobs(self, root: JobId) -> Sequence[types.JobRow]:
+        """List a root and all its members in order of id."""
+        return [_job(row) for row in await self._call("jobs", root)]
+
+    async def member(self, root: JobId, name: str, index: int | None = None) -> JobId | None:
+        """Find a job of a root by its name, an element of an array by its index as well."""
+        [row] = await self._call("member", root, name, index)
+        return _optional_job(row[0])
+
+    async def standing(self, jobs: Sequence[JobId]) -> Sequence[types.JobRow]:
+        """Give these jobs' rows in this order."""
+        return [_job(row) for row in await self._call("standing", jobs)]
+
+    async def ended(self, jobs: Sequence[JobId]) -> AbstractSet[JobId]:
+        """Tell which of these jobs have ended."""
+        return {JobId(row[0]) for row in await self._call("ended", jobs)}
+
+    async def spec(self, job: JobId) -> Mapping[str, Any] | None:
+        """Give a job's spec; None if there is no such job."""
+        body: Mapping[str, Any] | None = _body(await self._ask("spec", job))
+        return body
+
+    async def specs(self, root: JobId) -> Mapping[JobId, Mapping[str, Any]]:
+        """Give each job's spec; jobs of one array share one object."""
+        rows = await self._call("specs", root)
+        bodies = {row["spec"]: json.loads(row["body"]) for row in rows if row["body"] is not None}
+        return {JobId(row["job"]): bodies[row["spec"]] for row in rows}
+
+    async def edges(self, root: JobId) -> Sequence[tuple[JobId, JobId, str]]:
+        """List edges into jobs of this root."""
+        rows = await self._ask("edges", root)
+        return [
+            (JobId(row["upstream"]), JobId(row["downstream"]), row["condition"]) for row in rows
+        ]
+
+    async def blockers(self, job: JobId) -> Sequence[types.Blocker]:
+        """Say what a job waits for, unfinished upstreams first."""
+        return [_blocker(row) for row in await self._call("blockers", job)]
+
+    async def attempts(self, job: JobId) -> Sequence[types.AttemptRow]:
+        """List the ended attempts of a job, first to last."""
+        return [_attempt(row) for row in await self._ask("attempts", job)]
+
+    async def output(self, job: JobId, *, last: int | None = None) -> bytes:
+        """Give the stored output of the newest attempt that has any, or its last bytes."""
+        return payloads.join_output(
+            [row["data"] for row in await self._ask("output", job, last)], last
+        )
+
+    async def pieces(self, job: JobId, attempt: int, chunk: int = 0) -> Sequence[types.OutputChunk]:
+        """Give some of what an attempt wrote, from this chunk on."""
+        rows = await self._ask("pieces", job, attempt, chunk, payloads.CHUNKS_PER_READ)
+        return [types.OutputChunk(row["chunk"], row["data"]) for row in rows]
+
+    async def result(self, job: JobId) -> Any:
+        """Give a job's result, or None."""
+        return _body(await self._ask("result", job))
+
+    async def progress(self, root: JobId) -> types.StateCounts:
+        """Count a root's commands by state."""
+        rows = await self._call("progress", root)
+        return types.StateCounts({State(row["state"]): row["count"] for row in rows})
+
+    async def queue(self) -> Mapping[tuple[str, str], int]:
+        """Count ready jobs by namespace and pool."""
+        rows = await self._ask("queue")
+        return {(row["namespace"], row["name"]): row["count"] for row in rows}
+
+    async def workers(self) -> Mapping[tuple[str, str], int]:
+        """Count workers by namespace and pool."""
+        rows = await self._ask("workers")
+        return {(row["namespace"], row["name"]): row["count"] for row in rows}
+
+    async def led(self) -> bool:
+        """Tell whether a maintainer's lease runs."""
+        [row] = await self._ask("led")
+        return bool(row["led"])
+
+    async def failures(self, root: JobId, limit: int) -> Sequence[types.JobFailure]:
+        """List the commands of a root that failed first."""
+        return [_failure(row) for row in await self._call("failures", root, limit)]
+
+    async def marks(self, root: JobId) -> Mapping[JobId, types.Signal]:
+        """Tell what was asked of running jobs of a root."""
+        rows = await self._ask("marks", root)
+        return {JobId(row["job"]): types.Signal(row["mark"]) for row in rows}
+
+
+def _body(rows: Sequence[Record]) -> Any:
+    return json.loads(rows[0]["body"]) if rows else None
+
+
+def _optional_job(value: int | None) -> JobId | None:
+    return None if value is None else JobId(value)
+
+
+def _reason(value: str | None) -> Reason | None:
+    return None if value is None else Reason(value)
+
+
+def _root(row: Record | dict[str, Any]) -> types.RunRow:
+    given = dict(row)
+    given.update(kind=Kind(row["kind"]), metadata=json.loads(row["metadata"]))
+    return types.RunRow(**given)
+
+
+def _head(row: Record) -> types.RunSummary:
+    root = _root({name: row[name] for name in _ROOT_FIELDS})
+    return types.RunSummary(
+        root, _job({name: row[name] for name in _JOB_FIELDS}), row["commands"], row["ended"]
+    )
+
+
+def _job(row: Record | dict[str, Any]) -> types.JobRow:
+    given = dict(row)
+    given.update(
+        kind=Kind(row["kind"]),
+        member_of=_optional_job(row["member_of"]),
+        state=State(row["state"]),
+        reason=_reason(row["reason"]),
+    )
+    return types.JobRow(**given)
+
+
+def _blocker(row: Record) -> types.Blocker:
+    given = dict(row)
+    given.update(kind=Kind(row["kind"]), state=State(row["state"]) if row["state"] else None)
+    return types.Blocker(**given)
+
+
+def _failure(row: Record) -> types.JobFailure:
+    return types.JobFailure(**dict(row) | {"reason": Reason(row["reason"])})
+
+
+def _attempt(row: Record) -> types.AttemptRow:
+    given = dict(row)
+    given.update(reason=_reason(row["reason"]))
+    return types.AttemptRow(**given)

@@ -1,0 +1,1 @@
+"""Logging, health checks and metrics, shared by all long-running commands."""
