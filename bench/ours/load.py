@@ -121,7 +121,7 @@ class Load:
         """Beat for ever."""
         while True:
             with _timed(self.beats):
-                await _insist(lambda: door.beat(key))
+                await _insist(lambda: door.heartbeat(key))
             await asyncio.sleep(_BEAT_SECONDS)
 
 

@@ -37,7 +37,7 @@ async def test_worker_of_a_dead_process_is_forgotten_and_others_are_not(store: S
     for name in (_dead_name(), identity.own_name(), "elsewhere-12345678:1:1"):
         await _register(store, name)
     assert list(await local_workers.recover(store)) == []
-    names = {worker.name for worker in await store.look()}
+    names = {worker.name for worker in await store.list_heartbeats()}
     assert names == {identity.own_name(), "elsewhere-12345678:1:1"}
 
 
@@ -57,4 +57,4 @@ async def test_worker_whose_processes_cannot_be_ended_is_left_to_its_lease(
     )
     [line] = await local_workers.recover(store)
     assert "is given up only after its lease: some of its processes cannot be ended" in line
-    assert len(await store.look()) == 1
+    assert len(await store.list_heartbeats()) == 1

@@ -169,10 +169,10 @@ async def test_run_that_is_drained_by_its_store_says_so(
                 "--store", url)  # fmt: skip
     await asyncio.to_thread((tmp_path / "on").read_text)
     store = await connect.connect(url, clock=system_clock.CLOCK, rng=system_clock.RNG)
-    [worker] = await store.look()
+    [worker] = await store.list_heartbeats()
     assert await store.drain(worker.worker)
     before = worker.sign
-    while (await store.look())[0].sign == before:
+    while (await store.list_heartbeats())[0].sign == before:
         await asyncio.sleep(0.01)
     await store.close()
     await asyncio.to_thread((tmp_path / "go").write_text, "go")

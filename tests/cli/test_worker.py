@@ -142,7 +142,7 @@ def test_token_of_another_pool_than_the_one_that_was_named_is_refused(
 
 async def _count_workers(url: str) -> int:
     store = await connect.connect(url, clock=system_clock.CLOCK, rng=system_clock.RNG)
-    workers = await store.look()
+    workers = await store.list_heartbeats()
     await store.close()
     return len(workers)
 

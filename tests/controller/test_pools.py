@@ -98,7 +98,7 @@ async def test_pool_lives_from_its_first_job_to_the_death_of_its_worker(
     api.remove(NODE, "node")
     api.edit(POD, "worker", "lab", status={"conditions": [{"type": "Ready", "status": "False"}]})
     await _look(keeper, time)
-    [row] = await store.standing([job])
+    [row] = await store.get_jobs([job])
     assert row.state is State.QUEUED
     assert api.find(POD, "worker", "lab") is None
 
@@ -115,7 +115,7 @@ async def test_pool_that_is_scaled_to_nothing_has_its_worker_chosen_and_its_set_
     [pod] = api.storage.all(POD, "lab")
     assert one["spec"]["replicas"] == 0
     assert pod["metadata"]["annotations"]["controller.kubernetes.io/pod-deletion-cost"] == "-1000"
-    assert [worker.is_draining for worker in await store.staff()] == [True]
+    assert [worker.is_draining for worker in await store.list_workers()] == [True]
 
 
 async def test_rights_that_are_missing_are_told_as_what_would_give_them(

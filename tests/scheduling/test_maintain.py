@@ -35,7 +35,7 @@ async def _claim(store: Store, root: JobId) -> tuple[Any, Any]:
 
 
 async def _state(store: Store, root: JobId) -> tuple[State, Reason | None]:
-    row = (await store.jobs(root))[0]
+    row = (await store.list_jobs(root))[0]
     return row.state, row.reason
 
 
@@ -86,7 +86,7 @@ async def test_beating_worker_is_never_reaped(
     root = await submit(store, job("held"))
     session, _ = await _claim(store, root)
     for _ in range(30):
-        await store.beat(session.key)
+        await store.heartbeat(session.key)
         await _settle(maintainer)
         clock.turn(1)
     assert (await _state(store, root))[0] is State.RUNNING
@@ -107,7 +107,7 @@ async def test_worker_of_a_short_lease_is_looked_at_more_often(
     store: Store, maintainer: Maintainer, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await hire(store)
-    looks = await store.look()
+    looks = await store.list_heartbeats()
     short = [dataclasses.replace(one, lease_seconds=2.0) for one in looks]
     monkeypatch.setattr(store, "look", _answering(short))
     reaped: list[Any] = []

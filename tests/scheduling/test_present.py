@@ -18,7 +18,7 @@ from workron.store.types import AttemptReport, Outcome, RunRow
 
 
 async def _root(store: Store, name: str) -> RunRow:
-    [root] = [root for root in await store.roots("default") if root.name == name]
+    [root] = [root for root in await store.list_runs("default") if root.name == name]
     return root
 
 
@@ -68,7 +68,7 @@ async def test_ended_job_is_shown_with_conditions_that_tools_understand(
 async def test_workflow_is_shown_with_its_counts_and_first_failures(store: Store) -> None:
     await submit(store, workflow("w", {"name": "a"}, {"name": "many", "count": 2}))
     await _run(store, a=Outcome.SUCCEEDED, many=Outcome.FAILED)
-    while await store.settle(100):
+    while await store.propagate(100):
         pass
     status = (await job_view.run_objects(store, await _root(store, "w")))[0]["status"]
     assert status["jobs"]["total"] == 3

@@ -56,7 +56,7 @@ async def test_run_that_is_there_is_suspended_and_resumed_as_its_manifest_says(
     for text in (resting, resting, going, going):
         [again] = await submit.submit(store, _plan(text))
         assert again.root == first.root
-        [row] = await store.jobs(first.root)
+        [row] = await store.list_jobs(first.root)
         stands.append((again.effect, row.reason))
     assert stands == [
         (Effect.SUSPENDED, Reason.SUSPENDED),
@@ -75,7 +75,7 @@ async def test_every_submission_of_a_generated_name_is_a_run_of_its_own(store: S
 async def test_manifest_that_says_cancel_is_cancelled(store: Store) -> None:
     request = _plan(_JOB.format("a", "{command: x, cancel: true}"))
     [one] = await submit.submit(store, request)
-    assert (await store.jobs(one.root))[0].state is State.CANCELLED
+    assert (await store.list_jobs(one.root))[0].state is State.CANCELLED
 
 
 class Door:
@@ -108,7 +108,7 @@ async def test_manifest_that_says_cancel_cancels_the_run_that_is_there(store: St
     [first] = await submit.submit(store, _plan(_JOB.format("a", "{command: x}")))
     [again] = await submit.submit(store, _plan(_JOB.format("a", "{command: x, cancel: true}")))
     assert (again.root, again.effect) == (first.root, Effect.CANCELLED)
-    assert (await store.jobs(first.root))[0].state is State.CANCELLED
+    assert (await store.list_jobs(first.root))[0].state is State.CANCELLED
 
 
 async def test_pool_of_the_files_has_no_token_minted_that_nobody_is_given(
@@ -145,4 +145,4 @@ async def test_nothing_is_stored_when_one_of_all_is_refused(store: Store) -> Non
     both = _plan(_JOB.format("new", "{command: x}"), _JOB.format("taken", "{command: other}"))
     with pytest.raises(errors.NameTakenError):
         await submit.submit(store, both)
-    assert [root.name for root in await store.roots("default")] == ["taken"]
+    assert [root.name for root in await store.list_runs("default")] == ["taken"]

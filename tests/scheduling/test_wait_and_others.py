@@ -53,7 +53,7 @@ async def test_wait_for_a_workflow_waits_for_its_own_end_not_only_for_its_jobs(
     await store.complete(
         session.key, [AttemptReport(claimed.job, *claimed.right, Outcome.SUCCEEDED)]
     )
-    assert (await store.jobs(root))[0].state not in states.TERMINAL_STATES
+    assert (await store.list_jobs(root))[0].state not in states.TERMINAL_STATES
     looked, wait_for_work = asyncio.Event(), store.wait_for_work
 
     async def tell(timeout_seconds: float) -> None:
@@ -65,7 +65,7 @@ async def test_wait_for_a_workflow_waits_for_its_own_end_not_only_for_its_jobs(
     has_looked = asyncio.create_task(looked.wait())
     await asyncio.wait([waiting, has_looked], return_when=asyncio.FIRST_COMPLETED)
     assert not waiting.done()
-    while await store.settle(10):
+    while await store.propagate(10):
         pass
     [row] = await waiting
     assert (row.kind, row.state) == (Kind.WORKFLOW, State.SUCCEEDED)
@@ -73,14 +73,14 @@ async def test_wait_for_a_workflow_waits_for_its_own_end_not_only_for_its_jobs(
 
 async def test_cancelled_workflow_ends_where_nobody_maintains(store: Store) -> None:
     root = await submit(store, workflow("w", {"name": "many", "count": 3}))
-    [row] = await store.roots()
+    [row] = await store.list_runs()
     await cancel.cancel(store, row)
-    assert (await store.jobs(root))[0].state is State.CANCELLED
+    assert (await store.list_jobs(root))[0].state is State.CANCELLED
 
 
 async def test_cancel_of_what_has_ended_is_refused_in_words(store: Store) -> None:
     await submit(store, job("a"))
-    [root] = await store.roots()
+    [root] = await store.list_runs()
     session = await hire(store)
     [claimed] = await store.claim(session.key, [ClaimId(uuid.uuid4())])
     await store.complete(
@@ -101,8 +101,8 @@ async def test_claims_of_a_worker_that_is_proven_dead_are_taken_back_at_once(
         return worker.name == "dead"
 
     assert [one.name for one in await maintainer.reap_proven(store, is_dead)] == ["dead"]
-    assert (await store.jobs(root))[0].state is State.QUEUED
-    assert [one.name for one in await store.look()] == ["alive"]
+    assert (await store.list_jobs(root))[0].state is State.QUEUED
+    assert [one.name for one in await store.list_heartbeats()] == ["alive"]
 
 
 def test_upstream_in_another_file_of_the_same_request_is_no_loose_end() -> None:

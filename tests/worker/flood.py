@@ -43,7 +43,7 @@ class Door:
         return getattr(self._store, verb)
 
     async def beat(self, key: Any) -> Any:
-        answer = await self._store.beat(key)
+        answer = await self._store.heartbeat(key)
         self.beats.append(time.monotonic())
         return answer
 
@@ -87,7 +87,7 @@ async def _measure(store: Store, executor: Executor, boot: uuid.UUID, stream: in
     await work
     during = [one for one in door.beats if one > began]
     gaps = [later - one for one, later in itertools.pairwise(during)]
-    shown = await store.output(job)
+    shown = await store.read_output(job)
     return {"grown": grown, "gap": max(gaps), "seconds": seconds, "stored": len(shown)}
 
 

@@ -114,15 +114,15 @@ class Shop:
 
     async def states(self, root: JobId) -> dict[str, State]:
         """Tell the state of each job by its name, elements with their index."""
-        rows = await self.store.jobs(root)
+        rows = await self.store.list_jobs(root)
         return {
             row.name + ("" if row.index is None else f"/{row.index}"): row.state for row in rows
         }
 
     async def output(self, root: JobId, name: str) -> str:
         """Give what a task wrote."""
-        rows = {row.name: row for row in await self.store.jobs(root)}
-        return (await self.store.output(rows[name].job)).decode()
+        rows = {row.name: row for row in await self.store.list_jobs(root)}
+        return (await self.store.read_output(rows[name].job)).decode()
 
     def _listen(self, claimed: ClaimedJob) -> OnOutput:
         self.heard_of.append(claimed)

@@ -96,7 +96,7 @@ async def test_job_runs_once_when_an_answer_is_lost(
     async with shop.working(await shop.agent(door=door)):
         await shop.ended(root)
     assert sorted((tmp_path / "ledger").read_text().split()) == ["0", "1", "2"]
-    assert {row.attempts for row in await shop.store.jobs(root) if row.kind is Kind.JOB} == {1}
+    assert {row.attempts for row in await shop.store.list_jobs(root) if row.kind is Kind.JOB} == {1}
 
 
 async def test_agent_that_is_cut_off_kills_before_its_lease_is_over_and_hands_back(
@@ -147,7 +147,7 @@ async def test_command_that_may_outlive_a_lost_lease_goes_on(
         await asyncio.to_thread((tmp_path / "go").write_text, "went on\n")
         row = await shop.ended(stays)
     assert (row.state, row.attempts) == (State.SUCCEEDED, 1)
-    assert await shop.store.output(stays) == b"on\nwent on\n"
+    assert await shop.store.read_output(stays) == b"on\nwent on\n"
 
 
 async def test_agent_whose_session_is_gone_kills_and_begins_anew(shop: Shop) -> None:
@@ -156,12 +156,12 @@ async def test_agent_whose_session_is_gone_kills_and_begins_anew(shop: Shop) -> 
     job = await shop.job(command=_TWICE)
     async with shop.working(await shop.agent()):
         await shop.ear.wait()
-        [worker] = await shop.store.look()
+        [worker] = await shop.store.list_heartbeats()
         assert (await shop.store.reap(worker.worker, sign=None)).was_reaped
         row = await shop.ended(job)
     assert shop.ear.heard == b"first\nbye\nsecond\n"
     assert (row.state, row.attempts, row.losses) == (State.SUCCEEDED, 2, 1)
-    assert await shop.store.output(job) == b"second\n"
+    assert await shop.store.read_output(job) == b"second\n"
 
 
 async def test_command_whose_claim_the_store_counts_no_more_is_killed_and_not_reported(
@@ -199,7 +199,7 @@ async def test_agent_gives_up_when_this_machine_starts_nothing(shop: Shop) -> No
     with pytest.raises(StartError, match="out of processes"):
         await (await shop.agent()).run()
     # No lease has to pass before others can have what it held.
-    assert await shop.store.look() == []
+    assert await shop.store.list_heartbeats() == []
 
 
 async def test_agent_gives_up_when_the_store_is_away_for_too_long(shop: Shop) -> None:

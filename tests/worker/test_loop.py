@@ -45,7 +45,7 @@ async def test_command_learns_which_attempt_of_which_job_it_is(shop: Shop) -> No
     async with shop.working(await shop.agent()):
         await shop.ended(root)
     [claimed] = shop.heard_of
-    lines = (await shop.store.output(claimed.job)).decode().splitlines()
+    lines = (await shop.store.read_output(claimed.job)).decode().splitlines()
     assert {
         f"WORKRON_JOB_ID={claimed.job}",
         "WORKRON_ATTEMPT=1",
@@ -64,7 +64,7 @@ async def test_item_is_written_as_in_a_manifest(shop: Shop, item: object, shown:
     )
     async with shop.working(await shop.agent()):
         await shop.ended(root)
-    assert await shop.store.output(shop.heard_of[0].job) == shown.encode()
+    assert await shop.store.read_output(shop.heard_of[0].job) == shown.encode()
 
 
 async def test_failed_command_is_tried_again_until_its_attempts_are_used_up(shop: Shop) -> None:
@@ -129,8 +129,8 @@ async def test_draining_agent_beats_on(shop: Shop, tmp_path: pathlib.Path) -> No
     async with shop.working(agent) as work:
         await shop.ear.wait()
         agent.drain()
-        [before] = await shop.store.look()
-        while (await shop.store.look())[0].sign.beats < before.sign.beats + 3:
+        [before] = await shop.store.list_heartbeats()
+        while (await shop.store.list_heartbeats())[0].sign.beats < before.sign.beats + 3:
             assert not work.done()
         await asyncio.to_thread((tmp_path / "go").write_text, "go")
         await work
@@ -140,10 +140,10 @@ async def test_drain_that_the_store_asks_for_is_obeyed(shop: Shop) -> None:
     agent = await shop.agent()
     async with shop.working(agent) as work:
         await shop.ended(await shop.job(command="true"))
-        [worker] = await shop.store.look()
+        [worker] = await shop.store.list_heartbeats()
         await shop.store.drain(worker.worker)
         await work
-    assert list(await shop.store.look()) == []
+    assert list(await shop.store.list_heartbeats()) == []
 
 
 async def test_killed_agent_hands_back_what_ran_and_nothing_is_counted(shop: Shop) -> None:
@@ -153,7 +153,7 @@ async def test_killed_agent_hands_back_what_ran_and_nothing_is_counted(shop: Sho
         await shop.ear.wait()
         agent.kill()
         await work
-    [row] = await shop.store.jobs(job)
+    [row] = await shop.store.list_jobs(job)
     assert (row.state, row.failures, row.losses) == (State.QUEUED, 0, 0)
 
 
@@ -172,14 +172,14 @@ async def test_agent_that_is_killed_as_it_is_given_claims_starts_none_of_them(sh
     agent = await shop.agent(door=Door())
     async with shop.working(agent) as work:
         await work
-    [row] = await shop.store.jobs(job)
+    [row] = await shop.store.list_jobs(job)
     assert (row.state, row.failures, shop.heard_of) == (State.QUEUED, 0, [])
 
 
 async def test_agent_leaves_no_trace_of_itself_when_it_is_done(shop: Shop) -> None:
     async with shop.working(await shop.agent()):
         await shop.ended(await shop.job(command="true"))
-    assert list(await shop.store.look()) == []
+    assert list(await shop.store.list_heartbeats()) == []
 
 
 async def test_agents_of_two_pools_share_the_slots(shop: Shop, tmp_path: pathlib.Path) -> None:
@@ -200,7 +200,7 @@ async def test_output_of_a_failed_attempt_is_kept(shop: Shop) -> None:
     job = await shop.job(command="echo why; exit 1", maxAttempts=1, outputTail=100)
     async with shop.working(await shop.agent()):
         await shop.ended(job)
-    assert await shop.store.output(job) == b"why\n"
+    assert await shop.store.read_output(job) == b"why\n"
 
 
 async def test_inputs_that_are_too_large_fail_the_job_in_words(shop: Shop) -> None:
@@ -211,7 +211,7 @@ async def test_inputs_that_are_too_large_fail_the_job_in_words(shop: Shop) -> No
     )
     async with shop.working(await shop.agent(rhythm=QUICK)):
         await shop.ended(root)
-    row = (await shop.store.jobs(root))[-1]
+    row = (await shop.store.list_jobs(root))[-1]
     assert (row.state, row.reason) == (State.FAILED, Reason.INPUTS_TOO_LARGE)
     assert "hand on less" in (row.message or "")
 

@@ -52,7 +52,7 @@ async def test_jobs_that_fell_with_the_runner_are_run_again_and_charged_nothing(
             await shop.ear.wait()
         _end(runner, signal.SIGKILL)
         await shop.ended(root)
-    rows = [row for row in await shop.store.jobs(root) if row.index is not None]
+    rows = [row for row in await shop.store.list_jobs(root) if row.index is not None]
     assert {row.state for row in rows} == {State.SUCCEEDED}
     assert {(row.attempts, row.failures, row.losses) for row in rows} == {(2, 0, 0)}
 
@@ -78,7 +78,7 @@ async def test_job_that_kills_its_runner_each_time_comes_to_an_end_and_takes_nob
         row = await shop.ended(poison)
         await shop.ended(harmless)
     assert (row.state, row.reason, row.losses) == (State.FAILED, Reason.WORKER_LOST, 2)
-    rows = await shop.store.jobs(harmless)
+    rows = await shop.store.list_jobs(harmless)
     assert {(row.state, row.losses) for row in rows} == {(State.SUCCEEDED, 0)}
 
 

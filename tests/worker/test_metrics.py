@@ -148,7 +148,7 @@ async def test_lost_session_is_counted_once(shop: Shop, metrics: WorkerMetrics) 
     job = await shop.job(command=_TWICE)
     async with shop.working(await shop.agent()):
         await shop.ear.wait()
-        [worker] = await shop.store.look()
+        [worker] = await shop.store.list_heartbeats()
         await shop.store.reap(worker.worker, sign=None)
         await shop.ended(job)
         assert metrics.why_not_ready() is None

@@ -85,7 +85,7 @@ async def test_nothing_is_claimed_and_no_worker_is_entered_until_there_is_a_runn
     async with shop.working(await shop.agent()):
         while str(path) not in (distant.why_not_ready() or ""):
             await asyncio.sleep(0)
-        assert list(await shop.store.look()) == []
+        assert list(await shop.store.list_heartbeats()) == []
         start()
         assert (await shop.ended(job)).state is State.SUCCEEDED
         assert distant.why_not_ready() is None
@@ -106,11 +106,11 @@ async def test_jobs_that_fell_with_a_runner_are_run_by_the_next_and_charged_noth
         # It hears of the job, and beats on, and asks for nothing.
         signs = set[HeartbeatVersion]()
         while len(signs) < 20:
-            signs.update(worker.sign for worker in await shop.store.look())
+            signs.update(worker.sign for worker in await shop.store.list_heartbeats())
         start()
         await shop.ended(root)
         assert (await shop.ended(waiting)).attempts == 1
-    rows = [row for row in await shop.store.jobs(root) if row.index is not None]
+    rows = [row for row in await shop.store.list_jobs(root) if row.index is not None]
     assert {(row.state, row.attempts, row.losses) for row in rows} == {(State.SUCCEEDED, 2, 0)}
 
 

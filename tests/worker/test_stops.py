@@ -45,7 +45,7 @@ async def test_killed_agent_hands_back_what_was_just_granted(shop: Shop) -> None
     agent = await shop.agent(door=Interrupted(shop.store, kill_right_after))
     await agent.run()
     assert shop.ear.heard == b""
-    [row] = await shop.store.jobs(job)
+    [row] = await shop.store.list_jobs(job)
     assert (row.state, row.attempts, row.losses) == (State.QUEUED, 1, 0)
 
 
@@ -70,7 +70,7 @@ async def test_command_does_not_start_when_the_session_was_lost_before_its_grant
     lost = asyncio.Event()
 
     async def lose_first() -> None:
-        [worker] = await shop.store.look()
+        [worker] = await shop.store.list_heartbeats()
         await shop.store.reap(worker.worker, sign=None, is_blaming=False)
         await lost.wait()
 
@@ -134,7 +134,7 @@ async def test_late_word_about_an_old_session_leaves_the_new_one_alone(
         while (old := agent._key) is None:
             await asyncio.sleep(0)
         agent._exchange._has_plenty.set()
-        await shop.store.leave(old)
+        await shop.store.deregister(old)
         job = await shop.job(command="echo on; exec sleep 1000")
         await shop.ear.wait()
         new = agent._key
@@ -143,7 +143,7 @@ async def test_late_word_about_an_old_session_leaves_the_new_one_alone(
             await asyncio.sleep(0)
         assert agent._key == new != old
         agent.kill()
-    [row] = await shop.store.jobs(job)
+    [row] = await shop.store.list_jobs(job)
     assert (row.state, row.attempts) == (State.QUEUED, 1)
 
 
@@ -184,5 +184,5 @@ async def test_streamed_command_that_was_just_granted_does_not_start_when_the_ag
     monkeypatch.setattr(agent._attempts, "begin", begin_and_be_killed)
     await agent.run()
     assert shop.ear.heard == b""
-    [row] = await shop.store.jobs(job)
+    [row] = await shop.store.list_jobs(job)
     assert row.state is State.QUEUED

@@ -73,7 +73,7 @@ def _odd(tmp_path: pathlib.Path, size: int) -> tuple[pathlib.Path, bytes]:
 
 
 async def _stored(shop: Shop, job: JobId, attempt: int = 1) -> bytes:
-    return b"".join(piece.data for piece in await shop.store.pieces(job, attempt))
+    return b"".join(piece.data for piece in await shop.store.read_output_chunks(job, attempt))
 
 
 @pytest.mark.parametrize("size", [2, 1000, PIECE_BYTES, 3_000_001])
@@ -82,8 +82,8 @@ async def test_stream_is_stored_byte_by_byte(shop: Shop, tmp_path: pathlib.Path,
     job = await shop.job(command=f"cat {path}", outputStream=size, outputTail=10)
     async with shop.working(await shop.agent()):
         assert (await shop.ended(job)).state is State.SUCCEEDED
-    assert await shop.store.output(job) == data
-    assert (await shop.store.pieces(job, 1))[-1].chunk < payloads.MAX_CHUNKS
+    assert await shop.store.read_output(job) == data
+    assert (await shop.store.read_output_chunks(job, 1))[-1].chunk < payloads.MAX_CHUNKS
 
 
 async def test_stream_can_be_read_while_its_command_runs(
@@ -95,11 +95,11 @@ async def test_stream_can_be_read_while_its_command_runs(
     door = Door(shop.store)
     async with shop.working(await shop.agent(door=door)):
         await door.knocked()
-        assert await shop.store.output(job) == b"first"
-        assert (await shop.store.standing([job]))[0].state is State.RUNNING
+        assert await shop.store.read_output(job) == b"first"
+        assert (await shop.store.get_jobs([job]))[0].state is State.RUNNING
         await asyncio.to_thread((tmp_path / "go").write_text, " second")
         await shop.ended(job)
-    assert await shop.store.output(job) == b"first second"
+    assert await shop.store.read_output(job) == b"first second"
 
 
 async def test_stream_that_is_cut_ends_with_a_line_and_the_tail(
@@ -110,7 +110,7 @@ async def test_stream_that_is_cut_ends_with_a_line_and_the_tail(
     async with shop.working(await shop.agent()):
         await shop.ended(job)
     line = b"\n[... of 1000000 bytes in all, the last 100 follow ...]\n"
-    assert await shop.store.output(job) == data[:400_000] + line + data[-100:]
+    assert await shop.store.read_output(job) == data[:400_000] + line + data[-100:]
 
 
 async def test_stream_whose_rest_fits_into_the_tail_is_whole(
@@ -120,7 +120,7 @@ async def test_stream_whose_rest_fits_into_the_tail_is_whole(
     job = await shop.job(command=f"cat {path}", outputStream=1000, outputTail=100)
     async with shop.working(await shop.agent()):
         await shop.ended(job)
-    assert await shop.store.output(job) == data
+    assert await shop.store.read_output(job) == data
 
 
 @pytest.mark.parametrize("tail", [0, 1024 * 1024])
@@ -129,7 +129,7 @@ async def test_cut_is_told_of_however_small_or_large_the_tail_is(shop: Shop, tai
     job = await shop.job(command=command, outputStream=10, outputTail=tail)
     async with shop.working(await shop.agent()):
         assert (await shop.ended(job)).state is State.SUCCEEDED
-    shown = await shop.store.output(job)
+    shown = await shop.store.read_output(job)
     assert shown.startswith(b"\0" * 10 + b"\n[... of 3000000 bytes in all, the last ")
     assert tail - 200 < len(shown) <= tail + 100
 
@@ -139,9 +139,9 @@ async def test_each_attempt_has_its_own_stream(shop: Shop) -> None:
     job = await shop.job(command=command, outputStream=1000, backoff={"initial": "1ms"})
     async with shop.working(await shop.agent()):
         await shop.ended(job)
-    assert await shop.store.pieces(job, 1) == [OutputChunk(0, b"this is 1\n")]
-    assert await shop.store.pieces(job, 2) == [OutputChunk(0, b"this is 2\n")]
-    assert await shop.store.output(job) == b"this is 2\n"
+    assert await shop.store.read_output_chunks(job, 1) == [OutputChunk(0, b"this is 1\n")]
+    assert await shop.store.read_output_chunks(job, 2) == [OutputChunk(0, b"this is 2\n")]
+    assert await shop.store.read_output(job) == b"this is 2\n"
 
 
 async def test_others_hear_what_is_streamed_as_well(shop: Shop, tmp_path: pathlib.Path) -> None:
@@ -161,7 +161,7 @@ async def test_piece_whose_answer_was_lost_is_stored_once(
     async with shop.working(await shop.agent(door=door)):
         await shop.ended(job)
     assert door.calls[:2] == [0, 0]
-    assert await shop.store.output(job) == data
+    assert await shop.store.read_output(job) == data
 
 
 async def test_command_waits_for_a_store_that_is_away_and_nothing_is_lost(
@@ -179,7 +179,7 @@ async def test_command_waits_for_a_store_that_is_away_and_nothing_is_lost(
         door.is_open = True
         await shop.ended(job)
     assert (tmp_path / "done").exists()
-    assert await shop.store.output(job) == data
+    assert await shop.store.read_output(job) == data
 
 
 async def test_command_does_not_wait_for_a_store_that_is_away_once_its_limit_is_reached(
@@ -192,10 +192,10 @@ async def test_command_does_not_wait_for_a_store_that_is_away_once_its_limit_is_
     door.is_open = False
     async with shop.working(await shop.agent(door=door)):
         assert await asyncio.to_thread((tmp_path / "done").read_text) == "done\n"
-        assert await shop.store.output(job) == b""
+        assert await shop.store.read_output(job) == b""
         door.is_open = True
         await shop.ended(job)
-    shown = await shop.store.output(job)
+    shown = await shop.store.read_output(job)
     assert shown.startswith(b"\0" * WINDOW_BYTES + b"\n[... of 3000004 bytes in all")
     assert shown.endswith(b"]\nend\n")
 
@@ -207,7 +207,7 @@ async def test_command_that_does_not_stream_never_waits(shop: Shop) -> None:
     async with shop.working(await shop.agent(door=door)):
         await shop.ended(job)
     assert door.calls == []
-    assert await shop.store.output(job) == b"end\n"
+    assert await shop.store.read_output(job) == b"end\n"
 
 
 async def test_nothing_is_stored_once_the_claim_was_taken_back(shop: Shop, door: Door) -> None:
@@ -220,7 +220,7 @@ async def test_nothing_is_stored_once_the_claim_was_taken_back(shop: Shop, door:
     job = await shop.job(command=command, outputStream=1000)
     async with shop.working(await shop.agent(door=door)):
         await door.knocked()
-        [worker] = await shop.store.look()
+        [worker] = await shop.store.list_heartbeats()
         assert (await shop.store.reap(worker.worker, sign=None)).was_reaped
         await shop.ended(job)
     assert b"bye" in shop.ear.heard
@@ -236,7 +236,7 @@ async def test_last_words_of_a_command_that_is_handed_back_are_kept(shop: Shop, 
         await door.knocked()
         agent.kill()
         await work
-    assert (await shop.store.standing([job]))[0].state is State.QUEUED
+    assert (await shop.store.get_jobs([job]))[0].state is State.QUEUED
     assert await _stored(shop, job) == b"first\nbye\n"
 
 
@@ -250,7 +250,7 @@ async def test_end_is_reported_although_its_output_cannot_be_stored(shop: Shop, 
         row = await shop.ended(job)
     assert (row.state, row.reason) == (State.FAILED, Reason.EXIT_CODE)
     assert (
-        await shop.store.output(job) == b"\n[... of 4 bytes in all, the last 4 follow ...]\nall\n"
+        await shop.store.read_output(job) == b"\n[... of 4 bytes in all, the last 4 follow ...]\nall\n"
     )
 
 
@@ -266,7 +266,7 @@ async def test_killed_agent_does_not_wait_long_for_output_to_be_stored(
         await door.knocked(3)
         agent.kill()
         await work
-    assert (await shop.store.standing([job]))[0].state is State.SUCCEEDED
+    assert (await shop.store.get_jobs([job]))[0].state is State.SUCCEEDED
 
 
 async def test_command_that_ended_while_the_store_was_away_is_not_run_again(
@@ -282,7 +282,7 @@ async def test_command_that_ended_while_the_store_was_away_is_not_run_again(
         door.is_open = True
         row = await shop.ended(job)
     assert (row.state, row.attempts) == (State.SUCCEEDED, 1)
-    assert await shop.store.output(job) == b"x\n"
+    assert await shop.store.read_output(job) == b"x\n"
 
 
 class Shelf:

@@ -100,7 +100,7 @@ class Heartbeat:
         seconds = self._patience()
         try:
             async with asyncio.timeout(seconds):
-                answer = await self._around.door.beat(key)
+                answer = await self._around.door.heartbeat(key)
         except (errors.StoreError, TimeoutError) as error:
             if key == self._key:
                 self._miss(error, seconds)

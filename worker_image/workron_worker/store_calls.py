@@ -108,7 +108,7 @@ async def deregister(
     is_away = isinstance(cause, errors.TRANSIENT)
     try:
         async with asyncio.timeout(_SECONDS_WHEN_AWAY if is_away else _SECONDS):
-            await door.leave(key)
+            await door.deregister(key)
     except (errors.StoreError, TimeoutError) as error:
         if cause is None:
             _log.info(

@@ -76,7 +76,7 @@ async def _roots(
     store: Store, namespace: str, wanted: object_ref.Reference | None
 ) -> Sequence[RunRow]:
     if wanted is None:
-        return await store.roots(namespace)
+        return await store.list_runs(namespace)
     return [await object_ref.find_root(store, namespace, wanted)]
 
 
@@ -90,7 +90,7 @@ async def _lines(
     store: Store, namespace: str, wanted: object_ref.Reference | None
 ) -> Iterable[Sequence[str]]:
     if wanted is None:
-        heads = await store.heads(namespace)
+        heads = await store.list_run_summaries(namespace)
         spans = await job_view.run_times(store, [one.row for one in heads])
         around = await explain.read_queue_context(store, namespace, system_clock.CLOCK.now())
         return (
@@ -98,7 +98,7 @@ async def _lines(
             for one in heads
         )
     root = await object_ref.find_root(store, namespace, wanted)
-    rows = await store.jobs(root.root)
+    rows = await store.list_jobs(root.root)
     ended, commands = (
         _counted(row for row in rows if row.state in states.TERMINAL_STATES),
         _counted(rows),
@@ -185,7 +185,7 @@ async def _standing(store: Store, root: RunRow, row: JobRow) -> Sequence[Text]:
     lines = [
         Text.assemble(("State      ", "bold"), (str(row.state), formatting.STATE_COLORS[row.state]))
     ]
-    blockers = await store.blockers(row.job) if explain.is_blocked(row) else ()
+    blockers = await store.list_blockers(row.job) if explain.is_blocked(row) else ()
     around = await explain.read_queue_context(store, root.namespace, system_clock.CLOCK.now(), root)
     told = [formatting.reason(row)]
     if row.state not in states.TERMINAL_STATES:
@@ -209,18 +209,18 @@ def _times(row: JobRow, took: RunTime) -> Iterator[Text]:
 
 
 async def _command(store: Store, row: JobRow) -> Sequence[Text]:
-    spec = await store.spec(row.job) or {}
+    spec = await store.get_spec(row.job) or {}
     lines = [
         _field("Pool", f"{row.pool}, priority {row.priority}"),
         _field("Command", formatting.command(spec)),
         _field("Counted", _describe_counted(row)),
     ]
-    attempts = await store.attempts(row.job)
+    attempts = await store.list_attempts(row.job)
     lines += [_field(f"Attempt {one.attempt}", _attempt(one)) for one in attempts]
-    result = await store.result(row.job)
+    result = await store.read_result(row.job)
     if result is not None:
         lines.append(_field("Result", printable.line(json.dumps(result, ensure_ascii=False))))
-    end = await store.output(row.job, last=printable.READ_BYTES)
+    end = await store.read_output(row.job, last=printable.READ_BYTES)
     return [*lines, *_output(end)]
 
 
@@ -244,7 +244,7 @@ def _attempt(one: AttemptRow) -> str:
 
 
 async def _members(store: Store, root: RunRow, row: JobRow) -> Sequence[Text]:
-    rows = await store.jobs(root.root)
+    rows = await store.list_jobs(root.root)
     mine = [one for one in rows if row.kind is Kind.WORKFLOW or one.member_of == row.job]
     commands = [one for one in mine if one.kind is Kind.JOB]
     counts = {
@@ -348,7 +348,7 @@ async def _from_store(
 ) -> Sequence[Sequence[drawing.TaskBox]]:
     async with opened(url) as store:
         root = await object_ref.find_root(store, namespace, wanted)
-        spec = await store.spec(root.root)
+        spec = await store.get_spec(root.root)
     if root.kind is Kind.WORKFLOW:
         return [_boxes(WorkflowSpec.parse(spec))]
     return [[_box(root.name, JobSpec.parse(spec))]]

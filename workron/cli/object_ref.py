@@ -105,16 +105,16 @@ async def pick(reader: ReadStore, found: Found) -> JobRow:
     root = found.root
     job: JobId | None = root.root
     if found.task is not None:
-        job = await reader.member(root.root, found.task, found.index)
+        job = await reader.find_job(root.root, found.task, found.index)
     if job is None:
         raise await _not_there(reader, found)
-    [row] = await reader.standing([job])
+    [row] = await reader.get_jobs([job])
     return row
 
 
 async def _root(reader: ReadStore, one: Reading, wanted: Reference) -> RunRow | None:
     kinds = [wanted.kind] if wanted.kind else [Kind.JOB, Kind.WORKFLOW]
-    found = [await reader.find(one.namespace, kind, one.name) for kind in kinds]
+    found = [await reader.find_run(one.namespace, kind, one.name) for kind in kinds]
     roots = [root for root in found if root is not None]
     if len(roots) > 1 and one.task is not None:
         # A Job has no parts.
@@ -139,7 +139,7 @@ def _nowhere(namespace: str, wanted: Reference) -> Iterator[str]:
 
 async def _not_there(reader: ReadStore, found: Found) -> errors.NotFoundError:
     root, task = found.root, found.task
-    tasks = (await reader.spec(root.root) or {}).get("tasks", ())
+    tasks = (await reader.get_spec(root.root) or {}).get("tasks", ())
     part = task if found.index is None else f"{task}/{found.index}"
     there = _what_there_is(tasks, task)
     return errors.NotFoundError(f"{root.kind} {root.name!r} has no {part!r}{there}")

@@ -50,17 +50,17 @@ async def _output(url: str, namespace: str, wanted: object_ref.Reference) -> Non
     async with stores.opened(url) as store:
         row = await _find(store, namespace, wanted)
         with open_sink() as out:
-            out.write(await store.output(row.job))
+            out.write(await store.read_output(row.job))
 
 
 async def _follow(url: str, namespace: str, wanted: object_ref.Reference) -> None:
     outage = stores.outage()
     async with stores.opened_patiently(url, outage) as store:
         row = await outage.bear(functools.partial(_find, store, namespace, wanted))
-        spec = await outage.bear(functools.partial(store.spec, row.job)) or {}
+        spec = await outage.bear(functools.partial(store.get_spec, row.job)) or {}
         with open_sink() as out:
             if row.state in states.TERMINAL_STATES:
-                out.write(await outage.bear(functools.partial(store.output, row.job)))
+                out.write(await outage.bear(functools.partial(store.read_output, row.job)))
                 return
             if not spec.get("outputStream"):
                 _note("this job has no outputStream: what is kept comes at the end of each attempt")
@@ -176,7 +176,7 @@ class OutputDir:
         path = self._paths[row.job]
         began = (await job_view.last_run_time(reader, row)).began
         if began is None or not await self._in_turn(_is_written_since, path, began.timestamp()):
-            await self._in_turn(self._write, path, await reader.output(row.job), "wb")
+            await self._in_turn(self._write, path, await reader.read_output(row.job), "wb")
 
     def _write(self, path: Path, data: bytes, mode: str) -> None:
         try:

@@ -325,7 +325,7 @@ class RunFeed:
 
     async def pass_over(self, root: RunRow) -> ObservedRun:
         """See how a root stands, and tell nothing of what has happened to it up to now."""
-        run = self._runs[root.root] = ObservedRun(root, await self.reader.jobs(root.root))
+        run = self._runs[root.root] = ObservedRun(root, await self.reader.list_jobs(root.root))
         return run
 
     async def look(self) -> RunSnapshot:
@@ -338,7 +338,7 @@ class RunFeed:
             before = self._runs.get(root.root)
             if before is not None and before.row.state in states.TERMINAL_STATES:
                 continue
-            run = runs[root.root] = ObservedRun(root, await self.reader.jobs(root.root))
+            run = runs[root.root] = ObservedRun(root, await self.reader.list_jobs(root.root))
             earlier = {} if before is None else {row.job: row for row in before.rows}
             ended += ((root, row) for row in run.commands if _has_ended(earlier, row))
             failing += ((root, row) for row in run.commands if _has_failed(earlier, row))

@@ -227,7 +227,7 @@ async def _begin(store: Store, request: Request, settings: _Settings) -> RunFeed
 
 async def _root(store: Store, one: Submission) -> RunRow:
     who = one.identity
-    root = await store.find(who.namespace, who.kind, who.name)
+    root = await store.find_run(who.namespace, who.kind, who.name)
     if root is None or root.root != one.root:
         raise errors.StateError(f"{who.kind} {who.name!r} was replaced by another run")
     return root
@@ -239,7 +239,7 @@ async def _perform(
     output_dir = settings.output_dir
     if output_dir is not None:
         for root in feed.roots:
-            output_dir.expect(root, await store.jobs(root.root))
+            output_dir.expect(root, await store.list_jobs(root.root))
     boot = ids.mint_uuid(system_clock.RNG)
     listener = output_dir.listener if output_dir else None
     crew = LocalWorkers(store, executor_of(boot), settings.slots, listener=listener)
@@ -260,7 +260,7 @@ async def _view(
         return contextlib.nullcontext(ProgressLines(settings.say))
     specs: dict[Any, Any] = {}
     for root in roots:
-        specs |= await store.specs(root.root)
+        specs |= await store.list_specs(root.root)
     return ProgressTable(settings.console, system_clock.CLOCK, specs)
 
 

@@ -63,7 +63,7 @@ async def tell(
     failed = [(root, row) for root, row in commands if row.state is State.FAILED]
     for root, row in failed[:_FAILED]:
         _print(console, _failure(root, row))
-        for line in _last_lines(await reader.output(row.job, last=printable.READ_BYTES)):
+        for line in _last_lines(await reader.read_output(row.job, last=printable.READ_BYTES)):
             _print(console, Text(f"  | {line}", style="dim"))
     if len(failed) > _FAILED:
         _print(console, Text(f"and {len(failed) - _FAILED:,} more jobs failed"))

@@ -23,5 +23,5 @@ async def cancel(store: Store, root: RunRow) -> None:
     if not await store.cancel(root.root):
         raise errors.StateError(f"{root.kind} {root.name!r} has ended; it cannot be cancelled")
     # Nobody may be maintaining this store just now, and a wait for it should still come to an end.
-    while await store.settle(_BATCH):
+    while await store.propagate(_BATCH):
         pass

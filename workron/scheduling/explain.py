@@ -169,10 +169,10 @@ async def read_queue_context(
     reader: ReadStore, namespace: str, now: datetime, root: RunRow | None = None
 ) -> QueueContext:
     """Look around; marks are told of one root alone."""
-    workers = await reader.workers()
+    workers = await reader.count_workers()
     return QueueContext(
         now,
-        is_led=await reader.led(),
+        is_led=await reader.has_maintainer(),
         pools={pool for where, pool in workers if where == namespace},
-        marks={} if root is None else await reader.marks(root.root),
+        marks={} if root is None else await reader.list_signals(root.root),
     )

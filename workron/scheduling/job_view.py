@@ -191,7 +191,7 @@ async def last_run_time(reader: ReadStore, row: JobRow) -> RunTime:
     """Give the time of the attempt with which a job ended, or of a group from start to end."""
     if has_run_time(row) or row.state not in states.TERMINAL_STATES:
         return run_time(row)
-    attempts = await reader.attempts(row.job)
+    attempts = await reader.list_attempts(row.job)
     if not attempts:
         return run_time(row)
     began = attempts[-1].started_at
@@ -214,7 +214,7 @@ _GET_AT_ONCE: Final = 100
 
 async def run_objects(reader: ReadStore, root: RunRow) -> list[dict[str, Any]]:
     """Give the objects of one root, in the order in which they were submitted."""
-    rows, specs = await reader.jobs(root.root), await reader.specs(root.root)
+    rows, specs = await reader.list_jobs(root.root), await reader.list_specs(root.root)
     objects = []
     if root.kind is Kind.WORKFLOW:
         objects.append(workflow_object(root, rows, specs[root.root]))
@@ -230,4 +230,4 @@ async def run_objects(reader: ReadStore, root: RunRow) -> list[dict[str, Any]]:
 
 
 async def _output(reader: ReadStore, row: JobRow) -> bytes:
-    return await reader.output(row.job, last=printable.READ_BYTES) if row.attempts else b""
+    return await reader.read_output(row.job, last=printable.READ_BYTES) if row.attempts else b""

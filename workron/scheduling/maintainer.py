@@ -123,7 +123,7 @@ class Maintainer:
             self._meter.round_over(is_elected=self._is_elected)
         if self._is_elected:
             moved += self._told(Duty.PROMOTE, await self._door.promote(_BATCH))
-            moved += self._told(Duty.SETTLE, await self._door.settle(_BATCH))
+            moved += self._told(Duty.SETTLE, await self._door.propagate(_BATCH))
         return moved
 
     async def _stand(self) -> None:
@@ -143,7 +143,7 @@ class Maintainer:
 
     async def _round(self) -> int:
         """Do what need not be done at every end of a job."""
-        sightings = await self._door.look()
+        sightings = await self._door.list_heartbeats()
         leases = [one.lease_seconds / _ROUNDS_PER_LEASE for one in sightings]
         self._round_seconds = min([_ROUND_SECONDS, *leases])
         moved = 0
@@ -181,7 +181,7 @@ async def reap_proven(
 ) -> Sequence[WorkerHeartbeat]:
     """Reap each worker whose death is proven, its commands' included; answer which these are."""
     dead = []
-    for worker in await door.look():
+    for worker in await door.list_heartbeats():
         if await is_dead(worker):
             # Its jobs are not to blame, and nothing loops: a person has to start the next run.
             await door.reap(worker.worker, sign=None, is_blaming=False)

@@ -152,7 +152,7 @@ async def _obey(door: SubmitStore, request: Request, wanted: Plan, found: Submit
     if found.is_held == wanted.is_suspended:
         return Effect.NONE
     if wanted.is_suspended:
-        return Effect.SUSPENDED if await door.hold(found.root) else Effect.NONE
+        return Effect.SUSPENDED if await door.suspend(found.root) else Effect.NONE
     return Effect.RESUMED if await door.resume(found.root) else Effect.NONE
 
 
@@ -201,7 +201,7 @@ async def missing_upstream_notes(reader: ReadStore, plans: Sequence[Plan]) -> li
     lines = [
         f"{one.downstream.name} waits for {one.kind} {one.name!r}, which is not in the store yet"
         for one in missing_upstreams(plans)
-        if await reader.find(one.downstream.namespace, one.kind, one.name) is None
+        if await reader.find_run(one.downstream.namespace, one.kind, one.name) is None
     ]
     lines += [
         f"{plan.identity.name} is suspended: it waits until its file is submitted again"

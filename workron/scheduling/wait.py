@@ -37,14 +37,14 @@ async def wait(
     while open_ := await _still_open(store, open_, outage):
         await store.wait_for_work(_POLL_SECONDS)
         await asyncio.sleep(_BREATH_SECONDS)
-    read = functools.partial(store.standing, roots)
+    read = functools.partial(store.get_jobs, roots)
     return await (outage.bear(read) if outage else read())
 
 
 async def _still_open(
     store: Store, roots: Sequence[JobId], outage: StoreOutage | None
 ) -> list[JobId]:
-    ask = functools.partial(store.ended, roots)
+    ask = functools.partial(store.filter_ended, roots)
     ended = await (outage.bear(ask) if outage else ask())
     return [root for root in roots if root not in ended]
 
@@ -68,7 +68,7 @@ async def follow(store: Store, job: JobId, outage: StoreOutage) -> AsyncIterator
     while True:
         # The row is looked at before the pieces: so what it has left behind is complete.
         row = await _row(store, job, outage)
-        ask = functools.partial(store.pieces, job, attempt, chunk)
+        ask = functools.partial(store.read_output_chunks, job, attempt, chunk)
         if pieces := await outage.bear(ask):
             chunk = pieces[-1].chunk + 1
             for piece in pieces:
@@ -84,7 +84,7 @@ async def follow(store: Store, job: JobId, outage: StoreOutage) -> AsyncIterator
 
 
 async def _row(store: Store, job: JobId, outage: StoreOutage) -> JobRow:
-    [row] = await outage.bear(functools.partial(store.standing, [job]))
+    [row] = await outage.bear(functools.partial(store.get_jobs, [job]))
     return row
 
 

@@ -57,7 +57,7 @@ class WorkerVerbs(Protocol):
     async def register(self, registration: Registration) -> Session:
         """Enter a worker under its pool's token, and tell which pool that is."""
 
-    async def beat(self, key: SessionKey) -> HeartbeatReply:
+    async def heartbeat(self, key: SessionKey) -> HeartbeatReply:
         """Prove life, and learn what is still held. SessionError when the worker was reaped.
 
         The first beat proves older boots of the same name dead: they are reaped. A registration
@@ -97,7 +97,7 @@ class WorkerVerbs(Protocol):
         and 64 MiB of them together.
         """
 
-    async def leave(self, key: SessionKey) -> None:
+    async def deregister(self, key: SessionKey) -> None:
         """Forget a worker; what it still holds is released."""
 
 
@@ -121,7 +121,7 @@ class SubmitStore(Protocol):
         After the answer nothing of it starts any more.
         """
 
-    async def hold(self, root: JobId) -> bool:
+    async def suspend(self, root: JobId) -> bool:
         """Suspend all of a root that is not running, and what comes back from running."""
 
     async def resume(self, root: JobId) -> bool:
@@ -139,29 +139,29 @@ class SubmitStore(Protocol):
 class OperatorStore(Protocol):
     """What only the operator asks: about roots made from objects of its cluster, and pools."""
 
-    async def known(self, uids: Sequence[UUID]) -> Mapping[UUID, OwnedRun]:
+    async def find_by_uid(self, uids: Sequence[UUID]) -> Mapping[UUID, OwnedRun]:
         """Find what was made from these objects; what is not there is left out."""
 
-    async def owned(self, limit: int, *, after: int = 0) -> Sequence[OwnedRun]:
+    async def list_owned(self, limit: int, *, after: int = 0) -> Sequence[OwnedRun]:
         """List so many of those that have not ended, in order of their ids, behind this one.
 
         It costs what there is of these, however many have ended.
         """
 
-    async def edit(self, root: JobId, wish: RunUpdate) -> bool:
+    async def update_run(self, root: JobId, wish: RunUpdate) -> bool:
         """Have all of a root be as its object says now; False if that changes nothing.
 
         Nothing undoes a cancel, and nothing is asked of a root that has ended. Of a generation
         that is not newer than the one that was heard last nothing is taken.
         """
 
-    async def staff(self) -> Sequence[WorkerRow]:
+    async def list_workers(self) -> Sequence[WorkerRow]:
         """List every worker and what it holds; the dead are among them until they are reaped."""
 
-    async def demand(self) -> Mapping[tuple[str, str], PoolDemand]:
+    async def pool_demand(self) -> Mapping[tuple[str, str], PoolDemand]:
         """Tell what waits for workers, by namespace and pool; where nothing does is left out."""
 
-    async def admit(self, admission: PoolGrant) -> PoolLogin:
+    async def grant_pool(self, admission: PoolGrant) -> PoolLogin:
         """Let workers into a pool by this token, for a year from now; made if it is new.
 
         With a password they come as a database role that is made for this pool, or renewed; it
@@ -171,10 +171,10 @@ class OperatorStore(Protocol):
         token is all.
         """
 
-    async def enrolled(self) -> Collection[tuple[str, str]]:
+    async def granted_pools(self) -> Collection[tuple[str, str]]:
         """List the pools that `admit` was called for and not `dismiss`, by namespace and name."""
 
-    async def dismiss(self, namespace: str, pool: str) -> bool:
+    async def revoke_pool(self, namespace: str, pool: str) -> bool:
         """Take back what `admit` gave, for a pool that is no more; False while it has workers.
 
         The token opens nothing any more, and the role is dropped; where that cannot be, it can log
@@ -195,7 +195,7 @@ class MaintainerStore(Protocol):
     async def resign(self, holder: UUID) -> None:
         """Give the lease up at once."""
 
-    async def look(self) -> Sequence[WorkerHeartbeat]:
+    async def list_heartbeats(self) -> Sequence[WorkerHeartbeat]:
         """See every worker and its sign of life."""
 
     async def reap(
@@ -218,7 +218,7 @@ class MaintainerStore(Protocol):
     async def promote(self, limit: int) -> int:
         """Queue deferred jobs that are due."""
 
-    async def settle(self, limit: int) -> int:
+    async def propagate(self, limit: int) -> int:
         """Pass ends on that are not passed on yet: arrivals of groups, skips, cancelled rests."""
 
     async def expire(self, limit: int) -> int:
@@ -231,70 +231,70 @@ class MaintainerStore(Protocol):
 class ReadStore(Protocol):
     """What can be asked; nothing here changes anything or waits for a lock."""
 
-    async def find(self, namespace: str, kind: Kind, name: str) -> RunRow | None:
+    async def find_run(self, namespace: str, kind: Kind, name: str) -> RunRow | None:
         """Find the newest root of a name."""
 
-    async def roots(self, namespace: str | None = None) -> Sequence[RunRow]:
+    async def list_runs(self, namespace: str | None = None) -> Sequence[RunRow]:
         """List roots, newest first."""
 
-    async def heads(self, namespace: str | None = None) -> Sequence[RunSummary]:
+    async def list_run_summaries(self, namespace: str | None = None) -> Sequence[RunSummary]:
         """List roots, newest first, each with its own row alone."""
 
-    async def jobs(self, root: JobId) -> Sequence[JobRow]:
+    async def list_jobs(self, root: JobId) -> Sequence[JobRow]:
         """List a root and all its members in order of id."""
 
-    async def member(self, root: JobId, name: str, index: int | None = None) -> JobId | None:
+    async def find_job(self, root: JobId, name: str, index: int | None = None) -> JobId | None:
         """Find a job of a root by its name, an element of an array by its index as well."""
 
-    async def standing(self, jobs: Sequence[JobId]) -> Sequence[JobRow]:
+    async def get_jobs(self, jobs: Sequence[JobId]) -> Sequence[JobRow]:
         """Give these jobs' rows in this order; what is not there is left out."""
 
-    async def ended(self, jobs: Sequence[JobId]) -> AbstractSet[JobId]:
+    async def filter_ended(self, jobs: Sequence[JobId]) -> AbstractSet[JobId]:
         """Tell which of these jobs have ended."""
 
-    async def spec(self, job: JobId) -> Mapping[str, Any] | None:
+    async def get_spec(self, job: JobId) -> Mapping[str, Any] | None:
         """Give a job's spec; None if there is no such job."""
 
-    async def specs(self, root: JobId) -> Mapping[JobId, Mapping[str, Any]]:
+    async def list_specs(self, root: JobId) -> Mapping[JobId, Mapping[str, Any]]:
         """Give each job's spec; jobs of one array share one object."""
 
     async def edges(self, root: JobId) -> Sequence[tuple[JobId, JobId, str]]:
         """List edges into jobs of this root: upstream, downstream, condition."""
 
-    async def blockers(self, job: JobId) -> Sequence[Blocker]:
+    async def list_blockers(self, job: JobId) -> Sequence[Blocker]:
         """Say what a job waits for, unfinished upstreams first."""
 
-    async def attempts(self, job: JobId) -> Sequence[AttemptRow]:
+    async def list_attempts(self, job: JobId) -> Sequence[AttemptRow]:
         """List the ended attempts of a job, first to last."""
 
-    async def output(self, job: JobId, *, last: int | None = None) -> bytes:
+    async def read_output(self, job: JobId, *, last: int | None = None) -> bytes:
         """Give the stored output of the newest attempt that has any, or its last bytes.
 
         It is the attempt's pieces in order, and then what came with its end.
         """
 
-    async def pieces(self, job: JobId, attempt: int, chunk: int = 0) -> Sequence[OutputChunk]:
+    async def read_output_chunks(self, job: JobId, attempt: int, chunk: int = 0) -> Sequence[OutputChunk]:
         """Give some of what an attempt wrote, from this chunk on; none: it has no more for now."""
 
-    async def result(self, job: JobId) -> Any:
+    async def read_result(self, job: JobId) -> Any:
         """Give a job's result, or None."""
 
-    async def progress(self, root: JobId) -> StateCounts:
+    async def count_states(self, root: JobId) -> StateCounts:
         """Count a root's commands by state."""
 
     async def queue(self) -> Mapping[tuple[str, str], int]:
         """Count ready jobs by namespace and pool."""
 
-    async def workers(self) -> Mapping[tuple[str, str], int]:
+    async def count_workers(self) -> Mapping[tuple[str, str], int]:
         """Count workers by namespace and pool; the dead are among them until they are reaped."""
 
-    async def led(self) -> bool:
+    async def has_maintainer(self) -> bool:
         """Tell whether a maintainer is elected, and its lease runs."""
 
-    async def failures(self, root: JobId, limit: int) -> Sequence[JobFailure]:
+    async def list_failures(self, root: JobId, limit: int) -> Sequence[JobFailure]:
         """List the commands of a root that failed first, at most so many."""
 
-    async def marks(self, root: JobId) -> Mapping[JobId, Signal]:
+    async def list_signals(self, root: JobId) -> Mapping[JobId, Signal]:
         """Tell what was asked of running jobs of a root and is not in effect yet."""
 
 

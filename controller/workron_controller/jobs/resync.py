@@ -129,7 +129,7 @@ class Resync:
 
     async def _missing(self, listed: set[UUID]) -> AsyncIterator[OwnedRun]:
         after = 0
-        while some := await self._store.owned(_AT_ONCE, after=after):
+        while some := await self._store.list_owned(_AT_ONCE, after=after):
             after = some[-1].root
             for owned in some:
                 if (seen := self._ear.objects.get(owned.uid)) is not None:

@@ -87,7 +87,7 @@ class StatusSync:
         by_root: dict[JobId, CachedObject] = {
             seen.root: seen for seen in some if seen.root is not None
         }
-        for row in await self._store.standing(list(by_root)):
+        for row in await self._store.get_jobs(list(by_root)):
             seen = by_root[row.job]
             seen.end = row.state if row.state in TERMINAL_STATES else None
             if (looked := self._looked(seen, row)) != seen.looked:
@@ -113,12 +113,12 @@ class StatusSync:
     async def _worded(self, seen: CachedObject, row: JobRow) -> Status:
         now, hint = self._clock.now(), self._hinder(seen, row)
         if seen.kind is Kind.WORKFLOW:
-            progress = await self._store.progress(row.job)
-            failures = await self._store.failures(row.job, status.MOST_FAILURES)
+            progress = await self._store.count_states(row.job)
+            failures = await self._store.list_failures(row.job, status.MOST_FAILURES)
             return status.workflow_status(seen, row, hint, progress, failures, now)
         tail = None
         if row.state in TERMINAL_STATES:
-            tail = status.output_tail(await self._store.output(row.job, last=status.TAIL_BYTES))
+            tail = status.output_tail(await self._store.read_output(row.job, last=status.TAIL_BYTES))
         return status.job_status(seen, row, hint, tail, now)
 
     def _say(self, seen: CachedObject, said: Status, *, is_end: bool) -> None:

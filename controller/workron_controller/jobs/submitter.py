@@ -67,7 +67,7 @@ class Submitter:
 
     async def carry(self, some: Sequence[QueuedObject]) -> None:
         """Have the store know of all of them, or raise what keeps it from that."""
-        known = await self._store.known([news.uid for news in some])
+        known = await self._store.find_by_uid([news.uid for news in some])
         for news in some:
             if (owned := known.get(news.uid)) is not None:
                 await self._renew_safely(news, owned)
@@ -100,7 +100,7 @@ class Submitter:
             return
         if (seen := self._objects.get(owned.uid)) is not None:
             seen.heard = wish.generation
-        if await self._store.edit(owned.root, wish):
+        if await self._store.update_run(owned.root, wish):
             _log.info("object was edited", generation=wish.generation, **_named(owned))
 
     def _found(self, owned: OwnedRun) -> None:

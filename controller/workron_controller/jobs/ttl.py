@@ -68,7 +68,7 @@ class TtlController:
 
     async def _over(self, some: Sequence[CachedObject]) -> Sequence[CachedObject]:
         """Leave out whose job goes on: anybody may have written that it has ended."""
-        known = await self._store.known([seen.uid for seen in some]) if some else {}
+        known = await self._store.find_by_uid([seen.uid for seen in some]) if some else {}
         over = []
         for seen in some:
             if (owned := known.get(seen.uid)) is None or owned.has_ended:

@@ -42,7 +42,7 @@ class CredentialRevoker:
         now = self._around.clock.monotonic()
         if now < self._due_at:
             return ()
-        known = await self._around.store.enrolled()
+        known = await self._around.store.granted_pools()
         self._due_at = now + _PERIOD_SECONDS
         return known
 
@@ -63,7 +63,7 @@ class CredentialRevoker:
 
     async def _dismiss(self, name: Name) -> None:
         try:
-            if await self._around.store.dismiss(*name):
+            if await self._around.store.revoke_pool(*name):
                 _log.info("pool is gone, and its workers are let in no more", pool=name)
         except errors.PermissionDeniedError as rest:
             _log.warning("role of a pool that is gone is left", pool=name, error=str(rest))

@@ -155,7 +155,7 @@ class PoolReconciler:
         doubts = self._doubts
         kept = await self._ground.credentials()
         admission = self._admission(spec, kept)
-        admitted = await self._around.store.admit(admission)
+        admitted = await self._around.store.grant_pool(admission)
         self._around.budget.learn(admitted.connections)
         renewed = PoolCredentials(admitted.url, admission.token)
         if renewed != kept:

@@ -47,7 +47,7 @@ class Scene:
 
     async def state(self, seen: CachedObject) -> str:
         assert seen.root is not None
-        [row] = await self.store.standing([seen.root])
+        [row] = await self.store.get_jobs([seen.root])
         return str(row.state)
 
 
@@ -59,7 +59,7 @@ def scene(store: Store, ear: ObjectHandler) -> Scene:
 async def test_object_becomes_a_job_of_its_uid(scene: Scene) -> None:
     raw = cluster.job(priority=3)
     [seen] = await scene.see(raw)
-    [owned] = (await scene.store.known([seen.uid])).values()
+    [owned] = (await scene.store.find_by_uid([seen.uid])).values()
     assert (owned.root, owned.generation, seen.heard) == (seen.root, 1, 1)
     assert await scene.state(seen) == State.QUEUED
 
@@ -126,7 +126,7 @@ async def test_object_that_is_cancelled_from_the_first_never_runs(
 async def test_what_had_ended_when_it_was_first_seen_is_not_run_again(scene: Scene) -> None:
     [seen] = await scene.see(cluster.told(cluster.job(), phase="Succeeded"))
     assert seen.root is None
-    assert not await scene.store.roots()
+    assert not await scene.store.list_runs()
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ async def test_replica_that_begins_anew_finds_what_there_is(scene: Scene, store:
     other = Scene(store, ObjectHandler(ObjectCache(), Workqueue(HandTime())))
     [after] = await other.see(raw)
     assert after.root == before.root
-    assert len(await store.roots()) == 1
+    assert len(await store.list_runs()) == 1
 
 
 async def test_nothing_is_lost_while_the_store_is_away(
@@ -251,7 +251,7 @@ async def test_edition_that_cannot_be_carried_keeps_no_other_from_it(
 ) -> None:
     one, other = cluster.job("one"), cluster.job("other")
     [strange, fine] = await scene.see(one, other)
-    usual = scene.store.edit
+    usual = scene.store.update_run
 
     async def edit(root: JobId, wish: RunUpdate) -> bool:
         if root == strange.root:

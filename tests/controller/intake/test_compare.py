@@ -69,7 +69,7 @@ class Scene:
             await carrier.carry(await self.ear.inbox.take(100, 1 << 20))
 
     async def states(self) -> dict[str, str]:
-        return {head.root.name: str(head.row.state) for head in await self.store.heads()}
+        return {head.root.name: str(head.row.state) for head in await self.store.list_run_summaries()}
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ async def test_what_came_anew_under_its_name_is_no_proof_that_it_is_there(scene:
     await scene.compare()
     scene.cluster.there = [cluster.job("a")]
     await scene.compare()
-    rows = [str(head.row.state) for head in await scene.store.heads()]
+    rows = [str(head.row.state) for head in await scene.store.list_run_summaries()]
     assert rows == [State.QUEUED, State.CANCELLED]
 
 
@@ -112,7 +112,7 @@ async def test_root_that_ended_unheard_of_is_known_again_after_a_restart(
     await scene.compare()
     for one in await cluster.claimed(store, session, 2):
         await cluster.ended(store, session, one)
-    assert await store.owned(10) == []
+    assert await store.list_owned(10) == []
     scene.cluster.there = [raws[0], cluster.told(raws[1], phase="Succeeded")]
     scene.ear = ObjectHandler(ObjectCache(), scene.ear.inbox)
     scene.comparison = Resync(scene.cluster, store, scene.ear, scene.clock, random.Random(1))

@@ -117,7 +117,7 @@ class Farm:
         token = base64.b64decode(data["data"]["token"]).decode()
         registration = Registration(token, about["uid"], uuid.uuid4(), slots)
         session = self.sessions[about["uid"]] = await self.store.register(registration)
-        await self.store.beat(session.key)
+        await self.store.heartbeat(session.key)
         return session
 
     async def take(self, pod: Raw, count: int = 1) -> list[ClaimedJob]:
@@ -132,7 +132,7 @@ class Farm:
         """Have an agent that was asked to end do so, and its pod go."""
         assert "deletionTimestamp" in pod["metadata"]
         if (session := self.sessions.get(pod["metadata"]["uid"])) is not None:
-            await self.store.leave(session.key)
+            await self.store.deregister(session.key)
         about = pod["metadata"]
         del self.yard.objects[resources.PODS, about["namespace"], about["name"]]
 
@@ -148,7 +148,7 @@ class Farm:
 @pytest.fixture
 def admit(store: Store, monkeypatch: pytest.MonkeyPatch) -> mock.AsyncMock:
     """Notes how pools are let into the store."""
-    noting = mock.AsyncMock(wraps=store.admit)
+    noting = mock.AsyncMock(wraps=store.grant_pool)
     monkeypatch.setattr(store, "admit", noting)
     return noting
 

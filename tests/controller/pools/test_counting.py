@@ -54,7 +54,7 @@ async def test_workers_of_a_pool_that_was_deleted_have_their_connections_until_t
         await farm.turn(keeper)
     assert yard.replicas() == [4]
     for session in farm.sessions.values():
-        await farm.store.leave(session.key)
+        await farm.store.deregister(session.key)
     await farm.turn(keeper)
     assert yard.replicas() == [10]
 
@@ -68,7 +68,7 @@ async def test_jobs_of_workers_that_leave_ask_for_no_others(
     await farm.come_up(keeper)
     for pod in yard.pods():
         await farm.take(pod)
-    leaving, _ = await store.staff()
+    leaving, _ = await store.list_workers()
     await store.drain(leaving.worker)
     await farm.turn(keeper, IDLE_SECONDS)
     await farm.turn(keeper)

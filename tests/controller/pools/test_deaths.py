@@ -30,7 +30,7 @@ async def scene(begin: Begin, yard: Yard, farm: Farm) -> Scene:
 
 
 async def _state(store: Store, job: JobId) -> State:
-    [row] = await store.standing([job])
+    [row] = await store.get_jobs([job])
     return row.state
 
 
@@ -41,7 +41,7 @@ async def test_pod_whose_containers_have_all_ended_is_dead(
     yards.ended(pod)
     await farm.turn(keeper)
     assert await _state(store, job) is State.QUEUED
-    assert await store.staff() == []
+    assert await store.list_workers() == []
     assert pod not in yard.pods()
 
 
@@ -170,6 +170,6 @@ async def test_pod_that_is_over_is_removed_when_it_has_no_worker(
     await farm.turn(keeper)
     assert await _state(store, job) is State.RUNNING
     assert pod in yard.pods()
-    await store.leave(farm.sessions[pod["metadata"]["uid"]].key)
+    await store.deregister(farm.sessions[pod["metadata"]["uid"]].key)
     await farm.turn(keeper)
     assert pod not in yard.pods()

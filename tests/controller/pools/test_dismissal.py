@@ -31,7 +31,7 @@ async def _had(begin: Begin, yard: Yard, farm: Farm) -> WorkerPoolController:
     del yard.objects[resources.WORKERPOOLS, *_NAME]
     yard.work()
     for session in farm.sessions.values():
-        await farm.store.leave(session.key)
+        await farm.store.deregister(session.key)
     return keeper
 
 
@@ -41,7 +41,7 @@ async def test_pool_that_is_gone_lets_nobody_in_and_its_jobs_wait(
     keeper = await _had(begin, yard, farm)
     await farm.submit()
     await _minute(farm, keeper)
-    assert await store.enrolled() == set()
+    assert await store.granted_pools() == set()
     hint = keeper.hint(*_NAME)
     assert hint is not None
     assert hint.reason == "PoolNotFound"
@@ -59,11 +59,11 @@ async def test_pool_with_a_worker_is_let_be_until_that_has_ended(
     await farm.come_up(keeper)
     del yard.objects[resources.WORKERPOOLS, *_NAME]
     await _minute(farm, keeper)
-    assert await store.enrolled() == {_NAME}
+    assert await store.granted_pools() == {_NAME}
     [session] = farm.sessions.values()
-    await store.leave(session.key)
+    await store.deregister(session.key)
     await _minute(farm, keeper)
-    assert await store.enrolled() == set()
+    assert await store.granted_pools() == set()
 
 
 async def test_pool_that_is_being_deleted_is_there_yet(
@@ -75,7 +75,7 @@ async def test_pool_that_is_being_deleted_is_there_yet(
     pool["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     yard.asked.clear()
     await _minute(farm, keeper)
-    assert await store.enrolled() == {_NAME}
+    assert await store.granted_pools() == {_NAME}
     assert "get" not in {
         verb for verb, place in yard.asked if place.resource == resources.WORKERPOOLS
     }
@@ -88,7 +88,7 @@ async def test_pool_that_cannot_be_seen_from_here_is_let_be(
     await _had(begin, yard, farm)
     yard.fail("list", resources.WORKERPOOLS, ForbiddenError("403"), times=99, namespace="lab")
     await _minute(farm, begin(namespaces=namespaces))
-    assert await store.enrolled() == {_NAME}
+    assert await store.granted_pools() == {_NAME}
 
 
 @pytest.mark.parametrize("error", [None, ForbiddenError("403")], ids=["there", "refused"])
@@ -100,7 +100,7 @@ async def test_pool_that_is_found_by_its_name_or_cannot_be_asked_for_is_let_be(
     with mock.patch.object(yard, "get", found):
         await _minute(farm, keeper)
     assert found.await_count == 1
-    assert await store.enrolled() == {_NAME}
+    assert await store.granted_pools() == {_NAME}
 
 
 async def test_pool_that_cannot_be_asked_for_keeps_no_other(
@@ -127,7 +127,7 @@ async def test_pool_that_is_made_meanwhile_is_let_in_again(
 ) -> None:
     keeper = await _had(begin, yard, farm)
     begun, go_on, admitted, dismissed = [asyncio.Event() for _ in range(4)]
-    admit, dismiss = store.admit, store.dismiss
+    admit, dismiss = store.grant_pool, store.revoke_pool
 
     async def late(namespace: str, pool: str) -> bool:
         begun.set()
@@ -156,7 +156,7 @@ async def test_pool_that_is_made_meanwhile_is_let_in_again(
     go_on.set()
     await keeper.settled()
     await farm.come_up(keeper)
-    assert len(await store.staff()) == 1
+    assert len(await store.list_workers()) == 1
 
 
 async def test_role_that_cannot_be_dropped_is_told_of_and_stops_no_other(

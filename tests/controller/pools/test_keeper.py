@@ -26,7 +26,7 @@ async def test_first_job_brings_a_worker_that_runs_it(
     await farm.turn(keeper)
     assert conditions(pool) == {"Ready": "Ready"}
     await farm.finish(pod, *await farm.take(pod))
-    [row] = await store.standing([job])
+    [row] = await store.get_jobs([job])
     assert row.state is State.SUCCEEDED
 
 
@@ -80,7 +80,7 @@ async def test_workers_go_when_they_were_not_needed_for_long_and_busy_ones_end_i
     await farm.turn(keeper, 20)
     await farm.turn(keeper)
     assert farm.ending() == [first, third]
-    assert [row.is_draining for row in await store.staff()] == [True, False, True]
+    assert [row.is_draining for row in await store.list_workers()] == [True, False, True]
     await farm.depart_all()
     await farm.finish(second, one)
     await farm.turn(keeper, IDLE_SECONDS)

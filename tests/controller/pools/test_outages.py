@@ -164,7 +164,7 @@ async def test_leader_that_comes_in_the_middle_of_a_drain_ends_it(
     begin: Begin, yard: Yard, farm: Farm, store: Store
 ) -> None:
     busy = await _begin_to_drain(yard, farm, begin())
-    assert [row.is_draining for row in await store.staff()].count(True) == 1
+    assert [row.is_draining for row in await store.list_workers()].count(True) == 1
     assert yard.replicas() == [3]
     successor = begin()
     for _ in range(3):
@@ -172,7 +172,7 @@ async def test_leader_that_comes_in_the_middle_of_a_drain_ends_it(
     assert yard.replicas() == [2]
     [gone] = farm.ending()
     assert gone is not busy
-    assert [row.is_draining for row in await store.staff()].count(True) == 1
+    assert [row.is_draining for row in await store.list_workers()].count(True) == 1
 
 
 async def test_two_leaders_at_once_end_no_more_than_one_does(

@@ -51,7 +51,7 @@ async def test_workers_move_with_the_database(
     [old] = yard.pods()
     monkeypatch.setattr(store, "url", "postgresql://new/jobs")
     for session in farm.sessions.values():
-        await store.leave(session.key)
+        await store.deregister(session.key)
     yards.unready(old)
     keeper = begin()
     await farm.come_up(keeper)

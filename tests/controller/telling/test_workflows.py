@@ -21,7 +21,7 @@ async def test_workflow_is_counted_at_most_every_few_seconds_and_at_its_end(
     await cluster.ended(
         scene.store, session, one, outcome=Outcome.FAILED, reason=Reason.EXIT_CODE, exit_code=3
     )
-    while await scene.store.settle(100):
+    while await scene.store.propagate(100):
         pass
     [end] = await scene.look(seconds=0.5)
     assert sum(writes) <= 3

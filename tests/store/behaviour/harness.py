@@ -87,7 +87,7 @@ class Harness:
         return self._tokens[key]
 
     async def settle(self) -> None:
-        while await self.store.settle(MANY):
+        while await self.store.propagate(MANY):
             pass
 
     async def promote(self) -> None:
@@ -99,7 +99,7 @@ class Harness:
             pass
 
     async def sign_of(self, worker: Worker) -> types.HeartbeatVersion:
-        signs = {sighting.worker: sighting.sign for sighting in await self.store.look()}
+        signs = {sighting.worker: sighting.sign for sighting in await self.store.list_heartbeats()}
         return signs[worker.session.worker]
 
     async def reap(self, worker: Worker) -> types.ReapResult:
@@ -107,7 +107,7 @@ class Harness:
         return await self.store.reap(worker.session.worker, sign=await self.sign_of(worker))
 
     async def rows(self, root: JobId) -> dict[str, JobRow]:
-        rows = await self.store.jobs(root)
+        rows = await self.store.list_jobs(root)
         self._hold_ends_against_earlier_ones(rows)
         return {label(row): row for row in rows}
 
@@ -134,10 +134,10 @@ class Harness:
         audited = await self.store.audit(100 * MANY)
         assert audited == types.AuditResult(0, 0), "a job waits though its upstreams have ended"
         queued: Counter[tuple[str, str]] = Counter()
-        roots, heads = await self.store.roots(), await self.store.heads()
+        roots, heads = await self.store.list_runs(), await self.store.list_run_summaries()
         assert [head.root for head in heads] == roots
         for root, head in zip(roots, heads, strict=True):
-            rows = await self.store.jobs(root.root)
+            rows = await self.store.list_jobs(root.root)
             self._hold_ends_against_earlier_ones(rows)
             _check_rows(root, rows)
             _check_head(head, rows)
@@ -154,13 +154,13 @@ class Harness:
     async def check_standing(self, rows: Sequence[JobRow]) -> None:
         """Hold what is told of single jobs against what is told of their whole root."""
         jobs = [row.job for row in rows]
-        assert await self.store.standing(jobs) == rows
-        assert await self.store.ended(jobs) == {
+        assert await self.store.get_jobs(jobs) == rows
+        assert await self.store.filter_ended(jobs) == {
             row.job for row in rows if row.state in TERMINAL_STATES
         }
 
     async def _check_progress(self, root: JobId, rows: Sequence[JobRow]) -> None:
-        progress = await self.store.progress(root)
+        progress = await self.store.count_states(root)
         shown = {state: count for state, count in progress.counts.items() if count}
         assert shown == Counter(row.state for row in rows if row.kind is Kind.JOB)
 

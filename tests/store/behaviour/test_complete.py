@@ -44,8 +44,8 @@ async def test_second_report_changes_nothing_when_the_first_was_accepted(
     await worker.end(claimed, result="first", output=b"first")
     assert await worker.end(claimed, result="second", output=b"second") is ReportResult.ALREADY
     assert await worker.fail(claimed) is ReportResult.ALREADY
-    assert await harness.store.result(root) == "first"
-    assert await harness.store.output(root) == b"first"
+    assert await harness.store.read_result(root) == "first"
+    assert await harness.store.read_output(root) == b"first"
     assert await harness.stand(root) == "Succeeded"
 
 
@@ -79,8 +79,8 @@ async def test_report_is_stale_when_the_job_was_claimed_anew(
     new = await heir.claim_one()
     assert await heir.end(old, result="old", output=b"old") is ReportResult.STALE
     assert await heir.end(new, result="new") is ReportResult.ACCEPTED
-    assert await harness.store.result(root) == "new"
-    assert await harness.store.output(root) == b""
+    assert await harness.store.read_result(root) == "new"
+    assert await harness.store.read_output(root) == b""
 
 
 async def test_nothing_is_stored_when_the_worker_was_reaped(
@@ -92,8 +92,8 @@ async def test_nothing_is_stored_when_the_worker_was_reaped(
     with pytest.raises(errors.SessionError):
         await worker.end(claimed, result="old", output=b"old")
     assert await harness.stand(root) == "Queued"
-    assert await harness.store.result(root) is None
-    assert await harness.store.output(root) == b""
+    assert await harness.store.read_result(root) is None
+    assert await harness.store.read_output(root) == b""
 
 
 async def test_session_is_refused_when_nobody_registered_it(harness: Harness) -> None:
@@ -131,7 +131,7 @@ async def test_released_claim_cannot_be_completed(harness: Harness, worker: Work
     await worker.release(claimed)
     assert await worker.end(claimed, result=1) is not ReportResult.ACCEPTED
     assert await harness.stand(root) == "Queued"
-    assert await harness.store.result(root) is None
+    assert await harness.store.read_result(root) is None
 
 
 async def test_end_of_an_attempt_does_not_count_for_a_later_one_of_the_same_claim_id(
@@ -144,8 +144,8 @@ async def test_end_of_an_attempt_does_not_count_for_a_later_one_of_the_same_clai
     (second,) = await worker.store.claim(worker.session.key, [first.claim])
     assert await worker.end(first, result="old", output=b"old") is ReportResult.STALE
     assert await worker.end(second, result="new") is ReportResult.ACCEPTED
-    assert await harness.store.result(root) == "new"
-    assert await harness.store.output(root) == b""
+    assert await harness.store.read_result(root) == "new"
+    assert await harness.store.read_output(root) == b""
 
 
 async def test_each_end_is_answered_for_itself_when_two_of_a_call_share_their_claim_id(
@@ -159,7 +159,7 @@ async def test_each_end_is_answered_for_itself_when_two_of_a_call_share_their_cl
     completed = await worker.store.complete(worker.session.key, ends)
     assert completed.answers[0] is not ReportResult.ACCEPTED
     assert completed.answers[1] is ReportResult.ACCEPTED
-    assert await harness.store.result(root) == "new"
+    assert await harness.store.read_result(root) == "new"
 
 
 async def test_same_end_twice_in_a_call_counts_once(harness: Harness, worker: Worker) -> None:
@@ -167,9 +167,9 @@ async def test_same_end_twice_in_a_call_counts_once(harness: Harness, worker: Wo
     end = end_of(await worker.claim_one(), result="once", output=b"once")
     completed = await worker.store.complete(worker.session.key, [end, end])
     assert list(completed.answers) == [ReportResult.ACCEPTED, ReportResult.ALREADY]
-    assert len(await harness.store.attempts(root)) == 1
-    assert await harness.store.result(root) == "once"
-    assert await harness.store.output(root) == b"once"
+    assert len(await harness.store.list_attempts(root)) == 1
+    assert await harness.store.read_result(root) == "once"
+    assert await harness.store.read_output(root) == b"once"
 
 
 async def test_end_counts_after_one_that_names_another_job_for_its_claim(
@@ -255,13 +255,13 @@ async def test_result_is_given_back_as_it_was(
 ) -> None:
     root = await harness.submit(plans.job())
     await worker.end(await worker.claim_one(), result=result)
-    assert await harness.store.result(root) == result
+    assert await harness.store.read_result(root) == result
 
 
 async def test_there_is_no_result_when_none_was_written(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     await worker.end(await worker.claim_one())
-    assert await harness.store.result(root) is None
+    assert await harness.store.read_result(root) is None
 
 
 @pytest.mark.parametrize("result", ["a\0b", {"\0": 1}, "\ud800", 10**400, float("nan")], ids=ascii)
@@ -284,7 +284,7 @@ async def test_refused_result_says_why(harness: Harness, worker: Worker) -> None
     row = await harness.row(root)
     assert (row.state, row.reason) == (State.FAILED, Reason.RESULT_REFUSED)
     assert row.message
-    assert await harness.store.result(root) is None
+    assert await harness.store.read_result(root) is None
 
 
 @pytest.mark.parametrize("message", ["a\0b", "\ud800", "\U0001f9ea", "\x1b[31m", "x" * 100_000])

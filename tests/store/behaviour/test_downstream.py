@@ -209,7 +209,7 @@ async def test_nothing_of_a_failed_branch_is_claimed_before_it_is_settled(
 async def _steps(harness: Harness) -> int:
     """Settle in the smallest steps; count those that moved something."""
     steps = 0
-    while await harness.store.settle(1):
+    while await harness.store.propagate(1):
         steps += 1
     return steps
 

@@ -134,10 +134,10 @@ async def test_cancel_outdoes_the_deadline(harness: Harness, worker: Worker) -> 
 async def test_deadline_outdoes_hold(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job(deadline_seconds=60))
     claimed = await worker.claim_one()
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     await harness.advance(MINUTE * 2)
     await harness.expire()
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     await worker.release(claimed)
     assert await harness.stand(root) == "Failed/DeadlineExceeded"
 

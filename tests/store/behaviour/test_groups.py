@@ -40,7 +40,7 @@ async def test_array_waits_while_none_of_its_elements_has_run(
 async def test_groups_are_never_claimed(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.dag(a=task(count=2), b=task()))
     claimed = await worker.claim(MANY)
-    kinds = {row.job: row.kind for row in await harness.store.jobs(root)}
+    kinds = {row.job: row.kind for row in await harness.store.list_jobs(root)}
     assert {kinds[one.job] for one in claimed} == {Kind.JOB}
     assert len(claimed) == 3
 

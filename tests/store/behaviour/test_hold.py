@@ -13,14 +13,14 @@ from workron.store.types import Outcome
 
 async def test_queued_job_is_suspended_when_held(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
-    assert await harness.store.hold(root)
+    assert await harness.store.suspend(root)
     assert await harness.stand(root) == "Waiting/Suspended"
     assert not await worker.claim()
 
 
 async def test_held_job_is_queued_when_resumed(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job(priority=3))
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     assert await harness.store.resume(root)
     row = await harness.row(root)
     assert (row.state, row.priority) == ("Queued", 3)
@@ -41,15 +41,15 @@ async def test_submitted_as_suspended_is_queued_when_resumed(
 
 async def test_one_resume_is_enough_when_held_twice(harness: Harness) -> None:
     root = await harness.submit(plans.job())
-    await harness.store.hold(root)
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
+    await harness.store.suspend(root)
     await harness.store.resume(root)
     assert await harness.stand(root) == "Queued"
 
 
 async def test_second_resume_changes_nothing(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.dag(a=task(), b=task("a")))
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     await harness.store.resume(root)
     await harness.store.resume(root)
     assert await harness.stand(root, "b") == "Waiting/Upstream"
@@ -60,7 +60,7 @@ async def test_second_resume_changes_nothing(harness: Harness, worker: Worker) -
 async def test_waiting_tasks_are_suspended_when_held(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.dag(a=task(), b=task("a")))
     claimed = await worker.claim_one()
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     await worker.end(claimed)
     assert await harness.stand(root, "b") == "Waiting/Suspended"
     await harness.store.resume(root)
@@ -70,7 +70,7 @@ async def test_waiting_tasks_are_suspended_when_held(harness: Harness, worker: W
 async def test_running_job_runs_on_when_held(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    assert await harness.store.hold(root)
+    assert await harness.store.suspend(root)
     assert await harness.stand(root) == "Running"
     await worker.end(claimed)
     assert await harness.stand(root) == "Succeeded"
@@ -79,7 +79,7 @@ async def test_running_job_runs_on_when_held(harness: Harness, worker: Worker) -
 async def test_running_job_fails_as_reported_when_held(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     await worker.fail(claimed)
     assert await harness.stand(root) == "Failed/ExitCode"
 
@@ -87,7 +87,7 @@ async def test_running_job_fails_as_reported_when_held(harness: Harness, worker:
 async def test_retry_is_suspended_when_held(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     await worker.retry(claimed)
     await harness.advance(timedelta(minutes=1))
     await harness.promote()
@@ -100,7 +100,7 @@ async def test_retry_is_suspended_when_held(harness: Harness, worker: Worker) ->
 async def test_released_job_is_suspended_when_held(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     await worker.release(claimed)
     assert await harness.stand(root) == "Waiting/Suspended"
     await harness.store.resume(root)
@@ -110,7 +110,7 @@ async def test_released_job_is_suspended_when_held(harness: Harness, worker: Wor
 async def test_lost_job_is_suspended_when_held(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     first = await worker.claim_one()
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     await harness.reap(worker)
     assert await harness.stand(root) == "Waiting/Suspended"
     await harness.store.resume(root)
@@ -122,7 +122,7 @@ async def test_lost_job_is_suspended_when_held(harness: Harness, worker: Worker)
 async def test_released_job_is_queued_when_resumed_before(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     await harness.store.resume(root)
     await worker.release(claimed)
     assert await harness.stand(root) == "Queued"
@@ -131,7 +131,7 @@ async def test_released_job_is_queued_when_resumed_before(harness: Harness, work
 async def test_deferred_job_is_suspended_when_held(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     await worker.retry(await worker.claim_one())
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     assert await harness.stand(root) == "Waiting/Suspended"
     await harness.advance(timedelta(minutes=1))
     await harness.promote()
@@ -144,7 +144,7 @@ async def test_deferred_job_is_suspended_when_held(harness: Harness, worker: Wor
 async def test_scheduled_job_keeps_its_start_when_held_and_resumed(harness: Harness) -> None:
     start = harness.ground.clock.now() + timedelta(hours=1)
     root = await harness.submit(plans.job(start_after=start))
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     await harness.store.resume(root)
     row = await harness.row(root)
     assert (row.reason, row.due) == ("Scheduled", start)
@@ -155,7 +155,7 @@ async def test_held_task_is_skipped_when_resumed_after_its_upstream_failed(
 ) -> None:
     root = await harness.submit(plans.dag(a=task(), b=task("a"), c=task("b")))
     claimed = await worker.claim_one()
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     await worker.fail(claimed)
     await harness.settle()
     await harness.store.resume(root)
@@ -177,7 +177,7 @@ async def test_answer_is_no_when_the_root_had_ended(
 
 async def test_held_jobs_end_when_cancelled(harness: Harness) -> None:
     root = await harness.submit(plans.dag(a=task(), b=task("a")))
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     await harness.store.cancel(root)
     await harness.settle()
     assert set((await harness.stands(root)).values()) == {"Cancelled"}
@@ -188,14 +188,14 @@ async def test_held_jobs_end_when_cancelled(harness: Harness) -> None:
 async def test_hold_leaves_other_roots_alone(harness: Harness, worker: Worker) -> None:
     held = await harness.submit(plans.job("held"))
     await harness.submit(plans.job("free"))
-    await harness.store.hold(held)
+    await harness.store.suspend(held)
     assert (await worker.claim_one()).name == "free"
     assert not await worker.claim()
 
 
 async def test_wide_root_is_held_and_resumed_whole(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.dag(a=task(count=2500), b=task("a", count=2500, each=True)))
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     assert await harness.counts(root) == {"Waiting/Suspended": 5000}
     await harness.store.resume(root)
     assert await harness.counts(root) == {"Queued": 2500, "Waiting/Upstream": 2500}

@@ -94,6 +94,6 @@ async def test_number_reaches_a_command_as_it_was_written(
     assert repr([one.item for one in claimed]) == repr([number, [number]])
     for one in claimed:
         await worker.end(one, result=number)
-    assert repr(await harness.store.result(claimed[0].job)) == repr(number)
+    assert repr(await harness.store.read_result(claimed[0].job)) == repr(number)
     await harness.settle()
     assert repr((await worker.claim_one()).inputs) == repr({"a": [number, number]})

@@ -34,7 +34,7 @@ async def test_what_was_made_from_an_object_is_known_by_its_uid(harness: Harness
     other = plans.job("other")
     await harness.submit(other)
     uid = plan.identity.uid
-    found = await harness.store.known([uid, other.identity.uid, uuid.uuid4()])
+    found = await harness.store.find_by_uid([uid, other.identity.uid, uuid.uuid4()])
     assert found.keys() == {uid}
     one = found[uid]
     assert (one.root, one.uid, one.generation, one.has_ended) == (root, uid, 3, False)
@@ -45,17 +45,17 @@ async def test_what_was_made_from_an_object_is_known_by_its_uid(harness: Harness
 async def test_what_has_ended_is_known_and_listed_no_more(harness: Harness, worker: Worker) -> None:
     plan = plans.job(generation=1)
     root = await harness.submit(plan)
-    assert [one.root for one in await harness.store.owned(10)] == [root]
+    assert [one.root for one in await harness.store.list_owned(10)] == [root]
     await worker.run_all()
-    assert (await harness.store.known([plan.identity.uid]))[plan.identity.uid].has_ended
-    assert not await harness.store.owned(10)
+    assert (await harness.store.find_by_uid([plan.identity.uid]))[plan.identity.uid].has_ended
+    assert not await harness.store.list_owned(10)
 
 
 async def test_unfinished_are_listed_some_at_a_time(harness: Harness) -> None:
     roots = [await harness.submit(plans.job(f"job-{at}", generation=1)) for at in range(5)]
     await harness.submit(plans.job("of no cluster"))
-    first = await harness.store.owned(3)
-    rest = await harness.store.owned(3, after=first[-1].root)
+    first = await harness.store.list_owned(3)
+    rest = await harness.store.list_owned(3, after=first[-1].root)
     assert [one.root for one in (*first, *rest)] == roots
 
 
@@ -74,12 +74,12 @@ async def test_unfinished_are_listed_wherever_their_jobs_are(
     ready = await harness.submit(plans.dag("ready", about, work=task(count=3)))
     waiting = await harness.submit(plans.job("waiting", outside=[plans.outside("x")], generation=1))
     unfinished = [running, deferred, ready, waiting]
-    assert [one.root for one in await harness.store.owned(10)] == unfinished
-    assert [one.root for one in await harness.store.owned(10, after=ended)] == unfinished
+    assert [one.root for one in await harness.store.list_owned(10)] == unfinished
+    assert [one.root for one in await harness.store.list_owned(10, after=ended)] == unfinished
     for at, root in enumerate(unfinished):
-        found = await harness.store.owned(2, after=root)
+        found = await harness.store.list_owned(2, after=root)
         assert [one.root for one in found] == unfinished[at + 1 : at + 3]
-    assert [one.root for one in await harness.store.owned(10, after=later)] == [ready, waiting]
+    assert [one.root for one in await harness.store.list_owned(10, after=later)] == [ready, waiting]
 
 
 async def test_priority_is_edited_wherever_a_job_is(harness: Harness, worker: Worker) -> None:
@@ -90,18 +90,18 @@ async def test_priority_is_edited_wherever_a_job_is(harness: Harness, worker: Wo
     await worker.end(await worker.claim_one(), Outcome.RETRY, delay_seconds=5)
     await harness.submit(plans.job("other", priority=5))
 
-    assert await harness.store.edit(flow, _wish(priority=9))
+    assert await harness.store.update_run(flow, _wish(priority=9))
 
-    assert {row.priority for row in await harness.store.jobs(flow)} == {9}
+    assert {row.priority for row in await harness.store.list_jobs(flow)} == {9}
     await worker.end(claimed)
     assert [(await worker.claim_one()).name for _ in range(3)] == ["b", "d", "other"]
 
 
 async def test_object_that_is_suspended_and_resumed(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job(generation=1))
-    assert await harness.store.edit(root, _wish(2, is_suspended=True))
+    assert await harness.store.update_run(root, _wish(2, is_suspended=True))
     assert await harness.stand(root) == "Waiting/Suspended"
-    assert await harness.store.edit(root, _wish(3))
+    assert await harness.store.update_run(root, _wish(3))
     assert await harness.stand(root) == "Queued"
     await worker.run_all()
 
@@ -109,9 +109,9 @@ async def test_object_that_is_suspended_and_resumed(harness: Harness, worker: Wo
 async def test_object_that_is_cancelled_stays_so(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.dag("flow", {"generation": 1}, a=task(), b=task("a")))
     claimed = await worker.claim_one()
-    assert await harness.store.edit(root, _wish(2, is_cancelled=True, priority=4))
-    assert not await harness.store.edit(root, _wish(3, is_suspended=True))
-    assert set((await harness.store.marks(root)).values()) == {Signal.CANCEL}
+    assert await harness.store.update_run(root, _wish(2, is_cancelled=True, priority=4))
+    assert not await harness.store.update_run(root, _wish(3, is_suspended=True))
+    assert set((await harness.store.list_signals(root)).values()) == {Signal.CANCEL}
     await worker.end(claimed)
     await harness.settle()
     assert await harness.stand(root) == "Cancelled"
@@ -120,34 +120,34 @@ async def test_object_that_is_cancelled_stays_so(harness: Harness, worker: Worke
 @pytest.mark.parametrize("generation", [1, 2])
 async def test_older_edition_changes_nothing(harness: Harness, generation: int) -> None:
     root = await harness.submit(plans.job(generation=1))
-    await harness.store.edit(root, _wish(2, is_suspended=True))
-    assert not await harness.store.edit(root, _wish(generation))
+    await harness.store.update_run(root, _wish(2, is_suspended=True))
+    assert not await harness.store.update_run(root, _wish(generation))
     assert await harness.stand(root) == "Waiting/Suspended"
 
 
 async def test_edition_that_says_the_same_is_heard_all_the_same(harness: Harness) -> None:
     plan = plans.job(generation=1, priority=2)
     root = await harness.submit(plan)
-    assert not await harness.store.edit(root, _wish(7, priority=2))
-    assert (await harness.store.known([plan.identity.uid]))[plan.identity.uid].generation == 7
+    assert not await harness.store.update_run(root, _wish(7, priority=2))
+    assert (await harness.store.find_by_uid([plan.identity.uid]))[plan.identity.uid].generation == 7
 
 
 async def test_nothing_is_asked_of_what_has_ended(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job(generation=1))
     await worker.run_all()
-    assert not await harness.store.edit(root, _wish(is_cancelled=True))
+    assert not await harness.store.update_run(root, _wish(is_cancelled=True))
     assert await harness.stand(root) == "Succeeded"
 
 
 async def test_nothing_is_edited_in_a_root_of_no_cluster(harness: Harness) -> None:
     root = await harness.submit(plans.job())
-    assert not await harness.store.edit(root, _wish(is_suspended=True))
+    assert not await harness.store.update_run(root, _wish(is_suspended=True))
     assert await harness.stand(root) == "Queued"
 
 
 async def test_priority_goes_on_beside_a_hold(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job(generation=1))
-    await harness.store.edit(root, _wish(2, is_suspended=True, priority=3))
+    await harness.store.update_run(root, _wish(2, is_suspended=True, priority=3))
     await harness.store.resume(root)
     row = await harness.row(root)
     assert (row.state, row.priority) == (State.QUEUED, 3)
@@ -160,9 +160,9 @@ async def test_first_failures_are_told_without_groups(harness: Harness, worker: 
         if claimed.name != "c":
             await worker.end(claimed, Outcome.FAILED, exit_code=4)
     await harness.settle()
-    found = await harness.store.failures(root, 2)
+    found = await harness.store.list_failures(root, 2)
     assert [(one.name, one.index, one.exit_code) for one in found] == [("a", None, 4), ("b", 0, 4)]
-    assert len(await harness.store.failures(root, 9)) == 3
+    assert len(await harness.store.list_failures(root, 9)) == 3
     await worker.run_all()
 
 
@@ -183,7 +183,7 @@ async def test_staff_is_told_with_what_it_holds(harness: Harness, worker: Worker
     idle = await harness.worker("idle", pool="other")
     await worker.claim(2)
     await harness.store.drain(idle.session.worker)
-    busy, other = await harness.store.staff()
+    busy, other = await harness.store.list_workers()
     assert (busy.worker, busy.held, busy.is_draining) == (worker.session.worker, 2, False)
     assert (busy.namespace, busy.pool, busy.name) == (plans.NAMESPACE, "default", "worker")
     assert (other.pool, other.held, other.slots, other.is_draining) == ("other", 0, MANY, True)
@@ -191,8 +191,8 @@ async def test_staff_is_told_with_what_it_holds(harness: Harness, worker: Worker
 
 
 async def test_staff_lacks_who_has_left(harness: Harness, worker: Worker) -> None:
-    await harness.store.leave(worker.session.key)
-    assert not await harness.store.staff()
+    await harness.store.deregister(worker.session.key)
+    assert not await harness.store.list_workers()
 
 
 async def test_demand_is_what_is_ready_in_each_pool_and_since_when(
@@ -203,16 +203,16 @@ async def test_demand_is_what_is_ready_in_each_pool_and_since_when(
     await harness.advance(timedelta(seconds=5))
     await harness.submit(plans.dag(a=task(), b=task("a")))
     await harness.submit(plans.job("elsewhere", pool="other"))
-    demand = await harness.store.demand()
+    demand = await harness.store.pool_demand()
     assert demand.keys() == {(plans.NAMESPACE, "default"), (plans.NAMESPACE, "other")}
     found = demand[plans.NAMESPACE, "default"]
     assert (found.ready, found.oldest) == (2, first)
     await worker.claim_one()
-    assert (await harness.store.demand())[plans.NAMESPACE, "default"].oldest > first
+    assert (await harness.store.pool_demand())[plans.NAMESPACE, "default"].oldest > first
 
 
 async def test_pool_admits_by_the_token_that_it_was_given(harness: Harness) -> None:
-    admitted = await harness.store.admit(_admission())
+    admitted = await harness.store.grant_pool(_admission())
     assert admitted.url == harness.store.url
     session = await _enter(harness, _WORD)
     assert (session.namespace, session.pool) == (plans.NAMESPACE, "own")
@@ -220,9 +220,9 @@ async def test_pool_admits_by_the_token_that_it_was_given(harness: Harness) -> N
 
 
 async def test_token_is_good_for_a_year_from_when_it_was_given_last(harness: Harness) -> None:
-    await harness.store.admit(_admission())
+    await harness.store.grant_pool(_admission())
     await harness.advance(timedelta(days=300))
-    await harness.store.admit(_admission())
+    await harness.store.grant_pool(_admission())
     await harness.advance(timedelta(days=300))
     await _enter(harness, _WORD)
     await harness.advance(timedelta(days=100))
@@ -231,41 +231,41 @@ async def test_token_is_good_for_a_year_from_when_it_was_given_last(harness: Har
 
 
 async def test_older_token_stays_good_beside_a_new_one(harness: Harness) -> None:
-    await harness.store.admit(_admission("old"))
-    await harness.store.admit(_admission("new", lease_seconds=20.0))
+    await harness.store.grant_pool(_admission("old"))
+    await harness.store.grant_pool(_admission("new", lease_seconds=20.0))
     sessions = [await _enter(harness, token) for token in ("old", "new")]
     assert {session.lease_seconds for session in sessions} == {20.0}
 
 
 async def test_pool_that_is_dismissed_admits_nobody_and_keeps_its_jobs(harness: Harness) -> None:
-    await harness.store.admit(_admission())
-    assert await harness.store.enrolled() == {(plans.NAMESPACE, "own")}
+    await harness.store.grant_pool(_admission())
+    assert await harness.store.granted_pools() == {(plans.NAMESPACE, "own")}
     root = await harness.submit(plans.job(pool="own"))
-    assert await harness.store.dismiss(plans.NAMESPACE, "own")
-    assert await harness.store.enrolled() == set()
+    assert await harness.store.revoke_pool(plans.NAMESPACE, "own")
+    assert await harness.store.granted_pools() == set()
     with pytest.raises(errors.TokenError):
         await _enter(harness, _WORD)
     assert await harness.counts(root) == {"Queued": 1}
-    await harness.store.admit(_admission())
+    await harness.store.grant_pool(_admission())
     await _enter(harness, _WORD)
 
 
 async def test_pool_with_a_worker_is_not_dismissed(harness: Harness) -> None:
-    await harness.store.admit(_admission())
+    await harness.store.grant_pool(_admission())
     session = await _enter(harness, _WORD)
-    assert not await harness.store.dismiss(plans.NAMESPACE, "own")
-    await harness.store.beat(session.key)
-    await harness.store.leave(session.key)
-    assert await harness.store.dismiss(plans.NAMESPACE, "own")
+    assert not await harness.store.revoke_pool(plans.NAMESPACE, "own")
+    await harness.store.heartbeat(session.key)
+    await harness.store.deregister(session.key)
+    assert await harness.store.revoke_pool(plans.NAMESPACE, "own")
 
 
 async def test_pool_that_was_dismissed_or_never_there_is_dismissed(harness: Harness) -> None:
     for _ in range(2):
-        assert await harness.store.dismiss(plans.NAMESPACE, "none")
+        assert await harness.store.revoke_pool(plans.NAMESPACE, "none")
 
 
 async def test_token_that_a_person_was_given_outlives_the_operators(harness: Harness) -> None:
-    await harness.store.admit(_admission())
+    await harness.store.grant_pool(_admission())
     token = await harness.token("own")
-    await harness.store.dismiss(plans.NAMESPACE, "own")
+    await harness.store.revoke_pool(plans.NAMESPACE, "own")
     await harness.store.register(Registration(token, "worker", mint_boot(), 1))

@@ -134,7 +134,7 @@ async def test_many_wait_for_one_name(harness: Harness, worker: Worker) -> None:
 async def test_job_that_waits_for_itself_is_refused(harness: Harness) -> None:
     with pytest.raises(errors.GraphError, match="down"):
         await harness.store.submit([_down("down")])
-    assert not await harness.store.roots()
+    assert not await harness.store.list_runs()
 
 
 async def test_cycle_is_refused_and_printed(harness: Harness) -> None:
@@ -145,13 +145,13 @@ async def test_cycle_is_refused_and_printed(harness: Harness) -> None:
     ring = re.search(r"\b[abc] -> [abc] -> [abc] -> [abc]\b", str(refusal.value))
     assert ring is not None
     assert ring[0].startswith(ring[0][-1])
-    assert len(await harness.store.roots()) == 2
+    assert len(await harness.store.list_runs()) == 2
 
 
 async def test_cycle_in_one_call_is_refused_whole(harness: Harness) -> None:
     with pytest.raises(errors.GraphError):
         await harness.store.submit([plans.job("fine"), _down("b", name="a"), _down("a", name="b")])
-    assert not await harness.store.roots()
+    assert not await harness.store.list_runs()
 
 
 async def test_cycle_through_a_workflow_is_refused(harness: Harness) -> None:

@@ -106,10 +106,10 @@ async def test_job_waits_for_both_when_it_is_held_and_unproven(
     harness: Harness, worker: Worker
 ) -> None:
     root = await _lose(harness, worker)
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     await harness.store.resume(root)
     assert await harness.stand(root) == "Waiting/AwaitingProof"
-    await harness.store.hold(root)
+    await harness.store.suspend(root)
     again = await harness.worker()
     await again.beat()
     assert not await again.claim()

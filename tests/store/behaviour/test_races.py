@@ -52,8 +52,8 @@ async def test_no_job_runs_twice_when_30_claimers_share_20_jobs(harness: Harness
     assert set(await asyncio.gather(*ends)) == {ReportResult.ACCEPTED}
     rest = await asyncio.gather(*(_drain(worker, 1) for worker in workers))
     assert len(claimed) + sum(map(len, rest)) == 20
-    jobs = (row.job for row in await harness.store.jobs(root) if row.kind is Kind.JOB)
-    attempts = [await harness.store.attempts(job) for job in jobs]
+    jobs = (row.job for row in await harness.store.list_jobs(root) if row.kind is Kind.JOB)
+    attempts = [await harness.store.list_attempts(job) for job in jobs]
     assert [[one.attempt for one in of_one] for of_one in attempts] == [[1]] * 20
 
 
@@ -94,7 +94,7 @@ async def test_live_workers_are_never_reaped(harness: Harness) -> None:
     other = await harness.another()
     lost: list[JobId] = []
     for _ in range(ROUNDS):
-        looked = await other.look()
+        looked = await other.list_heartbeats()
         await asyncio.gather(*(worker.beat() for worker in workers))
         reaps = [other.reap(one.worker, sign=one.sign) for one in looked]
         beats = [worker.beat() for worker in workers]
@@ -135,7 +135,7 @@ async def test_newer_boot_and_claim_leave_no_claim_with_the_older(harness: Harne
         newer = await harness.worker("worker", store=other)
         await asyncio.gather(older.claim(), newer.beat(), return_exceptions=True)
         assert await harness.stand(root) == "Queued"
-        assert len(await harness.store.look()) == 1
+        assert len(await harness.store.list_heartbeats()) == 1
         await harness.store.cancel(root)
 
 
@@ -207,7 +207,7 @@ async def test_cycle_is_never_closed_when_both_halves_are_submitted_at_once(
             return_exceptions=True,
         )
         assert sum(isinstance(answer, errors.GraphError) for answer in answers) == 1
-    assert len(await harness.store.roots()) == ROUNDS
+    assert len(await harness.store.list_runs()) == ROUNDS
 
 
 @pytest.mark.parametrize("verb", ["cancel", "hold"])
@@ -243,9 +243,9 @@ async def test_hold_and_resume_at_once_leave_nothing_behind(
     for number in range(5):
         plan = plans.dag(f"flow{number}", a=task(count=20), b=task("a"))
         root = await harness.submit(plan)
-        claimed, *_ = await asyncio.gather(worker.claim(5), other.hold(root))
+        claimed, *_ = await asyncio.gather(worker.claim(5), other.suspend(root))
         ends = [worker.retry(one, 0) if one.job % 2 else worker.end(one) for one in claimed]
-        await asyncio.gather(other.resume(root), harness.store.hold(root), *ends)
+        await asyncio.gather(other.resume(root), harness.store.suspend(root), *ends)
         await harness.store.resume(root)
         await harness.promote()
         await worker.run_all()
@@ -274,7 +274,7 @@ async def test_two_maintainers_are_harmless(harness: Harness) -> None:
 async def _maintain(store: api.Store) -> None:
     for _ in range(40):
         await asyncio.gather(
-            store.settle(7), store.promote(7), store.expire(7), store.reap_orphans(7)
+            store.propagate(7), store.promote(7), store.expire(7), store.reap_orphans(7)
         )
 
 
@@ -304,7 +304,7 @@ async def test_end_counts_once_when_it_is_repeated_while_it_runs(
         done = await asyncio.gather(worker.store.complete(key, ends), other.complete(key, ends))
         answers = sorted(answer for completed in done for answer in completed.answers)
         assert answers == [ReportResult.ACCEPTED, ReportResult.ALREADY]
-        assert len(await harness.store.attempts(ends[0].job)) == 1
+        assert len(await harness.store.list_attempts(ends[0].job)) == 1
         await worker.run_all()
 
 
@@ -316,4 +316,4 @@ async def test_sessions_are_one_when_a_registration_is_repeated_at_once(
         asked = types.Registration(token, f"w{number}", mint_boot(), 1)
         one, two = await asyncio.gather(harness.store.register(asked), other.register(asked))
         assert one.worker == two.worker
-    assert len(await harness.store.look()) == ROUNDS
+    assert len(await harness.store.list_heartbeats()) == ROUNDS

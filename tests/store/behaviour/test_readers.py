@@ -19,7 +19,7 @@ async def test_found_root_is_as_it_was_submitted(harness: Harness) -> None:
     metadata = {"labels": {"team": "red"}, "annotations": {"n": "ü"}}
     plan = plans.dag("flow", {"digest": "abc", "metadata": metadata}, a=task(count=3))
     root = await harness.submit(plan)
-    row = await harness.store.find(plans.NAMESPACE, Kind.WORKFLOW, "flow")
+    row = await harness.store.find_run(plans.NAMESPACE, Kind.WORKFLOW, "flow")
     assert row is not None
     assert (row.root, row.last, row.uid) == (root, root + 4, plan.identity.uid)
     assert (row.namespace, row.kind, row.name) == (plans.NAMESPACE, Kind.WORKFLOW, "flow")
@@ -30,55 +30,55 @@ async def test_found_root_is_as_it_was_submitted(harness: Harness) -> None:
 async def test_ended_root_is_found(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     await worker.run_all()
-    row = await harness.store.find(plans.NAMESPACE, Kind.JOB, "job")
+    row = await harness.store.find_run(plans.NAMESPACE, Kind.JOB, "job")
     assert row is not None
     assert row.root == root
 
 
 async def test_nothing_is_found_when_a_name_is_only_waited_for(harness: Harness) -> None:
     await harness.submit(plans.job("down", outside=[plans.outside("up")]))
-    assert await harness.store.find(plans.NAMESPACE, Kind.JOB, "up") is None
-    assert await harness.store.find(plans.NAMESPACE, Kind.WORKFLOW, "down") is None
-    assert await harness.store.find("elsewhere", Kind.JOB, "down") is None
+    assert await harness.store.find_run(plans.NAMESPACE, Kind.JOB, "up") is None
+    assert await harness.store.find_run(plans.NAMESPACE, Kind.WORKFLOW, "down") is None
+    assert await harness.store.find_run("elsewhere", Kind.JOB, "down") is None
 
 
 async def test_roots_are_listed_newest_first(harness: Harness) -> None:
     submitted = [await harness.submit(plans.job(name)) for name in "abc"]
-    assert [row.root for row in await harness.store.roots()] == submitted[::-1]
+    assert [row.root for row in await harness.store.list_runs()] == submitted[::-1]
 
 
 async def test_roots_of_one_namespace_are_listed_alone(harness: Harness) -> None:
     await harness.submit(plans.job("a"))
     other = await harness.submit(plans.job("a", namespace="elsewhere"))
-    assert [row.root for row in await harness.store.roots("elsewhere")] == [other]
-    assert not await harness.store.roots("nowhere")
+    assert [row.root for row in await harness.store.list_runs("elsewhere")] == [other]
+    assert not await harness.store.list_runs("nowhere")
 
 
 async def test_nothing_is_shown_of_a_root_that_is_not_there(harness: Harness) -> None:
-    assert not await harness.store.jobs(NOBODY)
-    assert not await harness.store.standing([NOBODY])
-    assert not await harness.store.ended([NOBODY])
-    assert await harness.store.member(NOBODY, "a") is None
-    assert await harness.store.spec(NOBODY) is None
-    assert not await harness.store.specs(NOBODY)
+    assert not await harness.store.list_jobs(NOBODY)
+    assert not await harness.store.get_jobs([NOBODY])
+    assert not await harness.store.filter_ended([NOBODY])
+    assert await harness.store.find_job(NOBODY, "a") is None
+    assert await harness.store.get_spec(NOBODY) is None
+    assert not await harness.store.list_specs(NOBODY)
     assert not await harness.store.edges(NOBODY)
-    assert not await harness.store.attempts(NOBODY)
-    assert not await harness.store.blockers(NOBODY)
-    assert not (await harness.store.progress(NOBODY)).counts
-    assert await harness.store.result(NOBODY) is None
-    assert await harness.store.output(NOBODY) == b""
+    assert not await harness.store.list_attempts(NOBODY)
+    assert not await harness.store.list_blockers(NOBODY)
+    assert not (await harness.store.count_states(NOBODY)).counts
+    assert await harness.store.read_result(NOBODY) is None
+    assert await harness.store.read_output(NOBODY) == b""
 
 
 async def test_answer_is_no_when_the_root_is_not_there(harness: Harness) -> None:
     assert not await harness.store.cancel(NOBODY)
-    assert not await harness.store.hold(NOBODY)
+    assert not await harness.store.suspend(NOBODY)
     assert not await harness.store.resume(NOBODY)
 
 
 async def test_jobs_show_where_they_belong(harness: Harness) -> None:
     plan = plans.dag("flow", {"priority": 4}, a=task(pool="large"))
     root = await harness.submit(plan)
-    flow, row = await harness.store.jobs(root)
+    flow, row = await harness.store.list_jobs(root)
     assert (flow.kind, flow.name, flow.member_of) == (Kind.WORKFLOW, "flow", None)
     assert (row.kind, row.name, row.member_of) == (Kind.JOB, "a", root)
     assert (row.pool, row.priority, row.root) == ("large", 4, root)
@@ -100,7 +100,7 @@ async def test_ended_job_shows_when_it_started_and_finished(
 
 async def test_specs_are_given_back(harness: Harness) -> None:
     root = await harness.submit(plans.dag(a=task(count=2), b=task()))
-    specs = await harness.store.specs(root)
+    specs = await harness.store.list_specs(root)
     run_a, run_b = {"command": "run a"}, {"command": "run b"}
     assert list(specs.values()) == [{"tasks": 2}, run_a, run_a, run_a, run_b]
     assert list(specs) == [root + offset for offset in range(5)]
@@ -132,7 +132,7 @@ async def test_blockers_are_listed_unfinished_first(harness: Harness, worker: Wo
     root = await harness.submit(plan)
     claimed = await worker.claim_by_name()
     await worker.end(claimed["a"])
-    blockers = await harness.store.blockers(JobId(root + 3))
+    blockers = await harness.store.list_blockers(JobId(root + 3))
     assert [(one.name, one.job, one.condition, one.state) for one in blockers] == [
         ("b", root + 2, "Finished", State.RUNNING),
         ("a", root + 1, "Succeeded", State.SUCCEEDED),
@@ -148,8 +148,8 @@ async def test_group_that_blocks_runs_once_one_of_its_members_has_run(
     )
 
     async def seen() -> list[State | None]:
-        (array,) = await harness.store.blockers(JobId(root + 4))
-        (flow,) = await harness.store.blockers(down)
+        (array,) = await harness.store.list_blockers(JobId(root + 4))
+        (flow,) = await harness.store.list_blockers(down)
         return [array.state, flow.state]
 
     assert await seen() == [State.WAITING, State.WAITING]
@@ -166,13 +166,13 @@ async def test_group_that_blocks_runs_once_one_of_its_members_has_run(
 
 async def test_name_that_is_not_there_yet_is_a_blocker(harness: Harness) -> None:
     root = await harness.submit(plans.job("down", outside=[plans.outside("up")]))
-    (blocker,) = await harness.store.blockers(root)
+    (blocker,) = await harness.store.list_blockers(root)
     assert (blocker.job, blocker.kind, blocker.name) == (None, Kind.JOB, "up")
     assert (blocker.condition, blocker.state) == ("Succeeded", None)
 
 
 async def test_nothing_blocks_a_job_without_upstreams(harness: Harness) -> None:
-    assert not await harness.store.blockers(await harness.submit(plans.job()))
+    assert not await harness.store.list_blockers(await harness.submit(plans.job()))
 
 
 async def test_attempts_are_listed_with_their_ends(harness: Harness, worker: Worker) -> None:
@@ -183,7 +183,7 @@ async def test_attempts_are_listed_with_their_ends(harness: Harness, worker: Wor
     claimed = await worker.claim_one()
     await harness.advance(timedelta(seconds=2))
     await worker.end(claimed, Outcome.FAILED, reason=Reason.SIGNAL, exit_code=137)
-    attempts = sorted(await harness.store.attempts(root), key=lambda one: one.attempt)
+    attempts = sorted(await harness.store.list_attempts(root), key=lambda one: one.attempt)
     assert [one.outcome for one in attempts] == ["Released", "Retried", "Failed"]
     last = attempts[-1]
     assert (last.job, last.attempt, last.worker) == (root, 3, "worker")
@@ -194,7 +194,7 @@ async def test_attempts_are_listed_with_their_ends(harness: Harness, worker: Wor
 async def test_running_attempt_is_not_listed(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     await worker.claim_one()
-    assert not await harness.store.attempts(root)
+    assert not await harness.store.list_attempts(root)
 
 
 async def test_attempt_of_a_cancelled_job_is_listed(harness: Harness, worker: Worker) -> None:
@@ -202,7 +202,7 @@ async def test_attempt_of_a_cancelled_job_is_listed(harness: Harness, worker: Wo
     claimed = await worker.claim_one()
     await harness.store.cancel(root)
     await worker.end(claimed)
-    assert [one.outcome for one in await harness.store.attempts(root)] == ["Cancelled"]
+    assert [one.outcome for one in await harness.store.list_attempts(root)] == ["Cancelled"]
 
 
 async def test_progress_counts_commands_by_state(harness: Harness, worker: Worker) -> None:
@@ -210,7 +210,7 @@ async def test_progress_counts_commands_by_state(harness: Harness, worker: Worke
     one, two, *_ = await worker.claim(3)
     await worker.end(one)
     await worker.fail(two)
-    progress = await harness.store.progress(root)
+    progress = await harness.store.count_states(root)
     assert {state: count for state, count in progress.counts.items() if count} == {
         State.QUEUED: 1,
         State.RUNNING: 1,
@@ -235,28 +235,28 @@ async def test_queue_counts_ready_jobs_by_pool(harness: Harness) -> None:
 async def test_workers_are_counted_by_pool_until_they_leave_or_are_reaped(
     harness: Harness,
 ) -> None:
-    assert await harness.store.workers() == {}
+    assert await harness.store.count_workers() == {}
     one, two = await harness.worker("one"), await harness.worker("two")
     await harness.worker("large", pool="large", namespace="elsewhere")
-    assert await harness.store.workers() == {
+    assert await harness.store.count_workers() == {
         (plans.NAMESPACE, "default"): 2,
         ("elsewhere", "large"): 1,
     }
-    await harness.store.leave(one.session.key)
+    await harness.store.deregister(one.session.key)
     await harness.reap(two)
-    assert await harness.store.workers() == {("elsewhere", "large"): 1}
+    assert await harness.store.count_workers() == {("elsewhere", "large"): 1}
 
 
 async def test_store_is_led_while_the_lease_of_a_maintainer_runs(harness: Harness) -> None:
-    assert not await harness.store.led()
+    assert not await harness.store.has_maintainer()
     boot = mint_boot()
     await harness.store.elect(boot, 10)
-    assert await harness.store.led()
+    assert await harness.store.has_maintainer()
     await harness.advance(timedelta(seconds=11))
-    assert not await harness.store.led()
+    assert not await harness.store.has_maintainer()
     await harness.store.elect(boot, 10)
     await harness.store.resign(boot)
-    assert not await harness.store.led()
+    assert not await harness.store.has_maintainer()
 
 
 async def test_marks_tell_what_was_asked_of_running_jobs_of_a_root(
@@ -265,15 +265,15 @@ async def test_marks_tell_what_was_asked_of_running_jobs_of_a_root(
     flow = await harness.submit(plans.dag(a=task(), b=task(), c=task("a")))
     other = await harness.submit(plans.job("other"))
     claimed = await worker.claim(3)
-    assert await harness.store.marks(flow) == {}
+    assert await harness.store.list_signals(flow) == {}
     await harness.store.cancel(flow)
-    await harness.store.hold(other)
+    await harness.store.suspend(other)
     running = [one.job for one in claimed if one.root == "flow"]
-    assert await harness.store.marks(flow) == dict.fromkeys(running, Signal.CANCEL)
-    assert await harness.store.marks(other) == {other: Signal.HOLD}
+    assert await harness.store.list_signals(flow) == dict.fromkeys(running, Signal.CANCEL)
+    assert await harness.store.list_signals(other) == {other: Signal.HOLD}
     for one in claimed:
         await worker.end(one)
-    assert await harness.store.marks(flow) == {}
+    assert await harness.store.list_signals(flow) == {}
 
 
 async def test_wait_for_work_returns_when_there_is_none(harness: Harness) -> None:

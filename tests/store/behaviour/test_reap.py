@@ -16,9 +16,9 @@ async def test_look_shows_each_worker_and_its_counter(harness: Harness, worker: 
     await worker.beat()
     await worker.beat()
     assert await harness.sign_of(worker) == (server, before + 2)
-    seen = {sighting.worker for sighting in await harness.store.look()}
+    seen = {sighting.worker for sighting in await harness.store.list_heartbeats()}
     assert seen == {worker.session.worker, other.session.worker}
-    assert {sighting.lease_seconds for sighting in await harness.store.look()} == {10}
+    assert {sighting.lease_seconds for sighting in await harness.store.list_heartbeats()} == {10}
 
 
 async def test_claim_comes_back_when_its_worker_stands_still(
@@ -50,7 +50,7 @@ async def test_nothing_comes_back_when_the_worker_has_beaten(
 
 async def test_reaped_worker_is_forgotten(harness: Harness, worker: Worker) -> None:
     await harness.reap(worker)
-    assert not await harness.store.look()
+    assert not await harness.store.list_heartbeats()
     with pytest.raises(errors.SessionError):
         await worker.beat()
     with pytest.raises(errors.SessionError):
@@ -128,7 +128,7 @@ async def test_no_loss_is_counted_when_several_fell_together(
     await worker.claim(3)
     reaped = await harness.reap(worker)
     assert len(reaped.requeued) == 3
-    rows = [row for row in await harness.store.jobs(root) if row.index is not None]
+    rows = [row for row in await harness.store.list_jobs(root) if row.index is not None]
     assert {(row.state, row.losses) for row in rows} == {("Queued", 0)}
 
 
@@ -213,7 +213,7 @@ async def test_nothing_is_charged_when_a_person_ended_the_worker(
     root = await harness.submit(plans.dag(a=task(count=3, max_losses=0)))
     await worker.claim(count)
     await harness.store.reap(worker.session.worker, sign=None, is_blaming=False)
-    rows = [row for row in await harness.store.jobs(root) if row.index is not None]
+    rows = [row for row in await harness.store.list_jobs(root) if row.index is not None]
     assert {(row.state, row.losses) for row in rows} == {("Queued", 0)}
     assert len(await (await harness.worker("heir")).claim(3)) == 3
 
@@ -258,7 +258,7 @@ async def test_lost_attempt_is_listed(harness: Harness) -> None:
     worker = await harness.worker("anna")
     await worker.claim_one()
     await harness.reap(worker)
-    (attempt,) = await harness.store.attempts(root)
+    (attempt,) = await harness.store.list_attempts(root)
     assert (attempt.attempt, attempt.outcome, attempt.worker) == (1, "Lost", "anna")
 
 

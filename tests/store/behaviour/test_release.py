@@ -103,7 +103,7 @@ async def test_answers_stand_in_the_order_of_the_claims(harness: Harness, worker
 async def test_released_attempt_is_listed(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     await worker.release(await worker.claim_one())
-    (attempt,) = await harness.store.attempts(root)
+    (attempt,) = await harness.store.list_attempts(root)
     assert (attempt.attempt, attempt.outcome) == (1, "Released")
 
 
@@ -116,7 +116,7 @@ async def test_job_that_was_lost_alone_is_charged_a_loss(harness: Harness, worke
     assert await _lose(worker, LossKind.ALONE, await worker.claim_one()) == [ReportResult.ACCEPTED]
     row = await harness.row(root)
     assert (row.state, row.failures, row.losses) == ("Queued", 0, 1)
-    (attempt,) = await harness.store.attempts(root)
+    (attempt,) = await harness.store.list_attempts(root)
     assert (attempt.attempt, attempt.outcome) == (1, "Lost")
 
 
@@ -125,7 +125,7 @@ async def test_jobs_that_were_lost_together_are_charged_nothing_and_tried_alone_
 ) -> None:
     root = await harness.submit(plans.array(2))
     await _lose(worker, LossKind.TOGETHER, *await worker.claim(2))
-    assert {row.losses for row in await harness.store.jobs(root)} == {0}
+    assert {row.losses for row in await harness.store.list_jobs(root)} == {0}
     assert len(await worker.claim(2)) == 1
     assert await worker.claim(2) == []
 

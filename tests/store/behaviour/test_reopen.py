@@ -31,8 +31,8 @@ async def test_all_states_are_found_as_they_were(harness: Harness, worker: Worke
     await harness.reopen()
     assert await harness.rows(root) == before
     good = before["good"].job
-    assert await harness.store.result(good) == {"n": 1}
-    assert await harness.store.output(good) == b"text"
+    assert await harness.store.read_result(good) == {"n": 1}
+    assert await harness.store.read_output(good) == b"text"
 
 
 async def test_claim_can_be_ended_after_a_reconnect(harness: Harness, worker: Worker) -> None:

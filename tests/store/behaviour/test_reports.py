@@ -44,7 +44,7 @@ async def test_wrong_report_fails_its_job_and_no_other(
     assert row.message
     stands = await harness.stands(root)
     assert {stands["a"], stands["c"]} == {"Succeeded"}
-    (attempt,) = await harness.store.attempts(row.job)
+    (attempt,) = await harness.store.list_attempts(row.job)
     assert attempt.reason is Reason.RESULT_REFUSED
 
 
@@ -63,15 +63,15 @@ async def test_reason_counts_for_nothing_when_the_job_succeeded(
     root = await harness.submit(plans.job())
     await worker.end(await worker.claim_one(), reason=Reason.EXIT_CODE)
     assert await harness.stand(root) == "Succeeded"
-    assert [one.reason for one in await harness.store.attempts(root)] == [None]
+    assert [one.reason for one in await harness.store.list_attempts(root)] == [None]
 
 
 async def test_largest_result_and_output_are_kept(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.job())
     result, output = "x" * 65_534, b"x" * 2**20
     await worker.end(await worker.claim_one(), result=result, output=output)
-    assert await harness.store.result(root) == result
-    assert await harness.store.output(root) == output
+    assert await harness.store.read_result(root) == result
+    assert await harness.store.read_output(root) == output
 
 
 async def test_beginning_of_a_long_message_is_kept(harness: Harness, worker: Worker) -> None:
@@ -96,7 +96,7 @@ async def test_wrong_piece_of_output_is_refused_and_nothing_is_stored(
     ends = [end_of(one, output=b"end"), end_of(other)]
     completed = await worker.store.complete(worker.session.key, ends)
     assert list(completed.answers) == [ReportResult.ACCEPTED, ReportResult.ACCEPTED]
-    assert await harness.store.output(one.job) == b"end"
+    assert await harness.store.read_output(one.job) == b"end"
     assert await harness.counts(root) == {"Succeeded": 2}
 
 
@@ -106,4 +106,4 @@ async def test_output_of_a_refused_report_is_not_sent_again(
     root = await harness.submit(plans.job())
     await worker.end(await worker.claim_one(), result="\ud800", output=b"text")
     assert await harness.stand(root) == "Failed/ResultRefused"
-    assert await harness.store.output(root) == b""
+    assert await harness.store.read_output(root) == b""

@@ -16,18 +16,18 @@ NOBODY = JobId(1)
 
 
 async def _head(harness: Harness) -> RunSummary:
-    (head,) = await harness.store.heads()
+    (head,) = await harness.store.list_run_summaries()
     return head
 
 
 async def _stand(harness: Harness, job: int) -> str:
-    (row,) = await harness.store.standing([JobId(job)])
+    (row,) = await harness.store.get_jobs([JobId(job)])
     return stand(row)
 
 
 async def test_heads_are_listed_newest_first(harness: Harness) -> None:
     submitted = [await harness.submit(plans.job(name)) for name in "abc"]
-    heads = await harness.store.heads()
+    heads = await harness.store.list_run_summaries()
     assert [head.row.job for head in heads] == submitted[::-1]
     assert [head.root.name for head in heads] == ["c", "b", "a"]
 
@@ -35,8 +35,8 @@ async def test_heads_are_listed_newest_first(harness: Harness) -> None:
 async def test_heads_of_one_namespace_are_listed_alone(harness: Harness) -> None:
     await harness.submit(plans.job("a"))
     other = await harness.submit(plans.dag("a", {"namespace": "elsewhere"}, b=task()))
-    assert [head.row.job for head in await harness.store.heads("elsewhere")] == [other]
-    assert not await harness.store.heads("nowhere")
+    assert [head.row.job for head in await harness.store.list_run_summaries("elsewhere")] == [other]
+    assert not await harness.store.list_run_summaries("nowhere")
 
 
 async def test_head_of_a_job_is_its_row(harness: Harness, worker: Worker) -> None:
@@ -76,7 +76,7 @@ async def test_workflow_whose_jobs_only_wait_to_be_tried_again_waits(
     root = await harness.submit(plans.dag(a=task()))
     began = harness.ground.clock.now()
     await worker.retry(await worker.claim_one())
-    (row,) = await harness.store.standing([root])
+    (row,) = await harness.store.get_jobs([root])
     assert (stand(row), row.started_at) == ("Waiting/Upstream", began)
 
 
@@ -90,7 +90,7 @@ async def test_array_waits_whatever_the_arrays_beside_it_do(
     assert [one.name for one in claimed] == ["first", "first", "last"]
     if has_ended:
         await worker.end(claimed[-1])
-    late, last = await harness.store.standing([JobId(root + 4), JobId(root + 7)])
+    late, last = await harness.store.get_jobs([JobId(root + 4), JobId(root + 7)])
     assert (late.name, stand(late), late.started_at) == ("late", "Waiting/Upstream", None)
     assert (last.name, stand(last)) == ("last", "Running")
 
@@ -100,7 +100,7 @@ async def test_root_waits_whatever_the_roots_beside_it_do(harness: Harness, work
     together = [plans.array(1, "before"), held, plans.array(1, "after")]
     submitted = await harness.store.submit(together)
     assert len(await worker.claim(3)) == 2
-    rows = await harness.store.standing([one.root for one in submitted])
+    rows = await harness.store.get_jobs([one.root for one in submitted])
     assert [stand(row) for row in rows] == ["Running", "Waiting/Upstream", "Running"]
 
 
@@ -111,7 +111,7 @@ async def test_group_began_with_the_first_of_its_members(harness: Harness, worke
     await harness.advance(timedelta(seconds=1))
     await worker.claim_one()
     await worker.retry(first)
-    rows = await harness.store.standing([root, JobId(root + 1)])
+    rows = await harness.store.get_jobs([root, JobId(root + 1)])
     assert [row.started_at for row in rows] == [began, began]
 
 
@@ -119,14 +119,14 @@ async def test_jobs_are_given_in_the_order_in_which_they_are_asked_for(harness: 
     root = await harness.submit(plans.dag(a=task(), b=task()))
     other = await harness.submit(plans.job())
     asked = [other, JobId(root + 2), root, other]
-    rows = await harness.store.standing([*asked[:2], NOBODY, *asked[2:]])
+    rows = await harness.store.get_jobs([*asked[:2], NOBODY, *asked[2:]])
     assert [row.job for row in rows] == asked
 
 
 async def test_nothing_is_asked_and_nothing_given(harness: Harness) -> None:
     await harness.submit(plans.job())
-    assert not await harness.store.standing([])
-    assert not await harness.store.ended([])
+    assert not await harness.store.get_jobs([])
+    assert not await harness.store.filter_ended([])
 
 
 async def test_those_that_have_ended_are_told(harness: Harness, worker: Worker) -> None:
@@ -135,12 +135,12 @@ async def test_those_that_have_ended_are_told(harness: Harness, worker: Worker) 
     await worker.end(claimed["a"], Outcome.FAILED)
     await harness.settle()
     a, b = JobId(root + 1), JobId(root + 2)
-    assert await harness.store.ended([root, a, b, JobId(root + 3), NOBODY]) == {a, b}
+    assert await harness.store.filter_ended([root, a, b, JobId(root + 3), NOBODY]) == {a, b}
 
 
 async def test_member_is_found_by_its_name_and_index(harness: Harness) -> None:
     root = await harness.submit(plans.dag("flow", a=task(), many=task(count=2)))
-    find = harness.store.member
+    find = harness.store.find_job
     assert await find(root, "a") == root + 1
     assert await find(root, "many") == root + 2
     assert [await find(root, "many", index) for index in (0, 1)] == [root + 3, root + 4]
@@ -149,12 +149,12 @@ async def test_member_is_found_by_its_name_and_index(harness: Harness) -> None:
 async def test_member_is_not_found_where_it_is_not(harness: Harness) -> None:
     root = await harness.submit(plans.dag("flow", a=task(), many=task(count=2)))
     await harness.submit(plans.dag("other", b=task()))
-    find = harness.store.member
+    find = harness.store.find_job
     for name, index in [("b", None), ("many", 2), ("a", 0), ("flow", None)]:
         assert await find(root, name, index) is None
 
 
 async def test_spec_of_one_job_is_given_back(harness: Harness) -> None:
     root = await harness.submit(plans.dag(a=task(count=2), b=task()))
-    assert await harness.store.spec(root) == {"tasks": 2}
-    assert await harness.store.spec(JobId(root + 3)) == {"command": "run a"}
+    assert await harness.store.get_spec(root) == {"tasks": 2}
+    assert await harness.store.get_spec(JobId(root + 3)) == {"command": "run a"}

@@ -37,12 +37,12 @@ async def test_answer_says_new_when_the_root_is(harness: Harness) -> None:
 
 async def test_nothing_is_answered_when_nothing_is_submitted(harness: Harness) -> None:
     assert not await harness.store.submit([])
-    assert not await harness.store.roots()
+    assert not await harness.store.list_runs()
 
 
 async def test_jobs_have_the_ids_behind_their_root(harness: Harness) -> None:
     root = await harness.submit(plans.dag(a=task(), b=task(count=2), c=task("b")))
-    rows = await harness.store.jobs(root)
+    rows = await harness.store.list_jobs(root)
     assert [row.job - root for row in rows] == [0, 1, 2, 3, 4, 5]
     assert [row.member_of and row.member_of - root for row in rows] == [None, 0, 0, 2, 2, 0]
     assert [row.index for row in rows] == [None, None, None, 0, 1, None]
@@ -68,8 +68,8 @@ async def test_nothing_is_stored_when_one_plan_is_refused(harness: Harness) -> N
     good, bad = plans.job("good"), plans.job("taken", digest="other")
     with pytest.raises(errors.NameTakenError, match="taken"):
         await harness.store.submit([good, bad])
-    assert await harness.store.find(plans.NAMESPACE, Kind.JOB, "good") is None
-    assert len(await harness.store.roots()) == 1
+    assert await harness.store.find_run(plans.NAMESPACE, Kind.JOB, "good") is None
+    assert len(await harness.store.list_runs()) == 1
 
 
 async def test_known_uid_is_acknowledged_as_it_is(harness: Harness) -> None:
@@ -79,7 +79,7 @@ async def test_known_uid_is_acknowledged_as_it_is(harness: Harness) -> None:
         [dataclasses.replace(plan, digest=plans.Digest("other"))]
     )
     assert (repeated.root, repeated.is_new) == (root, False)
-    assert len(await harness.store.roots()) == 1
+    assert len(await harness.store.list_runs()) == 1
 
 
 async def test_known_uid_is_acknowledged_when_its_root_has_ended(
@@ -113,20 +113,20 @@ async def test_repetition_in_a_batch_is_acknowledged_as_the_first_of_it(harness:
     answers = await harness.store.submit([plan, plan, plans.again(plan), plans.job("two")])
     assert [answer.is_new for answer in answers] == [True, False, False, True]
     assert len({answer.root for answer in answers}) == 2
-    assert len(await harness.store.roots()) == 2
+    assert len(await harness.store.list_runs()) == 2
 
 
 async def test_batch_is_refused_when_two_of_a_name_differ(harness: Harness) -> None:
     with pytest.raises(errors.NameTakenError, match="mine"):
         await harness.store.submit([plans.job("mine"), plans.job("mine", digest="other")])
-    assert not await harness.store.roots()
+    assert not await harness.store.list_runs()
 
 
 async def test_name_passes_to_the_last_of_a_batch_that_supersedes(harness: Harness) -> None:
     batch = [plans.job("mine", digest=digest) for digest in ("a", "b", "c")]
     answers = await harness.store.submit(batch, supersedes=True)
     assert all(answer.is_new for answer in answers)
-    found = await harness.store.find(plans.NAMESPACE, Kind.JOB, "mine")
+    found = await harness.store.find_run(plans.NAMESPACE, Kind.JOB, "mine")
     assert found is not None
     assert found.root == answers[-1].root
 
@@ -135,7 +135,7 @@ async def test_answer_says_whether_the_root_is_held(harness: Harness) -> None:
     plan, held = plans.job("one"), plans.job("two", is_suspended=True)
     first = await harness.store.submit([plan, held])
     assert [answer.is_held for answer in first] == [False, True]
-    await harness.store.hold(first[0].root)
+    await harness.store.suspend(first[0].root)
     await harness.store.resume(first[1].root)
     for again in ([plan, held], [plans.again(plan), plans.again(held)]):
         assert [answer.is_held for answer in await harness.store.submit(again)] == [True, False]
@@ -148,7 +148,7 @@ async def test_unfinished_root_is_acknowledged_when_name_and_digest_are_equal(
     root = await harness.submit(plan)
     (repeated,) = await harness.store.submit([plans.again(plan)])
     assert (repeated.root, repeated.is_new) == (root, False)
-    assert len(await harness.store.roots()) == 1
+    assert len(await harness.store.list_runs()) == 1
 
 
 async def test_name_is_refused_when_its_unfinished_root_has_another_digest(
@@ -164,7 +164,7 @@ async def test_name_passes_on_when_the_newer_root_supersedes(
 ) -> None:
     older = await harness.submit(plans.job("mine"))
     newer = await harness.submit(plans.job("mine", digest="other"), supersedes=True)
-    found = await harness.store.find(plans.NAMESPACE, Kind.JOB, "mine")
+    found = await harness.store.find_run(plans.NAMESPACE, Kind.JOB, "mine")
     assert found is not None
     assert found.root == newer
     await worker.run_all()
@@ -196,7 +196,7 @@ async def test_equal_names_are_apart_when_kind_or_namespace_differ(harness: Harn
     await harness.submit(plans.job("same"))
     await harness.submit(plans.job("same", digest="b", namespace="elsewhere"))
     await harness.submit(plans.dag("same", {"digest": "c"}, a=task()))
-    assert len(await harness.store.roots()) == 3
+    assert len(await harness.store.list_runs()) == 3
 
 
 async def test_jobs_wait_when_submitted_as_suspended(harness: Harness, worker: Worker) -> None:
@@ -248,7 +248,7 @@ async def test_one_root_is_stored_when_many_submit_different_content_at_once(
     )
     refused = [one for one in answers if isinstance(one, errors.NameTakenError)]
     assert len(refused) == 4
-    assert len(await harness.store.roots()) == 1
+    assert len(await harness.store.list_runs()) == 1
 
 
 async def test_batches_pass_each_other_when_their_names_cross(harness: Harness) -> None:
@@ -259,7 +259,7 @@ async def test_batches_pass_each_other_when_their_names_cross(harness: Harness) 
             one.submit([plans.job(name) for name in names]),
             two.submit([plans.job(name) for name in reversed(names)]),
         )
-    assert len(await harness.store.roots()) == 40
+    assert len(await harness.store.list_runs()) == 40
 
 
 @pytest.mark.parametrize("text", ["\0", "\ud800", "\U0001f9ea", "'; --", "\x7f\x1b[31m"])
@@ -268,9 +268,9 @@ async def test_odd_text_is_given_back_or_refused_whole(harness: Harness, text: s
     try:
         root = await harness.submit(plan)
     except errors.StoreDataError:
-        assert not await harness.store.roots()
+        assert not await harness.store.list_runs()
         return
-    (row,) = await harness.store.roots()
+    (row,) = await harness.store.list_runs()
     assert (row.root, row.metadata) == (root, {"labels": {"text": text}})
 
 
@@ -281,7 +281,7 @@ async def test_nothing_is_stored_of_a_call_with_an_item_that_cannot_be_kept(
     bad = plans.dag("bad", a=task(items=["good", item]))
     with pytest.raises(errors.StoreDataError, match="a value that is to be stored"):
         await harness.store.submit([plans.job("good"), bad])
-    assert not await harness.store.roots()
+    assert not await harness.store.list_runs()
     root = await harness.submit(plans.job("good"))
     await worker.run_all()
     assert await harness.stand(root) == "Succeeded"

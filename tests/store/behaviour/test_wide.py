@@ -143,6 +143,6 @@ async def _finish(worker: Worker) -> None:
 async def _step(worker: Worker) -> int:
     claimed = await worker.claim(MANY)
     await worker.store.complete(worker.session.key, [end_of(one) for one in claimed])
-    while await worker.store.settle(MANY):
+    while await worker.store.propagate(MANY):
         pass
     return len(claimed)

@@ -16,7 +16,7 @@ async def test_token_is_refused_when_it_is_not_the_pools(harness: Harness) -> No
     await harness.token()
     with pytest.raises(errors.TokenError, match="ask for a new one"):
         await harness.store.register(Registration("guess", "worker", mint_boot(), 1))
-    assert not await harness.store.look()
+    assert not await harness.store.list_heartbeats()
 
 
 async def test_older_tokens_stay_good_when_one_more_is_given(harness: Harness) -> None:
@@ -25,7 +25,7 @@ async def test_older_tokens_stay_good_when_one_more_is_given(harness: Harness) -
     assert newer != older
     for number, token in enumerate((older, newer)):
         await harness.store.register(Registration(token, f"w{number}", mint_boot(), 1))
-    assert len(await harness.store.look()) == 2
+    assert len(await harness.store.list_heartbeats()) == 2
 
 
 async def test_token_is_refused_when_it_is_years_old(harness: Harness, worker: Worker) -> None:
@@ -68,7 +68,7 @@ async def test_worker_is_given_up_by_the_lease_that_it_was_told(
     harness: Harness, worker: Worker
 ) -> None:
     await harness.store.ensure_pool(plans.NAMESPACE, "default", lease_seconds=3)
-    [seen] = await harness.store.look()
+    [seen] = await harness.store.list_heartbeats()
     assert seen.lease_seconds == worker.session.lease_seconds == 10
     token = await harness.store.ensure_pool(plans.NAMESPACE, "default")
     again = Registration(token, seen.name, seen.boot, 1)
@@ -102,7 +102,7 @@ async def test_claims_are_kept_when_the_registration_is_repeated(harness: Harnes
     await first.claim_one()
     second = await harness.worker(boot=boot)
     assert second.session.worker == first.session.worker
-    assert len(await harness.store.look()) == 1
+    assert len(await harness.store.list_heartbeats()) == 1
     assert len((await second.beat()).held) == 1
     assert await harness.stand(root) == "Running"
 
@@ -190,28 +190,28 @@ async def test_beat_names_the_same_database_to_all(harness: Harness, worker: Wor
 
 async def test_beat_is_refused_when_nobody_registered(harness: Harness) -> None:
     with pytest.raises(errors.SessionError):
-        await harness.store.beat(SessionKey(mint_boot()))
+        await harness.store.heartbeat(SessionKey(mint_boot()))
 
 
 async def test_claims_are_released_when_the_worker_leaves(harness: Harness, worker: Worker) -> None:
     root = await harness.submit(plans.array(2))
     await worker.claim(2)
-    await worker.store.leave(worker.session.key)
-    rows = [row for row in await harness.store.jobs(root) if row.index is not None]
+    await worker.store.deregister(worker.session.key)
+    rows = [row for row in await harness.store.list_jobs(root) if row.index is not None]
     assert {(row.state, row.failures, row.losses) for row in rows} == {("Queued", 0, 0)}
-    assert not await harness.store.look()
+    assert not await harness.store.list_heartbeats()
 
 
 async def test_left_worker_is_forgotten(harness: Harness, worker: Worker) -> None:
-    await worker.store.leave(worker.session.key)
+    await worker.store.deregister(worker.session.key)
     with pytest.raises(errors.SessionError):
         await worker.beat()
-    await worker.store.leave(worker.session.key)
-    assert not await harness.store.look()
+    await worker.store.deregister(worker.session.key)
+    assert not await harness.store.list_heartbeats()
 
 
 async def test_jobs_of_a_left_worker_are_not_tried_alone(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.array(2))
     await worker.claim(2)
-    await worker.store.leave(worker.session.key)
+    await worker.store.deregister(worker.session.key)
     assert len(await (await harness.worker("heir")).claim(2)) == 2

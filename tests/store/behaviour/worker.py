@@ -77,7 +77,7 @@ class Worker:
         return await self.store.release(self.session.key, [one.right for one in claimed])
 
     async def beat(self) -> types.HeartbeatReply:
-        return await self.store.beat(self.session.key)
+        return await self.store.heartbeat(self.session.key)
 
     async def run_all(self, fates: Mapping[str, Outcome] | None = None) -> None:
         """Claim and end, as `fates` says by name, until nothing is ready or unsettled."""
@@ -86,5 +86,5 @@ class Worker:
             claimed = await self.claim(MANY)
             ends = [end_of(one, fates.get(one.name, Outcome.SUCCEEDED)) for one in claimed]
             await self.store.complete(self.session.key, ends)
-            if not await self.store.settle(MANY) and not claimed:
+            if not await self.store.propagate(MANY) and not claimed:
                 return

@@ -14,7 +14,7 @@ def reap(walk: Walk) -> None:
         return
     hand = walk.pick(walk.busy())
     guard = walk.chance.choices(["seen", "proven", "late"], [3, 2, 1])[0]
-    signs = {one.worker: one.sign for one in walk.run(walk.store.look())}
+    signs = {one.worker: one.sign for one in walk.run(walk.store.list_heartbeats())}
     assert set(signs) == {one.session.worker for one in walk.hands}
     seen = signs[hand.session.worker]
     given = {"seen": seen, "proven": None, "late": seen._replace(beats=seen.beats - 1)}[guard]
@@ -64,4 +64,4 @@ def expire(walk: Walk) -> None:
 def settle_a_little(walk: Walk) -> None:
     """Pass on a few ends."""
     limit = walk.chance.randint(1, 3)
-    walk.is_settled = walk.run(walk.store.settle(limit)) == 0
+    walk.is_settled = walk.run(walk.store.propagate(limit)) == 0

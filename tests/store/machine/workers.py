@@ -32,7 +32,7 @@ def enter(walk: Walk, name: str, pool: str) -> None:
     token = walk.run(walk.harness.token(pool))
     asked = Registration(token, name, mint_boot(), slots=4)
     session = walk.run(walk.store.register(asked))
-    walk.run(walk.store.beat(session.key))
+    walk.run(walk.store.heartbeat(session.key))
     for older in walk.namesakes(walk.hands, pool, name):
         walk.bury(older, is_proven=True)
     walk.oracle.prove(walk.namesakes(walk.gone, pool, name))
@@ -177,7 +177,7 @@ def beat(walk: Walk) -> None:
     """Learn what is held, and how it is marked."""
     if walk.hands:
         hand = walk.pick(walk.busy())
-        answer = walk.run(walk.store.beat(hand.session.key))
+        answer = walk.run(walk.store.heartbeat(hand.session.key))
         assert {(held.job, held.claim, held.mark) for held in answer.held} == {
             (job.id, job.claim, job.mark) for job in walk.oracle.held(hand)
         }
@@ -188,7 +188,7 @@ def leave(walk: Walk) -> None:
     """Go; what is still held is released."""
     if walk.hands:
         hand = walk.pick(walk.hands)
-        walk.run(walk.store.leave(hand.session.key))
+        walk.run(walk.store.deregister(hand.session.key))
         for job in walk.oracle.held(hand):
             assert job.claim is not None
             walk.oracle.release(job.claim)
@@ -201,7 +201,7 @@ def act_when_gone(walk: Walk) -> None:
         hand = walk.pick(walk.gone)
         key, ends = hand.session.key, [end_of(row) for row in hand.claimed]
         for call in (
-            walk.store.beat(key),
+            walk.store.heartbeat(key),
             walk.store.claim(key, mint()),
             walk.store.complete(key, ends),
             walk.store.release(key, [row.right for row in hand.claimed]),

@@ -144,34 +144,34 @@ async def _spend(hand: Hand, root: Any) -> dict[str, Toll]:
     again = (await note("complete", lambda: store.complete(key, ends, mint(10)))).claimed
     rights = [one.right for one in again]
     await note("report late", lambda: store.complete(key, ends))
-    await note("beat", lambda: store.beat(key))
+    await note("beat", lambda: store.heartbeat(key))
     if rights:
         await note("append_output", lambda: store.append_output(key, rights[0], 0, b"text"))
     await note("release", lambda: store.release(key, rights[:5]))
     await note("release late", lambda: store.release(key, rights[:5] + mint_rights(5)))
     await note("promote", lambda: store.promote(100))
     await note("expire", lambda: store.expire(100))
-    await note("settle", lambda: store.settle(100))
-    await note("look", store.look)
+    await note("settle", lambda: store.propagate(100))
+    await note("look", store.list_heartbeats)
     await note("submit", lambda: store.submit([_plan()]))
     wish = types.RunUpdate(2, is_cancelled=False, is_suspended=True, priority=7)
     await store.connection.execute("UPDATE workron.root SET generation = 1 WHERE id = $1", root)
-    await note("edit", lambda: store.edit(root, wish))
-    await note("owned", lambda: store.owned(300))
-    await note("known", lambda: store.known([uuid.UUID(int=1)]))
-    await note("failures", lambda: store.failures(root, 10))
+    await note("edit", lambda: store.update_run(root, wish))
+    await note("owned", lambda: store.list_owned(300))
+    await note("known", lambda: store.find_by_uid([uuid.UUID(int=1)]))
+    await note("failures", lambda: store.list_failures(root, 10))
     await note("cancel", lambda: store.cancel(root))
-    for reader in (store.jobs, store.progress, store.edges, store.specs, store.attempts):
+    for reader in (store.list_jobs, store.count_states, store.edges, store.list_specs, store.list_attempts):
         await note(reader.__name__, partial(reader, root))
-    for asker in (store.blockers, store.output, store.result):
+    for asker in (store.list_blockers, store.read_output, store.read_result):
         await note(asker.__name__, partial(asker, root))
-    await note("pieces", lambda: store.pieces(root, 1))
-    await note("spec", lambda: store.spec(root))
-    for many in (store.standing, store.ended):
+    await note("pieces", lambda: store.read_output_chunks(root, 1))
+    await note("spec", lambda: store.get_spec(root))
+    for many in (store.get_jobs, store.filter_ended):
         await note(many.__name__, partial(many, [root]))
-    await note("heads", lambda: store.heads("flows"))
-    await note("member", lambda: store.member(root, "nobody"))
-    await note("find", lambda: store.find("crowd", Kind.JOB, "root1000"))
+    await note("heads", lambda: store.list_run_summaries("flows"))
+    await note("member", lambda: store.find_job(root, "nobody"))
+    await note("find", lambda: store.find_run("crowd", Kind.JOB, "root1000"))
     sign = await store.sign_of(hand)
     await note("reap", lambda: store.reap(hand.session.worker, sign=sign))
     await note("audit", lambda: store.audit(1000))

@@ -106,7 +106,7 @@ class Actor(
         await self._transaction.rollback()
 
     async def sign_of(self, worker: Worker) -> types.HeartbeatVersion:
-        signs = {sighting.worker: sighting.sign for sighting in await self.look()}
+        signs = {sighting.worker: sighting.sign for sighting in await self.list_heartbeats()}
         return signs[worker.session.worker]
 
     async def forbid(self, *ways: str) -> None:
@@ -221,10 +221,10 @@ class Stage:
 
     async def stands(self, root: JobId) -> dict[str, str]:
         """Say of each job how it stands, such as `Skipped/NotNeeded`."""
-        return {row.name: stand(row) for row in await self.watcher.jobs(root)}
+        return {row.name: stand(row) for row in await self.watcher.list_jobs(root)}
 
     async def settle(self) -> None:
-        while await self.watcher.settle(MANY):
+        while await self.watcher.propagate(MANY):
             pass
 
     async def misplaced(self) -> list[int]:

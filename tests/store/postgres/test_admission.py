@@ -61,7 +61,7 @@ async def made(stage: Stage) -> AsyncIterator[list[Role]]:
 @pytest.fixture
 def admit(stage: Stage, made: list[Role]) -> Admit:
     async def admit(pool: str = "own", token: str = _WORD, **about: Any) -> Role:
-        admitted = await stage.watcher.admit(admission(pool, token, **about))
+        admitted = await stage.watcher.grant_pool(admission(pool, token, **about))
         made.append(role_in(admitted))
         return made[-1]
 
@@ -133,14 +133,14 @@ async def test_pool_without_a_password_is_open_to_every_role_that_can_run_jobs(
 ) -> None:
     await admit()
     assert await stage.sql.fetchval(_BOUND, plans.NAMESPACE, "own") is not None
-    admitted = await stage.watcher.admit(admission(password=None))
+    admitted = await stage.watcher.grant_pool(admission(password=None))
     assert admitted.url == stage.dsn
     async with role.door() as door:
         await roles.register(door, _WORD)
 
 
 async def test_connections_are_those_that_are_nobodys_in_particular(stage: Stage) -> None:
-    admitted = await stage.watcher.admit(admission(password=None))
+    admitted = await stage.watcher.grant_pool(admission(password=None))
     most = await stage.sql.fetchval("SELECT current_setting('max_connections')::integer")
     assert admitted.connections is not None
     assert most - 20 < admitted.connections < most
@@ -159,7 +159,7 @@ async def test_who_may_make_no_roles_is_told_what_would_let_it(empty_database: s
         with pytest.raises(
             errors.PermissionDeniedError, match=f"`ALTER ROLE {owner.name} CREATEROLE`"
         ):
-            await store.admit(admission())
+            await store.grant_pool(admission())
         await store.close()
 
 
@@ -172,7 +172,7 @@ async def test_who_cannot_shut_all_doors_is_told_how_and_leaves_no_role_behind(
         await admin.execute(f"ALTER ROLE {owner.name} CREATEROLE")
         store = await open_postgres(owner.dsn, rng=random.Random())
         with pytest.raises(errors.PermissionDeniedError, match="REVOKE EXECUTE ON FUNCTION"):
-            await store.admit(admission("unready"))
+            await store.grant_pool(admission("unready"))
         left = await admin.fetch("SELECT 1 FROM pg_roles WHERE rolname LIKE 'workron%unready%'")
         assert left == []
         await store.close()
@@ -192,7 +192,7 @@ def test_url_keeps_the_folder_of_a_socket() -> None:
 
 async def test_role_of_a_pool_that_is_dismissed_is_gone(stage: Stage, admit: Admit) -> None:
     role, other = await admit(), await admit("other")
-    assert await stage.watcher.dismiss(plans.NAMESPACE, "own")
+    assert await stage.watcher.revoke_pool(plans.NAMESPACE, "own")
     assert await stage.sql.fetch(_ATTRIBUTES, role.name) == []
     assert await stage.sql.fetchval(_BOUND, plans.NAMESPACE, "own") is None
     assert await stage.sql.fetchval("SELECT workron.is_worker($1)", other.name)
@@ -205,11 +205,11 @@ async def test_role_that_has_something_can_log_in_no_more_and_the_rest_is_said_o
     role = await admit()
     await stage.sql.execute(f'GRANT SELECT ON workron.meta TO "{role.name}"')
     with pytest.raises(errors.PermissionDeniedError, match=f"DROP OWNED BY {role.name}; DROP ROLE"):
-        await stage.watcher.dismiss(plans.NAMESPACE, "own")
+        await stage.watcher.revoke_pool(plans.NAMESPACE, "own")
     [left] = await stage.sql.fetch(_ATTRIBUTES, role.name)
     assert left["rolcanlogin"] is False
     assert not await stage.sql.fetchval("SELECT workron.is_worker($1)", role.name)
-    assert await stage.watcher.enrolled() == set()
+    assert await stage.watcher.granted_pools() == set()
 
 
 async def test_role_that_another_made_loses_all_that_is_ours_to_take(
@@ -220,10 +220,10 @@ async def test_role_that_another_made_loses_all_that_is_ours_to_take(
         admin, store = [
             await open_postgres(dsn, rng=random.Random()) for dsn in (empty_database, owner.dsn)
         ]
-        made.append(role_in(await admin.admit(admission())))
+        made.append(role_in(await admin.grant_pool(admission())))
         with pytest.raises(errors.PermissionDeniedError, match="let a superuser run"):
-            await store.dismiss(plans.NAMESPACE, "own")
-        assert await store.enrolled() == set()
+            await store.revoke_pool(plans.NAMESPACE, "own")
+        assert await store.granted_pools() == set()
         connection = await made[0].connect()
         said = ["SELECT workron.leave(gen_random_uuid())"]
         assert await roles.allowed(connection, said) == []

@@ -89,11 +89,11 @@ async def test_submission_is_refused_whole_and_taken_whole_once_there_is_room(
         large = plans.array(30_000)
         with pytest.raises(errors.StoreFullError, match="No space left on device"):
             await store.submit([large])
-        assert [root.root for root in await store.roots()] == [job.root]
+        assert [root.root for root in await store.list_runs()] == [job.root]
         filler.unlink()
         assert await _end_one(store) is ReportResult.ACCEPTED
         (submitted,) = await store.submit([large])
         assert submitted.is_new
-        assert len(await store.jobs(submitted.root)) == 30_002
+        assert len(await store.list_jobs(submitted.root)) == 30_002
     finally:
         await store.close()

@@ -59,12 +59,12 @@ async def test_settling_does_not_read_again_what_is_gone(
     stage: Stage, held: StillClock, table: str
 ) -> None:
     await _pass_by(stage, table)
-    await stage.watcher.settle(MANY)
+    await stage.watcher.propagate(MANY)
     await held.go_on(6)
-    await stage.watcher.settle(MANY)
+    await stage.watcher.propagate(MANY)
     async with pages(stage.watcher, table) as read:
         for _ in range(10):
-            await stage.watcher.settle(MANY)
+            await stage.watcher.propagate(MANY)
         assert await read() < 100
 
 
@@ -75,11 +75,11 @@ async def test_what_one_step_of_settling_leaves_is_passed_on_by_the_next_ones(
     root = await stage.submit(plans.dag("all", up=plans.task(), down=down))
     worker = await stage.worker()
     await worker.fail(await worker.claim_one())
-    await stage.watcher.settle(1)
+    await stage.watcher.propagate(1)
     await _pass_by(stage, "unsettled")
     await trust(stage.watcher, "unsettled", "unsettled", held)
     for _ in range(8):
-        await stage.watcher.settle(1)
+        await stage.watcher.propagate(1)
         await held.go_on(6)
     assert (await stage.stands(root))["all"] == "Failed/MemberFailed"
 
@@ -103,11 +103,11 @@ async def test_what_arrives_at_a_locked_array_is_summed_when_the_lock_is_gone(
     holder, [root] = await _arrived(stage, "one")
     await trust(stage.watcher, "arrival", "arrival", held)
     for _ in range(3):
-        await stage.watcher.settle(MANY)
+        await stage.watcher.propagate(MANY)
         await held.go_on(6)
     await holder.rollback()
     for _ in range(3):
-        await stage.watcher.settle(MANY)
+        await stage.watcher.propagate(MANY)
     assert set((await stage.stands(root)).values()) == {"Succeeded"}
 
 
@@ -118,7 +118,7 @@ async def test_arrivals_that_one_step_leaves_are_summed_by_the_next_ones(
     await holder.rollback()
     await trust(stage.watcher, "arrival", "arrival", held)
     for _ in range(10):
-        await stage.watcher.settle(1)
+        await stage.watcher.propagate(1)
         await held.go_on(6)
     for root in roots:
         assert set((await stage.stands(root)).values()) == {"Succeeded"}
@@ -134,6 +134,6 @@ async def test_worker_that_finds_nothing_writes_nothing(stage: Stage) -> None:
 
 async def test_worker_that_was_taken_back_is_told_so_where_nothing_is_ready(stage: Stage) -> None:
     worker = await stage.worker()
-    await worker.store.leave(worker.session.key)
+    await worker.store.deregister(worker.session.key)
     with pytest.raises(errors.SessionError):
         await worker.claim()

@@ -40,7 +40,7 @@ async def _submit(store: PostgresStore, *wanted: Plan) -> JobId:
 
 
 async def _stand(store: PostgresStore, root: JobId) -> str:
-    return (await store.jobs(root))[0].state
+    return (await store.list_jobs(root))[0].state
 
 
 async def test_submit_is_acknowledged_when_its_answer_was_lost(
@@ -49,7 +49,7 @@ async def test_submit_is_acknowledged_when_its_answer_was_lost(
     plan = plans.job()
     (known,) = await _repeat(wire, "COMMIT", lambda: remote.submit([plan]))
     assert not known.is_new
-    assert [root.root for root in await remote.roots()] == [known.root]
+    assert [root.root for root in await remote.list_runs()] == [known.root]
 
 
 async def test_registration_gives_the_same_session_when_its_answer_was_lost(
@@ -58,7 +58,7 @@ async def test_registration_gives_the_same_session_when_its_answer_was_lost(
     token = await remote.ensure_pool(plans.NAMESPACE, "default")
     registration = _registration(token)
     session = await _repeat(wire, "workron.register", lambda: remote.register(registration))
-    assert [one.worker for one in await remote.look()] == [session.worker]
+    assert [one.worker for one in await remote.list_heartbeats()] == [session.worker]
 
 
 async def test_claim_gives_the_same_job_when_its_answer_was_lost(
@@ -81,7 +81,7 @@ async def test_end_is_known_already_when_its_answer_was_lost(
     answer = await _repeat(wire, "workron.complete", lambda: worker.end(claimed, result=1))
     assert answer is ReportResult.ALREADY
     assert await _stand(remote, root) == "Succeeded"
-    assert await remote.result(claimed.job) == 1
+    assert await remote.read_result(claimed.job) == 1
 
 
 async def test_end_gives_the_same_new_claim_when_its_answer_was_lost(
@@ -105,7 +105,7 @@ async def test_retry_is_known_already_when_its_answer_was_lost(
     claimed = await worker.claim_one()
     answer = await _repeat(wire, "workron.complete", lambda: worker.retry(claimed))
     assert answer is ReportResult.ALREADY
-    (row,) = await remote.jobs(root)
+    (row,) = await remote.list_jobs(root)
     assert (row.reason, row.failures) == ("Backoff", 1)
 
 
@@ -143,7 +143,7 @@ async def test_output_is_stored_once_when_its_answer_was_lost(
         wire, "workron.append_output", lambda: remote.append_output(key, right, 0, b"text")
     )
     assert answer is ReportResult.ALREADY
-    assert await remote.output(root) == b"text"
+    assert await remote.read_output(root) == b"text"
 
 
 async def test_beat_counts_again_when_its_answer_was_lost(
@@ -151,15 +151,15 @@ async def test_beat_counts_again_when_its_answer_was_lost(
 ) -> None:
     worker = await _worker(remote)
     await _repeat(wire, "workron.beat", worker.beat)
-    assert [sighting.sign.beats for sighting in await remote.look()] == [2]
+    assert [sighting.sign.beats for sighting in await remote.list_heartbeats()] == [2]
 
 
 async def test_worker_has_left_when_the_answer_to_that_was_lost(
     remote: PostgresStore, wire: Wire
 ) -> None:
     worker = await _worker(remote)
-    await _repeat(wire, "workron.leave", lambda: remote.leave(worker.session.key))
-    assert await remote.look() == []
+    await _repeat(wire, "workron.leave", lambda: remote.deregister(worker.session.key))
+    assert await remote.list_heartbeats() == []
 
 
 @pytest.mark.parametrize("statement", ["UPDATE workron.root SET cancelled", "sweep_step"])
@@ -172,7 +172,7 @@ async def test_root_is_cancelled_when_the_answer_to_that_was_lost(
         await remote.cancel(root)
     await remote.cancel(root)
     await _settle(remote)
-    assert {row.state for row in await remote.jobs(root)} == {"Cancelled"}
+    assert {row.state for row in await remote.list_jobs(root)} == {"Cancelled"}
 
 
 @pytest.mark.parametrize("statement", ["UPDATE workron.root SET cancelled", "sweep_step"])
@@ -184,11 +184,11 @@ async def test_root_is_cancelled_by_the_maintainer_when_nobody_asks_again(
     with pytest.raises(errors.StoreUnreachableError):
         await remote.cancel(root)
     await _settle(remote)
-    assert {row.state for row in await remote.jobs(root)} == {"Cancelled"}
+    assert {row.state for row in await remote.list_jobs(root)} == {"Cancelled"}
 
 
 async def _settle(store: PostgresStore) -> None:
-    while await store.settle(MANY):
+    while await store.propagate(MANY):
         pass
 
 
@@ -198,10 +198,10 @@ async def test_loss_is_counted_once_when_the_answer_to_the_reap_was_lost(
     root = await _submit(remote, plans.job())
     worker = await _worker(remote)
     await worker.claim_one()
-    (seen,) = await remote.look()
+    (seen,) = await remote.list_heartbeats()
     again = await _repeat(wire, "workron.reap", lambda: remote.reap(seen.worker, sign=seen.sign))
     assert not again.was_reaped
-    (row,) = await remote.jobs(root)
+    (row,) = await remote.list_jobs(root)
     assert (row.state, row.losses) == ("Queued", 1)
 
 

@@ -83,10 +83,10 @@ async def test_error_names_the_setting_when_the_pooler_mixes_up_prepared_stateme
     with pooler.running(postgres_dsn, prepared_statements=0) as bouncer:
         pooled = pooler.through(bouncer, fresh_database)
         async with _opened(pooled) as store:
-            await store.roots()
+            await store.list_runs()
             async with _holding_connections(pooled, 1):
                 with pytest.raises(errors.StoreError, match="max_prepared_statements above 0"):
-                    await store.roots()
+                    await store.list_runs()
 
 
 _ADMISSION = PoolGrant(plans.NAMESPACE, "own", "token", 10.0, "secret", connections=9)
@@ -104,14 +104,14 @@ async def test_pool_is_let_in_through_a_pooler_that_asks_for_roles(
 ) -> None:
     with pooler.set_up(lambda home: pooler.logging_in(postgres_dsn, home, asks=True)) as bouncer:
         async with _opened(pooler.entered(bouncer, fresh_database)) as store:
-            admitted = await store.admit(_ADMISSION)
+            admitted = await store.grant_pool(_ADMISSION)
             assert str(bouncer) in admitted.url
             worker = await open_worker(admitted.url, rng=random.Random())
             session = await worker.register(Registration("token", "pod", mint_boot(), 1))
-            await worker.beat(session.key)
-            await worker.leave(session.key)
+            await worker.heartbeat(session.key)
+            await worker.deregister(session.key)
             await worker.close()
-            assert await store.dismiss(plans.NAMESPACE, "own")
+            assert await store.revoke_pool(plans.NAMESPACE, "own")
 
 
 async def test_pool_is_told_of_a_pooler_that_does_not_know_its_role(
@@ -120,6 +120,6 @@ async def test_pool_is_told_of_a_pooler_that_does_not_know_its_role(
     with pooler.set_up(lambda home: pooler.logging_in(postgres_dsn, home, asks=False)) as bouncer:
         async with _opened(pooler.entered(bouncer, fresh_database)) as store:
             with pytest.raises(errors.PermissionDeniedError, match="auth_query") as told:
-                await store.admit(_ADMISSION)
+                await store.grant_pool(_ADMISSION)
     assert "secret" not in str(told.value)
     await _drop(fresh_database)

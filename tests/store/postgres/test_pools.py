@@ -66,7 +66,7 @@ async def test_stranger_writes_no_output_of_another_pool(stage: Stage, scene: Sc
     root, claimed, stranger = scene
     answer = await stranger.store.append_output(stranger.session.key, claimed.right, 0, b"x")
     assert answer is ReportResult.STALE
-    assert await stage.watcher.output(root) == b""
+    assert await stage.watcher.read_output(root) == b""
 
 
 async def test_stranger_hears_of_no_claim_of_another_pool(scene: Scene) -> None:
@@ -75,7 +75,7 @@ async def test_stranger_hears_of_no_claim_of_another_pool(scene: Scene) -> None:
 
 async def test_stranger_takes_nobody_with_it_when_it_leaves(stage: Stage, scene: Scene) -> None:
     root, _, stranger = scene
-    await stranger.store.leave(stranger.session.key)
+    await stranger.store.deregister(stranger.session.key)
     assert await stage.stands(root) == {"job": "Running"}
 
 
@@ -84,7 +84,7 @@ async def test_older_boot_of_another_pool_lives_when_its_name_beats_here(
 ) -> None:
     token = await stage.watcher.ensure_pool(plans.NAMESPACE, "other")
     session = await stage.register(stage.watcher, "worker", token=token)
-    await stage.watcher.beat(session.key)
+    await stage.watcher.heartbeat(session.key)
     assert await stage.stands(scene[0]) == {"job": "Running"}
 
 

@@ -37,14 +37,14 @@ async def pools(
 async def _admit_at_once(stage: Stage, pools: tuple[PoolGrant, PoolGrant]) -> None:
     first, second = await stage.actor(), await stage.actor()
     await first.begin()
-    await first.admit(pools[0])
+    await first.grant_pool(pools[0])
     following = await stage.start(second, _admitted(second, pools[1]))
     await first.commit()
     await following
 
 
 async def _admitted(actor: Actor, admission: PoolGrant) -> None:
-    await actor.admit(admission)
+    await actor.grant_pool(admission)
 
 
 async def test_two_pools_that_are_admitted_at_once_have_a_role_each(
@@ -64,23 +64,23 @@ async def test_two_pools_fail_each_others_grants_when_neither_waits(
 
 async def _dismiss_while_one_is_admitted(stage: Stage, pools: tuple[PoolGrant, PoolGrant]) -> None:
     first, second = await stage.actor(), await stage.actor()
-    await stage.watcher.admit(pools[1])
+    await stage.watcher.grant_pool(pools[1])
     await first.begin()
-    await first.admit(pools[0])
+    await first.grant_pool(pools[0])
     following = await stage.start(second, _dismissed(second, pools[1]))
     await first.commit()
     await following
 
 
 async def _dismissed(actor: Actor, admission: PoolGrant) -> None:
-    assert await actor.dismiss(admission.namespace, admission.pool)
+    assert await actor.revoke_pool(admission.namespace, admission.pool)
 
 
 async def test_pool_is_dismissed_while_another_is_admitted(
     stage: Stage, pools: tuple[PoolGrant, PoolGrant]
 ) -> None:
     await _dismiss_while_one_is_admitted(stage, pools)
-    assert await stage.watcher.enrolled() == {(plans.NAMESPACE, "one")}
+    assert await stage.watcher.granted_pools() == {(plans.NAMESPACE, "one")}
 
 
 async def test_dismissal_fails_where_it_does_not_wait_for_a_grant(

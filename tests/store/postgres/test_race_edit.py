@@ -12,11 +12,11 @@ async def _edit_at_once(stage: Stage) -> tuple[str, int]:
     suspended = RunUpdate(3, is_cancelled=False, is_suspended=True, priority=0)
     raised = RunUpdate(2, is_cancelled=False, is_suspended=False, priority=7)
     await newer.begin()
-    await newer.edit(root, suspended)
-    late = await stage.start(older, older.edit(root, raised))
+    await newer.update_run(root, suspended)
+    late = await stage.start(older, older.update_run(root, raised))
     await newer.commit()
     await late
-    [row] = await newer.jobs(root)
+    [row] = await newer.list_jobs(root)
     return row.state, row.priority
 
 

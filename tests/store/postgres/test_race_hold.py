@@ -12,7 +12,7 @@ _NO_LOOK = "_is_over := true;"
 async def _hold_meanwhile(stage: Stage, worker: Hand, root: JobId) -> None:
     """Hold while `worker` has moved the job and not committed that."""
     holder = await stage.actor()
-    holding = await stage.start(holder, holder.hold(root))
+    holding = await stage.start(holder, holder.suspend(root))
     assert not holding.done()
     await worker.commit()
     assert await holding
@@ -52,7 +52,7 @@ async def test_job_is_suspended_when_its_retry_comes_during_the_hold(stage: Stag
     worker, holder = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
     await holder.begin()
-    await holder.hold(root)
+    await holder.suspend(root)
     retrying = await stage.start(worker, worker.retry(claimed))
     await holder.commit()
     await retrying
@@ -78,7 +78,7 @@ async def test_held_downstream_is_counted_down_when_its_upstream_ends_meanwhile(
     worker, holder = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
     await holder.begin()
-    await holder.hold(root)
+    await holder.suspend(root)
     ending = await stage.start(worker, worker.end(claimed))
     await holder.commit()
     await ending
@@ -90,7 +90,7 @@ async def test_retry_is_deferred_when_it_comes_during_the_resume(stage: Stage) -
     root = await stage.submit(plans.job())
     worker, resumer = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
-    await stage.watcher.hold(root)
+    await stage.watcher.suspend(root)
     await resumer.begin()
     await resumer.resume(root)
     retrying = await stage.start(worker, worker.retry(claimed))
@@ -103,7 +103,7 @@ async def test_job_is_resumed_when_it_was_held_back_just_before(stage: Stage) ->
     root = await stage.submit(plans.job())
     worker, resumer = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
-    await stage.watcher.hold(root)
+    await stage.watcher.suspend(root)
     await worker.begin()
     await worker.retry(claimed)
     resuming = await stage.start(resumer, resumer.resume(root))

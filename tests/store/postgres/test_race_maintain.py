@@ -100,8 +100,8 @@ async def test_end_is_told_once_when_two_settle_at_once(stage: Stage) -> None:
     down = await _two_that_wait_for_one_cancelled(stage)
     one, other = await stage.actor(), await stage.actor()
     await one.begin()
-    assert await one.settle(MANY) == 1
-    settling = await stage.start(other, other.settle(MANY))
+    assert await one.propagate(MANY) == 1
+    settling = await stage.start(other, other.propagate(MANY))
     assert await settling == 0
     await one.commit()
     assert await stage.stranded() == 0
@@ -171,8 +171,8 @@ async def test_arrivals_are_summed_once_when_two_settle_them_at_once(stage: Stag
     await _end_two_elements_at_once(stage)  # the second left its arrival to the maintainer
     one, other = await stage.actor(), await stage.actor()
     await one.begin()
-    assert await one.settle(MANY) == 1
-    settling = await stage.start(other, other.settle(MANY))
+    assert await one.propagate(MANY) == 1
+    settling = await stage.start(other, other.propagate(MANY))
     assert await settling == 0
     await one.commit()
     assert await _still_to_come(stage) == 1
@@ -189,7 +189,7 @@ async def test_whole_ends_when_its_last_element_ends_while_arrivals_are_summed(
     await worker.end(first)
     await stage.sql.execute("COMMIT")
     await settler.begin()
-    assert await settler.settle(MANY) == 1
+    assert await settler.propagate(MANY) == 1
     ending = await stage.start(worker, worker.end(second))
     assert ending.done()
     await settler.commit()
@@ -211,7 +211,7 @@ async def test_root_is_swept_by_both_when_two_settle_its_cancel_at_once(stage: S
     one, other = await stage.actor(), await stage.actor()
     await one.begin()
     await one.cancel(root)
-    settling = await stage.start(other, other.settle(MANY))
+    settling = await stage.start(other, other.propagate(MANY))
     await one.commit()
     await settling
     assert await stage.stranded() == 0

@@ -96,7 +96,7 @@ async def _close_one_cycle_from_both_sides(stage: Stage) -> Sequence[object]:
 async def test_cycle_is_refused_when_two_submissions_close_it_at_once(stage: Stage) -> None:
     (answer,) = await _close_one_cycle_from_both_sides(stage)
     assert isinstance(answer, errors.GraphError)
-    assert len(await stage.watcher.roots()) == 3
+    assert len(await stage.watcher.list_runs()) == 3
 
 
 async def test_cycle_is_stored_when_two_that_close_it_do_not_wait_for_each_other(
@@ -104,5 +104,5 @@ async def test_cycle_is_stored_when_two_that_close_it_do_not_wait_for_each_other
 ) -> None:
     await stage.without("cycle")
     await _close_one_cycle_from_both_sides(stage)
-    assert len(await stage.watcher.roots()) == 4
+    assert len(await stage.watcher.list_runs()) == 4
     assert not await stage.sql.fetch("SELECT * FROM workron.ready")

@@ -167,7 +167,7 @@ async def _settle_with_a_hold_left_over(stage: Stage) -> list[object]:
     claimed = await worker.claim_one()
     holder = await _hold_row(stage, "waiting", root + 2)
     calls = [
-        await stage.start(settler, settler.settle(MANY)),
+        await stage.start(settler, settler.propagate(MANY)),
         await stage.start(worker, worker.end(claimed)),
     ]
     await holder.commit()

@@ -80,13 +80,13 @@ async def _reap_while_it_beats(stage: Stage) -> ReapResult:
 
 async def test_worker_is_not_reaped_when_it_beats_meanwhile(stage: Stage) -> None:
     assert not (await _reap_while_it_beats(stage)).was_reaped
-    assert await stage.watcher.look()
+    assert await stage.watcher.list_heartbeats()
 
 
 async def test_live_worker_is_reaped_when_its_row_is_not_locked_first(stage: Stage) -> None:
     await stage.without("reap")
     assert (await _reap_while_it_beats(stage)).was_reaped
-    assert not await stage.watcher.look()
+    assert not await stage.watcher.list_heartbeats()
 
 
 async def test_beat_is_refused_when_the_worker_was_reaped_just_before(stage: Stage) -> None:
@@ -108,7 +108,7 @@ async def test_loss_is_counted_once_when_two_maintainers_reap_at_once(stage: Sta
     reaping = await stage.start(other, _reap(other, worker))
     await one.commit()
     assert not (await reaping).was_reaped
-    (row,) = await stage.watcher.jobs(root)
+    (row,) = await stage.watcher.list_jobs(root)
     assert (row.state, row.losses) == ("Queued", 1)
 
 
@@ -160,7 +160,7 @@ async def test_older_boot_is_forgotten_when_both_beat_at_once(stage: Stage) -> N
     beating = await stage.start(newer.store, newer.beat())
     await older.commit()
     await beating
-    assert [one.worker for one in await stage.watcher.look()] == [newer.session.worker]
+    assert [one.worker for one in await stage.watcher.list_heartbeats()] == [newer.session.worker]
     with pytest.raises(errors.SessionError):
         await older.beat()
 

@@ -48,7 +48,7 @@ async def _deferred(stage: Stage) -> Ending:
 async def _untold(stage: Stage) -> Ending:
     await stage.watcher.cancel(await stage.submit(_UP))
     settler = await stage.actor()
-    return settler, settler.settle(MANY)
+    return settler, settler.propagate(MANY)
 
 
 async def _cancel_and_tell(stage: Stage, up: JobId) -> Ending:
@@ -56,7 +56,7 @@ async def _cancel_and_tell(stage: Stage, up: JobId) -> Ending:
 
     async def end() -> None:
         await canceller.cancel(up)
-        await canceller.settle(MANY)
+        await canceller.propagate(MANY)
 
     return canceller, end()
 

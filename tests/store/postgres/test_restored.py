@@ -40,7 +40,7 @@ async def _fill(server: str) -> None:
     await _make(server)
     await schema.migrate(_named(server))
     store = await open_postgres(_named(server), rng=random.Random())
-    await store.admit(_ADMISSION)
+    await store.grant_pool(_ADMISSION)
     await store.close()
     admin = await asyncpg.connect(_named(server))
     await admin.execute("CREATE ROLE hand LOGIN; SELECT workron.grant_worker('hand')")
@@ -86,7 +86,7 @@ async def test_workers_can_do_no_more_than_before_once_it_is_migrated(
     assert await schema.migrate(url)
     assert await schema.migrate(url) == []
     store = await open_postgres(url, rng=random.Random())
-    admitted = await store.admit(_ADMISSION)
+    admitted = await store.grant_pool(_ADMISSION)
     await store.close()
     admin = await asyncpg.connect(url)
     assert await admin.fetch(_PUBLIC) == []

@@ -81,12 +81,12 @@ async def test_role_runs_a_job_from_its_claim_to_its_end(stage: Stage, role: Rol
         key = (await roles.register(door, stage.token)).key
         (first,) = await door.claim(key, mint())
         assert await door.append_output(key, first.right, 0, b"text") is ReportResult.ACCEPTED
-        assert [held.job for held in (await door.beat(key)).held] == [first.job]
+        assert [held.job for held in (await door.heartbeat(key)).held] == [first.job]
         assert await door.release(key, [first.right]) == [ReportResult.ACCEPTED]
         (again,) = await door.claim(key, mint())
         (second,) = (await door.complete(key, [end_of(again)], mint())).claimed
         await door.complete(key, [end_of(second, output=b"tail")])
-        await door.leave(key)
+        await door.deregister(key)
     await stage.settle()
     assert set((await stage.stands(root)).values()) == {"Succeeded"}
 
@@ -252,7 +252,7 @@ async def test_token_is_worth_nothing_when_the_path_is_the_callers(
 ) -> None:
     await stage.replace("register", r"SET search_path = [^\n]*", "")
     await _register_with_a_false_equals(stage, role)
-    assert [one.name for one in await stage.watcher.look()] == ["thief"]
+    assert [one.name for one in await stage.watcher.list_heartbeats()] == ["thief"]
 
 
 async def test_verbs_see_their_own_tables_when_the_caller_has_temporary_ones(

@@ -75,7 +75,7 @@ def _end(claimed: ClaimedJob, chance: random.Random) -> AttemptReport:
 
 async def _maintain(store: api.Store, is_over: asyncio.Event) -> None:
     while not is_over.is_set():
-        await store.settle(20)
+        await store.propagate(20)
         await store.promote(20)
 
 
@@ -86,7 +86,7 @@ async def _meddle(store: api.Store, number: int, chance: random.Random) -> JobId
     if fate < 0.2:
         await store.cancel(submitted.root)
     elif fate < 0.5:
-        await store.hold(submitted.root)
+        await store.suspend(submitted.root)
         await store.resume(submitted.root)
     return submitted.root
 

@@ -130,9 +130,9 @@ async def test_calls_work_again_when_the_server_was_away(remote: PostgresStore, 
     await remote.submit([plans.job()])
     await wire.cut()
     with pytest.raises(errors.StoreUnreachableError, match=r"127\.0\.0\.1"):
-        await remote.roots()
+        await remote.list_runs()
     await wire.mend()
-    assert len(await remote.roots()) == 1
+    assert len(await remote.list_runs()) == 1
 
 
 async def test_call_fails_when_the_server_goes_away_during_it(
@@ -160,8 +160,8 @@ async def test_state_and_store_survive_when_all_their_connections_are_ended(
         "WHERE datname = current_database() AND pid <> pg_backend_pid()"
     )
     await admin.close()
-    assert [row.root for row in await store.roots()] == [root]
-    assert (await store.look(), await store.settle(MANY)) == ([], 0)
+    assert [row.root for row in await store.list_runs()] == [root]
+    assert (await store.list_heartbeats(), await store.propagate(MANY)) == ([], 0)
     await store.close()
 
 
@@ -172,7 +172,7 @@ async def test_error_is_that_of_a_full_store_when_transactions_are_read_only(
     store = await _open(fresh_database)
     with pytest.raises(errors.StoreFullError, match="read-only transaction"):
         await store.submit([plans.job()])
-    assert await store.roots() == []
+    assert await store.list_runs() == []
     await store.close()
 
 

@@ -97,8 +97,8 @@ async def test_progress_looks_up_each_job_once(stage: Stage) -> None:
     worker = await stage.worker()
     root = await stage.submit(plans.job())
     await stage.sql.execute("VACUUM ANALYZE")
-    await worker.store.progress(root)
+    await worker.store.count_states(root)
     root = await stage.submit(plans.array(_WIDE))
     before = await _rows_read(worker, "ready")
-    await worker.store.progress(root)
+    await worker.store.count_states(root)
     assert await _rows_read(worker, "ready") - before <= 2 * _WIDE

@@ -27,10 +27,10 @@ async def test_role_of_a_worker_runs_a_job_through_its_door(stage: Stage, role: 
     root = await stage.submit(plans.job())
     door = await _open(role.dsn)
     key = (await door.register(Registration(stage.token, "one", mint_boot(), 1))).key
-    await door.beat(key)
+    await door.heartbeat(key)
     (claimed,) = await door.claim(key, mint())
     await door.complete(key, [end_of(claimed)])
-    await door.leave(key)
+    await door.deregister(key)
     await door.close()
     assert await stage.stands(root) == {"job": "Succeeded"}
 
@@ -50,7 +50,7 @@ async def test_worker_needs_four_connections_however_much_it_asks_at_once(
 ) -> None:
     door = await _open(role.dsn)
     key = (await door.register(Registration(stage.token, "one", mint_boot(), 100))).key
-    await asyncio.gather(*(door.claim(key, mint()) for _ in range(20)), door.beat(key))
+    await asyncio.gather(*(door.claim(key, mint()) for _ in range(20)), door.heartbeat(key))
     assert await stage.sql.fetchval(_OPEN, role.name) <= 4
     await door.close()
 

@@ -16,7 +16,7 @@ _WIDTH = 20_000
 
 async def _main(path: Path) -> None:
     store = await opening.open_store(path)
-    if not await store.roots():
+    if not await store.list_runs():
         await store.submit([plans.dag(a=task(count=_WIDTH), b=task("a", count=_WIDTH, each=True))])
     token = await store.ensure_pool(plans.NAMESPACE, "default")
     session = await store.register(Registration(token, "busy", mint_boot(), slots=10))

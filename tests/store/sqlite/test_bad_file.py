@@ -143,7 +143,7 @@ async def test_verb_says_busy_while_another_writes_and_goes_through_after(path: 
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(errors.StoreBusyError, match=f"{path}: .*another process"):
             await store.submit([plans.job()])
-        assert await store.roots() == [], "a reader waits for nobody"
+        assert await store.list_runs() == [], "a reader waits for nobody"
         other.execute("ROLLBACK")
     (submitted,) = await store.submit([plans.job()])
     assert submitted.is_new
@@ -160,7 +160,7 @@ async def test_full_disk_is_told_and_nothing_is_half_done(store: SqliteStore, pa
     await store._write(lambda tx: _limit_pages(tx, 5))
     with pytest.raises(errors.StoreFullError, match=f"{path}: .*no space"):
         await store.submit([plans.job("fine"), plans.dag(a=task(count=2000))])
-    assert [row.root for row in await store.roots()] == [small.root]
+    assert [row.root for row in await store.list_runs()] == [small.root]
     await store._write(lambda tx: _limit_pages(tx, 10_000))
     (large,) = await store.submit([plans.dag(a=task(count=2000))])
     assert large.is_new

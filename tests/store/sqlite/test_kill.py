@@ -53,10 +53,10 @@ async def test_every_job_is_in_one_place_when_the_process_is_killed(path: Path) 
 async def test_work_goes_on_where_it_was_when_the_process_was_killed(path: Path) -> None:
     answered = _run_until_killed(path, 10)
     store = await opening.open_store(path)
-    for sighting in await store.look():
+    for sighting in await store.list_heartbeats():
         await store.reap(sighting.worker, sign=None)
-    (root,) = await store.roots()
-    progress = await store.progress(root.root)
+    (root,) = await store.list_runs()
+    progress = await store.count_states(root.root)
     assert progress.counts[State.SUCCEEDED] >= len(answered)
     assert (await store.audit(MANY)).missed == 0
     assert set(progress.counts) <= {State.QUEUED, State.WAITING, State.SUCCEEDED}

@@ -33,7 +33,7 @@ async def _claim(store: SqliteStore, session: Session) -> ClaimedJob:
 
 
 async def _stand(store: SqliteStore, root: JobId) -> tuple[State, Reason | None]:
-    row = (await store.jobs(root))[0]
+    row = (await store.list_jobs(root))[0]
     return row.state, row.reason
 
 
@@ -44,7 +44,7 @@ async def test_upstream_that_has_not_told_of_its_end_yet_is_counted_once(
     await store.complete(session.key, [end_of(await _claim(store, session))])
     outside = [plans.outside("flow", kind=Kind.WORKFLOW), plans.outside("later")]
     (down,) = await store.submit([plans.job("down", outside=outside)])
-    await store.settle(MANY)
+    await store.propagate(MANY)
     assert await _stand(store, down.root) == (State.WAITING, Reason.UPSTREAM)
     await store.submit([plans.job("later")])
     await store.complete(session.key, [end_of(await _claim(store, session))])
@@ -56,12 +56,12 @@ async def test_job_that_falls_while_held_waits_for_the_resume_and_for_the_proof(
 ) -> None:
     (job,) = await store.submit([plans.job(needs_proof=True)])
     await _claim(store, session)
-    await store.hold(job.root)
+    await store.suspend(job.root)
     await store.reap(session.worker, sign=HeartbeatVersion("file", 0))
     await store.resume(job.root)
     assert await _stand(store, job.root) == (State.WAITING, Reason.AWAITING_PROOF)
     newer = await _register(store)
-    await store.beat(newer.key)
+    await store.heartbeat(newer.key)
     assert await _stand(store, job.root) == (State.QUEUED, None)
 
 
@@ -81,16 +81,16 @@ async def test_worker_sees_a_hold_until_the_resume(store: SqliteStore, session: 
     (job,) = await store.submit([plans.job()])
     await _claim(store, session)
     seen = []
-    for verb in (store.hold, store.resume):
+    for verb in (store.suspend, store.resume):
         await verb(job.root)
-        seen += [held.mark for held in (await store.beat(session.key)).held]
+        seen += [held.mark for held in (await store.heartbeat(session.key)).held]
     assert seen == [Signal.HOLD, None]
 
 
 async def test_id_of_a_forgotten_worker_is_not_given_again(
     store: SqliteStore, session: Session
 ) -> None:
-    await store.leave(session.key)
+    await store.deregister(session.key)
     assert (await _register(store, "other")).worker != session.worker
 
 
@@ -102,9 +102,9 @@ async def test_maintainer_goes_on_with_a_cancel_that_was_left_unfinished(
     await store._write(
         lambda tx: tx.run("sweep.begin", root=root.root, verb="cancel", priority=None)
     )
-    while await store.settle(MANY):
+    while await store.propagate(MANY):
         pass
-    assert {row.state for row in await store.jobs(root.root)} == {State.CANCELLED}
+    assert {row.state for row in await store.list_jobs(root.root)} == {State.CANCELLED}
 
 
 @pytest.mark.parametrize("table", ["deadline", "unbound", "missing", "sweep"])

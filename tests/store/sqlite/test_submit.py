@@ -30,7 +30,7 @@ async def test_roots_never_overlap_when_they_draw_the_same_id() -> None:
     wanted = [plans.dag(f"flow{size}", a=task(count=size)) for size in sizes]
     await store.submit([wanted[0]])
     await store.submit(wanted[1:])
-    ranges = sorted((row.root, row.last) for row in await store.roots())
+    ranges = sorted((row.root, row.last) for row in await store.list_runs())
     assert [last - root for root, last in ranges] == [4, 2, 6]
     assert all(last < root for (_, last), (root, _) in itertools.pairwise(ranges))
     await store.close()
@@ -40,7 +40,7 @@ async def test_roots_never_overlap_when_they_draw_the_same_id() -> None:
 async def test_value_that_cannot_be_stored_is_refused_whole(store: SqliteStore, value: Any) -> None:
     with pytest.raises(errors.StoreDataError):
         await store.submit([plans.job("fine"), plans.job("odd", metadata={"value": value})])
-    assert await store.roots() == []
+    assert await store.list_runs() == []
 
 
 async def test_priority_out_of_range_is_refused(store: SqliteStore) -> None:
@@ -54,8 +54,8 @@ async def test_readers_see_whole_submissions_only(store: SqliteStore, path: Path
     submitting = asyncio.ensure_future(store.submit(wanted))
     seen = set()
     while not submitting.done():
-        seen.add(len(await reader.roots()))
-    seen.add(len(await reader.roots()))
+        seen.add(len(await reader.list_runs()))
+    seen.add(len(await reader.list_runs()))
     assert seen <= {0, 5}
     assert 5 in seen
     await reader.close()

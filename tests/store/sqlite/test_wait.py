@@ -41,7 +41,7 @@ async def _release(store: SqliteStore, session: Session) -> Act:
 
 async def _leave(store: SqliteStore, session: Session) -> Act:
     await _claim(store, session)
-    return store.leave(session.key)
+    return store.deregister(session.key)
 
 
 async def _reap(store: SqliteStore, session: Session) -> Act:
@@ -58,7 +58,7 @@ async def _promote(store: SqliteStore, session: Session) -> Act:
 async def _settle(store: SqliteStore, session: Session) -> Act:
     claimed = await _claim(store, session)
     await store.complete(session.key, [end_of(claimed, Outcome.FAILED)])
-    return store.settle(10)
+    return store.propagate(10)
 
 
 async def _expire(store: SqliteStore, _: Session) -> Act:
@@ -110,11 +110,11 @@ async def test_waiting_ends_when_a_verb_made_work(
 async def test_waiting_goes_on_when_nothing_was_made(store: SqliteStore, session: Session) -> None:
     waiting = asyncio.ensure_future(store.wait_for_work(_NEVER))
     await asyncio.sleep(0)
-    await store.beat(session.key)
+    await store.heartbeat(session.key)
     await store.claim(session.key, mint())
     await store.complete(session.key, [], mint())
-    assert await store.promote(10) == await store.settle(10) == await store.expire(10) == 0
-    await store.look()
+    assert await store.promote(10) == await store.propagate(10) == await store.expire(10) == 0
+    await store.list_heartbeats()
     assert not waiting.done()
     waiting.cancel()
 

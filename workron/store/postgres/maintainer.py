@@ -32,7 +32,7 @@ class PostgresMaintainerStore:
         """Give the lease up at once."""
         await self._database.fetch(functions.query("resign"), holder)
 
-    async def look(self) -> Sequence[types.WorkerHeartbeat]:
+    async def list_heartbeats(self) -> Sequence[types.WorkerHeartbeat]:
         """See every worker and its counter."""
         rows = await self._database.fetch(functions.query("look"))
         return [
@@ -78,7 +78,7 @@ class PostgresMaintainerStore:
         """Queue deferred jobs that are due."""
         return await self._step("SELECT workron.promote($1)", limit)
 
-    async def settle(self, limit: int) -> int:
+    async def propagate(self, limit: int) -> int:
         """Pass ends on that are not passed on yet, and go on with what is left of sweeps."""
         moved = await self._step("SELECT workron.settle($1)", limit)
         # Each in a transaction of its own: locks that are kept from one to the next can deadlock.

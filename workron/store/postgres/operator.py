@@ -27,17 +27,17 @@ class PostgresOperatorStore:
         self._database = database
         self._sweeps = BulkUpdates(database, ring)
 
-    async def known(self, uids: Sequence[UUID]) -> Mapping[UUID, types.OwnedRun]:
+    async def find_by_uid(self, uids: Sequence[UUID]) -> Mapping[UUID, types.OwnedRun]:
         """Find what was made from these objects."""
         rows = await self._database.fetch(functions.query("known"), uids)
         return {row["uid"]: _owned(row) for row in rows}
 
-    async def owned(self, limit: int, *, after: int = 0) -> Sequence[types.OwnedRun]:
+    async def list_owned(self, limit: int, *, after: int = 0) -> Sequence[types.OwnedRun]:
         """List some of those that have not ended."""
         rows = await self._database.fetch(functions.call("owned", 2), limit, after)
         return [_owned(row) for row in rows]
 
-    async def edit(self, root: JobId, wish: types.RunUpdate) -> bool:
+    async def update_run(self, root: JobId, wish: types.RunUpdate) -> bool:
         """Have all of a root be as its object says now."""
         asked = wish.generation, wish.is_cancelled, wish.is_suspended, wish.priority
         is_asked = await self._database.fetch_value(functions.call("edit", 5), root, *asked)
@@ -45,11 +45,11 @@ class PostgresOperatorStore:
             await self._sweeps.finish(root)
         return bool(is_asked)
 
-    async def staff(self) -> Sequence[types.WorkerRow]:
+    async def list_workers(self) -> Sequence[types.WorkerRow]:
         """List every worker and what it holds."""
         return [_worker(row) for row in await self._database.fetch(functions.query("staff"))]
 
-    async def demand(self) -> Mapping[tuple[str, str], types.PoolDemand]:
+    async def pool_demand(self) -> Mapping[tuple[str, str], types.PoolDemand]:
         """Tell what waits for workers, by namespace and pool."""
         rows = await self._database.fetch(functions.query("demand"))
         return {
@@ -59,7 +59,7 @@ class PostgresOperatorStore:
             for row in rows
         }
 
-    async def admit(self, admission: types.PoolGrant) -> types.PoolLogin:
+    async def grant_pool(self, admission: types.PoolGrant) -> types.PoolLogin:
         """Let workers into a pool by this token, as a role of the pool's own."""
         password = admission.password
         asked = (
@@ -75,12 +75,12 @@ class PostgresOperatorStore:
             await roles.check_login(url)
         return types.PoolLogin(url, row["connections"])
 
-    async def enrolled(self) -> Collection[tuple[str, str]]:
+    async def granted_pools(self) -> Collection[tuple[str, str]]:
         """List the pools that `admit` was called for."""
         rows = await self._database.fetch(functions.query("enrolled"))
         return {(row["namespace"], row["name"]) for row in rows}
 
-    async def dismiss(self, namespace: str, pool: str) -> bool:
+    async def revoke_pool(self, namespace: str, pool: str) -> bool:
         """Take back what `admit` gave."""
         [row] = await self._database.fetch(functions.call("dismiss", 2), namespace, pool)
         if row["rest"] is not None:

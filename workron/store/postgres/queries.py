@@ -38,42 +38,42 @@ class PostgresReadStore:
     async def _call(self, verb: str, *values: Any) -> Sequence[Record]:
         return await self._database.fetch(functions.call(verb, len(values)), *values)
 
-    async def find(self, namespace: str, kind: Kind, name: str) -> types.RunRow | None:
+    async def find_run(self, namespace: str, kind: Kind, name: str) -> types.RunRow | None:
         """Find the newest root of a name."""
         rows = await self._ask("find", namespace, kind, name)
         return _root(rows[0]) if rows else None
 
-    async def roots(self, namespace: str | None = None) -> Sequence[types.RunRow]:
+    async def list_runs(self, namespace: str | None = None) -> Sequence[types.RunRow]:
         """List roots, newest first."""
         return [_root(row) for row in await self._ask("roots", namespace)]
 
-    async def heads(self, namespace: str | None = None) -> Sequence[types.RunSummary]:
+    async def list_run_summaries(self, namespace: str | None = None) -> Sequence[types.RunSummary]:
         """List roots, newest first, each with its own row alone."""
         return [_head(row) for row in await self._call("heads", namespace)]
 
-    async def jobs(self, root: JobId) -> Sequence[types.JobRow]:
+    async def list_jobs(self, root: JobId) -> Sequence[types.JobRow]:
         """List a root and all its members in order of id."""
         return [_job(row) for row in await self._call("jobs", root)]
 
-    async def member(self, root: JobId, name: str, index: int | None = None) -> JobId | None:
+    async def find_job(self, root: JobId, name: str, index: int | None = None) -> JobId | None:
         """Find a job of a root by its name, an element of an array by its index as well."""
         [row] = await self._call("member", root, name, index)
         return _optional_job(row[0])
 
-    async def standing(self, jobs: Sequence[JobId]) -> Sequence[types.JobRow]:
+    async def get_jobs(self, jobs: Sequence[JobId]) -> Sequence[types.JobRow]:
         """Give these jobs' rows in this order."""
         return [_job(row) for row in await self._call("standing", jobs)]
 
-    async def ended(self, jobs: Sequence[JobId]) -> AbstractSet[JobId]:
+    async def filter_ended(self, jobs: Sequence[JobId]) -> AbstractSet[JobId]:
         """Tell which of these jobs have ended."""
         return {JobId(row[0]) for row in await self._call("ended", jobs)}
 
-    async def spec(self, job: JobId) -> Mapping[str, Any] | None:
+    async def get_spec(self, job: JobId) -> Mapping[str, Any] | None:
         """Give a job's spec; None if there is no such job."""
         body: Mapping[str, Any] | None = _body(await self._ask("spec", job))
         return body
 
-    async def specs(self, root: JobId) -> Mapping[JobId, Mapping[str, Any]]:
+    async def list_specs(self, root: JobId) -> Mapping[JobId, Mapping[str, Any]]:
         """Give each job's spec; jobs of one array share one object."""
         rows = await self._call("specs", root)
         bodies = {row["spec"]: json.loads(row["body"]) for row in rows if row["body"] is not None}
@@ -86,30 +86,30 @@ class PostgresReadStore:
             (JobId(row["upstream"]), JobId(row["downstream"]), row["condition"]) for row in rows
         ]
 
-    async def blockers(self, job: JobId) -> Sequence[types.Blocker]:
+    async def list_blockers(self, job: JobId) -> Sequence[types.Blocker]:
         """Say what a job waits for, unfinished upstreams first."""
         return [_blocker(row) for row in await self._call("blockers", job)]
 
-    async def attempts(self, job: JobId) -> Sequence[types.AttemptRow]:
+    async def list_attempts(self, job: JobId) -> Sequence[types.AttemptRow]:
         """List the ended attempts of a job, first to last."""
         return [_attempt(row) for row in await self._ask("attempts", job)]
 
-    async def output(self, job: JobId, *, last: int | None = None) -> bytes:
+    async def read_output(self, job: JobId, *, last: int | None = None) -> bytes:
         """Give the stored output of the newest attempt that has any, or its last bytes."""
         return payloads.join_output(
             [row["data"] for row in await self._ask("output", job, last)], last
         )
 
-    async def pieces(self, job: JobId, attempt: int, chunk: int = 0) -> Sequence[types.OutputChunk]:
+    async def read_output_chunks(self, job: JobId, attempt: int, chunk: int = 0) -> Sequence[types.OutputChunk]:
         """Give some of what an attempt wrote, from this chunk on."""
         rows = await self._ask("pieces", job, attempt, chunk, payloads.CHUNKS_PER_READ)
         return [types.OutputChunk(row["chunk"], row["data"]) for row in rows]
 
-    async def result(self, job: JobId) -> Any:
+    async def read_result(self, job: JobId) -> Any:
         """Give a job's result, or None."""
         return _body(await self._ask("result", job))
 
-    async def progress(self, root: JobId) -> types.StateCounts:
+    async def count_states(self, root: JobId) -> types.StateCounts:
         """Count a root's commands by state."""
         rows = await self._call("progress", root)
         return types.StateCounts({State(row["state"]): row["count"] for row in rows})
@@ -119,21 +119,21 @@ class PostgresReadStore:
         rows = await self._ask("queue")
         return {(row["namespace"], row["name"]): row["count"] for row in rows}
 
-    async def workers(self) -> Mapping[tuple[str, str], int]:
+    async def count_workers(self) -> Mapping[tuple[str, str], int]:
         """Count workers by namespace and pool."""
         rows = await self._ask("workers")
         return {(row["namespace"], row["name"]): row["count"] for row in rows}
 
-    async def led(self) -> bool:
+    async def has_maintainer(self) -> bool:
         """Tell whether a maintainer's lease runs."""
         [row] = await self._ask("led")
         return bool(row["led"])
 
-    async def failures(self, root: JobId, limit: int) -> Sequence[types.JobFailure]:
+    async def list_failures(self, root: JobId, limit: int) -> Sequence[types.JobFailure]:
         """List the commands of a root that failed first."""
         return [_failure(row) for row in await self._call("failures", root, limit)]
 
-    async def marks(self, root: JobId) -> Mapping[JobId, types.Signal]:
+    async def list_signals(self, root: JobId) -> Mapping[JobId, types.Signal]:
         """Tell what was asked of running jobs of a root."""
         rows = await self._ask("marks", root)
         return {JobId(row["job"]): types.Signal(row["mark"]) for row in rows}

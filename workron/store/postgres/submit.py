@@ -148,7 +148,7 @@ class PostgresSubmitStore:
         """End all of a root that is not running, mark what runs."""
         return await self._sweep("cancel", root)
 
-    async def hold(self, root: JobId) -> bool:
+    async def suspend(self, root: JobId) -> bool:
         """Suspend all of a root that is not running."""
         return await self._sweep("hold", root)
 

@@ -54,7 +54,7 @@ class PostgresWorkerVerbs:
             row["pool"],
         )
 
-    async def beat(self, key: SessionKey) -> types.HeartbeatReply:
+    async def heartbeat(self, key: SessionKey) -> types.HeartbeatReply:
         """Prove life, and learn what is still held."""
         rows = await self._beats.fetch("SELECT * FROM workron.beat($1)", key)
         held = [_held(row) for row in rows if row["job"] is not None]
@@ -125,7 +125,7 @@ class PostgresWorkerVerbs:
         )
         return types.ReportResult(answer)
 
-    async def leave(self, key: SessionKey) -> None:
+    async def deregister(self, key: SessionKey) -> None:
         """Forget a worker; what it still holds is released."""
         await self._database.fetch("SELECT workron.leave($1)", key)
         self._ring()

@@ -36,7 +36,7 @@ class SqliteMaintainerStore(SqliteVerbs):
         """Give the lease up."""
         await self._write(lambda tx: tx.run("resign.resign", holder=str(holder)))
 
-    async def look(self) -> Sequence[WorkerHeartbeat]:
+    async def list_heartbeats(self) -> Sequence[WorkerHeartbeat]:
         """See every worker. It queues behind the beats, so that a stuck writer is no proof."""
         return await self._write(_look)
 
@@ -60,7 +60,7 @@ class SqliteMaintainerStore(SqliteVerbs):
         """Queue deferred jobs that are due."""
         return await self._stir(partial(_promote, limit=limit))
 
-    async def settle(self, limit: int) -> int:
+    async def propagate(self, limit: int) -> int:
         """Pass ends on that are not passed on yet."""
         return await self._stir(partial(_settle, limit=limit))
 

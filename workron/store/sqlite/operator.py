@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 class SqliteOperatorStore(SqliteVerbs):
     """What is made of objects, and of their changes."""
 
-    async def known(self, uids: Sequence[UUID]) -> Mapping[UUID, OwnedRun]:
+    async def find_by_uid(self, uids: Sequence[UUID]) -> Mapping[UUID, OwnedRun]:
         """Find what was made from these objects."""
         found = await self._read(lambda tx: tx.rows("known.known", uids=listed(uids)))
         return {owned.uid: owned for owned in map(_owned, found)}
 
-    async def owned(self, limit: int, *, after: int = 0) -> Sequence[OwnedRun]:
+    async def list_owned(self, limit: int, *, after: int = 0) -> Sequence[OwnedRun]:
         """List some of those that have not ended."""
         found = await self._read(lambda tx: tx.rows("owned.owned", limit=limit, after=after))
         return [_owned(row) for row in found]
 
-    async def edit(self, root: JobId, wish: RunUpdate) -> bool:
+    async def update_run(self, root: JobId, wish: RunUpdate) -> bool:
         """Have all of a root be as its object says now."""
         if not await self._stir(partial(_edit, root=root, wish=wish)):
             return False
@@ -44,11 +44,11 @@ class SqliteOperatorStore(SqliteVerbs):
             pass
         return True
 
-    async def staff(self) -> Sequence[WorkerRow]:
+    async def list_workers(self) -> Sequence[WorkerRow]:
         """List every worker and what it holds."""
         return [_worker(row) for row in await self._read(lambda tx: tx.rows("staff.staff"))]
 
-    async def demand(self) -> Mapping[tuple[str, str], PoolDemand]:
+    async def pool_demand(self) -> Mapping[tuple[str, str], PoolDemand]:
         """Tell what waits for workers, by namespace and pool."""
         found = await self._read(lambda tx: tx.rows("demand.demand"))
         return {
@@ -56,17 +56,17 @@ class SqliteOperatorStore(SqliteVerbs):
             for row in found
         }
 
-    async def admit(self, admission: PoolGrant) -> PoolLogin:
+    async def grant_pool(self, admission: PoolGrant) -> PoolLogin:
         """Let workers into a pool by this token, for a year from now."""
         await self._write(partial(_admit, admission=admission))
         return PoolLogin(self.url, None)
 
-    async def enrolled(self) -> Collection[tuple[str, str]]:
+    async def granted_pools(self) -> Collection[tuple[str, str]]:
         """List the pools that `admit` was called for."""
         found = await self._read(lambda tx: tx.rows("enrolled.enrolled"))
         return {(row["namespace"], row["name"]) for row in found}
 
-    async def dismiss(self, namespace: str, pool: str) -> bool:
+    async def revoke_pool(self, namespace: str, pool: str) -> bool:
         """Take back what `admit` gave."""
         return await self._write(partial(_dismiss, namespace=namespace, name=pool))
 

@@ -42,40 +42,40 @@ _T = TypeVar("_T")
 class SqliteReadStore(SqliteVerbs):
     """What can be asked."""
 
-    async def find(self, namespace: str, kind: Kind, name: str) -> RunRow | None:
+    async def find_run(self, namespace: str, kind: Kind, name: str) -> RunRow | None:
         """Find the newest root of a name."""
         return await self._first("find.find", _root, namespace=namespace, kind=kind, name=name)
 
-    async def roots(self, namespace: str | None = None) -> Sequence[RunRow]:
+    async def list_runs(self, namespace: str | None = None) -> Sequence[RunRow]:
         """List roots, newest first."""
         return await self._list("roots.roots", _root, namespace=namespace)
 
-    async def heads(self, namespace: str | None = None) -> Sequence[RunSummary]:
+    async def list_run_summaries(self, namespace: str | None = None) -> Sequence[RunSummary]:
         """List roots, newest first, each with its own row alone."""
         return await self._list("heads.heads", _head, namespace=namespace)
 
-    async def jobs(self, root: JobId) -> Sequence[JobRow]:
+    async def list_jobs(self, root: JobId) -> Sequence[JobRow]:
         """List a root and all its members."""
         return await self._list("jobs.jobs", _job, root=root)
 
-    async def member(self, root: JobId, name: str, index: int | None = None) -> JobId | None:
+    async def find_job(self, root: JobId, name: str, index: int | None = None) -> JobId | None:
         """Find a job of a root by its name, an element of an array by its index as well."""
         return await self._first("member.member", _id, root=root, name=name, index=index)
 
-    async def standing(self, jobs: Sequence[JobId]) -> Sequence[JobRow]:
+    async def get_jobs(self, jobs: Sequence[JobId]) -> Sequence[JobRow]:
         """Give these jobs' rows in this order."""
         return await self._list("standing.standing", _job, jobs=listed(jobs))
 
-    async def ended(self, jobs: Sequence[JobId]) -> AbstractSet[JobId]:
+    async def filter_ended(self, jobs: Sequence[JobId]) -> AbstractSet[JobId]:
         """Tell which of these jobs have ended."""
         return set(await self._list("ended.ended", _id, jobs=listed(jobs)))
 
-    async def spec(self, job: JobId) -> Mapping[str, Any] | None:
+    async def get_spec(self, job: JobId) -> Mapping[str, Any] | None:
         """Give a job's spec; None if there is no such job."""
         body: Mapping[str, Any] | None = await self._first("spec.spec", _body, job=job)
         return body
 
-    async def specs(self, root: JobId) -> Mapping[JobId, Mapping[str, Any]]:
+    async def list_specs(self, root: JobId) -> Mapping[JobId, Mapping[str, Any]]:
         """Give each job's spec, each body decoded once."""
         return await self._read(partial(_specs, root=root))
 
@@ -83,29 +83,29 @@ class SqliteReadStore(SqliteVerbs):
         """List edges into jobs of this root."""
         return await self._list("edges.edges", tuple, root=root)
 
-    async def blockers(self, job: JobId) -> Sequence[Blocker]:
+    async def list_blockers(self, job: JobId) -> Sequence[Blocker]:
         """Say what a job waits for."""
         return await self._list("blockers.blockers", _blocker, job=job)
 
-    async def attempts(self, job: JobId) -> Sequence[AttemptRow]:
+    async def list_attempts(self, job: JobId) -> Sequence[AttemptRow]:
         """List the ended attempts of a job, first to last."""
         return await self._list("attempts.attempts", _attempt, job=job)
 
-    async def output(self, job: JobId, *, last: int | None = None) -> bytes:
+    async def read_output(self, job: JobId, *, last: int | None = None) -> bytes:
         """Give the stored output of the newest attempt that has any, or its last bytes."""
         parts = await self._list("output.output", itemgetter("data"), job=job, last=last)
         return payloads.join_output(parts, last)
 
-    async def pieces(self, job: JobId, attempt: int, chunk: int = 0) -> Sequence[OutputChunk]:
+    async def read_output_chunks(self, job: JobId, attempt: int, chunk: int = 0) -> Sequence[OutputChunk]:
         """Give some of what an attempt wrote, from this chunk on."""
         about = {"job": job, "attempt": attempt, "chunk": chunk, "most": payloads.CHUNKS_PER_READ}
         return await self._list("pieces.pieces", OutputChunk._make, **about)
 
-    async def result(self, job: JobId) -> Any:
+    async def read_result(self, job: JobId) -> Any:
         """Give a job's result, or None."""
         return await self._first("result.result", _body, job=job)
 
-    async def progress(self, root: JobId) -> StateCounts:
+    async def count_states(self, root: JobId) -> StateCounts:
         """Count a root's commands by state."""
         rows = await self._list("progress.progress", tuple, root=root)
         return StateCounts({State(state): count for state, count in rows})
@@ -115,20 +115,20 @@ class SqliteReadStore(SqliteVerbs):
         rows = await self._list("queue.queue", tuple)
         return {(namespace, name): count for namespace, name, count in rows}
 
-    async def workers(self) -> Mapping[tuple[str, str], int]:
+    async def count_workers(self) -> Mapping[tuple[str, str], int]:
         """Count workers by namespace and pool."""
         rows = await self._list("workers.workers", tuple)
         return {(namespace, name): count for namespace, name, count in rows}
 
-    async def led(self) -> bool:
+    async def has_maintainer(self) -> bool:
         """Tell whether a maintainer's lease runs."""
         return bool(await self._list("led.led", tuple))
 
-    async def failures(self, root: JobId, limit: int) -> Sequence[JobFailure]:
+    async def list_failures(self, root: JobId, limit: int) -> Sequence[JobFailure]:
         """List the commands of a root that failed first."""
         return await self._list("failures.failures", _failure, root=root, limit=limit)
 
-    async def marks(self, root: JobId) -> Mapping[JobId, Signal]:
+    async def list_signals(self, root: JobId) -> Mapping[JobId, Signal]:
         """Tell what was asked of running jobs of a root."""
         rows = await self._list("marks.marks", tuple, root=root)
         return {JobId(job): Signal(mark) for job, mark in rows}

@@ -212,7 +212,7 @@ class SqliteSubmitStore(SqliteVerbs):
         """End all of a root that does not run, and mark what runs."""
         return await self._sweep(root, "cancel")
 
-    async def hold(self, root: JobId) -> bool:
+    async def suspend(self, root: JobId) -> bool:
         """Suspend all of a root that does not run, and what comes back from running."""
         return await self._sweep(root, "hold")
 

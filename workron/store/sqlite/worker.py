@@ -39,7 +39,7 @@ class SqliteWorkerVerbs(SqliteVerbs):
         key = SessionKey(ids.mint_uuid(self._rng))
         return await self._write(partial(_register, registration=registration, key=key))
 
-    async def beat(self, key: SessionKey) -> HeartbeatReply:
+    async def heartbeat(self, key: SessionKey) -> HeartbeatReply:
         """Prove life, and learn what is still held."""
         return await self._write(partial(_beat, key=key))
 
@@ -69,7 +69,7 @@ class SqliteWorkerVerbs(SqliteVerbs):
             partial(_append_output, key=key, right=right, chunk=chunk, data=data)
         )
 
-    async def leave(self, key: SessionKey) -> None:
+    async def deregister(self, key: SessionKey) -> None:
         """Forget a worker; what it still holds is released."""
         await self._stir(partial(_leave, key=key))
 
