@@ -22,16 +22,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests import postgres_server
-from tests.store.behaviour.plans import Digest
-from workron.core import graph, ids
-from workron.core.plan import Edge, Identity, Kind, PlainSpecs, Plan, PlannedJob, SchedulingTerms
-from workron.core.verdict import Condition
-from workron.store import api, connect, types
-
 _ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(_ROOT))
 
+from tests import postgres_server  # noqa: E402
+from tests.store.behaviour.plans import Digest  # noqa: E402
+from workron.core import graph, ids  # noqa: E402
+from workron.core.plan import Edge, Identity, Kind, PlainSpecs, Plan, PlannedJob, SchedulingTerms  # noqa: E402
+from workron.core.verdict import Condition  # noqa: E402
+from workron.store import api, connect, types  # noqa: E402
 
 _BATCH = 100
 _RNG = random.Random(1)  # noqa: S311

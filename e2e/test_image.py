@@ -118,7 +118,7 @@ def test_job_sees_the_python_of_the_base_and_none_of_our_libraries(
 ) -> None:
     submit("ours", "python3 -c 'import asyncpg' 2>&1; test $? = 1 && command -v python3")
     work("--max-jobs", 1).ended()
-    said = call("output", "ours", "--store", store.url).stdout
+    said = call("read_output", "ours", "--store", store.url).stdout
     assert "No module named 'asyncpg'" in said
     assert said.splitlines()[-1] == "/usr/local/bin/python3"
 
@@ -133,7 +133,7 @@ def test_job_in_an_image_made_from_this_one_sees_what_was_installed_there(
         assert worker.ended() == 0
         # An image goes only when nothing is made of it any more.
         worker.close()
-    assert call("output", "theirs", "--store", store.url).stdout == "tabulate\n"
+    assert call("read_output", "theirs", "--store", store.url).stdout == "tabulate\n"
 
 
 def test_worker_tells_how_it_is(work: Work, submit: Submit, call: Call, store: Store) -> None:

@@ -51,7 +51,7 @@ def test_jobs_run_in_the_image_of_the_runner_out_of_sight_of_the_agent(
     runner, agent = pod.runner(), pod.agent()
     submit("look", "id -u; id -G; ls /opt; ps 2>&1; env; cat /proc/1/environ 2>&1; true")
     assert end("look")["phase"] == "Succeeded"
-    said = call("output", "look", "--store", store.url).stdout
+    said = call("read_output", "look", "--store", store.url).stdout
     assert said.splitlines()[:2] == ["65532", "65532 2000"]
     assert store.token not in said
     assert "cat: /proc/1/environ: Permission denied" in said

@@ -46,7 +46,7 @@ def test_outage_shorter_than_a_lease_costs_no_attempt(house: House, crashed: lis
     _begin_again(house, crashed)
     _gate(house).touch()
     house.await_end()
-    assert set(house.rows("attempts", "failures", "losses")) == {(1, 0, 0)}
+    assert set(house.rows("list_attempts", "failures", "losses")) == {(1, 0, 0)}
     assert house.check().wrongs == []
 
 
@@ -68,7 +68,7 @@ def test_outage_longer_than_a_lease_ends_what_runs_in_time_and_reaps_nobody(
     _gate(house).touch()
     house.await_end()
     assert all(worker.is_alive for worker in house.workers)
-    assert set(house.rows("failures", "losses")) == {(0, 0)}
+    assert set(house.rows("list_failures", "losses")) == {(0, 0)}
     findings = house.check()
     assert (findings.wrongs, findings.overlaps) == ([], [])
 
@@ -83,5 +83,5 @@ def test_end_that_comes_during_an_outage_is_reported_after_it(
     house.until(lambda: all(one.has_ended for one in house.executions()), "all commands end")
     _begin_again(house, crashed)
     house.await_end()
-    assert set(house.rows("attempts", "failures", "losses")) == {(1, 0, 0)}
+    assert set(house.rows("list_attempts", "failures", "losses")) == {(1, 0, 0)}
     assert house.check().wrongs == []

@@ -91,7 +91,7 @@ async def _operator(url: str, *, is_leading: bool) -> AsyncIterator[Callable[[],
                 return 0
             if is_leading:
                 return operator.writer.written
-            return sum(seen.root is not None for seen in operator.objects)
+            return sum(seen.run is not None for seen in operator.objects)
 
         task = asyncio.create_task(operator.run())
         yield known

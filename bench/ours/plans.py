@@ -50,6 +50,6 @@ def shaped(upstreams: Sequence[Sequence[int]], spec: Mapping[str, Any]) -> Plan:
 
 def _member(job: int, upstreams: int) -> PlannedJob:
     return PlannedJob(
-        Kind.JOB, f"t{job}", 1, member_of=0, bearing=Condition.TASK, upstreams=upstreams,
+        Kind.JOB, f"t{job}", 1, group_id=0, group_condition=Condition.TASK, upstreams=upstreams,
         feeds_inputs=upstreams > 0,
     )  # fmt: skip

@@ -47,9 +47,7 @@ async def _seconds(store: api.Store, jobs: int) -> float:
     began = time.perf_counter()
     claimed = await store.claim(session.key, _claims())
     while claimed:
-        ends = [
-            types.AttemptReport(one.job, *one.right, types.Outcome.SUCCEEDED) for one in claimed
-        ]
+        ends = [types.AttemptReport(one.job, *one.ref, types.Outcome.SUCCEEDED) for one in claimed]
         claimed = (await store.complete(session.key, ends, _claims())).claimed
     return time.perf_counter() - began
 

@@ -124,7 +124,7 @@ def test_role_of_a_pool_can_do_nothing_but_its_verbs(place: Place, release: Rele
         ("CREATE TEMP TABLE mine (a int)", "permission denied"),
         ("SELECT lo_create(0)", "permission denied"),
         ("SELECT workron.cancel(1)", "does not exist|permission denied"),
-        ("SELECT workron.admit()", "does not exist|permission denied"),
+        ("SELECT workron.grant_pool()", "does not exist|permission denied"),
         ("SELECT workron.claim(gen_random_uuid(), ARRAY[gen_random_uuid()])", "session"),
         (enter, "token"),
     ):

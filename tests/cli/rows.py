@@ -32,7 +32,7 @@ def row(
     )
     counted = dict.fromkeys(("priority", "attempts", "failures", "losses"), 0)
     rest = blank | counted | {"kind": Kind.JOB, "pool": "default", "started_at": began} | fields
-    return JobRow(job=JobId(job), root=JobId(1), name=name, index=index, state=state, **rest)
+    return JobRow(job=JobId(job), run=JobId(1), name=name, index=index, state=state, **rest)
 
 
 def look(*rows: JobRow, state: State = State.RUNNING) -> RunSnapshot:

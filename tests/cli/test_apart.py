@@ -47,8 +47,8 @@ def test_what_this_machine_cannot_do_is_refused(monkeypatch: pytest.MonkeyPatch)
     def refuse(_: object) -> None:
         raise sandbox.SandboxError("needs root, and this process has the uid 5")
 
-    monkeypatch.setattr(sandbox, "is_there", lambda: False)
-    monkeypatch.setattr(sandbox, "check", refuse)
+    monkeypatch.setattr(sandbox, "has_landlock", lambda: False)
+    monkeypatch.setattr(sandbox, "check_uid_rights", refuse)
     with pytest.raises(errors.InputError, match=r"Linux 6\.12 or newer"):
         worker.isolation_options(is_isolating=True, uids=None, processes=None, slots=1)
     with pytest.raises(

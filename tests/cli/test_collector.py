@@ -23,7 +23,7 @@ def reads_while(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         seen.append(gc.isenabled())
         return genuine(sources)
 
-    monkeypatch.setattr(load, "read", noting)
+    monkeypatch.setattr(load, "load", noting)
     return seen
 
 

@@ -53,7 +53,7 @@ async def test_worker_whose_processes_cannot_be_ended_is_left_to_its_lease(
 ) -> None:
     await _register(store, _dead_name())
     monkeypatch.setattr(
-        process_reaper, "end", lambda _: process_reaper.SweepResult(3, is_clear=False)
+        process_reaper, "end_stray", lambda _: process_reaper.SweepResult(3, is_clear=False)
     )
     [line] = await local_workers.recover(store)
     assert "is given up only after its lease: some of its processes cannot be ended" in line

@@ -171,8 +171,8 @@ async def test_run_that_is_drained_by_its_store_says_so(
     store = await connect.connect(url, clock=system_clock.CLOCK, rng=system_clock.RNG)
     [worker] = await store.list_heartbeats()
     assert await store.drain(worker.worker)
-    before = worker.sign
-    while (await store.list_heartbeats())[0].sign == before:
+    before = worker.version
+    while (await store.list_heartbeats())[0].version == before:
         await asyncio.sleep(0.01)
     await store.close()
     await asyncio.to_thread((tmp_path / "go").write_text, "go")

@@ -49,7 +49,7 @@ async def claimed(store: Store, session: Session, count: int = 1) -> Sequence[Cl
 async def ended(store: Store, session: Session, one: ClaimedJob, **about: Any) -> None:
     """Have the worker report an end."""
     outcome = {"outcome": Outcome.SUCCEEDED, "exit_code": 0}
-    end = AttemptReport(one.job, *one.right, **{**outcome, **about})
+    end = AttemptReport(one.job, *one.ref, **{**outcome, **about})
     await store.complete(session.key, [end])
 
 

@@ -192,7 +192,9 @@ async def test_events_that_cannot_be_written_keep_nothing_else_from_going_on(
 
 async def _ended(scene: Scene, name: str, state: str) -> None:
     async def stands() -> str:
-        return {head.root.name: str(head.row.state) for head in await scene.store.list_run_summaries()}[name]
+        return {
+            head.run.name: str(head.job.state) for head in await scene.store.list_run_summaries()
+        }[name]
 
     await _come(stands, state)
 

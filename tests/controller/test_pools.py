@@ -48,7 +48,7 @@ async def _submit(store: Store) -> JobId:
     raw = cluster.job(pool="gpu")
     raw["metadata"]["namespace"] = "lab"
     [made] = await store.submit([planner.plan_job(Job.parse(raw), cluster.uid_of(raw))])
-    return made.root
+    return made.run
 
 
 def _pod(api: FakeApi) -> Json:

@@ -49,7 +49,9 @@ class Scene:
 
     async def all_stand(self, namespace: str, state: str) -> None:
         """Return when all jobs of a namespace stand so."""
-        while {head.row.state for head in await self.store.list_run_summaries(namespace)} != {state}:
+        while {head.job.state for head in await self.store.list_run_summaries(namespace)} != {
+            state
+        }:
             await asyncio.sleep(0.01)
 
     def status_writes(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The digest of a root: of its whole content, and worked out step by step."""
+"""The digest of a run: of its whole content, and worked out step by step."""
 
 import hashlib
 import itertools
@@ -43,7 +43,7 @@ def test_there_are_pauses_however_many_tasks_there_are(monkeypatch: pytest.Monke
         worded.append(value)
         return canonical(value)
 
-    monkeypatch.setattr(payloads, "canonical", noted)
+    monkeypatch.setattr(payloads, "canonical_json", noted)
     digest = SpecDigest(Kind.WORKFLOW, WorkflowSpec.parse({"tasks": _tasks(_MANY)}))
     at_pauses = [0, *(len(worded) for _ in digest.steps())]
     assert max(late - early for early, late in itertools.pairwise(at_pauses)) <= 200
@@ -53,6 +53,6 @@ def test_there_are_pauses_however_many_tasks_there_are(monkeypatch: pytest.Monke
 def test_it_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     digest = SpecDigest(Kind.WORKFLOW, WorkflowSpec.parse({"tasks": _tasks(3)}))
     text = digest()
-    monkeypatch.setattr(payloads, "canonical", None)
+    monkeypatch.setattr(payloads, "canonical_json", None)
     assert digest() == text
     assert not list(digest.steps())

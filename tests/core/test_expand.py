@@ -103,7 +103,7 @@ def test_every_node_waits_for_its_edges_and_its_members_and_nothing_else(made: l
     plan = workflow(*made)
 
     ends = Counter(edge.downstream for edge in plan.edges)
-    ends += Counter(node.member_of for node in plan.nodes if node.member_of is not None)
+    ends += Counter(node.group_id for node in plan.nodes if node.group_id is not None)
     assert [node.upstreams for node in plan.nodes] == [ends[at] for at in range(len(plan.nodes))]
 
 
@@ -121,11 +121,11 @@ def test_edges_lead_from_lower_to_higher_offsets_and_never_into_groups(made: lis
 def test_every_task_becomes_one_job_or_a_group_with_its_elements(made: list[Json]) -> None:
     plan = workflow(*made)
 
-    tops = {node.name: at for at, node in enumerate(plan.nodes) if node.member_of == 0}
+    tops = {node.name: at for at, node in enumerate(plan.nodes) if node.group_id == 0}
     assert sorted(tops) == sorted(task["name"] for task in made)
     for task in made:
         at = tops[task["name"]]
-        elements = [node for node in plan.nodes if node.member_of == at]
+        elements = [node for node in plan.nodes if node.group_id == at]
         assert elements == list(plan.nodes[at + 1 : at + 1 + size(task)])
         assert [node.index for node in elements] == list(range(size(task)))
         assert plan.nodes[at].kind == (Kind.ARRAY if size(task) else Kind.JOB)
@@ -149,8 +149,8 @@ def test_a_workflow_is_laid_out_root_first_and_arrays_with_their_elements_behind
     )
 
     job = functools.partial(PlannedJob, Kind.JOB)
-    task: Json = {"member_of": 0, "bearing": Condition.TASK}
-    element: Json = {"member_of": 2, "bearing": Condition.MEMBER, "feeds_inputs": True}
+    task: Json = {"group_id": 0, "group_condition": Condition.TASK}
+    element: Json = {"group_id": 2, "group_condition": Condition.MEMBER, "feeds_inputs": True}
     assert plan.nodes == [
         PlannedJob(Kind.WORKFLOW, "etl", 0, upstreams=3),
         job("extract", 2, **task),
@@ -184,7 +184,7 @@ def test_an_array_after_an_array_has_an_edge_an_element(size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("when", "bearing"),
+    ("when", "group_condition"),
     [
         ("Succeeded", Condition.TASK),
         ("Failed", Condition.HANDLED_TASK),
@@ -193,7 +193,7 @@ def test_an_array_after_an_array_has_an_edge_an_element(size: int) -> None:
 )
 @pytest.mark.parametrize("array", [{}, {"count": 2}])
 def test_a_task_is_handled_when_another_takes_care_of_its_failure(
-    when: str, bearing: Condition, array: Json
+    when: str, group_condition: Condition, array: Json
 ) -> None:
     plan = workflow(
         {"name": "risky", **array},
@@ -201,8 +201,8 @@ def test_a_task_is_handled_when_another_takes_care_of_its_failure(
         {"name": "watch", "dependsOn": after("risky", when=when)},
     )
 
-    assert {n.name: n.bearing for n in plan.nodes if n.member_of == 0} == {
-        "risky": bearing,
+    assert {n.name: n.group_condition for n in plan.nodes if n.group_id == 0} == {
+        "risky": group_condition,
         "plain": Condition.TASK,
         "watch": Condition.TASK,
     }
@@ -282,7 +282,7 @@ def test_a_job_is_one_node_that_waits_for_other_objects() -> None:
 
     assert plan.identity == Identity("team", Kind.JOB, "greet", UID)
     assert plan.nodes == [PlannedJob(Kind.JOB, "greet", 0, upstreams=2, feeds_inputs=True)]
-    assert plan.outside == [
+    assert plan.external == [
         ExternalDependency(0, Kind.WORKFLOW, "etl"),
         ExternalDependency(0, Kind.JOB, "other", Condition.FINISHED),
     ]
@@ -297,7 +297,7 @@ def test_a_job_that_waits_for_itself_is_refused() -> None:
 def test_a_job_may_wait_for_a_workflow_of_its_own_name() -> None:
     plan = job({"dependsOn": after("greet", kind="Workflow")})
 
-    assert plan.outside == [ExternalDependency(0, Kind.WORKFLOW, "greet")]
+    assert plan.external == [ExternalDependency(0, Kind.WORKFLOW, "greet")]
 
 
 def test_a_job_without_a_name_is_named_by_its_prefix_and_uid() -> None:
@@ -380,7 +380,9 @@ def test_a_job_carries_the_trace_of_who_submits() -> None:
 def test_the_elements_of_an_array_have_one_spec_and_each_its_own_item() -> None:
     plan = workflow({"name": "a", "items": ["x", 2, False]}, {"name": "b", "count": 2})
 
-    elements = [(n.spec, n.index, n.item) for n in plan.nodes if n.bearing is Condition.MEMBER]
+    elements = [
+        (n.spec, n.index, n.item) for n in plan.nodes if n.group_condition is Condition.MEMBER
+    ]
     assert elements == [(1, 0, "x"), (1, 1, 2), (1, 2, False), (2, 0, None), (2, 1, None)]
 
 

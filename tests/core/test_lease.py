@@ -17,7 +17,7 @@ OTHER = WorkerId(2)
 @dataclass(frozen=True)
 class Seen:
     worker: WorkerId
-    sign: object
+    version: object
     lease_seconds: float = LEASE
 
 
@@ -97,7 +97,7 @@ def test_watch_grants_a_whole_lease_anew_when_the_counter_moved() -> None:
 def test_watch_grants_a_whole_lease_anew_when_another_run_of_the_server_shows_the_counter() -> None:
     watch, looks = lease.LeaseObserver(), [("one", 7)] * 4 + [("other", 7)] * 5
 
-    answers = [watch.observe(2.5 * at, [Seen(WORKER, sign)]) for at, sign in enumerate(looks)]
+    answers = [watch.observe(2.5 * at, [Seen(WORKER, version)]) for at, version in enumerate(looks)]
 
     assert answers == [[]] * 8 + [[Seen(WORKER, ("other", 7))]]
 

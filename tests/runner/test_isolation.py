@@ -93,7 +93,7 @@ def test_isolated_command_is_ended_whole_and_its_thread_with_it(
 def test_isolation_that_the_kernel_does_not_have_is_refused(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sandbox, "is_there", lambda: False)
+    monkeypatch.setattr(sandbox, "has_landlock", lambda: False)
     monkeypatch.setattr("sys.argv", ["runner", "--isolate", "--socket", str(tmp_path / "door")])
     with pytest.raises(SystemExit):
         __main__._read(__main__._parser())
@@ -103,7 +103,7 @@ def test_isolation_that_the_kernel_does_not_have_is_refused(
 def test_isolation_that_was_to_be_tried_is_done_without_and_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sandbox, "is_there", lambda: False)
+    monkeypatch.setattr(sandbox, "has_landlock", lambda: False)
     options = __main__._parser().parse_args([*_TRY, "--socket", "door"])
     assert __main__._isolates(options) is False
     assert "commands can reach each other" in capsys.readouterr().err

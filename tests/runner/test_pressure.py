@@ -32,7 +32,7 @@ class _Memory:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     at = [100.0]
-    monkeypatch.setattr(event_loop, "now", lambda: at[0])
+    monkeypatch.setattr(event_loop, "clock_now", lambda: at[0])
     return at
 
 

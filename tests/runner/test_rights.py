@@ -115,7 +115,7 @@ def test_options_that_cannot_be_followed_are_refused_in_words(
         if error.endswith("as told"):
             raise SandboxError("needs root, as told")
 
-    monkeypatch.setattr(sandbox, "check", check)
+    monkeypatch.setattr(sandbox, "check_uid_rights", check)
     monkeypatch.setattr("sys.argv", ["runner", "--descriptor", "0", *words])
     with pytest.raises(SystemExit):
         __main__._read(__main__._parser())

@@ -63,7 +63,7 @@ def workflow(name: str, *tasks: dict[str, Any]) -> Plan:
 async def submit(store: Store, plan: Plan) -> JobId:
     """Submit one plan."""
     [submitted] = await store.submit([plan])
-    return submitted.root
+    return submitted.run
 
 
 async def hire(store: Store, name: str = "worker") -> Session:

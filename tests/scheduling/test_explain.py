@@ -13,7 +13,7 @@ from workron.scheduling.explain import QueueContext, brief, explain, is_blocked
 from workron.store.types import Blocker, JobRow, Signal
 
 _ROW = JobRow(
-    job=JobId(2), root=JobId(1), kind=Kind.JOB, name="load", index=None, member_of=None,
+    job=JobId(2), run=JobId(1), kind=Kind.JOB, name="load", index=None, group_id=None,
     state=State.WAITING, reason=Reason.UPSTREAM, message=None, priority=0, pool="default",
     attempts=0, failures=0, losses=0, exit_code=None, worker=None, due=None, started_at=None,
     finished_at=None,

@@ -19,10 +19,10 @@ from workron.store.types import AttemptReport, ClaimedJob, Outcome, Session
 class Follower:
     """Follows a job, one part after the other."""
 
-    def __init__(self, store: Store, clock: HandClock, root: JobId) -> None:
+    def __init__(self, store: Store, clock: HandClock, run: JobId) -> None:
         self.said = list[str]()
         self._parts: AsyncIterator[OutputPart] = wait.follow(
-            store, root, StoreOutage(clock, self.said.append)
+            store, run, StoreOutage(clock, self.said.append)
         )
 
     async def next(self) -> OutputPart:
@@ -47,12 +47,12 @@ class Hand:
 
     async def write(self, data: bytes) -> None:
         assert self._claimed is not None
-        await self._store.append_output(self._key, self._claimed.right, self._chunk, data)
+        await self._store.append_output(self._key, self._claimed.ref, self._chunk, data)
         self._chunk += 1
 
     async def end(self, outcome: Outcome = Outcome.SUCCEEDED, kept: bytes = b"") -> None:
         assert self._claimed is not None
-        end = AttemptReport(self._claimed.job, *self._claimed.right, outcome, output=kept)
+        end = AttemptReport(self._claimed.job, *self._claimed.ref, outcome, output=kept)
         await self._store.complete(self._key, [end])
 
 
@@ -62,13 +62,13 @@ async def hand(store: Store) -> Hand:
 
 
 @pytest.fixture
-async def root(store: Store) -> JobId:
+async def run(store: Store) -> JobId:
     return await submit(store, job("job"))
 
 
 @pytest.fixture
-def follower(store: Store, clock: HandClock, root: JobId) -> Follower:
-    return Follower(store, clock, root)
+def follower(store: Store, clock: HandClock, run: JobId) -> Follower:
+    return Follower(store, clock, run)
 
 
 async def test_parts_come_as_they_are_stored(follower: Follower, hand: Hand) -> None:
@@ -126,16 +126,16 @@ async def test_attempt_that_runs_is_followed_and_none_before_it(
 
 
 async def test_job_that_never_runs_is_followed_to_its_end(
-    follower: Follower, store: Store, root: JobId
+    follower: Follower, store: Store, run: JobId
 ) -> None:
     following = asyncio.create_task(follower.rest())
     await asyncio.sleep(0)
-    await store.cancel(root)
+    await store.cancel(run)
     assert await following == []
 
 
 async def test_store_that_is_away_for_a_while_is_borne(
-    store: Store, clock: HandClock, root: JobId, hand: Hand, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: HandClock, run: JobId, hand: Hand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wait, "_PAUSE_SECONDS", 0)
     await hand.claim()
@@ -153,7 +153,7 @@ async def test_store_that_is_away_for_a_while_is_borne(
 
             return call
 
-    follower = Follower(cast("Store", Away()), clock, root)
+    follower = Follower(cast("Store", Away()), clock, run)
     assert await follower.rest() == [OutputPart(1, b"one")]
     assert follower.said.count("the store answers again") == 2
     assert max(left.values()) < 0

@@ -27,34 +27,34 @@ async def _settle(maintainer: Maintainer) -> None:
         pass
 
 
-async def _claim(store: Store, root: JobId) -> tuple[Any, Any]:
+async def _claim(store: Store, run: JobId) -> tuple[Any, Any]:
     session = await hire(store)
     [claimed] = await store.claim(session.key, [ClaimId(uuid.uuid4())])
-    assert claimed.job >= root
+    assert claimed.job >= run
     return session, claimed
 
 
-async def _state(store: Store, root: JobId) -> tuple[State, Reason | None]:
-    row = (await store.list_jobs(root))[0]
+async def _state(store: Store, run: JobId) -> tuple[State, Reason | None]:
+    row = (await store.list_jobs(run))[0]
     return row.state, row.reason
 
 
 async def test_deferred_job_is_queued_when_it_is_due(
     store: Store, maintainer: Maintainer, clock: HandClock
 ) -> None:
-    root = await submit(store, job("later", startAfter="2026-01-01T01:00:00Z"))
+    run = await submit(store, job("later", startAfter="2026-01-01T01:00:00Z"))
     await _settle(maintainer)
-    assert await _state(store, root) == (State.WAITING, Reason.SCHEDULED)
+    assert await _state(store, run) == (State.WAITING, Reason.SCHEDULED)
     clock.turn(3601)
     await _settle(maintainer)
-    assert await _state(store, root) == (State.QUEUED, None)
+    assert await _state(store, run) == (State.QUEUED, None)
 
 
 async def test_skips_run_down_a_dag_to_its_end(store: Store, maintainer: Maintainer) -> None:
     tasks = [{"name": "t0", "maxAttempts": 1}]
     tasks += [{"name": f"t{n}", "dependsOn": [{"name": f"t{n - 1}"}]} for n in range(1, 30)]
-    root = await submit(store, workflow("chain", *tasks))
-    session, claimed = await _claim(store, root)
+    run = await submit(store, workflow("chain", *tasks))
+    session, claimed = await _claim(store, run)
     await store.complete(
         session.key,
         [
@@ -64,43 +64,43 @@ async def test_skips_run_down_a_dag_to_its_end(store: Store, maintainer: Maintai
         ],
     )
     await _settle(maintainer)
-    assert await _state(store, root) == (State.FAILED, Reason.MEMBER_FAILED)
+    assert await _state(store, run) == (State.FAILED, Reason.MEMBER_FAILED)
 
 
 async def test_silent_worker_is_reaped_when_it_was_seen_silent_for_a_lease(
     store: Store, maintainer: Maintainer, clock: HandClock
 ) -> None:
-    root = await submit(store, job("held"))
-    await _claim(store, root)
+    run = await submit(store, job("held"))
+    await _claim(store, run)
     for _ in range(10):
         await _settle(maintainer)
-        assert (await _state(store, root))[0] is State.RUNNING
+        assert (await _state(store, run))[0] is State.RUNNING
         clock.turn(1)
     await _settle(maintainer)
-    assert (await _state(store, root))[0] is State.QUEUED
+    assert (await _state(store, run))[0] is State.QUEUED
 
 
 async def test_beating_worker_is_never_reaped(
     store: Store, maintainer: Maintainer, clock: HandClock
 ) -> None:
-    root = await submit(store, job("held"))
-    session, _ = await _claim(store, root)
+    run = await submit(store, job("held"))
+    session, _ = await _claim(store, run)
     for _ in range(30):
         await store.heartbeat(session.key)
         await _settle(maintainer)
         clock.turn(1)
-    assert (await _state(store, root))[0] is State.RUNNING
+    assert (await _state(store, run))[0] is State.RUNNING
 
 
 async def test_nobody_is_reaped_after_the_maintainer_itself_was_away(
     store: Store, maintainer: Maintainer, clock: HandClock
 ) -> None:
-    root = await submit(store, job("held"))
-    await _claim(store, root)
+    run = await submit(store, job("held"))
+    await _claim(store, run)
     await _settle(maintainer)
     clock.turn(3600)
     await _settle(maintainer)
-    assert (await _state(store, root))[0] is State.RUNNING
+    assert (await _state(store, run))[0] is State.RUNNING
 
 
 async def test_worker_of_a_short_lease_is_looked_at_more_often(
@@ -136,11 +136,11 @@ def _answering_reap(reaped: list[Any]) -> Any:
 async def test_deadline_ends_a_job_that_waits_too_long(
     store: Store, maintainer: Maintainer, clock: HandClock
 ) -> None:
-    root = await submit(store, job("late", deadline="1m"))
+    run = await submit(store, job("late", deadline="1m"))
     await _settle(maintainer)
     clock.turn(61)
     await _settle(maintainer)
-    assert await _state(store, root) == (State.FAILED, Reason.DEADLINE_EXCEEDED)
+    assert await _state(store, run) == (State.FAILED, Reason.DEADLINE_EXCEEDED)
 
 
 async def test_only_the_elected_one_works(
@@ -148,10 +148,10 @@ async def test_only_the_elected_one_works(
 ) -> None:
     other = Maintainer(store, clock, uuid.uuid4())
     await maintainer.step()
-    root = await submit(store, job("later", startAfter="2026-01-01T00:00:05Z"))
+    run = await submit(store, job("later", startAfter="2026-01-01T00:00:05Z"))
     clock.turn(6)
     assert await other.step() == 0
-    assert (await _state(store, root))[0] is State.WAITING
+    assert (await _state(store, run))[0] is State.WAITING
 
 
 async def test_office_passes_on_when_its_holder_is_gone(
@@ -160,9 +160,9 @@ async def test_office_passes_on_when_its_holder_is_gone(
     other = Maintainer(store, clock, uuid.uuid4())
     await maintainer.step()
     clock.turn(11)
-    root = await submit(store, job("later", startAfter="2026-01-01T00:00:05Z"))
+    run = await submit(store, job("later", startAfter="2026-01-01T00:00:05Z"))
     await _settle(other)
-    assert (await _state(store, root))[0] is State.QUEUED
+    assert (await _state(store, run))[0] is State.QUEUED
 
 
 async def test_maintainer_outlives_a_store_that_is_away_and_resigns_at_the_end(

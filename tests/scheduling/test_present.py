@@ -17,18 +17,18 @@ from workron.store.api import Store
 from workron.store.types import AttemptReport, Outcome, RunRow
 
 
-async def _root(store: Store, name: str) -> RunRow:
-    [root] = [root for root in await store.list_runs("default") if root.name == name]
-    return root
+async def _run(store: Store, name: str) -> RunRow:
+    [run] = [run for run in await store.list_runs("default") if run.name == name]
+    return run
 
 
-async def _run(store: Store, **ends: Outcome) -> None:
+async def _end_jobs(store: Store, **ends: Outcome) -> None:
     """End each ready job by its name."""
     session = await hire(store)
     claimed = await store.claim(session.key, [ClaimId(uuid.uuid4()) for _ in range(10)])
     told = [(one, ends[one.name]) for one in claimed]
     reports = [
-        AttemptReport(one.job, *one.right, outcome, _REASONS[outcome], "m", 3, output=b"o\x1b[1mut")
+        AttemptReport(one.job, *one.ref, outcome, _REASONS[outcome], "m", 3, output=b"o\x1b[1mut")
         for one, outcome in told
     ]
     await store.complete(session.key, reports)
@@ -39,7 +39,7 @@ _REASONS = {Outcome.SUCCEEDED: None, Outcome.FAILED: Reason.EXIT_CODE}
 
 async def test_waiting_job_is_shown_as_its_manifest_with_a_status(store: Store) -> None:
     await submit(store, job("a", dependsOn=[{"name": "b"}], timeout="90s"))
-    [shown] = await job_view.run_objects(store, await _root(store, "a"))
+    [shown] = await job_view.run_objects(store, await _run(store, "a"))
     assert shown["spec"]["timeout"] == "1m30s"
     assert shown["metadata"]["labels"] == {"team": "data"}
     assert shown["status"]["phase"] == "Waiting"
@@ -57,8 +57,8 @@ async def test_ended_job_is_shown_with_conditions_that_tools_understand(
     store: Store, outcome: Outcome, types: list[str], phase: str
 ) -> None:
     await submit(store, job("a"))
-    await _run(store, a=outcome)
-    [shown] = await job_view.run_objects(store, await _root(store, "a"))
+    await _end_jobs(store, a=outcome)
+    [shown] = await job_view.run_objects(store, await _run(store, "a"))
     status = shown["status"]
     assert (status["phase"], status["exitCode"], status["attempts"]) == (phase, 3, 1)
     assert [one["type"] for one in status["conditions"]] == types
@@ -67,10 +67,10 @@ async def test_ended_job_is_shown_with_conditions_that_tools_understand(
 
 async def test_workflow_is_shown_with_its_counts_and_first_failures(store: Store) -> None:
     await submit(store, workflow("w", {"name": "a"}, {"name": "many", "count": 2}))
-    await _run(store, a=Outcome.SUCCEEDED, many=Outcome.FAILED)
+    await _end_jobs(store, a=Outcome.SUCCEEDED, many=Outcome.FAILED)
     while await store.propagate(100):
         pass
-    status = (await job_view.run_objects(store, await _root(store, "w")))[0]["status"]
+    status = (await job_view.run_objects(store, await _run(store, "w")))[0]["status"]
     assert status["jobs"]["total"] == 3
     assert status["jobs"]["done"] == 3
     assert (status["jobs"]["succeeded"], status["jobs"]["failed"]) == (1, 2)
@@ -81,8 +81,8 @@ async def test_workflow_is_shown_with_its_counts_and_first_failures(store: Store
 
 async def test_jobs_of_a_workflow_have_names_labels_and_lasting_uids(store: Store) -> None:
     await submit(store, workflow("w", {"name": "a"}, {"name": "many", "items": ["x"]}))
-    root = await _root(store, "w")
-    first, again = await job_view.run_objects(store, root), await job_view.run_objects(store, root)
+    run = await _run(store, "w")
+    first, again = await job_view.run_objects(store, run), await job_view.run_objects(store, run)
     assert [one["metadata"]["name"] for one in first] == ["w", "w.a", "w.many.0"]
     assert first[2]["metadata"]["labels"] == {
         "workron.dev/workflow": "w", "workron.dev/task": "many", "workron.dev/index": "0",
@@ -97,7 +97,7 @@ async def test_what_is_shown_can_be_submitted_again(store: Store) -> None:
     await submit(store, job("j", backoff={"initial": "2s"}))
     objects: list[Any] = []
     for name in ("w", "j"):
-        objects += await job_view.run_objects(store, await _root(store, name))
+        objects += await job_view.run_objects(store, await _run(store, name))
     text = "---\n".join(json.dumps(one) + "\n" for one in objects)
     manifests = load.load([load.ManifestSource("all", text.encode())])
     assert [one.resource.metadata.name for one in manifests] == [
@@ -107,7 +107,7 @@ async def test_what_is_shown_can_be_submitted_again(store: Store) -> None:
 
 async def test_every_status_is_one_that_the_models_know(store: Store) -> None:
     await submit(store, workflow("w", {"name": "a"}))
-    flow, task = await job_view.run_objects(store, await _root(store, "w"))
+    flow, task = await job_view.run_objects(store, await _run(store, "w"))
     assert WorkflowStatus.parse(flow["status"]).phase is State.WAITING
     assert JobStatus.parse(task["status"]).phase is State.QUEUED
     created = datetime.fromisoformat(task["metadata"]["creationTimestamp"])

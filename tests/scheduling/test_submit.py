@@ -1,4 +1,4 @@
-"""From manifests to acknowledged roots."""
+"""From manifests to acknowledged runs."""
 
 import random
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ async def test_same_content_again_is_acknowledged_as_the_run_that_is_there(store
     text = _JOB.format("a", "{command: x}")
     [first] = await submit.submit(store, _plan(text))
     [second] = await submit.submit(store, _plan(text))
-    assert (second.root, second.effect) == (first.root, Effect.NONE)
+    assert (second.run, second.effect) == (first.run, Effect.NONE)
 
 
 async def test_run_that_is_there_is_suspended_and_resumed_as_its_manifest_says(
@@ -55,8 +55,8 @@ async def test_run_that_is_there_is_suspended_and_resumed_as_its_manifest_says(
     stands = []
     for text in (resting, resting, going, going):
         [again] = await submit.submit(store, _plan(text))
-        assert again.root == first.root
-        [row] = await store.list_jobs(first.root)
+        assert again.run == first.run
+        [row] = await store.list_jobs(first.run)
         stands.append((again.effect, row.reason))
     assert stands == [
         (Effect.SUSPENDED, Reason.SUSPENDED),
@@ -75,7 +75,7 @@ async def test_every_submission_of_a_generated_name_is_a_run_of_its_own(store: S
 async def test_manifest_that_says_cancel_is_cancelled(store: Store) -> None:
     request = _plan(_JOB.format("a", "{command: x, cancel: true}"))
     [one] = await submit.submit(store, request)
-    assert (await store.list_jobs(one.root))[0].state is State.CANCELLED
+    assert (await store.list_jobs(one.run))[0].state is State.CANCELLED
 
 
 class Door:
@@ -89,9 +89,9 @@ class Door:
         self.asked += [f"submit {'held' if plan.is_suspended else 'free'}" for plan in plans]
         return await self._store.submit(plans)
 
-    async def cancel(self, root: JobId) -> bool:
+    async def cancel(self, run: JobId) -> bool:
         self.asked.append("cancel")
-        return await self._store.cancel(root)
+        return await self._store.cancel(run)
 
 
 async def test_manifest_that_says_cancel_never_lets_its_command_start(store: Store) -> None:
@@ -107,8 +107,8 @@ async def test_manifest_that_says_cancel_never_lets_its_command_start(store: Sto
 async def test_manifest_that_says_cancel_cancels_the_run_that_is_there(store: Store) -> None:
     [first] = await submit.submit(store, _plan(_JOB.format("a", "{command: x}")))
     [again] = await submit.submit(store, _plan(_JOB.format("a", "{command: x, cancel: true}")))
-    assert (again.root, again.effect) == (first.root, Effect.CANCELLED)
-    assert (await store.list_jobs(first.root))[0].state is State.CANCELLED
+    assert (again.run, again.effect) == (first.run, Effect.CANCELLED)
+    assert (await store.list_jobs(first.run))[0].state is State.CANCELLED
 
 
 async def test_pool_of_the_files_has_no_token_minted_that_nobody_is_given(
@@ -145,4 +145,4 @@ async def test_nothing_is_stored_when_one_of_all_is_refused(store: Store) -> Non
     both = _plan(_JOB.format("new", "{command: x}"), _JOB.format("taken", "{command: other}"))
     with pytest.raises(errors.NameTakenError):
         await submit.submit(store, both)
-    assert [root.name for root in await store.list_runs("default")] == ["taken"]
+    assert [run.name for run in await store.list_runs("default")] == ["taken"]

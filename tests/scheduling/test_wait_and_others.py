@@ -21,25 +21,25 @@ from workron.store.types import AttemptReport, Outcome, WorkerHeartbeat
 
 
 async def test_wait_answers_when_the_last_of_all_has_ended(store: Store) -> None:
-    roots = [await submit(store, job(name)) for name in ("a", "b")]
-    waiting = asyncio.create_task(wait.wait(store, roots))
-    await store.cancel(roots[0])
+    runs = [await submit(store, job(name)) for name in ("a", "b")]
+    waiting = asyncio.create_task(wait.wait(store, runs))
+    await store.cancel(runs[0])
     assert not waiting.done()
-    await store.cancel(roots[1])
+    await store.cancel(runs[1])
     assert [row.state for row in await waiting] == [State.CANCELLED, State.CANCELLED]
 
 
 async def test_wait_for_what_has_ended_answers_at_once(store: Store) -> None:
-    root = await submit(store, job("a"))
-    await store.cancel(root)
-    [row] = await wait.wait(store, [root])
+    run = await submit(store, job("a"))
+    await store.cancel(run)
+    [row] = await wait.wait(store, [run])
     assert row.state is State.CANCELLED
 
 
 async def test_wait_answers_once_for_each_time_that_a_root_is_named(store: Store) -> None:
     first, second = [await submit(store, job(name)) for name in ("a", "b")]
-    for root in (first, second):
-        await store.cancel(root)
+    for run in (first, second):
+        await store.cancel(run)
     rows = await wait.wait(store, [second, first, second])
     assert [row.job for row in rows] == [second, first, second]
 
@@ -47,13 +47,11 @@ async def test_wait_answers_once_for_each_time_that_a_root_is_named(store: Store
 async def test_wait_for_a_workflow_waits_for_its_own_end_not_only_for_its_jobs(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = await submit(store, workflow("w", {"name": "many", "count": 1}))
+    run = await submit(store, workflow("w", {"name": "many", "count": 1}))
     session = await hire(store)
     [claimed] = await store.claim(session.key, [ClaimId(uuid.uuid4())])
-    await store.complete(
-        session.key, [AttemptReport(claimed.job, *claimed.right, Outcome.SUCCEEDED)]
-    )
-    assert (await store.list_jobs(root))[0].state not in states.TERMINAL_STATES
+    await store.complete(session.key, [AttemptReport(claimed.job, *claimed.ref, Outcome.SUCCEEDED)])
+    assert (await store.list_jobs(run))[0].state not in states.TERMINAL_STATES
     looked, wait_for_work = asyncio.Event(), store.wait_for_work
 
     async def tell(timeout_seconds: float) -> None:
@@ -61,7 +59,7 @@ async def test_wait_for_a_workflow_waits_for_its_own_end_not_only_for_its_jobs(
         await wait_for_work(timeout_seconds)
 
     monkeypatch.setattr(store, "wait_for_work", tell)
-    waiting = asyncio.create_task(wait.wait(store, [root]))
+    waiting = asyncio.create_task(wait.wait(store, [run]))
     has_looked = asyncio.create_task(looked.wait())
     await asyncio.wait([waiting, has_looked], return_when=asyncio.FIRST_COMPLETED)
     assert not waiting.done()
@@ -72,28 +70,26 @@ async def test_wait_for_a_workflow_waits_for_its_own_end_not_only_for_its_jobs(
 
 
 async def test_cancelled_workflow_ends_where_nobody_maintains(store: Store) -> None:
-    root = await submit(store, workflow("w", {"name": "many", "count": 3}))
+    run = await submit(store, workflow("w", {"name": "many", "count": 3}))
     [row] = await store.list_runs()
     await cancel.cancel(store, row)
-    assert (await store.list_jobs(root))[0].state is State.CANCELLED
+    assert (await store.list_jobs(run))[0].state is State.CANCELLED
 
 
 async def test_cancel_of_what_has_ended_is_refused_in_words(store: Store) -> None:
     await submit(store, job("a"))
-    [root] = await store.list_runs()
+    [run] = await store.list_runs()
     session = await hire(store)
     [claimed] = await store.claim(session.key, [ClaimId(uuid.uuid4())])
-    await store.complete(
-        session.key, [AttemptReport(claimed.job, *claimed.right, Outcome.SUCCEEDED)]
-    )
+    await store.complete(session.key, [AttemptReport(claimed.job, *claimed.ref, Outcome.SUCCEEDED)])
     with pytest.raises(errors.StateError, match="Job 'a' has ended; it cannot be cancelled"):
-        await cancel.cancel(store, root)
+        await cancel.cancel(store, run)
 
 
 async def test_claims_of_a_worker_that_is_proven_dead_are_taken_back_at_once(
     store: Store,
 ) -> None:
-    root = await submit(store, job("a"))
+    run = await submit(store, job("a"))
     dead, _ = await hire(store, "dead"), await hire(store, "alive")
     await store.claim(dead.key, [ClaimId(uuid.uuid4())])
 
@@ -101,7 +97,7 @@ async def test_claims_of_a_worker_that_is_proven_dead_are_taken_back_at_once(
         return worker.name == "dead"
 
     assert [one.name for one in await maintainer.reap_proven(store, is_dead)] == ["dead"]
-    assert (await store.list_jobs(root))[0].state is State.QUEUED
+    assert (await store.list_jobs(run))[0].state is State.QUEUED
     assert [one.name for one in await store.list_heartbeats()] == ["alive"]
 
 

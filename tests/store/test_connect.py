@@ -32,7 +32,14 @@ async def _refusal(call: Any, url: str) -> str:
     "url",
     [
         *("postgresql://me:secret@[::1/db", "postgresql://[::1/db?password=secret"),
-        *("mysql://me:secret@host/db", "jobs.db", "", "memory:jobs", "memory://", "sqlite:jobs"),
+        *(
+            "mysql://me:secret@host/db",
+            "list_jobs.db",
+            "",
+            "memory:jobs",
+            "memory://",
+            "sqlite:jobs",
+        ),
         *("sqlite:///", "sqlite://", "sqlite://jobs.db", "sqlite:jobs///db"),
     ],
 )

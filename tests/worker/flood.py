@@ -29,7 +29,7 @@ from workron_worker.executor import Executor
 from workron_worker.runner_client import RunnerExecutor
 
 _BYTES = 1_000_000_000
-_RHYTHM = AgentConfig(beat=timedelta(milliseconds=100))
+_RHYTHM = AgentConfig(heartbeat=timedelta(milliseconds=100))
 
 
 class Door:
@@ -67,7 +67,7 @@ async def _submit(store: Store, name: str, **spec: Any) -> JobId:
         "spec": spec,
     }
     [submitted] = await store.submit([planner.plan_job(Job.parse(manifest), uuid.uuid4())])
-    return submitted.root
+    return submitted.run
 
 
 async def _measure(store: Store, executor: Executor, boot: uuid.UUID, stream: int) -> Any:

@@ -27,7 +27,7 @@ from workron_worker.executor import Executor, OnOutput
 from workron_worker.runner_client import RunnerExecutor
 
 QUICK = AgentConfig(
-    beat=timedelta(milliseconds=10),
+    heartbeat=timedelta(milliseconds=10),
     poll=timedelta(milliseconds=50),
     margin=timedelta(seconds=5),
     patience=timedelta(minutes=1),
@@ -65,13 +65,13 @@ class Shop:
         """Submit a Job."""
         job = Job.parse(_manifest("Job", name, spec))
         [submitted] = await self.store.submit([planner.plan_job(job, uuid.uuid4())])
-        return submitted.root
+        return submitted.run
 
     async def workflow(self, *tasks: Mapping[str, Any]) -> JobId:
         """Submit a Workflow."""
         workflow = Workflow.parse(_manifest("Workflow", "flow", {"tasks": list(tasks)}))
         [submitted] = await self.store.submit([planner.plan_workflow(workflow, uuid.uuid4())])
-        return submitted.root
+        return submitted.run
 
     async def agent(
         self,

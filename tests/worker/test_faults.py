@@ -245,7 +245,7 @@ async def test_spec_that_cannot_be_read_fails_its_job_in_words(shop: Shop) -> No
     )
     [submitted] = await shop.store.submit([plan])
     async with shop.working(await shop.agent(rhythm=QUICK)):
-        row = await shop.ended(submitted.root)
+        row = await shop.ended(submitted.run)
     assert (row.state, row.reason) == (State.FAILED, Reason.COMMAND_NOT_FOUND)
     assert "this worker cannot read the job's spec" in (row.message or "")
 
@@ -260,4 +260,4 @@ async def test_fields_of_a_newer_program_do_not_keep_a_job_from_running(shop: Sh
     )
     [submitted] = await shop.store.submit([plan])
     async with shop.working(await shop.agent()):
-        assert (await shop.ended(submitted.root)).state is State.SUCCEEDED
+        assert (await shop.ended(submitted.run)).state is State.SUCCEEDED

@@ -42,7 +42,7 @@ def test_claim_without_an_end_of_its_own_is_handed_back(ledger: Claims, fate: Fa
     running, _ = _start(ledger)
     running.fate = fate
     ledger.end(running, None)
-    assert ledger.take_releases() == {None: [running.claimed.right]}
+    assert ledger.take_releases() == {None: [running.claimed.ref]}
 
 
 def test_claims_that_were_lost_are_handed_back_apart_by_how_they_fell(ledger: Claims) -> None:
@@ -52,7 +52,7 @@ def test_claims_that_were_lost_are_handed_back_apart_by_how_they_fell(ledger: Cl
         running, _ = _start(ledger)
         running.fate = fate
         ledger.end(running, None)
-        rights.append(running.claimed.right)
+        rights.append(running.claimed.ref)
     assert ledger.take_releases() == {
         LossKind.TOGETHER: [rights[0], rights[3]],
         None: [rights[1]],

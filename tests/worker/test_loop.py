@@ -130,7 +130,9 @@ async def test_draining_agent_beats_on(shop: Shop, tmp_path: pathlib.Path) -> No
         await shop.ear.wait()
         agent.drain()
         [before] = await shop.store.list_heartbeats()
-        while (await shop.store.list_heartbeats())[0].sign.beats < before.sign.beats + 3:
+        while (await shop.store.list_heartbeats())[
+            0
+        ].version.heartbeats < before.version.heartbeats + 3:
             assert not work.done()
         await asyncio.to_thread((tmp_path / "go").write_text, "go")
         await work
@@ -220,7 +222,9 @@ async def test_agent_that_got_all_it_asked_for_asks_again_at_once(shop: Shop) ->
     shop.slots = Slots(100)
     root = await shop.workflow({"name": "many", "command": "exec sleep 1000", "count": 40})
     # By no poll that the test would live to see, and no beat.
-    agent = await shop.agent(rhythm=AgentConfig(beat=timedelta(hours=1), poll=timedelta(hours=1)))
+    agent = await shop.agent(
+        rhythm=AgentConfig(heartbeat=timedelta(hours=1), poll=timedelta(hours=1))
+    )
     async with shop.working(agent):
         while len(agent.running) < 40:
             await asyncio.sleep(0)

@@ -22,7 +22,7 @@ def _claimed(**spec: Any) -> ClaimedJob:
         losses=0,
         fence=Fence(1),
         namespace="default",
-        root="job",
+        run="job",
         name="job",
         index=None,
         spec=Spec({"command": "true"} | spec),

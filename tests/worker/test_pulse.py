@@ -68,7 +68,7 @@ async def pulse(scene: Scene) -> AsyncIterator[Heartbeat]:
     """A pulse that would rest for an hour after each beat."""
     ports = {"door": scene, "executor": scene, "slots": None, "wait_for_work": None}
     around = AgentDependencies(clock=scene, rng=random.Random(), **cast("Any", ports))
-    rhythm = AgentConfig(beat=timedelta(hours=1), margin=timedelta(seconds=4))
+    rhythm = AgentConfig(heartbeat=timedelta(hours=1), margin=timedelta(seconds=4))
     pulse = Heartbeat(around, rhythm, Claims(random.Random()), cast("Any", scene))
     task = asyncio.create_task(pulse.run())
     # It rests already when it hears of its session.

@@ -107,7 +107,7 @@ def test_worker_that_could_not_be_swept_up_stays_on_the_roster(
 ) -> None:
     note = _note(left[0], _dead_name())
     monkeypatch.setattr(
-        process_reaper, "end", lambda _: process_reaper.SweepResult(1, is_clear=False)
+        process_reaper, "end_stray", lambda _: process_reaper.SweepResult(1, is_clear=False)
     )
     identity.sweep_dead_workers()
     assert note.exists()

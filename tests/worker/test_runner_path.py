@@ -106,7 +106,7 @@ async def test_jobs_that_fell_with_a_runner_are_run_by_the_next_and_charged_noth
         # It hears of the job, and beats on, and asks for nothing.
         signs = set[HeartbeatVersion]()
         while len(signs) < 20:
-            signs.update(worker.sign for worker in await shop.store.list_heartbeats())
+            signs.update(worker.version for worker in await shop.store.list_heartbeats())
         start()
         await shop.ended(root)
         assert (await shop.ended(waiting)).attempts == 1
@@ -158,7 +158,7 @@ async def test_deadline_and_kill_hold_as_for_a_child(
 def test_lost_runner_is_waited_for_until_it_has_ended_itself(
     path: pathlib.Path, boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner_connection, "FAREWELL_SECONDS", 0.01)
+    monkeypatch.setattr(runner_connection, "CLOSE_SECONDS", 0.01)
     with subprocess.Popen(["/bin/sleep", "1000"]) as body:
         line = _answered(path, boot, _HELLO, body.pid)
         burial = threading.Thread(target=line.bury)

@@ -250,7 +250,8 @@ async def test_end_is_reported_although_its_output_cannot_be_stored(shop: Shop, 
         row = await shop.ended(job)
     assert (row.state, row.reason) == (State.FAILED, Reason.EXIT_CODE)
     assert (
-        await shop.store.read_output(job) == b"\n[... of 4 bytes in all, the last 4 follow ...]\nall\n"
+        await shop.store.read_output(job)
+        == b"\n[... of 4 bytes in all, the last 4 follow ...]\nall\n"
     )
 
 

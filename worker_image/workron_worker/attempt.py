@@ -256,4 +256,4 @@ def _names(claimed: ClaimedJob, worker: str) -> dict[str, Any]:
 
 def _path(claimed: ClaimedJob) -> str:
     index = "" if claimed.index is None else f"/{claimed.index}"
-    return f"{claimed.namespace}/{claimed.root}/{claimed.name}{index}"
+    return f"{claimed.namespace}/{claimed.run}/{claimed.name}{index}"

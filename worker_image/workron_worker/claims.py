@@ -57,12 +57,12 @@ class HeartbeatActions:
 def read_heartbeat(beat: HeartbeatReply, before: KnownClaims, now: KnownClaims) -> HeartbeatActions:
     """Compare the store's list with our own."""
     held = {one.claim for one in beat.held}
-    ending = {one.claim for one in beat.held if one.mark in _ENDING}
+    ending = {one.claim for one in beat.held if one.signal in _ENDING}
     return HeartbeatActions(
         kill=ending & now.running,
         # A claim that came while the beat was on its way is not on a list made before it.
         drop=(before.running & now.running) - held,
-        release=[one.right for one in beat.held if one.claim not in before.known | now.known],
+        release=[one.ref for one in beat.held if one.claim not in before.known | now.known],
     )
 
 
@@ -167,7 +167,7 @@ class Claims:
         elif running.fate is Fate.REPORT and end is not None:
             self._ends.append(end)
         else:
-            self._release(_LOSSES.get(running.fate), [running.claimed.right])
+            self._release(_LOSSES.get(running.fate), [running.claimed.ref])
 
     def hand_back(self, rights: Iterable[ClaimRef]) -> None:
         """Enter claims that are ours but that nothing here runs."""

@@ -52,7 +52,7 @@ class AgentDependencies:
 class AgentConfig:
     """How often and how long."""
 
-    beat: timedelta = timedelta(seconds=2)
+    heartbeat: timedelta = timedelta(seconds=2)
     poll: timedelta = timedelta(seconds=1)
     margin: timedelta = timedelta(seconds=4)
     """So long before the end of its lease, but not before its half, a worker that is cut off

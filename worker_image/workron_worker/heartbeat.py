@@ -84,7 +84,7 @@ class Heartbeat:
             if self.is_late:
                 self._body.cut_off()
             is_heard = self._key is None or await self._beat(self._key)
-            pause = self._rhythm.beat.total_seconds() if is_heard else _AGAIN_SECONDS
+            pause = self._rhythm.heartbeat.total_seconds() if is_heard else _AGAIN_SECONDS
             await self._rest(min(pause, self._patience()))
 
     async def _rest(self, seconds: float) -> None:

@@ -208,7 +208,7 @@ def report_of(claimed: ClaimedJob, ended: CommandEnd, rng: Rng) -> AttemptReport
 
 def refuse_claim(claimed: ClaimedJob, reason: Reason, message: str) -> AttemptReport:
     """Report a claim that cannot be run at all."""
-    return AttemptReport(claimed.job, *claimed.right, Outcome.FAILED, reason, message)
+    return AttemptReport(claimed.job, *claimed.ref, Outcome.FAILED, reason, message)
 
 
 def refuse_inputs(claimed: ClaimedJob) -> AttemptReport:

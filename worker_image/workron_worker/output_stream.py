@@ -264,7 +264,7 @@ class OutputStreams:
         self, key: SessionKey, running: RunningClaim, task: CommandTask, listener: OnOutput | None
     ) -> CommandEnd:
         """Run an attempt and store what it writes; its end says what has to follow that."""
-        append = functools.partial(self._append, key, running.claimed.right)
+        append = functools.partial(self._append, key, running.claimed.ref)
         limit, tail = task.stream_bytes, task.output_bytes
         async with OutputStream(append, limit=limit, tail=tail, clock=self._around.clock) as stream:
             self._open.add(stream)

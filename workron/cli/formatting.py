@@ -44,7 +44,7 @@ TROUBLE: Final = frozenset({State.FAILED, State.CANCELLED})
 
 def job_path(root: RunRow, row: JobRow) -> str:
     """Write a job as commands take it: `hello`, `etl/load`, `etl/transform/3`."""
-    if row.job == root.root:
+    if row.job == root.run:
         return root.name
     return f"{root.name}/{row.name}" + ("" if row.index is None else f"/{row.index}")
 

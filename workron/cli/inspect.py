@@ -91,14 +91,14 @@ async def _lines(
 ) -> Iterable[Sequence[str]]:
     if wanted is None:
         heads = await store.list_run_summaries(namespace)
-        spans = await job_view.run_times(store, [one.row for one in heads])
+        spans = await job_view.run_times(store, [one.job for one in heads])
         around = await explain.read_queue_context(store, namespace, system_clock.CLOCK.now())
         return (
-            _line(one.root, one.row, spans[one.row.job], one.ended, one.commands, around)
+            _line(one.run, one.job, spans[one.job.job], one.ended, one.commands, around)
             for one in heads
         )
     root = await object_ref.find_root(store, namespace, wanted)
-    rows = await store.list_jobs(root.root)
+    rows = await store.list_jobs(root.run)
     ended, commands = (
         _counted(row for row in rows if row.state in states.TERMINAL_STATES),
         _counted(rows),
@@ -115,7 +115,7 @@ def _counted(rows: Iterable[JobRow]) -> Counter[JobId | None]:
     counts: Counter[JobId | None] = Counter()
     for row in rows:
         if row.kind is Kind.JOB:
-            counts.update({row.member_of, row.root})
+            counts.update({row.group_id, row.run})
     return counts
 
 
@@ -123,7 +123,7 @@ def _line(
     root: RunRow, row: JobRow, took: RunTime, ended: int, commands: int, around: QueueContext
 ) -> Sequence[str]:
     is_command = row.kind is Kind.JOB
-    kind = f"{root.kind.lower()}/" if row.job == root.root else ""
+    kind = f"{root.kind.lower()}/" if row.job == root.run else ""
     return (
         kind + formatting.job_path(root, row),
         row.state,
@@ -165,7 +165,7 @@ async def _describe(url: str, namespace: str, wanted: object_ref.Reference) -> N
 
 
 def _identity(root: RunRow, row: JobRow) -> Iterator[Text]:
-    is_root = row.job == root.root
+    is_root = row.job == root.run
     yield _field("Name", formatting.job_path(root, row))
     yield _field("Kind", str(row.kind) if is_root else f"{row.kind} of {root.kind} {root.name}")
     yield _field("Namespace", root.namespace)
@@ -244,8 +244,8 @@ def _attempt(one: AttemptRow) -> str:
 
 
 async def _members(store: Store, root: RunRow, row: JobRow) -> Sequence[Text]:
-    rows = await store.list_jobs(root.root)
-    mine = [one for one in rows if row.kind is Kind.WORKFLOW or one.member_of == row.job]
+    rows = await store.list_jobs(root.run)
+    mine = [one for one in rows if row.kind is Kind.WORKFLOW or one.group_id == row.job]
     commands = [one for one in mine if one.kind is Kind.JOB]
     counts = {
         state: sum(one.state is state for one in commands) for state in formatting.STATE_COLORS
@@ -348,7 +348,7 @@ async def _from_store(
 ) -> Sequence[Sequence[drawing.TaskBox]]:
     async with opened(url) as store:
         root = await object_ref.find_root(store, namespace, wanted)
-        spec = await store.get_spec(root.root)
+        spec = await store.get_spec(root.run)
     if root.kind is Kind.WORKFLOW:
         return [_boxes(WorkflowSpec.parse(spec))]
     return [[_box(root.name, JobSpec.parse(spec))]]

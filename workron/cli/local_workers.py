@@ -153,10 +153,10 @@ class LocalWorkers:
 
 
 def _path(claimed: ClaimedJob) -> str:
-    if claimed.name == claimed.root and claimed.index is None:
-        return claimed.root
+    if claimed.name == claimed.run and claimed.index is None:
+        return claimed.run
     index = "" if claimed.index is None else f"/{claimed.index}"
-    return f"{claimed.root}/{claimed.name}{index}"
+    return f"{claimed.run}/{claimed.name}{index}"
 
 
 async def recover(store: Store) -> Sequence[str]:

@@ -124,7 +124,7 @@ async def _wait(
                     )
                     for one in wanted
                 ]
-                rows = await wait_wait(store, [root.root for root in roots], outage)
+                rows = await wait_wait(store, [root.run for root in roots], outage)
     except TimeoutError:
         return await _stop_waiting(url, namespace, wanted, is_away=outage.is_on)
     _tell(roots, rows)
@@ -142,7 +142,7 @@ async def _stop_waiting(
     with contextlib.suppress(TimeoutError, *errors.TRANSIENT):
         async with asyncio.timeout(_LAST_LOOK_SECONDS), stores.opened(url) as store:
             roots = [await object_ref.find_root(store, namespace, one) for one in wanted]
-            _tell(roots, await store.get_jobs([root.root for root in roots]))
+            _tell(roots, await store.get_jobs([root.run for root in roots]))
     return exit_codes.TIMED_OUT
 
 

@@ -103,9 +103,9 @@ async def find_root(reader: ReadStore, namespace: str, wanted: Reference) -> Run
 async def pick(reader: ReadStore, found: Found) -> JobRow:
     """Find the one row that is meant: the root's, a task's, or an element's."""
     root = found.root
-    job: JobId | None = root.root
+    job: JobId | None = root.run
     if found.task is not None:
-        job = await reader.find_job(root.root, found.task, found.index)
+        job = await reader.find_job(root.run, found.task, found.index)
     if job is None:
         raise await _not_there(reader, found)
     [row] = await reader.get_jobs([job])
@@ -139,7 +139,7 @@ def _nowhere(namespace: str, wanted: Reference) -> Iterator[str]:
 
 async def _not_there(reader: ReadStore, found: Found) -> errors.NotFoundError:
     root, task = found.root, found.task
-    tasks = (await reader.get_spec(root.root) or {}).get("tasks", ())
+    tasks = (await reader.get_spec(root.run) or {}).get("tasks", ())
     part = task if found.index is None else f"{task}/{found.index}"
     there = _what_there_is(tasks, task)
     return errors.NotFoundError(f"{root.kind} {root.name!r} has no {part!r}{there}")

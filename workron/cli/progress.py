@@ -325,7 +325,7 @@ class RunFeed:
 
     async def pass_over(self, root: RunRow) -> ObservedRun:
         """See how a root stands, and tell nothing of what has happened to it up to now."""
-        run = self._runs[root.root] = ObservedRun(root, await self.reader.list_jobs(root.root))
+        run = self._runs[root.run] = ObservedRun(root, await self.reader.list_jobs(root.run))
         return run
 
     async def look(self) -> RunSnapshot:
@@ -335,10 +335,10 @@ class RunFeed:
         ended: list[tuple[RunRow, JobRow]] = []
         failing: list[tuple[RunRow, JobRow]] = []
         for root in self.roots:
-            before = self._runs.get(root.root)
+            before = self._runs.get(root.run)
             if before is not None and before.row.state in states.TERMINAL_STATES:
                 continue
-            run = runs[root.root] = ObservedRun(root, await self.reader.list_jobs(root.root))
+            run = runs[root.run] = ObservedRun(root, await self.reader.list_jobs(root.run))
             earlier = {} if before is None else {row.job: row for row in before.rows}
             ended += ((root, row) for row in run.commands if _has_ended(earlier, row))
             failing += ((root, row) for row in run.commands if _has_failed(earlier, row))
@@ -348,7 +348,7 @@ class RunFeed:
         self._see_begins()
         cost = self.clock.monotonic() - began
         self.pause_seconds = max(_SHORTEST_PAUSE_SECONDS, _SHARE * cost)
-        found = [runs[root.root] for root in self.roots]
+        found = [runs[root.run] for root in self.roots]
         return RunSnapshot(found, ended, failing, spans, self._begins)
 
     def _see_begins(self) -> None:

@@ -68,7 +68,7 @@ async def execute(
     working = asyncio.create_task(crew.run())
     tasks = [
         working,
-        asyncio.create_task(wait.wait(store, [root.root for root in feed.roots], outage)),
+        asyncio.create_task(wait.wait(store, [root.run for root in feed.roots], outage)),
         asyncio.create_task(Maintainer(store, system_clock.CLOCK, boot).run(store.wait_for_work)),
         asyncio.create_task(_watch(feed, outage, view)),
     ]
@@ -228,7 +228,7 @@ async def _begin(store: Store, request: Request, settings: _Settings) -> RunFeed
 async def _root(store: Store, one: Submission) -> RunRow:
     who = one.identity
     root = await store.find_run(who.namespace, who.kind, who.name)
-    if root is None or root.root != one.root:
+    if root is None or root.run != one.run:
         raise errors.StateError(f"{who.kind} {who.name!r} was replaced by another run")
     return root
 
@@ -239,7 +239,7 @@ async def _perform(
     output_dir = settings.output_dir
     if output_dir is not None:
         for root in feed.roots:
-            output_dir.expect(root, await store.list_jobs(root.root))
+            output_dir.expect(root, await store.list_jobs(root.run))
     boot = ids.mint_uuid(system_clock.RNG)
     listener = output_dir.listener if output_dir else None
     crew = LocalWorkers(store, executor_of(boot), settings.slots, listener=listener)
@@ -260,7 +260,7 @@ async def _view(
         return contextlib.nullcontext(ProgressLines(settings.say))
     specs: dict[Any, Any] = {}
     for root in roots:
-        specs |= await store.list_specs(root.root)
+        specs |= await store.list_specs(root.run)
     return ProgressTable(settings.console, system_clock.CLOCK, specs)
 
 

@@ -252,7 +252,10 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
         grace=options.duration("--grace", grace),
         # A store that is away has cost it all that ran, and will cost it nothing more.
         rhythm=AgentConfig(
-            beat=_beat(heartbeat), patience=timedelta.max, most_jobs=max_jobs, longest_idle=idle
+            heartbeat=_beat(heartbeat),
+            patience=timedelta.max,
+            most_jobs=max_jobs,
+            longest_idle=idle,
         ),
         runners=runner_from_options(
             at, is_isolating=is_isolating, uids=uids, processes=processes, slots=commands

@@ -4,7 +4,7 @@
     ├── InputError            what a person wrote is wrong: exit code 2
     │   ├── ManifestError     a document: carries every problem, each with its place
     │   ├── GraphError        a workflow whose tasks do not form a DAG
-    │   │   └── CycleError        roots that wait for each other: says which
+    │   │   └── CycleError        runs that wait for each other: says which
     │   └── NameTakenError    an unfinished run of that name has other content
     ├── NotFoundError         no job or workflow of that name
     ├── StateError            a transition that the table in `states` does not have
@@ -21,7 +21,7 @@
         ├── TokenError              no pool admits workers by this token
         └── SessionError            the worker behind a session key is gone or was never there
 
-Rooms above hang their own under the root; the operator's are in `workron_controller/api/errors.py`.
+Rooms above hang their own under the run; the operator's are in `workron_controller/api/errors.py`.
 
 The message is for a person: what was wrong, where, and what would be right.
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class WorkronError(Exception):
-    """The root: catch this to catch all that Workron raises on purpose."""
+    """The run: catch this to catch all that Workron raises on purpose."""
 
 
 class InputError(WorkronError):

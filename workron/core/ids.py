@@ -1,6 +1,6 @@
 """The identities that pass between rooms, and how a job gets its own.
 
-The jobs of one submission have consecutive ids: the root first, then its members. So a whole
+The jobs of one submission have consecutive ids: the run first, then its members. So a whole
 workflow is a range of ids, and ids sort by the time of submission.
 """
 

@@ -34,7 +34,7 @@ class ObservedWorker(Protocol):
         """Who."""
 
     @property
-    def sign(self) -> object:
+    def version(self) -> object:
         """What tells one beat from the next: its counter, and the run of the server that has it."""
 
     @property
@@ -82,8 +82,8 @@ class LeaseObserver:
 
 
 def _continue(stand: _Stand | None, seen: ObservedWorker, now: float, gap: float) -> _Stand:
-    if stand is None or stand.sign != seen.sign or gap > seen.lease_seconds / _LOOKS_PER_LEASE:
-        return _Stand(seen.sign, now)
+    if stand is None or stand.sign != seen.version or gap > seen.lease_seconds / _LOOKS_PER_LEASE:
+        return _Stand(seen.version, now)
     return stand
 
 

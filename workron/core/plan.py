@@ -1,7 +1,7 @@
-"""What is submitted: the jobs, edges and waits of one root, flat and ready to be stored.
+"""What is submitted: the jobs, edges and waits of one run, flat and ready to be stored.
 
 Made by `core.expand` from a Job or a Workflow, taken by the store's `submit`. Jobs are known by
-their offset from the root, which is offset 0; the store adds the base id.
+their offset from the run, which is offset 0; the store adds the base id.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a root is: the object's name for people, its uid for machines."""
+    """Who a run is: the object's name for people, its uid for machines."""
 
     namespace: str
     kind: Kind
@@ -52,8 +52,8 @@ class PlannedJob:
     index: int | None = None
     item: Any = None
     """What `items` of its array has at `index`: all else of a spec the elements share."""
-    member_of: int | None = None
-    bearing: Condition | None = None
+    group_id: int | None = None
+    group_condition: Condition | None = None
     upstreams: int = 0
     """How many ends it waits for: edges, outside upstreams, and for a group its members."""
     feeds_inputs: bool = False
@@ -71,7 +71,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class ExternalDependency:
-    """`downstream` waits for the end of another root, which may not exist yet."""
+    """`downstream` waits for the end of another run, which may not exist yet."""
 
     downstream: int
     kind: Kind
@@ -128,7 +128,7 @@ class Digest(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One root, whole."""
+    """One run, whole."""
 
     identity: Identity
     digest: Digest
@@ -137,7 +137,7 @@ class Plan:
     """Of each spec."""
     specs: Specs
     edges: Sequence[Edge] = ()
-    outside: Sequence[ExternalDependency] = ()
+    external: Sequence[ExternalDependency] = ()
     priority: int = 0
     is_suspended: bool = False
     generation: int | None = None

@@ -1,6 +1,6 @@
 """From what a person wrote to what is stored: a Job or a Workflow as a flat plan.
 
-Called wherever something is submitted or only checked. The root is offset 0; the tasks follow in
+Called wherever something is submitted or only checked. The run is offset 0; the tasks follow in
 topological order, an array as its group and then its elements. A task waits for another as a
 whole: for a command's own end, for an array's group, which ends when its elements have. So edges
 grow with the elements of the waiting side only, and with `each` one by one.
@@ -149,27 +149,27 @@ _TERMS_AT_HAND: Final = 64
 
 def plan_job(job: Job, uid: UUID) -> Plan:
     """Flatten a Job; GraphError if it waits for itself."""
-    root = _root(job, uid)
+    run = _run(job, uid)
     outside = [ExternalDependency(0, up.kind, up.name, up.when) for up in job.spec.depends_on]
     for at, up in enumerate(outside):
-        if (up.kind, up.name) == (Kind.JOB, root.identity.name):
+        if (up.kind, up.name) == (Kind.JOB, run.identity.name):
             raise errors.GraphError(
                 f"Job {up.name!r} depends on itself; no job can wait for its own end",
                 *("spec", "dependsOn", at),
             )
     node = PlannedJob(
-        Kind.JOB, root.identity.name, 0, upstreams=len(outside), feeds_inputs=bool(outside)
+        Kind.JOB, run.identity.name, 0, upstreams=len(outside), feeds_inputs=bool(outside)
     )
     specs = PlainSpecs([job.spec.as_manifest()])
     return dataclasses.replace(
-        root, nodes=[node], terms=[_terms(job.spec)], specs=specs, outside=outside
+        run, nodes=[node], terms=[_terms(job.spec)], specs=specs, external=outside
     )
 
 
 def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
     """Flatten a Workflow; GraphError if its tasks form no DAG or its arrays do not pair."""
-    root = _root(workflow, uid)
-    name, tasks = root.identity.name, workflow.spec.tasks
+    run = _run(workflow, uid)
+    name, tasks = run.identity.name, workflow.spec.tasks
     try:
         _bound(tasks)
         places = _places(tasks)
@@ -180,14 +180,14 @@ def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
     handled = {up.name for up in links if up.when is not Condition.SUCCEEDED}
     nodes = [PlannedJob(Kind.WORKFLOW, name, 0, upstreams=len(tasks))]
     for place in places.values():
-        bearing = Condition.HANDLED_TASK if place.task.name in handled else Condition.TASK
+        group_condition = Condition.HANDLED_TASK if place.task.name in handled else Condition.TASK
         if place.is_array:
-            nodes += _array(place, bearing)
+            nodes += _array(place, group_condition)
         else:
-            nodes.append(_single(place, bearing))
+            nodes.append(_single(place, group_condition))
     terms = [SchedulingTerms(), *map(_terms, tasks)]
     specs = TaskSpecs(workflow.spec)
-    return dataclasses.replace(root, nodes=nodes, terms=terms, specs=specs, edges=edges)
+    return dataclasses.replace(run, nodes=nodes, terms=terms, specs=specs, edges=edges)
 
 
 @dataclass(slots=True)
@@ -263,24 +263,26 @@ def _extent(task: Task) -> str:
     return f"{task.name!r} has {task.size:,} element{'s' if task.size > 1 else ''}"
 
 
-def _single(place: _Place, bearing: Condition) -> PlannedJob:
+def _single(place: _Place, group_condition: Condition) -> PlannedJob:
     ups = len(place.task.depends_on)
-    return PlannedJob(Kind.JOB, place.task.name, place.at + 1, None, None, 0, bearing, ups, ups > 0)
+    return PlannedJob(
+        Kind.JOB, place.task.name, place.at + 1, None, None, 0, group_condition, ups, ups > 0
+    )
 
 
-def _array(place: _Place, bearing: Condition) -> list[PlannedJob]:
+def _array(place: _Place, group_condition: Condition) -> list[PlannedJob]:
     task, name, spec, ups = place.task, place.task.name, place.at + 1, len(place.task.depends_on)
-    group = PlannedJob(Kind.ARRAY, name, spec, None, None, 0, bearing, task.size)
-    kind, bearing, whole = Kind.JOB, Condition.MEMBER, place.offset
+    group = PlannedJob(Kind.ARRAY, name, spec, None, None, 0, group_condition, task.size)
+    kind, group_condition, whole = Kind.JOB, Condition.MEMBER, place.offset
     items = task.items or itertools.repeat(None, task.size)
     elements = (
-        PlannedJob(kind, name, spec, index, item, whole, bearing, ups, ups > 0)
+        PlannedJob(kind, name, spec, index, item, whole, group_condition, ups, ups > 0)
         for index, item in enumerate(items)
     )
     return [group, *elements]
 
 
-def _root(resource: Job | Workflow, uid: UUID) -> Plan:
+def _run(resource: Job | Workflow, uid: UUID) -> Plan:
     """Make the plan without its content: what a Job and a Workflow have in common."""
     metadata, spec = resource.metadata, resource.spec
     kind = Kind(resource.kind)

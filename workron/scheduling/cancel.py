@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 _BATCH: Final = 1_000
 
 
-async def cancel(store: Store, root: RunRow) -> None:
-    """Cancel a root; StateError if it had ended before."""
-    if not await store.cancel(root.root):
-        raise errors.StateError(f"{root.kind} {root.name!r} has ended; it cannot be cancelled")
+async def cancel(store: Store, run: RunRow) -> None:
+    """Cancel a run; StateError if it had ended before."""
+    if not await store.cancel(run.run):
+        raise errors.StateError(f"{run.kind} {run.name!r} has ended; it cannot be cancelled")
     # Nobody may be maintaining this store just now, and a wait for it should still come to an end.
     while await store.propagate(_BATCH):
         pass

@@ -166,13 +166,13 @@ class QueueContext:
 
 
 async def read_queue_context(
-    reader: ReadStore, namespace: str, now: datetime, root: RunRow | None = None
+    reader: ReadStore, namespace: str, now: datetime, run: RunRow | None = None
 ) -> QueueContext:
-    """Look around; marks are told of one root alone."""
+    """Look around; marks are told of one run alone."""
     workers = await reader.count_workers()
     return QueueContext(
         now,
         is_led=await reader.has_maintainer(),
         pools={pool for where, pool in workers if where == namespace},
-        marks={} if root is None else await reader.list_signals(root.root),
+        marks={} if run is None else await reader.list_signals(run.run),
     )

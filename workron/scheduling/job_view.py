@@ -46,19 +46,19 @@ _FAILURES: Final = 10
 _COMMAND_FIELDS: Final = field_names(CommandSpec)
 
 
-def object_name(root: RunRow, row: JobRow) -> str:
+def object_name(run: RunRow, row: JobRow) -> str:
     """Name a job as an object: unique in its namespace and kind."""
-    if row.job == root.root:
-        return root.name
-    return f"{root.name}.{row.name}" + ("" if row.index is None else f".{row.index}")
+    if row.job == run.run:
+        return run.name
+    return f"{run.name}.{row.name}" + ("" if row.index is None else f".{row.index}")
 
 
-def job_object(root: RunRow, row: JobRow, spec: Mapping[str, Any], output: bytes) -> dict[str, Any]:
+def job_object(run: RunRow, row: JobRow, spec: Mapping[str, Any], output: bytes) -> dict[str, Any]:
     """Show one command."""
-    is_root = row.job == root.root
+    is_root = row.job == run.run
     shown = spec if is_root else {k: v for k, v in spec.items() if k in _COMMAND_FIELDS}
     status = JobStatus(
-        **_common(root, row),
+        **_common(run, row),
         attempts=row.attempts,
         failures=row.failures,
         losses=row.losses,
@@ -66,22 +66,20 @@ def job_object(root: RunRow, row: JobRow, spec: Mapping[str, Any], output: bytes
         worker=row.worker,
         output_tail=tail(output, _TAIL_BYTES) or None,
     )
-    metadata = _metadata(root) if is_root else _member_metadata(root, row)
+    metadata = _metadata(run) if is_root else _member_metadata(run, row)
     return _object(Kind.JOB, metadata, shown, status.as_manifest())
 
 
-def workflow_object(
-    root: RunRow, rows: Sequence[JobRow], spec: Mapping[str, Any]
-) -> dict[str, Any]:
+def workflow_object(run: RunRow, rows: Sequence[JobRow], spec: Mapping[str, Any]) -> dict[str, Any]:
     """Show a workflow: its own row comes first among `rows`."""
     commands = [row for row in rows if row.kind is Kind.JOB]
     failed = [row for row in commands if row.state is State.FAILED]
     status = WorkflowStatus(
-        **_common(root, rows[0]),
+        **_common(run, rows[0]),
         jobs=_counts(commands),
         first_failures=tuple(_failure(row) for row in failed[:_FAILURES]),
     )
-    return _object(Kind.WORKFLOW, _metadata(root), spec, status.as_manifest())
+    return _object(Kind.WORKFLOW, _metadata(run), spec, status.as_manifest())
 
 
 def _object(
@@ -96,39 +94,39 @@ def _object(
     }
 
 
-def _metadata(root: RunRow) -> dict[str, Any]:
+def _metadata(run: RunRow) -> dict[str, Any]:
     return {
-        "name": root.name,
-        "namespace": root.namespace,
-        "uid": str(root.uid),
-        "creationTimestamp": base.format_timestamp(root.submitted_at),
-        **{name: notes for name, notes in root.metadata.items() if notes},
+        "name": run.name,
+        "namespace": run.namespace,
+        "uid": str(run.uid),
+        "creationTimestamp": base.format_timestamp(run.submitted_at),
+        **{name: notes for name, notes in run.metadata.items() if notes},
     }
 
 
-def _member_metadata(root: RunRow, row: JobRow) -> dict[str, Any]:
-    name = object_name(root, row)
-    labels = {WORKFLOW_LABEL: root.name, TASK_LABEL: row.name}
+def _member_metadata(run: RunRow, row: JobRow) -> dict[str, Any]:
+    name = object_name(run, row)
+    labels = {WORKFLOW_LABEL: run.name, TASK_LABEL: row.name}
     if row.index is not None:
         labels[INDEX_LABEL] = str(row.index)
     return {
         "name": name,
-        "namespace": root.namespace,
+        "namespace": run.namespace,
         # As lasting as the workflow's, and drawn from it, since the store keeps none for members.
-        "uid": str(uuid.uuid5(root.uid, name)),
-        "creationTimestamp": base.format_timestamp(root.submitted_at),
+        "uid": str(uuid.uuid5(run.uid, name)),
+        "creationTimestamp": base.format_timestamp(run.submitted_at),
         "labels": labels,
     }
 
 
-def _common(root: RunRow, row: JobRow) -> dict[str, Any]:
+def _common(run: RunRow, row: JobRow) -> dict[str, Any]:
     return {
         "phase": row.state,
         "reason": row.reason and str(row.reason),
         "message": row.message,
         "started_at": row.started_at,
         "finished_at": row.finished_at,
-        "conditions": _conditions(row, row.finished_at or row.started_at or root.submitted_at),
+        "conditions": _conditions(row, row.finished_at or row.started_at or run.submitted_at),
     }
 
 
@@ -212,18 +210,18 @@ _GET_AT_ONCE: Final = 100
 """So many outputs are asked for together: one by one, nearly all of the time is the way there."""
 
 
-async def run_objects(reader: ReadStore, root: RunRow) -> list[dict[str, Any]]:
-    """Give the objects of one root, in the order in which they were submitted."""
-    rows, specs = await reader.list_jobs(root.root), await reader.list_specs(root.root)
+async def run_objects(reader: ReadStore, run: RunRow) -> list[dict[str, Any]]:
+    """Give the objects of one run, in the order in which they were submitted."""
+    rows, specs = await reader.list_jobs(run.run), await reader.list_specs(run.run)
     objects = []
-    if root.kind is Kind.WORKFLOW:
-        objects.append(workflow_object(root, rows, specs[root.root]))
+    if run.kind is Kind.WORKFLOW:
+        objects.append(workflow_object(run, rows, specs[run.run]))
     commands = [row for row in rows if row.kind is Kind.JOB]
     for at in range(0, len(commands), _GET_AT_ONCE):
         some = commands[at : at + _GET_AT_ONCE]
         outputs = await asyncio.gather(*(_output(reader, row) for row in some))
         objects += [
-            job_object(root, row, specs[row.job], output)
+            job_object(run, row, specs[row.job], output)
             for row, output in zip(some, outputs, strict=True)
         ]
     return objects

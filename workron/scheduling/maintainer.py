@@ -157,7 +157,7 @@ class Maintainer:
         return moved
 
     async def _reap(self, fallen: WorkerHeartbeat) -> bool:
-        reaped = await self._door.reap(fallen.worker, sign=fallen.sign)
+        reaped = await self._door.reap(fallen.worker, sign=fallen.version)
         _log.info("worker was reaped", worker=fallen.name, was_reaped=reaped.was_reaped)
         if reaped.was_reaped:
             self._meter.reaped()

@@ -1,4 +1,4 @@
-"""Submit: from manifests to acknowledged roots, all of them or none.
+"""Submit: from manifests to acknowledged runs, all of them or none.
 
 Called by `workron run`, `workron submit` and `workron validate`; its plan alone by `workron graph`.
 """
@@ -81,9 +81,9 @@ class Effect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One root that the store has acknowledged."""
+    """One run that the store has acknowledged."""
 
-    root: JobId
+    run: JobId
     identity: Identity
     effect: Effect
 
@@ -124,7 +124,7 @@ async def submit(door: SubmitStore, request: Request) -> Sequence[Submission]:
     plans = [request.asked(one) for one in request.plans]
     answers = await _submit(door, request, plans) if plans else ()
     return [
-        Submission(answer.root, one.identity, await _obey(door, request, one, answer))
+        Submission(answer.run, one.identity, await _obey(door, request, one, answer))
         for one, answer in zip(plans, answers, strict=True)
     ]
 
@@ -145,15 +145,15 @@ async def _submit(
 async def _obey(door: SubmitStore, request: Request, wanted: Plan, found: SubmittedRun) -> Effect:
     """Cancel it, or suspend or resume what is there already, as its manifest says now."""
     if wanted.identity.uid in request.cancelled:
-        await door.cancel(found.root)
+        await door.cancel(found.run)
         return Effect.CANCELLED
     if found.is_new:
         return Effect.BEGUN
-    if found.is_held == wanted.is_suspended:
+    if found.is_suspended == wanted.is_suspended:
         return Effect.NONE
     if wanted.is_suspended:
-        return Effect.SUSPENDED if await door.suspend(found.root) else Effect.NONE
-    return Effect.RESUMED if await door.resume(found.root) else Effect.NONE
+        return Effect.SUSPENDED if await door.suspend(found.run) else Effect.NONE
+    return Effect.RESUMED if await door.resume(found.run) else Effect.NONE
 
 
 def _flatten(resource: Job | Workflow, uid: UUID) -> Plan:
@@ -174,7 +174,7 @@ def missing_upstreams(plans: Sequence[Plan]) -> Iterator[MissingUpstream]:
     """Name every upstream that the plans do not bring themselves."""
     brought = {_key(plan.identity) for plan in plans}
     for plan in plans:
-        for one in plan.outside:
+        for one in plan.external:
             if (plan.identity.namespace, one.kind, one.name) not in brought:
                 yield MissingUpstream(plan.identity, one.kind, one.name)
 

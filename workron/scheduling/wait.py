@@ -27,26 +27,26 @@ _BREATH_SECONDS: Final = 0.05
 
 
 async def wait(
-    store: Store, roots: Sequence[JobId], outage: StoreOutage | None = None
+    store: Store, runs: Sequence[JobId], outage: StoreOutage | None = None
 ) -> Sequence[JobRow]:
-    """Answer the rows of the roots, in their order, when the last of them has ended.
+    """Answer the rows of the runs, in their order, when the last of them has ended.
 
     With an `outage`, a store that is away for a while is borne.
     """
-    open_ = list(roots)
+    open_ = list(runs)
     while open_ := await _still_open(store, open_, outage):
         await store.wait_for_work(_POLL_SECONDS)
         await asyncio.sleep(_BREATH_SECONDS)
-    read = functools.partial(store.get_jobs, roots)
+    read = functools.partial(store.get_jobs, runs)
     return await (outage.bear(read) if outage else read())
 
 
 async def _still_open(
-    store: Store, roots: Sequence[JobId], outage: StoreOutage | None
+    store: Store, runs: Sequence[JobId], outage: StoreOutage | None
 ) -> list[JobId]:
-    ask = functools.partial(store.filter_ended, roots)
+    ask = functools.partial(store.filter_ended, runs)
     ended = await (outage.bear(ask) if outage else ask())
-    return [root for root in roots if root not in ended]
+    return [run for run in runs if run not in ended]
 
 
 _FOLLOW_POLL_SECONDS: Final = 0.5

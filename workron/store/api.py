@@ -1,7 +1,7 @@
 """What every store does, said once: a small protocol for each kind of caller, and their rows.
 
 Each method is one verb, with an SQL file of its name in each dialect (a submission has parts), and
-one transaction; what touches a whole root goes in bounded steps, each a transaction. A verb may
+one transaction; what touches a whole run goes in bounded steps, each a transaction. A verb may
 be repeated when its answer was lost: the second call finds what the first did. Times are the
 store's own. Raised errors are those under `errors.StoreError`, and of a submission those under
 `errors.InputError`.
@@ -109,22 +109,22 @@ class SubmitStore(Protocol):
     ) -> Sequence[SubmittedRun]:
         """Store all plans, or none.
 
-        A uid that is known already, or an unfinished root of the same name and digest, is
+        A uid that is known already, or an unfinished run of the same name and digest, is
         acknowledged as it is. An unfinished one with another digest is a NameTakenError, unless
-        `supersedes`: then the name passes to the newer root and the older one goes on unnamed.
-        A cycle over roots is a CycleError that prints it, and names who of these is in one.
+        `supersedes`: then the name passes to the newer run and the older one goes on unnamed.
+        A cycle over runs is a CycleError that prints it, and names who of these is in one.
         """
 
-    async def cancel(self, root: JobId) -> bool:
-        """End all of a root that is not running, mark what runs; False if it had ended before.
+    async def cancel(self, run: JobId) -> bool:
+        """End all of a run that is not running, mark what runs; False if it had ended before.
 
         After the answer nothing of it starts any more.
         """
 
-    async def suspend(self, root: JobId) -> bool:
-        """Suspend all of a root that is not running, and what comes back from running."""
+    async def suspend(self, run: JobId) -> bool:
+        """Suspend all of a run that is not running, and what comes back from running."""
 
-    async def resume(self, root: JobId) -> bool:
+    async def resume(self, run: JobId) -> bool:
         """Undo `hold`, or a submission as suspended."""
 
     async def ensure_pool(
@@ -137,7 +137,7 @@ class SubmitStore(Protocol):
 
 
 class OperatorStore(Protocol):
-    """What only the operator asks: about roots made from objects of its cluster, and pools."""
+    """What only the operator asks: about runs made from objects of its cluster, and pools."""
 
     async def find_by_uid(self, uids: Sequence[UUID]) -> Mapping[UUID, OwnedRun]:
         """Find what was made from these objects; what is not there is left out."""
@@ -148,10 +148,10 @@ class OperatorStore(Protocol):
         It costs what there is of these, however many have ended.
         """
 
-    async def update_run(self, root: JobId, wish: RunUpdate) -> bool:
-        """Have all of a root be as its object says now; False if that changes nothing.
+    async def update_run(self, run: JobId, wish: RunUpdate) -> bool:
+        """Have all of a run be as its object says now; False if that changes nothing.
 
-        Nothing undoes a cancel, and nothing is asked of a root that has ended. Of a generation
+        Nothing undoes a cancel, and nothing is asked of a run that has ended. Of a generation
         that is not newer than the one that was heard last nothing is taken.
         """
 
@@ -232,19 +232,19 @@ class ReadStore(Protocol):
     """What can be asked; nothing here changes anything or waits for a lock."""
 
     async def find_run(self, namespace: str, kind: Kind, name: str) -> RunRow | None:
-        """Find the newest root of a name."""
+        """Find the newest run of a name."""
 
     async def list_runs(self, namespace: str | None = None) -> Sequence[RunRow]:
-        """List roots, newest first."""
+        """List runs, newest first."""
 
     async def list_run_summaries(self, namespace: str | None = None) -> Sequence[RunSummary]:
-        """List roots, newest first, each with its own row alone."""
+        """List runs, newest first, each with its own row alone."""
 
-    async def list_jobs(self, root: JobId) -> Sequence[JobRow]:
-        """List a root and all its members in order of id."""
+    async def list_jobs(self, run: JobId) -> Sequence[JobRow]:
+        """List a run and all its members in order of id."""
 
-    async def find_job(self, root: JobId, name: str, index: int | None = None) -> JobId | None:
-        """Find a job of a root by its name, an element of an array by its index as well."""
+    async def find_job(self, run: JobId, name: str, index: int | None = None) -> JobId | None:
+        """Find a job of a run by its name, an element of an array by its index as well."""
 
     async def get_jobs(self, jobs: Sequence[JobId]) -> Sequence[JobRow]:
         """Give these jobs' rows in this order; what is not there is left out."""
@@ -255,11 +255,11 @@ class ReadStore(Protocol):
     async def get_spec(self, job: JobId) -> Mapping[str, Any] | None:
         """Give a job's spec; None if there is no such job."""
 
-    async def list_specs(self, root: JobId) -> Mapping[JobId, Mapping[str, Any]]:
+    async def list_specs(self, run: JobId) -> Mapping[JobId, Mapping[str, Any]]:
         """Give each job's spec; jobs of one array share one object."""
 
-    async def edges(self, root: JobId) -> Sequence[tuple[JobId, JobId, str]]:
-        """List edges into jobs of this root: upstream, downstream, condition."""
+    async def edges(self, run: JobId) -> Sequence[tuple[JobId, JobId, str]]:
+        """List edges into jobs of this run: upstream, downstream, condition."""
 
     async def list_blockers(self, job: JobId) -> Sequence[Blocker]:
         """Say what a job waits for, unfinished upstreams first."""
@@ -273,14 +273,16 @@ class ReadStore(Protocol):
         It is the attempt's pieces in order, and then what came with its end.
         """
 
-    async def read_output_chunks(self, job: JobId, attempt: int, chunk: int = 0) -> Sequence[OutputChunk]:
+    async def read_output_chunks(
+        self, job: JobId, attempt: int, chunk: int = 0
+    ) -> Sequence[OutputChunk]:
         """Give some of what an attempt wrote, from this chunk on; none: it has no more for now."""
 
     async def read_result(self, job: JobId) -> Any:
         """Give a job's result, or None."""
 
-    async def count_states(self, root: JobId) -> StateCounts:
-        """Count a root's commands by state."""
+    async def count_states(self, run: JobId) -> StateCounts:
+        """Count a run's commands by state."""
 
     async def queue(self) -> Mapping[tuple[str, str], int]:
         """Count ready jobs by namespace and pool."""
@@ -291,11 +293,11 @@ class ReadStore(Protocol):
     async def has_maintainer(self) -> bool:
         """Tell whether a maintainer is elected, and its lease runs."""
 
-    async def list_failures(self, root: JobId, limit: int) -> Sequence[JobFailure]:
-        """List the commands of a root that failed first, at most so many."""
+    async def list_failures(self, run: JobId, limit: int) -> Sequence[JobFailure]:
+        """List the commands of a run that failed first, at most so many."""
 
-    async def list_signals(self, root: JobId) -> Mapping[JobId, Signal]:
-        """Tell what was asked of running jobs of a root and is not in effect yet."""
+    async def list_signals(self, run: JobId) -> Mapping[JobId, Signal]:
+        """Tell what was asked of running jobs of a run and is not in effect yet."""
 
 
 class WorkerStore(WorkerVerbs, Protocol):

@@ -87,7 +87,7 @@ def _shown(url: str) -> str:
 
 
 def _path(url: str) -> str:
-    # Three slashes are a path from here, four one from the root, as elsewhere.
+    # Three slashes are a path from here, four one from the run, as elsewhere.
     prefix, _, path = url.partition("///")
     if prefix.lower() != "sqlite:" or not path:
         raise errors.InputError(f"{url!r} names no file: {_FORMS}")

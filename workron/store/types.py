@@ -99,7 +99,7 @@ class ClaimedJob(msgspec.Struct, frozen=True):
     losses: int
     fence: Fence
     namespace: str
-    root: str
+    run: str
     """Name of the Job or Workflow that it belongs to."""
     name: str
     index: int | None
@@ -111,7 +111,7 @@ class ClaimedJob(msgspec.Struct, frozen=True):
     inputs_too_large: bool = False
 
     @property
-    def right(self) -> ClaimRef:
+    def ref(self) -> ClaimRef:
         """What a report on it names."""
         return ClaimRef(self.claim, self.fence)
 
@@ -123,10 +123,10 @@ class HeldClaim:
     job: JobId
     claim: ClaimId
     fence: Fence
-    mark: Signal | None
+    signal: Signal | None
 
     @property
-    def right(self) -> ClaimRef:
+    def ref(self) -> ClaimRef:
         """What a report on it names."""
         return ClaimRef(self.claim, self.fence)
 
@@ -169,11 +169,11 @@ class CompleteReply:
 
 @dataclass(frozen=True, slots=True)
 class SubmittedRun:
-    """A root that is in the store now; `is_new` is False when it already was."""
+    """A run that is in the store now; `is_new` is False when it already was."""
 
-    root: JobId
+    run: JobId
     is_new: bool
-    is_held: bool
+    is_suspended: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ class HeartbeatVersion(NamedTuple):
     """
 
     server: str
-    beats: int
+    heartbeats: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class WorkerHeartbeat:
     """A worker as the maintainer sees it at one look."""
 
     worker: WorkerId
-    sign: HeartbeatVersion
+    version: HeartbeatVersion
     lease_seconds: float
     name: str
     boot: UUID
@@ -258,10 +258,10 @@ class AuditResult:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A root as it was submitted."""
+    """A run as it was submitted."""
 
-    root: JobId
-    last: JobId
+    run: JobId
+    last_job: JobId
     namespace: str
     kind: Kind
     name: str
@@ -279,11 +279,11 @@ class JobRow:
     """
 
     job: JobId
-    root: JobId
+    run: JobId
     kind: Kind
     name: str
     index: int | None
-    member_of: JobId | None
+    group_id: JobId | None
     state: State
     reason: Reason | None
     message: str | None
@@ -301,10 +301,10 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A root and how it stands itself: all that a list of many needs."""
+    """A run and how it stands itself: all that a list of many needs."""
 
-    root: RunRow
-    row: JobRow
+    run: RunRow
+    job: JobRow
     commands: int
     """How many there are in it, groups not counted."""
     ended: int
@@ -313,7 +313,7 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True)
 class JobFailure:
-    """A command of a root that failed."""
+    """A command of a run that failed."""
 
     job: JobId
     name: str
@@ -359,7 +359,7 @@ class OutputChunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StateCounts:
-    """Commands of a root by state, groups not counted."""
+    """Commands of a run by state, groups not counted."""
 
     counts: Mapping[State, int] = field(default_factory=dict)
 
@@ -373,7 +373,7 @@ class WorkerRow:
     pool: str
     name: str
     slots: int
-    held: int
+    claims: int
     """How many claims it has."""
     is_draining: bool
 
@@ -388,9 +388,9 @@ class PoolDemand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OwnedRun:
-    """A root that was made from an object of a cluster."""
+    """A run that was made from an object of a cluster."""
 
-    root: JobId
+    run: JobId
     uid: UUID
     kind: Kind
     namespace: str

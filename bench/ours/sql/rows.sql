@@ -8,7 +8,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     _pool integer := (SELECT id FROM workron.pool WHERE (namespace, name) = ('default', 'default'));
 BEGIN
-    INSERT INTO workron.root (id, last, uid, namespace, kind, name, digest, submitted_at, metadata)
+    INSERT INTO workron.run (id, last, uid, namespace, kind, name, digest, submitted_at, metadata)
     SELECT id, id + _jobs, gen_random_uuid(), 'default', 'Workflow', 'bench-' || id, 'digest',
            workron.now(), '{}'
     FROM generate_series(_first, _first + (_workflows - 1) * (_jobs + 1)::bigint, _jobs + 1) id;
@@ -16,7 +16,7 @@ BEGIN
     SELECT id + number, CASE number WHEN 0 THEN '{}' ELSE '{"command": "true"}' END
     FROM generate_series(_first, _first + (_workflows - 1) * (_jobs + 1)::bigint, _jobs + 1) id,
          generate_series(0, 1) number;
-    INSERT INTO workron.job (id, root, kind, spec, name, member_of, bearing, pool, priority,
+    INSERT INTO workron.job (id, run, kind, spec, name, group_id, group_condition, pool, priority,
                              feeds_inputs, max_losses, needs_proof)
     SELECT id, id - number, CASE number WHEN 0 THEN 'Workflow' ELSE 'Job' END,
            id - number + least(number, 1), 't' || number,

@@ -10,9 +10,7 @@ import sys
 from dataclasses import dataclass
 from typing import Final
 
-from awa import AsyncClient
-
-# type: ignore[import-not-found]
+from awa import AsyncClient  # type: ignore[import-not-found]
 
 _QUEUE: Final = "bench"
 _AT_ONCE: Final = 256

@@ -9,11 +9,8 @@ import sys
 import threading
 from typing import Final
 
-import sqlalchemy
-from dbos import DBOS, DBOSClient
-
-# type: ignore[import-not-found]
-# type: ignore[import-not-found]
+import sqlalchemy  # type: ignore[import-not-found]
+from dbos import DBOS, DBOSClient  # type: ignore[import-not-found]
 
 _NAME: Final = "bench"
 _AT_ONCE: Final = 1_000

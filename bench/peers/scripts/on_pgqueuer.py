@@ -9,15 +9,10 @@ import sys
 from typing import Final
 
 import asyncpg
-import uvloop
-from pgqueuer import PgQueuer
-from pgqueuer.db import AsyncpgPoolDriver
-from pgqueuer.queries import Queries
-
-# type: ignore[import-not-found]
-# type: ignore[import-not-found]
-# type: ignore[import-not-found]
-# type: ignore[import-not-found]
+import uvloop  # type: ignore[import-not-found]
+from pgqueuer import PgQueuer  # type: ignore[import-not-found]
+from pgqueuer.db import AsyncpgPoolDriver  # type: ignore[import-not-found]
+from pgqueuer.queries import Queries  # type: ignore[import-not-found]
 
 _BATCH: Final = 500
 """Its guide on performance: more than the usual 10 where jobs are short."""

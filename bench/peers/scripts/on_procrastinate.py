@@ -9,9 +9,7 @@ import asyncio
 import sys
 from typing import Final
 
-from procrastinate import App, PsycopgConnector
-
-# type: ignore[import-not-found]
+from procrastinate import App, PsycopgConnector  # type: ignore[import-not-found]
 
 _AT_ONCE: Final = 10
 """Its worker fetches a job a call; with some at once the next fetch need not wait for an end. They

@@ -46,7 +46,7 @@ class CachedObject:
     """Whether it asks that nothing of it be started."""
     pools: tuple[str, ...] = ()
     """Those that a Workflow's tasks name; which one a Job is in is told with its row."""
-    root: JobId | None = None
+    run: JobId | None = None
     """What the store made of it; None: that is not known yet, or it was refused."""
     heard: int = 0
     """The edition that the store has heard of, as far as this replica knows."""
@@ -64,12 +64,12 @@ class CachedObject:
     @property
     def is_unheard(self) -> bool:
         """Whether the store has made a job of it, and not heard of its newest edition."""
-        return self.root is not None and self.heard < self.generation
+        return self.run is not None and self.heard < self.generation
 
     @property
     def is_live(self) -> bool:
         """Whether there may be something to tell of it."""
-        if self.root is None:
+        if self.run is None:
             return self.refusal is not None
         return self.end is None or self.phase != self.end
 

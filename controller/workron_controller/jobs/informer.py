@@ -294,4 +294,4 @@ def handle_safely(
 
 def _is_news(seen: CachedObject) -> bool:
     """Tell whether the store has to hear of it: not of what had ended when it was first seen."""
-    return seen.generation > seen.heard and not (seen.root is None and seen.is_told_over)
+    return seen.generation > seen.heard and not (seen.run is None and seen.is_told_over)

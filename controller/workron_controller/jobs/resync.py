@@ -130,11 +130,11 @@ class Resync:
     async def _missing(self, listed: set[UUID]) -> AsyncIterator[OwnedRun]:
         after = 0
         while some := await self._store.list_owned(_AT_ONCE, after=after):
-            after = some[-1].root
+            after = some[-1].run
             for owned in some:
                 if (seen := self._ear.objects.get(owned.uid)) is not None:
                     # Its status may say that it has ended, whoever wrote that.
-                    seen.root = owned.root
+                    seen.run = owned.run
                 elif owned.uid not in listed and self._cluster.covers(owned.namespace):
                     yield owned
 

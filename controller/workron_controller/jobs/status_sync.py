@@ -79,13 +79,13 @@ class StatusSync:
             if seen.refusal is not None:
                 now = self._clock.now()
                 self._say(seen, status.refused_status(seen, seen.refusal, now), is_end=False)
-        stored = [seen for seen in live if seen.root is not None]
+        stored = [seen for seen in live if seen.run is not None]
         for first in range(0, len(stored), _AT_ONCE):
             await self._look_at(stored[first : first + _AT_ONCE])
 
     async def _look_at(self, some: Sequence[CachedObject]) -> None:
         by_root: dict[JobId, CachedObject] = {
-            seen.root: seen for seen in some if seen.root is not None
+            seen.run: seen for seen in some if seen.run is not None
         }
         for row in await self._store.get_jobs(list(by_root)):
             seen = by_root[row.job]
@@ -118,7 +118,9 @@ class StatusSync:
             return status.workflow_status(seen, row, hint, progress, failures, now)
         tail = None
         if row.state in TERMINAL_STATES:
-            tail = status.output_tail(await self._store.read_output(row.job, last=status.TAIL_BYTES))
+            tail = status.output_tail(
+                await self._store.read_output(row.job, last=status.TAIL_BYTES)
+            )
         return status.job_status(seen, row, hint, tail, now)
 
     def _say(self, seen: CachedObject, said: Status, *, is_end: bool) -> None:

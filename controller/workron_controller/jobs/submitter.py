@@ -85,7 +85,7 @@ class Submitter:
         """Bring a change to what is there, or the end of its object."""
         if news.text is None:
             if not owned.has_ended:
-                await self._store.cancel(owned.root)
+                await self._store.cancel(owned.run)
                 _log.info("object is gone, so its job is cancelled", **_named(owned))
             return
         self._found(owned)
@@ -100,12 +100,12 @@ class Submitter:
             return
         if (seen := self._objects.get(owned.uid)) is not None:
             seen.heard = wish.generation
-        if await self._store.update_run(owned.root, wish):
+        if await self._store.update_run(owned.run, wish):
             _log.info("object was edited", generation=wish.generation, **_named(owned))
 
     def _found(self, owned: OwnedRun) -> None:
         if (seen := self._objects.get(owned.uid)) is not None:
-            seen.root, seen.heard, seen.refusal = owned.root, owned.generation, None
+            seen.run, seen.heard, seen.refusal = owned.run, owned.generation, None
 
     async def _submit(self, some: Sequence[QueuedObject]) -> None:
         wanted = deque(self._wanted(some))
@@ -151,7 +151,7 @@ class Submitter:
         for plan, answer in zip(plans, submitted, strict=True):
             seen = self._objects.get(plan.identity.uid)
             if seen is not None:
-                seen.root, seen.heard, seen.refusal = answer.root, plan.generation or 0, None
+                seen.run, seen.heard, seen.refusal = answer.run, plan.generation or 0, None
 
     def _refuse(self, uid: UUID, refusal: StatusReason) -> None:
         if (seen := self._objects.get(uid)) is None:

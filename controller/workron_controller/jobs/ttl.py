@@ -75,7 +75,7 @@ class TtlController:
                 over.append(seen)
             else:
                 # What it says is mended by the next look, which is at all whose job is known.
-                seen.root, seen.looked = owned.root, None
+                seen.run, seen.looked = owned.run, None
         return over
 
 

@@ -47,7 +47,7 @@ class ResourcePath:
     def path(self) -> str:
         """What follows the address of the server."""
         kind = self.resource
-        root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+        run = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
         steps = [
             *(["namespaces", self.namespace] if self.namespace else []),
             kind.plural,
@@ -55,7 +55,7 @@ class ResourcePath:
             *([self.subresource] if self.subresource else []),
         ]
         # A name comes from outside: nothing in it may lead to another place.
-        return "/".join([root, *(quote(step, safe="") for step in steps)])
+        return "/".join([run, *(quote(step, safe="") for step in steps)])
 
     def __str__(self) -> str:
         part = f"/{self.subresource}" if self.subresource else ""

@@ -108,7 +108,10 @@ class WorkerPoolController:
         # Who deletes one wants it to end now.
         raws = [one for one in listed if "deletionTimestamp" not in one["metadata"]]
         try:
-            staff, demand = await self._around.store.list_workers(), await self._around.store.pool_demand()
+            staff, demand = (
+                await self._around.store.list_workers(),
+                await self._around.store.pool_demand(),
+            )
         except errors.StoreError as away:
             trouble = conditions.condition_of_error(away, "", "")
             pools = [PoolView(raw, snapshot.parse_spec(raw), 0, (), trouble) for raw in raws]

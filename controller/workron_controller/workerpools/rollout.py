@@ -190,7 +190,7 @@ class _Plan:
     def _rank(self, pod: ObservedPod) -> tuple[bool, bool, bool, int]:
         """Order them as their set does, and then by what it costs to end them."""
         workers = self.staff.get(pod.uid, ())
-        held = sum(worker.held for worker in workers)
+        held = sum(worker.claims for worker in workers)
         return pod.node is not None, pod.is_ready, self._takes(pod), held
 
     def _fitting(self, replicas: int, wanted: int) -> int:

@@ -52,7 +52,7 @@ class PoolView:
     @property
     def running(self) -> int:
         """Count the jobs that are with workers who take more; what others have ends with them."""
-        return sum(worker.held for worker in self.staff if not worker.is_draining)
+        return sum(worker.claims for worker in self.staff if not worker.is_draining)
 
 
 def parse_spec(raw: Mapping[str, Any]) -> WorkerPoolSpec | StatusReason:

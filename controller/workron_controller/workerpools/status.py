@@ -99,7 +99,7 @@ class PoolStatusWriter:
             "desiredReplicas": wanted,
             "replicas": sum(pod.is_live for pod in sight.pods),
             "readyReplicas": sight.ready,
-            "busy": sum(worker.held for worker in view.staff),
+            "busy": sum(worker.claims for worker in view.staff),
             "queued": view.queued,
             "selector": self._pool.selector,
             "observedGeneration": generation,

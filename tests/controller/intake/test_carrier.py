@@ -46,8 +46,8 @@ class Scene:
             await self.carrier.carry(await self.ear.inbox.take(100, 1 << 20))
 
     async def state(self, seen: CachedObject) -> str:
-        assert seen.root is not None
-        [row] = await self.store.get_jobs([seen.root])
+        assert seen.run is not None
+        [row] = await self.store.get_jobs([seen.run])
         return str(row.state)
 
 
@@ -60,7 +60,7 @@ async def test_object_becomes_a_job_of_its_uid(scene: Scene) -> None:
     raw = cluster.job(priority=3)
     [seen] = await scene.see(raw)
     [owned] = (await scene.store.find_by_uid([seen.uid])).values()
-    assert (owned.root, owned.generation, seen.heard) == (seen.root, 1, 1)
+    assert (owned.run, owned.generation, seen.heard) == (seen.run, 1, 1)
     assert await scene.state(seen) == State.QUEUED
 
 
@@ -91,7 +91,7 @@ async def test_object_that_others_still_hold_up_is_cancelled_when_it_is_deleted(
 async def test_object_of_the_same_name_is_another_job(scene: Scene) -> None:
     [first] = await scene.see(cluster.job("same"))
     [second] = await scene.see(cluster.job("same", command="other"))
-    assert first.root != second.root
+    assert first.run != second.run
     assert await scene.state(first) == await scene.state(second) == State.QUEUED
 
 
@@ -125,7 +125,7 @@ async def test_object_that_is_cancelled_from_the_first_never_runs(
 
 async def test_what_had_ended_when_it_was_first_seen_is_not_run_again(scene: Scene) -> None:
     [seen] = await scene.see(cluster.told(cluster.job(), phase="Succeeded"))
-    assert seen.root is None
+    assert seen.run is None
     assert not await scene.store.list_runs()
 
 
@@ -145,9 +145,9 @@ async def test_bad_object_is_refused_and_others_beside_it_are_not(
     scene: Scene, bad: Raw, reason: str
 ) -> None:
     first, refused, last = await scene.see(cluster.job("a"), bad, cluster.job("b"))
-    assert first.root is not None
-    assert last.root is not None
-    assert refused.root is None
+    assert first.run is not None
+    assert last.run is not None
+    assert refused.run is None
     assert refused.refusal is not None
     assert refused.refusal.reason == reason
     assert refused.refusal.message
@@ -158,7 +158,7 @@ async def test_cycle_over_objects_is_refused_where_it_closes(scene: Scene) -> No
     two = cluster.job("two", dependsOn=[{"name": "one"}])
     first, second, other = await scene.see(one, two, cluster.job("other"))
     refused = [seen for seen in (first, second) if seen.refusal is not None]
-    assert other.root is not None
+    assert other.run is not None
     assert {seen.refusal.reason for seen in refused if seen.refusal} == {"CycleDetected"}
     assert len(refused) >= 1
 
@@ -175,7 +175,7 @@ async def test_replica_that_begins_anew_finds_what_there_is(scene: Scene, store:
     [before] = await scene.see(raw)
     other = Scene(store, ObjectHandler(ObjectCache(), Workqueue(HandTime())))
     [after] = await other.see(raw)
-    assert after.root == before.root
+    assert after.run == before.run
     assert len(await store.list_runs()) == 1
 
 
@@ -227,7 +227,7 @@ async def test_many_cycles_cost_a_call_for_each_that_is_in_one_and_not_for_the_o
     raws = [raw for at, one in enumerate(bad) for raw in (one, *good[9 * at : 9 * at + 9])]
     seen = await scene.see(*raws)
     assert calls == [100, 90, *(10 * [1])]
-    assert all(one.root is not None for one in seen if one.name.startswith("good"))
+    assert all(one.run is not None for one in seen if one.name.startswith("good"))
     assert sum(one.refusal is not None for one in seen) == len(pairs)
     await store.close()
 
@@ -239,8 +239,8 @@ async def test_what_nobody_expected_of_one_keeps_no_other_out(
     first, strange, last = await scene.see(
         cluster.job("a"), cluster.job("strange"), cluster.job("b")
     )
-    assert first.root is not None
-    assert last.root is not None
+    assert first.run is not None
+    assert last.run is not None
     assert strange.refusal is not None
     assert strange.refusal.message == "it cannot be stored: nobody has seen such a thing"
 
@@ -253,10 +253,10 @@ async def test_edition_that_cannot_be_carried_keeps_no_other_from_it(
     [strange, fine] = await scene.see(one, other)
     usual = scene.store.update_run
 
-    async def edit(root: JobId, wish: RunUpdate) -> bool:
-        if root == strange.root:
+    async def edit(run: JobId, wish: RunUpdate) -> bool:
+        if run == strange.run:
             raise trouble
-        return await usual(root, wish)
+        return await usual(run, wish)
 
     monkeypatch.setattr(scene.store, "edit", edit)
     await scene.see(cluster.edited(one, suspend=True), cluster.edited(other, suspend=True))

@@ -69,7 +69,9 @@ class Scene:
             await carrier.carry(await self.ear.inbox.take(100, 1 << 20))
 
     async def states(self) -> dict[str, str]:
-        return {head.root.name: str(head.row.state) for head in await self.store.list_run_summaries()}
+        return {
+            head.run.name: str(head.job.state) for head in await self.store.list_run_summaries()
+        }
 
 
 @pytest.fixture
@@ -100,7 +102,7 @@ async def test_what_came_anew_under_its_name_is_no_proof_that_it_is_there(scene:
     await scene.compare()
     scene.cluster.there = [cluster.job("a")]
     await scene.compare()
-    rows = [str(head.row.state) for head in await scene.store.list_run_summaries()]
+    rows = [str(head.job.state) for head in await scene.store.list_run_summaries()]
     assert rows == [State.QUEUED, State.CANCELLED]
 
 
@@ -117,7 +119,7 @@ async def test_root_that_ended_unheard_of_is_known_again_after_a_restart(
     scene.ear = ObjectHandler(ObjectCache(), scene.ear.inbox)
     scene.comparison = Resync(scene.cluster, store, scene.ear, scene.clock, random.Random(1))
     await scene.compare()
-    assert {seen.name: (seen.root is not None, seen.is_live) for seen in scene.ear.objects} == {
+    assert {seen.name: (seen.run is not None, seen.is_live) for seen in scene.ear.objects} == {
         "untold": (True, True), "told": (False, False),
     }  # fmt: skip
 

@@ -86,7 +86,7 @@ class Farm:
         raw = {"metadata": metadata, "spec": {"command": "true", "pool": pool}}
         kind = {"apiVersion": "workron.dev/v1alpha1", "kind": "Job"}
         [made] = await self.store.submit([planner.plan_job(Job.parse(kind | raw), uuid.uuid4())])
-        return made.root
+        return made.run
 
     async def turn(self, keeper: WorkerPoolController, seconds: float = 2) -> None:
         """Let the keeper look, then the cluster work, then agents come up."""

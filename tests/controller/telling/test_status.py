@@ -19,18 +19,18 @@ HINT = StatusReason("NamespaceNotEnabled", "kubectl create rolebinding …")
 
 def _seen(**said: Any) -> CachedObject:
     return CachedObject(
-        UUID(int=1), Kind.JOB, "default", "job", 2, status=said, root=JobId(1), heard=2
+        UUID(int=1), Kind.JOB, "default", "job", 2, status=said, run=JobId(1), heard=2
     )
 
 
 def _row(state: State = State.QUEUED, reason: Reason | None = None, **about: Any) -> JobRow:
     fields = dict.fromkeys(
-        ("index", "member_of", "message", "exit_code", "worker", "due", "started_at", "finished_at")
+        ("index", "group_id", "message", "exit_code", "worker", "due", "started_at", "finished_at")
     )
     counts = dict.fromkeys(("priority", "attempts", "failures", "losses"), 0)
     return JobRow(
         **{
-            "job": JobId(1), "root": JobId(1), "kind": Kind.JOB, "name": "job", "pool": "default",
+            "job": JobId(1), "run": JobId(1), "kind": Kind.JOB, "name": "job", "pool": "default",
             "state": state, "reason": reason, **fields, **counts, **about,
         }
     )  # fmt: skip

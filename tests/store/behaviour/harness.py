@@ -61,9 +61,9 @@ class Harness:
             await store.close()
 
     async def submit(self, *wanted: Plan, **options: Any) -> JobId:
-        """Submit, later than all before; answer the first root."""
+        """Submit, later than all before; answer the first run."""
         await self.advance(timedelta(milliseconds=1))
-        return (await self.store.submit(wanted, **options))[0].root
+        return (await self.store.submit(wanted, **options))[0].run
 
     async def worker(
         self,
@@ -99,33 +99,35 @@ class Harness:
             pass
 
     async def sign_of(self, worker: Worker) -> types.HeartbeatVersion:
-        signs = {sighting.worker: sighting.sign for sighting in await self.store.list_heartbeats()}
+        signs = {
+            sighting.worker: sighting.version for sighting in await self.store.list_heartbeats()
+        }
         return signs[worker.session.worker]
 
     async def reap(self, worker: Worker) -> types.ReapResult:
         """Take back the claims of a worker that stands still."""
         return await self.store.reap(worker.session.worker, sign=await self.sign_of(worker))
 
-    async def rows(self, root: JobId) -> dict[str, JobRow]:
-        rows = await self.store.list_jobs(root)
+    async def rows(self, run: JobId) -> dict[str, JobRow]:
+        rows = await self.store.list_jobs(run)
         self._hold_ends_against_earlier_ones(rows)
         return {label(row): row for row in rows}
 
-    async def row(self, root: JobId, name: str | None = None) -> JobRow:
-        """Give the row of a name; by default the root's own."""
-        rows = await self.rows(root)
+    async def row(self, run: JobId, name: str | None = None) -> JobRow:
+        """Give the row of a name; by default the run's own."""
+        rows = await self.rows(run)
         return next(iter(rows.values())) if name is None else rows[name]
 
-    async def stands(self, root: JobId) -> dict[str, str]:
+    async def stands(self, run: JobId) -> dict[str, str]:
         """Say of each job how it stands, such as `Skipped/NotNeeded`."""
-        return {name: stand(row) for name, row in (await self.rows(root)).items()}
+        return {name: stand(row) for name, row in (await self.rows(run)).items()}
 
-    async def stand(self, root: JobId, name: str | None = None) -> str:
-        return stand(await self.row(root, name))
+    async def stand(self, run: JobId, name: str | None = None) -> str:
+        return stand(await self.row(run, name))
 
-    async def counts(self, root: JobId) -> Counter[str]:
-        """Count a large root's commands by how they stand."""
-        rows = await self.rows(root)
+    async def counts(self, run: JobId) -> Counter[str]:
+        """Count a large run's commands by how they stand."""
+        rows = await self.rows(run)
         return Counter(stand(row) for row in rows.values() if row.kind is Kind.JOB)
 
     async def check(self) -> None:
@@ -134,17 +136,17 @@ class Harness:
         audited = await self.store.audit(100 * MANY)
         assert audited == types.AuditResult(0, 0), "a job waits though its upstreams have ended"
         queued: Counter[tuple[str, str]] = Counter()
-        roots, heads = await self.store.list_runs(), await self.store.list_run_summaries()
-        assert [head.root for head in heads] == roots
-        for root, head in zip(roots, heads, strict=True):
-            rows = await self.store.list_jobs(root.root)
+        runs, heads = await self.store.list_runs(), await self.store.list_run_summaries()
+        assert [head.run for head in heads] == runs
+        for run, head in zip(runs, heads, strict=True):
+            rows = await self.store.list_jobs(run.run)
             self._hold_ends_against_earlier_ones(rows)
-            _check_rows(root, rows)
+            _check_rows(run, rows)
             _check_head(head, rows)
             await self.check_standing(rows)
-            await self._check_progress(root.root, rows)
+            await self._check_progress(run.run, rows)
             queued.update(
-                (root.namespace, row.pool)
+                (run.namespace, row.pool)
                 for row in rows
                 if row.state is State.QUEUED and row.kind is Kind.JOB
             )
@@ -152,15 +154,15 @@ class Harness:
         assert shown == queued
 
     async def check_standing(self, rows: Sequence[JobRow]) -> None:
-        """Hold what is told of single jobs against what is told of their whole root."""
+        """Hold what is told of single jobs against what is told of their whole run."""
         jobs = [row.job for row in rows]
         assert await self.store.get_jobs(jobs) == rows
         assert await self.store.filter_ended(jobs) == {
             row.job for row in rows if row.state in TERMINAL_STATES
         }
 
-    async def _check_progress(self, root: JobId, rows: Sequence[JobRow]) -> None:
-        progress = await self.store.count_states(root)
+    async def _check_progress(self, run: JobId, rows: Sequence[JobRow]) -> None:
+        progress = await self.store.count_states(run)
         shown = {state: count for state, count in progress.counts.items() if count}
         assert shown == Counter(row.state for row in rows if row.kind is Kind.JOB)
 
@@ -172,10 +174,10 @@ class Harness:
                 assert row.job not in self._ended, "an end was taken back"
 
 
-def _check_rows(root: types.RunRow, rows: Sequence[JobRow]) -> None:
-    assert [row.job for row in rows] == list(range(root.root, root.last + 1))
+def _check_rows(run: types.RunRow, rows: Sequence[JobRow]) -> None:
+    assert [row.job for row in rows] == list(range(run.run, run.last_job + 1))
     for row in rows:
-        assert row.root == root.root
+        assert row.run == run.run
         assert (row.state in TERMINAL_STATES) == (row.finished_at is not None)
         if row.state in REASONS:
             assert row.reason in REASONS[row.state] | {None}
@@ -189,6 +191,6 @@ def _check_rows(root: types.RunRow, rows: Sequence[JobRow]) -> None:
 
 def _check_head(head: types.RunSummary, rows: Sequence[JobRow]) -> None:
     commands = [row for row in rows if row.kind is Kind.JOB]
-    assert head.row == rows[0]
+    assert head.job == rows[0]
     assert head.commands == len(commands)
     assert head.ended == sum(row.state in TERMINAL_STATES for row in commands)

@@ -64,7 +64,7 @@ def job(name: str = "job", *, outside: Sequence[ExternalDependency] = (), **abou
         nodes=[node],
         terms=[SchedulingTerms(**terms)],
         specs=PlainSpecs([{"command": f"run {name}"}]),
-        outside=outside,
+        external=outside,
         **_told({"digest": "first"} | rest),
     )
 
@@ -72,7 +72,7 @@ def job(name: str = "job", *, outside: Sequence[ExternalDependency] = (), **abou
 def task(*names: str, count: int | None = None, each: bool = False, **about: Any) -> Task:
     """Describe a task that needs the success of `names`; `when` gives other conditions.
 
-    `items` makes it an array, `outside` has it wait for other roots; the rest is of Terms.
+    `items` makes it an array, `outside` has it wait for other runs; the rest is of Terms.
     """
     needs = dict.fromkeys(names, Condition.SUCCEEDED) | about.pop("when", {})
     items = about.pop("items", ())
@@ -92,7 +92,7 @@ def dag(name: str = "flow", about: Mapping[str, Any] | None = None, /, **tasks: 
         terms=layout.terms,
         specs=PlainSpecs(layout.bodies),
         edges=layout.edges,
-        outside=layout.outside,
+        external=layout.outside,
         **_told({"digest": "first"} | rest),
     )
 
@@ -105,7 +105,7 @@ def array(count: int, name: str = "flow", **about: Any) -> Plan:
 def outside(
     name: str, when: Condition = Condition.SUCCEEDED, *, kind: Kind = Kind.JOB
 ) -> ExternalDependency:
-    """Wait for another root; `dag` puts the right downstream in."""
+    """Wait for another run; `dag` puts the right downstream in."""
     return ExternalDependency(0, kind, name, when)
 
 
@@ -184,13 +184,15 @@ class _Layout:
         ]
 
     def _nodes_of(self, key: str, spec: int) -> list[PlannedJob]:
-        bearing = Condition.HANDLED_TASK if key in self.handled else Condition.TASK
+        group_condition = Condition.HANDLED_TASK if key in self.handled else Condition.TASK
         count = self.tasks[key].count
         if count is None:
-            return [PlannedJob(Kind.JOB, key, spec, member_of=0, bearing=bearing)]
-        whole = PlannedJob(Kind.ARRAY, key, spec, member_of=0, bearing=bearing, upstreams=count)
+            return [PlannedJob(Kind.JOB, key, spec, group_id=0, group_condition=group_condition)]
+        whole = PlannedJob(
+            Kind.ARRAY, key, spec, group_id=0, group_condition=group_condition, upstreams=count
+        )
         element = PlannedJob(
-            Kind.JOB, key, spec, member_of=self.offsets[key], bearing=Condition.MEMBER
+            Kind.JOB, key, spec, group_id=self.offsets[key], group_condition=Condition.MEMBER
         )
         items = self.tasks[key].items or [None] * count
         pairs = enumerate(items)

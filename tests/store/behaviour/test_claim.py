@@ -36,9 +36,9 @@ async def test_older_is_claimed_first_when_priorities_are_equal(
 
 
 async def test_no_more_are_claimed_than_ids_are_given(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.array(5))
+    run = await harness.submit(plans.array(5))
     assert len(await worker.claim(3)) == 3
-    assert await harness.counts(root) == {"Running": 3, "Queued": 2}
+    assert await harness.counts(run) == {"Running": 3, "Queued": 2}
 
 
 async def test_only_what_is_ready_is_claimed(harness: Harness, worker: Worker) -> None:
@@ -48,9 +48,9 @@ async def test_only_what_is_ready_is_claimed(harness: Harness, worker: Worker) -
 
 
 async def test_nothing_is_claimed_when_no_id_is_given(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     assert not await worker.claim(0)
-    assert await harness.stand(root) == "Queued"
+    assert await harness.stand(run) == "Queued"
 
 
 async def test_each_claim_has_one_of_the_given_ids(harness: Harness, worker: Worker) -> None:
@@ -64,12 +64,12 @@ async def test_each_claim_has_one_of_the_given_ids(harness: Harness, worker: Wor
 async def test_repeated_call_answers_the_same_when_its_answer_was_lost(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.array(5))
+    run = await harness.submit(plans.array(5))
     wanted = mint(3)
     first = await worker.store.claim(worker.session.key, wanted)
     second = await worker.store.claim(worker.session.key, wanted)
     assert _by_claim(second) == _by_claim(first)
-    assert await harness.counts(root) == {"Running": 3, "Queued": 2}
+    assert await harness.counts(run) == {"Running": 3, "Queued": 2}
 
 
 async def test_repeated_call_answers_the_same_when_its_ids_stand_in_another_order(
@@ -81,18 +81,18 @@ async def test_repeated_call_answers_the_same_when_its_ids_stand_in_another_orde
     second = await worker.store.claim(worker.session.key, wanted[::-1])
     assert _by_claim(second) == _by_claim(first)
     held = (await worker.beat()).held
-    assert {(one.job, one.right) for one in second} == {(one.job, one.right) for one in held}
+    assert {(one.job, one.ref) for one in second} == {(one.job, one.ref) for one in held}
 
 
 async def test_ids_of_another_workers_claims_take_and_tell_nothing(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.array(3))
+    run = await harness.submit(plans.array(3))
     wanted = mint()
     await worker.store.claim(worker.session.key, wanted)
     other = await harness.worker("other")
     assert list(await worker.store.claim(other.session.key, wanted)) == []
-    assert await harness.counts(root) == {"Running": 1, "Queued": 2}
+    assert await harness.counts(run) == {"Running": 1, "Queued": 2}
 
 
 async def test_session_is_refused_when_nobody_registered_it(harness: Harness) -> None:
@@ -113,18 +113,18 @@ async def test_only_jobs_of_the_own_pool_are_claimed(harness: Harness, worker: W
 
 async def test_claimed_job_runs_on_the_worker(harness: Harness) -> None:
     worker = await harness.worker("anna")
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.claim_one()
-    row = await harness.row(root)
+    row = await harness.row(run)
     assert (row.state, row.worker, row.attempts) == (State.RUNNING, "anna", 1)
     assert row.started_at == harness.ground.clock.now()
 
 
 async def test_claim_tells_all_that_a_run_needs(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.array(1))
+    run = await harness.submit(plans.array(1))
     claimed = await worker.claim_one()
-    assert claimed.job == root + 2
-    assert (claimed.namespace, claimed.root) == (plans.NAMESPACE, "flow")
+    assert claimed.job == run + 2
+    assert (claimed.namespace, claimed.run) == (plans.NAMESPACE, "flow")
     assert (claimed.name, claimed.index) == ("work", 0)
     assert (claimed.attempt, claimed.failures, claimed.losses) == (1, 0, 0)
     assert claimed.spec.body == {"command": "run work"}

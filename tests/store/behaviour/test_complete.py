@@ -17,20 +17,20 @@ from workron.store.types import AttemptReport, Outcome, ReportResult
 
 
 async def test_job_ends_when_its_end_is_reported(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await harness.advance(timedelta(seconds=5))
     assert await worker.end(await worker.claim_one(), exit_code=0) is ReportResult.ACCEPTED
-    row = await harness.row(root)
+    row = await harness.row(run)
     assert (row.state, row.reason, row.exit_code) == (State.SUCCEEDED, None, 0)
     assert row.finished_at == harness.ground.clock.now()
     assert (row.attempts, row.failures, row.losses, row.worker) == (1, 0, 0, "worker")
 
 
 async def test_failure_keeps_what_was_reported(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     about = {"reason": Reason.SIGNAL, "message": "killed by KILL", "exit_code": 137}
     await worker.end(await worker.claim_one(), Outcome.FAILED, **about)
-    row = await harness.row(root)
+    row = await harness.row(run)
     assert row.state is State.FAILED
     assert {"reason": row.reason, "message": row.message, "exit_code": row.exit_code} == about
     assert (row.attempts, row.failures) == (1, 1)
@@ -39,24 +39,24 @@ async def test_failure_keeps_what_was_reported(harness: Harness, worker: Worker)
 async def test_second_report_changes_nothing_when_the_first_was_accepted(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     await worker.end(claimed, result="first", output=b"first")
     assert await worker.end(claimed, result="second", output=b"second") is ReportResult.ALREADY
     assert await worker.fail(claimed) is ReportResult.ALREADY
-    assert await harness.store.read_result(root) == "first"
-    assert await harness.store.read_output(root) == b"first"
-    assert await harness.stand(root) == "Succeeded"
+    assert await harness.store.read_result(run) == "first"
+    assert await harness.store.read_output(run) == b"first"
+    assert await harness.stand(run) == "Succeeded"
 
 
 async def test_downstream_is_told_once_when_the_end_is_reported_twice(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task(), c=task("a", "b")))
+    run = await harness.submit(plans.dag(a=task(), b=task(), c=task("a", "b")))
     claimed = await worker.claim_by_name()
     await worker.end(claimed["a"])
     await worker.end(claimed["a"])
-    assert await harness.stand(root, "c") == "Waiting/Upstream"
+    assert await harness.stand(run, "c") == "Waiting/Upstream"
 
 
 async def test_report_is_stale_when_the_claim_was_never_made(
@@ -72,28 +72,28 @@ async def test_report_is_stale_when_the_claim_was_never_made(
 async def test_report_is_stale_when_the_job_was_claimed_anew(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     old = await worker.claim_one()
     await harness.reap(worker)
     heir = await harness.worker()
     new = await heir.claim_one()
     assert await heir.end(old, result="old", output=b"old") is ReportResult.STALE
     assert await heir.end(new, result="new") is ReportResult.ACCEPTED
-    assert await harness.store.read_result(root) == "new"
-    assert await harness.store.read_output(root) == b""
+    assert await harness.store.read_result(run) == "new"
+    assert await harness.store.read_output(run) == b""
 
 
 async def test_nothing_is_stored_when_the_worker_was_reaped(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     await harness.reap(worker)
     with pytest.raises(errors.SessionError):
         await worker.end(claimed, result="old", output=b"old")
-    assert await harness.stand(root) == "Queued"
-    assert await harness.store.read_result(root) is None
-    assert await harness.store.read_output(root) == b""
+    assert await harness.stand(run) == "Queued"
+    assert await harness.store.read_result(run) is None
+    assert await harness.store.read_output(run) == b""
 
 
 async def test_session_is_refused_when_nobody_registered_it(harness: Harness) -> None:
@@ -102,11 +102,11 @@ async def test_session_is_refused_when_nobody_registered_it(harness: Harness) ->
 
 
 async def test_another_worker_cannot_end_a_claim(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     other = await harness.worker("other")
     assert await other.end(claimed) is ReportResult.STALE
-    assert await harness.stand(root) == "Running"
+    assert await harness.stand(run) == "Running"
 
 
 async def test_answers_stand_in_the_order_of_the_ends(harness: Harness, worker: Worker) -> None:
@@ -126,32 +126,32 @@ async def test_answers_stand_in_the_order_of_the_ends(harness: Harness, worker: 
 
 
 async def test_released_claim_cannot_be_completed(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     await worker.release(claimed)
     assert await worker.end(claimed, result=1) is not ReportResult.ACCEPTED
-    assert await harness.stand(root) == "Queued"
-    assert await harness.store.read_result(root) is None
+    assert await harness.stand(run) == "Queued"
+    assert await harness.store.read_result(run) is None
 
 
 async def test_end_of_an_attempt_does_not_count_for_a_later_one_of_the_same_claim_id(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     first = await worker.claim_one()
     await worker.release(first)
     # A copy of the claim that was held up on its way.
     (second,) = await worker.store.claim(worker.session.key, [first.claim])
     assert await worker.end(first, result="old", output=b"old") is ReportResult.STALE
     assert await worker.end(second, result="new") is ReportResult.ACCEPTED
-    assert await harness.store.read_result(root) == "new"
-    assert await harness.store.read_output(root) == b""
+    assert await harness.store.read_result(run) == "new"
+    assert await harness.store.read_output(run) == b""
 
 
 async def test_each_end_is_answered_for_itself_when_two_of_a_call_share_their_claim_id(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     first = await worker.claim_one()
     await worker.release(first)
     (second,) = await worker.store.claim(worker.session.key, [first.claim])
@@ -159,17 +159,17 @@ async def test_each_end_is_answered_for_itself_when_two_of_a_call_share_their_cl
     completed = await worker.store.complete(worker.session.key, ends)
     assert completed.answers[0] is not ReportResult.ACCEPTED
     assert completed.answers[1] is ReportResult.ACCEPTED
-    assert await harness.store.read_result(root) == "new"
+    assert await harness.store.read_result(run) == "new"
 
 
 async def test_same_end_twice_in_a_call_counts_once(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     end = end_of(await worker.claim_one(), result="once", output=b"once")
     completed = await worker.store.complete(worker.session.key, [end, end])
     assert list(completed.answers) == [ReportResult.ACCEPTED, ReportResult.ALREADY]
-    assert len(await harness.store.list_attempts(root)) == 1
-    assert await harness.store.read_result(root) == "once"
-    assert await harness.store.read_output(root) == b"once"
+    assert len(await harness.store.list_attempts(run)) == 1
+    assert await harness.store.read_result(run) == "once"
+    assert await harness.store.read_output(run) == b"once"
 
 
 async def test_end_counts_after_one_that_names_another_job_for_its_claim(
@@ -177,7 +177,7 @@ async def test_end_counts_after_one_that_names_another_job_for_its_claim(
 ) -> None:
     await harness.submit(plans.array(2))
     one, two = await worker.claim(2)
-    mistaken = AttemptReport(two.job, *one.right, Outcome.SUCCEEDED)
+    mistaken = AttemptReport(two.job, *one.ref, Outcome.SUCCEEDED)
     ends = [mistaken, end_of(one), end_of(two)]
     completed = await worker.store.complete(worker.session.key, ends)
     assert list(completed.answers) == [
@@ -188,11 +188,11 @@ async def test_end_counts_after_one_that_names_another_job_for_its_claim(
 
 
 async def test_new_claims_come_with_the_answer(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task("a"), c=task("b")))
+    run = await harness.submit(plans.dag(a=task(), b=task("a"), c=task("b")))
     end = end_of(await worker.claim_one())
     completed = await worker.store.complete(worker.session.key, [end], mint(2))
     assert [one.name for one in completed.claimed] == ["b"]
-    assert await harness.stand(root, "b") == "Running"
+    assert await harness.stand(run, "b") == "Running"
 
 
 async def test_repeated_call_answers_the_same_claims_when_its_answer_was_lost(
@@ -218,9 +218,9 @@ async def test_only_new_claims_are_asked_for_when_there_are_no_ends(
 
 
 async def test_retry_waits_for_its_backoff(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     assert await worker.retry(await worker.claim_one(), delay_seconds=10) is ReportResult.ACCEPTED
-    row = await harness.row(root)
+    row = await harness.row(run)
     assert (row.state, row.reason, row.failures) == (State.WAITING, Reason.BACKOFF, 1)
     assert row.due == harness.ground.clock.now() + timedelta(seconds=10)
     assert not await worker.claim()
@@ -229,20 +229,20 @@ async def test_retry_waits_for_its_backoff(harness: Harness, worker: Worker) -> 
 async def test_report_of_a_retry_is_already_known_when_repeated(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     await worker.retry(claimed)
     assert await worker.retry(claimed) is ReportResult.ALREADY
-    assert (await harness.row(root)).failures == 1
+    assert (await harness.row(run)).failures == 1
 
 
 async def test_failures_add_up_over_tries(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     for _ in range(3):
         await worker.retry(await worker.claim_one(), delay_seconds=0)
         await harness.promote()
     await worker.fail(await worker.claim_one())
-    row = await harness.row(root)
+    row = await harness.row(run)
     assert (row.state, row.attempts, row.failures) == (State.FAILED, 4, 4)
 
 
@@ -253,25 +253,25 @@ RESULTS = [0, False, "", [], {}, {"a": [1, 2.5, None]}, "\U0001f9ea", 2**53, -1]
 async def test_result_is_given_back_as_it_was(
     harness: Harness, worker: Worker, result: Any
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.end(await worker.claim_one(), result=result)
-    assert await harness.store.read_result(root) == result
+    assert await harness.store.read_result(run) == result
 
 
 async def test_there_is_no_result_when_none_was_written(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.end(await worker.claim_one())
-    assert await harness.store.read_result(root) is None
+    assert await harness.store.read_result(run) is None
 
 
 @pytest.mark.parametrize("result", ["a\0b", {"\0": 1}, "\ud800", 10**400, float("nan")], ids=ascii)
 async def test_bad_result_fails_alone(harness: Harness, worker: Worker, result: Any) -> None:
-    root = await harness.submit(plans.array(5))
+    run = await harness.submit(plans.array(5))
     claimed = await worker.claim(5)
     ends = [end_of(one, result=result if one.index == 3 else one.index) for one in claimed]
     completed = await worker.store.complete(worker.session.key, ends)
     assert set(completed.answers) == {ReportResult.ACCEPTED}
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     odd = stands.pop("work[3]")
     assert odd in {"Succeeded", "Failed/ResultRefused"}
     good = [f"work[{i}]" for i in (0, 1, 2, 4)]
@@ -279,24 +279,24 @@ async def test_bad_result_fails_alone(harness: Harness, worker: Worker, result: 
 
 
 async def test_refused_result_says_why(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.end(await worker.claim_one(), result={"text": "\ud800"})
-    row = await harness.row(root)
+    row = await harness.row(run)
     assert (row.state, row.reason) == (State.FAILED, Reason.RESULT_REFUSED)
     assert row.message
-    assert await harness.store.read_result(root) is None
+    assert await harness.store.read_result(run) is None
 
 
 @pytest.mark.parametrize("message", ["a\0b", "\ud800", "\U0001f9ea", "\x1b[31m", "x" * 100_000])
 async def test_odd_message_fails_nobody_else(
     harness: Harness, worker: Worker, message: str
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task()))
+    run = await harness.submit(plans.dag(a=task(), b=task()))
     claimed = await worker.claim_by_name()
     ends = [end_of(claimed["a"], Outcome.FAILED, message=message), end_of(claimed["b"])]
     completed = await worker.store.complete(worker.session.key, ends)
     assert list(completed.answers) == [ReportResult.ACCEPTED, ReportResult.ACCEPTED]
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     assert stands["a"].startswith("Failed/")
     assert stands["b"] == "Succeeded"
 
@@ -304,6 +304,6 @@ async def test_odd_message_fails_nobody_else(
 async def test_downstreams_of_a_refused_result_are_skipped(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task("a")))
+    run = await harness.submit(plans.dag(a=task(), b=task("a")))
     await worker.end(await worker.claim_one(), result="\ud800")
-    assert await harness.stand(root, "b") == "Skipped/UpstreamFailed"
+    assert await harness.stand(run, "b") == "Skipped/UpstreamFailed"

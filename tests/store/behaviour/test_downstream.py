@@ -49,13 +49,13 @@ HAPPENED = {
         ("Skipped/NotNeeded", "good", FAILED),
     ]
 }
-"""How a job comes to be skipped, given roots that ended in each way."""
+"""How a job comes to be skipped, given runs that ended in each way."""
 
 
 async def _make_roots(
     harness: Harness, worker: Worker, fate_of_others: Outcome = Outcome.SUCCEEDED
 ) -> dict[str, str]:
-    """End a root of its own in every way; give the name of each."""
+    """End a run of its own in every way; give the name of each."""
     await harness.submit(plans.job("good"))
     await harness.submit(plans.job("bad"))
     await worker.run_all({"bad": Outcome.FAILED, "up": fate_of_others})
@@ -72,26 +72,26 @@ async def test_job_is_decided_by_a_root_that_has_ended(
     harness: Harness, worker: Worker, end: str, when: Condition, fate: str
 ) -> None:
     names = await _make_roots(harness, worker)
-    root = await harness.submit(plans.job("down", outside=[plans.outside(names[end], when)]))
+    run = await harness.submit(plans.job("down", outside=[plans.outside(names[end], when)]))
     await harness.settle()
-    assert await harness.stand(root) == fate
+    assert await harness.stand(run) == fate
 
 
 @pytest.mark.parametrize(("end", "when", "fate"), CELLS)
 async def test_job_is_decided_by_a_root_that_ends_later(
     harness: Harness, worker: Worker, end: str, when: Condition, fate: str
 ) -> None:
-    root = await harness.submit(plans.job("down", outside=[plans.outside("up", when)]))
+    run = await harness.submit(plans.job("down", outside=[plans.outside("up", when)]))
     cause = [HAPPENED[end]] if end in HAPPENED else []
     up = await harness.submit(plans.job("up", outside=cause))
-    assert await harness.stand(root) == "Waiting/Upstream"
+    assert await harness.stand(run) == "Waiting/Upstream"
     if end == "Cancelled":
         await harness.store.cancel(up)
     failed = end.startswith("Failed")
     await _make_roots(harness, worker, Outcome.FAILED if failed else Outcome.SUCCEEDED)
     await worker.run_all()
     assert await harness.stand(up) == end
-    assert await harness.stand(root) == ("Succeeded" if fate == GO else fate)
+    assert await harness.stand(run) == ("Succeeded" if fate == GO else fate)
 
 
 def _ending(end: str, when: Condition) -> Plan:
@@ -113,10 +113,10 @@ def _ending(end: str, when: Condition) -> Plan:
 async def test_task_is_decided_by_another_of_its_workflow(
     harness: Harness, worker: Worker, end: str, fates: dict[str, Outcome], when: Condition
 ) -> None:
-    root = await harness.submit(_ending(end, when))
+    run = await harness.submit(_ending(end, when))
     await worker.run_all(fates)
     fate = FATES[end][when]
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     assert (stands["up"], stands["down"]) == (end, "Succeeded" if fate == GO else fate)
 
 
@@ -126,20 +126,20 @@ async def test_direct_downstreams_are_decided_with_the_end(
     plan = plans.dag(
         a=task(), go=task("a"), no=task(when={"a": FAILED}), any=task(when={"a": FINISHED})
     )
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     await worker.end(await worker.claim_one())
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     assert (stands["go"], stands["no"], stands["any"]) == (GO, "Skipped/NotNeeded", GO)
 
 
 async def test_job_waits_while_one_upstream_has_not_ended(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task(), c=task("a", "b")))
+    run = await harness.submit(plans.dag(a=task(), b=task(), c=task("a", "b")))
     claimed = await worker.claim_by_name()
     await worker.fail(claimed["a"])
     await harness.settle()
-    assert await harness.stand(root, "c") == "Waiting/Upstream"
+    assert await harness.stand(run, "c") == "Waiting/Upstream"
     await worker.end(claimed["b"])
-    assert await harness.stand(root, "c") == "Skipped/UpstreamFailed"
+    assert await harness.stand(run, "c") == "Skipped/UpstreamFailed"
 
 
 WHENS = list(itertools.product([SUCCEEDED, FAILED, FINISHED], repeat=2))
@@ -155,11 +155,11 @@ async def test_order_of_the_ends_does_not_matter(
         seen = set()
         for order in ("ab", "ba"):
             plan = plans.dag(f"flow{number}{order}", a=task(), b=task(), c=task(when=needs))
-            root = await harness.submit(plan)
+            run = await harness.submit(plan)
             claimed = await worker.claim_by_name()
             for name in order:
                 await worker.end(claimed[name], outcomes["ab".index(name)])
-            seen.add(await harness.stand(root, "c"))
+            seen.add(await harness.stand(run, "c"))
             await worker.run_all()
         assert len(seen) == 1
 
@@ -181,16 +181,16 @@ async def test_gravest_end_decides(
     wanted = sorted({names[end] for end in needs})
     for number, order in enumerate(itertools.permutations(wanted)):
         outside = [plans.outside(name) for name in order]
-        root = await harness.submit(plans.job(f"down{number}", outside=outside))
-        assert await harness.stand(root) == fate
+        run = await harness.submit(plans.job(f"down{number}", outside=outside))
+        assert await harness.stand(run) == fate
 
 
 async def test_failed_branch_is_skipped_to_its_end(harness: Harness, worker: Worker) -> None:
     chain = {f"t{i}": task(f"t{i - 1}") for i in range(1, 20)}
-    root = await harness.submit(plans.dag(t0=task(), **chain))
+    run = await harness.submit(plans.dag(t0=task(), **chain))
     await worker.fail(await worker.claim_one())
     await harness.settle()
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     assert {stands[name] for name in chain} == {"Skipped/UpstreamFailed"}
     assert stands["flow"] == "Failed/MemberFailed"
 
@@ -199,11 +199,11 @@ async def test_nothing_of_a_failed_branch_is_claimed_before_it_is_settled(
     harness: Harness, worker: Worker
 ) -> None:
     plan = plans.dag(a=task(), b=task("a"), c=task("b"), d=task(when={"c": FINISHED}))
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     await worker.fail(await worker.claim_one())
     assert not await worker.claim()
     assert await _steps(harness) >= 2
-    assert await harness.stand(root, "d") == GO
+    assert await harness.stand(run, "d") == GO
 
 
 async def _steps(harness: Harness) -> int:
@@ -216,16 +216,16 @@ async def _steps(harness: Harness) -> int:
 
 async def test_both_arms_of_a_diamond_are_waited_for(harness: Harness, worker: Worker) -> None:
     plan = plans.dag(top=task(), left=task("top"), right=task("top"), end=task("left", "right"))
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     await worker.end(await worker.claim_one())
     arms = await worker.claim_by_name()
     await worker.end(arms["right"])
     assert not await worker.claim()
     await worker.end(arms["left"])
     assert (await worker.claim_one()).name == "end"
-    assert await _ended(harness, root) == {"top", "left", "right"}
+    assert await _ended(harness, run) == {"top", "left", "right"}
 
 
-async def _ended(harness: Harness, root: JobId) -> set[str]:
-    rows = await harness.rows(root)
+async def _ended(harness: Harness, run: JobId) -> set[str]:
+    rows = await harness.rows(run)
     return {name for name, row in rows.items() if row.finished_at is not None}

@@ -16,21 +16,21 @@ MINUTE = timedelta(minutes=1)
 async def test_queued_job_fails_when_its_deadline_has_passed(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job(deadline_seconds=60))
+    run = await harness.submit(plans.job(deadline_seconds=60))
     await harness.advance(MINUTE * 2)
     assert await harness.store.expire(10) == 1
-    assert await harness.stand(root) == "Failed/DeadlineExceeded"
+    assert await harness.stand(run) == "Failed/DeadlineExceeded"
     assert not await worker.claim()
 
 
 async def test_job_goes_on_when_its_deadline_lies_ahead(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job(deadline_seconds=60))
+    run = await harness.submit(plans.job(deadline_seconds=60))
     await harness.advance(MINUTE / 2)
     assert await harness.store.expire(10) == 0
     await worker.run_all()
     await harness.advance(MINUTE * 2)
     await harness.expire()
-    assert await harness.stand(root) == "Succeeded"
+    assert await harness.stand(run) == "Succeeded"
 
 
 async def test_deadline_goes_with_the_end_of_its_job(harness: Harness, worker: Worker) -> None:
@@ -48,65 +48,65 @@ async def test_waiting_job_fails_when_its_deadline_has_passed(
     harness: Harness, worker: Worker
 ) -> None:
     plan = plans.dag(a=task(), b=task("a", deadline_seconds=60), c=task("b"))
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     claimed = await worker.claim_one()
     await harness.advance(MINUTE * 2)
     await harness.expire()
     await harness.settle()
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     assert (stands["b"], stands["c"]) == ("Failed/DeadlineExceeded", "Skipped/UpstreamFailed")
     await worker.end(claimed)
     await harness.settle()
-    assert await harness.stand(root) == "Failed/MemberFailed"
+    assert await harness.stand(run) == "Failed/MemberFailed"
 
 
 async def test_deferred_job_fails_when_its_deadline_has_passed(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job(deadline_seconds=60))
+    run = await harness.submit(plans.job(deadline_seconds=60))
     await worker.retry(await worker.claim_one(), delay_seconds=600)
     await harness.advance(MINUTE * 2)
     await harness.expire()
-    row = await harness.row(root)
+    row = await harness.row(run)
     assert (row.state, row.reason, row.failures) == ("Failed", "DeadlineExceeded", 1)
 
 
 async def test_suspended_job_fails_when_its_deadline_has_passed(harness: Harness) -> None:
-    root = await harness.submit(plans.job(deadline_seconds=60, is_suspended=True))
+    run = await harness.submit(plans.job(deadline_seconds=60, is_suspended=True))
     await harness.advance(MINUTE * 2)
     await harness.expire()
-    assert await harness.stand(root) == "Failed/DeadlineExceeded"
+    assert await harness.stand(run) == "Failed/DeadlineExceeded"
 
 
 async def test_running_job_is_marked_when_its_deadline_has_passed(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job(deadline_seconds=60))
+    run = await harness.submit(plans.job(deadline_seconds=60))
     await worker.claim_one()
     await harness.advance(MINUTE * 2)
     await harness.expire()
-    assert await harness.stand(root) == "Running"
+    assert await harness.stand(run) == "Running"
     (held,) = (await worker.beat()).held
-    assert held.mark is Signal.EXPIRE
+    assert held.signal is Signal.EXPIRE
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
 async def test_expired_job_fails_whatever_its_worker_reports(
     harness: Harness, worker: Worker, outcome: Outcome
 ) -> None:
-    root = await harness.submit(plans.job(deadline_seconds=60))
+    run = await harness.submit(plans.job(deadline_seconds=60))
     claimed = await worker.claim_one()
     await harness.advance(MINUTE * 2)
     await harness.expire()
     assert await worker.end(claimed, outcome) is ReportResult.ACCEPTED
-    assert await harness.stand(root) == "Failed/DeadlineExceeded"
+    assert await harness.stand(run) == "Failed/DeadlineExceeded"
 
 
 @pytest.mark.parametrize("verb", ["release", "reap"])
 async def test_expired_job_fails_when_its_claim_is_taken_back(
     harness: Harness, worker: Worker, verb: str
 ) -> None:
-    root = await harness.submit(plans.job(deadline_seconds=60))
+    run = await harness.submit(plans.job(deadline_seconds=60))
     claimed = await worker.claim_one()
     await harness.advance(MINUTE * 2)
     await harness.expire()
@@ -114,7 +114,7 @@ async def test_expired_job_fails_when_its_claim_is_taken_back(
         await worker.release(claimed)
     else:
         await harness.reap(worker)
-    assert await harness.stand(root) == "Failed/DeadlineExceeded"
+    assert await harness.stand(run) == "Failed/DeadlineExceeded"
 
 
 async def test_cancel_outdoes_the_deadline(harness: Harness, worker: Worker) -> None:
@@ -125,29 +125,29 @@ async def test_cancel_outdoes_the_deadline(harness: Harness, worker: Worker) -> 
     await harness.advance(MINUTE * 2)
     await harness.expire()
     await harness.store.cancel(two)
-    assert {held.mark for held in (await worker.beat()).held} == {Signal.CANCEL}
+    assert {held.signal for held in (await worker.beat()).held} == {Signal.CANCEL}
     for each in claimed:
         await worker.end(each)
     assert await harness.stand(one) == await harness.stand(two) == "Cancelled"
 
 
 async def test_deadline_outdoes_hold(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job(deadline_seconds=60))
+    run = await harness.submit(plans.job(deadline_seconds=60))
     claimed = await worker.claim_one()
-    await harness.store.suspend(root)
+    await harness.store.suspend(run)
     await harness.advance(MINUTE * 2)
     await harness.expire()
-    await harness.store.suspend(root)
+    await harness.store.suspend(run)
     await worker.release(claimed)
-    assert await harness.stand(root) == "Failed/DeadlineExceeded"
+    assert await harness.stand(run) == "Failed/DeadlineExceeded"
 
 
 async def test_expire_ends_no_more_than_its_limit(harness: Harness) -> None:
-    root = await harness.submit(plans.dag(a=task(count=5, deadline_seconds=60)))
+    run = await harness.submit(plans.dag(a=task(count=5, deadline_seconds=60)))
     await harness.advance(MINUTE * 2)
     assert 0 < await harness.store.expire(2) <= 2
     await harness.expire()
-    assert await harness.counts(root) == {"Failed/DeadlineExceeded": 5}
+    assert await harness.counts(run) == {"Failed/DeadlineExceeded": 5}
 
 
 async def test_expire_ends_when_only_running_jobs_are_left(

@@ -14,92 +14,92 @@ FAILED, FINISHED = Condition.FAILED, Condition.FINISHED
 
 
 async def test_workflow_succeeds_when_all_its_tasks_do(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task("a"), c=task(count=3)))
+    run = await harness.submit(plans.dag(a=task(), b=task("a"), c=task(count=3)))
     await worker.run_all()
-    assert set((await harness.stands(root)).values()) == {"Succeeded"}
+    assert set((await harness.stands(run)).values()) == {"Succeeded"}
 
 
 async def test_workflow_runs_while_some_but_not_all_have_run(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task("a")))
+    run = await harness.submit(plans.dag(a=task(), b=task("a")))
     claimed = await worker.claim_one()
-    assert await harness.stand(root) == "Running"
+    assert await harness.stand(run) == "Running"
     await worker.end(claimed)
-    assert await harness.stand(root) == "Running"
+    assert await harness.stand(run) == "Running"
 
 
 async def test_array_waits_while_none_of_its_elements_has_run(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task("a", count=2)))
+    run = await harness.submit(plans.dag(a=task(), b=task("a", count=2)))
     await worker.claim_one()
-    assert await harness.stand(root, "b") == "Waiting/Upstream"
+    assert await harness.stand(run, "b") == "Waiting/Upstream"
 
 
 async def test_groups_are_never_claimed(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.dag(a=task(count=2), b=task()))
+    run = await harness.submit(plans.dag(a=task(count=2), b=task()))
     claimed = await worker.claim(MANY)
-    kinds = {row.job: row.kind for row in await harness.store.list_jobs(root)}
+    kinds = {row.job: row.kind for row in await harness.store.list_jobs(run)}
     assert {kinds[one.job] for one in claimed} == {Kind.JOB}
     assert len(claimed) == 3
 
 
 async def test_workflow_fails_when_a_task_fails(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task()))
+    run = await harness.submit(plans.dag(a=task(), b=task()))
     claimed = await worker.claim_by_name()
     await worker.fail(claimed["a"])
     await harness.settle()
-    assert await harness.stand(root) == "Running"
+    assert await harness.stand(run) == "Running"
     await worker.end(claimed["b"])
     await harness.settle()
-    assert await harness.stand(root) == "Failed/MemberFailed"
+    assert await harness.stand(run) == "Failed/MemberFailed"
 
 
 @pytest.mark.parametrize("when", [FAILED, FINISHED])
 async def test_workflow_succeeds_when_the_failure_is_handled(
     harness: Harness, worker: Worker, when: Condition
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(), rescue=task(when={"a": when})))
+    run = await harness.submit(plans.dag(a=task(), rescue=task(when={"a": when})))
     await worker.run_all({"a": Outcome.FAILED})
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     assert stands == {"flow": "Succeeded", "a": "Failed/ExitCode", "rescue": "Succeeded"}
 
 
 async def test_workflow_fails_when_the_rescue_fails_too(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.dag(a=task(), rescue=task(when={"a": FAILED})))
+    run = await harness.submit(plans.dag(a=task(), rescue=task(when={"a": FAILED})))
     await worker.run_all({"a": Outcome.FAILED, "rescue": Outcome.FAILED})
-    assert await harness.stand(root) == "Failed/MemberFailed"
+    assert await harness.stand(run) == "Failed/MemberFailed"
 
 
 async def test_workflow_succeeds_when_tasks_were_not_needed(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(), rescue=task(when={"a": FAILED})))
+    run = await harness.submit(plans.dag(a=task(), rescue=task(when={"a": FAILED})))
     await worker.run_all()
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     assert (stands["flow"], stands["rescue"]) == ("Succeeded", "Skipped/NotNeeded")
 
 
 async def test_array_fails_when_an_element_fails(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.dag(a=task(count=3), b=task("a")))
+    run = await harness.submit(plans.dag(a=task(count=3), b=task("a")))
     one, two, three = await worker.claim(3)
     await worker.fail(two)
     await worker.end(one)
     await harness.settle()
-    assert await harness.stand(root, "a") == "Running"
+    assert await harness.stand(run, "a") == "Running"
     await worker.end(three)
     await harness.settle()
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     assert (stands["a"], stands["b"]) == ("Failed/MemberFailed", "Skipped/UpstreamFailed")
 
 
 async def test_array_runs_when_the_failure_of_another_is_what_it_needs(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(count=2), b=task(when={"a": FAILED}, count=2)))
+    run = await harness.submit(plans.dag(a=task(count=2), b=task(when={"a": FAILED}, count=2)))
     await worker.run_all({"a": Outcome.FAILED})
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     assert (stands["a"], stands["b"]) == ("Failed/MemberFailed", "Succeeded")
     assert stands["flow"] == "Succeeded"
 
@@ -115,18 +115,18 @@ async def test_array_is_skipped_when_its_elements_are(
     harness: Harness, worker: Worker, when: Condition, outcome: Outcome, fate: str
 ) -> None:
     plan = plans.dag(a=task(), b=task(when={"a": when}, count=3), c=task("b"))
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     await worker.run_all({"a": outcome})
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     assert {stands[name] for name in ("b", "b[0]", "b[1]", "b[2]", "c")} == {fate}
 
 
 async def test_each_element_waits_for_its_own_pair_only(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.dag(a=task(count=3), b=task("a", count=3, each=True)))
+    run = await harness.submit(plans.dag(a=task(count=3), b=task("a", count=3, each=True)))
     claimed = {one.index: one for one in await worker.claim(3)}
     await worker.end(claimed[1])
     await worker.fail(claimed[2])
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     assert stands["b[0]"] == "Waiting/Upstream"
     assert stands["b[1]"] == "Queued"
     assert stands["b[2]"] == "Skipped/UpstreamFailed"
@@ -135,12 +135,12 @@ async def test_each_element_waits_for_its_own_pair_only(harness: Harness, worker
 async def test_array_of_pairs_is_skipped_when_one_element_is(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(count=2), b=task("a", count=2, each=True)))
+    run = await harness.submit(plans.dag(a=task(count=2), b=task("a", count=2, each=True)))
     one, two = await worker.claim(2)
     await worker.fail(one)
     await worker.end(two)
     await worker.run_all()
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     assert stands[f"b[{two.index}]"] == "Succeeded"
     assert stands["b"] == "Skipped/UpstreamFailed"
     assert stands["flow"] == "Failed/MemberFailed"
@@ -149,8 +149,8 @@ async def test_array_of_pairs_is_skipped_when_one_element_is(
 async def test_workflow_ends_when_its_last_task_is_skipped(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task("a"), c=task("b")))
+    run = await harness.submit(plans.dag(a=task(), b=task("a"), c=task("b")))
     await worker.run_all({"a": Outcome.FAILED})
-    row = await harness.row(root)
+    row = await harness.row(run)
     assert row.finished_at == harness.ground.clock.now()
-    assert await harness.stand(root) == "Failed/MemberFailed"
+    assert await harness.stand(run) == "Failed/MemberFailed"

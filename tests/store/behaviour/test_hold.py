@@ -1,4 +1,4 @@
-"""hold and resume: nothing of a held root starts, and nothing of it is lost."""
+"""hold and resume: nothing of a held run starts, and nothing of it is lost."""
 
 from datetime import timedelta
 
@@ -12,17 +12,17 @@ from workron.store.types import Outcome
 
 
 async def test_queued_job_is_suspended_when_held(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
-    assert await harness.store.suspend(root)
-    assert await harness.stand(root) == "Waiting/Suspended"
+    run = await harness.submit(plans.job())
+    assert await harness.store.suspend(run)
+    assert await harness.stand(run) == "Waiting/Suspended"
     assert not await worker.claim()
 
 
 async def test_held_job_is_queued_when_resumed(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job(priority=3))
-    await harness.store.suspend(root)
-    assert await harness.store.resume(root)
-    row = await harness.row(root)
+    run = await harness.submit(plans.job(priority=3))
+    await harness.store.suspend(run)
+    assert await harness.store.resume(run)
+    row = await harness.row(run)
     assert (row.state, row.priority) == ("Queued", 3)
     await worker.end(await worker.claim_one())
 
@@ -31,158 +31,158 @@ async def test_submitted_as_suspended_is_queued_when_resumed(
     harness: Harness, worker: Worker
 ) -> None:
     plan = plans.dag("flow", {"is_suspended": True}, a=task(), b=task("a"))
-    root = await harness.submit(plan)
-    assert await harness.store.resume(root)
-    assert await harness.stand(root, "a") == "Queued"
-    assert await harness.stand(root, "b") == "Waiting/Upstream"
+    run = await harness.submit(plan)
+    assert await harness.store.resume(run)
+    assert await harness.stand(run, "a") == "Queued"
+    assert await harness.stand(run, "b") == "Waiting/Upstream"
     await worker.run_all()
-    assert await harness.stand(root) == "Succeeded"
+    assert await harness.stand(run) == "Succeeded"
 
 
 async def test_one_resume_is_enough_when_held_twice(harness: Harness) -> None:
-    root = await harness.submit(plans.job())
-    await harness.store.suspend(root)
-    await harness.store.suspend(root)
-    await harness.store.resume(root)
-    assert await harness.stand(root) == "Queued"
+    run = await harness.submit(plans.job())
+    await harness.store.suspend(run)
+    await harness.store.suspend(run)
+    await harness.store.resume(run)
+    assert await harness.stand(run) == "Queued"
 
 
 async def test_second_resume_changes_nothing(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task("a")))
-    await harness.store.suspend(root)
-    await harness.store.resume(root)
-    await harness.store.resume(root)
-    assert await harness.stand(root, "b") == "Waiting/Upstream"
+    run = await harness.submit(plans.dag(a=task(), b=task("a")))
+    await harness.store.suspend(run)
+    await harness.store.resume(run)
+    await harness.store.resume(run)
+    assert await harness.stand(run, "b") == "Waiting/Upstream"
     await worker.run_all()
-    assert await harness.stand(root) == "Succeeded"
+    assert await harness.stand(run) == "Succeeded"
 
 
 async def test_waiting_tasks_are_suspended_when_held(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task("a")))
+    run = await harness.submit(plans.dag(a=task(), b=task("a")))
     claimed = await worker.claim_one()
-    await harness.store.suspend(root)
+    await harness.store.suspend(run)
     await worker.end(claimed)
-    assert await harness.stand(root, "b") == "Waiting/Suspended"
-    await harness.store.resume(root)
-    assert await harness.stand(root, "b") == "Queued"
+    assert await harness.stand(run, "b") == "Waiting/Suspended"
+    await harness.store.resume(run)
+    assert await harness.stand(run, "b") == "Queued"
 
 
 async def test_running_job_runs_on_when_held(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    assert await harness.store.suspend(root)
-    assert await harness.stand(root) == "Running"
+    assert await harness.store.suspend(run)
+    assert await harness.stand(run) == "Running"
     await worker.end(claimed)
-    assert await harness.stand(root) == "Succeeded"
+    assert await harness.stand(run) == "Succeeded"
 
 
 async def test_running_job_fails_as_reported_when_held(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    await harness.store.suspend(root)
+    await harness.store.suspend(run)
     await worker.fail(claimed)
-    assert await harness.stand(root) == "Failed/ExitCode"
+    assert await harness.stand(run) == "Failed/ExitCode"
 
 
 async def test_retry_is_suspended_when_held(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    await harness.store.suspend(root)
+    await harness.store.suspend(run)
     await worker.retry(claimed)
     await harness.advance(timedelta(minutes=1))
     await harness.promote()
-    row = await harness.row(root)
+    row = await harness.row(run)
     assert (row.state, row.reason, row.failures) == ("Waiting", "Suspended", 1)
-    await harness.store.resume(root)
+    await harness.store.resume(run)
     assert (await worker.claim_one()).failures == 1
 
 
 async def test_released_job_is_suspended_when_held(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    await harness.store.suspend(root)
+    await harness.store.suspend(run)
     await worker.release(claimed)
-    assert await harness.stand(root) == "Waiting/Suspended"
-    await harness.store.resume(root)
+    assert await harness.stand(run) == "Waiting/Suspended"
+    await harness.store.resume(run)
     assert (await worker.claim_one()).attempt == 2
 
 
 async def test_lost_job_is_suspended_when_held(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     first = await worker.claim_one()
-    await harness.store.suspend(root)
+    await harness.store.suspend(run)
     await harness.reap(worker)
-    assert await harness.stand(root) == "Waiting/Suspended"
-    await harness.store.resume(root)
+    assert await harness.stand(run) == "Waiting/Suspended"
+    await harness.store.resume(run)
     second = await (await harness.worker()).claim_one()
     assert (second.losses, second.attempt) == (1, 2)
     assert second.fence > first.fence
 
 
 async def test_released_job_is_queued_when_resumed_before(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    await harness.store.suspend(root)
-    await harness.store.resume(root)
+    await harness.store.suspend(run)
+    await harness.store.resume(run)
     await worker.release(claimed)
-    assert await harness.stand(root) == "Queued"
+    assert await harness.stand(run) == "Queued"
 
 
 async def test_deferred_job_is_suspended_when_held(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.retry(await worker.claim_one())
-    await harness.store.suspend(root)
-    assert await harness.stand(root) == "Waiting/Suspended"
+    await harness.store.suspend(run)
+    assert await harness.stand(run) == "Waiting/Suspended"
     await harness.advance(timedelta(minutes=1))
     await harness.promote()
     assert not await worker.claim()
-    await harness.store.resume(root)
+    await harness.store.resume(run)
     await harness.promote()
     assert (await worker.claim_one()).failures == 1
 
 
 async def test_scheduled_job_keeps_its_start_when_held_and_resumed(harness: Harness) -> None:
     start = harness.ground.clock.now() + timedelta(hours=1)
-    root = await harness.submit(plans.job(start_after=start))
-    await harness.store.suspend(root)
-    await harness.store.resume(root)
-    row = await harness.row(root)
+    run = await harness.submit(plans.job(start_after=start))
+    await harness.store.suspend(run)
+    await harness.store.resume(run)
+    row = await harness.row(run)
     assert (row.reason, row.due) == ("Scheduled", start)
 
 
 async def test_held_task_is_skipped_when_resumed_after_its_upstream_failed(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task("a"), c=task("b")))
+    run = await harness.submit(plans.dag(a=task(), b=task("a"), c=task("b")))
     claimed = await worker.claim_one()
-    await harness.store.suspend(root)
+    await harness.store.suspend(run)
     await worker.fail(claimed)
     await harness.settle()
-    await harness.store.resume(root)
+    await harness.store.resume(run)
     await harness.settle()
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     assert (stands["b"], stands["c"]) == ("Skipped/UpstreamFailed",) * 2
     assert stands["flow"] == "Failed/MemberFailed"
 
 
-@pytest.mark.parametrize("verb", ["hold", "resume"])
+@pytest.mark.parametrize("verb", ["suspend", "resume"])
 async def test_answer_is_no_when_the_root_had_ended(
     harness: Harness, worker: Worker, verb: str
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.run_all({"job": Outcome.FAILED})
-    assert not await getattr(harness.store, verb)(root)
-    assert await harness.stand(root) == "Failed/ExitCode"
+    assert not await getattr(harness.store, verb)(run)
+    assert await harness.stand(run) == "Failed/ExitCode"
 
 
 async def test_held_jobs_end_when_cancelled(harness: Harness) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task("a")))
-    await harness.store.suspend(root)
-    await harness.store.cancel(root)
+    run = await harness.submit(plans.dag(a=task(), b=task("a")))
+    await harness.store.suspend(run)
+    await harness.store.cancel(run)
     await harness.settle()
-    assert set((await harness.stands(root)).values()) == {"Cancelled"}
-    await harness.store.resume(root)
-    assert set((await harness.stands(root)).values()) == {"Cancelled"}
+    assert set((await harness.stands(run)).values()) == {"Cancelled"}
+    await harness.store.resume(run)
+    assert set((await harness.stands(run)).values()) == {"Cancelled"}
 
 
 async def test_hold_leaves_other_roots_alone(harness: Harness, worker: Worker) -> None:
@@ -194,9 +194,9 @@ async def test_hold_leaves_other_roots_alone(harness: Harness, worker: Worker) -
 
 
 async def test_wide_root_is_held_and_resumed_whole(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.dag(a=task(count=2500), b=task("a", count=2500, each=True)))
-    await harness.store.suspend(root)
-    assert await harness.counts(root) == {"Waiting/Suspended": 5000}
-    await harness.store.resume(root)
-    assert await harness.counts(root) == {"Queued": 2500, "Waiting/Upstream": 2500}
+    run = await harness.submit(plans.dag(a=task(count=2500), b=task("a", count=2500, each=True)))
+    await harness.store.suspend(run)
+    assert await harness.counts(run) == {"Waiting/Suspended": 5000}
+    await harness.store.resume(run)
+    assert await harness.counts(run) == {"Queued": 2500, "Waiting/Upstream": 2500}
     assert len(await worker.claim(5)) == 5

@@ -29,7 +29,7 @@ def _wish(
 
 async def test_what_was_made_from_an_object_is_known_by_its_uid(harness: Harness) -> None:
     plan = plans.job(generation=3)
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     began = harness.ground.clock.now()
     other = plans.job("other")
     await harness.submit(other)
@@ -37,26 +37,26 @@ async def test_what_was_made_from_an_object_is_known_by_its_uid(harness: Harness
     found = await harness.store.find_by_uid([uid, other.identity.uid, uuid.uuid4()])
     assert found.keys() == {uid}
     one = found[uid]
-    assert (one.root, one.uid, one.generation, one.has_ended) == (root, uid, 3, False)
+    assert (one.run, one.uid, one.generation, one.has_ended) == (run, uid, 3, False)
     assert (one.kind, one.namespace, one.name) == (Kind.JOB, plans.NAMESPACE, "job")
     assert one.submitted_at == began
 
 
 async def test_what_has_ended_is_known_and_listed_no_more(harness: Harness, worker: Worker) -> None:
     plan = plans.job(generation=1)
-    root = await harness.submit(plan)
-    assert [one.root for one in await harness.store.list_owned(10)] == [root]
+    run = await harness.submit(plan)
+    assert [one.run for one in await harness.store.list_owned(10)] == [run]
     await worker.run_all()
     assert (await harness.store.find_by_uid([plan.identity.uid]))[plan.identity.uid].has_ended
     assert not await harness.store.list_owned(10)
 
 
 async def test_unfinished_are_listed_some_at_a_time(harness: Harness) -> None:
-    roots = [await harness.submit(plans.job(f"job-{at}", generation=1)) for at in range(5)]
+    runs = [await harness.submit(plans.job(f"job-{at}", generation=1)) for at in range(5)]
     await harness.submit(plans.job("of no cluster"))
     first = await harness.store.list_owned(3)
-    rest = await harness.store.list_owned(3, after=first[-1].root)
-    assert [one.root for one in (*first, *rest)] == roots
+    rest = await harness.store.list_owned(3, after=first[-1].run)
+    assert [one.run for one in (*first, *rest)] == runs
 
 
 async def test_unfinished_are_listed_wherever_their_jobs_are(
@@ -74,12 +74,12 @@ async def test_unfinished_are_listed_wherever_their_jobs_are(
     ready = await harness.submit(plans.dag("ready", about, work=task(count=3)))
     waiting = await harness.submit(plans.job("waiting", outside=[plans.outside("x")], generation=1))
     unfinished = [running, deferred, ready, waiting]
-    assert [one.root for one in await harness.store.list_owned(10)] == unfinished
-    assert [one.root for one in await harness.store.list_owned(10, after=ended)] == unfinished
-    for at, root in enumerate(unfinished):
-        found = await harness.store.list_owned(2, after=root)
-        assert [one.root for one in found] == unfinished[at + 1 : at + 3]
-    assert [one.root for one in await harness.store.list_owned(10, after=later)] == [ready, waiting]
+    assert [one.run for one in await harness.store.list_owned(10)] == unfinished
+    assert [one.run for one in await harness.store.list_owned(10, after=ended)] == unfinished
+    for at, run in enumerate(unfinished):
+        found = await harness.store.list_owned(2, after=run)
+        assert [one.run for one in found] == unfinished[at + 1 : at + 3]
+    assert [one.run for one in await harness.store.list_owned(10, after=later)] == [ready, waiting]
 
 
 async def test_priority_is_edited_wherever_a_job_is(harness: Harness, worker: Worker) -> None:
@@ -98,71 +98,71 @@ async def test_priority_is_edited_wherever_a_job_is(harness: Harness, worker: Wo
 
 
 async def test_object_that_is_suspended_and_resumed(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job(generation=1))
-    assert await harness.store.update_run(root, _wish(2, is_suspended=True))
-    assert await harness.stand(root) == "Waiting/Suspended"
-    assert await harness.store.update_run(root, _wish(3))
-    assert await harness.stand(root) == "Queued"
+    run = await harness.submit(plans.job(generation=1))
+    assert await harness.store.update_run(run, _wish(2, is_suspended=True))
+    assert await harness.stand(run) == "Waiting/Suspended"
+    assert await harness.store.update_run(run, _wish(3))
+    assert await harness.stand(run) == "Queued"
     await worker.run_all()
 
 
 async def test_object_that_is_cancelled_stays_so(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.dag("flow", {"generation": 1}, a=task(), b=task("a")))
+    run = await harness.submit(plans.dag("flow", {"generation": 1}, a=task(), b=task("a")))
     claimed = await worker.claim_one()
-    assert await harness.store.update_run(root, _wish(2, is_cancelled=True, priority=4))
-    assert not await harness.store.update_run(root, _wish(3, is_suspended=True))
-    assert set((await harness.store.list_signals(root)).values()) == {Signal.CANCEL}
+    assert await harness.store.update_run(run, _wish(2, is_cancelled=True, priority=4))
+    assert not await harness.store.update_run(run, _wish(3, is_suspended=True))
+    assert set((await harness.store.list_signals(run)).values()) == {Signal.CANCEL}
     await worker.end(claimed)
     await harness.settle()
-    assert await harness.stand(root) == "Cancelled"
+    assert await harness.stand(run) == "Cancelled"
 
 
 @pytest.mark.parametrize("generation", [1, 2])
 async def test_older_edition_changes_nothing(harness: Harness, generation: int) -> None:
-    root = await harness.submit(plans.job(generation=1))
-    await harness.store.update_run(root, _wish(2, is_suspended=True))
-    assert not await harness.store.update_run(root, _wish(generation))
-    assert await harness.stand(root) == "Waiting/Suspended"
+    run = await harness.submit(plans.job(generation=1))
+    await harness.store.update_run(run, _wish(2, is_suspended=True))
+    assert not await harness.store.update_run(run, _wish(generation))
+    assert await harness.stand(run) == "Waiting/Suspended"
 
 
 async def test_edition_that_says_the_same_is_heard_all_the_same(harness: Harness) -> None:
     plan = plans.job(generation=1, priority=2)
-    root = await harness.submit(plan)
-    assert not await harness.store.update_run(root, _wish(7, priority=2))
+    run = await harness.submit(plan)
+    assert not await harness.store.update_run(run, _wish(7, priority=2))
     assert (await harness.store.find_by_uid([plan.identity.uid]))[plan.identity.uid].generation == 7
 
 
 async def test_nothing_is_asked_of_what_has_ended(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job(generation=1))
+    run = await harness.submit(plans.job(generation=1))
     await worker.run_all()
-    assert not await harness.store.update_run(root, _wish(is_cancelled=True))
-    assert await harness.stand(root) == "Succeeded"
+    assert not await harness.store.update_run(run, _wish(is_cancelled=True))
+    assert await harness.stand(run) == "Succeeded"
 
 
 async def test_nothing_is_edited_in_a_root_of_no_cluster(harness: Harness) -> None:
-    root = await harness.submit(plans.job())
-    assert not await harness.store.update_run(root, _wish(is_suspended=True))
-    assert await harness.stand(root) == "Queued"
+    run = await harness.submit(plans.job())
+    assert not await harness.store.update_run(run, _wish(is_suspended=True))
+    assert await harness.stand(run) == "Queued"
 
 
 async def test_priority_goes_on_beside_a_hold(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job(generation=1))
-    await harness.store.update_run(root, _wish(2, is_suspended=True, priority=3))
-    await harness.store.resume(root)
-    row = await harness.row(root)
+    run = await harness.submit(plans.job(generation=1))
+    await harness.store.update_run(run, _wish(2, is_suspended=True, priority=3))
+    await harness.store.resume(run)
+    row = await harness.row(run)
     assert (row.state, row.priority) == (State.QUEUED, 3)
     await worker.run_all()
 
 
 async def test_first_failures_are_told_without_groups(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task(count=2), c=task()))
+    run = await harness.submit(plans.dag(a=task(), b=task(count=2), c=task()))
     for claimed in await worker.claim(MANY):
         if claimed.name != "c":
             await worker.end(claimed, Outcome.FAILED, exit_code=4)
     await harness.settle()
-    found = await harness.store.list_failures(root, 2)
+    found = await harness.store.list_failures(run, 2)
     assert [(one.name, one.index, one.exit_code) for one in found] == [("a", None, 4), ("b", 0, 4)]
-    assert len(await harness.store.list_failures(root, 9)) == 3
+    assert len(await harness.store.list_failures(run, 9)) == 3
     await worker.run_all()
 
 
@@ -184,9 +184,9 @@ async def test_staff_is_told_with_what_it_holds(harness: Harness, worker: Worker
     await worker.claim(2)
     await harness.store.drain(idle.session.worker)
     busy, other = await harness.store.list_workers()
-    assert (busy.worker, busy.held, busy.is_draining) == (worker.session.worker, 2, False)
+    assert (busy.worker, busy.claims, busy.is_draining) == (worker.session.worker, 2, False)
     assert (busy.namespace, busy.pool, busy.name) == (plans.NAMESPACE, "default", "worker")
-    assert (other.pool, other.held, other.slots, other.is_draining) == ("other", 0, MANY, True)
+    assert (other.pool, other.claims, other.slots, other.is_draining) == ("other", 0, MANY, True)
     await worker.release(*await worker.claim(2))
 
 
@@ -240,12 +240,12 @@ async def test_older_token_stays_good_beside_a_new_one(harness: Harness) -> None
 async def test_pool_that_is_dismissed_admits_nobody_and_keeps_its_jobs(harness: Harness) -> None:
     await harness.store.grant_pool(_admission())
     assert await harness.store.granted_pools() == {(plans.NAMESPACE, "own")}
-    root = await harness.submit(plans.job(pool="own"))
+    run = await harness.submit(plans.job(pool="own"))
     assert await harness.store.revoke_pool(plans.NAMESPACE, "own")
     assert await harness.store.granted_pools() == set()
     with pytest.raises(errors.TokenError):
         await _enter(harness, _WORD)
-    assert await harness.counts(root) == {"Queued": 1}
+    assert await harness.counts(run) == {"Queued": 1}
     await harness.store.grant_pool(_admission())
     await _enter(harness, _WORD)
 

@@ -1,4 +1,4 @@
-"""Upstreams that are other roots: bound by name, once, to the newest."""
+"""Upstreams that are other runs: bound by name, once, to the newest."""
 
 import re
 
@@ -20,19 +20,19 @@ def _down(*names: str, name: str = "down") -> Plan:
 
 async def test_job_waits_for_a_root_that_exists(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.job("up"))
-    root = await harness.submit(_down("up"))
-    assert await harness.stand(root) == "Waiting/Upstream"
+    run = await harness.submit(_down("up"))
+    assert await harness.stand(run) == "Waiting/Upstream"
     await worker.end(await worker.claim_one())
-    assert await harness.stand(root) == "Queued"
+    assert await harness.stand(run) == "Queued"
 
 
 async def test_job_waits_for_a_root_that_comes_later(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(_down("up"))
-    assert await harness.stand(root) == "Waiting/Upstream"
+    run = await harness.submit(_down("up"))
+    assert await harness.stand(run) == "Waiting/Upstream"
     await harness.submit(plans.job("up"))
-    assert await harness.stand(root) == "Waiting/Upstream"
+    assert await harness.stand(run) == "Waiting/Upstream"
     await worker.end(await worker.claim_one())
-    assert await harness.stand(root) == "Queued"
+    assert await harness.stand(run) == "Queued"
 
 
 async def test_job_is_queued_when_its_upstream_root_has_ended(
@@ -40,42 +40,40 @@ async def test_job_is_queued_when_its_upstream_root_has_ended(
 ) -> None:
     await harness.submit(plans.job("up"))
     await worker.run_all()
-    root = await harness.submit(_down("up"))
-    assert await harness.stand(root) == "Queued"
+    run = await harness.submit(_down("up"))
+    assert await harness.stand(run) == "Queued"
 
 
 async def test_job_waits_for_the_whole_of_a_workflow(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.dag("up", a=task(), b=task("a")))
-    root = await harness.submit(
-        plans.job("down", outside=[plans.outside("up", kind=Kind.WORKFLOW)])
-    )
+    run = await harness.submit(plans.job("down", outside=[plans.outside("up", kind=Kind.WORKFLOW)]))
     await worker.end(await worker.claim_one())
     await harness.settle()
-    assert await harness.stand(root) == "Waiting/Upstream"
+    assert await harness.stand(run) == "Waiting/Upstream"
     await worker.end(await worker.claim_one())
     await harness.settle()
-    assert await harness.stand(root) == "Queued"
+    assert await harness.stand(run) == "Queued"
 
 
 async def test_tasks_wait_for_a_root_of_their_own(harness: Harness, worker: Worker) -> None:
     plan = plans.dag(a=task(outside=[plans.outside("up")], count=2), b=task())
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     assert [one.name for one in await worker.claim(5)] == ["b"]
     await harness.submit(plans.job("up"))
     await worker.end(await worker.claim_one())
-    assert await harness.stand(root, "a[1]") == "Queued"
+    assert await harness.stand(run, "a[1]") == "Queued"
 
 
 async def test_all_of_several_roots_are_waited_for(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.job("one"))
     await worker.run_all()
     await harness.submit(plans.job("two"))
-    root = await harness.submit(_down("one", "two", "three"))
+    run = await harness.submit(_down("one", "two", "three"))
     await worker.run_all()
-    assert await harness.stand(root) == "Waiting/Upstream"
+    assert await harness.stand(run) == "Waiting/Upstream"
     await harness.submit(plans.job("three"))
     await worker.run_all()
-    assert await harness.stand(root) == "Succeeded"
+    assert await harness.stand(run) == "Succeeded"
 
 
 @pytest.mark.parametrize("is_upstream_first", [True, False])
@@ -94,41 +92,41 @@ async def test_roots_of_one_call_bind_to_each_other(
 async def test_other_kinds_and_namespaces_of_the_name_do_not_count(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(_down("up"))
+    run = await harness.submit(_down("up"))
     await harness.submit(plans.dag("up", a=task()))
     await harness.submit(plans.job("up", namespace="elsewhere"))
     await worker.run_all()
     await (await harness.worker(namespace="elsewhere")).run_all()
-    assert await harness.stand(root) == "Waiting/Upstream"
+    assert await harness.stand(run) == "Waiting/Upstream"
 
 
 async def test_newest_root_of_the_name_counts(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.job("up"))
     await worker.run_all({"up": Outcome.FAILED})
     await harness.submit(plans.job("up"))
-    root = await harness.submit(_down("up"))
-    assert await harness.stand(root) == "Waiting/Upstream"
+    run = await harness.submit(_down("up"))
+    assert await harness.stand(run) == "Waiting/Upstream"
     await worker.run_all()
-    assert await harness.stand(root) == "Succeeded"
+    assert await harness.stand(run) == "Succeeded"
 
 
 async def test_later_roots_of_the_name_do_not_count(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.job("up"))
     held = await worker.claim_one()
-    root = await harness.submit(_down("up"))
+    run = await harness.submit(_down("up"))
     await harness.submit(plans.job("up", digest="other"), supersedes=True)
     await worker.end(await worker.claim_one(), Outcome.FAILED)
     await harness.settle()
-    assert await harness.stand(root) == "Waiting/Upstream"
+    assert await harness.stand(run) == "Waiting/Upstream"
     await worker.end(held)
-    assert await harness.stand(root) == "Queued"
+    assert await harness.stand(run) == "Queued"
 
 
 async def test_many_wait_for_one_name(harness: Harness, worker: Worker) -> None:
-    roots = [await harness.submit(_down("up", name=f"down{i}")) for i in range(100)]
+    runs = [await harness.submit(_down("up", name=f"down{i}")) for i in range(100)]
     await harness.submit(plans.job("up"))
     await worker.end(await worker.claim_one())
-    assert {await harness.stand(root) for root in roots} == {"Queued"}
+    assert {await harness.stand(run) for run in runs} == {"Queued"}
 
 
 async def test_job_that_waits_for_itself_is_refused(harness: Harness) -> None:
@@ -181,9 +179,9 @@ async def test_what_has_ended_closes_no_cycle(harness: Harness, worker: Worker) 
     ended = await harness.submit(_down("middle", name="ended"))
     await harness.store.cancel(ended)
     finished = plans.outside("ended", Condition.FINISHED)
-    root = await harness.submit(plans.job("up", outside=[finished]))
+    run = await harness.submit(plans.job("up", outside=[finished]))
     await worker.run_all()
-    assert await harness.stand(root) == "Succeeded"
+    assert await harness.stand(run) == "Succeeded"
 
 
 async def test_everything_else_goes_on_when_a_cycle_was_refused(
@@ -203,9 +201,9 @@ async def test_no_cycle_is_seen_where_an_older_root_of_the_name_ended(
     await harness.submit(plans.job("a"))
     await worker.run_all()
     await harness.submit(_down("a", name="b"))
-    root = await harness.submit(_down("b", name="a"))
+    run = await harness.submit(_down("b", name="a"))
     await worker.run_all()
-    assert await harness.stand(root) == "Succeeded"
+    assert await harness.stand(run) == "Succeeded"
 
 
 async def test_result_of_a_root_is_an_input(harness: Harness, worker: Worker) -> None:
@@ -220,10 +218,10 @@ async def test_job_is_skipped_when_its_cancelled_upstream_was_never_run(
 ) -> None:
     up = await harness.submit(plans.job("up"))
     down = plans.job("down", outside=[plans.outside("up", Condition.SUCCEEDED)])
-    root = await harness.submit(down)
+    run = await harness.submit(down)
     await harness.store.cancel(up)
     await harness.settle()
-    assert await harness.stand(root) == "Skipped/UpstreamCancelled"
+    assert await harness.stand(run) == "Skipped/UpstreamCancelled"
 
 
 async def test_roots_that_are_in_a_cycle_are_named_and_no_others(harness: Harness) -> None:

@@ -12,30 +12,30 @@ SECOND = timedelta(seconds=1)
 
 
 async def test_retry_is_queued_when_it_is_due(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.retry(await worker.claim_one(), delay_seconds=10)
     await harness.advance(SECOND * 11)
-    assert await harness.stand(root) == "Waiting/Backoff"
+    assert await harness.stand(run) == "Waiting/Backoff"
     assert await harness.store.promote(10) == 1
-    assert await harness.stand(root) == "Queued"
+    assert await harness.stand(run) == "Queued"
 
 
 async def test_retry_is_not_queued_before_it_is_due(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.retry(await worker.claim_one(), delay_seconds=10)
     await harness.advance(SECOND * 9)
     assert await harness.store.promote(10) == 0
-    assert await harness.stand(root) == "Waiting/Backoff"
+    assert await harness.stand(run) == "Waiting/Backoff"
 
 
 async def test_scheduled_job_is_queued_when_its_time_comes(
     harness: Harness, worker: Worker
 ) -> None:
     start = harness.ground.clock.now() + timedelta(hours=1)
-    root = await harness.submit(plans.job(start_after=start))
+    run = await harness.submit(plans.job(start_after=start))
     await harness.advance(timedelta(hours=1, seconds=1))
     await harness.promote()
-    assert await harness.stand(root) == "Queued"
+    assert await harness.stand(run) == "Queued"
     await worker.end(await worker.claim_one())
 
 
@@ -43,33 +43,33 @@ async def test_downstream_waits_for_its_time_when_its_upstreams_have_ended(
     harness: Harness, worker: Worker
 ) -> None:
     start = harness.ground.clock.now() + timedelta(hours=1)
-    root = await harness.submit(plans.dag(a=task(), b=task("a", start_after=start)))
+    run = await harness.submit(plans.dag(a=task(), b=task("a", start_after=start)))
     await worker.end(await worker.claim_one())
-    assert await harness.stand(root, "b") == "Waiting/Scheduled"
+    assert await harness.stand(run, "b") == "Waiting/Scheduled"
     await harness.advance(timedelta(hours=2))
     await harness.promote()
-    assert await harness.stand(root, "b") == "Queued"
+    assert await harness.stand(run, "b") == "Queued"
 
 
 async def test_downstream_is_queued_at_once_when_its_time_has_passed(
     harness: Harness, worker: Worker
 ) -> None:
     start = harness.ground.clock.now() + timedelta(hours=1)
-    root = await harness.submit(plans.dag(a=task(), b=task("a", start_after=start)))
+    run = await harness.submit(plans.dag(a=task(), b=task("a", start_after=start)))
     claimed = await worker.claim_one()
     await harness.advance(timedelta(hours=2))
     await worker.end(claimed)
-    assert await harness.stand(root, "b") == "Queued"
+    assert await harness.stand(run, "b") == "Queued"
 
 
 async def test_promote_moves_no_more_than_its_limit(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.array(5))
+    run = await harness.submit(plans.array(5))
     ends = [end_of(one, Outcome.RETRY, delay_seconds=1) for one in await worker.claim(5)]
     await worker.store.complete(worker.session.key, ends)
     await harness.advance(SECOND * 2)
     assert 0 < await harness.store.promote(2) <= 2
     await harness.promote()
-    assert await harness.counts(root) == {"Queued": 5}
+    assert await harness.counts(run) == {"Queued": 5}
 
 
 async def test_promoted_job_keeps_its_place_in_the_queue(harness: Harness, worker: Worker) -> None:

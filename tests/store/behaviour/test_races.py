@@ -43,7 +43,7 @@ async def _drain(worker: Worker, batch: int) -> list[JobId]:
 
 
 async def test_no_job_runs_twice_when_30_claimers_share_20_jobs(harness: Harness) -> None:
-    root = await harness.submit(plans.array(20))
+    run = await harness.submit(plans.array(20))
     workers = await _workers(harness, 30, stores=10)
     claims = await asyncio.gather(*(worker.claim() for worker in workers))
     claimed = [one.job for rows in claims for one in rows]
@@ -52,29 +52,29 @@ async def test_no_job_runs_twice_when_30_claimers_share_20_jobs(harness: Harness
     assert set(await asyncio.gather(*ends)) == {ReportResult.ACCEPTED}
     rest = await asyncio.gather(*(_drain(worker, 1) for worker in workers))
     assert len(claimed) + sum(map(len, rest)) == 20
-    jobs = (row.job for row in await harness.store.list_jobs(root) if row.kind is Kind.JOB)
+    jobs = (row.job for row in await harness.store.list_jobs(run) if row.kind is Kind.JOB)
     attempts = [await harness.store.list_attempts(job) for job in jobs]
     assert [[one.attempt for one in of_one] for of_one in attempts] == [[1]] * 20
 
 
 @pytest.mark.timeout(600)
 async def test_no_job_runs_twice_when_64_claimers_drain_many(harness: Harness) -> None:
-    root = await harness.submit(plans.array(MANY_JOBS))
+    run = await harness.submit(plans.array(MANY_JOBS))
     workers = await _workers(harness, 64, stores=16)
     ran = await asyncio.gather(*(_drain(worker, 25) for worker in workers))
     runs = Counter(job for jobs in ran for job in jobs)
     assert len(runs) == MANY_JOBS
     assert set(runs.values()) == {1}
     await harness.settle()
-    assert await harness.counts(root) == {"Succeeded": MANY_JOBS}
-    assert await harness.stand(root, "work") == "Succeeded"
+    assert await harness.counts(run) == {"Succeeded": MANY_JOBS}
+    assert await harness.stand(run, "work") == "Succeeded"
 
 
 async def test_beat_and_reap_cannot_both_win(harness: Harness) -> None:
     other = await harness.another()
     for number in range(ROUNDS):
         worker = await harness.worker(f"w{number}")
-        root = await harness.submit(plans.job(f"job{number}"))
+        run = await harness.submit(plans.job(f"job{number}"))
         await worker.claim_one()
         seen = await harness.sign_of(worker)
         beat, reaped = await asyncio.gather(
@@ -82,12 +82,12 @@ async def test_beat_and_reap_cannot_both_win(harness: Harness) -> None:
         )
         assert isinstance(reaped, types.ReapResult)
         assert reaped.was_reaped == isinstance(beat, errors.SessionError)
-        assert await harness.stand(root) == ("Queued" if reaped.was_reaped else "Running")
+        assert await harness.stand(run) == ("Queued" if reaped.was_reaped else "Running")
         await (await harness.worker("sweeper")).run_all()
 
 
 async def test_live_workers_are_never_reaped(harness: Harness) -> None:
-    root = await harness.submit(plans.array(40))
+    run = await harness.submit(plans.array(40))
     workers = await _workers(harness, 4, stores=4)
     for worker in workers:
         await worker.claim(10)
@@ -96,21 +96,21 @@ async def test_live_workers_are_never_reaped(harness: Harness) -> None:
     for _ in range(ROUNDS):
         looked = await other.list_heartbeats()
         await asyncio.gather(*(worker.beat() for worker in workers))
-        reaps = [other.reap(one.worker, sign=one.sign) for one in looked]
+        reaps = [other.reap(one.worker, sign=one.version) for one in looked]
         beats = [worker.beat() for worker in workers]
         results = await asyncio.gather(*reaps, *beats)
         lost += [
             job for one in results if isinstance(one, types.ReapResult) for job in one.requeued
         ]
     assert not lost
-    assert await harness.counts(root) == {"Running": 40}
+    assert await harness.counts(run) == {"Running": 40}
 
 
 async def test_claim_and_reap_leave_no_claim_without_a_worker(harness: Harness) -> None:
     other = await harness.another()
     for number in range(ROUNDS):
         worker = await harness.worker(f"w{number}")
-        root = await harness.submit(plans.array(3, f"flow{number}"))
+        run = await harness.submit(plans.array(3, f"flow{number}"))
         claimed, reaped = await asyncio.gather(
             worker.claim(3),
             other.reap(worker.session.worker, sign=await harness.sign_of(worker)),
@@ -122,21 +122,21 @@ async def test_claim_and_reap_leave_no_claim_without_a_worker(harness: Harness) 
             assert isinstance(claimed, errors.SessionError)
         else:
             assert len(claimed) == 3
-        assert await harness.counts(root) == {"Queued": 3}
+        assert await harness.counts(run) == {"Queued": 3}
         assert await other.reap_orphans(10) == 0
-        await harness.store.cancel(root)
+        await harness.store.cancel(run)
 
 
 async def test_newer_boot_and_claim_leave_no_claim_with_the_older(harness: Harness) -> None:
     other = await harness.another()
     for number in range(ROUNDS):
         older = await harness.worker("worker")
-        root = await harness.submit(plans.job(f"job{number}"))
+        run = await harness.submit(plans.job(f"job{number}"))
         newer = await harness.worker("worker", store=other)
         await asyncio.gather(older.claim(), newer.beat(), return_exceptions=True)
-        assert await harness.stand(root) == "Queued"
+        assert await harness.stand(run) == "Queued"
         assert len(await harness.store.list_heartbeats()) == 1
-        await harness.store.cancel(root)
+        await harness.store.cancel(run)
 
 
 @pytest.mark.parametrize("width", [2, 8, 70])
@@ -149,14 +149,14 @@ async def test_downstream_goes_once_when_its_upstreams_end_at_once(
         plan = plans.dag(
             f"flow{number}", **{name: task() for name in names}, end=task(*names), two=task(*names)
         )
-        root = await harness.submit(plan)
+        run = await harness.submit(plan)
         ran = await asyncio.gather(*(_run_once(worker, width) for worker in workers))
         assert sum(ran) == width
         await harness.settle()
-        stands = await harness.stands(root)
+        stands = await harness.stands(run)
         assert (stands["end"], stands["two"]) == ("Queued", "Queued")
         await workers[0].run_all()
-        assert await harness.stand(root) == "Succeeded"
+        assert await harness.stand(run) == "Succeeded"
 
 
 async def _run_once(worker: Worker, count: int) -> int:
@@ -177,7 +177,7 @@ async def test_downstream_goes_when_it_is_submitted_while_its_upstream_ends(
         claimed = await worker.claim_one()
         down = plans.job(f"down{number}", outside=[plans.outside(f"up{number}")])
         (submitted,), _ = await asyncio.gather(other.submit([down]), worker.end(claimed))
-        assert await harness.stand(submitted.root) == "Queued"
+        assert await harness.stand(submitted.run) == "Queued"
         await worker.run_all()
 
 
@@ -190,9 +190,9 @@ async def test_downstream_binds_when_both_are_submitted_at_once(
         (submitted,), _ = await asyncio.gather(
             other.submit([down]), harness.store.submit([plans.job(f"up{number}")])
         )
-        assert await harness.stand(submitted.root) == "Waiting/Upstream"
+        assert await harness.stand(submitted.run) == "Waiting/Upstream"
         await worker.run_all()
-        assert await harness.stand(submitted.root) == "Succeeded"
+        assert await harness.stand(submitted.run) == "Succeeded"
 
 
 async def test_cycle_is_never_closed_when_both_halves_are_submitted_at_once(
@@ -210,23 +210,23 @@ async def test_cycle_is_never_closed_when_both_halves_are_submitted_at_once(
     assert len(await harness.store.list_runs()) == ROUNDS
 
 
-@pytest.mark.parametrize("verb", ["cancel", "hold"])
+@pytest.mark.parametrize("verb", ["cancel", "suspend"])
 async def test_nothing_starts_after_the_answer_when_claims_go_on(
     harness: Harness, verb: str
 ) -> None:
     workers = await _workers(harness, 4, stores=4)
     other = await harness.another()
     for number in range(5):
-        root = await harness.submit(plans.array(40, f"flow{number}"))
+        run = await harness.submit(plans.array(40, f"flow{number}"))
         claims = [worker.claim(5) for worker in workers]
-        rows = await asyncio.gather(getattr(other, verb)(root), *claims)
+        rows = await asyncio.gather(getattr(other, verb)(run), *claims)
         assert not any(await asyncio.gather(*(worker.claim(5) for worker in workers)))
         taken = [list(one) for one in rows[1:]]
         await _give_back(workers, taken)
         await harness.settle()
         stand = "Cancelled" if verb == "cancel" else "Waiting/Suspended"
-        assert await harness.counts(root) == {stand: 40}
-        await harness.store.cancel(root)
+        assert await harness.counts(run) == {stand: 40}
+        await harness.store.cancel(run)
 
 
 async def _give_back(
@@ -242,20 +242,20 @@ async def test_hold_and_resume_at_once_leave_nothing_behind(
     other = await harness.another()
     for number in range(5):
         plan = plans.dag(f"flow{number}", a=task(count=20), b=task("a"))
-        root = await harness.submit(plan)
-        claimed, *_ = await asyncio.gather(worker.claim(5), other.suspend(root))
+        run = await harness.submit(plan)
+        claimed, *_ = await asyncio.gather(worker.claim(5), other.suspend(run))
         ends = [worker.retry(one, 0) if one.job % 2 else worker.end(one) for one in claimed]
-        await asyncio.gather(other.resume(root), harness.store.suspend(root), *ends)
-        await harness.store.resume(root)
+        await asyncio.gather(other.resume(run), harness.store.suspend(run), *ends)
+        await harness.store.resume(run)
         await harness.promote()
         await worker.run_all()
-        assert await harness.stand(root) == "Succeeded"
+        assert await harness.stand(run) == "Succeeded"
 
 
 async def test_two_maintainers_are_harmless(harness: Harness) -> None:
     worker = await harness.worker()
     plan = plans.dag(a=task(), b=task("a", count=30), c=task(when={"b": Condition.FINISHED}))
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     stores = [await harness.another() for _ in range(2)]
     tired = await harness.submit(plans.dag("tired", {"priority": 1}, b=task(count=30)))
     claimed = await worker.claim(30)
@@ -266,7 +266,7 @@ async def test_two_maintainers_are_harmless(harness: Harness) -> None:
     late = await harness.submit(plans.dag("late", b=task(count=30, deadline_seconds=0)))
     await harness.advance(plans.HOUR)
     await asyncio.gather(*(_maintain(store) for store in stores))
-    assert await harness.stand(root, "c") == "Queued"
+    assert await harness.stand(run, "c") == "Queued"
     assert await harness.counts(tired) == {"Queued": 30}
     assert (await harness.counts(late))["Failed/DeadlineExceeded"] == 30
 
@@ -284,12 +284,12 @@ async def test_call_takes_no_more_when_it_is_repeated_while_it_runs(
     other = await harness.another()
     for number in range(ROUNDS):
         key = worker.session.key
-        root = await harness.submit(plans.array(4, f"flow{number}"))
+        run = await harness.submit(plans.array(4, f"flow{number}"))
         wanted = mint(2)
         rows = await asyncio.gather(worker.store.claim(key, wanted), other.claim(key, wanted))
         assert len({one.job for one in [*rows[0], *rows[1]]}) == 2
-        assert await harness.counts(root) == {"Running": 2, "Queued": 2}
-        await harness.store.cancel(root)
+        assert await harness.counts(run) == {"Running": 2, "Queued": 2}
+        await harness.store.cancel(run)
         await harness.reap(worker)
         worker = await harness.worker()
 

@@ -18,21 +18,21 @@ NOBODY = JobId(1)
 async def test_found_root_is_as_it_was_submitted(harness: Harness) -> None:
     metadata = {"labels": {"team": "red"}, "annotations": {"n": "ü"}}
     plan = plans.dag("flow", {"digest": "abc", "metadata": metadata}, a=task(count=3))
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     row = await harness.store.find_run(plans.NAMESPACE, Kind.WORKFLOW, "flow")
     assert row is not None
-    assert (row.root, row.last, row.uid) == (root, root + 4, plan.identity.uid)
+    assert (row.run, row.last_job, row.uid) == (run, run + 4, plan.identity.uid)
     assert (row.namespace, row.kind, row.name) == (plans.NAMESPACE, Kind.WORKFLOW, "flow")
     assert (row.digest, row.metadata) == ("abc", metadata)
     assert row.submitted_at == harness.ground.clock.now()
 
 
 async def test_ended_root_is_found(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.run_all()
     row = await harness.store.find_run(plans.NAMESPACE, Kind.JOB, "job")
     assert row is not None
-    assert row.root == root
+    assert row.run == run
 
 
 async def test_nothing_is_found_when_a_name_is_only_waited_for(harness: Harness) -> None:
@@ -44,13 +44,13 @@ async def test_nothing_is_found_when_a_name_is_only_waited_for(harness: Harness)
 
 async def test_roots_are_listed_newest_first(harness: Harness) -> None:
     submitted = [await harness.submit(plans.job(name)) for name in "abc"]
-    assert [row.root for row in await harness.store.list_runs()] == submitted[::-1]
+    assert [row.run for row in await harness.store.list_runs()] == submitted[::-1]
 
 
 async def test_roots_of_one_namespace_are_listed_alone(harness: Harness) -> None:
     await harness.submit(plans.job("a"))
     other = await harness.submit(plans.job("a", namespace="elsewhere"))
-    assert [row.root for row in await harness.store.list_runs("elsewhere")] == [other]
+    assert [row.run for row in await harness.store.list_runs("elsewhere")] == [other]
     assert not await harness.store.list_runs("nowhere")
 
 
@@ -77,11 +77,11 @@ async def test_answer_is_no_when_the_root_is_not_there(harness: Harness) -> None
 
 async def test_jobs_show_where_they_belong(harness: Harness) -> None:
     plan = plans.dag("flow", {"priority": 4}, a=task(pool="large"))
-    root = await harness.submit(plan)
-    flow, row = await harness.store.list_jobs(root)
-    assert (flow.kind, flow.name, flow.member_of) == (Kind.WORKFLOW, "flow", None)
-    assert (row.kind, row.name, row.member_of) == (Kind.JOB, "a", root)
-    assert (row.pool, row.priority, row.root) == ("large", 4, root)
+    run = await harness.submit(plan)
+    flow, row = await harness.store.list_jobs(run)
+    assert (flow.kind, flow.name, flow.group_id) == (Kind.WORKFLOW, "flow", None)
+    assert (row.kind, row.name, row.group_id) == (Kind.JOB, "a", run)
+    assert (row.pool, row.priority, row.run) == ("large", 4, run)
     assert (row.due, row.started_at, row.finished_at) == (None, None, None)
     assert (row.worker, row.exit_code, row.message) == (None, None, None)
 
@@ -89,22 +89,22 @@ async def test_jobs_show_where_they_belong(harness: Harness) -> None:
 async def test_ended_job_shows_when_it_started_and_finished(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     started = harness.ground.clock.now()
     claimed = await worker.claim_one()
     await harness.advance(timedelta(seconds=3))
     await worker.end(claimed)
-    row = await harness.row(root)
+    row = await harness.row(run)
     assert (row.started_at, row.finished_at) == (started, started + timedelta(seconds=3))
 
 
 async def test_specs_are_given_back(harness: Harness) -> None:
-    root = await harness.submit(plans.dag(a=task(count=2), b=task()))
-    specs = await harness.store.list_specs(root)
+    run = await harness.submit(plans.dag(a=task(count=2), b=task()))
+    specs = await harness.store.list_specs(run)
     run_a, run_b = {"command": "run a"}, {"command": "run b"}
     assert list(specs.values()) == [{"tasks": 2}, run_a, run_a, run_a, run_b]
-    assert list(specs) == [root + offset for offset in range(5)]
-    assert specs[JobId(root + 2)] is specs[JobId(root + 3)]
+    assert list(specs) == [run + offset for offset in range(5)]
+    assert specs[JobId(run + 2)] is specs[JobId(run + 3)]
 
 
 async def test_edges_are_given_back(harness: Harness) -> None:
@@ -113,42 +113,42 @@ async def test_edges_are_given_back(harness: Harness) -> None:
         a=task(outside=[plans.outside("up", Condition.FINISHED)]),
         b=task(when={"a": Condition.FAILED}),
     )
-    root = await harness.submit(plan)
-    assert set(await harness.store.edges(root)) == {
-        (up, root + 1, "Finished"),
-        (root + 1, root + 2, "Failed"),
+    run = await harness.submit(plan)
+    assert set(await harness.store.edges(run)) == {
+        (up, run + 1, "Finished"),
+        (run + 1, run + 2, "Failed"),
     }
 
 
 async def test_edge_to_a_later_root_is_given_when_it_is_there(harness: Harness) -> None:
-    root = await harness.submit(plans.job("down", outside=[plans.outside("up")]))
-    assert not await harness.store.edges(root)
+    run = await harness.submit(plans.job("down", outside=[plans.outside("up")]))
+    assert not await harness.store.edges(run)
     up = await harness.submit(plans.job("up"))
-    assert list(await harness.store.edges(root)) == [(up, root, "Succeeded")]
+    assert list(await harness.store.edges(run)) == [(up, run, "Succeeded")]
 
 
 async def test_blockers_are_listed_unfinished_first(harness: Harness, worker: Worker) -> None:
     plan = plans.dag(a=task(), b=task(), c=task("a", when={"b": Condition.FINISHED}))
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     claimed = await worker.claim_by_name()
     await worker.end(claimed["a"])
-    blockers = await harness.store.list_blockers(JobId(root + 3))
+    blockers = await harness.store.list_blockers(JobId(run + 3))
     assert [(one.name, one.job, one.condition, one.state) for one in blockers] == [
-        ("b", root + 2, "Finished", State.RUNNING),
-        ("a", root + 1, "Succeeded", State.SUCCEEDED),
+        ("b", run + 2, "Finished", State.RUNNING),
+        ("a", run + 1, "Succeeded", State.SUCCEEDED),
     ]
 
 
 async def test_group_that_blocks_runs_once_one_of_its_members_has_run(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(count=2), b=task("a"), c=task()))
+    run = await harness.submit(plans.dag(a=task(count=2), b=task("a"), c=task()))
     down = await harness.submit(
         plans.job("down", outside=[plans.outside("flow", kind=Kind.WORKFLOW)])
     )
 
     async def seen() -> list[State | None]:
-        (array,) = await harness.store.list_blockers(JobId(root + 4))
+        (array,) = await harness.store.list_blockers(JobId(run + 4))
         (flow,) = await harness.store.list_blockers(down)
         return [array.state, flow.state]
 
@@ -165,8 +165,8 @@ async def test_group_that_blocks_runs_once_one_of_its_members_has_run(
 
 
 async def test_name_that_is_not_there_yet_is_a_blocker(harness: Harness) -> None:
-    root = await harness.submit(plans.job("down", outside=[plans.outside("up")]))
-    (blocker,) = await harness.store.list_blockers(root)
+    run = await harness.submit(plans.job("down", outside=[plans.outside("up")]))
+    (blocker,) = await harness.store.list_blockers(run)
     assert (blocker.job, blocker.kind, blocker.name) == (None, Kind.JOB, "up")
     assert (blocker.condition, blocker.state) == ("Succeeded", None)
 
@@ -176,41 +176,41 @@ async def test_nothing_blocks_a_job_without_upstreams(harness: Harness) -> None:
 
 
 async def test_attempts_are_listed_with_their_ends(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.release(await worker.claim_one())
     await worker.retry(await worker.claim_one(), delay_seconds=0)
     await harness.promote()
     claimed = await worker.claim_one()
     await harness.advance(timedelta(seconds=2))
     await worker.end(claimed, Outcome.FAILED, reason=Reason.SIGNAL, exit_code=137)
-    attempts = sorted(await harness.store.list_attempts(root), key=lambda one: one.attempt)
+    attempts = sorted(await harness.store.list_attempts(run), key=lambda one: one.attempt)
     assert [one.outcome for one in attempts] == ["Released", "Retried", "Failed"]
     last = attempts[-1]
-    assert (last.job, last.attempt, last.worker) == (root, 3, "worker")
+    assert (last.job, last.attempt, last.worker) == (run, 3, "worker")
     assert (last.reason, last.exit_code) == (Reason.SIGNAL, 137)
     assert last.finished_at - last.started_at == timedelta(seconds=2)
 
 
 async def test_running_attempt_is_not_listed(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.claim_one()
-    assert not await harness.store.list_attempts(root)
+    assert not await harness.store.list_attempts(run)
 
 
 async def test_attempt_of_a_cancelled_job_is_listed(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    await harness.store.cancel(root)
+    await harness.store.cancel(run)
     await worker.end(claimed)
-    assert [one.outcome for one in await harness.store.list_attempts(root)] == ["Cancelled"]
+    assert [one.outcome for one in await harness.store.list_attempts(run)] == ["Cancelled"]
 
 
 async def test_progress_counts_commands_by_state(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.dag(a=task(count=4), b=task("a")))
+    run = await harness.submit(plans.dag(a=task(count=4), b=task("a")))
     one, two, *_ = await worker.claim(3)
     await worker.end(one)
     await worker.fail(two)
-    progress = await harness.store.count_states(root)
+    progress = await harness.store.count_states(run)
     assert {state: count for state, count in progress.counts.items() if count} == {
         State.QUEUED: 1,
         State.RUNNING: 1,
@@ -268,7 +268,7 @@ async def test_marks_tell_what_was_asked_of_running_jobs_of_a_root(
     assert await harness.store.list_signals(flow) == {}
     await harness.store.cancel(flow)
     await harness.store.suspend(other)
-    running = [one.job for one in claimed if one.root == "flow"]
+    running = [one.job for one in claimed if one.run == "flow"]
     assert await harness.store.list_signals(flow) == dict.fromkeys(running, Signal.CANCEL)
     assert await harness.store.list_signals(other) == {other: Signal.HOLD}
     for one in claimed:
@@ -281,8 +281,8 @@ async def test_wait_for_work_returns_when_there_is_none(harness: Harness) -> Non
 
 
 async def test_audit_walks_over_all_that_waits_and_then_begins_anew(harness: Harness) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task("a"), c=task("a"), d=task("a")))
-    rows = await harness.rows(root)
+    run = await harness.submit(plans.dag(a=task(), b=task("a"), c=task("a"), d=task("a")))
+    rows = await harness.rows(run)
     waiting = sorted(rows[name].job for name in ("flow", "b", "c", "d"))
     lasts = [0]
     for _ in range(3):

@@ -24,28 +24,28 @@ async def test_look_shows_each_worker_and_its_counter(harness: Harness, worker: 
 async def test_claim_comes_back_when_its_worker_stands_still(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.claim_one()
     reaped = await harness.reap(worker)
     assert reaped.was_reaped
-    assert (list(reaped.requeued), list(reaped.failed)) == ([root], [])
-    row = await harness.row(root)
+    assert (list(reaped.requeued), list(reaped.failed)) == ([run], [])
+    row = await harness.row(run)
     assert (row.state, row.attempts, row.failures, row.losses) == ("Queued", 1, 0, 1)
 
 
 async def test_nothing_comes_back_when_the_worker_has_beaten(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     seen = await harness.sign_of(worker)
     await worker.beat()
     reaped = await harness.store.reap(worker.session.worker, sign=seen)
     assert not reaped.was_reaped
     assert not reaped.requeued
-    assert await harness.stand(root) == "Running"
+    assert await harness.stand(run) == "Running"
     await worker.end(claimed)
-    assert await harness.stand(root) == "Succeeded"
+    assert await harness.stand(run) == "Succeeded"
 
 
 async def test_reaped_worker_is_forgotten(harness: Harness, worker: Worker) -> None:
@@ -58,65 +58,65 @@ async def test_reaped_worker_is_forgotten(harness: Harness, worker: Worker) -> N
 
 
 async def test_second_reap_finds_nothing(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.claim_one()
     sign = await harness.sign_of(worker)
     await harness.store.reap(worker.session.worker, sign=sign)
     again = await harness.store.reap(worker.session.worker, sign=sign)
     assert not again.was_reaped
     assert not again.requeued
-    assert (await harness.row(root)).losses == 1
+    assert (await harness.row(run)).losses == 1
 
 
 async def test_proven_death_is_not_guarded(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.claim_one()
     await worker.beat()
     reaped = await harness.store.reap(worker.session.worker, sign=None)
     assert reaped.was_reaped
-    assert list(reaped.requeued) == [root]
+    assert list(reaped.requeued) == [run]
 
 
 async def test_other_workers_keep_their_claims(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.array(2))
+    run = await harness.submit(plans.array(2))
     lost = await worker.claim_one()
     other = await harness.worker("other")
     kept = await other.claim_one()
     reaped = await harness.reap(worker)
     assert list(reaped.requeued) == [lost.job]
     assert [held.claim for held in (await other.beat()).held] == [kept.claim]
-    assert await harness.counts(root) == {"Queued": 1, "Running": 1}
+    assert await harness.counts(run) == {"Queued": 1, "Running": 1}
 
 
 async def test_job_fails_when_it_was_lost_too_often(harness: Harness) -> None:
-    root = await harness.submit(plans.job(max_losses=2))
+    run = await harness.submit(plans.job(max_losses=2))
     failed = []
     for number in range(3):
         worker = await harness.worker(f"w{number}")
         await worker.claim_one()
         failed.append(list((await harness.reap(worker)).failed))
-    assert failed == [[], [], [root]]
-    row = await harness.row(root)
+    assert failed == [[], [], [run]]
+    row = await harness.row(run)
     assert (row.state, row.reason, row.losses) == ("Failed", Reason.WORKER_LOST, 3)
 
 
 async def test_cancelled_job_says_nothing_of_lost_workers(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job(max_losses=0))
+    run = await harness.submit(plans.job(max_losses=0))
     await worker.claim_one()
-    await harness.store.cancel(root)
+    await harness.store.cancel(run)
     await harness.reap(worker)
-    row = await harness.row(root)
+    row = await harness.row(run)
     assert (row.state, row.message, row.losses) == (State.CANCELLED, None, 1)
 
 
 async def test_downstream_is_skipped_when_the_worker_was_lost_too_often(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(max_losses=0), b=task("a")))
+    run = await harness.submit(plans.dag(a=task(max_losses=0), b=task("a")))
     await worker.claim_one()
     await harness.reap(worker)
     await harness.settle()
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     assert stands["a"] == "Failed/WorkerLost"
     assert stands["b"] == "Skipped/UpstreamFailed"
 
@@ -124,16 +124,16 @@ async def test_downstream_is_skipped_when_the_worker_was_lost_too_often(
 async def test_no_loss_is_counted_when_several_fell_together(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(count=3, max_losses=0)))
+    run = await harness.submit(plans.dag(a=task(count=3, max_losses=0)))
     await worker.claim(3)
     reaped = await harness.reap(worker)
     assert len(reaped.requeued) == 3
-    rows = [row for row in await harness.store.list_jobs(root) if row.index is not None]
+    rows = [row for row in await harness.store.list_jobs(run) if row.index is not None]
     assert {(row.state, row.losses) for row in rows} == {("Queued", 0)}
 
 
 async def test_jobs_that_fell_together_are_tried_alone(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.array(3))
+    run = await harness.submit(plans.array(3))
     await worker.claim(3)
     await harness.reap(worker)
     heir = await harness.worker("heir")
@@ -142,7 +142,7 @@ async def test_jobs_that_fell_together_are_tried_alone(harness: Harness, worker:
         assert not await heir.claim(MANY)
         await heir.end(claimed)
     await harness.settle()
-    assert await harness.stand(root) == "Succeeded"
+    assert await harness.stand(run) == "Succeeded"
 
 
 async def test_job_to_be_tried_alone_is_taken_before_others(
@@ -187,7 +187,7 @@ async def test_busier_workers_go_on_while_a_job_is_to_be_tried_alone(
     # Two are to be tried alone: the two that hold least make room for them.
     assert [len(await busy.claim(2)) for busy in (one, two, three)] == [0, 0, 2]
     fallen = await (await harness.worker("idle")).claim(MANY)
-    assert [claimed.root for claimed in fallen] == ["fallen"]
+    assert [claimed.run for claimed in fallen] == ["fallen"]
     # Now it is one.
     assert [len(await busy.claim(1)) for busy in (two, one, three)] == [0, 1, 1]
 
@@ -210,10 +210,10 @@ async def test_others_are_claimed_again_when_nothing_is_to_be_tried_alone(
 async def test_nothing_is_charged_when_a_person_ended_the_worker(
     harness: Harness, worker: Worker, count: int
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(count=3, max_losses=0)))
+    run = await harness.submit(plans.dag(a=task(count=3, max_losses=0)))
     await worker.claim(count)
     await harness.store.reap(worker.session.worker, sign=None, is_blaming=False)
-    rows = [row for row in await harness.store.list_jobs(root) if row.index is not None]
+    rows = [row for row in await harness.store.list_jobs(run) if row.index is not None]
     assert {(row.state, row.losses) for row in rows} == {("Queued", 0)}
     assert len(await (await harness.worker("heir")).claim(3)) == 3
 
@@ -221,7 +221,7 @@ async def test_nothing_is_charged_when_a_person_ended_the_worker(
 async def test_loss_is_counted_when_a_job_tried_alone_falls(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(count=2, max_losses=0)))
+    run = await harness.submit(plans.dag(a=task(count=2, max_losses=0)))
     await worker.claim(2)
     await harness.reap(worker)
     heir = await harness.worker("heir")
@@ -230,7 +230,7 @@ async def test_loss_is_counted_when_a_job_tried_alone_falls(
     assert list(reaped.failed) == [poison.job]
     other = await harness.worker("other")
     await other.end(await other.claim_one())
-    counts = await harness.counts(root)
+    counts = await harness.counts(run)
     assert counts == {"Failed/WorkerLost": 1, "Succeeded": 1}
 
 
@@ -254,11 +254,11 @@ async def test_released_job_is_still_tried_alone(harness: Harness, worker: Worke
 
 
 async def test_lost_attempt_is_listed(harness: Harness) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     worker = await harness.worker("anna")
     await worker.claim_one()
     await harness.reap(worker)
-    (attempt,) = await harness.store.list_attempts(root)
+    (attempt,) = await harness.store.list_attempts(run)
     assert (attempt.attempt, attempt.outcome, attempt.worker) == (1, "Lost", "anna")
 
 
@@ -267,32 +267,32 @@ async def test_claims_come_back_when_the_row_of_their_worker_is_missing(
 ) -> None:
     if not harness.ground.is_lasting:
         pytest.skip("memory has no back door to lose a row through")
-    root = await harness.submit(plans.array(3))
+    run = await harness.submit(plans.array(3))
     await worker.claim(3)
     await harness.ground.meddle("DELETE FROM worker")
     assert 0 < await harness.store.reap_orphans(2) <= 2
     while await harness.store.reap_orphans(2):
         pass
-    assert await harness.counts(root) == {"Queued": 3}
+    assert await harness.counts(run) == {"Queued": 3}
 
 
 async def test_no_claim_is_an_orphan_while_its_worker_is_there(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.claim_one()
     assert await harness.store.reap_orphans(10) == 0
-    assert await harness.stand(root) == "Running"
+    assert await harness.stand(run) == "Running"
 
 
 @pytest.mark.parametrize("count", [1, 3])
 async def test_nobody_is_charged_when_the_jobs_are_not_to_blame(
     harness: Harness, worker: Worker, count: int
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(count=count)))
+    run = await harness.submit(plans.dag(a=task(count=count)))
     await worker.claim(count)
     await harness.store.reap(worker.session.worker, sign=None, is_blaming=False)
-    rows = [row for name, row in (await harness.rows(root)).items() if name.startswith("a[")]
+    rows = [row for name, row in (await harness.rows(run)).items() if name.startswith("a[")]
     assert [row.losses for row in rows] == [0] * count
     # None of them is tried alone, so one worker gets them all.
     assert len(await (await harness.worker("other")).claim(MANY)) == count

@@ -8,16 +8,16 @@ from workron.store.types import ClaimedJob, LossKind, ReportResult
 
 
 async def _lose(worker: Worker, lost: LossKind, *claimed: ClaimedJob) -> list[ReportResult]:
-    rights = [one.right for one in claimed]
+    rights = [one.ref for one in claimed]
     return list(await worker.store.release(worker.session.key, rights, lost))
 
 
 async def test_released_job_is_queued_and_nothing_is_counted(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job(priority=7))
+    run = await harness.submit(plans.job(priority=7))
     assert list(await worker.release(await worker.claim_one())) == [ReportResult.ACCEPTED]
-    row = await harness.row(root)
+    row = await harness.row(run)
     assert (row.state, row.failures, row.losses, row.priority) == ("Queued", 0, 0, 7)
 
 
@@ -31,22 +31,22 @@ async def test_second_release_is_already_known(harness: Harness, worker: Worker)
 async def test_second_release_leaves_the_newer_claim_alone(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     first = await worker.claim_one()
     await worker.release(first)
     second = await worker.claim_one()
     await worker.release(first)
-    assert await harness.stand(root) == "Running"
+    assert await harness.stand(run) == "Running"
     assert await worker.end(second) is ReportResult.ACCEPTED
 
 
 async def test_release_of_an_ended_claim_changes_nothing(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     await worker.end(claimed)
     (answer,) = await worker.release(claimed)
     assert answer is not ReportResult.ACCEPTED
-    assert await harness.stand(root) == "Succeeded"
+    assert await harness.stand(run) == "Succeeded"
 
 
 async def test_release_is_stale_when_the_claim_was_never_made(worker: Worker) -> None:
@@ -67,29 +67,29 @@ async def test_release_is_known_by_its_claim_whoever_repeats_it(
 async def test_release_is_stale_when_the_claim_is_anothers(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     other = await harness.worker("other")
     assert list(await other.release(claimed)) == [ReportResult.STALE]
-    assert await harness.stand(root) == "Running"
+    assert await harness.stand(run) == "Running"
 
 
 async def test_release_of_an_attempt_does_not_count_for_a_later_one_of_the_same_claim_id(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     first = await worker.claim_one()
     await worker.release(first)
     await worker.store.claim(worker.session.key, [first.claim])
     assert list(await worker.release(first)) == [ReportResult.ALREADY]
-    assert await harness.stand(root) == "Running"
+    assert await harness.stand(run) == "Running"
 
 
 async def test_answers_stand_in_the_order_of_the_claims(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.array(3))
     one, two, three = await worker.claim(3)
     await worker.release(two)
-    wanted = [three.right, *mint_rights(), two.right, one.right]
+    wanted = [three.ref, *mint_rights(), two.ref, one.ref]
     answers = await worker.store.release(worker.session.key, wanted)
     expected = [
         ReportResult.ACCEPTED,
@@ -101,9 +101,9 @@ async def test_answers_stand_in_the_order_of_the_claims(harness: Harness, worker
 
 
 async def test_released_attempt_is_listed(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.release(await worker.claim_one())
-    (attempt,) = await harness.store.list_attempts(root)
+    (attempt,) = await harness.store.list_attempts(run)
     assert (attempt.attempt, attempt.outcome) == (1, "Released")
 
 
@@ -112,45 +112,45 @@ async def test_nothing_is_answered_when_nothing_is_released(worker: Worker) -> N
 
 
 async def test_job_that_was_lost_alone_is_charged_a_loss(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     assert await _lose(worker, LossKind.ALONE, await worker.claim_one()) == [ReportResult.ACCEPTED]
-    row = await harness.row(root)
+    row = await harness.row(run)
     assert (row.state, row.failures, row.losses) == ("Queued", 0, 1)
-    (attempt,) = await harness.store.list_attempts(root)
+    (attempt,) = await harness.store.list_attempts(run)
     assert (attempt.attempt, attempt.outcome) == (1, "Lost")
 
 
 async def test_jobs_that_were_lost_together_are_charged_nothing_and_tried_alone_next(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.array(2))
+    run = await harness.submit(plans.array(2))
     await _lose(worker, LossKind.TOGETHER, *await worker.claim(2))
-    assert {row.losses for row in await harness.store.list_jobs(root)} == {0}
+    assert {row.losses for row in await harness.store.list_jobs(run)} == {0}
     assert len(await worker.claim(2)) == 1
     assert await worker.claim(2) == []
 
 
 async def test_job_ends_when_it_was_lost_alone_too_often(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job(max_losses=1))
+    run = await harness.submit(plans.job(max_losses=1))
     for _ in range(2):
         await _lose(worker, LossKind.ALONE, await worker.claim_one())
-    row = await harness.row(root)
+    row = await harness.row(run)
     assert (row.state, row.reason, row.losses) == ("Failed", Reason.WORKER_LOST, 2)
 
 
 async def test_loss_that_is_told_again_is_charged_once(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     await _lose(worker, LossKind.ALONE, claimed)
     assert await _lose(worker, LossKind.ALONE, claimed) == [ReportResult.STALE]
-    assert (await harness.row(root)).losses == 1
+    assert (await harness.row(run)).losses == 1
 
 
 async def test_lost_job_that_somebody_cancelled_is_cancelled(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job(max_losses=0))
+    run = await harness.submit(plans.job(max_losses=0))
     claimed = await worker.claim_one()
-    await harness.store.cancel(root)
+    await harness.store.cancel(run)
     await _lose(worker, LossKind.ALONE, claimed)
-    assert await harness.stand(root) == "Cancelled"
+    assert await harness.stand(run) == "Cancelled"

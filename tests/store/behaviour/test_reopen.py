@@ -19,7 +19,7 @@ def _only_where_it_lasts(harness: Harness) -> None:
 
 async def test_all_states_are_found_as_they_were(harness: Harness, worker: Worker) -> None:
     tasks = {name: task() for name in ("good", "bad", "again", "held", "queued")}
-    root = await harness.submit(
+    run = await harness.submit(
         plans.dag("flow", None, **tasks, no=task("bad"), late=task("good", "held"))
     )
     claimed = await worker.claim_by_name()
@@ -27,22 +27,22 @@ async def test_all_states_are_found_as_they_were(harness: Harness, worker: Worke
     await worker.end(claimed["good"], result={"n": 1}, output=b"text")
     await worker.fail(claimed["bad"])
     await worker.retry(claimed["again"])
-    before = await harness.rows(root)
+    before = await harness.rows(run)
     await harness.reopen()
-    assert await harness.rows(root) == before
+    assert await harness.rows(run) == before
     good = before["good"].job
     assert await harness.store.read_result(good) == {"n": 1}
     assert await harness.store.read_output(good) == b"text"
 
 
 async def test_claim_can_be_ended_after_a_reconnect(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task("a")))
+    run = await harness.submit(plans.dag(a=task(), b=task("a")))
     claimed = await worker.claim_one()
     await harness.reopen()
     worker.store = harness.store
     assert [held.claim for held in (await worker.beat()).held] == [claimed.claim]
     await worker.end(claimed)
-    assert await harness.stand(root, "b") == "Queued"
+    assert await harness.stand(run, "b") == "Queued"
 
 
 async def test_lost_answers_are_found_after_a_reconnect(harness: Harness, worker: Worker) -> None:
@@ -65,20 +65,20 @@ async def test_fence_rises_over_a_reconnect(harness: Harness, worker: Worker) ->
 
 
 async def test_ends_that_were_not_passed_on_are_found(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task("a"), c=task("b"), d=task("c")))
+    run = await harness.submit(plans.dag(a=task(), b=task("a"), c=task("b"), d=task("c")))
     await worker.fail(await worker.claim_one())
     await harness.reopen()
     await harness.settle()
-    assert await harness.stand(root, "d") == "Skipped/UpstreamFailed"
+    assert await harness.stand(run, "d") == "Skipped/UpstreamFailed"
 
 
 async def test_names_that_were_waited_for_are_found(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job("down", outside=[plans.outside("up")]))
+    run = await harness.submit(plans.job("down", outside=[plans.outside("up")]))
     await harness.reopen()
     worker.store = harness.store
     await harness.submit(plans.job("up"))
     await worker.run_all({"up": Outcome.FAILED})
-    assert await harness.stand(root) == "Skipped/UpstreamFailed"
+    assert await harness.stand(run) == "Skipped/UpstreamFailed"
 
 
 async def test_holds_and_backoffs_are_found(harness: Harness, worker: Worker) -> None:

@@ -17,13 +17,13 @@ from workron.core.states import State
 
 
 async def test_job_is_queued_when_it_has_no_upstreams(harness: Harness) -> None:
-    root = await harness.submit(plans.job("one"))
-    assert await harness.stands(root) == {"one": "Queued"}
+    run = await harness.submit(plans.job("one"))
+    assert await harness.stands(run) == {"one": "Queued"}
 
 
 async def test_tasks_wait_when_they_have_upstreams(harness: Harness) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task("a")))
-    assert await harness.stands(root) == {
+    run = await harness.submit(plans.dag(a=task(), b=task("a")))
+    assert await harness.stands(run) == {
         "flow": "Waiting/Upstream",
         "a": "Queued",
         "b": "Waiting/Upstream",
@@ -41,10 +41,10 @@ async def test_nothing_is_answered_when_nothing_is_submitted(harness: Harness) -
 
 
 async def test_jobs_have_the_ids_behind_their_root(harness: Harness) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task(count=2), c=task("b")))
-    rows = await harness.store.list_jobs(root)
-    assert [row.job - root for row in rows] == [0, 1, 2, 3, 4, 5]
-    assert [row.member_of and row.member_of - root for row in rows] == [None, 0, 0, 2, 2, 0]
+    run = await harness.submit(plans.dag(a=task(), b=task(count=2), c=task("b")))
+    rows = await harness.store.list_jobs(run)
+    assert [row.job - run for row in rows] == [0, 1, 2, 3, 4, 5]
+    assert [row.group_id and row.group_id - run for row in rows] == [None, 0, 0, 2, 2, 0]
     assert [row.index for row in rows] == [None, None, None, 0, 1, None]
 
 
@@ -57,8 +57,8 @@ async def test_later_roots_have_greater_ids(harness: Harness) -> None:
 async def test_plans_are_stored_in_order_when_several_are_given(harness: Harness) -> None:
     wanted = [plans.job("one"), plans.dag(a=task()), plans.job("two")]
     submitted = await harness.store.submit(wanted)
-    kinds = [(await harness.row(one.root)).kind for one in submitted]
-    names = [(await harness.row(one.root)).name for one in submitted]
+    kinds = [(await harness.row(one.run)).kind for one in submitted]
+    names = [(await harness.row(one.run)).name for one in submitted]
     assert kinds == [Kind.JOB, Kind.WORKFLOW, Kind.JOB]
     assert names == ["one", "flow", "two"]
 
@@ -74,11 +74,11 @@ async def test_nothing_is_stored_when_one_plan_is_refused(harness: Harness) -> N
 
 async def test_known_uid_is_acknowledged_as_it_is(harness: Harness) -> None:
     plan = plans.job()
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     (repeated,) = await harness.store.submit(
         [dataclasses.replace(plan, digest=plans.Digest("other"))]
     )
-    assert (repeated.root, repeated.is_new) == (root, False)
+    assert (repeated.run, repeated.is_new) == (run, False)
     assert len(await harness.store.list_runs()) == 1
 
 
@@ -86,33 +86,33 @@ async def test_known_uid_is_acknowledged_when_its_root_has_ended(
     harness: Harness, worker: Worker
 ) -> None:
     plan = plans.job()
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     await worker.run_all()
     (repeated,) = await harness.store.submit([plan])
-    assert (repeated.root, repeated.is_new) == (root, False)
+    assert (repeated.run, repeated.is_new) == (run, False)
 
 
 async def test_known_uid_is_acknowledged_when_its_name_has_passed_on(harness: Harness) -> None:
     plan = plans.job()
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     await harness.submit(plans.again(plan, digest="other"), supersedes=True)
     (repeated,) = await harness.store.submit([plan])
-    assert (repeated.root, repeated.is_new) == (root, False)
+    assert (repeated.run, repeated.is_new) == (run, False)
 
 
 async def test_batch_is_answered_in_order_when_a_part_is_known(harness: Harness) -> None:
     known = plans.job("known")
-    root = await harness.submit(known)
+    run = await harness.submit(known)
     answers = await harness.store.submit([plans.job("one"), known, plans.job("two")])
     assert [answer.is_new for answer in answers] == [True, False, True]
-    assert answers[1].root == root
+    assert answers[1].run == run
 
 
 async def test_repetition_in_a_batch_is_acknowledged_as_the_first_of_it(harness: Harness) -> None:
     plan = plans.job("one")
     answers = await harness.store.submit([plan, plan, plans.again(plan), plans.job("two")])
     assert [answer.is_new for answer in answers] == [True, False, False, True]
-    assert len({answer.root for answer in answers}) == 2
+    assert len({answer.run for answer in answers}) == 2
     assert len(await harness.store.list_runs()) == 2
 
 
@@ -128,26 +128,29 @@ async def test_name_passes_to_the_last_of_a_batch_that_supersedes(harness: Harne
     assert all(answer.is_new for answer in answers)
     found = await harness.store.find_run(plans.NAMESPACE, Kind.JOB, "mine")
     assert found is not None
-    assert found.root == answers[-1].root
+    assert found.run == answers[-1].run
 
 
 async def test_answer_says_whether_the_root_is_held(harness: Harness) -> None:
     plan, held = plans.job("one"), plans.job("two", is_suspended=True)
     first = await harness.store.submit([plan, held])
-    assert [answer.is_held for answer in first] == [False, True]
-    await harness.store.suspend(first[0].root)
-    await harness.store.resume(first[1].root)
+    assert [answer.is_suspended for answer in first] == [False, True]
+    await harness.store.suspend(first[0].run)
+    await harness.store.resume(first[1].run)
     for again in ([plan, held], [plans.again(plan), plans.again(held)]):
-        assert [answer.is_held for answer in await harness.store.submit(again)] == [True, False]
+        assert [answer.is_suspended for answer in await harness.store.submit(again)] == [
+            True,
+            False,
+        ]
 
 
 async def test_unfinished_root_is_acknowledged_when_name_and_digest_are_equal(
     harness: Harness,
 ) -> None:
     plan = plans.dag(a=task())
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     (repeated,) = await harness.store.submit([plans.again(plan)])
-    assert (repeated.root, repeated.is_new) == (root, False)
+    assert (repeated.run, repeated.is_new) == (run, False)
     assert len(await harness.store.list_runs()) == 1
 
 
@@ -166,7 +169,7 @@ async def test_name_passes_on_when_the_newer_root_supersedes(
     newer = await harness.submit(plans.job("mine", digest="other"), supersedes=True)
     found = await harness.store.find_run(plans.NAMESPACE, Kind.JOB, "mine")
     assert found is not None
-    assert found.root == newer
+    assert found.run == newer
     await worker.run_all()
     assert await harness.stand(older) == await harness.stand(newer) == "Succeeded"
 
@@ -175,9 +178,9 @@ async def test_superseding_submission_is_acknowledged_when_nothing_differs(
     harness: Harness,
 ) -> None:
     plan = plans.job()
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     (repeated,) = await harness.store.submit([plans.again(plan)], supersedes=True)
-    assert (repeated.root, repeated.is_new) == (root, False)
+    assert (repeated.run, repeated.is_new) == (run, False)
 
 
 @pytest.mark.parametrize("digest", ["first", "other"])
@@ -201,24 +204,24 @@ async def test_equal_names_are_apart_when_kind_or_namespace_differ(harness: Harn
 
 async def test_jobs_wait_when_submitted_as_suspended(harness: Harness, worker: Worker) -> None:
     plan = plans.dag("flow", {"is_suspended": True}, a=task(), b=task("a"))
-    root = await harness.submit(plan)
-    assert await harness.stand(root, "a") == "Waiting/Suspended"
-    assert await harness.stand(root, "b") == "Waiting/Suspended"
+    run = await harness.submit(plan)
+    assert await harness.stand(run, "a") == "Waiting/Suspended"
+    assert await harness.stand(run, "b") == "Waiting/Suspended"
     assert not await worker.claim()
 
 
 async def test_job_is_scheduled_when_its_start_lies_ahead(harness: Harness, worker: Worker) -> None:
     start = harness.ground.clock.now() + timedelta(hours=1)
-    root = await harness.submit(plans.job(start_after=start))
-    row = await harness.row(root)
+    run = await harness.submit(plans.job(start_after=start))
+    row = await harness.row(run)
     assert (row.state, row.reason, row.due) == (State.WAITING, "Scheduled", start)
     assert not await worker.claim()
 
 
 async def test_job_is_queued_when_its_start_has_passed(harness: Harness) -> None:
     start = harness.ground.clock.now() - timedelta(hours=1)
-    root = await harness.submit(plans.job(start_after=start))
-    assert await harness.stand(root) == "Queued"
+    run = await harness.submit(plans.job(start_after=start))
+    assert await harness.stand(run) == "Queued"
 
 
 async def test_pool_is_made_when_it_is_missing(harness: Harness) -> None:
@@ -234,7 +237,7 @@ async def test_one_root_is_stored_when_many_submit_the_same_at_once(harness: Har
     answers = await asyncio.gather(
         *(store.submit([plan if i % 2 else plans.again(plan)]) for i, store in enumerate(stores))
     )
-    assert len({answer.root for (answer,) in answers}) == 1
+    assert len({answer.run for (answer,) in answers}) == 1
     assert sum(answer.is_new for (answer,) in answers) == 1
 
 
@@ -266,12 +269,12 @@ async def test_batches_pass_each_other_when_their_names_cross(harness: Harness) 
 async def test_odd_text_is_given_back_or_refused_whole(harness: Harness, text: str) -> None:
     plan = plans.job("odd", metadata={"labels": {"text": text}})
     try:
-        root = await harness.submit(plan)
+        run = await harness.submit(plan)
     except errors.StoreDataError:
         assert not await harness.store.list_runs()
         return
     (row,) = await harness.store.list_runs()
-    assert (row.root, row.metadata) == (root, {"labels": {"text": text}})
+    assert (row.run, row.metadata) == (run, {"labels": {"text": text}})
 
 
 @pytest.mark.parametrize("item", ["a\0b", {"a": "\ud800"}, float("nan")], ids=ascii)
@@ -282,6 +285,6 @@ async def test_nothing_is_stored_of_a_call_with_an_item_that_cannot_be_kept(
     with pytest.raises(errors.StoreDataError, match="a value that is to be stored"):
         await harness.store.submit([plans.job("good"), bad])
     assert not await harness.store.list_runs()
-    root = await harness.submit(plans.job("good"))
+    run = await harness.submit(plans.job("good"))
     await worker.run_all()
-    assert await harness.stand(root) == "Succeeded"
+    assert await harness.stand(run) == "Succeeded"

@@ -17,10 +17,10 @@ WIDTH = 10_000
 async def test_fan_out_is_queued_with_the_end_of_its_upstream(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(), b=task("a", count=WIDTH)))
-    assert (await harness.counts(root))["Waiting/Upstream"] == WIDTH
+    run = await harness.submit(plans.dag(a=task(), b=task("a", count=WIDTH)))
+    assert (await harness.counts(run))["Waiting/Upstream"] == WIDTH
     await worker.end(await worker.claim_one())
-    assert (await harness.counts(root))["Queued"] == WIDTH
+    assert (await harness.counts(run))["Queued"] == WIDTH
 
 
 async def test_fan_in_goes_when_the_last_of_its_upstreams_ends(
@@ -28,38 +28,38 @@ async def test_fan_in_goes_when_the_last_of_its_upstreams_ends(
 ) -> None:
     needs = [f"t{i}" for i in range(WIDTH)]
     plan = plans.dag(**{name: task() for name in needs}, end=task(*needs))
-    root = await harness.submit(_without_inputs(plan))
+    run = await harness.submit(_without_inputs(plan))
     last = await worker.claim_one()
     await _finish(worker)
     await harness.settle()
-    assert await harness.stand(root, "end") == "Waiting/Upstream"
+    assert await harness.stand(run, "end") == "Waiting/Upstream"
     await worker.end(last)
     await harness.settle()
-    assert await harness.stand(root, "end") == "Queued"
+    assert await harness.stand(run, "end") == "Queued"
 
 
 async def test_array_ends_when_the_last_of_its_elements_does(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(count=WIDTH), b=task("a")))
+    run = await harness.submit(plans.dag(a=task(count=WIDTH), b=task("a")))
     last = await worker.claim_one()
     await _finish(worker)
     await harness.settle()
-    assert await harness.stand(root, "a") == "Running"
+    assert await harness.stand(run, "a") == "Running"
     await worker.end(last)
     await harness.settle()
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     assert (stands["a"], stands["b"]) == ("Succeeded", "Queued")
 
 
 async def test_fan_out_is_skipped_in_bounded_steps(harness: Harness, worker: Worker) -> None:
     plan = plans.dag(a=task(), b=task("a"), c=task("b", count=WIDTH), d=task("c"))
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     await worker.fail(await worker.claim_one())
     await harness.settle()
-    stands = await harness.stands(root)
+    stands = await harness.stands(run)
     assert (stands["c"], stands["d"]) == ("Skipped/UpstreamFailed",) * 2
-    assert (await harness.counts(root))["Skipped/UpstreamFailed"] == WIDTH + 2
+    assert (await harness.counts(run))["Skipped/UpstreamFailed"] == WIDTH + 2
 
 
 @pytest.mark.parametrize("width", [WIDE_FAN_IN - 1, WIDE_FAN_IN, WIDE_FAN_IN + 1])
@@ -68,10 +68,10 @@ async def test_fan_in_goes_on_either_side_of_the_width_that_is_summed(
 ) -> None:
     needs = [f"t{i}" for i in range(width)]
     plan = plans.dag(**{name: task() for name in needs}, end=task(*needs))
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     await worker.run_all()
-    assert await harness.stand(root) == "Succeeded"
-    assert await harness.stand(root, "end") == "Succeeded"
+    assert await harness.stand(run) == "Succeeded"
+    assert await harness.stand(run, "end") == "Succeeded"
 
 
 async def test_wide_fan_in_is_skipped_when_one_of_many_fails(
@@ -79,24 +79,24 @@ async def test_wide_fan_in_is_skipped_when_one_of_many_fails(
 ) -> None:
     needs = [f"t{i}" for i in range(3 * WIDE_FAN_IN)]
     plan = plans.dag(**{name: task() for name in needs}, end=task(*needs))
-    root = await harness.submit(plan)
+    run = await harness.submit(plan)
     await worker.run_all({"t77": Outcome.FAILED})
-    assert await harness.stand(root, "end") == "Skipped/UpstreamFailed"
+    assert await harness.stand(run, "end") == "Skipped/UpstreamFailed"
 
 
 async def test_pairs_of_arrays_are_one_edge_each(harness: Harness, worker: Worker) -> None:
     plan = plans.dag(a=task(count=2000), b=task("a", count=2000, each=True))
-    root = await harness.submit(plan)
-    assert len(await harness.store.edges(root)) == 2000
+    run = await harness.submit(plan)
+    assert len(await harness.store.edges(run)) == 2000
     for _ in range(4):
         await _step(worker)
-    assert await harness.stand(root, "b") == "Succeeded"
+    assert await harness.stand(run, "b") == "Succeeded"
 
 
 async def test_chain_of_a_thousand_is_run_one_by_one(harness: Harness, worker: Worker) -> None:
     length = 1000
     chain = {f"t{i}": task(f"t{i - 1}") for i in range(1, length)}
-    root = await harness.submit(plans.dag(t0=task(), **chain))
+    run = await harness.submit(plans.dag(t0=task(), **chain))
     (claimed,) = await worker.claim()
     for i in range(1, length):
         completed = await worker.store.complete(worker.session.key, [end_of(claimed)], mint())
@@ -104,29 +104,29 @@ async def test_chain_of_a_thousand_is_run_one_by_one(harness: Harness, worker: W
         assert claimed.name == f"t{i}"
     await worker.end(claimed)
     await harness.settle()
-    assert await harness.stand(root) == "Succeeded"
+    assert await harness.stand(run) == "Succeeded"
 
 
 async def test_chain_of_a_thousand_is_skipped_to_its_end(harness: Harness, worker: Worker) -> None:
     length = 1000
     chain = {f"t{i}": task(f"t{i - 1}") for i in range(1, length)}
-    root = await harness.submit(plans.dag(t0=task(), **chain))
+    run = await harness.submit(plans.dag(t0=task(), **chain))
     await worker.fail(await worker.claim_one())
     await harness.settle()
-    assert (await harness.counts(root))["Skipped/UpstreamFailed"] == length - 1
+    assert (await harness.counts(run))["Skipped/UpstreamFailed"] == length - 1
 
 
 async def test_wide_workflow_is_cancelled_in_bounded_steps(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.dag(a=task(count=WIDTH), b=task("a")))
+    run = await harness.submit(plans.dag(a=task(count=WIDTH), b=task("a")))
     claimed = await worker.claim_one()
-    assert await harness.store.cancel(root)
+    assert await harness.store.cancel(run)
     assert not await worker.claim()
     await worker.end(claimed)
     await harness.settle()
-    assert await harness.counts(root) == {"Cancelled": WIDTH + 1}
-    assert await harness.stand(root) == "Cancelled"
+    assert await harness.counts(run) == {"Cancelled": WIDTH + 1}
+    assert await harness.stand(run) == "Cancelled"
 
 
 def _without_inputs(plan: Plan) -> Plan:

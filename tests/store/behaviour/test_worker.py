@@ -78,7 +78,7 @@ async def test_worker_is_given_up_by_the_lease_that_it_was_told(
 async def test_draining_worker_ends_what_it_has_and_claims_no_more(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.array(2))
+    run = await harness.submit(plans.array(2))
     claimed = await worker.claim_one()
     assert await harness.store.drain(worker.session.worker)
     beat = await worker.beat()
@@ -87,7 +87,7 @@ async def test_draining_worker_ends_what_it_has_and_claims_no_more(
     assert not await worker.claim()
     completed = await worker.store.complete(worker.session.key, [end_of(claimed)], mint())
     assert (list(completed.answers), list(completed.claimed)) == ([ReportResult.ACCEPTED], [])
-    assert await harness.counts(root) == {"Succeeded": 1, "Queued": 1}
+    assert await harness.counts(run) == {"Succeeded": 1, "Queued": 1}
 
 
 async def test_worker_that_is_not_there_cannot_be_drained(harness: Harness, worker: Worker) -> None:
@@ -96,7 +96,7 @@ async def test_worker_that_is_not_there_cannot_be_drained(harness: Harness, work
 
 
 async def test_claims_are_kept_when_the_registration_is_repeated(harness: Harness) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     boot = mint_boot()
     first = await harness.worker(boot=boot)
     await first.claim_one()
@@ -104,40 +104,40 @@ async def test_claims_are_kept_when_the_registration_is_repeated(harness: Harnes
     assert second.session.worker == first.session.worker
     assert len(await harness.store.list_heartbeats()) == 1
     assert len((await second.beat()).held) == 1
-    assert await harness.stand(root) == "Running"
+    assert await harness.stand(run) == "Running"
 
 
 async def test_claims_come_back_when_a_newer_boot_beats(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.claim_one()
     again = await harness.worker()
     await again.beat()
-    row = await harness.row(root)
+    row = await harness.row(run)
     assert (row.state, row.losses) == ("Queued", 1)
     with pytest.raises(errors.SessionError):
         await worker.beat()
-    assert (await again.claim_one()).job == root
+    assert (await again.claim_one()).job == run
 
 
 async def test_nothing_comes_back_when_a_boot_only_registers(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.claim_one()
     # The late copy of what a boot asked that is dead by now.
     await harness.worker()
-    assert await harness.stand(root) == "Running"
+    assert await harness.stand(run) == "Running"
     await worker.beat()
 
 
 async def test_newer_boot_keeps_its_claims_when_the_first_beat_of_an_older_one_comes_late(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     newer = await harness.worker()
     await newer.claim_one()
     await worker.beat()
-    assert await harness.stand(root) == "Running"
+    assert await harness.stand(run) == "Running"
     await newer.beat()
     with pytest.raises(errors.SessionError):
         await worker.beat()
@@ -146,12 +146,12 @@ async def test_newer_boot_keeps_its_claims_when_the_first_beat_of_an_older_one_c
 async def test_others_keep_their_claims_when_a_newer_boot_beats(
     harness: Harness, worker: Worker
 ) -> None:
-    root = await harness.submit(plans.job())
+    run = await harness.submit(plans.job())
     await worker.claim_one()
     await (await harness.worker("other")).beat()
     await (await harness.worker("worker", pool="large")).beat()
     await (await harness.worker("worker", namespace="elsewhere")).beat()
-    assert await harness.stand(root) == "Running"
+    assert await harness.stand(run) == "Running"
     await worker.beat()
 
 
@@ -165,9 +165,9 @@ async def test_beat_lists_what_the_worker_holds(harness: Harness, worker: Worker
     await harness.submit(plans.array(3))
     one, two = await worker.claim(2)
     beat = await worker.beat()
-    assert {(held.job, held.right, held.mark) for held in beat.held} == {
-        (one.job, one.right, None),
-        (two.job, two.right, None),
+    assert {(held.job, held.ref, held.signal) for held in beat.held} == {
+        (one.job, one.ref, None),
+        (two.job, two.ref, None),
     }
     assert not beat.is_draining
 
@@ -194,10 +194,10 @@ async def test_beat_is_refused_when_nobody_registered(harness: Harness) -> None:
 
 
 async def test_claims_are_released_when_the_worker_leaves(harness: Harness, worker: Worker) -> None:
-    root = await harness.submit(plans.array(2))
+    run = await harness.submit(plans.array(2))
     await worker.claim(2)
     await worker.store.deregister(worker.session.key)
-    rows = [row for row in await harness.store.list_jobs(root) if row.index is not None]
+    rows = [row for row in await harness.store.list_jobs(run) if row.index is not None]
     assert {(row.state, row.failures, row.losses) for row in rows} == {("Queued", 0, 0)}
     assert not await harness.store.list_heartbeats()
 

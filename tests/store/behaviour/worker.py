@@ -37,7 +37,7 @@ def end_of(
 ) -> AttemptReport:
     """Word the report on a claim; `about` are fields of End."""
     reason = None if outcome is Outcome.SUCCEEDED else Reason.EXIT_CODE
-    return AttemptReport(claimed.job, *claimed.right, outcome, **{"reason": reason} | about)
+    return AttemptReport(claimed.job, *claimed.ref, outcome, **{"reason": reason} | about)
 
 
 @dataclasses.dataclass
@@ -74,7 +74,7 @@ class Worker:
         return answer
 
     async def release(self, *claimed: ClaimedJob) -> Sequence[ReportResult]:
-        return await self.store.release(self.session.key, [one.right for one in claimed])
+        return await self.store.release(self.session.key, [one.ref for one in claimed])
 
     async def beat(self) -> types.HeartbeatReply:
         return await self.store.heartbeat(self.session.key)

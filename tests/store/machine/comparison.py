@@ -10,7 +10,7 @@ from workron.store.types import JobRow
 
 
 def compare(oracle: Oracle, rows: list[JobRow], *, is_settled: bool) -> None:
-    """Compare one root. What has not been settled may still wait for its upstreams."""
+    """Compare one run. What has not been settled may still wait for its upstreams."""
     for row in rows:
         job = oracle.jobs[row.job]
         if row.kind is Kind.JOB:
@@ -42,9 +42,9 @@ def _compare_group(oracle: Oracle, job: Job, row: JobRow, *, is_settled: bool) -
 
 
 def _is_in(job: Job, group: Job) -> bool:
-    if job.root is not group.root or job.node.kind is not Kind.JOB:
+    if job.run is not group.run or job.node.kind is not Kind.JOB:
         return False
-    return group.node.kind is Kind.WORKFLOW or job.node.member_of == group.id - group.root.id
+    return group.node.kind is Kind.WORKFLOW or job.node.group_id == group.id - group.run.id
 
 
 def _expected(job: Job) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _expected(job: Job) -> dict[str, Any]:
         "losses": job.losses,
         "worker": job.crew.name if job.crew else None,
         "pool": job.terms.pool,
-        "priority": job.root.plan.priority,
+        "priority": job.run.plan.priority,
     }
 
 

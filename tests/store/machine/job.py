@@ -30,7 +30,7 @@ class Job:
     """A command or a group, and all that has happened to it."""
 
     id: JobId
-    root: Root
+    run: Root
     node: PlannedJob
     terms: SchedulingTerms
     deadline: datetime | None
@@ -56,7 +56,7 @@ class Job:
 
     def verdict(self) -> tuple[State, Reason | None]:
         """Say how it ends, now that all its upstreams have; a command goes on SUCCEEDED."""
-        if self.root.is_cancelled:
+        if self.run.is_cancelled:
             return State.CANCELLED, None
         bad = [(up.state, when) for up, when in self.upstreams if up.state is not State.SKIPPED]
         if any(end == (State.FAILED, w) for end in bad for w in (Condition.MEMBER, Condition.TASK)):

@@ -19,7 +19,7 @@ SEEDS = st.integers(0, 2**64 - 1)
 
 
 def quarrel(walk: Walk) -> None:
-    """Have a root that runs pulled about, and its claims end or fall."""
+    """Have a run that runs pulled about, and its claims end or fall."""
     workers.claim(walk)
     for take in (
         *walk.chance.choices([people.hold, people.resume, upkeep.expire, people.cancel], k=2),

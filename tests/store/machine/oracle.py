@@ -22,16 +22,16 @@ class Oracle:
         """Those that are there, in the order in which they came."""
         self.now = datetime.min.replace(tzinfo=UTC)
         self.jobs: dict[JobId, Job] = {}
-        self.roots: list[Root] = []
+        self.runs: list[Root] = []
         self.names: dict[tuple[Kind, str], Root] = {}
         self.fates: dict[ClaimId, ReportResult] = {}
         """Of claims that are over: what a report on them is answered."""
 
     def standing(self, plan: Plan) -> Root | None:
-        """Find the root that a submission of this plan is acknowledged with."""
-        for root in self.roots:
-            if root.plan.identity.uid == plan.identity.uid:
-                return root
+        """Find the run that a submission of this plan is acknowledged with."""
+        for run in self.runs:
+            if run.plan.identity.uid == plan.identity.uid:
+                return run
         newest = self.unfinished(plan)
         return newest if newest and newest.plan.digest() == plan.digest() else None
 
@@ -42,53 +42,53 @@ class Oracle:
     def closes_a_cycle(self, plan: Plan) -> bool:
         """Follow what this plan waits for, and what that waits for, back to its name."""
         me = plan.identity.kind, plan.identity.name
-        names = [(other.kind, other.name) for other in plan.outside]
+        names = [(other.kind, other.name) for other in plan.external]
         todo = [self.names[name] for name in names if name in self.names and name != me]
         seen: set[Root] = set()
         while todo:
-            root = todo.pop()
-            seen.add(root)
-            waiting = [job for job in self._of(root) if not job.is_over]
+            run = todo.pop()
+            seen.add(run)
+            waiting = [job for job in self._of(run) if not job.is_over]
             names += [(kind, name) for job in waiting for kind, name, _ in job.missing]
-            ups = {up.root for job in waiting for up, _ in job.upstreams if not up.is_over}
+            ups = {up.run for job in waiting for up, _ in job.upstreams if not up.is_over}
             todo += ups - seen
         return me in names
 
     def submit(self, plan: Plan, base: JobId) -> Root:
-        root = Root(plan, base)
-        self.roots.append(root)
+        run = Root(plan, base)
+        self.runs.append(run)
         for offset, node in enumerate(plan.nodes):
             terms = plan.terms[node.spec]
             seconds = terms.deadline_seconds
             deadline = None if seconds is None else self.now + timedelta(seconds=seconds)
-            job = Job(JobId(base + offset), root, node, terms, deadline)
+            job = Job(JobId(base + offset), run, node, terms, deadline)
             job.is_held = plan.is_suspended and node.kind is Kind.JOB
             self.jobs[job.id] = job
-        self._link(root)
-        for job in self._of(root):
+        self._link(run)
+        for job in self._of(run):
             self.decide(job)
-        return root
+        return run
 
-    def _link(self, root: Root) -> None:
-        plan = root.plan
+    def _link(self, run: Root) -> None:
+        plan = run.plan
         named = plan.identity.kind, plan.identity.name
-        self.names[named] = root
-        mine = list(self._of(root))
+        self.names[named] = run
+        mine = list(self._of(run))
         for edge in plan.edges:
             mine[edge.downstream].upstreams.append((mine[edge.upstream], edge.condition))
         for job in mine:
-            if job.node.member_of is not None and job.node.bearing is not None:
-                mine[job.node.member_of].upstreams.append((job, job.node.bearing))
-        for other in plan.outside:
+            if job.node.group_id is not None and job.node.group_condition is not None:
+                mine[job.node.group_id].upstreams.append((job, job.node.group_condition))
+        for other in plan.external:
             mine[other.downstream].missing.append((other.kind, other.name, other.condition))
         for job in self.jobs.values():
             for kind, name, condition in list(job.missing):
-                if (bound := self.names.get((kind, name))) and (job in mine or bound is root):
+                if (bound := self.names.get((kind, name))) and (job in mine or bound is run):
                     job.missing.remove((kind, name, condition))
                     job.upstreams.append((self.jobs[bound.id], condition))
 
-    def _of(self, root: Root) -> Iterable[Job]:
-        return (self.jobs[JobId(root.id + i)] for i in range(len(root.plan.nodes)))
+    def _of(self, run: Root) -> Iterable[Job]:
+        return (self.jobs[JobId(run.id + i)] for i in range(len(run.plan.nodes)))
 
     def decide(self, job: Job) -> None:
         """Let a waiting job go on, if nothing is left to wait for; and then what waits for it."""
@@ -117,7 +117,7 @@ class Oracle:
             for job in self.jobs.values()
             if job.state is State.QUEUED and job.terms.pool == crew.pool
         ]
-        ready.sort(key=lambda job: (-job.root.plan.priority, job.id))
+        ready.sort(key=lambda job: (-job.run.plan.priority, job.id))
         alone = [job for job in ready if job.is_alone]
         held = self.held(crew)
         if crew.is_draining or any(job.is_alone for job in held):
@@ -228,9 +228,9 @@ class Oracle:
         job.is_held = is_held
         self.decide(job)
 
-    def cancel(self, root: Root) -> None:
-        root.is_cancelled |= not self.jobs[root.id].is_over
-        for job in self._commands(root):
+    def cancel(self, run: Root) -> None:
+        run.is_cancelled |= not self.jobs[run.id].is_over
+        for job in self._commands(run):
             if job.state is State.RUNNING:
                 job.mark = Signal.CANCEL
             elif not job.is_over:
@@ -238,8 +238,8 @@ class Oracle:
         for job in list(self.jobs.values()):
             self.decide(job)
 
-    def hold(self, root: Root) -> None:
-        for job in self._commands(root):
+    def hold(self, run: Root) -> None:
+        for job in self._commands(run):
             if job.state is State.RUNNING:
                 job.mark = job.mark or Signal.HOLD
             elif not job.is_over:
@@ -249,15 +249,15 @@ class Oracle:
         job.is_held = True
         self._wait(job, is_held=True)
 
-    def resume(self, root: Root) -> None:
-        for job in self._commands(root):
+    def resume(self, run: Root) -> None:
+        for job in self._commands(run):
             if job.mark is Signal.HOLD:
                 job.mark = None
             if job.is_held:
                 self._wait(job, is_held=False)
 
-    def _commands(self, root: Root) -> Sequence[Job]:
-        return [job for job in self._of(root) if job.node.kind is Kind.JOB]
+    def _commands(self, run: Root) -> Sequence[Job]:
+        return [job for job in self._of(run) if job.node.kind is Kind.JOB]
 
     def promote(self) -> None:
         for job in self.jobs.values():

@@ -42,16 +42,16 @@ def _submit(walk: Walk, plan: Plan, *, supersedes: bool) -> None:
     else:
         (submitted,) = walk.run(call)
         assert submitted.is_new == (standing is None)
-        assert standing is None or submitted.root == standing.id
+        assert standing is None or submitted.run == standing.id
         if standing is None:
-            walk.unfinished.append(walk.oracle.submit(plan, submitted.root))
+            walk.unfinished.append(walk.oracle.submit(plan, submitted.run))
             # It may be decided already, by upstreams that have ended.
             walk.is_settled = False
 
 
 def hold(walk: Walk) -> None:
-    """Suspend a whole root."""
-    _sweep(walk, "hold")
+    """Suspend a whole run."""
+    _sweep(walk, "suspend")
 
 
 def resume(walk: Walk) -> None:
@@ -65,16 +65,16 @@ def cancel(walk: Walk) -> None:
 
 
 def _sweep(walk: Walk, verb: str) -> None:
-    """Ask it of any root, for choice of one that runs."""
+    """Ask it of any run, for choice of one that runs."""
     walk.settle()
-    if not walk.oracle.roots:
+    if not walk.oracle.runs:
         return
-    running = {job.root for hand in walk.hands for job in walk.oracle.held(hand)}
-    root = walk.pick(sorted(walk.oracle.roots, key=lambda root: root not in running))
-    was_over = walk.oracle.jobs[root.id].is_over
-    answer = walk.run(getattr(walk.store, verb)(root.id))
+    running = {job.run for hand in walk.hands for job in walk.oracle.held(hand)}
+    run = walk.pick(sorted(walk.oracle.runs, key=lambda run: run not in running))
+    was_over = walk.oracle.jobs[run.id].is_over
+    answer = walk.run(getattr(walk.store, verb)(run.id))
     # A cancel may be asked for again; what holding means after one is left open.
-    is_open = root.is_cancelled and verb != "cancel"
-    assert is_open or answer == (root.is_cancelled or not was_over), f"{verb}: {answer}"
-    getattr(walk.oracle, verb)(root)
+    is_open = run.is_cancelled and verb != "cancel"
+    assert is_open or answer == (run.is_cancelled or not was_over), f"{verb}: {answer}"
+    getattr(walk.oracle, verb)(run)
     walk.is_settled = False

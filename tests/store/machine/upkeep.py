@@ -14,10 +14,12 @@ def reap(walk: Walk) -> None:
         return
     hand = walk.pick(walk.busy())
     guard = walk.chance.choices(["seen", "proven", "late"], [3, 2, 1])[0]
-    signs = {one.worker: one.sign for one in walk.run(walk.store.list_heartbeats())}
+    signs = {one.worker: one.version for one in walk.run(walk.store.list_heartbeats())}
     assert set(signs) == {one.session.worker for one in walk.hands}
     seen = signs[hand.session.worker]
-    given = {"seen": seen, "proven": None, "late": seen._replace(beats=seen.beats - 1)}[guard]
+    given = {"seen": seen, "proven": None, "late": seen._replace(heartbeats=seen.heartbeats - 1)}[
+        guard
+    ]
     is_blaming = sketches.is_now(walk.chance, 0.8)
     call = walk.store.reap(hand.session.worker, sign=given, is_blaming=is_blaming)
     reaped = walk.run(call)

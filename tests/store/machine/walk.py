@@ -111,12 +111,12 @@ class Walk:
 
     async def compare(self) -> None:
         """Hold all against the oracle that may have changed."""
-        for root in list(self.unfinished):
-            rows = list((await self.harness.rows(root.id)).values())
+        for run in list(self.unfinished):
+            rows = list((await self.harness.rows(run.id)).values())
             await self.harness.check_standing(rows)
             comparison.compare(self.oracle, rows, is_settled=self.is_settled)
             if all(row.finished_at is not None for row in rows):
-                self.unfinished.remove(root)
+                self.unfinished.remove(run)
         if self.is_settled:
             assert (await self.store.audit(10)).missed == 0
 
@@ -162,5 +162,15 @@ class _Call:
 
 
 _READERS = {
-    *("jobs", "roots", "heads", "standing", "ended", "audit", "queue", "progress", "look"),
+    *(
+        "list_jobs",
+        "list_runs",
+        "list_run_summaries",
+        "get_jobs",
+        "filter_ended",
+        "audit",
+        "queue",
+        "count_states",
+        "list_heartbeats",
+    ),
 }

@@ -156,7 +156,7 @@ def release(walk: Walk) -> None:
     chosen = _some(walk, hand)
     expected = [walk.oracle.answer(hand, row.claim) for row in chosen]
     lost = walk.chance.choices([None, *LossKind], [4, 1, 1])[0]
-    rights = [row.right for row in chosen]
+    rights = [row.ref for row in chosen]
     answers = walk.run(walk.store.release(hand.session.key, rights, lost))
     for row, answer, right in zip(chosen, answers, expected, strict=True):
         _check_answer(answer, right)
@@ -178,7 +178,7 @@ def beat(walk: Walk) -> None:
     if walk.hands:
         hand = walk.pick(walk.busy())
         answer = walk.run(walk.store.heartbeat(hand.session.key))
-        assert {(held.job, held.claim, held.mark) for held in answer.held} == {
+        assert {(held.job, held.claim, held.signal) for held in answer.held} == {
             (job.id, job.claim, job.mark) for job in walk.oracle.held(hand)
         }
         assert answer.is_draining == hand.is_draining
@@ -204,7 +204,7 @@ def act_when_gone(walk: Walk) -> None:
             walk.store.heartbeat(key),
             walk.store.claim(key, mint()),
             walk.store.complete(key, ends),
-            walk.store.release(key, [row.right for row in hand.claimed]),
+            walk.store.release(key, [row.ref for row in hand.claimed]),
         ):
             with pytest.raises(errors.SessionError):
                 walk.run(call)

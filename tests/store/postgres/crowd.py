@@ -34,10 +34,10 @@ _PREPARE = """
         END LOOP;
     END $$;
 """
-# In order of their ids: finished, waiting, ready and deferred jobs, a hundred to a root; some of
+# In order of their ids: finished, waiting, ready and deferred jobs, a hundred to a run; some of
 # the finished ones run, which no verb minds, on a hundred workers. Each ready job and each of some
 # finished ones has ten downstreams; all other edges are between waiting jobs. Ten of the waiting
-# roots are workflows, in a namespace of their own.
+# runs are workflows, in a namespace of their own.
 _LOAD = f"""
     CREATE TABLE crowd AS
     SELECT 1000 AS first, 1000 + {FINISHED} AS waiting, 1000 + {FINISHED + WAITING} AS ready,
@@ -45,14 +45,14 @@ _LOAD = f"""
            int4range({FINISHED + WAITING // 2}, {FINISHED + WAITING // 2 + 1000}) AS flows;
 
     INSERT INTO workron.spec SELECT i, '{{}}' FROM crowd, generate_series(first, last, 100) i;
-    INSERT INTO workron.root
+    INSERT INTO workron.run
     SELECT i, i + 99, gen_random_uuid(), CASE WHEN i <@ flows THEN 'flows' ELSE 'crowd' END,
-           CASE WHEN i <@ flows THEN 'Workflow' ELSE 'Job' END, 'root' || i, '', now(), '{{}}',
+           CASE WHEN i <@ flows THEN 'Workflow' ELSE 'Job' END, 'run' || i, '', now(), '{{}}',
            false, false, 0, 1
     FROM crowd, generate_series(first, last, 100) i;
     INSERT INTO workron.name
-    SELECT 'crowd', 'Job', 'root' || i, i FROM crowd, generate_series(first, last, 100) i;
-    INSERT INTO workron.job (id, root, kind, spec, name, pool, priority, feeds_inputs, max_losses,
+    SELECT 'crowd', 'Job', 'run' || i, i FROM crowd, generate_series(first, last, 100) i;
+    INSERT INTO workron.job (id, run, kind, spec, name, pool, priority, feeds_inputs, max_losses,
                              needs_proof)
     SELECT i, i / 100 * 100, CASE WHEN i % 100 = 0 AND i <@ flows THEN 'Workflow' ELSE 'Job' END,
            i / 100 * 100, 'job', pool.id, 0, true, 5, false
@@ -129,7 +129,7 @@ async def _toll(hand: Hand, call: Callable[[], Awaitable[Any]]) -> tuple[Any, To
     )
 
 
-async def _spend(hand: Hand, root: Any) -> dict[str, Toll]:
+async def _spend(hand: Hand, run: Any) -> dict[str, Toll]:
     """Call each verb once, with what the one before left, and take it all back."""
     store, key = hand.store, hand.session.key
     tolls: dict[str, Toll] = {}
@@ -144,34 +144,40 @@ async def _spend(hand: Hand, root: Any) -> dict[str, Toll]:
     again = (await note("complete", lambda: store.complete(key, ends, mint(10)))).claimed
     rights = [one.right for one in again]
     await note("report late", lambda: store.complete(key, ends))
-    await note("beat", lambda: store.heartbeat(key))
+    await note("heartbeat", lambda: store.heartbeat(key))
     if rights:
         await note("append_output", lambda: store.append_output(key, rights[0], 0, b"text"))
     await note("release", lambda: store.release(key, rights[:5]))
     await note("release late", lambda: store.release(key, rights[:5] + mint_rights(5)))
     await note("promote", lambda: store.promote(100))
     await note("expire", lambda: store.expire(100))
-    await note("settle", lambda: store.propagate(100))
-    await note("look", store.list_heartbeats)
+    await note("propagate", lambda: store.propagate(100))
+    await note("list_heartbeats", store.list_heartbeats)
     await note("submit", lambda: store.submit([_plan()]))
     wish = types.RunUpdate(2, is_cancelled=False, is_suspended=True, priority=7)
-    await store.connection.execute("UPDATE workron.root SET generation = 1 WHERE id = $1", root)
-    await note("edit", lambda: store.update_run(root, wish))
-    await note("owned", lambda: store.list_owned(300))
-    await note("known", lambda: store.find_by_uid([uuid.UUID(int=1)]))
-    await note("failures", lambda: store.list_failures(root, 10))
-    await note("cancel", lambda: store.cancel(root))
-    for reader in (store.list_jobs, store.count_states, store.edges, store.list_specs, store.list_attempts):
-        await note(reader.__name__, partial(reader, root))
+    await store.connection.execute("UPDATE workron.run SET generation = 1 WHERE id = $1", run)
+    await note("update_run", lambda: store.update_run(run, wish))
+    await note("list_owned", lambda: store.list_owned(300))
+    await note("find_by_uid", lambda: store.find_by_uid([uuid.UUID(int=1)]))
+    await note("list_failures", lambda: store.list_failures(run, 10))
+    await note("cancel", lambda: store.cancel(run))
+    for reader in (
+        store.list_jobs,
+        store.count_states,
+        store.edges,
+        store.list_specs,
+        store.list_attempts,
+    ):
+        await note(reader.__name__, partial(reader, run))
     for asker in (store.list_blockers, store.read_output, store.read_result):
-        await note(asker.__name__, partial(asker, root))
-    await note("pieces", lambda: store.read_output_chunks(root, 1))
-    await note("spec", lambda: store.get_spec(root))
+        await note(asker.__name__, partial(asker, run))
+    await note("read_output_chunks", lambda: store.read_output_chunks(run, 1))
+    await note("get_spec", lambda: store.get_spec(run))
     for many in (store.get_jobs, store.filter_ended):
-        await note(many.__name__, partial(many, [root]))
-    await note("heads", lambda: store.list_run_summaries("flows"))
-    await note("member", lambda: store.find_job(root, "nobody"))
-    await note("find", lambda: store.find_run("crowd", Kind.JOB, "root1000"))
+        await note(many.__name__, partial(many, [run]))
+    await note("list_run_summaries", lambda: store.list_run_summaries("flows"))
+    await note("find_job", lambda: store.find_job(run, "nobody"))
+    await note("find_run", lambda: store.find_run("crowd", Kind.JOB, "root1000"))
     sign = await store.sign_of(hand)
     await note("reap", lambda: store.reap(hand.session.worker, sign=sign))
     await note("audit", lambda: store.audit(1000))
@@ -195,11 +201,11 @@ async def measured(dsn: str) -> Tolls:
         for _ in range(10):
             await _spend(warmed, 0)
         await stage.sql.execute(_LOAD)
-        root = await stage.sql.fetchval("SELECT waiting + 200 FROM crowd")
+        run = await stage.sql.fetchval("SELECT waiting + 200 FROM crowd")
         sessions = {"warmed": warmed, "not analyzed": await stage.worker("new")}
-        tolls = {kind: await _spend(hand, root) for kind, hand in sessions.items()}
+        tolls = {kind: await _spend(hand, run) for kind, hand in sessions.items()}
         await stage.sql.execute("ANALYZE")
-        tolls["analyzed"] = await _spend(await stage.worker("later"), root)
+        tolls["analyzed"] = await _spend(await stage.worker("later"), run)
     finally:
         await stage.close()
     return {(kind, verb): toll for kind, by in tolls.items() for verb, toll in by.items()}

@@ -123,7 +123,7 @@ def set_up(settings: Callable[[pathlib.Path], str]) -> Iterator[pathlib.Path]:
         home = pathlib.Path(name)
         (home / "pgbouncer.ini").write_text(settings(home))
         if os.geteuid() == 0:
-            # It refuses to run as root, and makes its socket as whom it becomes.
+            # It refuses to run as run, and makes its socket as whom it becomes.
             for path in (home, *home.iterdir()):
                 shutil.chown(path, _NOBODY)
             command += ["--user", _NOBODY]

@@ -106,7 +106,7 @@ class Actor(
         await self._transaction.rollback()
 
     async def sign_of(self, worker: Worker) -> types.HeartbeatVersion:
-        signs = {sighting.worker: sighting.sign for sighting in await self.list_heartbeats()}
+        signs = {sighting.worker: sighting.version for sighting in await self.list_heartbeats()}
         return signs[worker.session.worker]
 
     async def forbid(self, *ways: str) -> None:
@@ -217,11 +217,11 @@ class Stage:
         return Hand(await self.actor(), hand.session)
 
     async def submit(self, *wanted: Plan) -> JobId:
-        return (await self.watcher.submit(wanted))[0].root
+        return (await self.watcher.submit(wanted))[0].run
 
-    async def stands(self, root: JobId) -> dict[str, str]:
+    async def stands(self, run: JobId) -> dict[str, str]:
         """Say of each job how it stands, such as `Skipped/NotNeeded`."""
-        return {row.name: stand(row) for row in await self.watcher.list_jobs(root)}
+        return {row.name: stand(row) for row in await self.watcher.list_jobs(run)}
 
     async def settle(self) -> None:
         while await self.watcher.propagate(MANY):

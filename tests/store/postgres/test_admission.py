@@ -70,13 +70,13 @@ def admit(stage: Stage, made: list[Role]) -> Admit:
 
 async def test_worker_of_a_pool_opens_the_url_and_runs_a_job(stage: Stage, admit: Admit) -> None:
     role = await admit()
-    root = await stage.submit(plans.job(pool="own"))
+    run = await stage.submit(plans.job(pool="own"))
     store = await open_worker(role.dsn, rng=random.Random())
     key = (await roles.register(store, _WORD)).key
     (claimed,) = await store.claim(key, mint())
     await store.complete(key, [end_of(claimed)])
     await store.close()
-    assert await stage.stands(root) == {"job": "Succeeded"}
+    assert await stage.stands(run) == {"job": "Succeeded"}
 
 
 async def test_role_can_log_in_so_often_and_has_no_other_power(stage: Stage, admit: Admit) -> None:
@@ -92,7 +92,10 @@ async def test_role_can_look_at_no_table_and_call_nothing_but_its_verbs(
     role = await admit()
     connection = await role.connect()
     tried = ["SELECT 1 FROM workron.job", "SELECT 1 FROM workron.token", "TABLE workron.pool"]
-    tried += ["SELECT workron.admit('n', 'p', 't', 1, 'x', 1)", "CREATE TEMPORARY TABLE mine ()"]
+    tried += [
+        "SELECT workron.grant_pool('n', 'p', 't', 1, 'x', 1)",
+        "CREATE TEMPORARY TABLE mine ()",
+    ]
     tried += [f"ALTER ROLE {await stage.sql.fetchval('SELECT current_user')} PASSWORD 'mine'"]
     assert await roles.allowed(connection, tried) == []
     await connection.close()
@@ -225,7 +228,7 @@ async def test_role_that_another_made_loses_all_that_is_ours_to_take(
             await store.revoke_pool(plans.NAMESPACE, "own")
         assert await store.granted_pools() == set()
         connection = await made[0].connect()
-        said = ["SELECT workron.leave(gen_random_uuid())"]
+        said = ["SELECT workron.deregister(gen_random_uuid())"]
         assert await roles.allowed(connection, said) == []
         await connection.execute("SELECT 1")
         await connection.close()

@@ -70,7 +70,7 @@ async def _round(
 async def test_job_is_stored_under_any_name_and_with_any_item(stage: Stage, text: str) -> None:
     await stage.submit(plans.dag("flow", **{text: task(items=[text, [text]])}))
     rows = await stage.sql.fetch(
-        "SELECT name, item FROM workron.job WHERE bearing = 'Member' ORDER BY index"
+        "SELECT name, item FROM workron.job WHERE group_condition = 'Member' ORDER BY index"
     )
     items = payloads.to_json(text), payloads.to_json([text])
     assert [tuple(row) for row in rows] == [(text, item) for item in items]
@@ -145,6 +145,6 @@ def test_each_step_of_a_digest_is_followed_by_a_pause() -> None:
         table: list(given)
         for table, _, given in copy.tables([(JobId(5), plan)], {("space", "default"): 1}, _NOON)
     }
-    *pauses, root = tables["root"]
+    *pauses, run = tables["run"]
     assert pauses == [copy.PAUSE] * 3
-    assert "\tabc\t" in root
+    assert "\tabc\t" in run

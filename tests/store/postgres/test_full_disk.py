@@ -1,6 +1,6 @@
 """A disk that is really full: the error says so, nothing is half-done, and all goes on after.
 
-The database lies in a tablespace of its own on a small file system in memory, which only root can
+The database lies in a tablespace of its own on a small file system in memory, which only run can
 make, and only beside the server; elsewhere the test is skipped.
 """
 
@@ -31,13 +31,13 @@ _LEFT = _MEGABYTE
 def small_disk(postgres_dsn: str) -> Iterator[pathlib.Path]:
     home = pathlib.Path(dict(parse.parse_qsl(parse.urlsplit(postgres_dsn).query)).get("host", ""))
     if os.geteuid() != 0 or not (home / "data").is_dir():
-        pytest.skip("only root can mount a small disk, and only under the tests' own server")
+        pytest.skip("only run can mount a small disk, and only under the tests' own server")
     path = home / f"disk-{secrets.token_hex(4)}"
     path.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={_SIZE}", "none", str(path)]
     unmount = ["umount", "--lazy", str(path)]
     if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("this machine does not let root mount a file system")
+        pytest.skip("this machine does not let run mount a file system")
     owner = pwd.getpwnam("nobody")
     os.chown(path, owner.pw_uid, owner.pw_gid)
     try:
@@ -89,11 +89,11 @@ async def test_submission_is_refused_whole_and_taken_whole_once_there_is_room(
         large = plans.array(30_000)
         with pytest.raises(errors.StoreFullError, match="No space left on device"):
             await store.submit([large])
-        assert [root.root for root in await store.list_runs()] == [job.root]
+        assert [run.run for run in await store.list_runs()] == [job.run]
         filler.unlink()
         assert await _end_one(store) is ReportResult.ACCEPTED
         (submitted,) = await store.submit([large])
         assert submitted.is_new
-        assert len(await store.list_jobs(submitted.root)) == 30_002
+        assert len(await store.list_jobs(submitted.run)) == 30_002
     finally:
         await store.close()

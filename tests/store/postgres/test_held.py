@@ -72,7 +72,7 @@ async def test_what_one_step_of_settling_leaves_is_passed_on_by_the_next_ones(
     stage: Stage, held: StillClock
 ) -> None:
     down = plans.task("up", count=3)
-    root = await stage.submit(plans.dag("all", up=plans.task(), down=down))
+    run = await stage.submit(plans.dag("all", up=plans.task(), down=down))
     worker = await stage.worker()
     await worker.fail(await worker.claim_one())
     await stage.watcher.propagate(1)
@@ -81,12 +81,12 @@ async def test_what_one_step_of_settling_leaves_is_passed_on_by_the_next_ones(
     for _ in range(8):
         await stage.watcher.propagate(1)
         await held.go_on(6)
-    assert (await stage.stands(root))["all"] == "Failed/MemberFailed"
+    assert (await stage.stands(run))["all"] == "Failed/MemberFailed"
 
 
 async def _arrived(stage: Stage, *names: str) -> tuple[Actor, Sequence[JobId]]:
-    """Give who has a lock on these arrays, and their roots; all elements have ended meanwhile."""
-    roots = [await stage.submit(plans.array(2, name)) for name in names]
+    """Give who has a lock on these arrays, and their runs; all elements have ended meanwhile."""
+    runs = [await stage.submit(plans.array(2, name)) for name in names]
     worker, holder = await stage.worker(), await stage.actor()
     claimed = await worker.claim(2 * len(names))
     await holder.begin()
@@ -94,13 +94,13 @@ async def _arrived(stage: Stage, *names: str) -> tuple[Actor, Sequence[JobId]]:
     for one in claimed:
         await worker.end(one)
     await _pass_by(stage, "arrival")
-    return holder, roots
+    return holder, runs
 
 
 async def test_what_arrives_at_a_locked_array_is_summed_when_the_lock_is_gone(
     stage: Stage, held: StillClock
 ) -> None:
-    holder, [root] = await _arrived(stage, "one")
+    holder, [run] = await _arrived(stage, "one")
     await trust(stage.watcher, "arrival", "arrival", held)
     for _ in range(3):
         await stage.watcher.propagate(MANY)
@@ -108,20 +108,20 @@ async def test_what_arrives_at_a_locked_array_is_summed_when_the_lock_is_gone(
     await holder.rollback()
     for _ in range(3):
         await stage.watcher.propagate(MANY)
-    assert set((await stage.stands(root)).values()) == {"Succeeded"}
+    assert set((await stage.stands(run)).values()) == {"Succeeded"}
 
 
 async def test_arrivals_that_one_step_leaves_are_summed_by_the_next_ones(
     stage: Stage, held: StillClock
 ) -> None:
-    holder, roots = await _arrived(stage, "one", "two", "three")
+    holder, runs = await _arrived(stage, "one", "two", "three")
     await holder.rollback()
     await trust(stage.watcher, "arrival", "arrival", held)
     for _ in range(10):
         await stage.watcher.propagate(1)
         await held.go_on(6)
-    for root in roots:
-        assert set((await stage.stands(root)).values()) == {"Succeeded"}
+    for run in runs:
+        assert set((await stage.stands(run)).values()) == {"Succeeded"}
 
 
 async def test_worker_that_finds_nothing_writes_nothing(stage: Stage) -> None:

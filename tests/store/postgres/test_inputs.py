@@ -46,18 +46,18 @@ async def _claim(worker: Hand) -> tuple[list[bool], list[str]]:
 
 async def _end_all(stage: Stage, worker: Hand, result: str) -> JobId:
     flow = plans.dag(a=task(count=_ELEMENTS), b=task(), c=task("a", "b", count=5))
-    root = await stage.submit(flow)
+    run = await stage.submit(flow)
     ends = [end_of(one, result=result) for one in await worker.claim(MANY)]
     await worker.store.complete(worker.session.key, ends)
     await stage.settle()
-    return root
+    return run
 
 
 async def test_results_are_measured_and_read_once_though_many_elements_are_given_them(
     stage: Stage, worker: Hand
 ) -> None:
-    root = await _end_all(stage, worker, "small")
-    array, single = root + 1, root + 2 + _ELEMENTS
+    run = await _end_all(stage, worker, "small")
+    array, single = run + 1, run + 2 + _ELEMENTS
     assert await _claim(worker) == (
         [False] * 5,
         [
@@ -68,8 +68,8 @@ async def test_results_are_measured_and_read_once_though_many_elements_are_given
 
 
 async def test_nothing_is_read_of_results_that_are_too_large(stage: Stage, worker: Hand) -> None:
-    root = await _end_all(stage, worker, "x" * 16_000)
-    array, single = root + 1, root + 2 + _ELEMENTS
+    run = await _end_all(stage, worker, "x" * 16_000)
+    array, single = run + 1, run + 2 + _ELEMENTS
     assert await _claim(worker) == (
         [True] * 5,
         [f"result_size {array}", f"result_size {single}"],
@@ -77,7 +77,7 @@ async def test_nothing_is_read_of_results_that_are_too_large(stage: Stage, worke
 
 
 async def test_end_is_accepted_when_the_claim_that_came_with_it_is_refused(stage: Stage) -> None:
-    root = await stage.submit(plans.dag(a=task(), b=task("a")))
+    run = await stage.submit(plans.dag(a=task(), b=task("a")))
     worker = await stage.worker()
     end = end_of(await worker.claim_one(), result=1)
     await stage.replace(
@@ -85,5 +85,5 @@ async def test_end_is_accepted_when_the_claim_that_came_with_it_is_refused(stage
     )
     with pytest.raises(errors.StoreDataError, match="too much"):
         await worker.store.complete(worker.session.key, [end], mint())
-    stands = await stage.stands(root)
+    stands = await stage.stands(run)
     assert (stands["a"], stands["b"]) == ("Succeeded", "Queued")

@@ -36,11 +36,11 @@ def _registration(token: str, name: str = "worker") -> types.Registration:
 
 
 async def _submit(store: PostgresStore, *wanted: Plan) -> JobId:
-    return (await store.submit(wanted))[0].root
+    return (await store.submit(wanted))[0].run
 
 
-async def _stand(store: PostgresStore, root: JobId) -> str:
-    return (await store.list_jobs(root))[0].state
+async def _stand(store: PostgresStore, run: JobId) -> str:
+    return (await store.list_jobs(run))[0].state
 
 
 async def test_submit_is_acknowledged_when_its_answer_was_lost(
@@ -49,7 +49,7 @@ async def test_submit_is_acknowledged_when_its_answer_was_lost(
     plan = plans.job()
     (known,) = await _repeat(wire, "COMMIT", lambda: remote.submit([plan]))
     assert not known.is_new
-    assert [root.root for root in await remote.list_runs()] == [known.root]
+    assert [run.run for run in await remote.list_runs()] == [known.run]
 
 
 async def test_registration_gives_the_same_session_when_its_answer_was_lost(
@@ -75,12 +75,12 @@ async def test_claim_gives_the_same_job_when_its_answer_was_lost(
 async def test_end_is_known_already_when_its_answer_was_lost(
     remote: PostgresStore, wire: Wire
 ) -> None:
-    root = await _submit(remote, plans.job())
+    run = await _submit(remote, plans.job())
     worker = await _worker(remote)
     claimed = await worker.claim_one()
     answer = await _repeat(wire, "workron.complete", lambda: worker.end(claimed, result=1))
     assert answer is ReportResult.ALREADY
-    assert await _stand(remote, root) == "Succeeded"
+    assert await _stand(remote, run) == "Succeeded"
     assert await remote.read_result(claimed.job) == 1
 
 
@@ -100,12 +100,12 @@ async def test_end_gives_the_same_new_claim_when_its_answer_was_lost(
 async def test_retry_is_known_already_when_its_answer_was_lost(
     remote: PostgresStore, wire: Wire
 ) -> None:
-    root = await _submit(remote, plans.job())
+    run = await _submit(remote, plans.job())
     worker = await _worker(remote)
     claimed = await worker.claim_one()
     answer = await _repeat(wire, "workron.complete", lambda: worker.retry(claimed))
     assert answer is ReportResult.ALREADY
-    (row,) = await remote.list_jobs(root)
+    (row,) = await remote.list_jobs(run)
     assert (row.reason, row.failures) == ("Backoff", 1)
 
 
@@ -136,14 +136,14 @@ async def test_release_is_known_already_when_another_has_the_job_by_now(
 async def test_output_is_stored_once_when_its_answer_was_lost(
     remote: PostgresStore, wire: Wire
 ) -> None:
-    root = await _submit(remote, plans.job())
+    run = await _submit(remote, plans.job())
     worker = await _worker(remote)
-    right, key = (await worker.claim_one()).right, worker.session.key
+    right, key = (await worker.claim_one()).ref, worker.session.key
     answer = await _repeat(
         wire, "workron.append_output", lambda: remote.append_output(key, right, 0, b"text")
     )
     assert answer is ReportResult.ALREADY
-    assert await remote.read_output(root) == b"text"
+    assert await remote.read_output(run) == b"text"
 
 
 async def test_beat_counts_again_when_its_answer_was_lost(
@@ -151,7 +151,7 @@ async def test_beat_counts_again_when_its_answer_was_lost(
 ) -> None:
     worker = await _worker(remote)
     await _repeat(wire, "workron.beat", worker.beat)
-    assert [sighting.sign.beats for sighting in await remote.list_heartbeats()] == [2]
+    assert [sighting.version.heartbeats for sighting in await remote.list_heartbeats()] == [2]
 
 
 async def test_worker_has_left_when_the_answer_to_that_was_lost(
@@ -162,29 +162,29 @@ async def test_worker_has_left_when_the_answer_to_that_was_lost(
     assert await remote.list_heartbeats() == []
 
 
-@pytest.mark.parametrize("statement", ["UPDATE workron.root SET cancelled", "sweep_step"])
+@pytest.mark.parametrize("statement", ["UPDATE workron.run SET cancelled", "sweep_step"])
 async def test_root_is_cancelled_when_the_answer_to_that_was_lost(
     remote: PostgresStore, wire: Wire, statement: str
 ) -> None:
-    root = await _submit(remote, plans.array(3))
+    run = await _submit(remote, plans.array(3))
     wire.lose_answer_to(statement)
     with pytest.raises(errors.StoreUnreachableError):
-        await remote.cancel(root)
-    await remote.cancel(root)
+        await remote.cancel(run)
+    await remote.cancel(run)
     await _settle(remote)
-    assert {row.state for row in await remote.list_jobs(root)} == {"Cancelled"}
+    assert {row.state for row in await remote.list_jobs(run)} == {"Cancelled"}
 
 
-@pytest.mark.parametrize("statement", ["UPDATE workron.root SET cancelled", "sweep_step"])
+@pytest.mark.parametrize("statement", ["UPDATE workron.run SET cancelled", "sweep_step"])
 async def test_root_is_cancelled_by_the_maintainer_when_nobody_asks_again(
     remote: PostgresStore, wire: Wire, statement: str
 ) -> None:
-    root = await _submit(remote, plans.array(3))
+    run = await _submit(remote, plans.array(3))
     wire.lose_answer_to(statement)
     with pytest.raises(errors.StoreUnreachableError):
-        await remote.cancel(root)
+        await remote.cancel(run)
     await _settle(remote)
-    assert {row.state for row in await remote.list_jobs(root)} == {"Cancelled"}
+    assert {row.state for row in await remote.list_jobs(run)} == {"Cancelled"}
 
 
 async def _settle(store: PostgresStore) -> None:
@@ -195,13 +195,13 @@ async def _settle(store: PostgresStore) -> None:
 async def test_loss_is_counted_once_when_the_answer_to_the_reap_was_lost(
     remote: PostgresStore, wire: Wire
 ) -> None:
-    root = await _submit(remote, plans.job())
+    run = await _submit(remote, plans.job())
     worker = await _worker(remote)
     await worker.claim_one()
     (seen,) = await remote.list_heartbeats()
-    again = await _repeat(wire, "workron.reap", lambda: remote.reap(seen.worker, sign=seen.sign))
+    again = await _repeat(wire, "workron.reap", lambda: remote.reap(seen.worker, sign=seen.version))
     assert not again.was_reaped
-    (row,) = await remote.list_jobs(root)
+    (row,) = await remote.list_jobs(run)
     assert (row.state, row.losses) == ("Queued", 1)
 
 
@@ -216,8 +216,8 @@ async def test_maintainer_stays_elected_when_its_answer_was_lost(
 async def test_job_is_promoted_once_when_the_answer_to_that_was_lost(
     remote: PostgresStore, wire: Wire
 ) -> None:
-    root = await _submit(remote, plans.job())
+    run = await _submit(remote, plans.job())
     worker = await _worker(remote)
     await worker.retry(await worker.claim_one(), delay_seconds=0)
     assert await _repeat(wire, "workron.promote", lambda: remote.promote(MANY)) == 0
-    assert await _stand(remote, root) == "Queued"
+    assert await _stand(remote, run) == "Queued"

@@ -184,8 +184,8 @@ async def test_more_urgent_jobs_than_one_claim_takes_come_before_all_others(
     await held.go_on(2.5)
     before = await entries_read(worker.store, "ready_walk")
     for _ in range(3):
-        assert {one.root for one in await worker.claim(10)} == {"high"}
-    assert "high" not in {one.root for one in await worker.claim(10)}
+        assert {one.run for one in await worker.claim(10)} == {"high"}
+    assert "high" not in {one.run for one in await worker.claim(10)}
     assert await entries_read(worker.store, "ready_walk") - before < _FEW
 
 
@@ -196,10 +196,10 @@ async def test_many_pages_are_looked_through_once_for_all_urgent_jobs_in_them(
     await _pass_by(stage, 150_000)
     await stage.submit(plans.dag("high", {"priority": 5}, urgent=plans.task(count=30)))
     await held.go_on(2.5)
-    assert {one.root for one in await worker.claim(10)} == {"high"}
+    assert {one.run for one in await worker.claim(10)} == {"high"}
     async with pages(worker.store, "ready") as read:
         for _ in range(2):
-            assert {one.root for one in await worker.claim(10)} == {"high"}
+            assert {one.run for one in await worker.claim(10)} == {"high"}
         assert await read() < _FEW
 
 

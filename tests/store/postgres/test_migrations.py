@@ -271,7 +271,7 @@ async def test_grants_stay_when_functions_are_installed_again(
         await schema.migrate(fresh_database)
         connection = await role.connect()
         with pytest.raises(asyncpg.PostgresError, match="no worker has this session key"):
-            await connection.fetch("SELECT workron.beat(gen_random_uuid())")
+            await connection.fetch("SELECT workron.heartbeat(gen_random_uuid())")
         await connection.close()
 
 
@@ -280,7 +280,7 @@ async def test_nothing_is_kept_of_a_migration_that_fails(
 ) -> None:
     text = "CREATE TABLE half (one integer); SELECT 1 / 0;"
     broken = migrations.Migration(len(_HEAD) + 1, "0002_break_it.sql", text, "sum", True)
-    monkeypatch.setattr(schema, "known", lambda: [*_HEAD, broken])
+    monkeypatch.setattr(schema, "known_migrations", lambda: [*_HEAD, broken])
     with pytest.raises(errors.StoreError, match="division by zero"):
         await schema.migrate(fresh_database)
     assert await fresh.fetchval("SELECT to_regclass('workron.half')") is None
@@ -291,7 +291,7 @@ async def test_missing_migration_is_named_with_the_command_when_a_store_is_opene
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     more = migrations.Migration(len(_HEAD) + 1, "0002_add_more.sql", "SELECT 1", "sum", True)
-    monkeypatch.setattr(schema, "known", lambda: [*_HEAD, more])
+    monkeypatch.setattr(schema, "known_migrations", lambda: [*_HEAD, more])
     with pytest.raises(errors.SchemaError, match=r"lacks 0002_add_more\.sql.*workron migrate"):
         await _open(fresh_database)
     assert await schema.migrate(fresh_database) == ["0002_add_more.sql"]

@@ -16,12 +16,12 @@ pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("crowd")]
 
 _SESSIONS = ["warmed", "not analyzed", "analyzed"]
 _CROWDED = {
-    *("job", "root", "name", "spec", "edge", "waiting", "ready", "deferred", "deadline", "done"),
+    *("job", "run", "name", "get_spec", "edge", "waiting", "ready", "deferred", "deadline", "done"),
     *("running", "attempt", "unsettled", "unbound"),
 }
 # How many rows a verb may look at, how many blocks it may open, and what it must have searched.
 # `complete` tells of ten ends a hundred downstreams, `settle` of a hundred ends a thousand.
-# `owned` lists two hundred roots jobs of which run, and a hundred that wait.
+# `owned` lists two hundred runs jobs of which run, and a hundred that wait.
 _BOUNDS: dict[str, tuple[int, int, set[str]]] = {
     "claim": (200, 600, {"ready_walk", "ready_pkey", "worker_session_key"}),
     "complete": (2_000, 6_000, {"ready_walk", "waiting_pkey", "edge_pkey", "done_pkey"}),
@@ -29,38 +29,42 @@ _BOUNDS: dict[str, tuple[int, int, set[str]]] = {
     "release": (150, 300, {"running_pkey"}),
     "release late": (100, 200, {"attempt_released"}),
     "append_output": (50, 50, {"output_pkey"}),
-    "beat": (100, 50, {"worker_session_key", "running_worker"}),
+    "heartbeat": (100, 50, {"worker_session_key", "running_worker"}),
     "promote": (500, 3_000, {"deferred_due", "deferred_pkey"}),
     "expire": (2_000, 5_000, {"deadline_due", "ready_pkey", "deferred_pkey", "waiting_pkey"}),
-    "settle": (20_000, 50_000, {"edge_pkey", "waiting_pkey"}),
-    "look": (50, 20, set()),
-    "submit": (200, 600, {"name_pkey", "root_uid_key", "unbound_pkey", "unbound_child"}),
-    "edit": (3_000, 8_000, {"waiting_pkey", "ready_pkey", "deferred_pkey", "running_pkey"}),
-    "owned": (
+    "propagate": (20_000, 50_000, {"edge_pkey", "waiting_pkey"}),
+    "list_heartbeats": (50, 20, set()),
+    "submit": (200, 600, {"name_pkey", "run_uid_key", "unbound_pkey", "unbound_child"}),
+    "update_run": (3_000, 8_000, {"waiting_pkey", "ready_pkey", "deferred_pkey", "running_pkey"}),
+    "list_owned": (
         1_000,
         2_500,
-        {"waiting_pkey", "ready_pkey", "deferred_pkey", "running_pkey", "root_pkey"},
+        {"waiting_pkey", "ready_pkey", "deferred_pkey", "running_pkey", "run_pkey"},
     ),
-    "known": (10, 20, {"root_uid_key"}),
-    "failures": (500, 500, {"root_pkey", "done_pkey"}),
+    "find_by_uid": (10, 20, {"run_uid_key"}),
+    "list_failures": (500, 500, {"run_pkey", "done_pkey"}),
     "cancel": (2_000, 6_000, {"waiting_pkey", "unbound_child"}),
     "reap": (200, 400, {"worker_pkey", "running_worker"}),
     "audit": (6_000, 15_000, {"unbound_child"}),
-    "find": (20, 40, {"name_pkey"}),
-    "heads": (300, 1_000, {"root_listed", "root_pkey", "job_group", "done_pkey", "running_pkey"}),
-    "standing": (30, 60, {"job_pkey", "done_pkey", "waiting_pkey", "ready_pkey", "attempt_pkey"}),
-    "ended": (10, 20, {"done_pkey"}),
-    "member": (300, 200, {"root_pkey", "job_pkey"}),
-    "spec": (10, 20, {"job_pkey", "spec_pkey"}),
-    "jobs": (1_000, 300, {"job_pkey", "done_pkey", "waiting_pkey", "ready_pkey"}),
-    "progress": (1_000, 1_000, {"done_pkey", "waiting_pkey", "ready_pkey"}),
-    "specs": (500, 1_000, {"job_pkey"}),
+    "find_run": (20, 40, {"name_pkey"}),
+    "list_run_summaries": (
+        300,
+        1_000,
+        {"run_listed", "run_pkey", "job_group", "done_pkey", "running_pkey"},
+    ),
+    "get_jobs": (30, 60, {"job_pkey", "done_pkey", "waiting_pkey", "ready_pkey", "attempt_pkey"}),
+    "filter_ended": (10, 20, {"done_pkey"}),
+    "find_job": (300, 200, {"run_pkey", "job_pkey"}),
+    "get_spec": (10, 20, {"job_pkey", "spec_pkey"}),
+    "list_jobs": (1_000, 300, {"job_pkey", "done_pkey", "waiting_pkey", "ready_pkey"}),
+    "count_states": (1_000, 1_000, {"done_pkey", "waiting_pkey", "ready_pkey"}),
+    "list_specs": (500, 1_000, {"job_pkey"}),
     "edges": (500, 200, {"edge_child"}),
-    "attempts": (50, 50, {"attempt_pkey"}),
-    "blockers": (500, 200, {"edge_child", "unbound_child"}),
-    "output": (50, 50, set()),
-    "pieces": (50, 50, set()),
-    "result": (50, 50, set()),
+    "list_attempts": (50, 50, {"attempt_pkey"}),
+    "list_blockers": (500, 200, {"edge_child", "unbound_child"}),
+    "read_output": (50, 50, set()),
+    "read_output_chunks": (50, 50, set()),
+    "read_result": (50, 50, set()),
 }
 
 

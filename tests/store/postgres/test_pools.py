@@ -17,9 +17,9 @@ Scene = tuple[JobId, ClaimedJob, Hand]
 @pytest.fixture
 async def scene(stage: Stage) -> Scene:
     """A job that a worker of one pool runs, and a worker of another pool."""
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     claimed = await (await stage.worker()).claim_one()
-    return root, claimed, await _stranger(stage)
+    return run, claimed, await _stranger(stage)
 
 
 async def _stranger(stage: Stage) -> Hand:
@@ -51,22 +51,22 @@ async def test_stranger_is_told_of_its_own_claims_alone(stage: Stage, scene: Sce
 
 
 async def test_stranger_ends_no_claim_of_another_pool(stage: Stage, scene: Scene) -> None:
-    root, claimed, stranger = scene
+    run, claimed, stranger = scene
     assert await stranger.end(claimed) is ReportResult.STALE
-    assert await stage.stands(root) == {"job": "Running"}
+    assert await stage.stands(run) == {"job": "Running"}
 
 
 async def test_stranger_releases_no_claim_of_another_pool(stage: Stage, scene: Scene) -> None:
-    root, claimed, stranger = scene
+    run, claimed, stranger = scene
     assert await stranger.release(claimed) == [ReportResult.STALE]
-    assert await stage.stands(root) == {"job": "Running"}
+    assert await stage.stands(run) == {"job": "Running"}
 
 
 async def test_stranger_writes_no_output_of_another_pool(stage: Stage, scene: Scene) -> None:
-    root, claimed, stranger = scene
-    answer = await stranger.store.append_output(stranger.session.key, claimed.right, 0, b"x")
+    run, claimed, stranger = scene
+    answer = await stranger.store.append_output(stranger.session.key, claimed.ref, 0, b"x")
     assert answer is ReportResult.STALE
-    assert await stage.watcher.read_output(root) == b""
+    assert await stage.watcher.read_output(run) == b""
 
 
 async def test_stranger_hears_of_no_claim_of_another_pool(scene: Scene) -> None:
@@ -74,9 +74,9 @@ async def test_stranger_hears_of_no_claim_of_another_pool(scene: Scene) -> None:
 
 
 async def test_stranger_takes_nobody_with_it_when_it_leaves(stage: Stage, scene: Scene) -> None:
-    root, _, stranger = scene
+    run, _, stranger = scene
     await stranger.store.deregister(stranger.session.key)
-    assert await stage.stands(root) == {"job": "Running"}
+    assert await stage.stands(run) == {"job": "Running"}
 
 
 async def test_older_boot_of_another_pool_lives_when_its_name_beats_here(

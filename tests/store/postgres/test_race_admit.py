@@ -23,7 +23,7 @@ async def pools(
 ) -> AsyncIterator[tuple[PoolGrant, PoolGrant]]:
     """Two of them, whose roles are taken away: they are the whole server's."""
     # Nobody can log in as a role that a transaction has made and not committed.
-    monkeypatch.setattr(roles, "check", mock.AsyncMock())
+    monkeypatch.setattr(roles, "check_login", mock.AsyncMock())
     one, other = (
         PoolGrant(plans.NAMESPACE, name, name, 10.0, secrets.token_hex(16), connections=5)
         for name in ("one", "other")
@@ -57,7 +57,7 @@ async def test_two_pools_that_are_admitted_at_once_have_a_role_each(
 async def test_two_pools_fail_each_others_grants_when_neither_waits(
     stage: Stage, pools: tuple[PoolGrant, PoolGrant]
 ) -> None:
-    await stage.without("admit")
+    await stage.without("grant_pool")
     with pytest.raises(errors.StoreError, match="concurrently updated"):
         await _admit_at_once(stage, pools)
 
@@ -86,6 +86,6 @@ async def test_pool_is_dismissed_while_another_is_admitted(
 async def test_dismissal_fails_where_it_does_not_wait_for_a_grant(
     stage: Stage, pools: tuple[PoolGrant, PoolGrant]
 ) -> None:
-    await stage.without("dismiss")
+    await stage.without("revoke_pool")
     with pytest.raises(errors.StoreError, match="concurrently updated"):
         await _dismiss_while_one_is_admitted(stage, pools)

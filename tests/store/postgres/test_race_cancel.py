@@ -11,43 +11,43 @@ _LOOK = r"SELECT NOT EXISTS \(.*INTO _is_over;"
 _NO_LOOK = "_is_over := true;"
 
 
-async def _cancel_while(stage: Stage, mover: Hand | Actor, root: JobId) -> None:
+async def _cancel_while(stage: Stage, mover: Hand | Actor, run: JobId) -> None:
     """Cancel while `mover` has moved the job and not committed that."""
     canceller = await stage.actor()
-    cancelling = await stage.start(canceller, canceller.cancel(root))
+    cancelling = await stage.start(canceller, canceller.cancel(run))
     assert not cancelling.done()
     await mover.commit()
     assert await cancelling
 
 
 async def _cancel_while_it_is_claimed(stage: Stage) -> Hand:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     worker = await stage.worker()
     await worker.begin()
     await worker.claim_one()
-    await _cancel_while(stage, worker, root)
+    await _cancel_while(stage, worker, run)
     return worker
 
 
 async def test_job_is_marked_when_it_is_claimed_during_the_cancel(stage: Stage) -> None:
     worker = await _cancel_while_it_is_claimed(stage)
-    assert [held.mark for held in (await worker.beat()).held] == [Signal.CANCEL]
+    assert [held.signal for held in (await worker.beat()).held] == [Signal.CANCEL]
 
 
 async def test_job_runs_on_when_a_cancel_looks_only_once(stage: Stage) -> None:
     await stage.replace("sweep_step", _LOOK, _NO_LOOK)
     worker = await _cancel_while_it_is_claimed(stage)
-    assert [held.mark for held in (await worker.beat()).held] == [None]
+    assert [held.signal for held in (await worker.beat()).held] == [None]
 
 
 async def _cancel_while_it_is_promoted(stage: Stage) -> dict[str, str]:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     worker, promoter = await stage.worker(), await stage.actor()
     await worker.retry(await worker.claim_one(), delay_seconds=0)
     await promoter.begin()
     assert await promoter.promote(MANY) == 1
-    await _cancel_while(stage, promoter, root)
-    return await stage.stands(root)
+    await _cancel_while(stage, promoter, run)
+    return await stage.stands(run)
 
 
 async def test_job_is_cancelled_when_it_is_promoted_meanwhile(stage: Stage) -> None:
@@ -60,78 +60,78 @@ async def test_cancelled_job_is_queued_when_a_cancel_looks_only_once(stage: Stag
 
 
 async def test_job_is_cancelled_when_it_is_retried_meanwhile(stage: Stage) -> None:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     worker = await stage.worker()
     claimed = await worker.claim_one()
     await worker.begin()
     await worker.retry(claimed)
-    await _cancel_while(stage, worker, root)
-    assert await stage.stands(root) == {"job": "Cancelled"}
+    await _cancel_while(stage, worker, run)
+    assert await stage.stands(run) == {"job": "Cancelled"}
 
 
 async def test_end_stands_when_it_was_reported_just_before_the_cancel(stage: Stage) -> None:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     worker = await stage.worker()
     claimed = await worker.claim_one()
     await worker.begin()
     await worker.end(claimed)
-    await _cancel_while(stage, worker, root)
-    assert await stage.stands(root) == {"job": "Succeeded"}
+    await _cancel_while(stage, worker, run)
+    assert await stage.stands(run) == {"job": "Succeeded"}
     assert await stage.stranded() == 0
 
 
 async def test_job_is_cancelled_when_it_is_released_meanwhile(stage: Stage) -> None:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     worker = await stage.worker()
     claimed = await worker.claim_one()
     await worker.begin()
     await worker.release(claimed)
-    await _cancel_while(stage, worker, root)
-    assert await stage.stands(root) == {"job": "Cancelled"}
+    await _cancel_while(stage, worker, run)
+    assert await stage.stands(run) == {"job": "Cancelled"}
 
 
 async def test_job_is_cancelled_when_its_worker_is_reaped_meanwhile(stage: Stage) -> None:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     worker, maintainer = await stage.worker(), await stage.actor()
     await worker.claim_one()
     await maintainer.begin()
     await maintainer.reap(worker.session.worker, sign=await maintainer.sign_of(worker))
-    await _cancel_while(stage, maintainer, root)
-    assert await stage.stands(root) == {"job": "Cancelled"}
+    await _cancel_while(stage, maintainer, run)
+    assert await stage.stands(run) == {"job": "Cancelled"}
 
 
 async def test_job_is_cancelled_when_its_last_upstream_ends_meanwhile(stage: Stage) -> None:
-    root = await stage.submit(plans.dag(a=plans.task(), b=plans.task("a")))
+    run = await stage.submit(plans.dag(a=plans.task(), b=plans.task("a")))
     worker = await stage.worker()
     claimed = await worker.claim_one()
     await worker.begin()
     await worker.end(claimed)
-    await _cancel_while(stage, worker, root)
+    await _cancel_while(stage, worker, run)
     await stage.settle()
-    assert await stage.stands(root) == {"flow": "Cancelled", "a": "Succeeded", "b": "Cancelled"}
+    assert await stage.stands(run) == {"flow": "Cancelled", "a": "Succeeded", "b": "Cancelled"}
 
 
 async def test_success_becomes_a_cancel_when_it_is_reported_during_the_cancel(
     stage: Stage,
 ) -> None:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     worker, canceller = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
     await canceller.begin()
-    await canceller.cancel(root)
+    await canceller.cancel(run)
     ending = await stage.start(worker, worker.end(claimed))
     await canceller.commit()
     await ending
-    assert await stage.stands(root) == {"job": "Cancelled"}
+    assert await stage.stands(run) == {"job": "Cancelled"}
 
 
 async def test_job_is_cancelled_when_two_cancel_it_at_once(stage: Stage) -> None:
-    root = await stage.submit(plans.array(3))
+    run = await stage.submit(plans.array(3))
     one, other = await stage.actor(), await stage.actor()
     await one.begin()
-    await one.cancel(root)
-    cancelling = await stage.start(other, other.cancel(root))
+    await one.cancel(run)
+    cancelling = await stage.start(other, other.cancel(run))
     await one.commit()
     await cancelling
     assert await stage.stranded() == 0
-    assert set((await stage.stands(root)).values()) == {"Cancelled"}
+    assert set((await stage.stands(run)).values()) == {"Cancelled"}

@@ -54,62 +54,62 @@ async def test_claim_that_finds_nothing_writes_nothing(stage: Stage) -> None:
 
 
 async def _report_a_claim_that_was_handed_back(stage: Stage) -> tuple[ReportResult, JobId]:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     one, other = await stage.worker("one"), await stage.worker("other")
     released = await one.claim_one()
     await one.release(released)
     await other.claim_one()
-    return await one.fail(released), root
+    return await one.fail(released), run
 
 
 async def test_report_is_stale_when_the_job_is_claimed_anew(stage: Stage) -> None:
-    answer, root = await _report_a_claim_that_was_handed_back(stage)
+    answer, run = await _report_a_claim_that_was_handed_back(stage)
     assert answer is ReportResult.STALE
-    assert await stage.stands(root) == {"job": "Running"}
+    assert await stage.stands(run) == {"job": "Running"}
 
 
 async def test_report_ends_the_claim_of_another_when_it_is_not_held_against_it(
     stage: Stage,
 ) -> None:
     await stage.without("claim")
-    _, root = await _report_a_claim_that_was_handed_back(stage)
-    assert await stage.stands(root) == {"job": "Failed/ExitCode"}
+    _, run = await _report_a_claim_that_was_handed_back(stage)
+    assert await stage.stands(run) == {"job": "Failed/ExitCode"}
 
 
 async def _running_twice(stage: Stage) -> tuple[JobId, ClaimedJob, Hand, Hand]:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     one = await stage.worker()
-    return root, await one.claim_one(), one, await stage.twin(one)
+    return run, await one.claim_one(), one, await stage.twin(one)
 
 
 async def test_end_is_known_already_when_it_is_reported_twice_at_once(stage: Stage) -> None:
-    root, claimed, one, other = await _running_twice(stage)
+    run, claimed, one, other = await _running_twice(stage)
     await one.begin()
     assert await one.end(claimed) is ReportResult.ACCEPTED
     ending = await stage.start(other, other.fail(claimed))
     await one.commit()
     assert await ending is ReportResult.ALREADY
-    assert await stage.stands(root) == {"job": "Succeeded"}
+    assert await stage.stands(run) == {"job": "Succeeded"}
 
 
 async def test_end_is_stale_when_the_claim_is_released_at_once(stage: Stage) -> None:
-    root, claimed, one, other = await _running_twice(stage)
+    run, claimed, one, other = await _running_twice(stage)
     await one.begin()
     await one.release(claimed)
     ending = await stage.start(other, other.end(claimed))
     await one.commit()
     assert await ending is ReportResult.STALE
-    assert await stage.stands(root) == {"job": "Queued"}
+    assert await stage.stands(run) == {"job": "Queued"}
 
 
 async def test_release_is_stale_when_the_claim_is_ended_at_once(stage: Stage) -> None:
-    root, claimed, one, other = await _running_twice(stage)
+    run, claimed, one, other = await _running_twice(stage)
     await one.begin()
     await one.end(claimed)
     releasing = await stage.start(other, other.release(claimed))
     await one.commit()
     assert await releasing == [ReportResult.STALE]
-    assert await stage.stands(root) == {"job": "Succeeded"}
+    assert await stage.stands(run) == {"job": "Succeeded"}
 
 
 async def test_release_is_known_already_when_it_is_asked_twice_at_once(stage: Stage) -> None:

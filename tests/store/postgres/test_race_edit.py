@@ -7,16 +7,16 @@ from workron.store.types import RunUpdate
 
 async def _edit_at_once(stage: Stage) -> tuple[str, int]:
     """Let the older edition come while the newer one is not committed."""
-    root = await stage.submit(plans.job(generation=1))
+    run = await stage.submit(plans.job(generation=1))
     newer, older = await stage.actor(), await stage.actor()
     suspended = RunUpdate(3, is_cancelled=False, is_suspended=True, priority=0)
     raised = RunUpdate(2, is_cancelled=False, is_suspended=False, priority=7)
     await newer.begin()
-    await newer.update_run(root, suspended)
-    late = await stage.start(older, older.update_run(root, raised))
+    await newer.update_run(run, suspended)
+    late = await stage.start(older, older.update_run(run, raised))
     await newer.commit()
     await late
-    [row] = await newer.list_jobs(root)
+    [row] = await newer.list_jobs(run)
     return row.state, row.priority
 
 
@@ -25,5 +25,5 @@ async def test_older_edition_that_comes_late_changes_nothing(stage: Stage) -> No
 
 
 async def test_older_edition_undoes_the_newer_one_when_it_does_not_wait(stage: Stage) -> None:
-    await stage.without("edit")
+    await stage.without("update_run")
     assert await _edit_at_once(stage) == ("Waiting", 7)

@@ -13,7 +13,7 @@ from workron.core.plan import WIDE_FAN_IN
 
 
 async def test_job_is_queued_once_when_two_promote_it_at_once(stage: Stage) -> None:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     worker = await stage.worker()
     await worker.retry(await worker.claim_one(), delay_seconds=0)
     one, other = await stage.actor(), await stage.actor()
@@ -23,12 +23,12 @@ async def test_job_is_queued_once_when_two_promote_it_at_once(stage: Stage) -> N
     assert promoting.done()
     assert await promoting == 0
     await one.commit()
-    assert await stage.stands(root) == {"job": "Queued"}
+    assert await stage.stands(run) == {"job": "Queued"}
     assert not await stage.misplaced()
 
 
 async def test_retry_is_promoted_by_the_next_step_when_both_meet(stage: Stage) -> None:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     worker, promoter = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
     await worker.begin()
@@ -37,13 +37,13 @@ async def test_retry_is_promoted_by_the_next_step_when_both_meet(stage: Stage) -
     assert await promoting == 0
     await worker.commit()
     assert await promoter.promote(MANY) == 1
-    assert await stage.stands(root) == {"job": "Queued"}
+    assert await stage.stands(run) == {"job": "Queued"}
 
 
 async def test_job_is_retried_once_when_its_retry_is_reported_twice_at_once(
     stage: Stage,
 ) -> None:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     one = await stage.worker()
     other, claimed = await stage.twin(one), await one.claim_one()
     await one.begin()
@@ -51,18 +51,18 @@ async def test_job_is_retried_once_when_its_retry_is_reported_twice_at_once(
     retrying = await stage.start(other, other.retry(claimed))
     await one.commit()
     assert await retrying == "already"
-    assert await stage.stands(root) == {"job": "Waiting/Backoff"}
+    assert await stage.stands(run) == {"job": "Waiting/Backoff"}
     assert not await stage.misplaced()
 
 
 async def _complete_and_expire_at_once(stage: Stage) -> list[object]:
     """End two jobs, held up at the second, while the deadline of the first passes."""
-    root = await stage.submit(plans.array(2, deadline_seconds=0))
+    run = await stage.submit(plans.array(2, deadline_seconds=0))
     worker, expirer, holder = await stage.worker(), await stage.actor(), await stage.actor()
     claimed = await worker.claim(2)
     await holder.begin()
     await holder.connection.execute(
-        "SELECT 1 FROM workron.running WHERE job = $1 FOR UPDATE", root + 3
+        "SELECT 1 FROM workron.running WHERE job = $1 FOR UPDATE", run + 3
     )
     ends = [end_of(one) for one in claimed]
     racing = [
@@ -181,7 +181,7 @@ async def test_arrivals_are_summed_once_when_two_settle_them_at_once(stage: Stag
 async def test_whole_ends_when_its_last_element_ends_while_arrivals_are_summed(
     stage: Stage,
 ) -> None:
-    root = await stage.submit(plans.array(2))
+    run = await stage.submit(plans.array(2))
     worker, settler = await stage.worker(), await stage.actor()
     first, second = await worker.claim(2)
     await stage.sql.execute("BEGIN")
@@ -194,7 +194,7 @@ async def test_whole_ends_when_its_last_element_ends_while_arrivals_are_summed(
     assert ending.done()
     await settler.commit()
     await stage.settle()
-    assert set((await stage.stands(root)).values()) == {"Succeeded"}
+    assert set((await stage.stands(run)).values()) == {"Succeeded"}
 
 
 async def test_one_maintainer_is_elected_when_two_stand_at_once(stage: Stage) -> None:
@@ -207,12 +207,12 @@ async def test_one_maintainer_is_elected_when_two_stand_at_once(stage: Stage) ->
 
 
 async def test_root_is_swept_by_both_when_two_settle_its_cancel_at_once(stage: Stage) -> None:
-    root = await stage.submit(plans.array(5))
+    run = await stage.submit(plans.array(5))
     one, other = await stage.actor(), await stage.actor()
     await one.begin()
-    await one.cancel(root)
+    await one.cancel(run)
     settling = await stage.start(other, other.propagate(MANY))
     await one.commit()
     await settling
     assert await stage.stranded() == 0
-    assert set((await stage.stands(root)).values()) == {"Cancelled"}
+    assert set((await stage.stands(run)).values()) == {"Cancelled"}

@@ -27,7 +27,7 @@ async def _submit_at_once(stage: Stage, first: Plan, second: Plan) -> list[JobId
     following = await stage.start(other, other.submit([second]))
     await one.commit()
     (followed,) = await following
-    return [leading.root, followed.root]
+    return [leading.run, followed.run]
 
 
 async def _run_up(stage: Stage) -> None:
@@ -42,9 +42,9 @@ async def test_downstream_meets_its_upstream_when_both_are_submitted_at_once(
     stage: Stage, is_upstream_first: bool
 ) -> None:
     both = [plans.job("up"), _waiting_for("up")]
-    roots = await _submit_at_once(stage, *(both if is_upstream_first else reversed(both)))
+    runs = await _submit_at_once(stage, *(both if is_upstream_first else reversed(both)))
     await _run_up(stage)
-    down = roots[is_upstream_first]
+    down = runs[is_upstream_first]
     assert await stage.stands(down) == {"down": "Queued"}
 
 
@@ -67,7 +67,7 @@ async def _submit_one_name_twice(stage: Stage) -> list[JobId]:
     one.before_storing = follow
     (leading,) = await one.submit([plans.job("up")])
     (followed,) = await following[0]
-    return [leading.root, followed.root]
+    return [leading.run, followed.run]
 
 
 async def test_second_submission_is_the_first_one_when_both_come_at_once(stage: Stage) -> None:

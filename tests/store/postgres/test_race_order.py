@@ -44,7 +44,7 @@ def _deadlocks(answers: list[object]) -> int:
 
 async def _end_upstreams_of_the_same_three(stage: Stage) -> list[object]:
     needs = ("a", "b")
-    root = await stage.submit(
+    run = await stage.submit(
         plans.dag(a=task(), b=task(), x=task(*needs), y=task(*needs), z=task(*needs))
     )
     first, second = await stage.worker(), await stage.worker("other")
@@ -52,9 +52,9 @@ async def _end_upstreams_of_the_same_three(stage: Stage) -> list[object]:
     await _let_plans_loose(stage, "complete")
     await first.store.forbid("seqscan", "hashjoin")
     await second.store.forbid("indexscan", "bitmapscan", "material")
-    await _put_the_last_first(stage, "waiting", [JobId(root + offset) for offset in (3, 4, 5)])
+    await _put_the_last_first(stage, "waiting", [JobId(run + offset) for offset in (3, 4, 5)])
     await stage.sql.execute("ANALYZE workron.waiting")
-    holder = await _hold_row(stage, "waiting", root + 4)
+    holder = await _hold_row(stage, "waiting", run + 4)
     calls = [
         await stage.start(first, first.end(one)),
         await stage.start(second, second.end(other)),
@@ -68,12 +68,12 @@ async def test_ends_do_not_deadlock_when_their_downstreams_are_the_same(stage: S
 
 
 async def test_ends_deadlock_when_they_lock_in_the_order_of_their_plans(stage: Stage) -> None:
-    await stage.without("settle")
+    await stage.without("propagate")
     assert _deadlocks(await _end_upstreams_of_the_same_three(stage)) == 1
 
 
 async def _cancel_and_expire_the_same_three(stage: Stage) -> list[object]:
-    root = await stage.submit(plans.array(3, deadline_seconds=0.0))
+    run = await stage.submit(plans.array(3, deadline_seconds=0.0))
     worker = await stage.worker()
     jobs = sorted(claimed.job for claimed in await worker.claim(3))
     await _put_the_last_first(stage, "running", jobs)
@@ -83,7 +83,7 @@ async def _cancel_and_expire_the_same_three(stage: Stage) -> list[object]:
     holder = await _hold_row(stage, "running", jobs[1])
     calls = [
         await stage.start(expirer, expirer.expire(MANY)),
-        await stage.start(canceller, canceller.cancel(root)),
+        await stage.start(canceller, canceller.cancel(run)),
     ]
     await holder.commit()
     return await asyncio.gather(*calls, return_exceptions=True)
@@ -101,14 +101,14 @@ async def test_cancel_and_expiry_deadlock_when_one_marks_as_it_finds(stage: Stag
 
 
 async def _cancel_what_is_reported_in_another_order(stage: Stage) -> list[object]:
-    root = await stage.submit(plans.array(3))
+    run = await stage.submit(plans.array(3))
     worker, canceller = await stage.worker(), await stage.actor()
     claims = sorted(await worker.claim(3), key=lambda claimed: claimed.job)
     ends = [end_of(claimed) for claimed in reversed(claims)]
     holder = await _hold_row(stage, "running", claims[1].job)
     calls = [
         await stage.start(worker, worker.store.complete(worker.session.key, ends)),
-        await stage.start(canceller, canceller.cancel(root)),
+        await stage.start(canceller, canceller.cancel(run)),
     ]
     await holder.commit()
     return await asyncio.gather(*calls, return_exceptions=True)
@@ -129,13 +129,11 @@ async def test_report_and_cancel_deadlock_when_claims_are_taken_as_they_are_told
 
 async def _cancel_and_expire_in_two_places(stage: Stage) -> list[object]:
     about: dict[str, Any] = {"deadline_seconds": 0.0}
-    root = await stage.submit(
-        plans.dag(a=task(**about), b=task(**about), c=task("a", "b", **about))
-    )
+    run = await stage.submit(plans.dag(a=task(**about), b=task(**about), c=task("a", "b", **about)))
     canceller, expirer = await stage.actor(), await stage.actor()
-    holder = await _hold_row(stage, "ready", root + 2)
+    holder = await _hold_row(stage, "ready", run + 2)
     calls = [
-        await stage.start(canceller, canceller.cancel(root)),
+        await stage.start(canceller, canceller.cancel(run)),
         await stage.start(expirer, expirer.expire(MANY)),
     ]
     await holder.commit()
@@ -157,15 +155,15 @@ async def test_cancel_and_expiry_deadlock_when_one_begins_at_another_place(
 
 
 async def _settle_with_a_hold_left_over(stage: Stage) -> list[object]:
-    """Let the maintainer tell `c` of one end, and sweep the root, while `b` ends."""
+    """Let the maintainer tell `c` of one end, and sweep the run, while `b` ends."""
     up = await stage.submit(plans.job("up"))
     outside = [plans.outside("up")]
-    root = await stage.submit(plans.dag(b=task(), c=task("b", outside=outside)))
+    run = await stage.submit(plans.dag(b=task(), c=task("b", outside=outside)))
     await stage.watcher.cancel(up)
-    await stage.sql.fetch(functions.query("hold"), root)
+    await stage.sql.fetch(functions.query("suspend"), run)
     worker, settler = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
-    holder = await _hold_row(stage, "waiting", root + 2)
+    holder = await _hold_row(stage, "waiting", run + 2)
     calls = [
         await stage.start(settler, settler.propagate(MANY)),
         await stage.start(worker, worker.end(claimed)),

@@ -20,7 +20,7 @@ async def _write_while_it_is_released(stage: Stage) -> int:
     worker = await stage.worker()
     twin, claimed = await stage.twin(worker), await worker.claim_one()
     await worker.begin()
-    await worker.store.append_output(worker.session.key, claimed.right, 0, b"text")
+    await worker.store.append_output(worker.session.key, claimed.ref, 0, b"text")
     releasing = await stage.start(twin, twin.release(claimed))
     before = await _written(stage) if releasing.done() else 1
     await worker.commit()
@@ -35,7 +35,7 @@ async def test_output_is_whole_before_the_claim_is_given_back(stage: Stage) -> N
 async def test_output_comes_after_its_attempt_when_it_does_not_hold_the_claim(
     stage: Stage,
 ) -> None:
-    await stage.without("output")
+    await stage.without("read_output")
     assert await _write_while_it_is_released(stage) == 1
 
 
@@ -46,7 +46,7 @@ async def _write_after_the_release(stage: Stage) -> ReportResult:
     await worker.begin()
     await worker.release(claimed)
     writing = await stage.start(
-        twin, twin.store.append_output(twin.session.key, claimed.right, 0, b"text")
+        twin, twin.store.append_output(twin.session.key, claimed.ref, 0, b"text")
     )
     await worker.commit()
     return await writing
@@ -60,7 +60,7 @@ async def test_output_is_stale_when_the_claim_was_given_back_just_before(stage: 
 async def test_output_of_an_ended_attempt_is_stored_when_it_does_not_ask_for_the_claim(
     stage: Stage,
 ) -> None:
-    await stage.without("output")
+    await stage.without("read_output")
     assert await _write_after_the_release(stage) is ReportResult.ACCEPTED
 
 
@@ -69,7 +69,7 @@ async def _write_two_at_once(stage: Stage) -> int:
     await stage.submit(plans.job())
     worker = await stage.worker()
     twin, claimed = await stage.twin(worker), await worker.claim_one()
-    store, key, right = worker.store, worker.session.key, claimed.right
+    store, key, right = worker.store, worker.session.key, claimed.ref
     await store.append_output(key, right, 0, b"x")
     await stage.sql.execute(
         "INSERT INTO workron.output SELECT job, attempt, 1, convert_to(repeat('x', $1), 'UTF8')"
@@ -91,7 +91,7 @@ async def test_two_pieces_at_once_do_not_share_the_last_room(stage: Stage) -> No
 async def test_two_pieces_at_once_share_the_last_room_when_they_do_not_hold_the_claim(
     stage: Stage,
 ) -> None:
-    await stage.without("output")
+    await stage.without("read_output")
     assert await _write_two_at_once(stage) == 2
 
 
@@ -102,7 +102,7 @@ async def test_output_is_refused_when_its_worker_was_reaped_just_before(stage: S
     await maintainer.begin()
     await maintainer.reap(worker.session.worker, sign=await maintainer.sign_of(worker))
     writing = await stage.start(
-        worker, worker.store.append_output(worker.session.key, claimed.right, 0, b"text")
+        worker, worker.store.append_output(worker.session.key, claimed.ref, 0, b"text")
     )
     await maintainer.commit()
     with pytest.raises(errors.SessionError):
@@ -115,7 +115,7 @@ async def test_reap_waits_for_the_output_that_is_being_written(stage: Stage) -> 
     worker, maintainer = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
     await worker.begin()
-    await worker.store.append_output(worker.session.key, claimed.right, 0, b"text")
+    await worker.store.append_output(worker.session.key, claimed.ref, 0, b"text")
     sign = await maintainer.sign_of(worker)
     reaping = await stage.start(maintainer, maintainer.reap(worker.session.worker, sign=sign))
     assert not reaping.done()

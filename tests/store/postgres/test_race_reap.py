@@ -23,19 +23,19 @@ async def _holders(stage: Stage) -> list[str | None]:
 
 
 async def _reap_while_it_claims(stage: Stage) -> JobId:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     worker, maintainer = await stage.worker(), await stage.actor()
     await worker.begin()
     await worker.claim_one()
     reaping = await stage.start(maintainer, _reap(maintainer, worker))
     await worker.commit()
     assert (await reaping).was_reaped
-    return root
+    return run
 
 
 async def test_claim_falls_when_its_worker_is_reaped_meanwhile(stage: Stage) -> None:
-    root = await _reap_while_it_claims(stage)
-    assert await stage.stands(root) == {"job": "Queued"}
+    run = await _reap_while_it_claims(stage)
+    assert await stage.stands(run) == {"job": "Queued"}
 
 
 async def test_claim_outlives_its_worker_when_it_does_not_hold_its_row(stage: Stage) -> None:
@@ -100,7 +100,7 @@ async def test_beat_is_refused_when_the_worker_was_reaped_just_before(stage: Sta
 
 
 async def test_loss_is_counted_once_when_two_maintainers_reap_at_once(stage: Stage) -> None:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     worker, one, other = await stage.worker(), await stage.actor(), await stage.actor()
     await worker.claim_one()
     await one.begin()
@@ -108,12 +108,12 @@ async def test_loss_is_counted_once_when_two_maintainers_reap_at_once(stage: Sta
     reaping = await stage.start(other, _reap(other, worker))
     await one.commit()
     assert not (await reaping).was_reaped
-    (row,) = await stage.watcher.list_jobs(root)
+    (row,) = await stage.watcher.list_jobs(run)
     assert (row.state, row.losses) == ("Queued", 1)
 
 
 async def test_end_counts_when_its_worker_is_reaped_meanwhile(stage: Stage) -> None:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     worker, maintainer = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
     await worker.begin()
@@ -121,11 +121,11 @@ async def test_end_counts_when_its_worker_is_reaped_meanwhile(stage: Stage) -> N
     reaping = await stage.start(maintainer, _reap(maintainer, worker))
     await worker.commit()
     assert (await reaping).requeued == []
-    assert await stage.stands(root) == {"job": "Succeeded"}
+    assert await stage.stands(run) == {"job": "Succeeded"}
 
 
 async def test_end_is_refused_when_its_worker_was_reaped_just_before(stage: Stage) -> None:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     worker, maintainer = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
     await maintainer.begin()
@@ -134,7 +134,7 @@ async def test_end_is_refused_when_its_worker_was_reaped_just_before(stage: Stag
     await maintainer.commit()
     with pytest.raises(errors.SessionError):
         await ending
-    assert await stage.stands(root) == {"job": "Queued"}
+    assert await stage.stands(run) == {"job": "Queued"}
 
 
 async def _boot_anew(stage: Stage) -> tuple[Hand, Hand]:
@@ -143,14 +143,14 @@ async def _boot_anew(stage: Stage) -> tuple[Hand, Hand]:
 
 
 async def test_newer_boot_waits_for_the_claim_that_the_older_one_is_making(stage: Stage) -> None:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     older, newer = await _boot_anew(stage)
     await older.begin()
     await older.claim_one()
     beating = await stage.start(newer.store, newer.beat())
     await older.commit()
     await beating
-    assert await stage.stands(root) == {"job": "Queued"}
+    assert await stage.stands(run) == {"job": "Queued"}
 
 
 async def test_older_boot_is_forgotten_when_both_beat_at_once(stage: Stage) -> None:

@@ -22,7 +22,7 @@ _IN_TWO_STATEMENTS = r"    PERFORM 1 FROM workron\.waiting [^;]*; -- guard: sett
 
 
 async def _end_both_upstreams_at_once(stage: Stage) -> str:
-    root = await stage.submit(plans.dag(a=task(), b=task(), c=task("a", "b")))
+    run = await stage.submit(plans.dag(a=task(), b=task(), c=task("a", "b")))
     first = await stage.worker()
     claims = await first.claim_by_name()
     await first.begin()
@@ -32,7 +32,7 @@ async def _end_both_upstreams_at_once(stage: Stage) -> str:
     assert not ending.done()
     await first.commit()
     await ending
-    return (await stage.stands(root))["c"]
+    return (await stage.stands(run))["c"]
 
 
 async def test_downstream_is_queued_when_both_its_upstreams_end_at_once(stage: Stage) -> None:

@@ -71,7 +71,7 @@ async def _submit_first(
     ending = await stage.start(ender, end)
     await submitter.commit()
     await ending
-    return down.root
+    return down.run
 
 
 async def _end_first(stage: Stage, ender: Actor | Hand, end: Coroutine[Any, Any, object]) -> JobId:
@@ -82,7 +82,7 @@ async def _end_first(stage: Stage, ender: Actor | Hand, end: Coroutine[Any, Any,
     submitting = await stage.start(submitter, submitter.submit([_DOWN]))
     await ender.commit()
     (down,) = await submitting
-    return down.root
+    return down.run
 
 
 _anywhere = pytest.mark.parametrize("place", [_running, _waiting, _ready, _deferred, _untold])

@@ -76,19 +76,19 @@ def _attempts_on(row: asyncpg.Record) -> list[str]:
 
 
 async def test_role_runs_a_job_from_its_claim_to_its_end(stage: Stage, role: Role) -> None:
-    root = await stage.submit(plans.dag(a=plans.task(), b=plans.task("a")))
+    run = await stage.submit(plans.dag(a=plans.task(), b=plans.task("a")))
     async with role.door() as door:
         key = (await roles.register(door, stage.token)).key
         (first,) = await door.claim(key, mint())
-        assert await door.append_output(key, first.right, 0, b"text") is ReportResult.ACCEPTED
+        assert await door.append_output(key, first.ref, 0, b"text") is ReportResult.ACCEPTED
         assert [held.job for held in (await door.heartbeat(key)).held] == [first.job]
-        assert await door.release(key, [first.right]) == [ReportResult.ACCEPTED]
+        assert await door.release(key, [first.ref]) == [ReportResult.ACCEPTED]
         (again,) = await door.claim(key, mint())
         (second,) = (await door.complete(key, [end_of(again)], mint())).claimed
         await door.complete(key, [end_of(second, output=b"tail")])
         await door.deregister(key)
     await stage.settle()
-    assert set((await stage.stands(root)).values()) == {"Succeeded"}
+    assert set((await stage.stands(run)).values()) == {"Succeeded"}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ async def test_role_runs_a_job_from_its_claim_to_its_end(stage: Stage, role: Rol
 async def test_role_can_store_no_end_that_readers_would_not_understand(
     stage: Stage, role: Role, wrong: dict[str, str | None], right: str
 ) -> None:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     async with role.door() as door:
         key = (await roles.register(door, stage.token)).key
         (claimed,) = await door.claim(key, mint())
@@ -122,11 +122,11 @@ async def test_role_can_store_no_end_that_readers_would_not_understand(
             "SELECT * FROM workron.complete($1, ARRAY[$2::bigint], ARRAY[$3::uuid],"
             " ARRAY[$4::bigint], ARRAY[$5], ARRAY[$6], ARRAY[$7], '{0}', '{1}', ARRAY[$8],"
             " ARRAY[''::bytea], '{}')",
-            *(key, claimed.job, *claimed.right),
+            *(key, claimed.job, *claimed.ref),
             *(end["outcome"], end["reason"], end["message"], end["result"]),
         )
     await connection.close()
-    assert await stage.stands(root) == {"job": "Running"}
+    assert await stage.stands(run) == {"job": "Running"}
 
 
 async def test_role_can_do_nothing_with_any_relation(stage: Stage, role: Role) -> None:
@@ -265,7 +265,7 @@ async def test_verbs_see_their_own_tables_when_the_caller_has_temporary_ones(
     async with role.door() as door:
         session = await roles.register(door, stage.token)
     attacker = await role.connect()
-    for table in ("worker", "ready", "running", "job", "root", "spec", "pool", "token"):
+    for table in ("worker", "ready", "running", "job", "run", "spec", "pool", "token"):
         await attacker.execute(f"CREATE TEMPORARY TABLE {table} (one integer)")
     await attacker.execute("SET search_path = pg_temp, workron")
     claimed = await attacker.fetch("SELECT * FROM workron.claim($1, $2)", session.key, mint())

@@ -84,11 +84,11 @@ async def _meddle(store: api.Store, number: int, chance: random.Random) -> JobId
     (submitted,) = await store.submit([_layered(number, chance)])
     fate = chance.random()
     if fate < 0.2:
-        await store.cancel(submitted.root)
+        await store.cancel(submitted.run)
     elif fate < 0.5:
-        await store.suspend(submitted.root)
-        await store.resume(submitted.root)
-    return submitted.root
+        await store.suspend(submitted.run)
+        await store.resume(submitted.run)
+    return submitted.run
 
 
 async def _until_all_have_ended(stage: Stage) -> None:

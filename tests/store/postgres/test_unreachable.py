@@ -153,14 +153,14 @@ async def test_state_and_store_survive_when_all_their_connections_are_ended(
     fresh_database: str,
 ) -> None:
     store = await _open(fresh_database)
-    root = (await store.submit([plans.job()]))[0].root
+    run = (await store.submit([plans.job()]))[0].run
     admin = await asyncpg.connect(fresh_database)
     await admin.execute(
         "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
         "WHERE datname = current_database() AND pid <> pg_backend_pid()"
     )
     await admin.close()
-    assert [row.root for row in await store.list_runs()] == [root]
+    assert [row.run for row in await store.list_runs()] == [run]
     assert (await store.list_heartbeats(), await store.propagate(MANY)) == ([], 0)
     await store.close()
 

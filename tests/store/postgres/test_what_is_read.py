@@ -12,7 +12,7 @@ from tests.store.postgres.stage import Hand, Stage
 _WIDE = 1_000
 _ENDS = 10
 _CLAIMS = 300
-_WRITTEN_ONCE = ("job", "edge", "root", "spec", "waiting")
+_WRITTEN_ONCE = ("job", "edge", "run", "spec", "waiting")
 
 
 async def _rows_read(worker: Hand, table: str) -> int:
@@ -95,10 +95,10 @@ async def test_each_claim_looks_for_its_own_job(stage: Stage) -> None:
 
 async def test_progress_looks_up_each_job_once(stage: Stage) -> None:
     worker = await stage.worker()
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     await stage.sql.execute("VACUUM ANALYZE")
-    await worker.store.count_states(root)
-    root = await stage.submit(plans.array(_WIDE))
+    await worker.store.count_states(run)
+    run = await stage.submit(plans.array(_WIDE))
     before = await _rows_read(worker, "ready")
-    await worker.store.count_states(root)
+    await worker.store.count_states(run)
     assert await _rows_read(worker, "ready") - before <= 2 * _WIDE

@@ -24,7 +24,7 @@ async def _open(dsn: str) -> WorkerStore:
 
 
 async def test_role_of_a_worker_runs_a_job_through_its_door(stage: Stage, role: Role) -> None:
-    root = await stage.submit(plans.job())
+    run = await stage.submit(plans.job())
     door = await _open(role.dsn)
     key = (await door.register(Registration(stage.token, "one", mint_boot(), 1))).key
     await door.heartbeat(key)
@@ -32,7 +32,7 @@ async def test_role_of_a_worker_runs_a_job_through_its_door(stage: Stage, role: 
     await door.complete(key, [end_of(claimed)])
     await door.deregister(key)
     await door.close()
-    assert await stage.stands(root) == {"job": "Succeeded"}
+    assert await stage.stands(run) == {"job": "Succeeded"}
 
 
 async def test_worker_hears_of_work_through_its_door(stage: Stage, role: Role) -> None:
@@ -87,7 +87,7 @@ async def test_database_without_a_schema_is_told_of(empty_database: str) -> None
 
 
 async def test_database_without_a_verb_that_is_called_is_told_of(stage: Stage, role: Role) -> None:
-    await stage.sql.execute("ALTER FUNCTION workron.leave(uuid) RENAME TO leave_then")
+    await stage.sql.execute("ALTER FUNCTION workron.deregister(uuid) RENAME TO leave_then")
     with pytest.raises(errors.SchemaError, match=r"lacks leave\(uuid\) returns void"):
         await _open(role.dsn)
 

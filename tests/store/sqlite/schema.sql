@@ -3,13 +3,13 @@ SELECT job.id AS job,
        CASE job.kind
            WHEN 'Array' THEN (
                SELECT element.id FROM job AS element
-               WHERE element.member_of = job.id AND element.bearing = 'Member'
+               WHERE element.group_id = job.id AND element.group_condition = 'Member'
                ORDER BY element."index" DESC LIMIT 1)
-           ELSE (SELECT root.last FROM root WHERE root.id = job.id) END AS last
+           ELSE (SELECT run.last FROM run WHERE run.id = job.id) END AS last
 FROM job WHERE job.kind <> 'Job';
 
 CREATE VIEW shown AS
-SELECT job.id AS job, job.root, job.kind, job.name, job."index", job.member_of, standing.state,
+SELECT job.id AS job, job.run, job.kind, job.name, job."index", job.group_id, standing.state,
        CASE WHEN standing.state NOT IN ('Queued', 'Running') THEN standing.reason END AS reason,
        standing.message, standing.priority, pool.name AS pool, standing.attempts, standing.failures,
        standing.losses, standing.exit_code, standing.worker, standing.due,
@@ -129,22 +129,22 @@ CREATE TABLE edge (
 
 CREATE TABLE job (
     id           INTEGER PRIMARY KEY,
-    root         INTEGER NOT NULL,
+    run         INTEGER NOT NULL,
     kind         TEXT NOT NULL CHECK (kind = 'Job' OR kind = 'Array' OR kind = 'Workflow'),
     spec         INTEGER NOT NULL,
     name         TEXT NOT NULL,
     "index"      INTEGER,
     item         TEXT,
-    member_of    INTEGER,
-    bearing      TEXT
-        CHECK (bearing = 'Member' OR bearing = 'Task' OR bearing = 'HandledTask'),
+    group_id    INTEGER,
+    group_condition      TEXT
+        CHECK (group_condition = 'Member' OR group_condition = 'Task' OR group_condition = 'HandledTask'),
     pool         INTEGER NOT NULL,
     priority     INTEGER NOT NULL,
     feeds_inputs INTEGER NOT NULL,
     max_losses   INTEGER NOT NULL,
     start_after  INTEGER,
     needs_proof  INTEGER NOT NULL,
-    CHECK ((member_of IS NULL) = (bearing IS NULL))
+    CHECK ((group_id IS NULL) = (group_condition IS NULL))
 );
 
 CREATE TABLE leader (
@@ -177,7 +177,7 @@ CREATE TABLE name (
     namespace TEXT NOT NULL,
     kind      TEXT NOT NULL,
     name      TEXT NOT NULL,
-    root      INTEGER NOT NULL,
+    run      INTEGER NOT NULL,
     PRIMARY KEY (namespace, kind, name)
 ) WITHOUT ROWID;
 
@@ -213,7 +213,7 @@ CREATE TABLE result (
     body TEXT NOT NULL
 );
 
-CREATE TABLE root (
+CREATE TABLE run (
     id           INTEGER PRIMARY KEY,
     last         INTEGER NOT NULL CHECK (last >= id),
     uid          TEXT NOT NULL UNIQUE,
@@ -251,7 +251,7 @@ CREATE TABLE spec (
 );
 
 CREATE TABLE sweep (
-    root     INTEGER PRIMARY KEY,
+    run     INTEGER PRIMARY KEY,
     verb     TEXT CHECK (verb IN ('cancel', 'hold', 'resume')),
     -- What all its jobs are to have.
     priority INTEGER,
@@ -317,7 +317,7 @@ CREATE INDEX deferred_due ON deferred (due);
 
 CREATE INDEX edge_child ON edge (child);
 
-CREATE INDEX job_element ON job (member_of, "index") WHERE bearing = 'Member';
+CREATE INDEX job_element ON job (group_id, "index") WHERE group_condition = 'Member';
 
 CREATE INDEX job_group ON job (id) WHERE kind <> 'Job';
 

@@ -160,7 +160,7 @@ async def test_full_disk_is_told_and_nothing_is_half_done(store: SqliteStore, pa
     await store._write(lambda tx: _limit_pages(tx, 5))
     with pytest.raises(errors.StoreFullError, match=f"{path}: .*no space"):
         await store.submit([plans.job("fine"), plans.dag(a=task(count=2000))])
-    assert [row.root for row in await store.list_runs()] == [small.root]
+    assert [row.run for row in await store.list_runs()] == [small.run]
     await store._write(lambda tx: _limit_pages(tx, 10_000))
     (large,) = await store.submit([plans.dag(a=task(count=2000))])
     assert large.is_new

@@ -42,7 +42,7 @@ async def test_bad_report_ends_its_job_alone_and_says_why(
     ends = [end_of(one), end_of(odd, **{"outcome": Outcome.SUCCEEDED} | about), end_of(two)]
     completed = await store.complete(session.key, ends)
     assert list(completed.answers) == [ReportResult.ACCEPTED] * 3
-    rows = {row.job: row for row in await store.list_jobs((await store.list_runs())[0].root)}
+    rows = {row.job: row for row in await store.list_jobs((await store.list_runs())[0].run)}
     assert rows[one.job].state is rows[two.job].state is State.SUCCEEDED
     assert (rows[odd.job].state, rows[odd.job].reason) == (State.FAILED, Reason.RESULT_REFUSED)
     assert why in (rows[odd.job].message or "")
@@ -61,6 +61,6 @@ async def test_report_on_a_stale_claim_is_stale_though_it_is_bad(
     store: SqliteStore, session: Session
 ) -> None:
     (claimed,) = await _claim(store, session, 1)
-    await store.release(session.key, [claimed.right])
+    await store.release(session.key, [claimed.ref])
     completed = await store.complete(session.key, [end_of(claimed, message="a\0b")])
     assert list(completed.answers) == [ReportResult.STALE]

@@ -55,8 +55,8 @@ async def test_work_goes_on_where_it_was_when_the_process_was_killed(path: Path)
     store = await opening.open_store(path)
     for sighting in await store.list_heartbeats():
         await store.reap(sighting.worker, sign=None)
-    (root,) = await store.list_runs()
-    progress = await store.count_states(root.root)
+    (run,) = await store.list_runs()
+    progress = await store.count_states(run.run)
     assert progress.counts[State.SUCCEEDED] >= len(answered)
     assert (await store.audit(MANY)).missed == 0
     assert set(progress.counts) <= {State.QUEUED, State.WAITING, State.SUCCEEDED}

@@ -63,7 +63,7 @@ async def test_nobody_else_may_write_while_it_is_decided_what_to_apply(
             refused.append(str(error))
         return known
 
-    monkeypatch.setattr(schema, "known", meddle)
+    monkeypatch.setattr(schema, "known_migrations", meddle)
     await _open_and_close(path)
     assert refused == ["database is locked"]
 
@@ -92,7 +92,7 @@ async def test_schema_two_newer_is_refused(path: Path) -> None:
 def test_nothing_is_left_behind_when_a_migration_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "CREATE TABLE half (a);\nCREATE TABLE half (a);\n"
     bad = Migration(1, "0001_a.sql", text, "c", is_compatible=True)
-    monkeypatch.setattr(schema, "known", lambda: [bad])
+    monkeypatch.setattr(schema, "known_migrations", lambda: [bad])
     with contextlib.closing(connection.open_memory()) as opened:
         with pytest.raises(sqlite3.OperationalError, match="half"):
             schema.migrate(opened, place="here", now=0, identity=opening.IDENTITY)

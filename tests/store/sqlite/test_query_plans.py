@@ -7,20 +7,20 @@ import pytest
 
 from workron.store.sqlite.connection import statement_text, statements_in
 
-_LISTS = {"claims", "jobs", "parents", "specs"}
+_LISTS = {"claims", "list_jobs", "parents", "list_specs"}
 _HOT = [
     f"{file}.{name}"
     for file in (
-        *("session", "beat", "claim", "complete", "give_back", "end_claims", "place"),
+        *("session", "heartbeat", "claim", "complete", "give_back", "end_claims", "place"),
         *("settle_ends", "leave_places", "release", "append_output", "submit"),
-        *("jobs", "specs", "edges", "attempts", "result"),
-        *("standing", "ended", "member", "spec", "pieces", "owned"),
+        *("list_jobs", "list_specs", "edges", "list_attempts", "read_result"),
+        *("get_jobs", "filter_ended", "find_job", "get_spec", "read_output_chunks", "list_owned"),
     )
     for name in statements_in(file)
 ]
 
 _JOB = """
-    INSERT INTO job (id, root, kind, spec, name, "index", member_of, bearing, pool, priority,
+    INSERT INTO job (id, run, kind, spec, name, "index", group_id, group_condition, pool, priority,
                      feeds_inputs, max_losses, needs_proof)
     VALUES (?, 1, ?, 1, 'name', ?, ?, ?, 1, 0, 0, 0, 0)
 """
@@ -52,7 +52,7 @@ def test_hot_statement_scans_no_table(bare: sqlite3.Connection, name: str) -> No
 
 
 def test_heads_scan_nothing_but_the_roots(bare: sqlite3.Connection) -> None:
-    assert _scanned(bare, "heads.heads") == {"root"}
+    assert _scanned(bare, "list_run_summaries.list_run_summaries") == {"run"}
 
 
 @pytest.mark.parametrize("kind", ["Array", "Workflow"])
@@ -63,7 +63,7 @@ def test_group_is_known_to_wait_without_a_look_at_each_member(
     group = 1 if kind == "Workflow" else 2
     bare.execute("INSERT INTO pool VALUES (1, 'space', 'default', 10)")
     bare.execute(
-        "INSERT INTO root (id, last, uid, namespace, kind, name, digest, submitted_at, metadata)"
+        "INSERT INTO run (id, last, uid, namespace, kind, name, digest, submitted_at, metadata)"
         " VALUES (1, 20002, 'uid', 'space', 'Workflow', 'flow', '', 0, '{}')"
     )
     bare.executemany(_JOB, [(1, "Workflow", None, None, None), (2, "Array", None, 1, "Task")])
@@ -73,7 +73,7 @@ def test_group_is_known_to_wait_without_a_look_at_each_member(
         ((job,) for job in range(1, 20_003)),
     )
     bare.set_progress_handler(lambda: steps.append(1), 100)
-    [row] = bare.execute(statement_text("standing.standing"), {"jobs": f"[{group}]"})
+    [row] = bare.execute(statement_text("get_jobs.get_jobs"), {"list_jobs": f"[{group}]"})
     assert row["state"] == "Waiting"
     assert len(steps) < 10
 

@@ -32,8 +32,8 @@ async def _claim(store: SqliteStore, session: Session) -> ClaimedJob:
     return claimed
 
 
-async def _stand(store: SqliteStore, root: JobId) -> tuple[State, Reason | None]:
-    row = (await store.list_jobs(root))[0]
+async def _stand(store: SqliteStore, run: JobId) -> tuple[State, Reason | None]:
+    row = (await store.list_jobs(run))[0]
     return row.state, row.reason
 
 
@@ -45,10 +45,10 @@ async def test_upstream_that_has_not_told_of_its_end_yet_is_counted_once(
     outside = [plans.outside("flow", kind=Kind.WORKFLOW), plans.outside("later")]
     (down,) = await store.submit([plans.job("down", outside=outside)])
     await store.propagate(MANY)
-    assert await _stand(store, down.root) == (State.WAITING, Reason.UPSTREAM)
+    assert await _stand(store, down.run) == (State.WAITING, Reason.UPSTREAM)
     await store.submit([plans.job("later")])
     await store.complete(session.key, [end_of(await _claim(store, session))])
-    assert await _stand(store, down.root) == (State.QUEUED, None)
+    assert await _stand(store, down.run) == (State.QUEUED, None)
 
 
 async def test_job_that_falls_while_held_waits_for_the_resume_and_for_the_proof(
@@ -56,13 +56,13 @@ async def test_job_that_falls_while_held_waits_for_the_resume_and_for_the_proof(
 ) -> None:
     (job,) = await store.submit([plans.job(needs_proof=True)])
     await _claim(store, session)
-    await store.suspend(job.root)
+    await store.suspend(job.run)
     await store.reap(session.worker, sign=HeartbeatVersion("file", 0))
-    await store.resume(job.root)
-    assert await _stand(store, job.root) == (State.WAITING, Reason.AWAITING_PROOF)
+    await store.resume(job.run)
+    assert await _stand(store, job.run) == (State.WAITING, Reason.AWAITING_PROOF)
     newer = await _register(store)
     await store.heartbeat(newer.key)
-    assert await _stand(store, job.root) == (State.QUEUED, None)
+    assert await _stand(store, job.run) == (State.QUEUED, None)
 
 
 async def test_each_reap_is_of_one_worker_only(store: SqliteStore, session: Session) -> None:
@@ -74,7 +74,7 @@ async def test_each_reap_is_of_one_worker_only(store: SqliteStore, session: Sess
         await store.reap(one.worker, sign=HeartbeatVersion("file", 0)) for one in (session, other)
     ]
     requeued = [list(one.requeued) for one in reaped]
-    assert sorted(requeued) == sorted([one.root] for one in submitted)
+    assert sorted(requeued) == sorted([one.run] for one in submitted)
 
 
 async def test_worker_sees_a_hold_until_the_resume(store: SqliteStore, session: Session) -> None:
@@ -82,8 +82,8 @@ async def test_worker_sees_a_hold_until_the_resume(store: SqliteStore, session: 
     await _claim(store, session)
     seen = []
     for verb in (store.suspend, store.resume):
-        await verb(job.root)
-        seen += [held.mark for held in (await store.heartbeat(session.key)).held]
+        await verb(job.run)
+        seen += [held.signal for held in (await store.heartbeat(session.key)).held]
     assert seen == [Signal.HOLD, None]
 
 
@@ -97,14 +97,12 @@ async def test_id_of_a_forgotten_worker_is_not_given_again(
 async def test_maintainer_goes_on_with_a_cancel_that_was_left_unfinished(
     store: SqliteStore,
 ) -> None:
-    (root,) = await store.submit([plans.dag(a=task(count=3), b=task("a"))])
-    await store._write(lambda tx: tx.run("cancel.ask", root=root.root))
-    await store._write(
-        lambda tx: tx.run("sweep.begin", root=root.root, verb="cancel", priority=None)
-    )
+    (run,) = await store.submit([plans.dag(a=task(count=3), b=task("a"))])
+    await store._write(lambda tx: tx.run("cancel.ask", run=run.run))
+    await store._write(lambda tx: tx.run("sweep.begin", run=run.run, verb="cancel", priority=None))
     while await store.propagate(MANY):
         pass
-    assert {row.state for row in await store.list_jobs(root.root)} == {State.CANCELLED}
+    assert {row.state for row in await store.list_jobs(run.run)} == {State.CANCELLED}
 
 
 @pytest.mark.parametrize("table", ["deadline", "unbound", "missing", "sweep"])
@@ -117,8 +115,8 @@ async def test_ended_job_leaves_nothing_behind(
     await _claim(store, session)
     await store.reap(session.worker, sign=HeartbeatVersion("file", 0))
     (waiting,) = await store.submit([plans.job("waiting", outside=outside, **terms)])
-    await store.cancel(lost.root)
-    await store.cancel(waiting.root)
+    await store.cancel(lost.run)
+    await store.cancel(waiting.run)
     with contextlib.closing(sqlite3.connect(path)) as opened:
         count = "SELECT count(*) FROM "
         assert opened.execute(count + table).fetchone() == (0,)

@@ -19,11 +19,31 @@ _NAMES = [f"{file}.{name}" for file in _FILES for name in connection.statements_
 _CALLED_WHOLE = {"scratch", "clear"}
 
 VERBS = [
-    *("register", "beat", "claim", "complete", "release", "append_output", "leave"),
-    *("submit", "cancel", "hold", "resume", "ensure_pool"),
-    *("elect", "resign", "look", "reap", "drain", "reap_orphans", "promote", "settle", "expire"),
-    *("audit", "find", "roots", "jobs", "specs", "edges", "blockers", "attempts", "output"),
-    *("pieces", "result", "progress", "queue"),
+    *("register", "heartbeat", "claim", "complete", "release", "append_output", "deregister"),
+    *("submit", "cancel", "suspend", "resume", "ensure_pool"),
+    *(
+        "elect",
+        "resign",
+        "list_heartbeats",
+        "reap",
+        "drain",
+        "reap_orphans",
+        "promote",
+        "propagate",
+        "expire",
+    ),
+    *(
+        "audit",
+        "find_run",
+        "list_runs",
+        "list_jobs",
+        "list_specs",
+        "edges",
+        "list_blockers",
+        "list_attempts",
+        "read_output",
+    ),
+    *("read_output_chunks", "read_result", "count_states", "queue"),
 ]
 
 

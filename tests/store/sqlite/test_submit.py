@@ -30,9 +30,9 @@ async def test_roots_never_overlap_when_they_draw_the_same_id() -> None:
     wanted = [plans.dag(f"flow{size}", a=task(count=size)) for size in sizes]
     await store.submit([wanted[0]])
     await store.submit(wanted[1:])
-    ranges = sorted((row.root, row.last) for row in await store.list_runs())
-    assert [last - root for root, last in ranges] == [4, 2, 6]
-    assert all(last < root for (_, last), (root, _) in itertools.pairwise(ranges))
+    ranges = sorted((row.run, row.last_job) for row in await store.list_runs())
+    assert [last - run for run, last in ranges] == [4, 2, 6]
+    assert all(last < run for (_, last), (run, _) in itertools.pairwise(ranges))
     await store.close()
 
 
@@ -65,5 +65,5 @@ async def test_each_root_of_a_call_is_tied_to_its_own_upstreams(store: SqliteSto
     (up,) = await store.submit([plans.job("up")])
     wanted = [plans.job(name, outside=[plans.outside("up")]) for name in ("one", "two")]
     downs = await store.submit(wanted)
-    edges = [edge for down in downs for edge in await store.edges(down.root)]
-    assert edges == [(up.root, down.root, "Succeeded") for down in downs]
+    edges = [edge for down in downs for edge in await store.edges(down.run)]
+    assert edges == [(up.run, down.run, "Succeeded") for down in downs]

@@ -36,7 +36,7 @@ async def _complete(store: SqliteStore, session: Session) -> Act:
 
 async def _release(store: SqliteStore, session: Session) -> Act:
     claimed = await _claim(store, session)
-    return store.release(session.key, [claimed.right])
+    return store.release(session.key, [claimed.ref])
 
 
 async def _leave(store: SqliteStore, session: Session) -> Act:
@@ -72,12 +72,12 @@ async def _submit(store: SqliteStore, _: Session) -> Act:
 
 async def _cancel(store: SqliteStore, _: Session) -> Act:
     (submitted,) = await store.submit([plans.job()])
-    return store.cancel(submitted.root)
+    return store.cancel(submitted.run)
 
 
 async def _resume(store: SqliteStore, _: Session) -> Act:
     (submitted,) = await store.submit([plans.job(is_suspended=True)])
-    return store.resume(submitted.root)
+    return store.resume(submitted.run)
 
 
 STIRRING = [

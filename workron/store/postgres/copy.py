@@ -58,8 +58,18 @@ _ESCAPE: Final = "\\"
 _ESCAPED: Final = 2 * _ESCAPE
 _COLUMNS: Final = {
     "job": (
-        *("id", "spec", "kind", "name", "index", "item", "member_of", "bearing", "feeds_inputs"),
-        *("root", "priority", "pool", "max_losses", "start_after", "needs_proof"),
+        *(
+            "id",
+            "spec",
+            "kind",
+            "name",
+            "index",
+            "item",
+            "group_id",
+            "group_condition",
+            "feeds_inputs",
+        ),
+        *("run", "priority", "pool", "max_losses", "start_after", "needs_proof"),
     ),
     "edge": ("parent", "child", "condition"),
     "unbound": ("child", "namespace", "kind", "name", "condition"),
@@ -68,7 +78,7 @@ _COLUMNS: Final = {
     "deadline": ("job", "due"),
     # Last, for these take the longest to be worked out: meanwhile the server has the others.
     "spec": ("id", "body"),
-    "root": (
+    "run": (
         *("id", "last", "uid", "namespace", "kind", "name", "digest"),
         *("submitted_at", "metadata", "held", "priority", "generation"),
     ),
@@ -85,7 +95,7 @@ def tables(placed: Placed, pools: Pools, now: datetime) -> Iterator[Table]:
         "ready": lambda base, plan: _ready(base, plan, pools),
         "deadline": lambda base, plan: _deadlines(base, plan, now),
         "spec": _specs,
-        "root": lambda base, plan: _root(base, plan, now),
+        "run": lambda base, plan: _run(base, plan, now),
     }
     for table, columns in _COLUMNS.items():
         yield table, columns, itertools.chain.from_iterable(itertools.starmap(rows[table], placed))
@@ -101,7 +111,7 @@ def idle(placed: Placed) -> Iterator[JobId]:
                 yield JobId(job)
 
 
-def _root(base: JobId, plan: Plan, now: datetime) -> Iterator[str]:
+def _run(base: JobId, plan: Plan, now: datetime) -> Iterator[str]:
     yield from (PAUSE for _ in plan.digest.steps())
     who = plan.identity
     last = base + len(plan.nodes) - 1
@@ -131,7 +141,7 @@ def _unbound(base: JobId, plan: Plan) -> Iterator[str]:
     namespace = plan.identity.namespace
     return (
         copy_line(base + one.downstream, namespace, one.kind, one.name, one.condition)
-        for one in plan.outside
+        for one in plan.external
     )
 
 
@@ -140,10 +150,10 @@ def _jobs(base: JobId, plan: Plan, pools: Pools) -> Iterator[str]:
     for job, node in enumerate(plan.nodes, base):
         index = NULL if node.index is None else node.index
         item = NULL if node.item is None else escape(payloads.to_json(node.item))
-        member_of = NULL if node.member_of is None else base + node.member_of
+        group_id = NULL if node.group_id is None else base + node.group_id
         yield (
             f"{job}\t{base + node.spec}\t{node.kind}\t{escape(node.name)}\t{index}\t{item}"
-            f"\t{member_of}\t{node.bearing or NULL}\t{node.feeds_inputs}\t{ends[node.spec]}"
+            f"\t{group_id}\t{node.group_condition or NULL}\t{node.feeds_inputs}\t{ends[node.spec]}"
         )
 
 

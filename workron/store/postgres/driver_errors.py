@@ -36,7 +36,7 @@ _MIXED_UP: Final = frozenset({"26000", "42P05"})
 
 _NO_RIGHT: Final = "42501"
 _CYCLE: Final = "WK003"
-"""In whose detail are the uids of the roots."""
+"""In whose detail are the uids of the runs."""
 
 _BY_STATE: Final[Mapping[str, type[errors.WorkronError]]] = {
     "WK001": errors.SessionError,

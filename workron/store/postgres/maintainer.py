@@ -34,7 +34,7 @@ class PostgresMaintainerStore:
 
     async def list_heartbeats(self) -> Sequence[types.WorkerHeartbeat]:
         """See every worker and its counter."""
-        rows = await self._database.fetch(functions.query("look"))
+        rows = await self._database.fetch(functions.query("list_heartbeats"))
         return [
             types.WorkerHeartbeat(
                 WorkerId(row["worker"]),
@@ -54,7 +54,7 @@ class PostgresMaintainerStore:
             "SELECT * FROM workron.reap($1, $2, $3, $4)",
             worker,
             sign and sign.server,
-            sign and sign.beats,
+            sign and sign.heartbeats,
             is_blaming,
         )
         self._ring()
@@ -80,11 +80,11 @@ class PostgresMaintainerStore:
 
     async def propagate(self, limit: int) -> int:
         """Pass ends on that are not passed on yet, and go on with what is left of sweeps."""
-        moved = await self._step("SELECT workron.settle($1)", limit)
+        moved = await self._step("SELECT workron.propagate($1)", limit)
         # Each in a transaction of its own: locks that are kept from one to the next can deadlock.
         left = await self._database.fetch(functions.query("sweeps"))
         for row in left:
-            await self._database.fetch("SELECT workron.sweep_step($1, $2)", row["root"], limit)
+            await self._database.fetch("SELECT workron.sweep_step($1, $2)", row["run"], limit)
         if left:
             self._ring()
         return moved + len(left)

@@ -1,4 +1,4 @@
-"""The door for the operator alone: roots that were made from objects of its cluster, and pools."""
+"""The door for the operator alone: runs that were made from objects of its cluster, and pools."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ class PostgresOperatorStore:
 
     async def find_by_uid(self, uids: Sequence[UUID]) -> Mapping[UUID, types.OwnedRun]:
         """Find what was made from these objects."""
-        rows = await self._database.fetch(functions.query("known"), uids)
+        rows = await self._database.fetch(functions.query("find_by_uid"), uids)
         return {row["uid"]: _owned(row) for row in rows}
 
     async def list_owned(self, limit: int, *, after: int = 0) -> Sequence[types.OwnedRun]:
         """List some of those that have not ended."""
-        rows = await self._database.fetch(functions.call("owned", 2), limit, after)
+        rows = await self._database.fetch(functions.call("list_owned", 2), limit, after)
         return [_owned(row) for row in rows]
 
-    async def update_run(self, root: JobId, wish: types.RunUpdate) -> bool:
-        """Have all of a root be as its object says now."""
+    async def update_run(self, run: JobId, wish: types.RunUpdate) -> bool:
+        """Have all of a run be as its object says now."""
         asked = wish.generation, wish.is_cancelled, wish.is_suspended, wish.priority
-        is_asked = await self._database.fetch_value(functions.call("edit", 5), root, *asked)
+        is_asked = await self._database.fetch_value(functions.call("update_run", 5), run, *asked)
         if is_asked:
-            await self._sweeps.finish(root)
+            await self._sweeps.finish(run)
         return bool(is_asked)
 
     async def list_workers(self) -> Sequence[types.WorkerRow]:
         """List every worker and what it holds."""
-        return [_worker(row) for row in await self._database.fetch(functions.query("staff"))]
+        return [_worker(row) for row in await self._database.fetch(functions.query("list_workers"))]
 
     async def pool_demand(self) -> Mapping[tuple[str, str], types.PoolDemand]:
         """Tell what waits for workers, by namespace and pool."""
-        rows = await self._database.fetch(functions.query("demand"))
+        rows = await self._database.fetch(functions.query("pool_demand"))
         return {
             (row["namespace"], row["name"]): types.PoolDemand(
                 row["ready"], ids.minted_at(row["oldest"])
@@ -67,7 +67,7 @@ class PostgresOperatorStore:
             *(password and roles.scram_verifier(password), admission.connections),
         )
         [row] = await self._database.fetch(
-            "SELECT * FROM workron.admit($1, $2, $3, $4, $5, $6)", *asked
+            "SELECT * FROM workron.grant_pool($1, $2, $3, $4, $5, $6)", *asked
         )
         url = self._database.url
         if password is not None:
@@ -77,12 +77,12 @@ class PostgresOperatorStore:
 
     async def granted_pools(self) -> Collection[tuple[str, str]]:
         """List the pools that `admit` was called for."""
-        rows = await self._database.fetch(functions.query("enrolled"))
+        rows = await self._database.fetch(functions.query("granted_pools"))
         return {(row["namespace"], row["name"]) for row in rows}
 
     async def revoke_pool(self, namespace: str, pool: str) -> bool:
         """Take back what `admit` gave."""
-        [row] = await self._database.fetch(functions.call("dismiss", 2), namespace, pool)
+        [row] = await self._database.fetch(functions.call("revoke_pool", 2), namespace, pool)
         if row["rest"] is not None:
             raise errors.PermissionDeniedError(
                 f"the role of pool {namespace}/{pool} cannot be dropped, and nothing can be done"

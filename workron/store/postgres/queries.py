@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workron.store.postgres.pool import ConnectionPool
 
 
-_ROOT_FIELDS: Final = [field.name for field in fields(types.RunRow)]
+_RUN_FIELDS: Final = [field.name for field in fields(types.RunRow)]
 _JOB_FIELDS: Final = [field.name for field in fields(types.JobRow)]
 
 
@@ -39,79 +39,81 @@ class PostgresReadStore:
         return await self._database.fetch(functions.call(verb, len(values)), *values)
 
     async def find_run(self, namespace: str, kind: Kind, name: str) -> types.RunRow | None:
-        """Find the newest root of a name."""
-        rows = await self._ask("find", namespace, kind, name)
-        return _root(rows[0]) if rows else None
+        """Find the newest run of a name."""
+        rows = await self._ask("find_run", namespace, kind, name)
+        return _run(rows[0]) if rows else None
 
     async def list_runs(self, namespace: str | None = None) -> Sequence[types.RunRow]:
-        """List roots, newest first."""
-        return [_root(row) for row in await self._ask("roots", namespace)]
+        """List runs, newest first."""
+        return [_run(row) for row in await self._ask("list_runs", namespace)]
 
     async def list_run_summaries(self, namespace: str | None = None) -> Sequence[types.RunSummary]:
-        """List roots, newest first, each with its own row alone."""
-        return [_head(row) for row in await self._call("heads", namespace)]
+        """List runs, newest first, each with its own row alone."""
+        return [_head(row) for row in await self._call("list_run_summaries", namespace)]
 
-    async def list_jobs(self, root: JobId) -> Sequence[types.JobRow]:
-        """List a root and all its members in order of id."""
-        return [_job(row) for row in await self._call("jobs", root)]
+    async def list_jobs(self, run: JobId) -> Sequence[types.JobRow]:
+        """List a run and all its members in order of id."""
+        return [_job(row) for row in await self._call("list_jobs", run)]
 
-    async def find_job(self, root: JobId, name: str, index: int | None = None) -> JobId | None:
-        """Find a job of a root by its name, an element of an array by its index as well."""
-        [row] = await self._call("member", root, name, index)
+    async def find_job(self, run: JobId, name: str, index: int | None = None) -> JobId | None:
+        """Find a job of a run by its name, an element of an array by its index as well."""
+        [row] = await self._call("find_job", run, name, index)
         return _optional_job(row[0])
 
     async def get_jobs(self, jobs: Sequence[JobId]) -> Sequence[types.JobRow]:
         """Give these jobs' rows in this order."""
-        return [_job(row) for row in await self._call("standing", jobs)]
+        return [_job(row) for row in await self._call("get_jobs", jobs)]
 
     async def filter_ended(self, jobs: Sequence[JobId]) -> AbstractSet[JobId]:
         """Tell which of these jobs have ended."""
-        return {JobId(row[0]) for row in await self._call("ended", jobs)}
+        return {JobId(row[0]) for row in await self._call("filter_ended", jobs)}
 
     async def get_spec(self, job: JobId) -> Mapping[str, Any] | None:
         """Give a job's spec; None if there is no such job."""
-        body: Mapping[str, Any] | None = _body(await self._ask("spec", job))
+        body: Mapping[str, Any] | None = _body(await self._ask("get_spec", job))
         return body
 
-    async def list_specs(self, root: JobId) -> Mapping[JobId, Mapping[str, Any]]:
+    async def list_specs(self, run: JobId) -> Mapping[JobId, Mapping[str, Any]]:
         """Give each job's spec; jobs of one array share one object."""
-        rows = await self._call("specs", root)
+        rows = await self._call("list_specs", run)
         bodies = {row["spec"]: json.loads(row["body"]) for row in rows if row["body"] is not None}
         return {JobId(row["job"]): bodies[row["spec"]] for row in rows}
 
-    async def edges(self, root: JobId) -> Sequence[tuple[JobId, JobId, str]]:
-        """List edges into jobs of this root."""
-        rows = await self._ask("edges", root)
+    async def edges(self, run: JobId) -> Sequence[tuple[JobId, JobId, str]]:
+        """List edges into jobs of this run."""
+        rows = await self._ask("edges", run)
         return [
             (JobId(row["upstream"]), JobId(row["downstream"]), row["condition"]) for row in rows
         ]
 
     async def list_blockers(self, job: JobId) -> Sequence[types.Blocker]:
         """Say what a job waits for, unfinished upstreams first."""
-        return [_blocker(row) for row in await self._call("blockers", job)]
+        return [_blocker(row) for row in await self._call("list_blockers", job)]
 
     async def list_attempts(self, job: JobId) -> Sequence[types.AttemptRow]:
         """List the ended attempts of a job, first to last."""
-        return [_attempt(row) for row in await self._ask("attempts", job)]
+        return [_attempt(row) for row in await self._ask("list_attempts", job)]
 
     async def read_output(self, job: JobId, *, last: int | None = None) -> bytes:
         """Give the stored output of the newest attempt that has any, or its last bytes."""
         return payloads.join_output(
-            [row["data"] for row in await self._ask("output", job, last)], last
+            [row["data"] for row in await self._ask("read_output", job, last)], last
         )
 
-    async def read_output_chunks(self, job: JobId, attempt: int, chunk: int = 0) -> Sequence[types.OutputChunk]:
+    async def read_output_chunks(
+        self, job: JobId, attempt: int, chunk: int = 0
+    ) -> Sequence[types.OutputChunk]:
         """Give some of what an attempt wrote, from this chunk on."""
-        rows = await self._ask("pieces", job, attempt, chunk, payloads.CHUNKS_PER_READ)
+        rows = await self._ask("read_output_chunks", job, attempt, chunk, payloads.CHUNKS_PER_READ)
         return [types.OutputChunk(row["chunk"], row["data"]) for row in rows]
 
     async def read_result(self, job: JobId) -> Any:
         """Give a job's result, or None."""
-        return _body(await self._ask("result", job))
+        return _body(await self._ask("read_result", job))
 
-    async def count_states(self, root: JobId) -> types.StateCounts:
-        """Count a root's commands by state."""
-        rows = await self._call("progress", root)
+    async def count_states(self, run: JobId) -> types.StateCounts:
+        """Count a run's commands by state."""
+        rows = await self._call("count_states", run)
         return types.StateCounts({State(row["state"]): row["count"] for row in rows})
 
     async def queue(self) -> Mapping[tuple[str, str], int]:
@@ -121,21 +123,21 @@ class PostgresReadStore:
 
     async def count_workers(self) -> Mapping[tuple[str, str], int]:
         """Count workers by namespace and pool."""
-        rows = await self._ask("workers")
+        rows = await self._ask("count_workers")
         return {(row["namespace"], row["name"]): row["count"] for row in rows}
 
     async def has_maintainer(self) -> bool:
         """Tell whether a maintainer's lease runs."""
-        [row] = await self._ask("led")
+        [row] = await self._ask("has_maintainer")
         return bool(row["led"])
 
-    async def list_failures(self, root: JobId, limit: int) -> Sequence[types.JobFailure]:
-        """List the commands of a root that failed first."""
-        return [_failure(row) for row in await self._call("failures", root, limit)]
+    async def list_failures(self, run: JobId, limit: int) -> Sequence[types.JobFailure]:
+        """List the commands of a run that failed first."""
+        return [_failure(row) for row in await self._call("list_failures", run, limit)]
 
-    async def list_signals(self, root: JobId) -> Mapping[JobId, types.Signal]:
-        """Tell what was asked of running jobs of a root."""
-        rows = await self._ask("marks", root)
+    async def list_signals(self, run: JobId) -> Mapping[JobId, types.Signal]:
+        """Tell what was asked of running jobs of a run."""
+        rows = await self._ask("list_signals", run)
         return {JobId(row["job"]): types.Signal(row["mark"]) for row in rows}
 
 
@@ -151,16 +153,16 @@ def _reason(value: str | None) -> Reason | None:
     return None if value is None else Reason(value)
 
 
-def _root(row: Record | dict[str, Any]) -> types.RunRow:
+def _run(row: Record | dict[str, Any]) -> types.RunRow:
     given = dict(row)
     given.update(kind=Kind(row["kind"]), metadata=json.loads(row["metadata"]))
     return types.RunRow(**given)
 
 
 def _head(row: Record) -> types.RunSummary:
-    root = _root({name: row[name] for name in _ROOT_FIELDS})
+    run = _run({name: row[name] for name in _RUN_FIELDS})
     return types.RunSummary(
-        root, _job({name: row[name] for name in _JOB_FIELDS}), row["commands"], row["ended"]
+        run, _job({name: row[name] for name in _JOB_FIELDS}), row["commands"], row["ended"]
     )
 
 
@@ -168,7 +170,7 @@ def _job(row: Record | dict[str, Any]) -> types.JobRow:
     given = dict(row)
     given.update(
         kind=Kind(row["kind"]),
-        member_of=_optional_job(row["member_of"]),
+        group_id=_optional_job(row["group_id"]),
         state=State(row["state"]),
         reason=_reason(row["reason"]),
     )

@@ -77,7 +77,7 @@ more beats, and one listens."""
 _STATEMENT_SECONDS: Final = 15.0
 """A worker's verbs are small. On a line that went silent one is given up, and repeated, so soon."""
 _VERBS: Final = frozenset(
-    {"register", "beat", "claim", "complete", "release", "append_output", "leave"}
+    {"register", "heartbeat", "claim", "complete", "release", "append_output", "deregister"}
 )
 _SCHEMA: Final = "SELECT 1 FROM pg_namespace WHERE nspname = 'workron'"
 _RIGHTS: Final = """

@@ -37,10 +37,10 @@ class BulkUpdates:
         self._database = database
         self._ring = ring
 
-    async def finish(self, root: JobId) -> None:
+    async def finish(self, run: JobId) -> None:
         """Go on until nothing is left to do."""
         step = "SELECT workron.sweep_step($1, $2)"
-        while not await self._database.fetch_value(step, root, _STEP):
+        while not await self._database.fetch_value(step, run, _STEP):
             pass
         self._ring()
 
@@ -55,7 +55,7 @@ _Place: TypeAlias = types.SubmittedRun | Plan
 
 
 class PostgresSubmitStore:
-    """Submissions, and changes of a whole root."""
+    """Submissions, and changes of a whole run."""
 
     def __init__(self, database: ConnectionPool, rng: Rng, bell: Notifier) -> None:
         self._database = database
@@ -94,11 +94,11 @@ class PostgresSubmitStore:
         places = list(_places(plans, reserved, supersedes=supersedes))
         fresh = [plan for plan, place in zip(plans, places, strict=True) if place is None]
         bases = await self._store(connection, fresh, reserved, bind)
-        roots = {plan.identity.uid: root for plan, root in zip(fresh, bases, strict=True)}
+        runs = {plan.identity.uid: run for plan, run in zip(fresh, bases, strict=True)}
         return [
             place
             if isinstance(place, types.SubmittedRun)
-            else _submitted(place or plan, roots, is_new=place is None)
+            else _submitted(place or plan, runs, is_new=place is None)
             for plan, place in zip(plans, places, strict=True)
         ]
 
@@ -144,22 +144,22 @@ class PostgresSubmitStore:
         )
         return {(row["namespace"], row["name"]): row["id"] for row in found}
 
-    async def cancel(self, root: JobId) -> bool:
-        """End all of a root that is not running, mark what runs."""
-        return await self._sweep("cancel", root)
+    async def cancel(self, run: JobId) -> bool:
+        """End all of a run that is not running, mark what runs."""
+        return await self._sweep("cancel", run)
 
-    async def suspend(self, root: JobId) -> bool:
-        """Suspend all of a root that is not running."""
-        return await self._sweep("hold", root)
+    async def suspend(self, run: JobId) -> bool:
+        """Suspend all of a run that is not running."""
+        return await self._sweep("hold", run)
 
-    async def resume(self, root: JobId) -> bool:
+    async def resume(self, run: JobId) -> bool:
         """Undo `hold`, or a submission as suspended."""
-        return await self._sweep("resume", root)
+        return await self._sweep("resume", run)
 
-    async def _sweep(self, verb: str, root: JobId) -> bool:
-        if not await self._database.fetch_value(functions.query(verb), root):
+    async def _sweep(self, verb: str, run: JobId) -> bool:
+        if not await self._database.fetch_value(functions.query(verb), run):
             return False
-        await self._sweeps.finish(root)
+        await self._sweeps.finish(run)
         return True
 
     async def ensure_pool(
@@ -176,7 +176,7 @@ class PostgresSubmitStore:
 def _places(
     plans: Sequence[Plan], reserved: Sequence[Record], *, supersedes: bool
 ) -> Iterator[_Place | None]:
-    """Give for each plan what stands for it: a root, or an earlier plan; None: it is new."""
+    """Give for each plan what stands for it: a run, or an earlier plan; None: it is new."""
     known: dict[UUID, _Place] = {}
     named: dict[tuple[str, str, str], Plan] = {}
     for plan, row in zip(plans, reserved, strict=True):
@@ -197,14 +197,16 @@ def _array(jobs: Iterable[JobId]) -> str:
     return f"{{{','.join(map(str, jobs))}}}"
 
 
-def _submitted(plan: Plan, roots: Mapping[UUID, JobId], *, is_new: bool) -> types.SubmittedRun:
-    return types.SubmittedRun(roots[plan.identity.uid], is_new=is_new, is_held=plan.is_suspended)
+def _submitted(plan: Plan, runs: Mapping[UUID, JobId], *, is_new: bool) -> types.SubmittedRun:
+    return types.SubmittedRun(
+        runs[plan.identity.uid], is_new=is_new, is_suspended=plan.is_suspended
+    )
 
 
 def _stored(row: Record, column: str) -> types.SubmittedRun | None:
     if row[column] is None:
         return None
-    return types.SubmittedRun(JobId(row[column]), is_new=False, is_held=row[f"{column}_held"])
+    return types.SubmittedRun(JobId(row[column]), is_new=False, is_suspended=row[f"{column}_held"])
 
 
 def _names(one: Plan) -> dict[str, Any]:
@@ -220,5 +222,5 @@ def _names(one: Plan) -> dict[str, Any]:
 def _awaited(one: Plan) -> Iterable[dict[str, Any]]:
     return (
         {"namespace": one.identity.namespace, "kind": outside.kind, "name": outside.name}
-        for outside in one.outside
+        for outside in one.external
     )

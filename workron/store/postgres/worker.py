@@ -56,7 +56,7 @@ class PostgresWorkerVerbs:
 
     async def heartbeat(self, key: SessionKey) -> types.HeartbeatReply:
         """Prove life, and learn what is still held."""
-        rows = await self._beats.fetch("SELECT * FROM workron.beat($1)", key)
+        rows = await self._beats.fetch("SELECT * FROM workron.heartbeat($1)", key)
         held = [_held(row) for row in rows if row["job"] is not None]
         return types.HeartbeatReply(held, rows[0]["draining"], rows[0]["database"])
 
@@ -127,7 +127,7 @@ class PostgresWorkerVerbs:
 
     async def deregister(self, key: SessionKey) -> None:
         """Forget a worker; what it still holds is released."""
-        await self._database.fetch("SELECT workron.leave($1)", key)
+        await self._database.fetch("SELECT workron.deregister($1)", key)
         self._ring()
 
 
@@ -151,7 +151,7 @@ def _claimed(  # noqa: PLR0913, PLR0917 - one for each column of `claimed`
     losses: int,
     fence: Fence,
     namespace: str,
-    root: str,
+    run: str,
     name: str,
     index: int | None,
     item: str | None,
@@ -167,7 +167,7 @@ def _claimed(  # noqa: PLR0913, PLR0917 - one for each column of `claimed`
         losses,
         fence,
         namespace,
-        root,
+        run,
         name,
         index,
         _spec(body),

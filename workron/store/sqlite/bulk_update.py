@@ -1,4 +1,4 @@
-"""cancel, hold, resume and change of priority of a whole root, in bounded steps.
+"""cancel, hold, resume and change of priority of a whole run, in bounded steps.
 
 Each is a transaction of its own. Begun and driven by `submit` and `operator`; `maintain` goes on
 with what a caller left unfinished.
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
 _STEP: Final = 5_000
 
 
-def begin_update(tx: Transaction, root: JobId, verb: str) -> bool:
-    """Note what is wanted; False when the root has ended, or is too far gone for it."""
-    if not tx.run(f"{verb}.ask", root=root):
+def begin_update(tx: Transaction, run: JobId, verb: str) -> bool:
+    """Note what is wanted; False when the run has ended, or is too far gone for it."""
+    if not tx.run(f"{verb}.ask", run=run):
         return False
-    tx.run("sweep.begin", root=root, verb=verb, priority=None)
+    tx.run("sweep.begin", run=run, verb=verb, priority=None)
     return True
 
 
-def update_step(tx: Transaction, root: JobId) -> bool:
-    """Do a bounded part of what is wanted of a root; True when nothing is left to do."""
-    sweep = tx.row("sweep.standing", root=root)
+def update_step(tx: Transaction, run: JobId) -> bool:
+    """Do a bounded part of what is wanted of a run; True when nothing is left to do."""
+    sweep = tx.row("sweep.standing", run=run)
     if sweep is None:
         return True
     tx.clear()
-    jobs = {"root": root, "last": sweep["last"]}
+    jobs = {"run": run, "last": sweep["last"]}
     moved = bool(sweep["verb"]) and _STEPS[sweep["verb"]](tx, jobs)
     if sweep["priority"] is not None:
         moved |= _prioritize(tx, jobs, sweep["priority"])
     if moved:
         return False
-    tx.run("sweep.end", root=root)
+    tx.run("sweep.end", run=run)
     return True
 
 
@@ -49,7 +49,7 @@ def continue_updates(tx: Transaction) -> bool:
     oldest = tx.row("sweep.oldest")
     if oldest is None:
         return False
-    update_step(tx, oldest["root"])
+    update_step(tx, oldest["run"])
     return True
 
 
@@ -66,12 +66,12 @@ def _cancel(tx: Transaction, jobs: Mapping[str, int]) -> bool:
 
 
 def _hold(tx: Transaction, jobs: Mapping[str, int]) -> bool:
-    tx.run("hold.mark", **jobs)
+    tx.run("suspend.mark", **jobs)
     moved = 0
     for place in ("ready", "deferred"):
         moved += tx.run(f"hold.take_{place}", **jobs, limit=_STEP)
         tx.run(f"hold.leave_{place}")
-    moved += tx.run("hold.hold_waiting", **jobs, limit=_STEP)
+    moved += tx.run("suspend.hold_waiting", **jobs, limit=_STEP)
     completion.place_jobs(tx)
     return moved > 0
 

@@ -78,7 +78,7 @@ def _claimed(
     row: Any, claims: Sequence[ClaimId], specs: Mapping[int, Spec], given: Mapping[int, _Given]
 ) -> ClaimedJob:
     # By place, which is quicker than by name: in the order of the statement's columns.
-    place, job, attempt, failures, losses, fence, namespace, root, name, index, item, of, _ = row
+    place, job, attempt, failures, losses, fence, namespace, run, name, index, item, of, _ = row
     found, are_too_large = given.get(job, _NOTHING)
     return ClaimedJob(
         job=job,
@@ -88,7 +88,7 @@ def _claimed(
         losses=losses,
         fence=fence,
         namespace=namespace,
-        root=root,
+        run=run,
         name=name,
         index=index,
         item=None if item is None else json.loads(item),

@@ -40,7 +40,7 @@ def finish_jobs(tx: Transaction) -> None:
 
 
 def place_jobs(tx: Transaction) -> None:
-    """Work off `moving`: each goes where it may be; who belongs to a cancelled root, to `ended`."""
+    """Work off `moving`: each goes where it may be; who belongs to a cancelled run, to `ended`."""
     if tx.run("place.judge"):
         for step in ("cancel", "hold", "defer", "queue"):
             tx.run(f"place.{step}")

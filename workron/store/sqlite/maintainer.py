@@ -88,7 +88,7 @@ def _look(tx: Transaction) -> list[WorkerHeartbeat]:
             row["name"],
             UUID(row["boot"]),
         )
-        for row in tx.rows("look.look")
+        for row in tx.rows("list_heartbeats.list_heartbeats")
     ]
 
 
@@ -109,8 +109,8 @@ def _promote(tx: Transaction, limit: int) -> int:
 
 def _settle(tx: Transaction, limit: int) -> int:
     tx.clear()
-    moved = tx.run("settle.take", limit=limit)
-    tx.run("settle.leave")
+    moved = tx.run("propagate.take", limit=limit)
+    tx.run("propagate.leave")
     completion.notify_downstreams(tx)
     completion.conclude_groups(tx)
     return moved + bulk_update.continue_updates(tx)

@@ -1,4 +1,4 @@
-"""The door for the operator alone: roots that were made from objects of its cluster, and pools.
+"""The door for the operator alone: runs that were made from objects of its cluster, and pools.
 
 One of the doors of `store`.
 """
@@ -28,29 +28,34 @@ class SqliteOperatorStore(SqliteVerbs):
 
     async def find_by_uid(self, uids: Sequence[UUID]) -> Mapping[UUID, OwnedRun]:
         """Find what was made from these objects."""
-        found = await self._read(lambda tx: tx.rows("known.known", uids=listed(uids)))
+        found = await self._read(lambda tx: tx.rows("find_by_uid.find_by_uid", uids=listed(uids)))
         return {owned.uid: owned for owned in map(_owned, found)}
 
     async def list_owned(self, limit: int, *, after: int = 0) -> Sequence[OwnedRun]:
         """List some of those that have not ended."""
-        found = await self._read(lambda tx: tx.rows("owned.owned", limit=limit, after=after))
+        found = await self._read(
+            lambda tx: tx.rows("list_owned.list_owned", limit=limit, after=after)
+        )
         return [_owned(row) for row in found]
 
-    async def update_run(self, root: JobId, wish: RunUpdate) -> bool:
-        """Have all of a root be as its object says now."""
-        if not await self._stir(partial(_edit, root=root, wish=wish)):
+    async def update_run(self, run: JobId, wish: RunUpdate) -> bool:
+        """Have all of a run be as its object says now."""
+        if not await self._stir(partial(_edit, run=run, wish=wish)):
             return False
-        while not await self._stir(partial(bulk_update.update_step, root=root)):
+        while not await self._stir(partial(bulk_update.update_step, run=run)):
             pass
         return True
 
     async def list_workers(self) -> Sequence[WorkerRow]:
         """List every worker and what it holds."""
-        return [_worker(row) for row in await self._read(lambda tx: tx.rows("staff.staff"))]
+        return [
+            _worker(row)
+            for row in await self._read(lambda tx: tx.rows("list_workers.list_workers"))
+        ]
 
     async def pool_demand(self) -> Mapping[tuple[str, str], PoolDemand]:
         """Tell what waits for workers, by namespace and pool."""
-        found = await self._read(lambda tx: tx.rows("demand.demand"))
+        found = await self._read(lambda tx: tx.rows("pool_demand.pool_demand"))
         return {
             (row["namespace"], row["name"]): PoolDemand(row["ready"], ids.minted_at(row["oldest"]))
             for row in found
@@ -63,7 +68,7 @@ class SqliteOperatorStore(SqliteVerbs):
 
     async def granted_pools(self) -> Collection[tuple[str, str]]:
         """List the pools that `admit` was called for."""
-        found = await self._read(lambda tx: tx.rows("enrolled.enrolled"))
+        found = await self._read(lambda tx: tx.rows("granted_pools.granted_pools"))
         return {(row["namespace"], row["name"]) for row in found}
 
     async def revoke_pool(self, namespace: str, pool: str) -> bool:
@@ -72,9 +77,9 @@ class SqliteOperatorStore(SqliteVerbs):
 
 
 def _dismiss(tx: Transaction, **pool: str) -> bool:
-    if tx.row("dismiss.worker", **pool) is not None:
+    if tx.row("revoke_pool.worker", **pool) is not None:
         return False
-    tx.run("dismiss.dismiss", **pool)
+    tx.run("revoke_pool.revoke_pool", **pool)
     return True
 
 
@@ -84,25 +89,25 @@ def _admit(tx: Transaction, admission: PoolGrant) -> None:
     tx.run("ensure_pool.lease", lease=admission.lease_seconds, **pool)
     tx.run("ensure_pool.drop_expired")
     expires = tx.now + engine.delta_to_micros(tokens.LIFE)
-    tx.run("admit.admit", hash=tokens.digest(admission.token), expires=expires, **pool)
+    tx.run("grant_pool.grant_pool", hash=tokens.digest(admission.token), expires=expires, **pool)
 
 
-def _edit(tx: Transaction, root: JobId, wish: RunUpdate) -> bool:
-    if not tx.run("edit.hear", root=root, generation=wish.generation):
+def _edit(tx: Transaction, run: JobId, wish: RunUpdate) -> bool:
+    if not tx.run("update_run.hear", run=run, generation=wish.generation):
         return False
-    old = tx.row("edit.standing", root=root)
+    old = tx.row("update_run.standing", run=run)
     verb = old and _verb(wish, is_held=bool(old["held"]))
     if old is None or (verb is None and old["priority"] == wish.priority):
         return False
     tx.run(
-        "edit.ask",
-        root=root,
+        "update_run.ask",
+        run=run,
         cancelled=wish.is_cancelled,
         held=wish.is_suspended,
         priority=wish.priority,
     )
     priority = None if old["priority"] == wish.priority else wish.priority
-    tx.run("sweep.begin", root=root, verb=verb, priority=priority)
+    tx.run("sweep.begin", run=run, verb=verb, priority=priority)
     return True
 
 
@@ -121,14 +126,14 @@ def _worker(row: Any) -> WorkerRow:
         pool=row["pool"],
         name=row["name"],
         slots=row["slots"],
-        held=row["held"],
+        claims=row["held"],
         is_draining=bool(row["draining"]),
     )
 
 
 def _owned(row: Any) -> OwnedRun:
     return OwnedRun(
-        root=JobId(row["root"]),
+        run=JobId(row["run"]),
         uid=UUID(row["uid"]),
         kind=Kind(row["kind"]),
         namespace=row["namespace"],

@@ -1,4 +1,4 @@
-"""The reader's door: questions about roots and about single jobs.
+"""The reader's door: questions about runs and about single jobs.
 
 One of the doors of `store`; a file is read beside its writer and waits for no lock.
 """
@@ -43,71 +43,75 @@ class SqliteReadStore(SqliteVerbs):
     """What can be asked."""
 
     async def find_run(self, namespace: str, kind: Kind, name: str) -> RunRow | None:
-        """Find the newest root of a name."""
-        return await self._first("find.find", _root, namespace=namespace, kind=kind, name=name)
+        """Find the newest run of a name."""
+        return await self._first(
+            "find_run.find_run", _run, namespace=namespace, kind=kind, name=name
+        )
 
     async def list_runs(self, namespace: str | None = None) -> Sequence[RunRow]:
-        """List roots, newest first."""
-        return await self._list("roots.roots", _root, namespace=namespace)
+        """List runs, newest first."""
+        return await self._list("list_runs.list_runs", _run, namespace=namespace)
 
     async def list_run_summaries(self, namespace: str | None = None) -> Sequence[RunSummary]:
-        """List roots, newest first, each with its own row alone."""
-        return await self._list("heads.heads", _head, namespace=namespace)
+        """List runs, newest first, each with its own row alone."""
+        return await self._list("list_run_summaries.list_run_summaries", _head, namespace=namespace)
 
-    async def list_jobs(self, root: JobId) -> Sequence[JobRow]:
-        """List a root and all its members."""
-        return await self._list("jobs.jobs", _job, root=root)
+    async def list_jobs(self, run: JobId) -> Sequence[JobRow]:
+        """List a run and all its members."""
+        return await self._list("list_jobs.list_jobs", _job, run=run)
 
-    async def find_job(self, root: JobId, name: str, index: int | None = None) -> JobId | None:
-        """Find a job of a root by its name, an element of an array by its index as well."""
-        return await self._first("member.member", _id, root=root, name=name, index=index)
+    async def find_job(self, run: JobId, name: str, index: int | None = None) -> JobId | None:
+        """Find a job of a run by its name, an element of an array by its index as well."""
+        return await self._first("find_job.find_job", _id, run=run, name=name, index=index)
 
     async def get_jobs(self, jobs: Sequence[JobId]) -> Sequence[JobRow]:
         """Give these jobs' rows in this order."""
-        return await self._list("standing.standing", _job, jobs=listed(jobs))
+        return await self._list("get_jobs.get_jobs", _job, jobs=listed(jobs))
 
     async def filter_ended(self, jobs: Sequence[JobId]) -> AbstractSet[JobId]:
         """Tell which of these jobs have ended."""
-        return set(await self._list("ended.ended", _id, jobs=listed(jobs)))
+        return set(await self._list("filter_ended.filter_ended", _id, jobs=listed(jobs)))
 
     async def get_spec(self, job: JobId) -> Mapping[str, Any] | None:
         """Give a job's spec; None if there is no such job."""
-        body: Mapping[str, Any] | None = await self._first("spec.spec", _body, job=job)
+        body: Mapping[str, Any] | None = await self._first("get_spec.get_spec", _body, job=job)
         return body
 
-    async def list_specs(self, root: JobId) -> Mapping[JobId, Mapping[str, Any]]:
+    async def list_specs(self, run: JobId) -> Mapping[JobId, Mapping[str, Any]]:
         """Give each job's spec, each body decoded once."""
-        return await self._read(partial(_specs, root=root))
+        return await self._read(partial(_specs, run=run))
 
-    async def edges(self, root: JobId) -> Sequence[tuple[JobId, JobId, str]]:
-        """List edges into jobs of this root."""
-        return await self._list("edges.edges", tuple, root=root)
+    async def edges(self, run: JobId) -> Sequence[tuple[JobId, JobId, str]]:
+        """List edges into jobs of this run."""
+        return await self._list("edges.edges", tuple, run=run)
 
     async def list_blockers(self, job: JobId) -> Sequence[Blocker]:
         """Say what a job waits for."""
-        return await self._list("blockers.blockers", _blocker, job=job)
+        return await self._list("list_blockers.list_blockers", _blocker, job=job)
 
     async def list_attempts(self, job: JobId) -> Sequence[AttemptRow]:
         """List the ended attempts of a job, first to last."""
-        return await self._list("attempts.attempts", _attempt, job=job)
+        return await self._list("list_attempts.list_attempts", _attempt, job=job)
 
     async def read_output(self, job: JobId, *, last: int | None = None) -> bytes:
         """Give the stored output of the newest attempt that has any, or its last bytes."""
-        parts = await self._list("output.output", itemgetter("data"), job=job, last=last)
+        parts = await self._list("read_output.read_output", itemgetter("data"), job=job, last=last)
         return payloads.join_output(parts, last)
 
-    async def read_output_chunks(self, job: JobId, attempt: int, chunk: int = 0) -> Sequence[OutputChunk]:
+    async def read_output_chunks(
+        self, job: JobId, attempt: int, chunk: int = 0
+    ) -> Sequence[OutputChunk]:
         """Give some of what an attempt wrote, from this chunk on."""
         about = {"job": job, "attempt": attempt, "chunk": chunk, "most": payloads.CHUNKS_PER_READ}
-        return await self._list("pieces.pieces", OutputChunk._make, **about)
+        return await self._list("read_output_chunks.read_output_chunks", OutputChunk._make, **about)
 
     async def read_result(self, job: JobId) -> Any:
         """Give a job's result, or None."""
-        return await self._first("result.result", _body, job=job)
+        return await self._first("read_result.read_result", _body, job=job)
 
-    async def count_states(self, root: JobId) -> StateCounts:
-        """Count a root's commands by state."""
-        rows = await self._list("progress.progress", tuple, root=root)
+    async def count_states(self, run: JobId) -> StateCounts:
+        """Count a run's commands by state."""
+        rows = await self._list("count_states.count_states", tuple, run=run)
         return StateCounts({State(state): count for state, count in rows})
 
     async def queue(self) -> Mapping[tuple[str, str], int]:
@@ -117,20 +121,20 @@ class SqliteReadStore(SqliteVerbs):
 
     async def count_workers(self) -> Mapping[tuple[str, str], int]:
         """Count workers by namespace and pool."""
-        rows = await self._list("workers.workers", tuple)
+        rows = await self._list("count_workers.count_workers", tuple)
         return {(namespace, name): count for namespace, name, count in rows}
 
     async def has_maintainer(self) -> bool:
         """Tell whether a maintainer's lease runs."""
-        return bool(await self._list("led.led", tuple))
+        return bool(await self._list("has_maintainer.has_maintainer", tuple))
 
-    async def list_failures(self, root: JobId, limit: int) -> Sequence[JobFailure]:
-        """List the commands of a root that failed first."""
-        return await self._list("failures.failures", _failure, root=root, limit=limit)
+    async def list_failures(self, run: JobId, limit: int) -> Sequence[JobFailure]:
+        """List the commands of a run that failed first."""
+        return await self._list("list_failures.list_failures", _failure, run=run, limit=limit)
 
-    async def list_signals(self, root: JobId) -> Mapping[JobId, Signal]:
-        """Tell what was asked of running jobs of a root."""
-        rows = await self._list("marks.marks", tuple, root=root)
+    async def list_signals(self, run: JobId) -> Mapping[JobId, Signal]:
+        """Tell what was asked of running jobs of a run."""
+        rows = await self._list("list_signals.list_signals", tuple, run=run)
         return {JobId(job): Signal(mark) for job, mark in rows}
 
     async def _list(
@@ -146,9 +150,9 @@ class SqliteReadStore(SqliteVerbs):
         return found[0] if found else None
 
 
-def _specs(tx: Transaction, root: JobId) -> dict[JobId, Mapping[str, Any]]:
-    bodies = {row["id"]: json.loads(row["body"]) for row in tx.rows("specs.bodies", root=root)}
-    return {JobId(row["job"]): bodies[row["spec"]] for row in tx.rows("specs.jobs", root=root)}
+def _specs(tx: Transaction, run: JobId) -> dict[JobId, Mapping[str, Any]]:
+    bodies = {row["id"]: json.loads(row["body"]) for row in tx.rows("list_specs.bodies", run=run)}
+    return {JobId(row["job"]): bodies[row["spec"]] for row in tx.rows("list_specs.jobs", run=run)}
 
 
 def _id(row: Any) -> JobId:
@@ -160,13 +164,13 @@ def _body(row: Any) -> Any:
 
 
 def _head(row: Any) -> RunSummary:
-    return RunSummary(_root(row), _job(row), row["commands"], row["ended"])
+    return RunSummary(_run(row), _job(row), row["commands"], row["ended"])
 
 
-def _root(row: Any) -> RunRow:
+def _run(row: Any) -> RunRow:
     return RunRow(
-        root=JobId(row["id"]),
-        last=JobId(row["last"]),
+        run=JobId(row["id"]),
+        last_job=JobId(row["last"]),
         namespace=row["namespace"],
         kind=Kind(row["kind"]),
         name=row["name"],
@@ -180,11 +184,11 @@ def _root(row: Any) -> RunRow:
 def _job(row: Any) -> JobRow:
     return JobRow(
         job=JobId(row["job"]),
-        root=JobId(row["root"]),
+        run=JobId(row["run"]),
         kind=Kind(row["kind"]),
         name=row["name"],
         index=row["index"],
-        member_of=row["member_of"],
+        group_id=row["group_id"],
         state=State(row["state"]),
         reason=_reason(row),
         message=row["message"],

@@ -52,7 +52,7 @@ def reap(
     tx: Transaction, worker: WorkerId, sign: HeartbeatVersion | None, *, is_blaming: bool = True
 ) -> ReapResult:
     """Take a worker's claims back and forget it, unless it has beaten since."""
-    row = tx.row("reap.guard", worker=worker, beats=sign and sign.beats)
+    row = tx.row("reap.guard", worker=worker, beats=sign and sign.heartbeats)
     # What it held may have fallen earlier, without proof.
     freed = [] if sign is not None else _prove_dead(tx, worker, row)
     if row is None:

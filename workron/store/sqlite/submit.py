@@ -1,6 +1,6 @@
 """The door for what people and the operator ask for: submit, cancel, hold, resume, ensure_pool.
 
-One of the doors of `store`; `planting` stores a plan's rows, `binding` ties roots to each other.
+One of the doors of `store`; `planting` stores a plan's rows, `binding` ties runs to each other.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ class StoredPlan:
     """A plan and the ids that its jobs have now."""
 
     plan: Plan
-    root: JobId
+    run: JobId
     last: JobId
 
     def range(self) -> dict[str, int]:
         """Name its ids for a statement."""
-        return {"root": self.root, "last": self.last}
+        return {"run": self.run, "last": self.last}
 
 
 def name_of(identity: Identity) -> dict[str, str]:
-    """Name a root for a statement."""
+    """Name a run for a statement."""
     return {"namespace": identity.namespace, "kind": identity.kind, "name": identity.name}
 
 
 def insert_plan(tx: Transaction, plan: Plan, base: JobId) -> StoredPlan:
-    """Store a plan under `base`, or behind the roots that have taken it."""
+    """Store a plan under `base`, or behind the runs that have taken it."""
     plot = _choose_ids(tx, plan, base)
     _add_root(tx, plot)
     tx.fill("submit.add_specs", _spec_rows(plot))
@@ -62,7 +62,7 @@ def _choose_ids(tx: Transaction, plan: Plan, base: JobId) -> StoredPlan:
     size = len(plan.nodes)
     while True:
         last = JobId(base + size - 1)
-        other = tx.row("submit.overlapping", root=base, last=last)
+        other = tx.row("submit.overlapping", run=base, last=last)
         if other is None:
             return StoredPlan(plan, base, last)
         base = JobId(other["last"] + 1)
@@ -82,7 +82,7 @@ def _add_root(tx: Transaction, plot: StoredPlan) -> None:
         **name,
         **plot.range(),
     )
-    tx.run("submit.take_name", root=plot.root, **name)
+    tx.run("submit.take_name", run=plot.run, **name)
 
 
 def _shares(tx: Transaction, plot: StoredPlan) -> list[tuple[Any, ...]]:
@@ -105,23 +105,23 @@ def _share(terms: SchedulingTerms, pool: int) -> tuple[Any, ...]:
 
 
 def _spec_rows(plot: StoredPlan) -> Iterator[tuple[int, str]]:
-    return ((plot.root + number, text) for number, text in plot.plan.specs.worded())
+    return ((plot.run + number, text) for number, text in plot.plan.specs.worded())
 
 
 def _job_rows(plot: StoredPlan, shares: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    root, priority = plot.root, plot.plan.priority
-    for job, node in enumerate(plot.plan.nodes, start=root):
+    run, priority = plot.run, plot.plan.priority
+    for job, node in enumerate(plot.plan.nodes, start=run):
         pool, max_losses, start_after, needs_proof = shares[node.spec]
         yield (
             job,
-            root,
+            run,
             node.kind,
-            root + node.spec,
+            run + node.spec,
             node.name,
             node.index,
             None if node.item is None else payloads.to_json(node.item),
-            None if node.member_of is None else root + node.member_of,
-            node.bearing,
+            None if node.group_id is None else run + node.group_id,
+            node.group_condition,
             pool,
             priority,
             node.feeds_inputs,
@@ -132,14 +132,14 @@ def _job_rows(plot: StoredPlan, shares: list[tuple[Any, ...]]) -> Iterator[tuple
 
 
 def _edge_rows(plot: StoredPlan) -> Iterator[tuple[int, int, str]]:
-    root = plot.root
+    run = plot.run
     for edge in sorted(plot.plan.edges, key=attrgetter("upstream")):
-        yield root + edge.upstream, root + edge.downstream, edge.condition
+        yield run + edge.upstream, run + edge.downstream, edge.condition
 
 
 def _deadline_rows(plot: StoredPlan, now: int) -> Iterator[tuple[int, int]]:
     dues = [terms.deadline_seconds for terms in plot.plan.terms]
-    for job, node in enumerate(plot.plan.nodes, start=plot.root):
+    for job, node in enumerate(plot.plan.nodes, start=plot.run):
         seconds = dues[node.spec]
         if seconds is not None and node.kind is Kind.JOB:
             yield job, now + engine.seconds_to_micros(seconds)
@@ -147,7 +147,7 @@ def _deadline_rows(plot: StoredPlan, now: int) -> Iterator[tuple[int, int]]:
 
 def _waiting_rows(plot: StoredPlan) -> Iterator[tuple[int, int, bool, int]]:
     plan = plot.plan
-    for job, node in enumerate(plan.nodes, start=plot.root):
+    for job, node in enumerate(plan.nodes, start=plot.run):
         is_held = plan.is_suspended and node.kind is Kind.JOB
         if node.upstreams or is_held or node.kind is not Kind.JOB:
             yield job, node.upstreams + is_held, is_held, plan.priority
@@ -155,13 +155,13 @@ def _waiting_rows(plot: StoredPlan) -> Iterator[tuple[int, int, bool, int]]:
 
 def _unbound_rows(plot: StoredPlan) -> Iterator[tuple[Any, ...]]:
     namespace = plot.plan.identity.namespace
-    for outside in plot.plan.outside:
-        child = plot.root + outside.downstream
+    for outside in plot.plan.external:
+        child = plot.run + outside.downstream
         yield child, namespace, outside.kind, outside.name, outside.condition
 
 
 def bind_names(tx: Transaction, plot: StoredPlan) -> None:
-    """Tie a new root to the upstreams that exist, and to all that waited for its name."""
+    """Tie a new run to the upstreams that exist, and to all that waited for its name."""
     name = name_of(plot.plan.identity)
     if tx.run("submit.choose_upstreams", **plot.range(), **name):
         tx.run("submit.bind")
@@ -171,12 +171,12 @@ def bind_names(tx: Transaction, plot: StoredPlan) -> None:
 
 
 def refuse_cycle(tx: Transaction, plot: StoredPlan) -> None:
-    """Raise CycleError if a new root waits for itself, directly or over others."""
-    rows = tx.rows("submit.walk", root=plot.root)
-    if all(row["downstream"] != plot.root for row in rows):
+    """Raise CycleError if a new run waits for itself, directly or over others."""
+    rows = tx.rows("submit.walk", run=plot.run)
+    if all(row["downstream"] != plot.run for row in rows):
         return
     names = {row["downstream"]: row["name"] for row in rows}
-    circle = " -> ".join(names[root] for root in _circle(rows, plot.root))
+    circle = " -> ".join(names[run] for run in _circle(rows, plot.run))
     message = f"jobs wait for each other: {circle}; take one of these waits out"
     raise errors.CycleError(message, [plot.plan.identity.uid])
 
@@ -208,22 +208,22 @@ class SqliteSubmitStore(SqliteVerbs):
         bases = [ids.mint_base(self._clock.now(), self._rng) for _ in plans]
         return await self._stir(partial(_submit, plans=plans, bases=bases, supersedes=supersedes))
 
-    async def cancel(self, root: JobId) -> bool:
-        """End all of a root that does not run, and mark what runs."""
-        return await self._sweep(root, "cancel")
+    async def cancel(self, run: JobId) -> bool:
+        """End all of a run that does not run, and mark what runs."""
+        return await self._sweep(run, "cancel")
 
-    async def suspend(self, root: JobId) -> bool:
-        """Suspend all of a root that does not run, and what comes back from running."""
-        return await self._sweep(root, "hold")
+    async def suspend(self, run: JobId) -> bool:
+        """Suspend all of a run that does not run, and what comes back from running."""
+        return await self._sweep(run, "hold")
 
-    async def resume(self, root: JobId) -> bool:
+    async def resume(self, run: JobId) -> bool:
         """Undo `hold`, or a submission as suspended."""
-        return await self._sweep(root, "resume")
+        return await self._sweep(run, "resume")
 
-    async def _sweep(self, root: JobId, verb: str) -> bool:
-        if not await self._stir(partial(bulk_update.begin_update, root=root, verb=verb)):
+    async def _sweep(self, run: JobId, verb: str) -> bool:
+        if not await self._stir(partial(bulk_update.begin_update, run=run, verb=verb)):
             return False
-        while not await self._stir(partial(bulk_update.update_step, root=root)):
+        while not await self._stir(partial(bulk_update.update_step, run=run)):
             pass
         return True
 
@@ -256,13 +256,15 @@ def _submit(
     submitted = []
     planted = []
     for plan, base in zip(plans, bases, strict=True):
-        root = _acknowledge(tx, plan, supersedes=supersedes)
-        if root is None:
+        run = _acknowledge(tx, plan, supersedes=supersedes)
+        if run is None:
             planted.append(insert_plan(tx, plan, base))
-            submitted.append(SubmittedRun(planted[-1].root, is_new=True, is_held=plan.is_suspended))
+            submitted.append(
+                SubmittedRun(planted[-1].run, is_new=True, is_suspended=plan.is_suspended)
+            )
         else:
             submitted.append(
-                SubmittedRun(JobId(root["id"]), is_new=False, is_held=bool(root["held"]))
+                SubmittedRun(JobId(run["id"]), is_new=False, is_suspended=bool(run["held"]))
             )
     # Only now do all names of this submission stand.
     for plot in planted:
@@ -274,7 +276,7 @@ def _submit(
 
 
 def _acknowledge(tx: Transaction, plan: Plan, *, supersedes: bool) -> Any:
-    """Find the root that this plan already is; None when it is new."""
+    """Find the run that this plan already is; None when it is new."""
     known = tx.row("submit.known", uid=str(plan.identity.uid))
     unfinished = tx.row("submit.unfinished", **name_of(plan.identity))
     digest = unfinished and unfinished["digest"]

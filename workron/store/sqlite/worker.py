@@ -94,12 +94,12 @@ def _register(tx: Transaction, registration: Registration, key: SessionKey) -> S
 
 def _beat(tx: Transaction, key: SessionKey) -> HeartbeatReply:
     session = str(key)
-    if not tx.run("beat.count", session=session):
+    if not tx.run("heartbeat.count", session=session):
         worker_of(tx, key)
-    answer = tx.row("beat.answer", session=session)
+    answer = tx.row("heartbeat.answer", session=session)
     if answer["beats"] == 1:
         requeue.reap_older_sessions(tx, answer)
-    held = [_held(row) for row in tx.rows("beat.held", session=session)]
+    held = [_held(row) for row in tx.rows("heartbeat.held", session=session)]
     return HeartbeatReply(held, is_draining=bool(answer["draining"]), database=answer["database"])
 
 
@@ -167,7 +167,7 @@ def _leave(tx: Transaction, key: SessionKey) -> bool:
     if worker is None:
         return False
     tx.clear()
-    tx.run("leave.pick", worker=worker["id"])
+    tx.run("deregister.pick", worker=worker["id"])
     requeue.requeue_claims(tx, requeue.RELEASED)
-    tx.run("leave.forget", worker=worker["id"])
+    tx.run("deregister.forget", worker=worker["id"])
     return True

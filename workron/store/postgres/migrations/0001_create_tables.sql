@@ -36,8 +36,8 @@ CREATE DOMAIN outcome AS text CONSTRAINT "an attempt ends in one of these"
 CREATE DOMAIN mark AS text CONSTRAINT "this can be asked of what runs"
     CHECK (VALUE IN ('Cancel', 'Expire', 'Hold'));
 
--- What was submitted under a name. Its jobs are id..last; the root is itself a job.
-CREATE TABLE root (
+-- What was submitted under a name. Its jobs are id..last; the run is itself a job.
+CREATE TABLE run (
     id           bigint PRIMARY KEY,
     last         bigint NOT NULL CHECK (last >= id),
     uid          uuid NOT NULL UNIQUE,
@@ -53,14 +53,14 @@ CREATE TABLE root (
     -- The newest edition that was heard of the object it was made from; null: it is of no cluster.
     generation   bigint
 );
-CREATE INDEX root_listed ON root (namespace, id);
+CREATE INDEX run_listed ON run (namespace, id);
 
--- The newest root of a name, or null while somebody waits for the name. Locked by both sides.
+-- The newest run of a name, or null while somebody waits for the name. Locked by both sides.
 CREATE TABLE name (
     namespace text NOT NULL,
     kind      text NOT NULL,
     name      text NOT NULL,
-    root      bigint,
+    run      bigint,
     PRIMARY KEY (namespace, kind, name)
 );
 
@@ -71,24 +71,24 @@ CREATE TABLE spec (
 
 CREATE TABLE job (
     id           bigint PRIMARY KEY,
-    root         bigint NOT NULL,
+    run         bigint NOT NULL,
     kind         text NOT NULL CHECK (kind IN ('Job', 'Array', 'Workflow')),
     spec         bigint NOT NULL,
     name         text NOT NULL,
     index        integer,
     item         text,
-    member_of    bigint,
-    bearing      text CHECK (bearing IN ('Member', 'Task', 'HandledTask')),
+    group_id    bigint,
+    group_condition      text CHECK (group_condition IN ('Member', 'Task', 'HandledTask')),
     pool         integer NOT NULL,
     priority     integer NOT NULL,
     feeds_inputs boolean NOT NULL,
     max_losses   integer NOT NULL,
     start_after  timestamptz,
     needs_proof  boolean NOT NULL,
-    CHECK ((member_of IS NULL) = (bearing IS NULL))
+    CHECK ((group_id IS NULL) = (group_condition IS NULL))
 );
 -- The elements of an array, whose results are gathered by index.
-CREATE INDEX job_element ON job (member_of, index) WHERE bearing = 'Member';
+CREATE INDEX job_element ON job (group_id, index) WHERE group_condition = 'Member';
 -- The few groups among many jobs, so that counting commands can leave them out.
 CREATE INDEX job_group ON job (id) WHERE kind <> 'Job';
 
@@ -111,9 +111,9 @@ CREATE TABLE unbound (
 );
 CREATE INDEX unbound_child ON unbound (child);
 
--- A change of a whole root that goes in bounded steps; the maintainer goes on where a caller stopped.
+-- A change of a whole run that goes in bounded steps; the maintainer goes on where a caller stopped.
 CREATE TABLE sweep (
-    root     bigint PRIMARY KEY,
+    run     bigint PRIMARY KEY,
     verb     text CHECK (verb IN ('cancel', 'hold', 'resume')),
     -- What all its jobs are to have.
     priority integer,

@@ -15,7 +15,7 @@ BEGIN
         SELECT count(*)
         FROM seen w
         JOIN workron.job j ON j.id = w.job
-        JOIN workron.root r ON r.id = j.root
+        JOIN workron.run r ON r.id = j.run
         WHERE NOT w.held AND NOT w.unproven
           AND NOT EXISTS (SELECT 1 FROM workron.unbound u WHERE u.child = w.job)
           AND NOT EXISTS (SELECT 1 FROM workron.arrival a WHERE a.job = w.job)
@@ -28,7 +28,7 @@ BEGIN
               SELECT 1 FROM workron.job m
               LEFT JOIN workron.done d ON d.job = m.id
               LEFT JOIN workron.unsettled u ON u.job = m.id
-              WHERE m.id BETWEEN w.job + 1 AND r.last AND m.member_of = w.job
+              WHERE m.id BETWEEN w.job + 1 AND r.last AND m.group_id = w.job
                 AND (d.job IS NULL OR u.job IS NOT NULL)))
     ), (SELECT CASE WHEN count(*) = _limit THEN max(job) ELSE 0 END FROM seen);
 END

@@ -5,12 +5,12 @@
 CREATE OR REPLACE FUNCTION workron.claimed(_worker bigint, _claims uuid[])
 RETURNS TABLE (
     job bigint, claim uuid, attempt integer, failures integer, losses integer, fence bigint,
-    namespace text, root text, name text, index integer, item jsonb, spec jsonb, inputs jsonb
+    namespace text, run text, name text, index integer, item jsonb, spec jsonb, inputs jsonb
 )
 LANGUAGE sql STABLE
 AS $$
     WITH mine AS MATERIALIZED (
-        SELECT c.job, c.claim, c.attempt, c.failures, c.losses, c.fence, r.namespace, r.name AS root,
+        SELECT c.job, c.claim, c.attempt, c.failures, c.losses, c.fence, r.namespace, r.name AS run,
                j.name, j.index, j.item, s.body, c.priority,
                -- Mostly nothing is given, and putting inputs together costs more than all the rest. Not
                -- EXISTS, for which all edges that there ever were may be read into a hash.
@@ -24,7 +24,7 @@ AS $$
         -- In arrays of one, which only keys answer to: each claim looks for its own job, whatever
         -- statistics say of how few there are.
         JOIN workron.job j ON j.id = ANY (ARRAY[c.job])
-        JOIN workron.root r ON r.id = ANY (ARRAY[j.root])
+        JOIN workron.run r ON r.id = ANY (ARRAY[j.run])
         JOIN workron.spec s ON s.id = ANY (ARRAY[j.spec])
         -- By claims and not by their worker, which may hold many more.
         WHERE c.claim = ANY (_claims) AND int8eq(c.worker, _worker)
@@ -36,7 +36,7 @@ AS $$
         -- LATERAL has the inputs, which may be large, read once and not once for each claim.
         CROSS JOIN LATERAL (SELECT * FROM mine WHERE mine.job = i.job OFFSET 0) m
     )
-    SELECT g.job, g.claim, g.attempt, g.failures, g.losses, g.fence, g.namespace, g.root, g.name,
+    SELECT g.job, g.claim, g.attempt, g.failures, g.losses, g.fence, g.namespace, g.run, g.name,
            g.index, to_jsonb(g.item), to_jsonb(g.body), g.inputs
     FROM given g
     ORDER BY g.priority DESC, g.job

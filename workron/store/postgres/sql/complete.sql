@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION workron.complete(
     _outputs bytea[], _claims uuid[]
 ) RETURNS TABLE (
     answer text, job bigint, claim uuid, attempt integer, failures integer, losses integer,
-    fence bigint, namespace text, root text, name text, index integer, item jsonb, spec jsonb, inputs jsonb
+    fence bigint, namespace text, run text, name text, index integer, item jsonb, spec jsonb, inputs jsonb
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
 SET plan_cache_mode = force_generic_plan

@@ -15,11 +15,11 @@ DECLARE
     _priorities integer[];
     _firsts bigint[];
 BEGIN
-    -- In arrays of one, which only keys answer to: each row looks for its own job and root.
+    -- In arrays of one, which only keys answer to: each row looks for its own job and run.
     WITH zero AS (
         DELETE FROM workron.waiting w
-        USING workron.job j, workron.root r
-        WHERE w.job = ANY (_jobs) AND w.remaining = 0 AND j.id = ANY (ARRAY[w.job]) AND r.id = ANY (ARRAY[j.root])
+        USING workron.job j, workron.run r
+        WHERE w.job = ANY (_jobs) AND w.remaining = 0 AND j.id = ANY (ARRAY[w.job]) AND r.id = ANY (ARRAY[j.run])
         RETURNING w.job, w.priority, w.attempts, w.failures, w.losses, w.fence, w.alone,
                   j.pool, j.kind, j.start_after,
                   CASE WHEN r.cancelled THEN 4 ELSE w.verdict END AS verdict

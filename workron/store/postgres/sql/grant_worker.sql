@@ -7,13 +7,13 @@ DECLARE
 BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA workron TO %I', _role);
     EXECUTE format(
-        'GRANT EXECUTE ON FUNCTION workron.register(text, text, uuid, integer), workron.beat(uuid), '
+        'GRANT EXECUTE ON FUNCTION workron.register(text, text, uuid, integer), workron.heartbeat(uuid), '
         'workron.claim(uuid, uuid[]), '
         'workron.complete(uuid, bigint[], uuid[], bigint[], text[], text[], text[], integer[], '
         'double precision[], text[], bytea[], uuid[]), '
         'workron.release(uuid, uuid[], bigint[], text), '
         'workron.append_output(uuid, uuid, bigint, integer, bytea), '
-        'workron.leave(uuid) TO %I', _role);
+        'workron.deregister(uuid) TO %I', _role);
     SELECT string_agg(o || ';', ' ') INTO _left FROM workron.close_doors(_role) o;
     IF _left IS NOT NULL THEN
         RAISE EXCEPTION 'nothing was granted: % could do more than run jobs, and % may not change that',

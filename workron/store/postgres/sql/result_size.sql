@@ -13,7 +13,7 @@ BEGIN
     IF FOUND THEN
         RETURN _size;
     END IF;
-    SELECT id INTO _last FROM workron.job WHERE member_of = _job AND bearing = 'Member'
+    SELECT id INTO _last FROM workron.job WHERE group_id = _job AND group_condition = 'Member'
     ORDER BY index DESC LIMIT 1;
     FOR _size IN SELECT octet_length(body) FROM workron.result WHERE job > _job AND job <= _last LOOP
         _total := _total + _size + 2;

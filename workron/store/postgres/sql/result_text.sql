@@ -6,6 +6,6 @@ AS $$
         (SELECT body FROM workron.result WHERE job = _job),
         (SELECT '[' || string_agg(coalesce(r.body, 'null'), ', ' ORDER BY m.index) || ']'
          FROM workron.job m LEFT JOIN workron.result r ON r.job = m.id
-         WHERE m.member_of = _job AND m.bearing = 'Member'
+         WHERE m.group_id = _job AND m.group_condition = 'Member'
          HAVING count(r.body) > 0))
 $$;

@@ -41,7 +41,7 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT child AS job, condition FROM workron.edge WHERE parent = ended.job
             UNION ALL
-            SELECT member_of, bearing FROM workron.job WHERE id = ended.job AND member_of IS NOT NULL
+            SELECT group_id, group_condition FROM workron.job WHERE id = ended.job AND group_id IS NOT NULL
             OFFSET 0
         ) e
         GROUP BY e.job
@@ -52,11 +52,11 @@ BEGIN
         WITH goes AS (
             DELETE FROM workron.waiting w
             USING unnest(_jobs, _counts, _verdicts) AS t(job, count, verdict),
-                  workron.job j, workron.root r
+                  workron.job j, workron.run r
             WHERE w.job = ANY (ARRAY[t.job]) AND NOT w.wide AND w.remaining = t.count
               AND w.verdict = 0 AND t.verdict = 0
               AND j.id = ANY (ARRAY[w.job]) AND coalesce(j.start_after <= _now, true)
-              AND r.id = ANY (ARRAY[j.root]) AND NOT r.cancelled
+              AND r.id = ANY (ARRAY[j.run]) AND NOT r.cancelled
             RETURNING w.job, j.pool, w.priority, w.attempts, w.failures, w.losses, w.fence, w.alone
         ), queued AS (
             INSERT INTO workron.ready (job, pool, priority, attempts, failures, losses, fence, alone)

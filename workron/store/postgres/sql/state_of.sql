@@ -16,8 +16,8 @@ BEGIN
     ) place;
     IF _state = 'Waiting' THEN
         SELECT CASE kind
-            WHEN 'Workflow' THEN (SELECT last FROM workron.root WHERE id = _job)
-            WHEN 'Array' THEN (SELECT id FROM workron.job WHERE member_of = _job AND bearing = 'Member'
+            WHEN 'Workflow' THEN (SELECT last FROM workron.run WHERE id = _job)
+            WHEN 'Array' THEN (SELECT id FROM workron.job WHERE group_id = _job AND group_condition = 'Member'
                                ORDER BY index DESC LIMIT 1)
             END INTO _last
         FROM workron.job WHERE id = _job;

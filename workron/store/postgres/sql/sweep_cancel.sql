@@ -1,27 +1,27 @@
--- sweep_cancel: end a bounded number of a root's jobs that do not run, mark those that do.
+-- sweep_cancel: end a bounded number of a run's jobs that do not run, mark those that do.
 -- Waiting -> Cancelled (cancel)
 -- Queued -> Cancelled (cancel)
-CREATE OR REPLACE FUNCTION workron.sweep_cancel(_root bigint, _last bigint, _limit integer) RETURNS void
+CREATE OR REPLACE FUNCTION workron.sweep_cancel(_run bigint, _last bigint, _limit integer) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
     _now timestamptz := workron.now();
 BEGIN
     PERFORM 1 FROM workron.running
-    WHERE job BETWEEN _root AND _last AND mark IS DISTINCT FROM 'Cancel'
+    WHERE job BETWEEN _run AND _last AND mark IS DISTINCT FROM 'Cancel'
     ORDER BY job FOR UPDATE; -- guard: mark
     UPDATE workron.running SET mark = 'Cancel'
-    WHERE job BETWEEN _root AND _last AND mark IS DISTINCT FROM 'Cancel';
+    WHERE job BETWEEN _run AND _last AND mark IS DISTINCT FROM 'Cancel';
 
     WITH queued AS MATERIALIZED (
-        SELECT job FROM workron.ready WHERE job BETWEEN _root AND _last
+        SELECT job FROM workron.ready WHERE job BETWEEN _run AND _last
         ORDER BY job LIMIT _limit FOR UPDATE
     ), deferred AS MATERIALIZED (
-        SELECT job FROM workron.deferred WHERE job BETWEEN _root AND _last
+        SELECT job FROM workron.deferred WHERE job BETWEEN _run AND _last
         ORDER BY job LIMIT _limit FOR UPDATE
     ), blocked AS MATERIALIZED (
         SELECT w.job FROM workron.waiting w JOIN workron.job j ON j.id = w.job
-        WHERE w.job BETWEEN _root AND _last AND j.kind = 'Job'
+        WHERE w.job BETWEEN _run AND _last AND j.kind = 'Job'
         ORDER BY w.job LIMIT _limit FOR UPDATE OF w
     ), from_ready AS (
         DELETE FROM workron.ready r USING queued q WHERE r.job = q.job

@@ -1,20 +1,20 @@
--- sweep_hold: hold a bounded number of a root's jobs that do not run, mark those that do.
+-- sweep_hold: hold a bounded number of a run's jobs that do not run, mark those that do.
 -- Queued -> Waiting (hold)
-CREATE OR REPLACE FUNCTION workron.sweep_hold(_root bigint, _last bigint, _limit integer) RETURNS void
+CREATE OR REPLACE FUNCTION workron.sweep_hold(_run bigint, _last bigint, _limit integer) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
     _jobs bigint[];
 BEGIN
-    PERFORM 1 FROM workron.running WHERE job BETWEEN _root AND _last AND mark IS NULL
+    PERFORM 1 FROM workron.running WHERE job BETWEEN _run AND _last AND mark IS NULL
     ORDER BY job FOR UPDATE;
-    UPDATE workron.running SET mark = 'Hold' WHERE job BETWEEN _root AND _last AND mark IS NULL;
+    UPDATE workron.running SET mark = 'Hold' WHERE job BETWEEN _run AND _last AND mark IS NULL;
 
     WITH queued AS MATERIALIZED (
-        SELECT job FROM workron.ready WHERE job BETWEEN _root AND _last
+        SELECT job FROM workron.ready WHERE job BETWEEN _run AND _last
         ORDER BY job LIMIT _limit FOR UPDATE
     ), later AS MATERIALIZED (
-        SELECT job FROM workron.deferred WHERE job BETWEEN _root AND _last
+        SELECT job FROM workron.deferred WHERE job BETWEEN _run AND _last
         ORDER BY job LIMIT _limit FOR UPDATE
     ), from_ready AS (
         DELETE FROM workron.ready r USING queued q WHERE r.job = q.job
@@ -30,7 +30,7 @@ BEGIN
 
     SELECT array_agg(job) INTO _jobs FROM (
         SELECT w.job FROM workron.waiting w JOIN workron.job j ON j.id = w.job
-        WHERE w.job BETWEEN _root AND _last AND j.kind = 'Job' AND NOT w.held
+        WHERE w.job BETWEEN _run AND _last AND j.kind = 'Job' AND NOT w.held
         ORDER BY w.job LIMIT _limit FOR UPDATE OF w
     ) blocked;
     UPDATE workron.waiting SET held = true, remaining = remaining + 1 WHERE job = ANY (_jobs);

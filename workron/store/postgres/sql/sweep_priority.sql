@@ -1,6 +1,6 @@
--- sweep_priority: have a bounded number of a root's jobs go by another priority, wherever they are.
+-- sweep_priority: have a bounded number of a run's jobs go by another priority, wherever they are.
 CREATE OR REPLACE FUNCTION workron.sweep_priority(
-    _root bigint, _last bigint, _priority integer, _limit integer
+    _run bigint, _last bigint, _priority integer, _limit integer
 ) RETURNS void
 LANGUAGE plpgsql
 AS $$
@@ -8,14 +8,14 @@ DECLARE
     _jobs bigint[];
 BEGIN
     PERFORM 1 FROM workron.running
-    WHERE job BETWEEN _root AND _last AND priority <> _priority
+    WHERE job BETWEEN _run AND _last AND priority <> _priority
     ORDER BY job FOR UPDATE;
     UPDATE workron.running SET priority = _priority
-    WHERE job BETWEEN _root AND _last AND priority <> _priority;
+    WHERE job BETWEEN _run AND _last AND priority <> _priority;
 
     SELECT array_agg(job) INTO _jobs FROM (
         SELECT job FROM workron.ready
-        WHERE job BETWEEN _root AND _last AND priority <> _priority
+        WHERE job BETWEEN _run AND _last AND priority <> _priority
         ORDER BY job LIMIT _limit FOR UPDATE
     ) queued;
     UPDATE workron.ready SET priority = _priority WHERE job = ANY (_jobs);
@@ -25,14 +25,14 @@ BEGIN
 
     SELECT array_agg(job) INTO _jobs FROM (
         SELECT job FROM workron.deferred
-        WHERE job BETWEEN _root AND _last AND priority <> _priority
+        WHERE job BETWEEN _run AND _last AND priority <> _priority
         ORDER BY job LIMIT _limit FOR UPDATE
     ) later;
     UPDATE workron.deferred SET priority = _priority WHERE job = ANY (_jobs);
 
     SELECT array_agg(job) INTO _jobs FROM (
         SELECT job FROM workron.waiting
-        WHERE job BETWEEN _root AND _last AND priority <> _priority
+        WHERE job BETWEEN _run AND _last AND priority <> _priority
         ORDER BY job LIMIT _limit FOR UPDATE
     ) blocked;
     UPDATE workron.waiting SET priority = _priority WHERE job = ANY (_jobs);

@@ -1,2 +1,2 @@
--- sweeps: some roots whose cancel, hold or resume is not over.
-SELECT root FROM workron.sweep ORDER BY root LIMIT 10;
+-- sweeps: some runs whose cancel, hold or resume is not over.
+SELECT run FROM workron.sweep ORDER BY run LIMIT 10;

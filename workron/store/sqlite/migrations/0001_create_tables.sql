@@ -26,8 +26,8 @@ CREATE TABLE token (
     operators INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
--- What was submitted under a name. Its jobs are id..last; the root is itself a job.
-CREATE TABLE root (
+-- What was submitted under a name. Its jobs are id..last; the run is itself a job.
+CREATE TABLE run (
     id           INTEGER PRIMARY KEY,
     last         INTEGER NOT NULL CHECK (last >= id),
     uid          TEXT NOT NULL UNIQUE,
@@ -44,12 +44,12 @@ CREATE TABLE root (
     generation   INTEGER
 );
 
--- The newest root of a name.
+-- The newest run of a name.
 CREATE TABLE name (
     namespace TEXT NOT NULL,
     kind      TEXT NOT NULL,
     name      TEXT NOT NULL,
-    root      INTEGER NOT NULL,
+    run      INTEGER NOT NULL,
     PRIMARY KEY (namespace, kind, name)
 ) WITHOUT ROWID;
 
@@ -60,25 +60,25 @@ CREATE TABLE spec (
 
 CREATE TABLE job (
     id           INTEGER PRIMARY KEY,
-    root         INTEGER NOT NULL,
+    run         INTEGER NOT NULL,
     kind         TEXT NOT NULL CHECK (kind = 'Job' OR kind = 'Array' OR kind = 'Workflow'),
     spec         INTEGER NOT NULL,
     name         TEXT NOT NULL,
     "index"      INTEGER,
     item         TEXT,
-    member_of    INTEGER,
-    bearing      TEXT
-        CHECK (bearing = 'Member' OR bearing = 'Task' OR bearing = 'HandledTask'),
+    group_id    INTEGER,
+    group_condition      TEXT
+        CHECK (group_condition = 'Member' OR group_condition = 'Task' OR group_condition = 'HandledTask'),
     pool         INTEGER NOT NULL,
     priority     INTEGER NOT NULL,
     feeds_inputs INTEGER NOT NULL,
     max_losses   INTEGER NOT NULL,
     start_after  INTEGER,
     needs_proof  INTEGER NOT NULL,
-    CHECK ((member_of IS NULL) = (bearing IS NULL))
+    CHECK ((group_id IS NULL) = (group_condition IS NULL))
 );
 -- The elements of an array, whose results are gathered by index.
-CREATE INDEX job_element ON job (member_of, "index") WHERE bearing = 'Member';
+CREATE INDEX job_element ON job (group_id, "index") WHERE group_condition = 'Member';
 -- The few groups among many jobs, so that counting commands can leave them out.
 CREATE INDEX job_group ON job (id) WHERE kind <> 'Job';
 
@@ -102,9 +102,9 @@ CREATE TABLE unbound (
 ) WITHOUT ROWID;
 CREATE INDEX unbound_name ON unbound (namespace, kind, name);
 
--- A change of a whole root that goes in bounded steps; the maintainer goes on where a caller stopped.
+-- A change of a whole run that goes in bounded steps; the maintainer goes on where a caller stopped.
 CREATE TABLE sweep (
-    root     INTEGER PRIMARY KEY,
+    run     INTEGER PRIMARY KEY,
     verb     TEXT CHECK (verb IN ('cancel', 'hold', 'resume')),
     -- What all its jobs are to have.
     priority INTEGER,
@@ -263,9 +263,9 @@ SELECT job.id AS job,
        CASE job.kind
            WHEN 'Array' THEN (
                SELECT element.id FROM job AS element
-               WHERE element.member_of = job.id AND element.bearing = 'Member'
+               WHERE element.group_id = job.id AND element.group_condition = 'Member'
                ORDER BY element."index" DESC LIMIT 1)
-           ELSE (SELECT root.last FROM root WHERE root.id = job.id) END AS last
+           ELSE (SELECT run.last FROM run WHERE run.id = job.id) END AS last
 FROM job WHERE job.kind <> 'Job';
 
 -- Where each job stands, whichever table it is in; a group runs while some but not all of it has left
@@ -315,7 +315,7 @@ LEFT JOIN deferred ON deferred.job = job.id;
 -- the first of its members. Asked of each by its indexes: a join with a set of beginnings is planned
 -- as a scan for every job by some versions of SQLite.
 CREATE VIEW shown AS
-SELECT job.id AS job, job.root, job.kind, job.name, job."index", job.member_of, standing.state,
+SELECT job.id AS job, job.run, job.kind, job.name, job."index", job.group_id, standing.state,
        CASE WHEN standing.state NOT IN ('Queued', 'Running') THEN standing.reason END AS reason,
        standing.message, standing.priority, pool.name AS pool, standing.attempts, standing.failures,
        standing.losses, standing.exit_code, standing.worker, standing.due,

@@ -18,7 +18,7 @@ WHERE NOT oldest.held AND NOT oldest.unproven
         AND (NOT EXISTS (SELECT 1 FROM done WHERE done.job = edge.parent)
              OR EXISTS (SELECT 1 FROM unsettled WHERE unsettled.job = edge.parent)))
   AND (job.kind = 'Job' OR NOT EXISTS (
-      SELECT 1 FROM root CROSS JOIN job AS member ON member.id BETWEEN oldest.job + 1 AND root.last
-      WHERE root.id = job.root AND member.member_of = oldest.job
+      SELECT 1 FROM run CROSS JOIN job AS member ON member.id BETWEEN oldest.job + 1 AND run.last
+      WHERE run.id = job.run AND member.group_id = oldest.job
         AND (NOT EXISTS (SELECT 1 FROM done WHERE done.job = member.id)
              OR EXISTS (SELECT 1 FROM unsettled WHERE unsettled.job = member.id))))

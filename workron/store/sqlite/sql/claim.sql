@@ -53,11 +53,11 @@ FROM json_each(:claims) AS claim CROSS JOIN temp.taken ON taken.place = claim.ke
 -- name: claimed
 -- All that the worker needs to run what it holds under these ids.
 SELECT taken.place, taken.job, taken.attempt, taken.failures, taken.losses, taken.fence,
-       root.namespace, root.name AS root, job.name, job."index", job.item, job.spec,
+       run.namespace, run.name AS run, job.name, job."index", job.item, job.spec,
        job.feeds_inputs
 FROM temp.taken
 CROSS JOIN job ON job.id = taken.job
-CROSS JOIN root ON root.id = job.root
+CROSS JOIN run ON run.id = job.run
 WHERE taken.worker = :worker
 ORDER BY taken.place
 
@@ -79,7 +79,7 @@ SELECT wanted.value AS parent,
        coalesce((SELECT length(CAST(result.body AS BLOB)) FROM result WHERE result.job = wanted.value),
                 (SELECT sum(length(CAST(result.body AS BLOB)))
                  FROM job AS element CROSS JOIN result ON result.job = element.id
-                 WHERE element.member_of = wanted.value AND element.bearing = 'Member'),
+                 WHERE element.group_id = wanted.value AND element.group_condition = 'Member'),
                 0) AS size
 FROM json_each(:parents) AS wanted
 
@@ -90,6 +90,6 @@ FROM json_each(:parents) AS wanted CROSS JOIN result ON result.job = wanted.valu
 UNION ALL
 SELECT wanted.value, element."index", result.body
 FROM json_each(:parents) AS wanted
-CROSS JOIN job AS element ON element.member_of = wanted.value AND element.bearing = 'Member'
+CROSS JOIN job AS element ON element.group_id = wanted.value AND element.group_condition = 'Member'
 LEFT JOIN result ON result.job = element.id
 ORDER BY 1, 2

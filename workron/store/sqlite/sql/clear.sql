@@ -29,5 +29,5 @@ DELETE FROM temp.ended
 DELETE FROM temp.told
 
 -- name: bond
--- Also emptied between the roots of one submission.
+-- Also emptied between the runs of one submission.
 DELETE FROM temp.bond

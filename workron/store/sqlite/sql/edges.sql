@@ -1,7 +1,7 @@
--- edges: what the jobs of a root wait for.
+-- edges: what the jobs of a run wait for.
 
 -- name: edges
--- Other roots' jobs stand among the upstreams.
+-- Other runs' jobs stand among the upstreams.
 SELECT edge.parent AS upstream, edge.child AS downstream, edge.condition
-FROM root CROSS JOIN edge ON edge.child BETWEEN root.id AND root.last
-WHERE root.id = :root ORDER BY edge.child, edge.parent
+FROM run CROSS JOIN edge ON edge.child BETWEEN run.id AND run.last
+WHERE run.id = :run ORDER BY edge.child, edge.parent

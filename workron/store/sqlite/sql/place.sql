@@ -7,17 +7,17 @@
 -- Queued -> Waiting (hold)
 
 -- name: judge
--- Nothing of a cancelled root becomes ready, and nothing of a held one.
+-- Nothing of a cancelled run becomes ready, and nothing of a held one.
 UPDATE temp.moving SET
     pool = (SELECT job.pool FROM job WHERE job.id = moving.job),
-    place = (SELECT CASE WHEN root.cancelled THEN 'done'
-                         WHEN root.held OR moving.unproven THEN 'waiting'
+    place = (SELECT CASE WHEN run.cancelled THEN 'done'
+                         WHEN run.held OR moving.unproven THEN 'waiting'
                          WHEN moving.due IS NOT NULL THEN 'deferred'
                          ELSE 'ready' END
-             FROM job CROSS JOIN root ON root.id = job.root WHERE job.id = moving.job)
+             FROM job CROSS JOIN run ON run.id = job.run WHERE job.id = moving.job)
 
 -- name: cancel
--- Who would have gone on in a cancelled root ends.
+-- Who would have gone on in a cancelled run ends.
 INSERT INTO temp.ended (job, state, attempts, failures, losses)
 SELECT job, 'Cancelled', attempts, failures, losses FROM temp.moving WHERE place = 'done'
 
@@ -25,9 +25,9 @@ SELECT job, 'Cancelled', attempts, failures, losses FROM temp.moving WHERE place
 -- One to wait for by the hold, one by the missing proof.
 INSERT INTO waiting
     (job, remaining, held, unproven, priority, attempts, failures, losses, fence, alone)
-SELECT moving.job, root.held + moving.unproven, root.held, moving.unproven, moving.priority,
+SELECT moving.job, run.held + moving.unproven, run.held, moving.unproven, moving.priority,
        moving.attempts, moving.failures, moving.losses, moving.fence, moving.alone
-FROM temp.moving CROSS JOIN job ON job.id = moving.job CROSS JOIN root ON root.id = job.root
+FROM temp.moving CROSS JOIN job ON job.id = moving.job CROSS JOIN run ON run.id = job.run
 WHERE moving.place = 'waiting'
 
 -- name: defer

@@ -119,7 +119,7 @@ CREATE TEMP TABLE told (
 )
 
 -- name: bond
--- Waits for other roots that are being tied to them.
+-- Waits for other runs that are being tied to them.
 CREATE TEMP TABLE bond (
     parent    INTEGER NOT NULL,
     child     INTEGER NOT NULL,

@@ -33,9 +33,9 @@ FROM (
     SELECT edge.child AS child, weigh(edge.condition, ended.state, ended.reason) AS verdict
     FROM temp.ended CROSS JOIN edge ON edge.parent = ended.job
     UNION ALL
-    SELECT job.member_of, weigh(job.bearing, ended.state, ended.reason)
+    SELECT job.group_id, weigh(job.group_condition, ended.state, ended.reason)
     FROM temp.ended CROSS JOIN job ON job.id = ended.job
-    WHERE job.member_of IS NOT NULL
+    WHERE job.group_id IS NOT NULL
 )
 GROUP BY child
 
@@ -61,13 +61,13 @@ WHERE waiting.remaining = 0 AND waiting.verdict = 0 AND job.kind = 'Job'
 -- All others end: groups as their members did, commands as skipped.
 INSERT INTO temp.ended (job, state, reason, attempts, failures, losses)
 SELECT waiting.job,
-       CASE WHEN root.cancelled THEN 'Cancelled' ELSE outcome_state(waiting.verdict) END,
-       CASE WHEN root.cancelled THEN NULL ELSE outcome_reason(waiting.verdict) END,
+       CASE WHEN run.cancelled THEN 'Cancelled' ELSE outcome_state(waiting.verdict) END,
+       CASE WHEN run.cancelled THEN NULL ELSE outcome_reason(waiting.verdict) END,
        waiting.attempts, waiting.failures, waiting.losses
 FROM temp.told
 CROSS JOIN waiting ON waiting.job = told.child
 CROSS JOIN job ON job.id = waiting.job
-CROSS JOIN root ON root.id = job.root
+CROSS JOIN run ON run.id = job.run
 WHERE waiting.remaining = 0 AND (waiting.verdict > 0 OR job.kind <> 'Job')
 
 -- name: leave_waiting

@@ -1,23 +1,23 @@
--- submit: store roots whole, tie them to what they wait for and to what waits for them.
+-- submit: store runs whole, tie them to what they wait for and to what waits for them.
 -- Waiting -> Queued (ready)
 -- Waiting -> Skipped (skip)
 -- Waiting -> Succeeded (succeed)
 
 -- name: known
 -- A uid that is here already is acknowledged as it is.
-SELECT id, held FROM root WHERE uid = :uid
+SELECT id, held FROM run WHERE uid = :uid
 
 -- name: unfinished
--- The newest root of the name, as long as it has not ended.
-SELECT root.id, root.digest, root.held
-FROM name JOIN root ON root.id = name.root
+-- The newest run of the name, as long as it has not ended.
+SELECT run.id, run.digest, run.held
+FROM name JOIN run ON run.id = name.run
 WHERE name.namespace = :namespace AND name.kind = :kind AND name.name = :name
-  AND NOT EXISTS (SELECT 1 FROM done WHERE done.job = root.id)
+  AND NOT EXISTS (SELECT 1 FROM done WHERE done.job = run.id)
 
 -- name: overlapping
 -- Two submissions of one millisecond may have drawn overlapping ids; the later one moves behind.
-SELECT last FROM (SELECT last FROM root WHERE id <= :last ORDER BY id DESC LIMIT 1)
-WHERE last >= :root
+SELECT last FROM (SELECT last FROM run WHERE id <= :last ORDER BY id DESC LIMIT 1)
+WHERE last >= :run
 
 -- name: add_pool
 -- Nobody can register in it until ensure_pool gives it a token.
@@ -29,15 +29,15 @@ SELECT id FROM pool WHERE namespace = :namespace AND name = :name
 
 -- name: add_root
 -- The range of its jobs, and what it was asked as.
-INSERT INTO root (id, last, uid, namespace, kind, name, digest, submitted_at, metadata, held,
+INSERT INTO run (id, last, uid, namespace, kind, name, digest, submitted_at, metadata, held,
                   priority, generation)
-VALUES (:root, :last, :uid, :namespace, :kind, :name, :digest, :now, :metadata, :held,
+VALUES (:run, :last, :uid, :namespace, :kind, :name, :digest, :now, :metadata, :held,
         :priority, :generation)
 
 -- name: take_name
--- From here on the name means this root.
-INSERT INTO name (namespace, kind, name, root) VALUES (:namespace, :kind, :name, :root)
-ON CONFLICT (namespace, kind, name) DO UPDATE SET root = excluded.root
+-- From here on the name means this run.
+INSERT INTO name (namespace, kind, name, run) VALUES (:namespace, :kind, :name, :run)
+ON CONFLICT (namespace, kind, name) DO UPDATE SET run = excluded.run
 
 -- name: add_specs
 -- One row a spec, however many jobs share it.
@@ -45,7 +45,7 @@ INSERT INTO spec (id, body) VALUES (?, ?)
 
 -- name: add_jobs
 -- Written once, never changed.
-INSERT INTO job (id, root, kind, spec, name, "index", item, member_of, bearing, pool,
+INSERT INTO job (id, run, kind, spec, name, "index", item, group_id, group_condition, pool,
                  priority, feeds_inputs, max_losses, start_after, needs_proof)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
@@ -64,7 +64,7 @@ INSERT INTO waiting (job, remaining, held, priority) VALUES (?, ?, ?, ?)
 -- name: tell_empty_groups
 -- A group without members has nothing to wait for; being told of nothing decides it.
 INSERT INTO temp.told (child, ends, verdict)
-SELECT job, 0, 0 FROM waiting WHERE job BETWEEN :root AND :last AND remaining = 0
+SELECT job, 0, 0 FROM waiting WHERE job BETWEEN :run AND :last AND remaining = 0
 
 -- name: free
 -- What has no row in `waiting` may go at once.
@@ -72,7 +72,7 @@ INSERT INTO temp.moving (job, due, reason, priority, attempts, failures, losses,
 SELECT job.id, CASE WHEN job.start_after > :now THEN job.start_after END, 'Scheduled',
        job.priority, 0, 0, 0, 0, 0
 FROM job
-WHERE job.id BETWEEN :root AND :last
+WHERE job.id BETWEEN :run AND :last
   AND NOT EXISTS (SELECT 1 FROM waiting WHERE waiting.job = job.id)
 
 -- name: add_unbound
@@ -80,15 +80,15 @@ WHERE job.id BETWEEN :root AND :last
 INSERT INTO unbound (child, namespace, kind, name, condition) VALUES (?, ?, ?, ?, ?)
 
 -- name: choose_upstreams
--- Of the new root's jobs, those whose upstream exists now; of all others, those that wait for its name.
+-- Of the new run's jobs, those whose upstream exists now; of all others, those that wait for its name.
 INSERT INTO temp.bond (parent, child, condition)
-SELECT name.root, unbound.child, unbound.condition
+SELECT name.run, unbound.child, unbound.condition
 FROM unbound
 CROSS JOIN name ON name.namespace = unbound.namespace AND name.kind = unbound.kind
                AND name.name = unbound.name
-WHERE unbound.child BETWEEN :root AND :last
+WHERE unbound.child BETWEEN :run AND :last
 UNION
-SELECT :root, unbound.child, unbound.condition
+SELECT :run, unbound.child, unbound.condition
 FROM unbound
 WHERE unbound.namespace = :namespace AND unbound.kind = :kind AND unbound.name = :name
 
@@ -109,23 +109,23 @@ ON CONFLICT (child) DO UPDATE SET
 -- name: unname
 -- What is bound waits for a job, not for a name.
 DELETE FROM unbound
-WHERE (child BETWEEN :root AND :last
+WHERE (child BETWEEN :run AND :last
        AND EXISTS (SELECT 1 FROM name WHERE name.namespace = unbound.namespace
                    AND name.kind = unbound.kind AND name.name = unbound.name))
    OR (namespace = :namespace AND kind = :kind AND name = :name)
 
 -- name: walk
--- All that waits for a root, directly or not, root by root; only what still waits can close a cycle.
+-- All that waits for a run, directly or not, run by run; only what still waits can close a cycle.
 WITH RECURSIVE walk (upstream, downstream) AS (
-    SELECT edge.parent, job.root
+    SELECT edge.parent, job.run
     FROM edge CROSS JOIN waiting ON waiting.job = edge.child CROSS JOIN job ON job.id = edge.child
-    WHERE edge.parent = :root
+    WHERE edge.parent = :run
     UNION
-    SELECT edge.parent, job.root
+    SELECT edge.parent, job.run
     FROM walk
     CROSS JOIN edge ON edge.parent = walk.downstream
     CROSS JOIN waiting ON waiting.job = edge.child
     CROSS JOIN job ON job.id = edge.child
 )
-SELECT walk.upstream, walk.downstream, root.name
-FROM walk JOIN root ON root.id = walk.downstream
+SELECT walk.upstream, walk.downstream, run.name
+FROM walk JOIN run ON run.id = walk.downstream

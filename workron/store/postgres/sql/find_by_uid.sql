@@ -1,0 +1,5 @@
+-- find_by_uid: the runs that were made from these objects of a cluster.
+SELECT r.id AS run, r.uid, r.kind, r.namespace, r.name, r.generation, r.submitted_at,
+       EXISTS (SELECT 1 FROM workron.done d WHERE d.job = r.id) AS has_ended
+FROM workron.run r
+WHERE r.uid = ANY ($1) AND r.generation IS NOT NULL;

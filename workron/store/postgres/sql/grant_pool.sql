@@ -1,0 +1,33 @@
+-- grant_pool: let workers into a pool by this token for a year from now, and by a role of the pool's own if
+-- a password for it is given; without one any role may enter that can execute the verbs.
+-- The grants of two at once would fail each other, so one goes after the other.
+CREATE OR REPLACE FUNCTION workron.grant_pool(
+    _namespace text, _name text, _token text, _lease_seconds double precision,
+    _password text, _connections integer
+) RETURNS TABLE (role text, connections integer)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+DECLARE
+    _pool integer;
+    _role text;
+BEGIN
+    PERFORM 1 FROM workron.meta WHERE key = 'database' FOR UPDATE; -- guard: admit
+    SELECT id INTO STRICT _pool FROM workron.pools(ARRAY[_namespace], ARRAY[_name]);
+    IF _password IS NOT NULL THEN
+        _role := workron.pool_role(_namespace, _name, _password, _connections);
+    END IF;
+    UPDATE workron.pool SET lease_seconds = _lease_seconds, role = _role
+    WHERE id = _pool AND (lease_seconds, role) IS DISTINCT FROM (_lease_seconds, _role);
+    DELETE FROM workron.token WHERE expires < workron.now();
+    INSERT INTO workron.token (hash, pool, expires, operators)
+    VALUES (sha256(convert_to(_token, 'UTF8')), _pool, workron.now() + interval '1 year', true)
+    ON CONFLICT (hash) DO UPDATE
+    SET pool = excluded.pool, expires = excluded.expires, operators = excluded.operators;
+    RETURN QUERY SELECT _role, sum(
+        CASE name WHEN 'max_connections' THEN setting::integer ELSE -setting::integer END
+    )::integer
+    FROM pg_settings
+    WHERE name IN ('max_connections', 'superuser_reserved_connections', 'reserved_connections');
+END
+$$;

@@ -1,9 +1,0 @@
--- hold: ask for the suspension of a root; `sweep_step` then carries it out.
-WITH asked AS (
-    UPDATE workron.root SET held = true
-    WHERE id = $1 AND NOT cancelled AND NOT EXISTS (SELECT 1 FROM workron.done WHERE job = $1)
-    RETURNING id
-)
-INSERT INTO workron.sweep AS s (root, verb) SELECT id, 'hold' FROM asked
-ON CONFLICT (root) DO UPDATE SET verb = excluded.verb WHERE s.verb IS DISTINCT FROM 'cancel'
-RETURNING true AS asked;

@@ -1,5 +1,0 @@
--- known: the roots that were made from these objects of a cluster.
-SELECT r.id AS root, r.uid, r.kind, r.namespace, r.name, r.generation, r.submitted_at,
-       EXISTS (SELECT 1 FROM workron.done d WHERE d.job = r.id) AS has_ended
-FROM workron.root r
-WHERE r.uid = ANY ($1) AND r.generation IS NOT NULL;

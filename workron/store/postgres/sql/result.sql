@@ -1,2 +1,0 @@
--- result: what a job wrote as its result.
-SELECT body FROM workron.result WHERE job = $1;

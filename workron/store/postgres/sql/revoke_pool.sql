@@ -1,0 +1,20 @@
+-- revoke_pool: take back what `admit` gave, unless a worker of the pool is left; says what is left to do.
+CREATE OR REPLACE FUNCTION workron.revoke_pool(_namespace text, _name text)
+RETURNS TABLE (is_dismissed boolean, rest text)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    _pool workron.pool;
+BEGIN
+    PERFORM 1 FROM workron.meta WHERE key = 'database' FOR UPDATE; -- guard: dismiss
+    SELECT * INTO _pool FROM workron.pool WHERE namespace = _namespace AND name = _name;
+    IF EXISTS (SELECT 1 FROM workron.worker WHERE pool = _pool.id) THEN
+        RETURN QUERY SELECT false, NULL::text;
+        RETURN;
+    END IF;
+    -- Of a pool with a role no other token was of use to anybody else.
+    DELETE FROM workron.token WHERE pool = _pool.id AND (operators OR _pool.role IS NOT NULL);
+    UPDATE workron.pool SET role = NULL WHERE id = _pool.id AND role IS NOT NULL;
+    RETURN QUERY SELECT true, workron.drop_role(workron.role_name(_namespace, _name));
+END
+$$;

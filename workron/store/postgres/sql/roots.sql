@@ -1,5 +1,0 @@
--- roots: what was submitted, newest first; a null namespace means all.
-SELECT r.id AS root, r.last, r.namespace, r.kind, r.name, r.uid, r.digest, r.submitted_at, r.metadata
-FROM workron.root r
-WHERE $1::text IS NULL OR r.namespace = $1
-ORDER BY r.id DESC;

@@ -1,0 +1,9 @@
+-- suspend: ask for the suspension of a run; `sweep_step` then carries it out.
+WITH asked AS (
+    UPDATE workron.run SET held = true
+    WHERE id = $1 AND NOT cancelled AND NOT EXISTS (SELECT 1 FROM workron.done WHERE job = $1)
+    RETURNING id
+)
+INSERT INTO workron.sweep AS s (run, verb) SELECT id, 'hold' FROM asked
+ON CONFLICT (run) DO UPDATE SET verb = excluded.verb WHERE s.verb IS DISTINCT FROM 'cancel'
+RETURNING true AS asked;

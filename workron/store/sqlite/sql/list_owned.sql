@@ -1,0 +1,23 @@
+-- list_owned: some runs that were made from objects of a cluster and have not ended.
+
+-- name: list_owned
+-- In order of their ids, so that the next call goes on behind the last. A run ends last of all its
+-- jobs. So this goes from one job that has not ended to its run, and on behind the last job of that.
+WITH RECURSIVE walk (run, last) AS (
+    SELECT 0, :after
+    UNION ALL
+    SELECT run.id, run.last
+    FROM walk CROSS JOIN run ON run.id = (
+        SELECT max(before.id) FROM run AS before WHERE before.id <= (
+            SELECT min(job) FROM (
+                SELECT min(job) AS job FROM waiting WHERE job > walk.last
+                UNION ALL SELECT min(job) FROM ready WHERE job > walk.last
+                UNION ALL SELECT min(job) FROM deferred WHERE job > walk.last
+                UNION ALL SELECT min(job) FROM running WHERE job > walk.last)))
+    WHERE run.last > walk.last
+)
+SELECT run.id AS run, run.uid, run.kind, run.namespace, run.name, run.generation,
+       run.submitted_at, 0 AS has_ended
+FROM walk CROSS JOIN run ON run.id = walk.run
+WHERE run.id > :after AND run.generation IS NOT NULL
+LIMIT :limit

@@ -1,0 +1,21 @@
+-- list_run_summaries: every run as it stands itself, newest first, and how far its commands are.
+
+-- name: list_run_summaries
+-- Without a namespace, of all. Ends are counted whole and those of the few groups taken off; where the
+-- run has ended, all of it has.
+WITH listed AS (
+    SELECT run.*, run.last - run.id + 1 - (
+               SELECT count(*) FROM job INDEXED BY job_group
+               WHERE job.kind <> 'Job' AND job.id BETWEEN run.id AND run.last) AS commands
+    FROM run WHERE :namespace IS NULL OR run.namespace = :namespace
+)
+SELECT listed.id, listed.last, listed.uid, listed.namespace, listed.digest, listed.submitted_at,
+       listed.metadata, listed.commands, shown.*,
+       CASE WHEN shown.finished_at IS NOT NULL THEN listed.commands
+            ELSE (SELECT count(*) FROM done WHERE done.job BETWEEN listed.id AND listed.last)
+                 - (SELECT count(*) FROM job INDEXED BY job_group
+                    CROSS JOIN done ON done.job = job.id
+                    WHERE job.kind <> 'Job' AND job.id BETWEEN listed.id AND listed.last)
+       END AS ended
+FROM listed CROSS JOIN shown ON shown.job = listed.id
+ORDER BY listed.id DESC

@@ -1,7 +1,0 @@
--- look: every worker, its counter, and how long its claims outlive its last beat.
-
--- name: look
--- Who stands still from look to look is reaped after a lease.
-SELECT worker.id, worker.beats, worker.lease_seconds, worker.name, worker.boot
-FROM worker
-ORDER BY worker.id

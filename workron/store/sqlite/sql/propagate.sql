@@ -1,0 +1,17 @@
+-- propagate: pass on a bounded number of ends that are not passed on yet.
+-- Waiting -> Queued (ready)
+-- Waiting -> Skipped (skip)
+-- Waiting -> Cancelled (cancel)
+-- Waiting -> Succeeded (succeed)
+-- Waiting -> Failed (fail)
+
+-- name: take
+-- Told again, not recorded again.
+INSERT INTO temp.ended (job, state, reason, attempts, failures, losses)
+SELECT done.job, done.state, done.reason, done.attempts, done.failures, done.losses
+FROM (SELECT job FROM unsettled ORDER BY job LIMIT :limit) AS oldest
+CROSS JOIN done ON done.job = oldest.job
+
+-- name: leave
+-- In the transaction that tells them.
+DELETE FROM unsettled WHERE job IN (SELECT job FROM temp.ended)

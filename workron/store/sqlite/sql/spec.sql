@@ -1,5 +1,0 @@
--- spec: the spec of one job.
-
--- name: spec
--- No row: the job is not there.
-SELECT spec.body FROM job CROSS JOIN spec ON spec.id = job.spec WHERE job.id = :job

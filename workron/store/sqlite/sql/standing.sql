@@ -1,6 +1,0 @@
--- standing: some jobs as they stand, in the order in which they are asked for.
-
--- name: standing
--- What is not there is left out.
-SELECT shown.* FROM json_each(:jobs) AS wanted CROSS JOIN shown ON shown.job = wanted.value
-ORDER BY wanted.key

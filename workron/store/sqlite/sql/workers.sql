@@ -1,6 +1,0 @@
--- workers: workers that are entered, by namespace and pool.
-
--- name: workers
--- One that is dead is among them until its claims are taken back.
-SELECT pool.namespace, pool.name, count(*) AS workers
-FROM worker JOIN pool ON pool.id = worker.pool GROUP BY pool.id
