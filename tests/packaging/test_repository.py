@@ -1,4 +1,4 @@
-"""The repository means the same on every machine: it names no path or mirror of one of them."""
+"""The repository means the same on every machine: it names no path or mirror of any one machine."""
 
 import os
 import pathlib
@@ -9,6 +9,9 @@ import pytest
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _NOT_OURS = {"__pycache__", "dist", "build", "node_modules"}
+_HIDDEN_OF_OURS = {".ci", ".github"}
+_NOT_COMMITTED = {".git", ".dmypy.json"}
+"""Files of one checkout: `.git` is a file in a worktree, and names the repository's folder."""
 _PATH_OF_ONE_MACHINE = re.compile(r"(?<![\w.}$*-])/(?:root|work|home/\w+|Users/\w+)/[\w.]")
 _HOST_OF_ONE_NETWORK = re.compile(r"\b[\w-]+\.(?:corp|internal|intranet|lan)\b(?=[:/])")
 _PUBLIC_INDEX = {"https://pypi.org", "https://files.pythonhosted.org"}
@@ -16,8 +19,8 @@ _PUBLIC_INDEX = {"https://pypi.org", "https://files.pythonhosted.org"}
 
 def _texts() -> Iterator[tuple[pathlib.Path, str]]:
     for folder, inner, files in os.walk(_ROOT):
-        inner[:] = [name for name in inner if name == ".ci" or not _is_foreign(name)]
-        for path in (pathlib.Path(folder, name) for name in files):
+        inner[:] = [name for name in inner if name in _HIDDEN_OF_OURS or not _is_foreign(name)]
+        for path in (pathlib.Path(folder, name) for name in files if name not in _NOT_COMMITTED):
             yield path.relative_to(_ROOT), path.read_text(errors="replace")
 
 
