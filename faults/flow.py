@@ -4,7 +4,7 @@ from typing import Any
 
 _TERMS = {
     "maxAttempts": 100,
-    "maxLosses": 100,
+    "maxWorkerLosses": 100,
     "backoff": {"initial": "50ms", "max": "500ms"},
 }
 # From half a second to longer than a lease, so that a frozen one may be run beside itself.

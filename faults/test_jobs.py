@@ -178,7 +178,7 @@ def test_job_that_kills_its_parent_once_is_run_again(house: House) -> None:
 
 def test_job_that_always_kills_its_parent_is_given_up_and_its_worker_lives(house: House) -> None:
     house.maintainer()
-    house.submit("flow", unruly={"command": "kill -9 $PPID; sleep 1000", "maxLosses": 2})
+    house.submit("flow", unruly={"command": "kill -9 $PPID; sleep 1000", "maxWorkerLosses": 2})
     worker = house.worker("--slots", 2)
     house.await_end()
     assert worker.is_alive

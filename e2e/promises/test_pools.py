@@ -53,7 +53,7 @@ def test_workers_who_run_jobs_are_not_taken_from_them_by_a_new_template(place: P
 
 def test_job_that_does_not_end_within_the_time_to_drain_is_handed_back(place: Place) -> None:
     place.apply(pool("brisk", slots=1, replicas=1, drainTimeout="3s"))
-    place.apply(job("slow", waits_for("slow"), pool="brisk", maxAttempts=1, maxLosses=1))
+    place.apply(job("slow", waits_for("slow"), pool="brisk", maxAttempts=1, maxWorkerLosses=1))
     first = place.pod_of("slow")
     place.patch("brisk", {"replicas": 0}, "wpool")
     place.until("slow", "Queued")

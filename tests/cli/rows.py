@@ -28,7 +28,7 @@ def row(
     seconds = fields.pop("seconds", None)
     began = None if seconds is None else NOON - timedelta(seconds=seconds)
     blank: dict[str, Any] = dict.fromkeys(
-        ("member_of", "reason", "message", "exit_code", "worker", "due", "finished_at")
+        ("group_id", "reason", "message", "exit_code", "worker", "due", "finished_at")
     )
     counted = dict.fromkeys(("priority", "attempts", "failures", "losses"), 0)
     rest = blank | counted | {"kind": Kind.JOB, "pool": "default", "started_at": began} | fields

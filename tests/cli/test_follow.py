@@ -46,7 +46,7 @@ def test_follow_prints_what_comes_until_the_end(
     data = random.Random(1).randbytes(600_000) + b"\0"
     (tmp_path / "odd").write_bytes(data)
     command = f"cat {tmp_path}/odd; cat {tmp_path}/go"
-    path = write("long", command=command, more="outputStream: 1000000")
+    path = write("long", command=command, more="outputStreamBytes: 1000000")
     call("submit", path, "--store", url)
     with _following("long", "-f", "--store", url) as child:
         run = start("run", path, "--store", url)
@@ -69,7 +69,7 @@ def test_follow_goes_on_with_the_next_attempt(
 ) -> None:
     os.mkfifo(tmp_path / "go")
     command = f'echo "this is $WORKRON_ATTEMPT"; test $WORKRON_ATTEMPT = 2 || ! cat {tmp_path}/go'
-    path = write("twice", command=command, more="outputStream: 99\n  backoff: {initial: 1ms}")
+    path = write("twice", command=command, more="outputStreamBytes: 99\n  backoff: {initial: 1ms}")
     call("submit", path, "--store", url)
     with _following("twice", "--follow", "--store", url) as child:
         run = start("run", path, "--store", url)
@@ -90,7 +90,7 @@ def test_follow_of_a_job_that_does_not_stream_says_so(
         out, err = child.communicate()
         run.communicate()
     assert (out, child.returncode) == (b"kept\n", 0)
-    assert err.startswith(b"workron: this job has no outputStream")
+    assert err.startswith(b"workron: this job has no outputStreamBytes")
 
 
 def test_follow_of_a_job_that_has_ended_prints_what_there_is(

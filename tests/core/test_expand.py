@@ -310,7 +310,7 @@ def test_terms_are_what_the_store_acts_on() -> None:
     plan = job(
         {
             "pool": "gpu",
-            "maxLosses": 2,
+            "maxWorkerLosses": 2,
             "startAfter": "2030-01-02T03:04:05Z",
             "deadline": "1h30m",
             "overlap": "Forbid",
@@ -350,13 +350,13 @@ def test_the_body_of_a_task_leaves_out_what_is_kept_as_rows() -> None:
 def test_the_spec_of_a_workflow_is_worded_whole_however_many_tasks_it_has(about: Json) -> None:
     items = [1e22, 1e-7, -0.0, 2**62, True, '"tasks":[]', "\\u0000 \u2028 é"]
     made: list[Json] = [{"name": f"t{at}", "command": f"run {at}"} for at in range(450)]
-    made[7] |= {"items": items, "dependsOn": after("t0", when="Failed"), "maxLosses": 5}
+    made[7] |= {"items": items, "dependsOn": after("t0", when="Failed"), "maxWorkerLosses": 5}
     spec = WorkflowSpec.parse({"tasks": made} | about)
 
     texts = dict(TaskSpecs(spec).worded())
 
     assert json.loads(texts[0]) == spec.as_manifest()
-    assert texts[8] == '{"command":"run 7","maxLosses":5}'
+    assert texts[8] == '{"command":"run 7","maxWorkerLosses":5}'
     assert texts.keys() == set(range(451))
     assert all(texts[at + 1] == f'{{"command":"run {at}"}}' for at in range(450) if at != 7)
 

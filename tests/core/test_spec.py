@@ -49,8 +49,8 @@ _FINE = {
     "failOn": st.lists(st.integers(5, 255), max_size=2),
     "timeout": st.just("90s"),
     "onLeaseLost": st.sampled_from(["kill", "continue"]),
-    "outputTail": st.integers(0, jobspec.OUTPUT_TAIL.most),
-    "outputStream": st.integers(0, jobspec.OUTPUT_STREAM.most),
+    "outputLimitBytes": st.integers(0, jobspec.OUTPUT_LIMIT.most),
+    "outputStreamBytes": st.integers(0, jobspec.OUTPUT_STREAM.most),
 }
 _WILD = {
     "command": _TEXTS | _LARGE | _ODD,
@@ -66,8 +66,8 @@ _WILD = {
     "failOn": _CODES | _ODD,
     "timeout": _DURATIONS | _ODD,
     "onLeaseLost": st.sampled_from(["kill", "continue", "Kill", ""]) | _ODD,
-    "outputTail": _NUMBERS | _ODD,
-    "outputStream": _NUMBERS | _ODD,
+    "outputLimitBytes": _NUMBERS | _ODD,
+    "outputStreamBytes": _NUMBERS | _ODD,
 }
 
 
@@ -123,8 +123,8 @@ def test_reader_takes_what_the_model_takes_and_refuses_what_it_refuses(
 ) -> None:
     # Of more than it knows the reader takes what it can.
     for field, bounds in (
-        ("outputTail", jobspec.OUTPUT_TAIL),
-        ("outputStream", jobspec.OUTPUT_STREAM),
+        ("outputLimitBytes", jobspec.OUTPUT_LIMIT),
+        ("outputStreamBytes", jobspec.OUTPUT_STREAM),
     ):
         if type(body.get(field)) is int:
             body[field] = min(body[field], bounds.most)

@@ -18,7 +18,7 @@ UNSAYABLE: Final = (".inf", "-.Inf", ".nan", "9223372036854775808", "0xFFFFFFFFF
 
 FIELDS: Final[Mapping[str, str]] = {
     "text": "argv:\n  - x\n  - {}",
-    "integer": "command: x\n  outputTail: {}",
+    "integer": "command: x\n  outputLimitBytes: {}",
     "number": "command: x\n  backoff:\n    factor: {}",
     "boolean": "command: x\n  suspend: {}",
     "duration": "command: x\n  timeout: {}",

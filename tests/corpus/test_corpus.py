@@ -117,7 +117,7 @@ def test_scalar_is_taken_by_schema_and_models_or_by_neither(field: str) -> None:
 
 @pytest.mark.parametrize("scalar", scalars.UNSAYABLE)
 def test_number_that_json_has_not_is_refused(scalar: str) -> None:
-    assert "outputTail" in str(cases.refusal(scalars.job("integer", scalar)))
+    assert "outputLimitBytes" in str(cases.refusal(scalars.job("integer", scalar)))
 
 
 @pytest.mark.parametrize("kind", ["Job", "Workflow"])

@@ -141,7 +141,7 @@ async def test_store_that_is_away_for_a_while_is_borne(
     await hand.claim()
     await hand.write(b"one")
     await hand.end()
-    left = {"standing": 2, "pieces": 2}
+    left = {"get_jobs": 2, "read_output_chunks": 2}
 
     class Away:
         def __getattr__(self, verb: str) -> Callable[..., Any]:

@@ -109,7 +109,7 @@ async def test_worker_of_a_short_lease_is_looked_at_more_often(
     await hire(store)
     looks = await store.list_heartbeats()
     short = [dataclasses.replace(one, lease_seconds=2.0) for one in looks]
-    monkeypatch.setattr(store, "look", _answering(short))
+    monkeypatch.setattr(store, "list_heartbeats", _answering(short))
     reaped: list[Any] = []
     monkeypatch.setattr(store, "reap", _answering_reap(reaped))
     for _ in range(12):
@@ -291,7 +291,7 @@ async def test_meter_hears_what_an_audit_finds_and_what_ends_the_maintainer(
         return AuditResult(missed=3, last=after)
 
     monkeypatch.setattr(store, "audit", audit)
-    monkeypatch.setattr(store, "settle", _failing(error))
+    monkeypatch.setattr(store, "propagate", _failing(error))
     with pytest.raises(errors.SchemaError):
         await Maintainer(store, clock, uuid.uuid4(), ear).run(store.wait_for_work)
     assert ear.counts["missed"] == 3

@@ -22,7 +22,7 @@ class Reader:
     def __init__(self) -> None:
         self.asked: list[JobId] = []
 
-    async def attempts(self, job: JobId) -> list[AttemptRow]:
+    async def list_attempts(self, job: JobId) -> list[AttemptRow]:
         self.asked.append(job)
         return [
             AttemptRow(job, 1, "Retry", None, 1, "w", _at(0), _at(2)),

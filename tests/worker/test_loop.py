@@ -199,7 +199,7 @@ async def test_agents_of_two_pools_share_the_slots(shop: Shop, tmp_path: pathlib
 
 
 async def test_output_of_a_failed_attempt_is_kept(shop: Shop) -> None:
-    job = await shop.job(command="echo why; exit 1", maxAttempts=1, outputTail=100)
+    job = await shop.job(command="echo why; exit 1", maxAttempts=1, outputLimitBytes=100)
     async with shop.working(await shop.agent()):
         await shop.ended(job)
     assert await shop.store.read_output(job) == b"why\n"

@@ -72,7 +72,7 @@ async def test_job_that_was_alone_when_its_runner_fell_is_charged_a_loss_and_run
 async def test_job_that_kills_its_runner_each_time_comes_to_an_end_and_takes_nobody_with_it(
     shop: Shop,
 ) -> None:
-    poison = await shop.job("poison", command=_MURDER, maxLosses=1)
+    poison = await shop.job("poison", command=_MURDER, maxWorkerLosses=1)
     harmless = await shop.workflow({"name": "many", "count": 6, "command": "true"})
     async with shop.working(await shop.agent()):
         row = await shop.ended(poison)

@@ -33,11 +33,11 @@ def _claimed(**spec: Any) -> ClaimedJob:
     ("spec", "streamed"),
     [
         ({}, 0),
-        ({"outputStream": 0}, 0),
-        ({"outputStream": 5000}, 5000),
-        ({"outputStream": payloads.MAX_STREAM_BYTES}, payloads.MAX_STREAM_BYTES),
-        ({"outputStream": 10**12}, payloads.MAX_STREAM_BYTES),
-        ({"outputStream": 7, "outputStreamColour": "red"}, 7),
+        ({"outputStreamBytes": 0}, 0),
+        ({"outputStreamBytes": 5000}, 5000),
+        ({"outputStreamBytes": payloads.MAX_STREAM_BYTES}, payloads.MAX_STREAM_BYTES),
+        ({"outputStreamBytes": 10**12}, payloads.MAX_STREAM_BYTES),
+        ({"outputStreamBytes": 7, "outputStreamBytesColour": "red"}, 7),
     ],
 )
 def test_stream_is_what_the_spec_asks_for_as_far_as_this_program_goes(
@@ -48,5 +48,5 @@ def test_stream_is_what_the_spec_asks_for_as_far_as_this_program_goes(
 
 @pytest.mark.parametrize("wrong", [-1, "7", 1.5, True])
 def test_stream_that_is_no_number_of_bytes_is_refused(wrong: Any) -> None:
-    with pytest.raises(ValueError, match="outputStream"):
-        outcome.task_of(_claimed(outputStream=wrong))
+    with pytest.raises(ValueError, match="outputStreamBytes"):
+        outcome.task_of(_claimed(outputStreamBytes=wrong))

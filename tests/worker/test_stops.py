@@ -173,7 +173,7 @@ async def test_agent_leaves_when_nothing_runs_any_more_however_often_it_is_given
 async def test_streamed_command_that_was_just_granted_does_not_start_when_the_agent_is_killed(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = await shop.job(command="echo on; exec sleep 1000", outputStream=1000)
+    job = await shop.job(command="echo on; exec sleep 1000", outputStreamBytes=1000)
     agent = await shop.agent()
     begin = agent._attempts.begin
 

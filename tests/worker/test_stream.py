@@ -79,7 +79,7 @@ async def _stored(shop: Shop, job: JobId, attempt: int = 1) -> bytes:
 @pytest.mark.parametrize("size", [2, 1000, PIECE_BYTES, 3_000_001])
 async def test_stream_is_stored_byte_by_byte(shop: Shop, tmp_path: pathlib.Path, size: int) -> None:
     path, data = _odd(tmp_path, size)
-    job = await shop.job(command=f"cat {path}", outputStream=size, outputTail=10)
+    job = await shop.job(command=f"cat {path}", outputStreamBytes=size, outputLimitBytes=10)
     async with shop.working(await shop.agent()):
         assert (await shop.ended(job)).state is State.SUCCEEDED
     assert await shop.store.read_output(job) == data
@@ -91,7 +91,7 @@ async def test_stream_can_be_read_while_its_command_runs(
 ) -> None:
     os.mkfifo(tmp_path / "go")
     command = f"printf first; cat {tmp_path}/go"
-    job = await shop.job(command=command, outputStream=1000, outputTail=0)
+    job = await shop.job(command=command, outputStreamBytes=1000, outputLimitBytes=0)
     door = Door(shop.store)
     async with shop.working(await shop.agent(door=door)):
         await door.knocked()
@@ -106,7 +106,7 @@ async def test_stream_that_is_cut_ends_with_a_line_and_the_tail(
     shop: Shop, tmp_path: pathlib.Path
 ) -> None:
     path, data = _odd(tmp_path, 1_000_000)
-    job = await shop.job(command=f"cat {path}", outputStream=400_000, outputTail=100)
+    job = await shop.job(command=f"cat {path}", outputStreamBytes=400_000, outputLimitBytes=100)
     async with shop.working(await shop.agent()):
         await shop.ended(job)
     line = b"\n[... of 1000000 bytes in all, the last 100 follow ...]\n"
@@ -117,7 +117,7 @@ async def test_stream_whose_rest_fits_into_the_tail_is_whole(
     shop: Shop, tmp_path: pathlib.Path
 ) -> None:
     path, data = _odd(tmp_path, 1100)
-    job = await shop.job(command=f"cat {path}", outputStream=1000, outputTail=100)
+    job = await shop.job(command=f"cat {path}", outputStreamBytes=1000, outputLimitBytes=100)
     async with shop.working(await shop.agent()):
         await shop.ended(job)
     assert await shop.store.read_output(job) == data
@@ -126,7 +126,7 @@ async def test_stream_whose_rest_fits_into_the_tail_is_whole(
 @pytest.mark.parametrize("tail", [0, 1024 * 1024])
 async def test_cut_is_told_of_however_small_or_large_the_tail_is(shop: Shop, tail: int) -> None:
     command = "head -c 3000000 /dev/zero"
-    job = await shop.job(command=command, outputStream=10, outputTail=tail)
+    job = await shop.job(command=command, outputStreamBytes=10, outputLimitBytes=tail)
     async with shop.working(await shop.agent()):
         assert (await shop.ended(job)).state is State.SUCCEEDED
     shown = await shop.store.read_output(job)
@@ -136,7 +136,7 @@ async def test_cut_is_told_of_however_small_or_large_the_tail_is(shop: Shop, tai
 
 async def test_each_attempt_has_its_own_stream(shop: Shop) -> None:
     command = 'echo "this is $WORKRON_ATTEMPT"; test $WORKRON_ATTEMPT = 2'
-    job = await shop.job(command=command, outputStream=1000, backoff={"initial": "1ms"})
+    job = await shop.job(command=command, outputStreamBytes=1000, backoff={"initial": "1ms"})
     async with shop.working(await shop.agent()):
         await shop.ended(job)
     assert await shop.store.read_output_chunks(job, 1) == [OutputChunk(0, b"this is 1\n")]
@@ -146,7 +146,7 @@ async def test_each_attempt_has_its_own_stream(shop: Shop) -> None:
 
 async def test_others_hear_what_is_streamed_as_well(shop: Shop, tmp_path: pathlib.Path) -> None:
     path, data = _odd(tmp_path, 1_000_000)
-    job = await shop.job(command=f"cat {path}", outputStream=10, outputTail=10)
+    job = await shop.job(command=f"cat {path}", outputStreamBytes=10, outputLimitBytes=10)
     async with shop.working(await shop.agent()):
         await shop.ended(job)
     assert shop.ear.heard == data
@@ -157,7 +157,7 @@ async def test_piece_whose_answer_was_lost_is_stored_once(
 ) -> None:
     path, data = _odd(tmp_path, 1_000_000)
     door.loses_answers = 2
-    job = await shop.job(command=f"cat {path}", outputStream=1_000_000, outputTail=0)
+    job = await shop.job(command=f"cat {path}", outputStreamBytes=1_000_000, outputLimitBytes=0)
     async with shop.working(await shop.agent(door=door)):
         await shop.ended(job)
     assert door.calls[:2] == [0, 0]
@@ -169,7 +169,7 @@ async def test_command_waits_for_a_store_that_is_away_and_nothing_is_lost(
 ) -> None:
     path, data = _odd(tmp_path, 3_000_000)
     job = await shop.job(
-        command=f"cat {path}; touch {tmp_path}/done", outputStream=3_000_000, outputTail=0
+        command=f"cat {path}; touch {tmp_path}/done", outputStreamBytes=3_000_000, outputLimitBytes=0
     )
     door = Door(shop.store)
     door.is_open = False
@@ -187,7 +187,7 @@ async def test_command_does_not_wait_for_a_store_that_is_away_once_its_limit_is_
 ) -> None:
     os.mkfifo(tmp_path / "done")
     command = f"head -c 3000000 /dev/zero; echo done > {tmp_path}/done; echo end"
-    job = await shop.job(command=command, outputStream=WINDOW_BYTES, outputTail=4)
+    job = await shop.job(command=command, outputStreamBytes=WINDOW_BYTES, outputLimitBytes=4)
     door = Door(shop.store)
     door.is_open = False
     async with shop.working(await shop.agent(door=door)):
@@ -201,7 +201,7 @@ async def test_command_does_not_wait_for_a_store_that_is_away_once_its_limit_is_
 
 
 async def test_command_that_does_not_stream_never_waits(shop: Shop) -> None:
-    job = await shop.job(command="head -c 3000000 /dev/zero; echo end", outputTail=4)
+    job = await shop.job(command="head -c 3000000 /dev/zero; echo end", outputLimitBytes=4)
     door = Door(shop.store)
     door.is_open = False
     async with shop.working(await shop.agent(door=door)):
@@ -217,7 +217,7 @@ async def test_nothing_is_stored_once_the_claim_was_taken_back(shop: Shop, door:
     echo first
     sleep 1000 & wait
     """
-    job = await shop.job(command=command, outputStream=1000)
+    job = await shop.job(command=command, outputStreamBytes=1000)
     async with shop.working(await shop.agent(door=door)):
         await door.knocked()
         [worker] = await shop.store.list_heartbeats()
@@ -230,7 +230,7 @@ async def test_nothing_is_stored_once_the_claim_was_taken_back(shop: Shop, door:
 
 async def test_last_words_of_a_command_that_is_handed_back_are_kept(shop: Shop, door: Door) -> None:
     command = "trap 'echo bye; exit 0' TERM; echo first; sleep 1000 & wait"
-    job = await shop.job(command=command, outputStream=1000)
+    job = await shop.job(command=command, outputStreamBytes=1000)
     agent = await shop.agent(door=door)
     async with shop.working(agent) as work:
         await door.knocked()
@@ -242,7 +242,7 @@ async def test_last_words_of_a_command_that_is_handed_back_are_kept(shop: Shop, 
 
 async def test_end_is_reported_although_its_output_cannot_be_stored(shop: Shop, door: Door) -> None:
     door.is_open = False
-    job = await shop.job(command="echo all; exit 3", outputStream=1000, maxAttempts=1)
+    job = await shop.job(command="echo all; exit 3", outputStreamBytes=1000, maxAttempts=1)
     agent = await shop.agent(
         door=door, rhythm=dataclasses.replace(QUICK, patience=timedelta(milliseconds=50))
     )
@@ -260,7 +260,7 @@ async def test_killed_agent_does_not_wait_long_for_output_to_be_stored(
 ) -> None:
     monkeypatch.setattr(loop, "_HURRY", timedelta(milliseconds=10))
     door.is_open = False
-    job = await shop.job(command="echo all", outputStream=1000)
+    job = await shop.job(command="echo all", outputStreamBytes=1000)
     rhythm = dataclasses.replace(QUICK, patience=timedelta(days=1))
     agent = await shop.agent(door=door, rhythm=rhythm)
     async with shop.working(agent) as work:
@@ -274,7 +274,7 @@ async def test_command_that_ended_while_the_store_was_away_is_not_run_again(
     shop: Shop, door: Door, tmp_path: pathlib.Path
 ) -> None:
     door.is_open = False
-    job = await shop.job(command=f"echo x | tee -a {tmp_path}/ledger", outputStream=1000)
+    job = await shop.job(command=f"echo x | tee -a {tmp_path}/ledger", outputStreamBytes=1000)
     async with shop.working(await shop.agent(door=door)):
         await door.knocked(3)
         # Its lease may be over now: what runs would be ended and handed back.
@@ -397,7 +397,7 @@ async def test_one_piece_of_an_agent_is_under_way_at_a_time(shop: Shop) -> None:
                 now -= 1
 
     roots = [
-        await shop.job(f"job-{number}", command="head -c 600000 /dev/zero", outputStream=10**6)
+        await shop.job(f"job-{number}", command="head -c 600000 /dev/zero", outputStreamBytes=10**6)
         for number in range(8)
     ]
     async with shop.working(await shop.agent(door=Busy(shop.store))):

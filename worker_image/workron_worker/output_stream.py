@@ -1,4 +1,4 @@
-"""Stores what a command writes while it runs, for jobs that ask for it with `outputStream`.
+"""Stores what a command writes while it runs, for jobs that ask for it with `outputStreamBytes`.
 
 Called by `loop`. Pieces are stored in order, one after the other, each again until the store has
 answered: while it is away the command waits in its full pipe, but no longer than until it has

@@ -37,7 +37,7 @@ def output(
 ) -> None:
     """Print what a job wrote, or what is kept of it: byte by byte into a pipe.
 
-    While it runs, that is what is stored by now; only a job with outputStream stores anything
+    While it runs, that is what is stored by now; only a job with outputStreamBytes stores anything
     before its end. On a terminal everything is left out that the terminal would obey. With --follow
     a store that is away, as while its server restarts, is asked again for 5 minutes.
     """
@@ -62,8 +62,8 @@ async def _follow(url: str, namespace: str, wanted: object_ref.Reference) -> Non
             if row.state in states.TERMINAL_STATES:
                 out.write(await outage.bear(functools.partial(store.read_output, row.job)))
                 return
-            if not spec.get("outputStream"):
-                _note("this job has no outputStream: what is kept comes at the end of each attempt")
+            if not spec.get("outputStreamBytes"):
+                _note("this job has no outputStreamBytes: what is kept comes at the end of each attempt")
             async for part in wait.follow(store, row.job, outage):
                 if part.data:
                     out.write(part.data)

@@ -32,7 +32,7 @@ class Bounds(NamedTuple):
 ATTEMPTS: Final = Bounds(1, 100)
 EXIT_CODE: Final = Bounds(1, 255)
 BACKOFF_FACTOR: Final = Bounds(1, 100)
-OUTPUT_TAIL: Final = Bounds(0, OUTPUT_BYTES)
+OUTPUT_LIMIT: Final = Bounds(0, OUTPUT_BYTES)
 OUTPUT_STREAM: Final = Bounds(0, payloads.MAX_STREAM_BYTES)
 MAX_ARGUMENTS: Final = 10_000
 MAX_ENV_VARS: Final = 1000
@@ -75,8 +75,8 @@ class Command:
     fail_on: frozenset[int] = frozenset()
     timeout: timedelta | None = None
     on_lease_lost: OnLeaseLost = OnLeaseLost.KILL
-    output_tail: int = 65536
-    output_stream: int = 0
+    output_limit_bytes: int = 65536
+    output_stream_bytes: int = 0
 
 
 DEFAULTS: Final = Command()
@@ -245,6 +245,6 @@ _COMMAND: Final[Mapping[str, tuple[str, Reader]]] = {
     "failOn": ("fail_on", _codes),
     "timeout": ("timeout", _timeout),
     "onLeaseLost": ("on_lease_lost", OnLeaseLost),
-    "outputTail": ("output_tail", functools.partial(_bytes, bounds=OUTPUT_TAIL)),
-    "outputStream": ("output_stream", functools.partial(_bytes, bounds=OUTPUT_STREAM)),
+    "outputLimitBytes": ("output_limit_bytes", functools.partial(_bytes, bounds=OUTPUT_LIMIT)),
+    "outputStreamBytes": ("output_stream_bytes", functools.partial(_bytes, bounds=OUTPUT_STREAM)),
 }

@@ -306,7 +306,7 @@ def _name(metadata: ObjectMeta, uid: UUID) -> str:
 
 def _terms(spec: CommandSpec) -> SchedulingTerms:
     start_after = spec.start_after if isinstance(spec, JobSpec) else None
-    return _shared(spec.pool, spec.max_losses, start_after, spec.deadline, spec.overlap)
+    return _shared(spec.pool, spec.max_worker_losses, start_after, spec.deadline, spec.overlap)
 
 
 @functools.lru_cache(_TERMS_AT_HAND)

@@ -15,9 +15,9 @@ from workron.core.verdict import Condition
 _BOUNDS = {
     "priority": (-1000, 1000),
     "maxAttempts": (1, 100),
-    "maxLosses": (1, 100),
-    "outputTail": (0, 1048576),
-    "outputStream": (0, 67108864),
+    "maxWorkerLosses": (1, 100),
+    "outputLimitBytes": (0, 1048576),
+    "outputStreamBytes": (0, 67108864),
     "ttlSecondsAfterFinished": (0, 315360000),
 }
 
@@ -28,9 +28,9 @@ def _spec(**fields: object) -> JobSpec:
 
 def test_job_has_the_documented_defaults() -> None:
     spec = _spec()
-    assert (spec.pool, spec.priority, spec.max_attempts, spec.max_losses) == ("default", 0, 3, 5)
+    assert (spec.pool, spec.priority, spec.max_attempts, spec.max_worker_losses) == ("default", 0, 3, 5)
     assert (spec.overlap, spec.on_lease_lost) == (Overlap.ALLOW, OnLeaseLost.KILL)
-    assert (spec.output_tail, spec.output_stream) == (65536, 0)
+    assert (spec.output_limit_bytes, spec.output_stream_bytes) == (65536, 0)
     assert spec.ttl_seconds_after_finished is None
     assert (spec.backoff.initial, spec.backoff.factor) == (timedelta(seconds=1), 2)
     assert spec.backoff.max == timedelta(minutes=5)

@@ -14,7 +14,7 @@ from workron.core.jobspec import (
     MAX_ARGUMENTS,
     MAX_ENV_VARS,
     OUTPUT_STREAM,
-    OUTPUT_TAIL,
+    OUTPUT_LIMIT,
     OnLeaseLost,
     Overlap,
 )
@@ -90,7 +90,7 @@ class CommandSpec(base.Record):
     max_attempts: Attempts = Field(
         DEFAULTS.max_attempts, description="How often its command may fail, last try included."
     )
-    max_losses: Attempts = Field(5, description="How often its worker may vanish under it.")
+    max_worker_losses: Attempts = Field(5, description="How often its worker may vanish under it.")
     backoff: Backoff = Field(Backoff(), description="The waits between tries.")
     retry_on: ExitCodes = Field((), description="Only these exit codes are tried again, if given.")
     fail_on: ExitCodes = Field((), description="These exit codes are never tried again.")
@@ -108,18 +108,18 @@ class CommandSpec(base.Record):
         DEFAULTS.on_lease_lost,
         description="Whether a worker that is cut off kills the command or lets it go on.",
     )
-    output_tail: int = Field(
-        DEFAULTS.output_tail,
-        ge=OUTPUT_TAIL.least,
-        le=OUTPUT_TAIL.most,
+    output_limit_bytes: int = Field(
+        DEFAULTS.output_limit_bytes,
+        ge=OUTPUT_LIMIT.least,
+        le=OUTPUT_LIMIT.most,
         description="How many bytes of its output to keep: half its beginning, half its end.",
     )
-    output_stream: int = Field(
-        DEFAULTS.output_stream,
+    output_stream_bytes: int = Field(
+        DEFAULTS.output_stream_bytes,
         ge=OUTPUT_STREAM.least,
         le=OUTPUT_STREAM.most,
         description="So many bytes of its output are stored in full, and while it runs;"
-        " behind them only what outputTail keeps. 0: none.",
+        " behind them only what outputLimitBytes keeps. 0: none.",
     )
 
     @model_validator(mode="after")

@@ -68,7 +68,7 @@ class JobStatus(_Status):
 
     attempts: Count = Field(0, description="How often it was claimed.")
     failures: Count = Field(0, description="How often its command failed; see maxAttempts.")
-    losses: Count = Field(0, description="How often its worker vanished; see maxLosses.")
+    losses: Count = Field(0, description="How often its worker vanished; see maxWorkerLosses.")
     exit_code: int | None = Field(None, description="Exit code of the last attempt that ended.")
     worker: Text | None = Field(None, description="The worker of the current or last attempt.")
     output_tail: Text | None = Field(None, description="The last KiB of what the command wrote.")
