@@ -27,7 +27,9 @@ def test_run_makes_an_empty_database_ready_by_itself(
 def test_streamed_output_comes_back_from_postgresql(
     call: Call, write: Write, empty_database: str
 ) -> None:
-    streams = write("many", command="seq 300000", more="outputStreamBytes: 5000000\n  outputLimitBytes: 0")
+    streams = write(
+        "many", command="seq 300000", more="outputStreamBytes: 5000000\n  outputLimitBytes: 0"
+    )
     assert call("run", streams, "--store", empty_database).code == 0
     wanted = "".join(f"{number}\n" for number in range(1, 300_001))
     assert call("output", "many", "--store", empty_database).out == wanted

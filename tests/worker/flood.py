@@ -80,7 +80,9 @@ async def _measure(store: Store, executor: Executor, boot: uuid.UUID, stream: in
     await wait.wait(store, [await _submit(store, "idle", command="true")])
     idle, began = _calm_down(), time.monotonic()
     flood = f"head -c {_BYTES} /dev/zero"
-    job = await _submit(store, "flood", command=flood, outputStreamBytes=stream, outputLimitBytes=65536)
+    job = await _submit(
+        store, "flood", command=flood, outputStreamBytes=stream, outputLimitBytes=65536
+    )
     await wait.wait(store, [job])
     seconds, grown = time.monotonic() - began, _memory("VmHWM") - idle
     agent.drain()

@@ -169,7 +169,9 @@ async def test_command_waits_for_a_store_that_is_away_and_nothing_is_lost(
 ) -> None:
     path, data = _odd(tmp_path, 3_000_000)
     job = await shop.job(
-        command=f"cat {path}; touch {tmp_path}/done", outputStreamBytes=3_000_000, outputLimitBytes=0
+        command=f"cat {path}; touch {tmp_path}/done",
+        outputStreamBytes=3_000_000,
+        outputLimitBytes=0,
     )
     door = Door(shop.store)
     door.is_open = False

@@ -63,7 +63,7 @@ async def _follow(url: str, namespace: str, wanted: object_ref.Reference) -> Non
                 out.write(await outage.bear(functools.partial(store.read_output, row.job)))
                 return
             if not spec.get("outputStreamBytes"):
-                _note("this job has no outputStreamBytes: what is kept comes at the end of each attempt")
+                _note("this job has no outputStreamBytes: its output is shown after each attempt")
             async for part in wait.follow(store, row.job, outage):
                 if part.data:
                     out.write(part.data)

@@ -28,7 +28,12 @@ def _spec(**fields: object) -> JobSpec:
 
 def test_job_has_the_documented_defaults() -> None:
     spec = _spec()
-    assert (spec.pool, spec.priority, spec.max_attempts, spec.max_worker_losses) == ("default", 0, 3, 5)
+    assert (spec.pool, spec.priority, spec.max_attempts, spec.max_worker_losses) == (
+        "default",
+        0,
+        3,
+        5,
+    )
     assert (spec.overlap, spec.on_lease_lost) == (Overlap.ALLOW, OnLeaseLost.KILL)
     assert (spec.output_limit_bytes, spec.output_stream_bytes) == (65536, 0)
     assert spec.ttl_seconds_after_finished is None

@@ -13,8 +13,8 @@ from workron.core.jobspec import (
     EXIT_CODE,
     MAX_ARGUMENTS,
     MAX_ENV_VARS,
-    OUTPUT_STREAM,
     OUTPUT_LIMIT,
+    OUTPUT_STREAM,
     OnLeaseLost,
     Overlap,
 )
