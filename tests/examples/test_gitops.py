@@ -6,15 +6,17 @@ import pathlib
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 import yaml
 
 from workron.core.states import Reason, State
-from workron_controller.kube import conditions
+from workron.scheduling import job_view
 
 _FOLDER = pathlib.Path(__file__).parents[2] / "examples" / "gitops"
+_NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _KINDS = ("Job", "Workflow", "WorkerPool")
 _LUA = importlib.import_module("lupa.lua51")
 """The language's version that Argo CD speaks."""
@@ -136,8 +138,8 @@ def test_argo_cd_is_told_how_an_object_stands(
 def test_argo_cd_makes_that_of_the_conditions_that_are_told(
     state: State, reason: Reason | None, health: str
 ) -> None:
-    told = conditions.conditions_of_state(state, reason, None)
-    holding = " ".join(one.type for one in told if one.holds)
+    phase = job_view.Phase(state, reason)
+    holding = " ".join(one.type for one in job_view.conditions_of(phase, _NOON))
     assert _health("Job", holding, reason or state) == (health, reason or state)
 
 

@@ -43,14 +43,17 @@ async def test_waiting_job_is_shown_as_its_manifest_with_a_status(store: Store) 
     assert shown["spec"]["timeout"] == "1m30s"
     assert shown["metadata"]["labels"] == {"team": "data"}
     assert shown["status"]["phase"] == "Waiting"
-    assert [one["type"] for one in shown["status"]["conditions"]] == ["Reconciling"]
+    assert [one["type"] for one in shown["status"]["conditions"]] == [
+        "Accepted",
+        "Reconciling",
+    ]
 
 
 @pytest.mark.parametrize(
     ("outcome", "types", "phase"),
     [
-        (Outcome.SUCCEEDED, ["Complete"], "Succeeded"),
-        (Outcome.FAILED, ["Failed", "Stalled"], "Failed"),
+        (Outcome.SUCCEEDED, ["Accepted", "Complete"], "Succeeded"),
+        (Outcome.FAILED, ["Accepted", "Failed", "Stalled"], "Failed"),
     ],
 )
 async def test_ended_job_is_shown_with_conditions_that_tools_understand(
@@ -108,7 +111,7 @@ async def test_what_is_shown_can_be_submitted_again(store: Store) -> None:
 async def test_every_status_is_one_that_the_models_know(store: Store) -> None:
     await submit(store, workflow("w", {"name": "a"}))
     flow, task = await job_view.run_objects(store, await _run(store, "w"))
-    assert WorkflowStatus.parse(flow["status"]).phase is State.WAITING
+    assert WorkflowStatus.parse(flow["status"]).phase is State.QUEUED
     assert JobStatus.parse(task["status"]).phase is State.QUEUED
     created = datetime.fromisoformat(task["metadata"]["creationTimestamp"])
     assert created == datetime(2026, 1, 1, tzinfo=UTC)

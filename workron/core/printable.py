@@ -1,7 +1,4 @@
-"""The end of an output as text that a terminal, a status and a page can show as it is.
-
-Called by `present` and by `workron.cli`.
-"""
+"""Output of commands as text that is safe to show in a terminal, a status or a page."""
 
 from __future__ import annotations
 
@@ -9,33 +6,33 @@ import re
 from typing import Final
 
 _SEQUENCES: Final = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor moves
-    r"|\x1b[\]PX^_][^\x07\x1b]*(\x07|\x1b\\)?"  # titles, links, and what else carries a text
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colors and cursor movement
+    r"|\x1b[\]PX^_][^\x07\x1b]*(\x07|\x1b\\)?"  # titles, links and other sequences with text
     r"|\x1b[ -/]*[0-~]"
 )
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""All but tab and line feed, and what turns the direction of writing."""
+"""Every control character except tab and line feed, and changes of the writing direction."""
 
 READ_BYTES: Final = 64 * 1024
-"""So much of the end of an output is looked at for the few lines that are shown of it."""
+"""How much of the end of an output to read in order to show its last lines."""
 
 
 def text(output: bytes) -> str:
-    """Decode what a command wrote, without anything that a terminal would obey."""
+    """Decode output, without control characters and escape sequences."""
     return strip_control(output.decode(errors="replace"))
 
 
-def strip_control(words: str) -> str:
-    """Leave out of a text what a terminal would obey."""
-    return _CONTROLS.sub("", _SEQUENCES.sub("", words.replace("\r\n", "\n")))
+def strip_control(value: str) -> str:
+    """Remove control characters and escape sequences."""
+    return _CONTROLS.sub("", _SEQUENCES.sub("", value.replace("\r\n", "\n")))
 
 
 def tail(output: bytes, limit_bytes: int) -> str:
-    """Give the end of the text, in at most so many bytes, cut between characters."""
+    """Return the end of the text in at most `limit_bytes` bytes, cut between characters."""
     whole = text(output).encode()
     return whole[max(0, len(whole) - limit_bytes) :].decode(errors="ignore")
 
 
-def line(words: str) -> str:
-    """Put a text that somebody else wrote on one line that a terminal can show."""
-    return " ".join(text(words.encode(errors="replace")).split())
+def line(value: str) -> str:
+    """Put a text from outside on one line that is safe to show."""
+    return " ".join(text(value.encode(errors="replace")).split())

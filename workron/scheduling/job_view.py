@@ -1,8 +1,23 @@
-"""Shows what is in the store in the shape of the custom resources: the same for every client.
+"""How a run in the store looks as custom resources: the same for every client.
 
-Called by `get`, and for the names of files by `workron run --output-dir`. A job of a workflow is
-shown as a Job named `workflow.task`, or `workflow.task.3` as an element of an array: names of tasks
-have no dots, so that no two jobs of a namespace meet. Groups are shown by their members alone.
+`workron get -o json` prints these objects, and the controller writes their status to the cluster.
+A status, its conditions and the output tail are made here and nowhere else.
+
+Names: a job of a workflow is a Job named `workflow.task`, or `workflow.task.3` for an element of
+an array. Task names have no dots, so two jobs of a namespace never get the same name. Groups have
+no object of their own; their jobs do.
+
+Conditions are made for tools that wait: `kubectl wait`, and readers of kstatus such as Helm,
+Argo CD and Flux.
+
+| state                                  | conditions that are True               |
+|----------------------------------------|----------------------------------------|
+| Waiting, Queued, Running               | Accepted, Reconciling                  |
+| Waiting because it is suspended        | Accepted, Suspended, Reconciling       |
+| Succeeded, or Skipped as NotNeeded     | Accepted, Complete                     |
+| Failed, Cancelled, Skipped otherwise   | Accepted, Failed, Stalled              |
+
+A job that was not needed is Complete: nothing went wrong and nobody has to look at it.
 """
 
 from __future__ import annotations
@@ -12,7 +27,7 @@ import uuid
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from workron.core import printable, states
+from workron.core import printable
 from workron.core.model import base
 from workron.core.model.base import field_names
 from workron.core.model.job import CommandSpec
@@ -25,8 +40,7 @@ from workron.core.model.status import (
     WorkflowStatus,
 )
 from workron.core.plan import Kind
-from workron.core.printable import tail
-from workron.core.states import State
+from workron.core.states import TERMINAL_STATES, Reason, State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,51 +48,166 @@ if TYPE_CHECKING:
 
     from workron.core.ids import JobId
     from workron.store.api import ReadStore
-    from workron.store.types import JobRow, RunRow
+    from workron.store.types import JobFailure, JobRow, RunRow
 
 
 WORKFLOW_LABEL: Final = "workron.dev/workflow"
 TASK_LABEL: Final = "workron.dev/task"
 INDEX_LABEL: Final = "workron.dev/index"
 
-_TAIL_BYTES: Final = 1024
-_FAILURES: Final = 10
+MAX_FAILURES: Final = 10
+"""How many failed jobs the status of a workflow lists."""
+
+TAIL_BYTES: Final = 1024
+TAIL_READ_BYTES: Final = printable.READ_BYTES
+"""How much output to read for the tail: more than it shows, as control sequences are left out."""
+
 _COMMAND_FIELDS: Final = field_names(CommandSpec)
+_CONCURRENT_READS: Final = 100
+"""Reads in flight at a time: one by one, the round trips would take most of the time."""
+
+
+class Phase(NamedTuple):
+    """What a status says first: a state, a reason in one word, and a sentence."""
+
+    state: State
+    reason: str | None = None
+    message: str | None = None
+
+
+def phase_of(row: JobRow) -> Phase:
+    """Return the phase of a row; a row that waits for a time says which."""
+    return Phase(row.state, row.reason and str(row.reason), row.message or _due_message(row))
+
+
+def workflow_phase(
+    row: JobRow, counts: Mapping[State, int], *, is_suspended: bool, is_blocked: bool = False
+) -> Phase:
+    """Return the phase of a workflow, whose own row does not say why none of its jobs runs.
+
+    `is_blocked` means that no worker can claim its queued jobs.
+    """
+    phase = phase_of(row)
+    if row.state in TERMINAL_STATES or counts.get(State.RUNNING):
+        return phase
+    if is_suspended:
+        return Phase(State.WAITING, Reason.SUSPENDED, phase.message)
+    if (is_blocked or row.reason is Reason.UPSTREAM) and counts.get(State.QUEUED):
+        return Phase(State.QUEUED, None, phase.message)
+    return phase
+
+
+def job_status(row: JobRow, output: bytes, phase: Phase, submitted_at: datetime) -> JobStatus:
+    """Return the status of a Job."""
+    return JobStatus(
+        **_common(row, phase, submitted_at),
+        attempts=row.attempts,
+        failures=row.failures,
+        losses=row.losses,
+        exit_code=row.exit_code,
+        worker=row.worker,
+        output_tail=printable.tail(output, TAIL_BYTES) or None,
+    )
+
+
+def workflow_status(
+    row: JobRow,
+    counts: Mapping[State, int],
+    failures: Sequence[JobFailure | JobRow],
+    phase: Phase,
+    submitted_at: datetime,
+) -> WorkflowStatus:
+    """Return the status of a Workflow: its jobs counted by state, and the first that failed."""
+    done = sum(count for state, count in counts.items() if state in TERMINAL_STATES)
+    by_name = {state.lower(): counts.get(state, 0) for state in State}
+    return WorkflowStatus(
+        **_common(row, phase, submitted_at),
+        jobs=JobCounts(total=sum(counts.values()), done=done, **by_name),
+        first_failures=tuple(map(_failure, failures[:MAX_FAILURES])),
+    )
+
+
+def conditions_of(phase: Phase, since: datetime) -> tuple[StatusCondition, ...]:
+    """Return the conditions that hold in a phase, and have held since then."""
+    reason, message = phase.reason or str(phase.state), phase.message or ""
+    held = (
+        StatusCondition(
+            type=name, status="True", reason=reason, message=message, last_transition_time=since
+        )
+        for name in _condition_types(phase)
+    )
+    accepted = StatusCondition(
+        type="Accepted", status="True", reason="Stored", message="", last_transition_time=since
+    )
+    return accepted, *held
+
+
+def _condition_types(phase: Phase) -> tuple[str, ...]:
+    match phase:
+        case (State.SUCCEEDED, _, _) | (State.SKIPPED, Reason.NOT_NEEDED, _):
+            return ("Complete",)
+        case (State.FAILED | State.CANCELLED | State.SKIPPED, _, _):
+            return ("Failed", "Stalled")
+        case (_, Reason.SUSPENDED, _):
+            return ("Suspended", "Reconciling")
+        case _:
+            return ("Reconciling",)
+
+
+def _common(row: JobRow, phase: Phase, submitted_at: datetime) -> dict[str, Any]:
+    return {
+        "phase": phase.state,
+        "reason": phase.reason and str(phase.reason),
+        "message": phase.message,
+        "started_at": row.started_at,
+        "finished_at": row.finished_at,
+        "conditions": conditions_of(phase, row.finished_at or row.started_at or submitted_at),
+    }
+
+
+def _due_message(row: JobRow) -> str | None:
+    if row.due is None:
+        return None
+    verb = "retries" if row.reason is Reason.BACKOFF else "starts"
+    return f"{verb} at {base.format_timestamp(row.due.replace(microsecond=0))}"
+
+
+def _failure(row: JobFailure | JobRow) -> TaskFailure:
+    return TaskFailure(
+        name=row.name,
+        index=row.index,
+        reason=row.reason and str(row.reason),
+        message=row.message,
+        exit_code=row.exit_code,
+    )
 
 
 def object_name(run: RunRow, row: JobRow) -> str:
-    """Name a job as an object: unique in its namespace and kind."""
+    """Return the name of a job as an object, unique in its namespace and kind."""
     if row.job == run.run:
         return run.name
     return f"{run.name}.{row.name}" + ("" if row.index is None else f".{row.index}")
 
 
 def job_object(run: RunRow, row: JobRow, spec: Mapping[str, Any], output: bytes) -> dict[str, Any]:
-    """Show one command."""
-    is_root = row.job == run.run
-    shown = spec if is_root else {k: v for k, v in spec.items() if k in _COMMAND_FIELDS}
-    status = JobStatus(
-        **_common(run, row),
-        attempts=row.attempts,
-        failures=row.failures,
-        losses=row.losses,
-        exit_code=row.exit_code,
-        worker=row.worker,
-        output_tail=tail(output, _TAIL_BYTES) or None,
-    )
-    metadata = _metadata(run) if is_root else _member_metadata(run, row)
+    """Return the Job object of one command."""
+    if row.job == run.run:
+        metadata, shown = _metadata(run), spec
+    else:
+        metadata = _task_metadata(run, row)
+        shown = {name: value for name, value in spec.items() if name in _COMMAND_FIELDS}
+    status = job_status(row, output, phase_of(row), run.submitted_at)
     return _object(Kind.JOB, metadata, shown, status.as_manifest())
 
 
 def workflow_object(run: RunRow, rows: Sequence[JobRow], spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Show a workflow: its own row comes first among `rows`."""
+    """Return the Workflow object; its own row is the first of `rows`."""
     commands = [row for row in rows if row.kind is Kind.JOB]
+    counts = Counter(row.state for row in commands)
+    is_suspended = any(row.reason is Reason.SUSPENDED for row in commands)
     failed = [row for row in commands if row.state is State.FAILED]
-    status = WorkflowStatus(
-        **_common(run, rows[0]),
-        jobs=_counts(commands),
-        first_failures=tuple(_failure(row) for row in failed[:_FAILURES]),
-    )
+    phase = workflow_phase(rows[0], counts, is_suspended=is_suspended)
+    status = workflow_status(rows[0], counts, failed, phase, run.submitted_at)
     return _object(Kind.WORKFLOW, _metadata(run), spec, status.as_manifest())
 
 
@@ -100,11 +229,11 @@ def _metadata(run: RunRow) -> dict[str, Any]:
         "namespace": run.namespace,
         "uid": str(run.uid),
         "creationTimestamp": base.format_timestamp(run.submitted_at),
-        **{name: notes for name, notes in run.metadata.items() if notes},
+        **{name: value for name, value in run.metadata.items() if value},
     }
 
 
-def _member_metadata(run: RunRow, row: JobRow) -> dict[str, Any]:
+def _task_metadata(run: RunRow, row: JobRow) -> dict[str, Any]:
     name = object_name(run, row)
     labels = {WORKFLOW_LABEL: run.name, TASK_LABEL: row.name}
     if row.index is not None:
@@ -112,58 +241,11 @@ def _member_metadata(run: RunRow, row: JobRow) -> dict[str, Any]:
     return {
         "name": name,
         "namespace": run.namespace,
-        # As lasting as the workflow's, and drawn from it, since the store keeps none for members.
+        # Derived from the workflow's uid, as the store keeps none for the jobs of a workflow.
         "uid": str(uuid.uuid5(run.uid, name)),
         "creationTimestamp": base.format_timestamp(run.submitted_at),
         "labels": labels,
     }
-
-
-def _common(run: RunRow, row: JobRow) -> dict[str, Any]:
-    return {
-        "phase": row.state,
-        "reason": row.reason and str(row.reason),
-        "message": row.message,
-        "started_at": row.started_at,
-        "finished_at": row.finished_at,
-        "conditions": _conditions(row, row.finished_at or row.started_at or run.submitted_at),
-    }
-
-
-def _conditions(row: JobRow, since: datetime) -> tuple[StatusCondition, ...]:
-    if row.state is State.SUCCEEDED:
-        types: tuple[str, ...] = ("Complete",)
-    else:
-        types = ("Failed", "Stalled") if row.state in states.TERMINAL_STATES else ("Reconciling",)
-    return tuple(
-        StatusCondition(
-            type=one,
-            status="True",
-            reason=str(row.reason or row.state),
-            message=row.message or "",
-            last_transition_time=since,
-        )
-        for one in types
-    )
-
-
-def _counts(commands: Sequence[JobRow]) -> JobCounts:
-    counts = Counter(row.state.lower() for row in commands)
-    done = sum(row.state in states.TERMINAL_STATES for row in commands)
-    return JobCounts(total=len(commands), done=done, **counts)
-
-
-def _failure(row: JobRow) -> TaskFailure:
-    return TaskFailure(
-        name=row.name,
-        index=row.index,
-        reason=row.reason and str(row.reason),
-        message=row.message,
-        exit_code=row.exit_code,
-    )
-
-
-_AT_ONCE: Final = 100
 
 
 class RunTime(NamedTuple):
@@ -174,58 +256,56 @@ class RunTime(NamedTuple):
 
 
 def has_run_time(row: JobRow) -> bool:
-    """Whether a row tells by itself when what it shows began."""
+    """Tell whether the row alone gives the time of its last attempt."""
     return row.kind is not Kind.JOB or row.attempts <= 1
 
 
 def run_time(row: JobRow) -> RunTime:
-    """Give the time from the first start to the end: no attempt took longer."""
-    if row.started_at is None or row.finished_at is None:
-        return RunTime(row.started_at, None)
-    return RunTime(row.started_at, max(0.0, (row.finished_at - row.started_at).total_seconds()))
+    """Return the time from the first start to the end, which no attempt exceeds."""
+    return _between(row.started_at, row.finished_at)
 
 
 async def last_run_time(reader: ReadStore, row: JobRow) -> RunTime:
-    """Give the time of the attempt with which a job ended, or of a group from start to end."""
-    if has_run_time(row) or row.state not in states.TERMINAL_STATES:
-        return run_time(row)
-    attempts = await reader.list_attempts(row.job)
-    if not attempts:
-        return run_time(row)
-    began = attempts[-1].started_at
-    return RunTime(began, max(0.0, (attempts[-1].finished_at - began).total_seconds()))
+    """Return the time of the last attempt of an ended job, or of a group from start to end."""
+    if not has_run_time(row) and row.state in TERMINAL_STATES:
+        attempts = await reader.list_attempts(row.job)
+        if attempts:
+            return _between(attempts[-1].started_at, attempts[-1].finished_at)
+    return run_time(row)
+
+
+def _between(began: datetime | None, ended: datetime | None) -> RunTime:
+    if began is None or ended is None:
+        return RunTime(began, None)
+    return RunTime(began, max(0.0, (ended - began).total_seconds()))
 
 
 async def run_times(reader: ReadStore, rows: Sequence[JobRow]) -> Mapping[JobId, RunTime]:
-    """Give the times of many, some asked for at once."""
-    spans: dict[JobId, RunTime] = {}
-    for at in range(0, len(rows), _AT_ONCE):
-        some = rows[at : at + _AT_ONCE]
-        found = await asyncio.gather(*(last_run_time(reader, row) for row in some))
-        spans |= {row.job: span for row, span in zip(some, found, strict=True)}
-    return spans
-
-
-_GET_AT_ONCE: Final = 100
-"""So many outputs are asked for together: one by one, nearly all of the time is the way there."""
+    """Return the times of many jobs."""
+    times: dict[JobId, RunTime] = {}
+    for first in range(0, len(rows), _CONCURRENT_READS):
+        batch = rows[first : first + _CONCURRENT_READS]
+        found = await asyncio.gather(*(last_run_time(reader, row) for row in batch))
+        times |= {row.job: time for row, time in zip(batch, found, strict=True)}
+    return times
 
 
 async def run_objects(reader: ReadStore, run: RunRow) -> list[dict[str, Any]]:
-    """Give the objects of one run, in the order in which they were submitted."""
+    """Return the objects of one run, in the order in which they were submitted."""
     rows, specs = await reader.list_jobs(run.run), await reader.list_specs(run.run)
     objects = []
     if run.kind is Kind.WORKFLOW:
         objects.append(workflow_object(run, rows, specs[run.run]))
     commands = [row for row in rows if row.kind is Kind.JOB]
-    for at in range(0, len(commands), _GET_AT_ONCE):
-        some = commands[at : at + _GET_AT_ONCE]
-        outputs = await asyncio.gather(*(_output(reader, row) for row in some))
+    for first in range(0, len(commands), _CONCURRENT_READS):
+        batch = commands[first : first + _CONCURRENT_READS]
+        outputs = await asyncio.gather(*(_output(reader, row) for row in batch))
         objects += [
             job_object(run, row, specs[row.job], output)
-            for row, output in zip(some, outputs, strict=True)
+            for row, output in zip(batch, outputs, strict=True)
         ]
     return objects
 
 
 async def _output(reader: ReadStore, row: JobRow) -> bytes:
-    return await reader.read_output(row.job, last=printable.READ_BYTES) if row.attempts else b""
+    return await reader.read_output(row.job, last=TAIL_READ_BYTES) if row.attempts else b""

@@ -1,46 +1,37 @@
-"""What the status of an object is to say, from the row of its job. Pure; called by `look`.
+"""The status of an object in the cluster: what `job_view` shows, and what only a cluster has.
 
-It is the whole status each time; a field that has nothing to say is left out.
+It is the whole status each time; a field without a value is left out.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from workron.core.states import TERMINAL_STATES, Reason, State
+from workron.core.states import State
+from workron.scheduling import job_view
+from workron.scheduling.job_view import Phase
 from workron_controller.kube import conditions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from workron.core.model.status import JobStatus, WorkflowStatus
     from workron.store.types import JobFailure, JobRow, StateCounts
     from workron_controller.jobs.cache import CachedObject, StatusReason
 
 
 Status: TypeAlias = dict[str, Any]
 
-TAIL_BYTES: Final = 1024
-MOST_FAILURES: Final = 10
 _NOTHING: Final[tuple[Any, ...]] = (None, "", [], {}, 0)
-_MESSAGE: Final = 1024
 
 
 def job_status(
-    seen: CachedObject, row: JobRow, hint: StatusReason | None, tail: str | None, now: datetime
+    seen: CachedObject, row: JobRow, hint: StatusReason | None, output: bytes, now: datetime
 ) -> Status:
-    """Say how a Job stands; `hint` is what keeps a queued one from being claimed."""
-    return _base(seen, row, hint, now) | _filled(
-        {
-            "attempts": row.attempts,
-            "failures": row.failures,
-            "losses": row.losses,
-            "exitCode": row.exit_code,
-            "worker": row.worker,
-            "outputTail": tail or None,
-        }
-    )
+    """Return the status of a Job; `hint` is what keeps a queued one from being claimed."""
+    phase = _hinted(job_view.phase_of(row), hint)
+    return _for_cluster(seen, job_view.job_status(row, output, phase, now), now)
 
 
 def workflow_status(
@@ -51,17 +42,12 @@ def workflow_status(
     failures: Sequence[JobFailure],
     now: datetime,
 ) -> Status:
-    """Say how a Workflow stands: its jobs counted, and the first that failed.
-
-    `hint` is what keeps all of them from being claimed.
-    """
-    row = _as_a_whole(seen, row, hint, progress)
-    counts = {str(state).lower(): progress.counts.get(state, 0) for state in State}
-    done = sum(progress.counts.get(state, 0) for state in TERMINAL_STATES)
-    return _base(seen, row, hint, now) | {
-        "jobs": {"total": sum(counts.values()), "done": done, **counts},
-        "firstFailures": [_failure(one) for one in failures],
-    }
+    """Return the status of a Workflow; `hint` is what keeps all its jobs from being claimed."""
+    phase = job_view.workflow_phase(
+        row, progress.counts, is_suspended=seen.is_suspended, is_blocked=hint is not None
+    )
+    shown = job_view.workflow_status(row, progress.counts, failures, _hinted(phase, hint), now)
+    return _for_cluster(seen, shown, now)
 
 
 def refused_status(seen: CachedObject, refusal: StatusReason, now: datetime) -> Status:
@@ -81,69 +67,24 @@ def differs(status: Status, told: Mapping[str, Any]) -> bool:
     return _said(status) != _said(told)
 
 
-def output_tail(data: bytes) -> str:
-    """Give the end of some output as text that any terminal bears, a KiB of UTF-8 at most."""
-    text = data[-TAIL_BYTES:].decode(errors="replace")
-    shown = "".join(one for one in text if one.isprintable() or one in "\n\t")
-    return shown.encode()[-TAIL_BYTES:].decode(errors="ignore")
+def _hinted(phase: Phase, hint: StatusReason | None) -> Phase:
+    if hint is None or phase.state is not State.QUEUED:
+        return phase
+    return Phase(State.WAITING, hint.reason, hint.message)
 
 
-def _as_a_whole(
-    seen: CachedObject, row: JobRow, hint: StatusReason | None, progress: StateCounts
-) -> JobRow:
-    """Say of a workflow none of whose jobs runs what its own row does not: why that is so."""
-    if row.state in TERMINAL_STATES or progress.counts.get(State.RUNNING):
-        return row
-    if seen.is_suspended:
-        return dataclasses.replace(row, state=State.WAITING, reason=Reason.SUSPENDED)
-    is_held_up = row.reason is Reason.UPSTREAM or hint is not None
-    if is_held_up and progress.counts.get(State.QUEUED):
-        return dataclasses.replace(row, state=State.QUEUED, reason=None)
-    return row
-
-
-def _base(
-    seen: CachedObject, row: JobRow, hint: StatusReason | None, now: datetime
-) -> dict[str, Any]:
-    reason: str | None = row.reason
-    state, message = row.state, row.message or _due(row)
-    if hint is not None and state is State.QUEUED:
-        state, reason, message = State.WAITING, hint.reason, hint.message
-    wanted = conditions.conditions_of_state(state, reason, message)
-    return _filled(
-        {
-            "phase": state,
-            "reason": reason,
-            "message": message and message[:_MESSAGE],
-            "startedAt": row.started_at and conditions.format_time(row.started_at),
-            "finishedAt": row.finished_at and conditions.format_time(row.finished_at),
-            "observedGeneration": seen.heard,
-            "conditions": conditions.merge_conditions(wanted, _before(seen), seen.heard, now),
-        }
-    )
-
-
-def _due(row: JobRow) -> str | None:
-    if row.due is None:
-        return None
-    what = "is tried again" if row.reason is Reason.BACKOFF else "starts"
-    return f"{what} at {conditions.format_time(row.due)}"
-
-
-def _failure(one: JobFailure) -> Mapping[str, Any]:
-    return _filled(
-        {
-            "name": one.name,
-            "index": one.index,
-            "reason": one.reason,
-            "message": one.message and one.message[:_MESSAGE],
-            "exitCode": one.exit_code,
-        }
-    )
-
-
-def _filled(fields: Status) -> Status:
-    return {name: value for name, value in fields.items() if value is not None}
+def _for_cluster(seen: CachedObject, shown: JobStatus | WorkflowStatus, now: datetime) -> Status:
+    """Add what only a cluster has: generations, and since when each condition holds."""
+    facts = [
+        conditions.StatusFact(one.type, one.status == "True", one.reason, one.message)
+        for one in shown.conditions
+    ]
+    times = {"startedAt": shown.started_at, "finishedAt": shown.finished_at}
+    return shown.as_manifest() | {
+        **{name: conditions.format_time(time) for name, time in times.items() if time},
+        "observedGeneration": seen.heard,
+        "conditions": conditions.merge_conditions(facts, _before(seen), seen.heard, now),
+    }
 
 
 def _said(status: Mapping[str, Any]) -> Status:

@@ -15,6 +15,7 @@ import structlog
 from workron.core import errors
 from workron.core.plan import Kind
 from workron.core.states import TERMINAL_STATES
+from workron.scheduling import job_view
 from workron_controller.jobs import status
 from workron_controller.jobs.status_writer import PendingStatus
 
@@ -114,14 +115,12 @@ class StatusSync:
         now, hint = self._clock.now(), self._hinder(seen, row)
         if seen.kind is Kind.WORKFLOW:
             progress = await self._store.count_states(row.job)
-            failures = await self._store.list_failures(row.job, status.MOST_FAILURES)
+            failures = await self._store.list_failures(row.job, job_view.MAX_FAILURES)
             return status.workflow_status(seen, row, hint, progress, failures, now)
-        tail = None
+        output = b""
         if row.state in TERMINAL_STATES:
-            tail = status.output_tail(
-                await self._store.read_output(row.job, last=status.TAIL_BYTES)
-            )
-        return status.job_status(seen, row, hint, tail, now)
+            output = await self._store.read_output(row.job, last=job_view.TAIL_READ_BYTES)
+        return status.job_status(seen, row, hint, output, now)
 
     def _say(self, seen: CachedObject, said: Status, *, is_end: bool) -> None:
         self._tell(PendingStatus(seen.uid, said, is_end))

@@ -1,17 +1,13 @@
-"""What the conditions of a Job or a Workflow say of its state. Pure; called by `status`.
+"""Conditions as the API server stores them: merged with those that the object has already.
 
-Made for those who wait: `kubectl wait`, and what reads conditions as kstatus does (Helm, Argo CD,
-Flux). While it may still come to an end that is good, Reconciling is True; an end that is not good
-is Failed, and Stalled, since nothing more will be done about it. That there was nothing to do is a
-good end: a cleanup that is not needed has nobody look for what went wrong.
+A condition that still holds keeps its transition time. What a Job or a Workflow has is decided in
+`workron.scheduling.job_view`, what a pool has in `workerpools.conditions`.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-from workron.core.states import Reason, State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,19 +22,6 @@ class StatusFact(NamedTuple):
     holds: bool
     reason: str
     message: str = ""
-
-
-def conditions_of_state(state: State, reason: str | None, message: str | None) -> list[StatusFact]:
-    """Give those of an object whose job stands so."""
-    word, told = reason or str(state), message or ""
-    accepted = StatusFact("Accepted", holds=True, reason="Stored")
-    if state is State.SUCCEEDED or (state is State.SKIPPED and reason == Reason.NOT_NEEDED):
-        return [accepted, StatusFact("Complete", holds=True, reason=word, message=told)]
-    if state in {State.FAILED, State.CANCELLED, State.SKIPPED}:
-        ends = [StatusFact(kind, True, word, told) for kind in ("Failed", "Stalled")]  # noqa: FBT003
-        return [accepted, *ends]
-    suspended = [StatusFact("Suspended", holds=True, reason=word)] if word == "Suspended" else []
-    return [accepted, *suspended, StatusFact("Reconciling", holds=True, reason=word, message=told)]
 
 
 def conditions_of_refusal(refusal: StatusReason) -> list[StatusFact]:
