@@ -55,7 +55,7 @@ async def test_statements_make_a_role_with_which_a_worker_works(
     await admin.execute(statements)
     try:
         await asyncio.to_thread(start("submit", write("one"), "--store", fresh_database).wait)
-        monkeypatch.setenv("WORKRON_TOKEN", "a-token-that-nobody-can-guess")
+        monkeypatch.setenv("WORKRON_TOKEN", "a-long-random-token")
         parts = parse.urlsplit(fresh_database)
         login = f"{role}:choose-one@{parts.netloc.rpartition('@')[2]}"
         worker = start("worker", "--store", parts._replace(netloc=login).geturl(), "--max-jobs", 1)
