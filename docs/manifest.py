@@ -1,6 +1,7 @@
-"""Renders the page about manifests: every field of the models, with its meaning and its default.
+"""Render the page about manifests: every field of the models, with its type, default and meaning.
 
-Called by `generate`. All of it is taken from the JSON schemas that pydantic makes of the models.
+The tables come from the JSON schemas of the models. The examples below are validated by
+`tests/docs/test_manifest_examples.py`.
 """
 
 from __future__ import annotations
@@ -22,21 +23,87 @@ _TYPES: Final[Mapping[Any, str]] = {
     "number": "number",
     "boolean": "`true` or `false`",
 }
+# One manifest for each kind, and for each record whose use its description does not show.
+EXAMPLES: Final[Mapping[str, str]] = {
+    "Job": """\
+apiVersion: workron.dev/v1alpha1
+kind: Job
+metadata: {name: report}
+spec:
+  command: python3 /app/report.py
+  env: [{name: FORMAT, value: pdf}]
+  maxAttempts: 5
+  timeout: 10m
+""",
+    "Workflow": """\
+apiVersion: workron.dev/v1alpha1
+kind: Workflow
+metadata: {name: etl}
+spec:
+  tasks:
+    - name: extract
+      items: [north, south]
+      command: /app/extract "$WORKRON_ITEM"
+    - name: load
+      dependsOn: [{name: extract}]
+      command: /app/load
+""",
+    "WorkerPool": """\
+apiVersion: workron.dev/v1alpha1
+kind: WorkerPool
+metadata: {name: default}
+spec:
+  image: registry.example.com/reports:1.4
+  slots: 2
+  maxReplicas: 20
+  resources: {requests: {cpu: "1", memory: 1Gi}}
+  env:
+    - name: API_KEY
+      valueFrom: {secretKeyRef: {name: reports, key: api-key}}
+""",
+    "Backoff": """\
+apiVersion: workron.dev/v1alpha1
+kind: Job
+metadata: {name: upload}
+spec:
+  argv: [/app/upload, --all]
+  retryOn: [75]
+  backoff: {initial: 5s, max: 10m, factor: 3}
+""",
+    "Dependency": """\
+apiVersion: workron.dev/v1alpha1
+kind: Job
+metadata: {name: alarm}
+spec:
+  dependsOn: [{kind: Workflow, name: etl, when: Failed}]
+  command: /app/alarm
+""",
+    "TaskDependency": """\
+apiVersion: workron.dev/v1alpha1
+kind: Workflow
+metadata: {name: thumbnails}
+spec:
+  tasks:
+    - {name: fetch, count: 3, command: /app/fetch}
+    - {name: resize, count: 3, dependsOn: [{name: fetch, each: true}], command: /app/resize}
+    - {name: cleanup, dependsOn: [{name: resize, when: Finished}], command: /app/cleanup}
+""",
+}
 _PAGE: Final = """\
 # Manifests
 
 <!-- Made by `make generate` from the models in workron/core/model/; edit those. -->
 
-Three kinds, `apiVersion: workron.dev/v1alpha1`, in YAML or JSON, several to a file if you like. A
-field that is not listed here is refused, and `workron validate` says where it stands. A *duration*
-is written like `90s`, `1h30m` or `500ms`, a *time* like `2026-01-31T12:00:00Z`.
+A manifest is YAML or JSON with `apiVersion: workron.dev/v1alpha1` and one of three kinds. A file
+may hold several. A field that is not listed here is rejected, and `workron validate` shows its
+line. A *duration* is written like `90s`, `1h30m` or `500ms`, a *time* like `2026-01-31T12:00:00Z`.
 
 {sections}
 """
 
 
 def page() -> str:
-    """Render it: the kinds first, and then what they are made of, as it is mentioned."""
+    """Render the kinds first, then the records in the order in which they are mentioned."""
     schemas: dict[str, Any] = {}
     for kind in _KINDS:
         schema, records = meta.json_schema(kind)
@@ -74,7 +141,9 @@ def _section(name: str, schemas: Mapping[str, Any]) -> str:
     ]
     about = schema.get("description", "").partition("\n")[0]
     table = ["| field | type | default | meaning |", "|---|---|---|---|", *rows]
-    return "\n".join([f"## {name}", "", about, "", *table])
+    example = EXAMPLES.get(name)
+    shown = ["```yaml", example.rstrip(), "```", ""] if example else []
+    return "\n".join([f"## {name}", "", about, "", *shown, *table])
 
 
 def _type(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
@@ -103,7 +172,7 @@ def _plain_type(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
 def _text(schema: Mapping[str, Any]) -> str:
     if schema.get("format") == "date-time":
         return "time"
-    # Of all texts only a duration ends in milliseconds.
+    # Only the pattern of a duration ends in milliseconds.
     return "duration" if schema.get("pattern", "").endswith("ms)?$") else "text"
 
 
@@ -119,7 +188,7 @@ def _bounds(schema: Mapping[str, Any]) -> str:
 
 
 def _default(schema: Mapping[str, Any], *, is_required: bool) -> str:
-    # Kind and version have a default in Python only: a manifest has to name them.
+    # `kind` and `apiVersion` have a default in Python only; a manifest must name them.
     if is_required or "const" in schema:
         return "required"
     default = schema.get("default")

@@ -1,4 +1,4 @@
-"""The pages about variables and exit codes tell what the program does."""
+"""The pages about variables and exit codes match the program."""
 
 import pathlib
 import re
@@ -16,13 +16,11 @@ _READ = re.compile(r'"(WORKRON_[A-Z_]+)"')
 __all__ = ["call"]
 
 
-def _told(page: str) -> set[str]:
+def _documented(page: str) -> set[str]:
     return set(_NAME.findall((_PAGES / page).read_text()))
 
 
-def test_variables_that_a_command_sees_are_those_that_the_page_lists(
-    call: Call, tmp_path: pathlib.Path
-) -> None:
+def test_page_lists_the_variables_that_a_command_sees(call: Call, tmp_path: pathlib.Path) -> None:
     flow = tmp_path / "flow.yaml"
     flow.write_text(f"""
 apiVersion: workron.dev/v1alpha1
@@ -34,15 +32,20 @@ spec:
 """)
     assert call("run", flow).code == 0
     seen = {line.partition("=")[0] for line in (tmp_path / "seen").read_text().splitlines()}
-    assert {name for name in seen if name.startswith("WORKRON_")} == _told("job-environment.md")
+    assert {name for name in seen if name.startswith("WORKRON_")} == _documented(
+        "job-environment.md"
+    )
     # The shell itself sets the last two.
     rest = {name for name in seen if not name.startswith("WORKRON_")} - {"PWD", "_", "SHLVL"}
     assert rest == {"PATH", "LANG", "HOME", "TMPDIR"}
 
 
-def test_variables_that_the_program_reads_are_those_that_the_page_lists() -> None:
-    texts = [path.read_text() for path in (_ROOT / "workron" / "cli").glob("*.py")]
-    assert {name for text in texts for name in _READ.findall(text)} == _told("command-line.md")
+def test_page_lists_the_variables_that_the_program_reads() -> None:
+    folders = [_ROOT / "workron" / "cli", _ROOT / "workron" / "telemetry"]
+    texts = [path.read_text() for folder in folders for path in folder.glob("*.py")]
+    assert {name for text in texts for name in _READ.findall(text)} == _documented(
+        "command-line.md"
+    )
 
 
 @pytest.mark.parametrize("code", [one for name, one in vars(exit_codes).items()
