@@ -1,79 +1,108 @@
-# The one door to this repository: `make help` lists what it does.
+# Every task of this repository is a target here: `make help` lists them.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 
-# Which Python the environment is made with, what else pytest is told (`make test ARGS=-x`), and how
-# long the storm of faults lasts.
+# The Python that the environment is made with, further arguments (`make test ARGS=-x`), and how
+# many minutes `make test-faults` runs.
 PYTHON ?= python3
 ARGS ?=
 MINUTES ?= 1
 
-# What the images are called, and what they are made from; the Dockerfiles know the usual base.
+# The names of the images, their base (empty: the one in the Dockerfile), and the command that builds
+# them: a release sets it to `docker buildx build` with its platforms.
 IMAGE ?= workron-worker:dev
 CONTROLLER_IMAGE ?= workron-controller:dev
 BASE ?=
+DOCKER_BUILD ?= docker build
+
+# Where `make dist` writes the wheel and `make chart-package` the chart, and what a released chart
+# writes before the names of its images, such as `registry.example.com/team/`.
+DIST ?= dist
+IMAGE_PREFIX ?=
 
 BIN := .venv/bin
 READY := .venv/.ready
 UV := .uv/bin/uv
 UV_VERSION := 0.13.8
+ACTIONLINT_VERSION := v1.7.12
 
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: $(READY) ## make .venv, with workron and every tool in it; needs Python 3.11+ only
+setup: $(READY) ## make .venv, with workron and every tool in it; needs only Python 3.11 or newer
 
 .PHONY: image
-image: ## build the worker's image with docker; IMAGE=name, BASE=python:3.13-slim-trixie
-	docker build $(if $(BASE),--build-arg BASE=$(BASE)) -f worker_image/Dockerfile -t $(IMAGE) $(ARGS) .
+image: ## build the worker image with docker; IMAGE=name, BASE=python:3.13-slim-trixie
+	$(DOCKER_BUILD) $(if $(BASE),--build-arg BASE=$(BASE)) --target worker -t $(IMAGE) $(ARGS) .
 
 .PHONY: controller-image
-controller-image: ## build the controller's image; CONTROLLER_IMAGE=name, BASE as above
-	docker build $(if $(BASE),--build-arg BASE=$(BASE)) -f controller/Dockerfile -t $(CONTROLLER_IMAGE) $(ARGS) .
+controller-image: ## build the controller image; CONTROLLER_IMAGE=name, BASE as above
+	$(DOCKER_BUILD) $(if $(BASE),--build-arg BASE=$(BASE)) --target controller -t $(CONTROLLER_IMAGE) $(ARGS) .
+
+.PHONY: dist
+dist: $(READY) ## build the wheel and the source archive into DIST=dist
+	$(BIN)/python -m hatchling build -d $(DIST)
+
+.PHONY: chart-package
+chart-package: ## package the chart into DIST=dist; IMAGE_PREFIX=host/owner/ names the images; needs helm
+	rm -rf $(DIST)/chart
+	mkdir -p $(DIST)/chart
+	cp -r helm/workron $(DIST)/chart/
+	sed -i -E 's#^( *)(repository|image): workron-#\1\2: $(IMAGE_PREFIX)workron-#' $(DIST)/chart/workron/*.yaml
+	helm package $(DIST)/chart/workron --destination $(DIST)
+	rm -r $(DIST)/chart
+
+.PHONY: version
+version: ## print the version of this tree
+	@python3 -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])'
 
 .PHONY: demo
-demo: $(READY) ## run a small ETL workflow to its end, in memory
+demo: $(READY) ## run a small ETL workflow in memory
 	$(BIN)/workron run examples/etl.yaml
 
 .PHONY: test
-test: $(READY) ## run the tests, on a PostgreSQL of their own or on the one of WORKRON_TEST_DSN
-	$(BIN)/pytest -n auto $(ARGS)
+test: $(READY) ## run all tests but the slow ones; PostgreSQL is started, or WORKRON_TEST_DSN names one
+	$(BIN)/pytest -n auto -m "not slow" $(ARGS)
+
+.PHONY: test-slow
+test-slow: $(READY) ## run the tests that are marked slow
+	$(BIN)/pytest -n auto -m slow $(ARGS)
 
 .PHONY: pgbouncer
-pgbouncer: ## fetch a PgBouncer for the tests that need a real one; on Debian
+pgbouncer: ## download PgBouncer for the tests that need it; Debian only
 	tests/store/postgres/pgbouncer.sh
 
 .PHONY: chart
-chart: $(READY) ## lint and render the chart, with each version of Helm that is on the PATH
-	$(BIN)/pytest -n auto tests/helm tests/examples/test_gitops.py $(ARGS)
+chart: $(READY) ## lint and render the chart with Helm 4 and Helm 3; fails where one is missing
+	WORKRON_TEST_HELM=required $(BIN)/pytest -n auto tests/helm tests/examples/test_gitops.py $(ARGS)
 
 .PHONY: e2e
-e2e: $(READY) ## the wheel, the images, and all promises on a real cluster; KEEP=1 leaves it up
+e2e: $(READY) ## test the wheel, the images and a real cluster; KEEP=1 keeps the cluster
 	$(BIN)/python -m e2e $(ARGS)
 
 .PHONY: e2e-full
-e2e-full: $(READY) ## the same with four times the load and more
+e2e-full: $(READY) ## run `make e2e` with four times the load
 	WORKRON_E2E_LOAD=full $(BIN)/python -m e2e $(ARGS)
 
 .PHONY: test-faults
-test-faults: $(READY) ## kill, freeze and cut off workers over a real PostgreSQL; MINUTES=10 for a long storm
+test-faults: $(READY) ## kill, freeze and disconnect workers on a real PostgreSQL; MINUTES=10 runs longer
 	$(BIN)/pytest faults --minutes $(MINUTES) $(ARGS)
 
 .PHONY: bench
-bench: $(READY) ## measure what this machine can do and how much of it is reached; minutes
+bench: $(READY) ## measure the throughput and compare it with the limit of this machine; minutes
 	$(BIN)/python -m bench $(ARGS)
 
 .PHONY: bench-peers
-bench-peers: $(READY) ## install what `make bench` holds us against, into .bench/; needs node, go and Debian
+bench-peers: $(READY) ## install the systems that `make bench` compares with, into .bench/; needs node, go, Debian
 	$(BIN)/python -m bench.peers $(ARGS)
 
 .PHONY: bench-full
-bench-full: $(READY) ## the same with what takes hours
+bench-full: $(READY) ## run `make bench` with the parts that take hours
 	$(BIN)/python -m bench --parts all $(ARGS)
 
 .PHONY: lint
@@ -84,11 +113,16 @@ lint: $(READY) ## check style, types, import contracts and spelling
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/codespell
 
-# The hashes of uv.lock, for a pip that knows no lock: what the images need, and what builds the wheel.
+.PHONY: lint-workflows
+lint-workflows: ## check .github/workflows with actionlint; needs go
+	go run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION)
+
+# The hashes of uv.lock as requirements files for pip: the libraries of the images, and the tools
+# that build the wheel.
 LOCKED := $(UV) export --locked --quiet --no-emit-project
 
 .PHONY: generate
-generate: $(READY) ## write what comes from elsewhere: crds/, parts of docs/ and of the chart, requirements
+generate: $(READY) ## write generated files: crds/, parts of docs/ and of the chart, requirements
 	$(BIN)/python -m workron_controller.crds crds
 	$(BIN)/python -m docs.generate
 	$(BIN)/python -m helm.generate
@@ -97,14 +131,14 @@ generate: $(READY) ## write what comes from elsewhere: crds/, parts of docs/ and
 	$(LOCKED) --only-group build >worker_image/build-requirements.txt
 
 .PHONY: docs
-docs: generate ## take the figures in docs/ anew on this machine; minutes
+docs: generate ## measure the figures in docs/ again on this machine; minutes
 	$(BIN)/python docs/figures.py >docs/explanation/figures.md.new
 	mv docs/explanation/figures.md.new docs/explanation/figures.md
 
-# What is generated is committed, so a copy that generating would change is out of date.
-STALE := echo "an image's requirements.txt is not what uv.lock says; run \`make generate\`" >&2; exit 1
+# Generated files are committed; this fails if `make generate` would change one.
+STALE := echo "requirements.txt of an image differs from uv.lock; run \`make generate\`" >&2; exit 1
 .PHONY: drift
-drift: $(READY)
+drift: $(READY) ## check that every generated file is up to date
 	$(BIN)/python -m workron_controller.crds --check crds
 	$(BIN)/python -m docs.generate --check
 	$(BIN)/python -m helm.generate --check
@@ -113,9 +147,9 @@ drift: $(READY)
 	@$(LOCKED) --only-group build | diff worker_image/build-requirements.txt - || { $(STALE); }
 
 .PHONY: check
-check: lint drift test ## all that continuous integration runs
+check: lint drift test test-slow ## everything that needs neither docker nor a cluster
 
-# uv lives in an environment of its own: syncing .venv would remove it from there.
+# uv has its own environment: syncing .venv would remove it from there.
 $(UV): Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "$(PYTHON) is too old or missing: workron needs Python 3.11 or newer." >&2; \

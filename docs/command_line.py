@@ -32,11 +32,11 @@ _PAGE: Final = """\
 | `WORKRON_RUNNER` | where the runner waits of a `workron worker` that is given no `--runner` |
 | `WORKRON_POD_UID` | in a pod, its uid: the name of its one `workron worker` |
 | `WORKRON_WATCH_NAMESPACE` | `--watch-namespace` of `workron controller` |
-| `WORKRON_STATUS_RATE` | `--status-rate` of `workron controller` |
+| `WORKRON_STATUS_WRITES_PER_SECOND` | `--status-writes-per-second` of `workron controller` |
 | `WORKRON_WORKER_IMAGE` | `--worker-image` of `workron controller` |
-| `WORKRON_POOL_TEMPLATE` | `--pool-template` of `workron controller` |
-| `WORKRON_POOLS` | `--pools` of `workron controller` |
-| `WORKRON_CONNECTIONS` | `--connections` of `workron controller` |
+| `WORKRON_DEFAULT_WORKER_POOL` | `--default-worker-pool` of `workron controller` |
+| `WORKRON_WORKER_POOLS` | `--worker-pools` of `workron controller` |
+| `WORKRON_MAX_WORKER_CONNECTIONS` | `--max-worker-connections` of `workron controller` |
 | `WORKRON_SHARED_ROLE` | `--shared-role` of `workron controller` |
 | `WORKRON_POD_NAME` | in a pod, its name: as that a `workron controller` holds its Lease |
 | `WORKRON_POD_NAMESPACE` | in a pod, its namespace: where the Lease of a `workron controller` is |

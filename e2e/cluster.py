@@ -1,4 +1,4 @@
-"""A real Kubernetes cluster, and kubectl as a person uses it. Made by `harness`."""
+"""A Kubernetes cluster, used through kubectl as a person does."""
 
 from __future__ import annotations
 
@@ -14,54 +14,56 @@ if TYPE_CHECKING:
     import pathlib
 
 
-_PATIENCE_SECONDS: Final = 300
-_PAUSES: Final = (1, 3, 10, 30)
-_BUSY: Final = re.compile("refused|timed out|timeout|deadline exceeded|too busy|EOF|InternalError")
+_TIMEOUT_SECONDS: Final = 300
+_RETRY_PAUSES: Final = (1, 3, 10, 30)
+_TRANSIENT: Final = re.compile(
+    "refused|timed out|timeout|deadline exceeded|too busy|EOF|InternalError"
+)
 
-Done = subprocess.CompletedProcess[str]
+Completed = subprocess.CompletedProcess[str]
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """One cluster, by its kubeconfig."""
+    """One cluster, given by its kubeconfig."""
 
     config: pathlib.Path
 
     @property
     def environment(self) -> dict[str, str]:
-        """What programs that are to reach it are started with."""
+        """The environment of a program that talks to this cluster."""
         return {**os.environ, "KUBECONFIG": str(self.config)}
 
     @property
     def name(self) -> str:
-        """What kind calls it."""
+        """The name that kind knows it by."""
         return self.kubectl("config", "current-context").strip().removeprefix("kind-")
 
-    def asked(self, *words: object, given: str | None = None) -> Done:
-        """Run kubectl to its end, however that is."""
+    def try_kubectl(self, *words: object, stdin: str | None = None) -> Completed:
+        """Run kubectl, which may fail."""
         return subprocess.run(
             ["kubectl", *map(str, words)],
             env=self.environment,
-            input=given,
+            input=stdin,
             capture_output=True,
             text=True,
-            timeout=_PATIENCE_SECONDS,
+            timeout=_TIMEOUT_SECONDS,
             check=False,
         )
 
-    def kubectl(self, *words: object, given: str | None = None) -> str:
-        """Do the same where it must not fail, and give what it printed."""
-        done = self.asked(*words, given=given)
+    def kubectl(self, *words: object, stdin: str | None = None) -> str:
+        """Run kubectl, which must succeed, and return its output."""
+        done = self.try_kubectl(*words, stdin=stdin)
         assert done.returncode == 0, f"kubectl {' '.join(map(str, words))}:\n{done.stderr}"
         return done.stdout
 
-    def read(self, *words: object) -> Any:
-        """Get objects as they are; a server that is too busy to answer is asked again."""
-        done = self.asked("get", *words, "-o", "json")
-        for pause in _PAUSES:
-            if done.returncode == 0 or not _BUSY.search(done.stderr):
+    def get_json(self, *words: object) -> Any:
+        """Return what `kubectl get -o json` prints; retries while the API server is busy."""
+        done = self.try_kubectl("get", *words, "-o", "json")
+        for pause in _RETRY_PAUSES:
+            if done.returncode == 0 or not _TRANSIENT.search(done.stderr):
                 break
             time.sleep(pause)
-            done = self.asked("get", *words, "-o", "json")
+            done = self.try_kubectl("get", *words, "-o", "json")
         assert done.returncode == 0, f"kubectl get {' '.join(map(str, words))}:\n{done.stderr}"
         return json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""The program as a user installs it: a wheel of this tree, in an environment with nothing else."""
+"""Fixtures: `workron` installed from a wheel of this tree, a PostgreSQL, and the worker image."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from e2e import containers
-from e2e import store as storing
+from e2e import store as store_access
 from e2e.containers import Containers
 from e2e.store import Call, Store, Submit
 from tests import postgres_server
@@ -25,7 +25,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture(scope="session")
 def workron(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """The command, installed from a wheel with the locked libraries that it needs to run."""
+    """The `workron` command, installed from a wheel with the locked libraries."""
     return _installed(tmp_path_factory.mktemp("installed"))
 
 
@@ -44,14 +44,14 @@ def _installed(home: pathlib.Path) -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def database() -> Iterator[str]:
-    """An empty PostgreSQL."""
+    """The URL of an empty PostgreSQL server."""
     with postgres_server.running() as dsn:
         yield dsn
 
 
 @pytest.fixture
 def call(workron: pathlib.Path, tmp_path: pathlib.Path) -> Call:
-    """Run the program to its end, in an empty folder."""
+    """Run `workron` to its end in an empty folder."""
 
     def call(*arguments: object) -> "subprocess.CompletedProcess[str]":
         command = [str(workron), *map(str, arguments)]
@@ -64,7 +64,7 @@ def call(workron: pathlib.Path, tmp_path: pathlib.Path) -> Call:
 
 @pytest.fixture
 def start(workron: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Start]:
-    """Start the program and leave it to the test; what is left of it is ended."""
+    """Start `workron` in the background; kill what still runs after the test."""
     with _starting(workron, tmp_path) as start:
         yield start
 
@@ -92,41 +92,41 @@ def _starting(program: pathlib.Path, folder: pathlib.Path) -> Iterator[Start]:
     finally:
         for process in started:
             process.kill()
-            said, _ = process.communicate()
-            print(f"--- {process.args!r}\n{said}")
+            result, _ = process.communicate()
+            print(f"--- {process.args!r}\n{result}")
 
 
 @pytest.fixture(scope="session")
 def image() -> Iterator[str]:
-    """The worker's image, built from this tree."""
-    containers.need_docker()
-    yield from containers.built()
+    """The worker image, built from this tree."""
+    containers.require_docker()
+    yield from containers.build_worker_image()
 
 
 @pytest.fixture
-def crew(image: str) -> Iterator[Containers]:
-    """Containers of the image, none of which is left."""
+def image_containers(image: str) -> Iterator[Containers]:
+    """Starts containers of the worker image; checks that none remains after the test."""
     one = Containers(image)
     yield one
     one.close()
-    assert one.left() == []
+    assert one.remaining() == []
 
 
 @pytest.fixture
 async def store(database: str, call: Call) -> Store:
-    """A database that no other test has seen."""
-    return await storing.made(database, call)
+    """A new database for this test."""
+    return await store_access.create_store(database, call)
 
 
 @pytest.fixture
 def submit(call: Call, store: Store, tmp_path: pathlib.Path) -> Submit:
-    """Submit a job."""
+    """Submit a job that runs one command."""
 
     def submit(name: str, command: str) -> None:
         path = tmp_path / f"{name}.yaml"
-        path.write_text(storing.manifest(name, command))
-        said = call("submit", path, "--store", store.url)
-        assert said.returncode == 0, said.stderr
+        path.write_text(store_access.manifest(name, command))
+        result = call("submit", path, "--store", store.url)
+        assert result.returncode == 0, result.stderr
 
     return submit
 
@@ -140,7 +140,7 @@ def _run(*command: object) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell how long each file took."""
+    """Print how long each file took."""
     took: defaultdict[str, float] = defaultdict(float)
     for reports in terminalreporter.stats.values():
         for one in reports:

@@ -1,6 +1,6 @@
-"""Containers of the worker's image, as hard as Kubernetes' restricted standard makes them.
+"""Containers of the worker image, as restricted as the Pod Security Standard `restricted` asks.
 
-Everything that is made here is known by one label or tag, and is gone after the tests.
+Every container, volume and image that a test makes has one label or tag, and is removed after it.
 """
 
 import contextlib
@@ -17,68 +17,68 @@ from typing import Any
 import pytest
 
 _ROOT = pathlib.Path(__file__).parents[1]
-_DOCKERFILE = _ROOT / "worker_image" / "Dockerfile"
-_REQUIRED = "WORKRON_E2E_IMAGE"
-# No network: the store is reached by its socket, whoever looks at a worker's health is inside.
-HARD = (
+_DOCKERFILE = _ROOT / "Dockerfile"
+_MODE = "WORKRON_E2E_IMAGE"
+# No network: the store is reached by its socket, and health is asked from inside the container.
+RESTRICTED = (
     "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
     "--network", "none", "--memory", "512m", "--pids-limit", "200",
 )  # fmt: skip
-GROUP = 2000
-"""What the containers of a pod have in common."""
-_ZOMBIES = """
+POD_GROUP = 2000
+"""The group that the containers of a simulated pod share."""
+_COUNT_ZOMBIES = """
 import glob
 stats = [open(one).read().rpartition(")")[2].split() for one in glob.glob("/proc/[0-9]*/stat")]
 print(sum(one[0] == "Z" for one in stats))
 """
-SOCKETS = "/run/postgresql"
-"""Where a container finds the store."""
+SOCKET_FOLDER = "/run/postgresql"
+"""Where a container finds the socket of the store."""
 
-Said = subprocess.CompletedProcess[str]
+Completed = subprocess.CompletedProcess[str]
 
 
-def docker(*words: object, is_checked: bool = True, stdin: str = "") -> Said:
-    """Call docker; what it prints is in the answer."""
-    said = subprocess.run(
+def docker(*words: object, check: bool = True, stdin: str = "") -> Completed:
+    """Run docker."""
+    done = subprocess.run(
         ["docker", *map(str, words)], input=stdin, text=True, capture_output=True, check=False
     )
-    if is_checked and said.returncode != 0:
-        raise AssertionError(f"docker {' '.join(map(str, words))}:\n{said.stdout}{said.stderr}")
-    return said
+    if check and done.returncode != 0:
+        raise AssertionError(f"docker {' '.join(map(str, words))}:\n{done.stdout}{done.stderr}")
+    return done
 
 
-def need_docker() -> None:
-    """Skip where no daemon answers, or fail if one was promised."""
+def require_docker() -> None:
+    """Fail where no docker daemon answers; skip instead if WORKRON_E2E_IMAGE=optional is set."""
     if shutil.which("docker") is None:
-        why = "there is no docker on the PATH"
-    elif (said := docker("version", is_checked=False)).returncode != 0:
-        why = f"no docker daemon answers: {said.stderr.strip()}"
+        problem = "docker is not on the PATH"
+    elif (done := docker("version", check=False)).returncode != 0:
+        problem = f"the docker daemon does not answer: {done.stderr.strip()}"
     else:
         return
-    if os.environ.get(_REQUIRED) == "required":
-        pytest.fail(f"{why}, and {_REQUIRED} says that there has to be one")
-    pytest.skip(why)
+    if os.environ.get(_MODE) == "optional":
+        pytest.skip(problem)
+    pytest.fail(f"{problem}; set {_MODE}=optional to leave the image tests out")
 
 
-def base() -> str:
-    """The image that the worker's is made from."""
-    named = re.search(r"^ARG BASE=(\S+)$", _DOCKERFILE.read_text(), re.MULTILINE)
-    assert named is not None
-    return os.environ.get("BASE") or named[1]
+def base_image() -> str:
+    """Return the image that the worker image is built on."""
+    match = re.search(r"^ARG BASE=(\S+)$", _DOCKERFILE.read_text(), re.MULTILINE)
+    assert match is not None
+    return os.environ.get("BASE") or match[1]
 
 
-def size(image: str) -> int:
-    """The bytes of all layers of an image."""
+def image_size(image: str) -> int:
+    """Return the bytes of all layers of an image."""
     return int(docker("image", "inspect", "-f", "{{.Size}}", image).stdout)
 
 
-def built() -> Iterator[str]:
-    """Build the image by the door that everybody uses; its name, for as long as it is there."""
+def build_worker_image() -> Iterator[str]:
+    """Build the worker image with `make image`, yield its name, and remove it."""
     name = f"workron-worker:e2e-{secrets.token_hex(4)}"
-    # The stage before the last has a name too: without one, nothing would tell it from others.
+    # The build stage gets a name too: an unnamed stage could not be removed afterwards.
     stage = f"{name}-build"
     try:
-        for image, options in ((stage, "ARGS=--target build"), (name, "ARGS=")):
+        for image, options in ((stage, "ARGS=--target build-worker"), (name, "ARGS=")):
             subprocess.run(
                 ["make", "--silent", "image", f"IMAGE={image}", options], cwd=_ROOT, check=True
             )
@@ -88,8 +88,8 @@ def built() -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def made_of(dockerfile: str) -> Iterator[str]:
-    """Build an image that needs no files; its name, for as long as it is there."""
+def image_from_dockerfile(dockerfile: str) -> Iterator[str]:
+    """Build an image that copies no files, yield its name, and remove it."""
     name = f"workron-worker:e2e-{secrets.token_hex(4)}"
     docker("build", "--tag", name, "-", stdin=dockerfile)
     try:
@@ -99,7 +99,7 @@ def made_of(dockerfile: str) -> Iterator[str]:
 
 
 class Container:
-    """One that was started and left to itself."""
+    """One detached container and its log."""
 
     def __init__(self, identity: str) -> None:
         self.id = identity
@@ -108,47 +108,47 @@ class Container:
             text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
 
-    def hear(self, event: str) -> dict[str, Any]:
-        """Read its log up to this event."""
+    def wait_for_event(self, event: str) -> dict[str, Any]:
+        """Read the log up to this event, and return its fields."""
         assert self._log.stdout is not None
         lines: list[str] = []
         for line in self._log.stdout:
             lines.append(line)
-            said: dict[str, Any] = json.loads(line) if line.startswith("{") else {}
-            if said.get("event") == event:
-                return said
-        raise AssertionError(f"the container ended without saying: {event}\n{''.join(lines)}")
+            fields: dict[str, Any] = json.loads(line) if line.startswith("{") else {}
+            if fields.get("event") == event:
+                return fields
+        raise AssertionError(f"the container ended without the event {event}\n{''.join(lines)}")
 
     def kill(self) -> None:
-        """End it as no program can prevent."""
+        """Kill it with SIGKILL."""
         docker("kill", self.id)
 
     def execute(self, *words: object) -> str:
-        """Run one more program in it."""
+        """Run another program in it, and return its output."""
         return docker("exec", self.id, *words).stdout
 
-    def zombies(self) -> int:
-        """Count the dead in it that nobody has buried."""
-        return int(self.execute("python3", "-c", _ZOMBIES))
+    def count_zombies(self) -> int:
+        """Count its dead processes that no parent has waited for."""
+        return int(self.execute("python3", "-c", _COUNT_ZOMBIES))
 
     def stop(self, seconds: int = 30) -> int:
-        """Send TERM, KILL after so many seconds, and tell how it ended."""
+        """Send SIGTERM, SIGKILL after this many seconds, and return the exit code."""
         docker("stop", "--time", seconds, self.id)
-        return self.ended()
+        return self.wait()
 
-    def ended(self) -> int:
-        """Wait for its end."""
+    def wait(self) -> int:
+        """Wait for its end, and return the exit code."""
         return int(docker("wait", self.id).stdout)
 
     def close(self) -> None:
-        """Remove it, whatever it does."""
-        docker("rm", "--force", self.id, is_checked=False)
+        """Remove it, whether it runs or not."""
+        docker("rm", "--force", self.id, check=False)
         with self._log:
             self._log.kill()
 
 
 class Containers:
-    """Starts containers of one image."""
+    """Starts containers of one image, and removes them."""
 
     def __init__(self, image: str) -> None:
         self._image = image
@@ -157,12 +157,12 @@ class Containers:
         self._volumes: list[str] = []
 
     def run(
-        self, *words: object, options: tuple[object, ...] = HARD, image: str | None = None
-    ) -> Said:
-        """Run the first word in a container, with the others, to its end."""
-        program, *rest = words
-        mine = ("--rm", "--label", self._label, "--entrypoint", program)
-        return docker("run", *mine, *options, image or self._image, *rest, is_checked=False)
+        self, *words: object, options: tuple[object, ...] = RESTRICTED, image: str | None = None
+    ) -> Completed:
+        """Run a program in a new container to its end."""
+        program, *arguments = words
+        fixed = ("--rm", "--label", self._label, "--entrypoint", program)
+        return docker("run", *fixed, *options, image or self._image, *arguments, check=False)
 
     def start(
         self,
@@ -171,30 +171,29 @@ class Containers:
         options: tuple[str, ...] = (),
         image: str | None = None,
     ) -> Container:
-        """Start `workron` with these words, and with the socket of a store, if there is one."""
-        place = ("--volume", f"{socket}:{SOCKETS}/{socket.name}") if socket else ()
-        mine = ("--detach", "--label", self._label, *HARD, *place, *options)
-        said = docker("run", *mine, image or self._image, *words)
-        self._started.append(Container(said.stdout.strip()))
+        """Start `workron` with these arguments, and with the socket of a store if one is given."""
+        mount = ("--volume", f"{socket}:{SOCKET_FOLDER}/{socket.name}") if socket else ()
+        fixed = ("--detach", "--label", self._label, *RESTRICTED, *mount, *options)
+        done = docker("run", *fixed, image or self._image, *words)
+        self._started.append(Container(done.stdout.strip()))
         return self._started[-1]
 
     def volume(self) -> str:
-        """Make a volume that belongs to a group, as one of a pod does."""
+        """Make a volume that belongs to a group, like the volumes of a pod with an fsGroup."""
         name = docker("volume", "create", "--label", self._label).stdout.strip()
         self._volumes.append(name)
-        own = f"chgrp {GROUP} /it && chmod 2770 /it"
-        said = self.run("sh", "-c", own, options=("--user", "0", "--volume", f"{name}:/it"))
-        assert said.returncode == 0, said.stderr
+        chown = f"chgrp {POD_GROUP} /it && chmod 2770 /it"
+        done = self.run("sh", "-c", chown, options=("--user", "0", "--volume", f"{name}:/it"))
+        assert done.returncode == 0, done.stderr
         return name
 
     def close(self) -> None:
-        """Remove what was started; that nothing else is left is for the caller to see."""
+        """Remove the containers and volumes that were started here."""
         for one in self._started:
             one.close()
         if self._volumes:
             docker("volume", "rm", *self._volumes)
 
-    def left(self) -> list[str]:
-        """Name the containers that are still there."""
-        found = docker("ps", "--all", "--quiet", "--filter", f"label={self._label}")
-        return found.stdout.split()
+    def remaining(self) -> list[str]:
+        """Return the ids of containers that still exist."""
+        return docker("ps", "--all", "--quiet", "--filter", f"label={self._label}").stdout.split()

@@ -1,6 +1,6 @@
-"""A node of a cluster that kind made, which is a container, and what can be done to it.
+"""A node of a kind cluster, which is a docker container, and faults injected into it.
 
-What is done here is undone by the `with` that did it.
+Each fault ends with its `with` block.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _DATABASE_PORT: Final = "5432"
 
 @dataclass(frozen=True)
 class Node:
-    """One node, by its name."""
+    """One node, given by its name."""
 
     name: str
 
-    def run(self, *words: object, is_checked: bool = True) -> str:
-        """Run a program in it."""
-        return docker("exec", self.name, *words, is_checked=is_checked).stdout
+    def run(self, *words: object, check: bool = True) -> str:
+        """Run a program on it, and return the output."""
+        return docker("exec", self.name, *words, check=check).stdout
 
     def kill(self, pod: dict[str, Any], container: str) -> None:
-        """Kill a container of a pod as nothing in it can prevent."""
+        """Kill a container of a pod with SIGKILL."""
         status = pod["status"]
         found = [*status["containerStatuses"], *status.get("initContainerStatuses", ())]
         [one] = [each for each in found if each["name"] == container]
@@ -39,7 +39,7 @@ class Node:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Have everything in it stand still, its processes alive and its network mute."""
+        """Freeze all of its processes; they stay alive, and the node no longer answers."""
         docker("pause", self.name)
         try:
             yield
@@ -48,7 +48,7 @@ class Node:
 
     @contextlib.contextmanager
     def cut_from_database(self, pod: dict[str, Any]) -> Iterator[None]:
-        """Drop all that one of its pods sends to the database."""
+        """Drop all packets that one of its pods sends to the database."""
         rule = ("-s", pod["status"]["podIP"], "-p", "tcp", "--dport", _DATABASE_PORT, "-j", "DROP")
         self.run("iptables", "-I", "FORWARD", *rule)
         try:
@@ -58,7 +58,7 @@ class Node:
 
     @contextlib.contextmanager
     def without_api_server(self) -> Iterator[None]:
-        """Have the API server stand still, of which this is the node."""
+        """Freeze the API server, which runs on this node."""
         server = self.run("pidof", _SERVER).strip()
         self.run("kill", "-STOP", server)
         try:
@@ -68,5 +68,5 @@ class Node:
 
 
 def node_of(pod: dict[str, Any]) -> Node:
-    """Give the node that a pod is on."""
+    """Return the node on which a pod runs."""
     return Node(pod["spec"]["nodeName"])

@@ -1,4 +1,4 @@
-"""The chart, as a person installs, changes and removes it with a version of Helm."""
+"""The release: the chart, installed, upgraded and uninstalled with Helm as a person does."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from e2e.cluster import Cluster
 
 
-HOME: Final = "workron"
+RELEASE_NAMESPACE: Final = "workron"
 """The namespace of the release."""
 _ROOT: Final = pathlib.Path(__file__).parents[1]
 _CHART: Final = _ROOT / "helm" / "workron"
-_PATIENCE: Final = ("--wait", "--timeout", "10m")
+_WAIT: Final = ("--wait", "--timeout", "10m")
 _SQL: Final = ("psql", "--username=workron", "--dbname=workron", "--no-psqlrc", "-At", "-c")
 
 
 @dataclass(frozen=True)
 class Release:
-    """One release, with images of this tree."""
+    """One release with the images of this tree."""
 
     cluster: Cluster
     tag: str
@@ -32,9 +32,9 @@ class Release:
     program: str = "helm"
 
     def helm(self, *words: object) -> str:
-        """Run Helm."""
+        """Run Helm in the namespace of the release; it must succeed."""
         done = subprocess.run(
-            [self.program, *map(str, words), "--namespace", HOME],
+            [self.program, *map(str, words), "--namespace", RELEASE_NAMESPACE],
             env=self.cluster.environment,
             capture_output=True,
             text=True,
@@ -44,47 +44,47 @@ class Release:
         return done.stdout
 
     def install(self) -> None:
-        """Install it, and wait until it is there."""
+        """Install the chart, and wait until everything is ready."""
         tags = ("--set", f"image.tag={self.tag},workerImage.tag={self.tag}")
-        self.helm("install", "workron", _CHART, *tags, *self.values, *_PATIENCE)
+        self.helm("install", "workron", _CHART, *tags, *self.values, *_WAIT)
 
     def upgrade(self, *changed: str) -> None:
-        """Change some values, and wait until that is carried out."""
-        self.helm("upgrade", "workron", _CHART, "--reset-then-reuse-values", *changed, *_PATIENCE)
+        """Change some values, and wait until the rollout is complete."""
+        self.helm("upgrade", "workron", _CHART, "--reset-then-reuse-values", *changed, *_WAIT)
 
-    def roll_back(self) -> None:
-        """Undo the last change, and wait until that is carried out."""
-        self.helm("rollback", "workron", *_PATIENCE)
+    def rollback(self) -> None:
+        """Undo the last upgrade, and wait until the rollout is complete."""
+        self.helm("rollback", "workron", *_WAIT)
 
-    def take_away(self) -> None:
-        """Uninstall it as the docs say, workers first."""
+    def uninstall(self) -> None:
+        """Delete the worker pools, then uninstall the release, as the docs say."""
         self.cluster.kubectl("delete", "wpool", "--all", "--all-namespaces")
-        self.helm("uninstall", "workron", *_PATIENCE)
+        self.helm("uninstall", "workron", *_WAIT)
 
     @contextlib.contextmanager
-    def without_controllers(self) -> Iterator[None]:
-        """Have none, and then as many as before."""
-        scale = ("scale", "deploy/workron-controller", "-n", HOME)
+    def controllers_stopped(self) -> Iterator[None]:
+        """Scale the controllers to zero, and back afterwards."""
+        scale = ("scale", "deploy/workron-controller", "-n", RELEASE_NAMESPACE)
         self.cluster.kubectl(*scale, "--replicas=0")
-        label = ("-l", "app.kubernetes.io/name=workron-controller", "-n", HOME)
+        label = ("-l", "app.kubernetes.io/name=workron-controller", "-n", RELEASE_NAMESPACE)
         try:
             self.cluster.kubectl("wait", "--for=delete", "pods", *label, "--timeout=120s")
             yield
         finally:
             self.cluster.kubectl(*scale, "--replicas=2")
-            self.settle()
+            self.wait_for_rollout()
 
-    def settle(self) -> None:
-        """Wait until all controllers that there are to be are there."""
-        what = ("rollout", "status", "deploy/workron-controller", "-n", HOME)
-        self.cluster.kubectl(*what, "--timeout=120s")
+    def wait_for_rollout(self) -> None:
+        """Wait until all controllers are ready."""
+        rollout = ("rollout", "status", "deploy/workron-controller", "-n", RELEASE_NAMESPACE)
+        self.cluster.kubectl(*rollout, "--timeout=120s")
 
     def workron(self, *words: object) -> str:
-        """Ask the controller as the docs say."""
-        inside = ("exec", "-n", HOME, "deploy/workron-controller", "--", "workron")
-        return self.cluster.kubectl(*inside, *words)
+        """Run `workron` in the pod of a controller, as the docs say."""
+        execute = ("exec", "-n", RELEASE_NAMESPACE, "deploy/workron-controller", "--", "workron")
+        return self.cluster.kubectl(*execute, *words)
 
-    def sql(self, question: str) -> str:
-        """Ask the trial's database; a line for each row, its values apart by |."""
-        inside = ("exec", "-n", HOME, "workron-database-0", "--")
-        return self.cluster.kubectl(*inside, *_SQL, question).strip()
+    def sql(self, query: str) -> str:
+        """Run a query in the trial database; one line for each row, values separated by `|`."""
+        execute = ("exec", "-n", RELEASE_NAMESPACE, "workron-database-0", "--")
+        return self.cluster.kubectl(*execute, *_SQL, query).strip()

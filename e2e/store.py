@@ -1,4 +1,4 @@
-"""A store as its owner calls it and as containers do, and what becomes of a job in it."""
+"""A PostgreSQL store for containers: how its owner and a worker connect, and its jobs."""
 
 import json
 import pathlib
@@ -11,7 +11,7 @@ from urllib import parse
 
 import asyncpg
 
-from e2e.containers import SOCKETS
+from e2e.containers import SOCKET_FOLDER
 
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 Submit = Callable[[str, str], None]
@@ -19,17 +19,17 @@ Submit = Callable[[str, str], None]
 
 @dataclass(frozen=True)
 class Store:
-    """A migrated database, as its owner calls it and as a worker in a container does."""
+    """A migrated database, with its URL on the host and its URLs in a container."""
 
     url: str
     url_inside: str
-    owners_url_inside: str
+    owner_url_inside: str
     token: str
     socket: pathlib.Path
 
 
-async def made(database: str, call: Call) -> Store:
-    """Make one that no other test has seen, with a worker's role and a token of its pool."""
+async def create_store(database: str, call: Call) -> Store:
+    """Make a new database, with a role for workers and the token of a pool."""
     name, role, token = (f"image_{secrets.token_hex(6)}" for _ in range(3))
     await execute(database, f"CREATE DATABASE {name}", f"CREATE ROLE {role} LOGIN")
     url = parse.urlsplit(database)._replace(path=f"/{name}").geturl()
@@ -40,18 +40,18 @@ async def made(database: str, call: Call) -> Store:
         f"SELECT workron.ensure_pool('default', 'default', '{token}', NULL)",
     )
     [home] = parse.parse_qs(parse.urlsplit(url).query)["host"]
-    inside = f"@/{name}?host={SOCKETS}"
+    inside = f"@/{name}?host={SOCKET_FOLDER}"
     return Store(
         url=url,
         url_inside=f"postgresql://{role}{inside}",
-        owners_url_inside=f"postgresql://postgres{inside}",
+        owner_url_inside=f"postgresql://postgres{inside}",
         token=token,
         socket=pathlib.Path(home, ".s.PGSQL.5432"),
     )
 
 
 async def execute(url: str, *statements: str) -> None:
-    """Do this as the owner of the database."""
+    """Run statements as the owner of the database."""
     connection = await asyncpg.connect(url)
     try:
         for one in statements:
@@ -61,7 +61,7 @@ async def execute(url: str, *statements: str) -> None:
 
 
 def manifest(name: str, command: str) -> str:
-    """Write a job down."""
+    """Return the manifest of a Job as JSON."""
     job = {
         "apiVersion": "workron.dev/v1alpha1", "kind": "Job",
         "metadata": {"name": name}, "spec": {"command": command},
@@ -69,15 +69,15 @@ def manifest(name: str, command: str) -> str:
     return json.dumps(job)
 
 
-def status(call: Call, store: Store, name: str) -> dict[str, Any]:
-    """Give the status of a job."""
-    said = call("get", name, "--store", store.url, "-o", "json")
-    [row] = json.loads(said.stdout)["items"]
+def job_status(call: Call, store: Store, name: str) -> dict[str, Any]:
+    """Return the status of a job."""
+    result = call("get", name, "--store", store.url, "-o", "json")
+    [row] = json.loads(result.stdout)["items"]
     found: dict[str, Any] = row["status"]
     return found
 
 
-def await_end(call: Call, store: Store, name: str) -> dict[str, Any]:
-    """Wait for the end of a job, and give its status."""
+def wait_for_end(call: Call, store: Store, name: str) -> dict[str, Any]:
+    """Wait for the end of a job, and return its status."""
     call("wait", name, "--store", store.url, "--timeout", "60s")
-    return status(call, store, name)
+    return job_status(call, store, name)

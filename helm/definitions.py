@@ -1,6 +1,6 @@
-"""Makes a template of the chart from the definition of a kind in crds/. Called by `generate`.
+"""Turns the definition of a kind in crds/ into a template of the chart.
 
-As a template, and not in the folder that Helm has for definitions: from there it never upgrades.
+Helm never upgrades the definitions in a chart's own `crds` folder, so they are templates instead.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_HEADER: Final = "{{- /* Made by `make generate` from crds/; edit the models. */}}\n"
+_HEADER: Final = "{{- /* Written by `make generate` from crds/; edit the models. */}}\n"
 _NAME: Final = re.compile(r"^metadata:\n  name: \S+\n", re.MULTILINE)
 _METADATA: Final = """\
   labels:
@@ -21,12 +21,12 @@ _METADATA: Final = """\
 
 
 def template(definition: str) -> str:
-    """Give the text, word for word, as something that Helm renders when it is asked for."""
+    """Return a template that renders to this definition, with the labels of the release."""
     body = definition.partition("\n")[2] if definition.startswith("#") else definition
     found = _NAME.search(body)
     if found is None:
-        raise ValueError("a definition begins with `metadata:` and its name below; this has none")
-    # What stands between braces in a description is no instruction to Helm.
+        raise ValueError("this definition does not begin with `metadata:` and a name")
+    # Braces in a description are text, not a template expression.
     head, rest = (_quoted(part) for part in (body[: found.end()], body[found.end() :]))
     return f"{_HEADER}{{{{- if .Values.crds.enabled }}}}\n{head}{_METADATA}{rest}{{{{- end }}}}\n"
 

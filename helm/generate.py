@@ -1,7 +1,6 @@
-"""Write the parts of the chart that come from elsewhere, or with `--check` only compare them.
+"""Writes the generated files of the chart: its README and the templates of the definitions.
 
-Called by `make generate` and, with `--check`, by `make check`: exit code 1 says that a file is not
-what it is made from says.
+With `--check` it only compares them, and exits with 1 if a file is out of date.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _CHART: Final = _ROOT / "helm" / "workron"
 
 
 def files() -> dict[Path, str]:
-    """Render each file, by its path."""
+    """Return the text of each generated file by its path."""
     made = {
         _CHART / "templates" / "crds" / path.name: definitions.template(path.read_text())
         for path in sorted((_ROOT / "crds").glob("*.yaml"))
@@ -27,13 +26,13 @@ def files() -> dict[Path, str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write what differs, or with `--check` name it; 1 if a check found something."""
+    """Write the files that differ, or with `--check` print them and return 1."""
     stale = [
         path for path, text in files().items() if not path.exists() or path.read_text() != text
     ]
     if "--check" in arguments:
         for path in stale:
-            print(f"{path} is not what it is made from; run `make generate`", file=sys.stderr)
+            print(f"{path} is out of date; run `make generate`", file=sys.stderr)
         return 1 if stale else 0
     for path in stale:
         path.write_text(files()[path])

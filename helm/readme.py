@@ -1,4 +1,4 @@
-"""Renders README.md of the chart from the comments in values.yaml. Called by `generate`."""
+"""Renders README.md of the chart from the comments in values.yaml."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 _PAGE: Final = """\
 # Workron
 
-<!-- Made by `make generate` from values.yaml and helm/readme.py; edit those. -->
+<!-- Written by `make generate` from values.yaml and helm/readme.py; edit those. -->
 
 Runs command-line jobs and DAGs of them on Kubernetes, with warm workers. Kubernetes 1.33 or newer,
 Helm 4 or 3.
@@ -21,13 +21,13 @@ helm install workron helm/workron --namespace workron --create-namespace
 helm test workron --namespace workron
 ```
 
-[docs/how-to/install.md](../../docs/how-to/install.md) tells what that makes, with what rights, and
-how it is upgraded and taken away again. With no values it is a trial: its database is one pod with
-one volume, and nobody backs it up.
+[docs/how-to/install.md](../../docs/how-to/install.md) explains what this installs, with which
+permissions, and how to upgrade and uninstall it. The default values install a trial: the database
+is one pod with one volume and without a backup.
 
 ## Values
 
-A key that is not listed here is refused.
+The chart rejects every key that is not listed here.
 
 | key | default | |
 |---|---|---|
@@ -36,7 +36,7 @@ A key that is not listed here is refused.
 
 
 class Value(NamedTuple):
-    """One value that can be set, and what its comment says."""
+    """One value of the chart, and the comment that describes it."""
 
     key: str
     default: str
@@ -44,16 +44,16 @@ class Value(NamedTuple):
 
 
 def page(values: str) -> str:
-    """Render it from the text of values.yaml."""
+    """Render the page from the text of values.yaml."""
     rows = (f"| `{one.key}` | `{one.default}` | {one.meaning} |" for one in described(values))
     return _PAGE.format(rows="\n".join(rows))
 
 
 def described(values: str) -> list[Value]:
-    """Read what has a comment right above it; below that nothing has one of its own."""
+    """List the keys with a comment above them; the keys below one are part of its default."""
     root = yaml.compose(values, yaml.SafeLoader)
     if not isinstance(root, yaml.MappingNode):
-        raise TypeError("values.yaml is no mapping")
+        raise TypeError("values.yaml is not a mapping")
     return list(_walk(root, (), values.splitlines()))
 
 
@@ -70,8 +70,8 @@ def _walk(node: yaml.MappingNode, above: tuple[str, ...], lines: list[str]) -> I
 
 
 def _comment(lines: list[str], at: int) -> str:
-    words: list[str] = []
+    lines_above: list[str] = []
     while at and lines[at - 1].lstrip().startswith("#"):
         at -= 1
-        words.insert(0, lines[at].strip().removeprefix("#").strip())
-    return " ".join(words)
+        lines_above.insert(0, lines[at].strip().removeprefix("#").strip())
+    return " ".join(lines_above)

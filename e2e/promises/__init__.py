@@ -1,6 +1,5 @@
-"""What Workron promises on a cluster, proven on a real one: a file for each promise.
+"""The promises of docs/explanation/promises.md, tested on a real cluster: one file for each.
 
-Each file has a namespace of its own, so that they may run side by side; what disrupts the cluster
-itself is marked `alone` and runs after them, one at a time. The cluster, the images and the release
-are made once, by `e2e.harness`.
+Each file has its own namespace, so most files run side by side. Tests that disrupt the cluster are
+marked `alone` and run afterwards, one at a time.
 """

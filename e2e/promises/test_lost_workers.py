@@ -1,7 +1,7 @@
-"""A worker that is lost, or only looks so, does no harm: its jobs are run again and end once.
+"""Jobs of a lost worker, or of one that only looked lost, run again and end once.
 
-Its node goes, or stands still and comes back; its pod is deleted by force; it is cut from the
-database; its runner is killed. A lease is ten seconds here, and lost ones are looked for every two.
+Its node freezes and comes back; its pod is deleted by force; it is cut from the database; its
+runner is killed. The pools here have a lease of ten seconds; the reaper runs every two.
 """
 
 import time
@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 from e2e.manifests import job, pool
+from e2e.namespace import Namespace, command_waiting_for, wait_until
 from e2e.node import node_of
-from e2e.place import Place, until, waits_for
 from e2e.release import Release
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.alone]
 
 _LEASE_SECONDS = 10
-_LOOK_SECONDS = 2
+_REAPER_SECONDS = 2
 _MARGIN_SECONDS = 8
-"""For kubectl, and for two cores that a whole cluster shares."""
+"""For kubectl, on a machine with two cores for the whole cluster."""
 _APART = {
     "podAntiAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": [
@@ -35,133 +35,145 @@ _APART = {
 
 
 @pytest.fixture(autouse=True)
-def _fresh(place: Place) -> Iterator[None]:
-    """A pool of two workers with one slot each, on a node each."""
-    place.clear()
+def _fresh_pool(namespace: Namespace) -> Iterator[None]:
+    """A pool of two workers with one slot each, on different nodes."""
+    namespace.clear()
     works = {"workron-e2e": "jobs"}
-    place.apply(pool("two", slots=1, replicas=2, nodeSelector=works, affinity=_APART))
+    namespace.apply(pool("two", slots=1, replicas=2, nodeSelector=works, affinity=_APART))
     ready = ("--for=jsonpath={.status.readyReplicas}=2", "wpool/two", "--timeout=120s")
-    place.kubectl("wait", *ready)
+    namespace.kubectl("wait", *ready)
     yield
-    place.cluster.kubectl("uncordon", "-l", "workron-e2e=jobs")
+    namespace.cluster.kubectl("uncordon", "-l", "workron-e2e=jobs")
 
 
-def test_job_of_a_pod_that_is_deleted_by_force_is_run_again(place: Place, release: Release) -> None:
-    pod = _begun(place, "lost")
+def test_job_runs_again_when_its_pod_is_deleted_by_force(
+    namespace: Namespace, release: Release
+) -> None:
+    pod = _start(namespace, "lost")
     began = time.time()
-    place.kubectl("delete", "pod", pod["metadata"]["name"], "--force", "--grace-period=0")
-    other = _begun_again(place, "lost", pod)
-    assert _lost_at(release, place, "lost") - began <= (
-        _LEASE_SECONDS + _LOOK_SECONDS + _MARGIN_SECONDS
+    namespace.kubectl("delete", "pod", pod["metadata"]["name"], "--force", "--grace-period=0")
+    other = _start_elsewhere(namespace, "lost", pod)
+    assert _lost_at(release, namespace, "lost") - began <= (
+        _LEASE_SECONDS + _REAPER_SECONDS + _MARGIN_SECONDS
     )
-    _end_once(place, release, "lost", other)
+    _finish_once(namespace, release, "lost", other)
 
 
-def test_job_of_a_node_that_is_drained_is_let_end_there(place: Place) -> None:
-    pod = _begun(place, "drained")
+def test_job_finishes_on_its_node_when_the_node_is_drained(namespace: Namespace) -> None:
+    pod = _start(namespace, "drained")
     node = node_of(pod).name
-    place.kubectl("cordon", node)
+    namespace.kubectl("cordon", node)
     options = ("--ignore-daemonsets", "--delete-emptydir-data", "--timeout=1s")
-    place.asked("drain", node, *options)
-    gone = "metadata.name=" + pod["metadata"]["name"]
-    [leaving] = place.all("pods", "--field-selector", gone)
+    namespace.try_kubectl("drain", node, *options)
+    selector = "metadata.name=" + pod["metadata"]["name"]
+    [leaving] = namespace.objects("pods", "--field-selector", selector)
     assert "deletionTimestamp" in leaving["metadata"]
-    place.let_go(pod, "drained")
-    status = place.until("drained", "Succeeded")
+    namespace.finish_commands(pod, "drained")
+    status = namespace.wait_for_phase("drained", "Succeeded")
     assert (status["attempts"], status["worker"]) == (1, pod["metadata"]["uid"])
-    place.kubectl("drain", node, *options[:2], "--timeout=60s")
+    namespace.kubectl("drain", node, *options[:2], "--timeout=60s")
 
 
-def test_node_that_stands_still_past_the_lease_and_comes_back_does_no_harm(
-    place: Place, release: Release
+def test_job_ends_once_when_its_node_freezes_past_the_lease_and_comes_back(
+    namespace: Namespace, release: Release
 ) -> None:
-    pod = _begun(place, "still")
+    pod = _start(namespace, "frozen")
     with node_of(pod).paused():
-        other = _begun_again(place, "still", pod)
-        place.let_go(other, "still")
-        place.until("still", "Succeeded")
-    back = time.monotonic()
-    until(lambda: "test -e /tmp/still" not in place.commands(pod), "the old attempt is ended")
-    assert time.monotonic() - back <= 2 * _MARGIN_SECONDS
-    _end_once(place, release, "still", None)
-    # It takes jobs again, which it could not in the name of the session that it had.
+        other = _start_elsewhere(namespace, "frozen", pod)
+        namespace.finish_commands(other, "frozen")
+        namespace.wait_for_phase("frozen", "Succeeded")
+    resumed = time.monotonic()
+    wait_until(
+        lambda: "test -e /tmp/frozen" not in namespace.running_commands(pod),
+        "the old attempt is killed",
+    )
+    assert time.monotonic() - resumed <= 2 * _MARGIN_SECONDS
+    _finish_once(namespace, release, "frozen", None)
+    # It registered again, so it gets new jobs; the store rejects its old session.
     names = ("next-one", "next-two")
-    place.apply(*(job(name, waits_for(name), pool="two") for name in names))
-    workers = {place.pod_of(name)["metadata"]["uid"] for name in names}
-    assert workers == {one["metadata"]["uid"] for one in place.pods("two")}
+    namespace.apply(*(job(name, command_waiting_for(name), pool="two") for name in names))
+    workers = {namespace.pod_running(name)["metadata"]["uid"] for name in names}
+    assert workers == {one["metadata"]["uid"] for one in namespace.pods("two")}
 
 
-def test_command_of_a_worker_that_is_cut_from_the_database_is_killed(
-    place: Place, release: Release
+def test_command_is_killed_when_its_worker_is_cut_from_the_database(
+    namespace: Namespace, release: Release
 ) -> None:
-    pod = _begun(place, "cut")
+    pod = _start(namespace, "cut")
     with node_of(pod).cut_from_database(pod):
         began = time.monotonic()
-        until(lambda: "test -e /tmp/cut" not in place.commands(pod), "its command is killed")
+        wait_until(
+            lambda: "test -e /tmp/cut" not in namespace.running_commands(pod),
+            "the command is killed",
+        )
         assert time.monotonic() - began <= _LEASE_SECONDS + _MARGIN_SECONDS
-        other = _begun_again(place, "cut", pod)
-    _end_once(place, release, "cut", other)
+        other = _start_elsewhere(namespace, "cut", pod)
+    _finish_once(namespace, release, "cut", other)
 
 
-def test_attempts_of_a_runner_that_is_killed_are_lost_together_and_none_ends_twice(
-    place: Place, release: Release
+def test_attempts_are_lost_together_and_finish_once_when_their_runner_is_killed(
+    namespace: Namespace, release: Release
 ) -> None:
     names = ["a", "b", "c"]
-    place.apply(pool("wide", slots=4, replicas=1))
-    place.apply(*(job(name, waits_for(name), pool="wide") for name in names))
-    pods = [place.pod_of(name) for name in names]
+    namespace.apply(pool("wide", slots=4, replicas=1))
+    namespace.apply(*(job(name, command_waiting_for(name), pool="wide") for name in names))
+    pods = [namespace.pod_running(name) for name in names]
     assert len({pod["metadata"]["uid"] for pod in pods}) == 1
     node_of(pods[0]).kill(pods[0], "runner")
-    # Nobody knows which of them it was, so each is tried by itself.
+    # Any of the three may have killed the runner, so each runs alone.
     for name in names:
-        until(partial(_is_tried_again, place, name), "it is tried again")
-        assert [one for one, phase in place.phases().items() if phase == "Running"] == [name]
-        # That is the runner's loss, and not one that a job has only so many of.
-        _end_once(place, release, name, pods[0], losses=0)
-    lost = [_lost_at(release, place, name) for name in names]
+        wait_until(partial(_is_second_attempt, namespace, name), "the job runs again")
+        assert [one for one, phase in namespace.phases().items() if phase == "Running"] == [name]
+        # A loss of the runner does not count toward maxWorkerLosses.
+        _finish_once(namespace, release, name, pods[0], losses=0)
+    lost = [_lost_at(release, namespace, name) for name in names]
     assert max(lost) - min(lost) <= 1
 
 
-def _begun(place: Place, name: str) -> dict[str, Any]:
-    place.apply(job(name, waits_for(name), pool="two"))
-    pod = place.pod_of(name)
-    until(lambda: waits_for(name) in place.commands(pod), "its command runs")
+def _start(namespace: Namespace, name: str) -> dict[str, Any]:
+    namespace.apply(job(name, command_waiting_for(name), pool="two"))
+    pod = namespace.pod_running(name)
+    wait_until(
+        lambda: command_waiting_for(name) in namespace.running_commands(pod), "the command runs"
+    )
     return pod
 
 
-def _begun_again(place: Place, name: str, before: dict[str, Any]) -> dict[str, Any]:
-    """Wait until another worker runs it, and give its pod."""
+def _start_elsewhere(namespace: Namespace, name: str, before: dict[str, Any]) -> dict[str, Any]:
+    """Wait until another worker runs the job, and return the pod of that worker."""
     old = before["metadata"]["uid"]
 
     def elsewhere() -> bool:
-        status = place.status(name)
+        status = namespace.status(name)
         return status.get("phase") == "Running" and status.get("worker") != old
 
-    until(elsewhere, "another worker runs it")
-    return place.pod_of(name)
+    wait_until(elsewhere, "another worker runs the job")
+    return namespace.pod_running(name)
 
 
-def _is_tried_again(place: Place, name: str) -> bool:
-    status = place.status(name)
+def _is_second_attempt(namespace: Namespace, name: str) -> bool:
+    status = namespace.status(name)
     return (status.get("phase"), status.get("attempts")) == ("Running", 2)
 
 
-def _end_once(
-    place: Place, release: Release, name: str, pod: dict[str, Any] | None, losses: int = 1
+def _finish_once(
+    namespace: Namespace, release: Release, name: str, pod: dict[str, Any] | None, losses: int = 1
 ) -> None:
-    """Let a job end, and see that of two attempts one was lost and one has ended it."""
+    """Let a job end; of its two attempts one is lost and one has succeeded."""
     if pod is not None:
-        place.let_go(pod, name)
-    status = place.until(name, "Succeeded")
+        namespace.finish_commands(pod, name)
+    status = namespace.wait_for_phase(name, "Succeeded")
     assert (status["attempts"], status["losses"]) == (2, losses)
-    asked = f"SELECT string_agg(outcome::text, ' ' ORDER BY attempt) FROM {_attempts(place, name)}"
-    assert release.sql(asked) == "Lost Succeeded"
+    query = (
+        f"SELECT string_agg(outcome::text, ' ' ORDER BY attempt) FROM {_attempts(namespace, name)}"
+    )
+    assert release.sql(query) == "Lost Succeeded"
 
 
-def _lost_at(release: Release, place: Place, name: str) -> float:
-    asked = f"SELECT extract(epoch FROM finished_at) FROM {_attempts(place, name)}"
-    return float(release.sql(f"{asked} AND outcome = 'Lost'"))
+def _lost_at(release: Release, namespace: Namespace, name: str) -> float:
+    query = f"SELECT extract(epoch FROM finished_at) FROM {_attempts(namespace, name)}"
+    return float(release.sql(f"{query} AND outcome = 'Lost'"))
 
 
-def _attempts(place: Place, name: str) -> str:
-    return f"workron.attempt WHERE job = {place.stored(name)}"
+def _attempts(namespace: Namespace, name: str) -> str:
+    return f"workron.attempt WHERE job = {namespace.run_id_sql(name)}"

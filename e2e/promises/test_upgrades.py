@@ -1,13 +1,12 @@
-"""A release is installed from nothing, changed, rolled back and taken away, and loses nothing.
+"""Nothing is lost when a release is installed, upgraded, rolled back and uninstalled.
 
-With both versions of Helm, one after the other on one cluster. What uninstalling leaves is what the
-docs say: the objects, and the history of all jobs. It comes last, for it takes the release that the
-other files use.
+Both versions of Helm do so, one after the other on one cluster. Uninstalling leaves what the docs
+say: the objects, and the history of all jobs. This file runs last, because it removes the release
+that the other files use.
 """
 
 import json
 import pathlib
-import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,86 +14,95 @@ from dataclasses import replace
 import pytest
 
 from e2e.manifests import job
-from e2e.place import KINDS, Place, until, waits_for
-from e2e.release import HOME, Release
+from e2e.namespace import KINDS, Namespace, command_waiting_for, wait_until
+from e2e.release import RELEASE_NAMESPACE, Release
 
-# Each release takes its time to be ready, and is made anew for each version.
+# Each version of Helm installs its own release, which takes minutes to become ready.
 pytestmark = [pytest.mark.timeout(1800), pytest.mark.alone]
 
 _EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "job.yaml"
-_FORGETS_SECONDS = 15
+_KUBELET_CACHE_SECONDS = 15
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _nothing_at_first(release: Release) -> None:
+def _remove_shared_release(release: Release) -> None:
     _remove(release)
 
 
 @pytest.fixture(params=["helm", "helm3"])
 def installed(request: pytest.FixtureRequest, release: Release) -> Iterator[Release]:
-    """A release from nothing, by a version of Helm, of which nothing is left."""
-    if shutil.which(request.param) is None:
-        pytest.skip(f"no {request.param} on the PATH")
+    """A new release by one version of Helm, removed afterwards with all of its leftovers."""
     one = replace(release, program=request.param)
     one.install()
     yield one
     _remove(one)
 
 
-def test_release_runs_jobs_is_changed_taken_away_and_found_again(
-    installed: Release, place: Place
+def test_jobs_and_history_survive_upgrade_rollback_uninstall_and_reinstall(
+    installed: Release, namespace: Namespace
 ) -> None:
     installed.helm("test", "workron")
-    place.kubectl("apply", "-f", _EXAMPLE)
-    place.kubectl("wait", "--for=condition=Complete", "wj/hello", "--timeout=120s")
+    namespace.kubectl("apply", "-f", _EXAMPLE)
+    namespace.kubectl("wait", "--for=condition=Complete", "wj/hello", "--timeout=120s")
 
-    place.apply(job("long", waits_for("long")))
-    pod = place.pod_of("long")
+    namespace.apply(job("long", command_waiting_for("long")))
+    pod = namespace.pod_running("long")
     password = _password(installed)
-    installed.upgrade("--set", "controller.statusRate=50")
-    installed.roll_back()
+    installed.upgrade("--set", "controller.statusWritesPerSecond=50")
+    installed.rollback()
     assert _password(installed) == password
-    place.let_go(pod, "long")
-    assert place.until("long", "Succeeded")["attempts"] == 1
+    namespace.finish_commands(pod, "long")
+    assert namespace.wait_for_phase("long", "Succeeded")["attempts"] == 1
 
-    installed.take_away()
-    assert place.phases() == {"hello": "Succeeded", "long": "Succeeded"}
-    assert place.cluster.asked("get", "pvc/data-workron-database-0", "-n", HOME).returncode == 0
+    installed.uninstall()
+    assert namespace.phases() == {"hello": "Succeeded", "long": "Succeeded"}
+    assert (
+        namespace.cluster.try_kubectl(
+            "get", "pvc/data-workron-database-0", "-n", RELEASE_NAMESPACE
+        ).returncode
+        == 0
+    )
     assert _password(installed) == password
 
     installed.install()
-    told = json.loads(installed.workron("get", "-n", place.namespace, "-o", "json"))["items"]
-    assert {one["metadata"]["name"] for one in told} == {"hello", "long"}
-    assert place.status("hello")["attempts"] == 1
+    items = json.loads(installed.workron("get", "-n", namespace.name, "-o", "json"))["items"]
+    assert {one["metadata"]["name"] for one in items} == {"hello", "long"}
+    assert namespace.status("hello")["attempts"] == 1
 
 
-def test_job_waits_where_no_workers_may_be_and_says_the_command(installed: Release) -> None:
+def test_job_names_the_command_that_enables_its_namespace_when_it_is_not_enabled(
+    installed: Release,
+) -> None:
     cluster = installed.cluster
     cluster.kubectl("create", "namespace", "elsewhere")
     try:
-        closed = Place(cluster, "elsewhere")
-        closed.kubectl("apply", "-f", _EXAMPLE)
-        message = closed.until("hello", "Waiting/NamespaceNotEnabled")["message"]
+        disabled = Namespace(cluster, "elsewhere")
+        disabled.kubectl("apply", "-f", _EXAMPLE)
+        message = disabled.wait_for_phase("hello", "Waiting/NamespaceNotEnabled")["message"]
         command = message[message.index("kubectl ") :].split()[1:]
         cluster.kubectl(*command)
-        closed.until("hello", "Succeeded")
+        disabled.wait_for_phase("hello", "Succeeded")
     finally:
         cluster.kubectl("delete", "namespace", "elsewhere")
 
 
 def _password(release: Release) -> str:
     path = ("-o", "jsonpath={.data.password}")
-    return release.cluster.kubectl("get", "secret", "workron-database", "-n", HOME, *path)
+    return release.cluster.kubectl(
+        "get", "secret", "workron-database", "-n", RELEASE_NAMESPACE, *path
+    )
 
 
 def _remove(release: Release) -> None:
-    """Take it away with all that uninstalling leaves."""
+    """Uninstall a release, and delete what uninstalling leaves."""
     cluster = release.cluster
-    release.take_away()
-    cluster.kubectl("delete", "pvc/data-workron-database-0", "secret/workron-database", "-n", HOME)
+    release.uninstall()
+    cluster.kubectl(
+        "delete", "pvc/data-workron-database-0", "secret/workron-database", "-n", RELEASE_NAMESPACE
+    )
     cluster.kubectl("delete", "crd", *(f"{kind}.workron.dev" for kind in KINDS))
     pods = ("get", "pods", "-A", "-l", "app.kubernetes.io/name=workron-worker", "-o", "name")
-    until(lambda: not cluster.kubectl(*pods), "no worker is left")
-    # The Secret is immutable, and a kubelet gives pods what it has of one a little longer than
-    # until the last pod with it has gone: a new database would be made with the old password.
-    time.sleep(_FORGETS_SECONDS)
+    wait_until(lambda: not cluster.kubectl(*pods), "no worker is left")
+    # The Secret is immutable, and the kubelet caches it for a while after its last pod has gone: a
+    # new database would be initialized with the old password.
+    time.sleep(_KUBELET_CACHE_SECONDS)

@@ -1,4 +1,4 @@
-"""Every example is run as a reader of it would run it, and does what its comments say."""
+"""Every example runs as its comments say."""
 
 import json
 import pathlib
@@ -51,7 +51,7 @@ def _run(name: str) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", _EXPECTED)
-def test_example_does_what_it_says(name: str) -> None:
+def test_example_does_what_its_comments_say(name: str) -> None:
     code, statuses = _run(name)
     assert code == 0
     for job, (phase, words) in _EXPECTED[name].items():

@@ -1,4 +1,4 @@
-"""What the examples hand to kustomize and to Argo CD does what the docs say of it."""
+"""The examples for kustomize and Argo CD work as the docs say."""
 
 import importlib
 import os
@@ -19,19 +19,19 @@ _FOLDER = pathlib.Path(__file__).parents[2] / "examples" / "gitops"
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _KINDS = ("Job", "Workflow", "WorkerPool")
 _LUA = importlib.import_module("lupa.lua51")
-"""The language's version that Argo CD speaks."""
+"""The version of Lua that Argo CD uses."""
 
 Object = dict[str, Any]
 
 
 @pytest.fixture
 def folder(tmp_path: pathlib.Path) -> pathlib.Path:
-    """A copy of the example, where there is something that builds it."""
+    """A copy of the example; skips without kubectl."""
     if shutil.which("kubectl") is None:
-        said = "no kubectl on the PATH"
+        problem = "kubectl is not on the PATH"
         if os.environ.get("WORKRON_TEST_HELM") == "required":
-            pytest.fail(said)
-        pytest.skip(f"{said}; WORKRON_TEST_HELM=required makes that a failure")
+            pytest.fail(problem)
+        pytest.skip(f"{problem}; WORKRON_TEST_HELM=required makes this a failure")
     return pathlib.Path(shutil.copytree(_FOLDER, tmp_path / "gitops"))
 
 
@@ -43,7 +43,7 @@ def _built(folder: pathlib.Path) -> dict[str, Object]:
     return {f"{one['kind']}/{one['metadata']['name']}": one for one in objects}
 
 
-def test_prefix_of_a_kustomization_reaches_whatever_names_an_object(folder: pathlib.Path) -> None:
+def test_name_prefix_changes_all_references(folder: pathlib.Path) -> None:
     built = _built(folder)
     [settings] = [name for name in built if name.startswith("ConfigMap/")]
     report, pool = built["Job/nightly-report"], built["WorkerPool/nightly-reports"]
@@ -53,13 +53,13 @@ def test_prefix_of_a_kustomization_reaches_whatever_names_an_object(folder: path
     assert pool["spec"]["image"] == "python:3.13-slim-trixie"
 
 
-def test_without_the_configuration_the_names_would_lead_nowhere(folder: pathlib.Path) -> None:
+def test_references_keep_their_names_without_the_configuration(folder: pathlib.Path) -> None:
     path = folder / "kustomization.yaml"
     path.write_text(path.read_text().partition("configurations:")[0])
     assert _built(folder)["Job/nightly-report"]["spec"]["dependsOn"] == [{"name": "collect"}]
 
 
-def test_every_place_in_the_configuration_is_one_of_the_definitions() -> None:
+def test_every_path_in_the_configuration_exists_in_the_definitions() -> None:
     config = yaml.safe_load((_FOLDER / "name-references.yaml").read_text())
     places = [place for one in config["nameReference"] for place in one["fieldSpecs"]]
     for place in [*places, *config["images"]]:
@@ -79,7 +79,7 @@ def _spec_of(kind: str) -> Any:
     raise AssertionError(f"no definition of {kind}")
 
 
-def test_jobs_of_the_example_are_what_workron_takes() -> None:
+def test_jobs_of_the_example_are_valid() -> None:
     said = subprocess.run(
         [sys.executable, "-m", "workron", "validate", _FOLDER / "jobs.yaml"],
         capture_output=True, text=True, check=False,
@@ -88,17 +88,17 @@ def test_jobs_of_the_example_are_what_workron_takes() -> None:
 
 
 def _health(kind: str, types: str, reason: str, message: str = "") -> tuple[str, str]:
-    """Give what Argo CD makes of an object of which these conditions hold, and others do not."""
+    """Return the health that Argo CD computes from the conditions that are true."""
     data = yaml.safe_load((_FOLDER / "argocd-cm.yaml").read_text())["data"]
     script = data[f"resource.customizations.health.workron.dev_{kind}"]
     lua = _LUA.LuaRuntime()
-    judge = lua.execute(f"return function(obj) {script} end")
+    health = lua.execute(f"return function(obj) {script} end")
     told = [{"type": "Accepted", "status": "False", "reason": "Other", "message": "other"}]
     told += [
         {"type": name, "status": "True", "reason": reason, "message": message}
         for name in types.split()
     ]
-    found = judge(lua.table_from({"status": {"conditions": told}}, recursive=True))
+    found = health(lua.table_from({"status": {"conditions": told}}, recursive=True))
     return found.status, found.message
 
 
@@ -116,7 +116,7 @@ def _health(kind: str, types: str, reason: str, message: str = "") -> tuple[str,
     ],
 )
 @pytest.mark.parametrize("kind", _KINDS)
-def test_argo_cd_is_told_how_an_object_stands(
+def test_argo_cd_computes_health_from_conditions(
     kind: str, types: str, reason: str, health: str
 ) -> None:
     assert _health(kind, types, reason) == (health, reason)
@@ -135,7 +135,7 @@ def test_argo_cd_is_told_how_an_object_stands(
         (State.FAILED, Reason.EXIT_CODE, "Degraded"),
     ],
 )
-def test_argo_cd_makes_that_of_the_conditions_that_are_told(
+def test_argo_cd_computes_health_from_each_state(
     state: State, reason: Reason | None, health: str
 ) -> None:
     phase = job_view.Phase(state, reason)
@@ -143,13 +143,13 @@ def test_argo_cd_makes_that_of_the_conditions_that_are_told(
     assert _health("Job", holding, reason or state) == (health, reason or state)
 
 
-def test_argo_cd_is_told_the_message_behind_the_reason() -> None:
+def test_argo_cd_shows_reason_and_message() -> None:
     assert _health("Job", "Stalled", "ExitCode", "7") == ("Degraded", "ExitCode: 7")
 
 
 @pytest.mark.parametrize("status", [{}, {"status": {}}])
-def test_argo_cd_waits_for_an_object_without_a_status(status: Object) -> None:
+def test_argo_cd_reports_progressing_without_a_status(status: Object) -> None:
     data = yaml.safe_load((_FOLDER / "argocd-cm.yaml").read_text())["data"]
     lua = _LUA.LuaRuntime()
-    judge = lua.execute(f"return function(obj) {next(iter(data.values()))} end")
-    assert judge(lua.table_from(status, recursive=True)).status == "Progressing"
+    health = lua.execute(f"return function(obj) {next(iter(data.values()))} end")
+    assert health(lua.table_from(status, recursive=True)).status == "Progressing"

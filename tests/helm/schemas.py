@@ -1,4 +1,4 @@
-"""What an API server of Kubernetes knows of each kind: its own schemas, read without a cluster."""
+"""The JSON schemas of Kubernetes for its own kinds, read without a cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FOLDER = importlib.resources.files("kubernetes_validate") / "kubernetes-json-sc
 
 
 def problems(body: dict[str, Any], version: str) -> list[str]:
-    """Say what is wrong with an object; a field that is not known is wrong, too."""
+    """List what is invalid in an object; unknown fields are invalid too."""
     found = _validator(version, body["apiVersion"], body["kind"]).iter_errors(body)
     where = f"{body['kind']}/{body['metadata']['name']}"
     return [f"{where}: {one.json_path}: {one.message}" for one in found]

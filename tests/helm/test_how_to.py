@@ -1,4 +1,4 @@
-"""What the pages about a cluster say to type, as far as that can be tried without one."""
+"""Manifests, values and commands of the how-to pages, as far as no cluster is needed."""
 
 import pathlib
 import re
@@ -36,7 +36,7 @@ def _documents(page: pathlib.Path) -> list[Any]:
     return [one for block in _blocks(page, "yaml") for one in yaml.safe_load_all(block)]
 
 
-def test_manifests_on_the_pages_are_what_workron_takes() -> None:
+def test_manifests_on_the_pages_are_valid() -> None:
     found = [
         one
         for page in _PAGES
@@ -49,20 +49,20 @@ def test_manifests_on_the_pages_are_what_workron_takes() -> None:
 
 
 def _reasons(table: int) -> set[str]:
-    """Give the reasons that a table on the page about Jobs explains."""
+    """Return the reasons that a table on the page about Jobs explains."""
     text = (_FOLDER / "jobs-in-a-cluster.md").read_text()
     tables = re.findall(r"^\| reason of .*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)
     firsts = [row.split("|")[1] for row in tables[table].splitlines()]
     return {word for first in firsts for word in re.findall(r"`(\w+)`", first)} - {"Queued"}
 
 
-def test_every_reason_for_which_a_job_waits_is_explained() -> None:
+def test_every_reason_of_a_waiting_job_is_explained() -> None:
     refusals = {object_parser.INVALID, object_parser.NO_DAG, submitter.REFUSED, "CycleDetected"}
     hints = {conditions.NOT_ENABLED, conditions.NOT_FOUND}
     assert _reasons(0) == {*REASONS[State.WAITING], *hints, *refusals}
 
 
-def test_every_trouble_of_a_pool_is_explained() -> None:
+def test_every_reason_of_a_pool_is_explained() -> None:
     words = {value for name, value in vars(conditions).items() if name.isupper()}
     reasons = {word for word in words if isinstance(word, str) and re.fullmatch(r"[A-Z]\w+", word)}
     assert len(reasons) > 8
@@ -86,7 +86,7 @@ def test_settings_in_commands_are_values_of_the_chart() -> None:
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
-def test_links_of_the_pages_lead_somewhere(page: pathlib.Path) -> None:
+def test_links_of_the_pages_exist(page: pathlib.Path) -> None:
     for target, anchor in re.findall(r"\]\(([\w./-]*)(?:#([\w-]+))?\)", page.read_text()):
         path = (page.parent / target).resolve() if target else page
         assert path.exists(), target
@@ -103,12 +103,12 @@ async def _execute(dsn: str, statements: str) -> None:
         await connection.close()
 
 
-async def test_role_that_was_prepared_as_the_page_says_lets_workers_in(postgres_dsn: str) -> None:
-    mark = secrets.token_hex(6)
-    owner, worker = f"workron_{mark}", f"worker_{mark}"
+async def test_role_prepared_as_the_page_says_can_grant_workers(postgres_dsn: str) -> None:
+    suffix = secrets.token_hex(6)
+    owner, worker = f"workron_{suffix}", f"worker_{suffix}"
     own = parse.urlsplit(postgres_dsn)._replace(path=f"/{owner}").geturl()
-    [said] = _blocks(_FOLDER / "install.md", "sql")
-    before, after = re.sub(r"\bworkron\b", owner, said).split(f"\\connect {owner}\n")
+    [done] = _blocks(_FOLDER / "install.md", "sql")
+    before, after = re.sub(r"\bworkron\b", owner, done).split(f"\\connect {owner}\n")
     await _execute(postgres_dsn, f"CREATE ROLE {owner} LOGIN PASSWORD 'x'")
     await _execute(postgres_dsn, f"CREATE DATABASE {owner} OWNER {owner}")
     try:

@@ -1,4 +1,4 @@
-"""Alerts and dashboard ask for what is measured, and each alert is in the docs."""
+"""Alerts and the dashboard use metrics that exist, and each alert is in the docs."""
 
 import json
 import re
@@ -23,12 +23,12 @@ _ON = (
 )
 
 
-def _measured() -> set[str]:
-    """Give what the reference says is measured."""
+def _existing_metrics() -> set[str]:
+    """Return the metrics in the reference, which is generated from the registries."""
     return set(re.findall(r"^\| `(workron_\w+)` \|", _PAGE, re.MULTILINE))
 
 
-def _rules() -> list[dict[str, Any]]:
+def _alerts() -> list[dict[str, Any]]:
     [rule] = chart.of_kind(chart.render(*_ON), "PrometheusRule")
     rules: list[dict[str, Any]] = [
         one for group in rule["spec"]["groups"] for one in group["rules"]
@@ -38,53 +38,53 @@ def _rules() -> list[dict[str, Any]]:
 
 def _dashboard() -> dict[str, Any]:
     data = chart.find(chart.render(*_ON), "ConfigMap", "workron-dashboard")["data"]
-    board: dict[str, Any] = json.loads(data["workron.json"])
-    return board
+    dashboard: dict[str, Any] = json.loads(data["workron.json"])
+    return dashboard
 
 
-def _asked() -> list[str]:
+def _expressions() -> list[str]:
     targets = [one["expr"] for panel in _dashboard()["panels"] for one in panel["targets"]]
-    return targets + [one["expr"] for one in _rules()]
+    return targets + [one["expr"] for one in _alerts()]
 
 
-def test_only_what_is_measured_is_asked_for() -> None:
-    names = {_SHAPES.sub("", name) for text in _asked() for name in _NAME.findall(text)}
+def test_every_metric_in_an_expression_exists() -> None:
+    names = {_SHAPES.sub("", name) for text in _expressions() for name in _NAME.findall(text)}
     assert len(names) > 10
-    assert names <= _measured()
+    assert names <= _existing_metrics()
 
 
-def test_how_to_names_nothing_that_is_not_measured() -> None:
+def test_how_to_names_nothing_that_is_not_existing_metrics() -> None:
     named = set(re.findall(r"`(workron_[a-z_]+)`", _HOW_TO)) - {"workron_dev_pool"}
     assert len(named) > 5
-    assert named <= _measured()
+    assert named <= _existing_metrics()
 
 
-def test_counter_is_asked_for_its_rise() -> None:
-    for text in _asked():
+def test_every_counter_is_used_as_a_rate_or_increase() -> None:
+    for text in _expressions():
         for name in re.findall(r"workron_\w+_total\b", text):
             assert re.search(rf"(?:rate|increase)\({name}", text), text
 
 
-def test_every_alert_is_in_the_docs_with_what_to_do() -> None:
+def test_every_alert_is_explained_in_the_how_to() -> None:
     assert set(re.findall(r"^\| `(Workron\w+)` \|", _HOW_TO, re.MULTILINE)) == {
-        one["alert"] for one in _rules()
+        one["alert"] for one in _alerts()
     }
 
 
-def test_what_prometheus_is_to_expand_has_come_through_helm() -> None:
-    [rule] = [one for one in _rules() if one["alert"] == "WorkronQueueWaits"]
+def test_templates_of_prometheus_are_not_expanded_by_helm() -> None:
+    [rule] = [one for one in _alerts() if one["alert"] == "WorkronQueueBacklog"]
     assert "{{ $labels.namespace }}/{{ $labels.pool }}" in rule["annotations"]["summary"]
-    assert all({"summary", "description"} <= one["annotations"].keys() for one in _rules())
+    assert all({"summary", "description"} <= one["annotations"].keys() for one in _alerts())
 
 
-def test_panels_of_the_dashboard_do_not_overlap_and_explain_themselves() -> None:
+def test_panels_have_distinct_positions_and_descriptions() -> None:
     panels = _dashboard()["panels"]
     assert len({(one["gridPos"]["x"], one["gridPos"]["y"]) for one in panels}) == len(panels)
     assert all(one["description"] for one in panels)
     assert len({one["id"] for one in panels}) == len(panels)
 
 
-def test_ports_that_are_asked_are_those_of_the_containers() -> None:
+def test_service_monitor_scrapes_a_port_of_the_controller() -> None:
     objects = chart.render(*_ON)
     [controller] = chart.pods(objects)["Deployment/workron-controller"]["containers"]
     ports = {one["name"] for one in controller["ports"]}
@@ -98,7 +98,7 @@ def test_ports_that_are_asked_are_those_of_the_containers() -> None:
     }
 
 
-def test_workers_are_asked_at_the_port_and_by_the_labels_that_their_pods_have() -> None:
+def test_pod_monitor_matches_ports_and_labels_of_worker_pods() -> None:
     [monitor] = chart.of_kind(chart.render(*_ON), "PodMonitor")
     pod = manifests.pod_template(POOL, spec(), "ours:1", "memory:")
     containers = [*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"]]
@@ -110,19 +110,19 @@ def test_workers_are_asked_at_the_port_and_by_the_labels_that_their_pods_have() 
 
 
 @pytest.mark.parametrize("kind", ["ServiceMonitor", "PodMonitor", "PrometheusRule"])
-def test_monitoring_is_off_until_it_is_asked_for(kind: str) -> None:
+def test_monitoring_is_off_by_default(kind: str) -> None:
     assert chart.of_kind(chart.render(), kind) == []
 
 
-def test_workers_are_looked_for_where_they_may_be_made() -> None:
+def test_pod_monitor_selects_the_namespaces_of_workers() -> None:
     for settings, expected in (
-        (("poolNamespaces={a,b}",), {"matchNames": ["a", "b"]}),
+        (("workerNamespaces={a,b}",), {"matchNames": ["a", "b"]}),
         (("allNamespaces=true",), {"any": True}),
     ):
         [monitor] = chart.of_kind(chart.render(*_ON, *settings), "PodMonitor")
         assert monitor["spec"]["namespaceSelector"] == expected
 
 
-def test_rules_are_yaml_by_themselves() -> None:
+def test_rules_file_is_valid_yaml_before_rendering() -> None:
     groups = yaml.safe_load((chart.CHART / "files" / "rules.yaml").read_text())
     assert [one["name"] for one in groups] == ["workron"]

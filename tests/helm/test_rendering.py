@@ -1,4 +1,4 @@
-"""Each file of values gives a release that an API server takes, with either version of Helm."""
+"""Each values file renders to objects that an API server accepts, with both versions of Helm."""
 
 import pathlib
 import re
@@ -17,19 +17,19 @@ _OF_NO_NAMESPACE = {"ClusterRole", "ClusterRoleBinding", "CustomResourceDefiniti
 
 
 @pytest.mark.parametrize(("word", "outcome"), [("required", "failed"), ("", "skipped")])
-def test_helm_that_is_missing_is_said_and_never_passed_over(
+def test_missing_helm_fails_when_required_and_skips_otherwise(
     monkeypatch: pytest.MonkeyPatch, word: str, outcome: str
 ) -> None:
     monkeypatch.setenv("WORKRON_TEST_HELM", word)
     expected = {"failed": pytest.fail.Exception, "skipped": pytest.skip.Exception}[outcome]
-    with pytest.raises(expected, match="no such-helm on the PATH"):
-        chart.need("such-helm")
+    with pytest.raises(expected, match="such-helm is not on the PATH"):
+        chart.require("such-helm")
 
 
-def test_chart_passes_the_linter_of_helm(helm: str, case: pathlib.Path) -> None:
+def test_chart_passes_helm_lint(helm: str, case: pathlib.Path) -> None:
     version = ("--kube-version", chart.OLDEST)
-    said = chart.call(helm, "lint", "--strict", chart.CHART, "--values", case, *version)
-    assert said.returncode == 0, said.stdout + said.stderr
+    done = chart.run_helm(helm, "lint", "--strict", chart.CHART, "--values", case, *version)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_both_versions_of_helm_render_the_same(case: pathlib.Path) -> None:
@@ -37,7 +37,7 @@ def test_both_versions_of_helm_render_the_same(case: pathlib.Path) -> None:
     assert sorted(old, key=str) == sorted(new, key=str)
 
 
-def test_no_two_objects_are_the_same_one(objects: Objects) -> None:
+def test_objects_are_unique(objects: Objects) -> None:
     who = [
         (one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in objects
     ]
@@ -45,39 +45,39 @@ def test_no_two_objects_are_the_same_one(objects: Objects) -> None:
 
 
 @pytest.mark.parametrize("version", ["1.33.0", "1.37.0"])
-def test_objects_are_what_the_api_server_knows(objects: Objects, version: str) -> None:
+def test_objects_match_the_schemas_of_kubernetes(objects: Objects, version: str) -> None:
     ours = [one for one in objects if not one["apiVersion"].startswith(_OF_PROMETHEUS)]
     assert len(ours) > 10
     assert [line for one in ours for line in schemas.problems(one, version)] == []
 
 
-def test_schemas_refuse_a_field_that_is_not_there() -> None:
+def test_schemas_reject_an_unknown_field() -> None:
     wrong = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}, "spec": {"prot": 1}}
-    [said] = schemas.problems(wrong, "1.33.0")
-    assert "'prot' was unexpected" in said
+    [done] = schemas.problems(wrong, "1.33.0")
+    assert "'prot' was unexpected" in done
 
 
-def test_names_and_labels_fit_where_they_are_used(objects: Objects) -> None:
+def test_names_and_labels_are_valid(objects: Objects) -> None:
     for one in objects:
         assert len(one["metadata"]["name"]) <= 63
         for value in one["metadata"]["labels"].values():
             assert _LABEL_VALUE.fullmatch(value), value
 
 
-def test_labels_fit_with_the_longest_name_of_a_release() -> None:
+def test_labels_are_valid_with_the_longest_release_name() -> None:
     name = "r" * 53
-    said = chart.call("helm", "template", name, chart.CHART, "--kube-version", chart.OLDEST)
-    for one in yaml.load_all(said.stdout, yaml.CSafeLoader):
+    done = chart.run_helm("helm", "template", name, chart.CHART, "--kube-version", chart.OLDEST)
+    for one in yaml.load_all(done.stdout, yaml.CSafeLoader):
         for value in (one or {"metadata": {"labels": {}}})["metadata"]["labels"].values():
             assert _LABEL_VALUE.fullmatch(value), value
 
 
-def test_every_object_says_where_it_is(objects: Objects) -> None:
+def test_every_namespaced_object_has_a_namespace(objects: Objects) -> None:
     without = {one["kind"] for one in objects if "namespace" not in one["metadata"]}
     assert without <= _OF_NO_NAMESPACE
 
 
-def test_selectors_find_the_pods_they_are_for(objects: Objects) -> None:
+def test_each_service_selects_one_workload(objects: Objects) -> None:
     owners = [one for one in objects if one["kind"] in {"Deployment", "StatefulSet"}]
     labels = [one["spec"]["template"]["metadata"]["labels"] for one in owners]
     for service in chart.of_kind(objects, "Service"):
@@ -85,12 +85,12 @@ def test_selectors_find_the_pods_they_are_for(objects: Objects) -> None:
         assert len([have for have in labels if wanted <= have.items()]) == 1
 
 
-def test_chart_has_no_object_of_our_own_kinds(objects: Objects) -> None:
-    # Helm asks the API server for every kind before it makes the first object.
+def test_chart_has_no_object_of_its_own_kinds(objects: Objects) -> None:
+    # Helm looks up every kind before it creates the first object.
     assert [one for one in objects if one["apiVersion"].startswith("workron.dev/")] == []
 
 
-def test_nothing_is_run_before_or_after_but_the_test(objects: Objects) -> None:
+def test_only_helm_test_is_a_hook(objects: Objects) -> None:
     hooks = [one["metadata"].get("annotations", {}).get("helm.sh/hook") for one in objects]
     assert {hook for hook in hooks if hook} == {"test"}
 
@@ -103,14 +103,14 @@ def test_schema_is_migrated_before_the_controller_starts(objects: Objects) -> No
 
 
 def test_controller_has_the_store_in_its_environment(objects: Objects) -> None:
-    # So that `kubectl exec deploy/workron-controller -- workron get` works.
+    # With it, `kubectl exec deploy/workron-controller -- workron get` works.
     [container] = chart.pods(objects)["Deployment/workron-controller"]["containers"]
     assert [one["name"] for one in container["env"]] == [
         "WORKRON_STORE", "WORKRON_POD_NAME", "WORKRON_POD_NAMESPACE", "WORKRON_POD_UID",
     ]  # fmt: skip
 
 
-def test_controller_is_told_what_it_knows() -> None:
+def test_every_argument_of_the_controller_is_a_known_option() -> None:
     page = (chart.ROOT / "docs" / "reference" / "command-line.md").read_text()
     part = page.partition("## workron controller\n")[2].partition("\n## ")[0]
     known = set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", part, re.MULTILINE))
@@ -121,5 +121,5 @@ def test_controller_is_told_what_it_knows() -> None:
             "containers"
         ][0]["args"]
     ]
-    told = {word.partition("=")[0] for word in args if word.startswith("--")}
-    assert told <= known
+    used = {word.partition("=")[0] for word in args if word.startswith("--")}
+    assert used <= known

@@ -14,8 +14,8 @@ _VOLUMES = {
 }  # fmt: skip
 
 
-def _open(pod: Object) -> list[str]:
-    """Name what `restricted` does not allow, and what we do not allow ourselves."""
+def _violations(pod: Object) -> list[str]:
+    """List what `restricted` does not allow, and a writable root file system."""
     whole = pod.get("securityContext", {})
     found = [word for word in ("hostNetwork", "hostPID", "hostIPC") if pod.get(word)]
     if whole.get("runAsNonRoot") is not True or whole.get("runAsUser") == 0:
@@ -23,10 +23,14 @@ def _open(pod: Object) -> list[str]:
     if whole.get("seccompProfile") != {"type": "RuntimeDefault"}:
         found.append("seccomp")
     found += [one["name"] for one in pod.get("volumes", []) if not _VOLUMES & one.keys()]
-    return found + [f"{one['name']}: {what}" for one in chart.containers(pod) for what in _of(one)]
+    return found + [
+        f"{one['name']}: {what}"
+        for one in chart.containers(pod)
+        for what in _container_violations(one)
+    ]
 
 
-def _of(container: Object) -> list[str]:
+def _container_violations(container: Object) -> list[str]:
     security = container.get("securityContext", {})
     wanted = {
         "allowPrivilegeEscalation": False,
@@ -41,23 +45,23 @@ def _of(container: Object) -> list[str]:
 
 def test_every_pod_is_restricted(objects: list[Object]) -> None:
     for name, pod in chart.pods(objects).items():
-        assert _open(pod) == [], name
+        assert _violations(pod) == [], name
 
 
 @pytest.mark.parametrize("at", ["securityContext", "containers"])
-def test_a_pod_without_its_security_is_found(at: str) -> None:
+def test_pod_without_security_context_is_found(at: str) -> None:
     pod = dict(chart.pods(chart.render())["StatefulSet/workron-database"])
     pod[at] = {} if at == "securityContext" else [{"name": "bare"}]
-    assert _open(pod) != []
+    assert _violations(pod) != []
 
 
-def test_every_container_says_what_it_needs(objects: list[Object]) -> None:
+def test_every_container_has_resources(objects: list[Object]) -> None:
     for pod in chart.pods(objects).values():
         for one in chart.containers(pod):
             assert {"requests", "limits"} <= one["resources"].keys(), one["name"]
 
 
-def test_each_part_has_an_account_of_its_own(objects: list[Object]) -> None:
+def test_each_workload_has_its_own_account(objects: list[Object]) -> None:
     pods = chart.pods(objects)
     accounts = [pod["serviceAccountName"] for pod in pods.values()]
     assert len(set(accounts)) == len(accounts)
@@ -66,7 +70,7 @@ def test_each_part_has_an_account_of_its_own(objects: list[Object]) -> None:
     assert {one["automountServiceAccountToken"] for one in made} == {False}
 
 
-def test_database_itself_can_ask_nothing_of_the_cluster() -> None:
+def test_database_pod_has_no_token_and_no_role() -> None:
     objects = chart.render()
     pod = chart.pods(objects)["StatefulSet/workron-database"]
     assert pod["automountServiceAccountToken"] is False
@@ -76,7 +80,7 @@ def test_database_itself_can_ask_nothing_of_the_cluster() -> None:
     assert pod["serviceAccountName"] not in subjects
 
 
-def test_network_policies_bound_the_controller_and_the_database() -> None:
+def test_network_policies_restrict_the_controller_and_the_database() -> None:
     objects = chart.render("networkPolicy.enabled=true")
     both = chart.of_kind(objects, "NetworkPolicy")
     assert {one["metadata"]["name"] for one in both} == {"workron-controller", "workron-database"}
@@ -85,7 +89,7 @@ def test_network_policies_bound_the_controller_and_the_database() -> None:
         assert all("ports" in rule for way in ("ingress", "egress") for rule in one["spec"][way])
 
 
-def test_database_is_spoken_to_by_controllers_and_workers_alone() -> None:
+def test_only_controllers_and_workers_may_connect_to_the_database() -> None:
     objects = chart.render("networkPolicy.enabled=true")
     [rule] = chart.find(objects, "NetworkPolicy", "workron-database")["spec"]["ingress"]
     names = [one["podSelector"]["matchLabels"]["app.kubernetes.io/name"] for one in rule["from"]]
@@ -93,14 +97,14 @@ def test_database_is_spoken_to_by_controllers_and_workers_alone() -> None:
     assert "namespaceSelector" not in rule["from"][0]
 
 
-def test_database_speaks_to_nobody() -> None:
+def test_database_has_no_egress() -> None:
     objects = chart.render(
         "networkPolicy.enabled=true", "networkPolicy.extraEgress[0].ports[0].port=1"
     )
     assert chart.find(objects, "NetworkPolicy", "workron-database")["spec"]["egress"] == []
 
 
-def test_api_server_on_another_port_can_be_let_in() -> None:
+def test_extra_egress_is_added_to_the_controller() -> None:
     given = ("networkPolicy.enabled=true", "networkPolicy.extraEgress[0].ports[0].port=8443")
     one = chart.find(chart.render(*given), "NetworkPolicy", "workron-controller")
     assert {"ports": [{"port": 8443}]} in one["spec"]["egress"]

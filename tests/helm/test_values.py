@@ -1,4 +1,4 @@
-"""What may be set: each value is described, and what is not one is refused by its name."""
+"""Each value is described, and Helm rejects unknown values by name."""
 
 import json
 from collections.abc import Iterator
@@ -30,12 +30,12 @@ def _closed(schema: dict[str, Any]) -> Iterator[bool]:
         yield from _closed(inner)
 
 
-def test_schema_knows_what_is_described_and_no_more() -> None:
+def test_schema_has_exactly_the_described_values() -> None:
     described = {one.key for one in readme.described(_VALUES)}
     assert set(_leaves(_SCHEMA)) - {"global"} == described
 
 
-def test_schema_is_open_nowhere() -> None:
+def test_schema_allows_no_additional_properties() -> None:
     assert set(_closed(_SCHEMA)) == {True}
 
 
@@ -44,60 +44,60 @@ def test_schema_is_open_nowhere() -> None:
     [
         ("databases.existingSecret=x", ["databases"]),
         ("database.exitingSecret=x", ["/database", "exitingSecret"]),
-        ("defaultPool.slot=3", ["/defaultPool", "slot"]),
-        ("pools[0].spec.slots=3", ["/pools/0", "namespace"]),
+        ("defaultWorkerPool.slot=3", ["/defaultWorkerPool", "slot"]),
+        ("workerPools[0].spec.slots=3", ["/workerPools/0", "namespace"]),
         ("controller.replicas=two", ["/controller/replicas"]),
         ("image.digest=latest", ["/image/digest"]),
         ("watchNamespaces=team-a", ["/watchNamespaces"]),
     ],
 )
-def test_value_that_does_not_fit_is_named(helm: str, setting: str, words: list[str]) -> None:
-    said = chart.refusal(setting, helm=helm)
-    assert [word for word in words if word not in said] == []
+def test_invalid_value_is_rejected_by_name(helm: str, setting: str, words: list[str]) -> None:
+    done = chart.render_error(setting, helm=helm)
+    assert [word for word in words if word not in done] == []
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (["allNamespaces=true", "poolNamespaces={a}"], "allNamespaces is true, but"),
-        (["watchNamespaces={a}", "poolNamespaces={b}"], 'poolNamespaces has "b"'),
+        (["allNamespaces=true", "workerNamespaces={a}"], "allNamespaces is true, but"),
+        (["watchNamespaces={a}", "workerNamespaces={b}"], 'workerNamespaces has "b"'),
         (
-            ["pools[0].namespace=b,pools[0].name=x"],
-            'pools has b/x, but no workers may be made in "b"',
+            ["workerPools[0].namespace=b,workerPools[0].name=x"],
+            'workerPools has b/x, but namespace "b" may not have workers',
         ),
-        (["database.sharedRole=true"], "database.sharedRole is for a single namespace"),
-        (["database.sharedRole=true", "allNamespaces=true"], "database.sharedRole is for a single"),
+        (["database.sharedRole=true"], "database.sharedRole allows only one namespace"),
+        (["database.sharedRole=true", "allNamespaces=true"], "database.sharedRole allows only one"),
     ],
 )
-def test_values_that_contradict_each_other_are_refused(settings: list[str], words: str) -> None:
-    assert words in chart.refusal(*settings)
+def test_contradicting_values_are_rejected(settings: list[str], words: str) -> None:
+    assert words in chart.render_error(*settings)
 
 
-@pytest.mark.parametrize(("given", "said"), [("null", []), ("0", ["0"]), ("1200000", ["1200000"])])
-def test_connections_of_workers_are_those_of_the_values(given: str, said: list[str]) -> None:
-    objects = chart.render(f"database.connections={given}")
+@pytest.mark.parametrize(("given", "done"), [("null", []), ("0", ["0"]), ("1200000", ["1200000"])])
+def test_max_worker_connections_is_passed_to_the_controller(given: str, done: list[str]) -> None:
+    objects = chart.render(f"database.maxWorkerConnections={given}")
     [container] = chart.pods(objects)["Deployment/workron-controller"]["containers"]
-    found = [word for word in container["args"] if word.startswith("--connections")]
-    assert found == [f"--connections={one}" for one in said]
+    found = [word for word in container["args"] if word.startswith("--max-worker-connections")]
+    assert found == [f"--max-worker-connections={one}" for one in done]
 
 
-def test_values_of_a_chart_around_this_one_are_let_be() -> None:
+def test_global_values_are_accepted() -> None:
     assert chart.render("global.region=north") == chart.render()
 
 
-def test_spec_of_a_pool_has_the_fields_of_the_model() -> None:
+def test_schema_of_a_pool_has_the_fields_of_the_model() -> None:
     model = workerpool.WorkerPoolSpec.model_json_schema(by_alias=True)
     assert set(_SCHEMA["$defs"]["poolSpec"]["properties"]) == set(model["properties"])
 
 
-def test_pools_reach_the_controller_as_they_were_given() -> None:
+def test_worker_pools_are_passed_to_the_controller_unchanged() -> None:
     values = chart.CHART / "ci" / "everything.yaml"
     objects = chart.render(values=values)
     data = chart.find(objects, "ConfigMap", "workron-pools")["data"]
     given = yaml.safe_load(values.read_text())
-    assert yaml.safe_load(data["pools.yaml"]) == given["pools"]
-    assert yaml.safe_load(data["default-pool.yaml"]) == given["defaultPool"]
-    for one in given["pools"]:
+    assert yaml.safe_load(data["worker-pools.yaml"]) == given["workerPools"]
+    assert yaml.safe_load(data["default-worker-pool.yaml"]) == given["defaultWorkerPool"]
+    for one in given["workerPools"]:
         workerpool.WorkerPoolSpec.model_validate(one["spec"])
 
 
@@ -112,7 +112,7 @@ def test_pools_reach_the_controller_as_they_were_given() -> None:
         ),
     ],
 )
-def test_image_is_named_by_tag_or_digest(settings: list[str], image: str) -> None:
+def test_image_has_the_tag_or_the_digest(settings: list[str], image: str) -> None:
     pods = chart.pods(chart.render(*settings))
     [container] = pods["Deployment/workron-controller"]["containers"]
     assert container["image"] == image

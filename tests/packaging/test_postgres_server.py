@@ -1,4 +1,4 @@
-"""The server of the tests: nobody sees another test's data, and nothing is left behind."""
+"""The PostgreSQL of the tests isolates tests from each other, and leaves nothing behind."""
 
 import pathlib
 import subprocess
@@ -29,7 +29,7 @@ async def test_database_is_empty_when_another_test_wrote_to_its_own(
         await connection.close()
 
 
-def test_server_and_its_files_go_when_its_owner_is_killed() -> None:
+def test_server_and_its_files_are_removed_when_its_owner_is_killed() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", _START_AND_HANG],
         cwd=_ROOT,
@@ -41,6 +41,6 @@ def test_server_and_its_files_go_when_its_owner_is_killed() -> None:
         home = pathlib.Path(owner.stdout.readline().strip())
         assert (home / "data" / "PG_VERSION").exists()
         owner.kill()
-        # The keeper shares the owner's standard error, which therefore ends only when both have.
+        # The watchdog inherits the owner's standard error, which closes when both have ended.
         owner.communicate()
     assert not home.exists()

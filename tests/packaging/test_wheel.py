@@ -1,4 +1,4 @@
-"""The wheel holds all packages, whole, and nothing else of the repository."""
+"""The wheel contains the four packages completely, and nothing else of the repository."""
 
 import pathlib
 import subprocess

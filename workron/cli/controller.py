@@ -52,10 +52,12 @@ def controller(  # noqa: PLR0913, PLR0917 - one for each option
             help="Whose objects are looked after; may be repeated. Default: those of all.",
         ),
     ] = None,
-    status_rate: Annotated[
+    status_writes_per_second: Annotated[
         float,
         typer.Option(
-            envvar="WORKRON_STATUS_RATE", min=1, help="Statuses written a second, at most."
+            envvar="WORKRON_STATUS_WRITES_PER_SECOND",
+            min=1,
+            help="Maximum number of statuses that are written per second.",
         ),
     ] = 200.0,
     worker_image: Annotated[
@@ -66,32 +68,32 @@ def controller(  # noqa: PLR0913, PLR0917 - one for each option
             help="Of workers' agents, and of the commands of pools that name none.",
         ),
     ] = f"workron-worker:{workron.__version__}",
-    pool_template: Annotated[
+    default_worker_pool: Annotated[
         pathlib.Path | None,
         typer.Option(
-            envvar="WORKRON_POOL_TEMPLATE",
+            envvar="WORKRON_DEFAULT_WORKER_POOL",
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="Spec of the WorkerPool `default` that is made where jobs want it.",
+            help="Spec of the WorkerPool `default`, created in namespaces whose jobs need it.",
         ),
     ] = None,
-    pools: Annotated[
+    worker_pools: Annotated[
         pathlib.Path | None,
         typer.Option(
-            envvar="WORKRON_POOLS",
+            envvar="WORKRON_WORKER_POOLS",
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="WorkerPools to be made: a list of {namespace, name, spec}.",
+            help="WorkerPools to create: a list of {namespace, name, spec}.",
         ),
     ] = None,
-    connections: Annotated[
+    max_worker_connections: Annotated[
         int | None,
         typer.Option(
-            envvar="WORKRON_CONNECTIONS",
+            envvar="WORKRON_MAX_WORKER_CONNECTIONS",
             min=0,
-            help="Connections of the database that all workers may have; default: three of four.",
+            help="Database connections that all workers together may use; default: 3 of 4.",
         ),
     ] = None,
     is_role_shared: Annotated[
@@ -119,8 +121,10 @@ def controller(  # noqa: PLR0913, PLR0917 - one for each option
     from workron_controller.manager import ManagerScope
     from workron_controller.workerpools.config import PoolSettings as Pools
 
-    scope = ManagerScope(_namespaces(watch_namespace or ()), status_rate, connections)
-    asked = Pools(worker_image, _namespace(), pool_template, pools, is_role_shared)
+    scope = ManagerScope(
+        _namespaces(watch_namespace or ()), status_writes_per_second, max_worker_connections
+    )
+    asked = Pools(worker_image, _namespace(), default_worker_pool, worker_pools, is_role_shared)
     settings = _Settings(options.lasting(store), scope, asked, health.given(where))
     service.carry_out(_control(settings))
 

@@ -1,7 +1,7 @@
-"""Runs a Job as a user does, through the API server, and waits for its end.
+"""Runs one Job through the API server, as a user does, and waits for its end.
 
-Called by `helm test`, with a namespace in which workers may be made. Exit code 1 says that it did
-not succeed in time, and what it said prints why.
+`helm test` runs it with a namespace that may have workers as its argument. It prints each change of
+the Job's status, and exits with 1 if the Job does not succeed in time.
 """
 
 from __future__ import annotations
@@ -19,39 +19,37 @@ _JOB = {
     "metadata": {"generateName": "workron-test-"},
     "spec": {"command": "echo it works", "timeout": "30s", "ttlSecondsAfterFinished": 600},
 }
-_PATIENCE_SECONDS = 280.0
-"""A little less than `helm test` has, so that it is us who say what is wrong."""
-
-Say = Callable[[str], object]
+_TIMEOUT_SECONDS = 280.0
+"""Less than the 300 s of `helm test`, so that this program reports what is wrong."""
 
 
 def run(
     cluster: kube.Cluster,
     namespace: str,
-    say: Say,
+    report: Callable[[str], object],
     monotonic: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], object] = time.sleep,
 ) -> bool:
-    """Run one; tell whether it succeeded."""
-    folder = f"/apis/workron.dev/v1alpha1/namespaces/{namespace}/workronjobs"
-    name = cluster.create(folder, _JOB)["metadata"]["name"]
-    say(f"Job {namespace}/{name}")
-    until = monotonic() + _PATIENCE_SECONDS
+    """Run a Job, and return whether it succeeded."""
+    jobs = f"/apis/workron.dev/v1alpha1/namespaces/{namespace}/workronjobs"
+    name = cluster.create(jobs, _JOB)["metadata"]["name"]
+    report(f"Job {namespace}/{name}")
+    deadline = monotonic() + _TIMEOUT_SECONDS
     status: dict[str, Any] = {}
-    told = ""
-    while "finishedAt" not in status and monotonic() < until:
+    last_line = ""
+    while "finishedAt" not in status and monotonic() < deadline:
         sleep(1)
-        status = cluster.get(f"{folder}/{name}").get("status") or {}
-        if (now := _told(status)) != told:
-            told = now
-            say(told)
-    cluster.delete(f"{folder}/{name}")
+        status = cluster.get(f"{jobs}/{name}").get("status") or {}
+        if (line := _line(status)) != last_line:
+            last_line = line
+            report(line)
+    cluster.delete(f"{jobs}/{name}")
     if "finishedAt" not in status:
-        say(f"it has not ended within {_PATIENCE_SECONDS:g} s")
+        report(f"the Job did not finish within {_TIMEOUT_SECONDS:g} s")
     return status.get("phase") == "Succeeded"
 
 
-def _told(status: dict[str, Any]) -> str:
+def _line(status: dict[str, Any]) -> str:
     parts = (status.get(name) for name in ("phase", "reason", "message", "outputTail"))
     return ": ".join(str(part).strip() for part in parts if part)
 
@@ -59,6 +57,6 @@ def _told(status: dict[str, Any]) -> str:
 if __name__ == "__main__":
     try:
         has_succeeded = run(kube.in_pod(), sys.argv[1], lambda line: print(line, flush=True))
-    except (kube.RefusedError, OSError) as error:
+    except (kube.RequestError, OSError) as error:
         sys.exit(str(error))
     sys.exit(0 if has_succeeded else 1)

@@ -1,7 +1,6 @@
-"""Speaks with the cluster's API server as the ServiceAccount of this pod.
+"""A minimal client of the Kubernetes API, for the programs of the chart.
 
-Called by the other programs here. Python's standard library and no more, so that any image with a
-Python runs them.
+It uses only the standard library, so that every image with a Python can run the programs.
 """
 
 from __future__ import annotations
@@ -15,70 +14,71 @@ import urllib.request
 from typing import Any
 
 _ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_SECONDS = 30.0
+_TIMEOUT_SECONDS = 30.0
 
 
-class RefusedError(Exception):
-    """The API server does not do what was asked for, and says why."""
+class RequestError(Exception):
+    """The API server rejected a request; the message has its reason."""
 
 
-class ConflictError(RefusedError):
-    """The object is not any more as it was when it was read."""
+class ConflictError(RequestError):
+    """The object has changed since it was read."""
 
 
 class Cluster:
-    """The API server, as one account sees it."""
+    """The API server, accessed with the token of one ServiceAccount."""
 
-    def __init__(self, address: str, token: str, trust: ssl.SSLContext | None) -> None:
-        """Speak with that address; `trust` is who vouches for it."""
+    def __init__(self, address: str, token: str, tls: ssl.SSLContext | None) -> None:
+        """Use this address; `tls` verifies the server."""
         self._address = address
         self._token = token
-        self._trust = trust
+        self._tls = tls
 
     def get(self, path: str) -> Any:
         """Read an object."""
-        return self._call("GET", path)
+        return self._request("GET", path)
 
     def create(self, path: str, body: object) -> Any:
-        """Make an object, and give what was made."""
-        return self._call("POST", path, body)
+        """Create an object, and return it as the API server stored it."""
+        return self._request("POST", path, body)
 
     def merge(self, path: str, body: object) -> Any:
-        """Change what `body` names of an object."""
-        return self._call("PATCH", path, body, "application/merge-patch+json")
+        """Apply a merge patch to an object."""
+        return self._request("PATCH", path, body, "application/merge-patch+json")
 
     def delete(self, path: str) -> Any:
         """Delete an object."""
-        return self._call("DELETE", path)
+        return self._request("DELETE", path)
 
-    def _call(
-        self, method: str, path: str, body: object = None, kind: str = "application/json"
+    def _request(
+        self, method: str, path: str, body: object = None, content_type: str = "application/json"
     ) -> Any:
         data = None if body is None else json.dumps(body).encode()
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": kind}
-        request = urllib.request.Request(  # noqa: S310 - the address is our own
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": content_type}
+        request = urllib.request.Request(  # noqa: S310 - the address is fixed by `in_pod`
             self._address + path, data, headers, method=method
         )
         try:
             with urllib.request.urlopen(  # noqa: S310 - (the same)
-                request, timeout=_SECONDS, context=self._trust
-            ) as answer:
-                return json.load(answer)
-        except urllib.error.HTTPError as refused:
-            error = ConflictError if refused.code == http.HTTPStatus.CONFLICT else RefusedError
-            said = _message(refused.read().decode(errors="replace"))
-            raise error(f"{method} {path}: {refused.code}: {said}") from None
+                request, timeout=_TIMEOUT_SECONDS, context=self._tls
+            ) as response:
+                return json.load(response)
+        except urllib.error.HTTPError as failure:
+            is_conflict = failure.code == http.HTTPStatus.CONFLICT
+            error = ConflictError if is_conflict else RequestError
+            message = _message(failure.read().decode(errors="replace"))
+            raise error(f"{method} {path}: {failure.code}: {message}") from None
 
 
 def in_pod() -> Cluster:
-    """Give the cluster in which this runs."""
+    """Return the cluster of the pod that this program runs in."""
     token = (_ACCOUNT / "token").read_text().strip()
-    trust = ssl.create_default_context(cafile=str(_ACCOUNT / "ca.crt"))
-    return Cluster("https://kubernetes.default.svc", token, trust)
+    tls = ssl.create_default_context(cafile=str(_ACCOUNT / "ca.crt"))
+    return Cluster("https://kubernetes.default.svc", token, tls)
 
 
-def _message(said: str) -> str:
+def _message(body: str) -> str:
     try:
-        return str(json.loads(said)["message"])
+        return str(json.loads(body)["message"])
     except (ValueError, KeyError, TypeError):
-        return said
+        return body

@@ -1,4 +1,4 @@
-{{/* Names are fixed: there is one release in a namespace, and what the docs say to type is right. */}}
+{{/* Object names are fixed: a namespace has at most one release, and the commands in the docs work. */}}
 
 {{- define "workron.labels" -}}
 {{ include "workron.selector" . }}
@@ -22,18 +22,18 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 {{- end -}}
 {{- end }}
 
-{{/* Where workers may be made, as a list in JSON. */}}
-{{- define "workron.poolNamespaces" -}}
+{{/* The namespaces in which the controller may create workers, as a JSON list. */}}
+{{- define "workron.workerNamespaces" -}}
 {{- $own := list .Release.Namespace "default" -}}
-{{- .Values.poolNamespaces | default .Values.watchNamespaces | default $own | uniq | toJson -}}
+{{- .Values.workerNamespaces | default .Values.watchNamespaces | default $own | uniq | toJson -}}
 {{- end }}
 
-{{/* Where `helm test` runs its Job: a namespace in which it finds workers. */}}
+{{/* The namespace in which `helm test` runs its Job: one that may have workers. */}}
 {{- define "workron.testNamespace" -}}
 {{- if .Values.allNamespaces -}}
 {{ .Release.Namespace }}
 {{- else -}}
-{{ include "workron.poolNamespaces" . | fromJsonArray | first }}
+{{ include "workron.workerNamespaces" . | fromJsonArray | first }}
 {{- end -}}
 {{- end }}
 
@@ -47,7 +47,7 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
       {{- end }}
 {{- end }}
 
-{{/* All that Pod Security `restricted` asks of a container, and a file system that is only read. */}}
+{{/* What the Pod Security Standard `restricted` asks of a container, and a read-only file system. */}}
 {{- define "workron.containerSecurity" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
@@ -68,7 +68,7 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 
-{{/* Names, and the API server, whose address no selector can name. */}}
+{{/* DNS, and the API server, whose address no selector can name. */}}
 {{- define "workron.egressToCluster" -}}
 - ports:
     - {port: 53, protocol: UDP}
@@ -81,27 +81,27 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 
-{{/* Values that contradict each other are refused, each in one sentence. */}}
+{{/* Rejects values that contradict each other. */}}
 {{- define "workron.check" -}}
-{{- $pools := include "workron.poolNamespaces" . | fromJsonArray -}}
-{{- if and .Values.allNamespaces (or .Values.watchNamespaces .Values.poolNamespaces) -}}
-{{- fail "allNamespaces is true, but watchNamespaces or poolNamespaces names some: keep one of the two" -}}
+{{- $pools := include "workron.workerNamespaces" . | fromJsonArray -}}
+{{- if and .Values.allNamespaces (or .Values.watchNamespaces .Values.workerNamespaces) -}}
+{{- fail "allNamespaces is true, but watchNamespaces or workerNamespaces lists namespaces: set only one of them" -}}
 {{- end -}}
 {{- if .Values.watchNamespaces -}}
 {{- range $pools -}}
 {{- if not (has . $.Values.watchNamespaces) -}}
-{{- fail (printf "poolNamespaces has %q, which watchNamespaces has not: Jobs there are not looked at; add it to watchNamespaces" .) -}}
+{{- fail (printf "workerNamespaces has %q, but watchNamespaces does not, so its Jobs would not run: add it to watchNamespaces" .) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- if not .Values.allNamespaces -}}
-{{- range .Values.pools -}}
+{{- range .Values.workerPools -}}
 {{- if not (has .namespace $pools) -}}
-{{- fail (printf "pools has %s/%s, but no workers may be made in %q: add it to poolNamespaces" .namespace .name .namespace) -}}
+{{- fail (printf "workerPools has %s/%s, but namespace %q may not have workers: add it to workerNamespaces" .namespace .name .namespace) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- if and .Values.database.sharedRole (or .Values.allNamespaces (ne (len $pools) 1)) -}}
-{{- fail "database.sharedRole is for a single namespace: name that one in poolNamespaces, and no other" -}}
+{{- fail "database.sharedRole allows only one namespace: set workerNamespaces to a list of that one" -}}
 {{- end -}}
 {{- end }}

@@ -1,4 +1,4 @@
-"""Who may do what: nothing that nobody asked for, and workers only where they were wanted."""
+"""The permissions of each role: the least that is needed, and workers only where values allow."""
 
 import pathlib
 import re
@@ -24,21 +24,21 @@ def _rules(objects: Objects) -> Iterator[tuple[str, Object]]:
                 yield role["metadata"]["name"], rule
 
 
-def _where(objects: Objects, role: str) -> list[str]:
-    """Give the namespaces in which that ClusterRole is bound; everywhere is a star."""
+def _bound_namespaces(objects: Objects, role: str) -> list[str]:
+    """Return the namespaces in which a ClusterRole is bound; `*` is the whole cluster."""
     bindings = chart.of_kind(objects, "RoleBinding") + chart.of_kind(objects, "ClusterRoleBinding")
     bound = [one for one in bindings if one["roleRef"]["name"] == role]
     return sorted(one["metadata"].get("namespace", "*") for one in bound)
 
 
-def test_no_right_is_a_wildcard(objects: Objects) -> None:
+def test_no_rule_has_a_wildcard(objects: Objects) -> None:
     for role, rule in _rules(objects):
         words = {*rule["apiGroups"], *rule["resources"], *rule["verbs"]}
         assert not any("*" in word for word in words), role
         assert not words & _DANGEROUS, role
 
 
-def test_controller_may_write_the_events_that_it_makes() -> None:
+def test_controller_may_create_events() -> None:
     event = resources.EVENTS
     rules = [rule for role, rule in _rules(chart.render()) if role == "workron-controller"]
     [rule] = [rule for rule in rules if event.plural in rule["resources"]]
@@ -49,9 +49,9 @@ def test_controller_may_write_the_events_that_it_makes() -> None:
     ("settings", "watched", "pools"),
     [
         ([], ["*"], ["default", "workron"]),
-        (["poolNamespaces={a,b}"], ["*"], ["a", "b"]),
+        (["workerNamespaces={a,b}"], ["*"], ["a", "b"]),
         (["watchNamespaces={a,b}"], ["a", "b"], ["a", "b"]),
-        (["watchNamespaces={a,b}", "poolNamespaces={b}"], ["a", "b"], ["b"]),
+        (["watchNamespaces={a,b}", "workerNamespaces={b}"], ["a", "b"], ["b"]),
         (["allNamespaces=true"], ["*"], ["*"]),
     ],
 )
@@ -59,8 +59,8 @@ def test_controller_is_bound_where_the_values_say(
     settings: list[str], watched: list[str], pools: list[str]
 ) -> None:
     objects = chart.render(*settings)
-    assert _where(objects, "workron-controller") == watched
-    assert _where(objects, "workron-pools") == pools
+    assert _bound_namespaces(objects, "workron-controller") == watched
+    assert _bound_namespaces(objects, "workron-pools") == pools
     assert _said(objects, "--watch-namespace") == [one for one in watched if one != "*"]
 
 
@@ -70,7 +70,7 @@ def _said(objects: Objects, option: str) -> list[str]:
     return sorted(value for name, _, value in pairs if name == option)
 
 
-def test_everybody_who_is_bound_is_an_account_of_this_release(objects: Objects) -> None:
+def test_every_subject_is_an_account_of_the_release(objects: Objects) -> None:
     made = {one["metadata"]["name"] for one in chart.of_kind(objects, "ServiceAccount")}
     for kind in ("RoleBinding", "ClusterRoleBinding"):
         for one in chart.of_kind(objects, kind):
@@ -79,7 +79,7 @@ def test_everybody_who_is_bound_is_an_account_of_this_release(objects: Objects) 
             assert subject["name"] in made
 
 
-def test_every_role_that_is_bound_is_there_or_another_release_has_it(
+def test_every_bound_role_exists_or_belongs_to_another_release(
     case: pathlib.Path, objects: Objects
 ) -> None:
     roles = chart.of_kind(objects, "Role") + chart.of_kind(objects, "ClusterRole")
@@ -90,12 +90,12 @@ def test_every_role_that_is_bound_is_there_or_another_release_has_it(
     assert {kind for kind, _ in missing} == ({"ClusterRole"} if is_second else set())
 
 
-def test_a_second_release_makes_nothing_that_is_of_the_whole_cluster() -> None:
+def test_second_release_has_no_cluster_wide_objects() -> None:
     objects = chart.render(values=chart.CHART / "ci" / "one-namespace.yaml")
     assert [one["kind"] for one in objects if "namespace" not in one["metadata"]] == []
 
 
-def test_nobody_may_read_every_secret_of_a_namespace() -> None:
+def test_no_role_may_list_secrets() -> None:
     verbs = {
         verb
         for _, rule in _rules(chart.render())
@@ -105,16 +105,16 @@ def test_nobody_may_read_every_secret_of_a_namespace() -> None:
     assert not verbs & {"list", "watch", "deletecollection"}
 
 
-_PEOPLES = {"workron-view", "workron-edit"}
+_FOR_USERS = {"workron-view", "workron-edit"}
 
 
-def test_controller_may_watch_only_what_it_watches() -> None:
-    rules = [rule for role, rule in _rules(chart.render()) if role not in _PEOPLES]
+def test_controller_may_watch_only_its_own_kinds() -> None:
+    rules = [rule for role, rule in _rules(chart.render()) if role not in _FOR_USERS]
     watched = {one for rule in rules if "watch" in rule["verbs"] for one in rule["resources"]}
     assert watched == {one.plural for one in resources.BY_KIND.values()}
 
 
-def test_people_who_may_view_or_edit_may_do_so_with_our_kinds() -> None:
+def test_view_and_edit_roles_aggregate_to_those_of_kubernetes() -> None:
     objects = chart.render()
     view, edit = (chart.find(objects, "ClusterRole", f"workron-{one}") for one in ("view", "edit"))
     assert view["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-view"] == "true"
@@ -123,7 +123,7 @@ def test_people_who_may_view_or_edit_may_do_so_with_our_kinds() -> None:
     assert {verb for rule in view["rules"] for verb in rule["verbs"]} == {"get", "list", "watch"}
 
 
-def test_docs_list_the_rights_of_every_role() -> None:
+def test_docs_list_the_permissions_of_every_role() -> None:
     found = re.findall(
         r"^\| `(workron-\w+)` \| (.+?) \| (.+?) \|$", _PAGE.read_text(), re.MULTILINE
     )
