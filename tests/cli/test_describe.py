@@ -16,7 +16,7 @@ def test_describe_says_why_a_job_waits(call: Call, write: Write, url: str) -> No
     call("submit", write("late", more="dependsOn: [{name: absent}]"), "--store", url)
     said = call("describe", "late", "--store", url)
     assert "waits for 1 of 1 upstreams:" in said.out
-    assert "Job 'absent', which is not in the store yet; asked for: Succeeded" in said.out
+    assert "Job 'absent' is not in the store yet; required: Succeeded" in said.out
 
 
 def test_describe_tells_all_about_a_job(call: Call, done: str) -> None:
@@ -54,8 +54,8 @@ def test_describe_and_get_tell_that_nobody_serves_a_pool(
     call: Call, write: Write, url: str
 ) -> None:
     call("submit", write("lonely", more="pool: bigg"), "--store", url)
-    told = "no worker of pool 'bigg' is there"
-    assert f"Why        is ready; {told}" in call("describe", "lonely", "--store", url).out
+    told = "pool 'bigg' has no worker"
+    assert f"Why        is queued; {told}" in call("describe", "lonely", "--store", url).out
     for asked in (("get",), ("get", "lonely")):
         assert told in call(*asked, "--store", url).out
 

@@ -154,7 +154,7 @@ def test_cycle_over_jobs_is_printed(call: Call, write: Write) -> None:
     ("more", "complaint"),
     [
         ("dependsOn: [{name: absent}]", "depends on Job 'absent', which is in none of the files"),
-        ("suspend: true", "is suspended, and nobody can resume it"),
+        ("suspend: true", "is suspended, and no other process can resume it"),
     ],
 )
 def test_what_could_never_end_in_memory_is_refused(
@@ -186,7 +186,7 @@ def test_wrong_usage_is_told_in_words(call: Call, arguments: list[str], complain
 
 def test_memory_is_memory_in_whatever_letters(call: Call, write: Write) -> None:
     said = call("run", write("hello", more="suspend: true"), "--store", "MEMORY:")
-    assert (said.code, "nobody can resume it" in said.err) == (2, True)
+    assert (said.code, "no other process can resume it" in said.err) == (2, True)
 
 
 def test_file_of_nothing_but_pools_is_nothing_to_run(call: Call) -> None:

@@ -50,7 +50,7 @@ def test_transitions_have_a_row_for_every_event() -> None:
     rows = state_tables.transitions(dict.fromkeys(Event, "text")).splitlines()[2:]
 
     assert [row.split("`")[1] for row in rows] == list(Event)
-    assert rows[1] == "| `hold` | text | - | Waiting | Waiting |"
+    assert rows[1] == "| `suspend` | text | - | Waiting | Waiting |"
 
 
 def test_conditions_are_the_table_of_the_design() -> None:

@@ -182,5 +182,5 @@ def test_deadline_has_passed_from_its_moment_on() -> None:
 
 @pytest.mark.parametrize("margin", [10.0, 12.0, -1.0])
 def test_deadline_refuses_a_margin_that_does_not_fit_its_lease(margin: float) -> None:
-    with pytest.raises(errors.InputError, match="a lease of 10 s; it must be at least 0 s"):
+    with pytest.raises(errors.InputError, match="the lease of 10 s: it must be at least 0 s"):
         lease.LeaseDeadline(LEASE, margin, 0.0)

@@ -35,8 +35,8 @@ async def test_roots_are_acknowledged_in_the_order_of_the_files(store: Store) ->
     request = _plan(_JOB.format("b", "{command: x}"), _POOL, _JOB.format("a", "{command: x}"))
     answers = await submit.submit(store, request)
     assert [(one.identity.name, one.effect) for one in answers] == [
-        ("b", Effect.BEGUN),
-        ("a", Effect.BEGUN),
+        ("b", Effect.CREATED),
+        ("a", Effect.CREATED),
     ]
 
 
@@ -101,7 +101,7 @@ async def test_manifest_that_says_cancel_never_lets_its_command_start(store: Sto
     )
     answers = await submit.submit(cast("SubmitStore", door), request)
     assert door.asked == ["submit held", "submit free", "cancel"]
-    assert [one.effect for one in answers] == [Effect.CANCELLED, Effect.BEGUN]
+    assert [one.effect for one in answers] == [Effect.CANCELLED, Effect.CREATED]
 
 
 async def test_manifest_that_says_cancel_cancels_the_run_that_is_there(store: Store) -> None:

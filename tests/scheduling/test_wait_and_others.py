@@ -125,5 +125,5 @@ async def test_upstream_that_is_in_the_store_is_not_told(store: Store) -> None:
     plans = [job("a", dependsOn=[{"name": "there"}, {"name": "absent"}]), job("s", suspend=True)]
     assert await missing_upstream_notes(store, plans) == [
         "a waits for Job 'absent', which is not in the store yet",
-        "s is suspended: it waits until its file is submitted again without `suspend: true`",
+        "s is suspended; to resume it, submit its file without `suspend: true`",
     ]

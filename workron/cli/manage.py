@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 _WORDS: Final = {
-    Effect.BEGUN: "submitted",
+    Effect.CREATED: "submitted",
     Effect.NONE: "unchanged: it was submitted before and goes on",
     Effect.SUSPENDED: "suspended: what runs of it runs on, nothing new starts",
     Effect.RESUMED: "resumed",

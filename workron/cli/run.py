@@ -218,7 +218,7 @@ async def _begin(store: Store, request: Request, settings: _Settings) -> RunFeed
     found = [await _root(store, one) for one in submissions]
     feed = RunFeed(store, system_clock.CLOCK, found)
     for root, one in zip(found, submissions, strict=True):
-        if one.is_going_on:
+        if one.is_existing:
             run = await feed.pass_over(root)
             told = f": {run.ended:,} of {run.total:,} jobs had ended" if run.ended else ""
             settings.note(f"going on with {root.name}, which was begun before{told}")

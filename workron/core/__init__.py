@@ -1,7 +1,5 @@
-"""The rules, pure.
+"""The rules of Workron, without input, output or clocks.
 
-Belongs here: the models of manifests, the table of states, the graph, retry, lease, ids, errors,
-and the ports through which time and chance come in.
-Does not belong here: input, output, asyncio, logging, clocks, databases.
-Called by: every other room; calls none.
+States and transitions, the models of manifests, planning a workflow, retries, leases, ids and
+errors. Time and randomness come in as arguments. Every other package uses this one.
 """

@@ -1,6 +1,6 @@
-"""What the rules need from outside and never take themselves: time and chance.
+"""Time and randomness as the rules take them: as arguments.
 
-Rooms above pass the real ones in; tests pass ones that they turn by hand.
+Callers pass the system's; tests pass their own.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ if TYPE_CHECKING:
 
 
 class Clock(Protocol):
-    """Two clocks: one to tell the time of day, one to measure with."""
+    """A wall clock and a monotonic clock."""
 
     def now(self) -> datetime:
-        """Tell the time of day, aware, in UTC."""
+        """Return the time of day in UTC, with its time zone."""
 
     def monotonic(self) -> float:
-        """Count seconds that never jump, suspension of the machine included."""
+        """Return seconds that never jump and go on while the machine is suspended."""
 
 
 class Rng(Protocol):
-    """Chance: jitter and the random part of an id."""
+    """Random numbers, for jitter and for ids."""
 
     def random(self) -> float:
-        """Draw from [0, 1)."""
+        """Return a number from [0, 1)."""
 
     def getrandbits(self, k: int, /) -> int:
-        """Draw k random bits."""
+        """Return an integer of k random bits."""
 
 
 class Sleep(Protocol):
-    """Waiting, which in a test takes no time."""
+    """A sleep that takes no time in tests."""
 
     async def __call__(self, seconds: float, /) -> None:
-        """Return when so many seconds have passed."""
+        """Return after this many seconds."""

@@ -1,29 +1,29 @@
-"""Every error that Workron raises, as one tree.
+"""Every error that Workron raises on purpose, as one tree.
 
     WorkronError
-    ├── InputError            what a person wrote is wrong: exit code 2
-    │   ├── ManifestError     a document: carries every problem, each with its place
-    │   ├── GraphError        a workflow whose tasks do not form a DAG
-    │   │   └── CycleError        runs that wait for each other: says which
-    │   └── NameTakenError    an unfinished run of that name has other content
-    ├── NotFoundError         no job or workflow of that name
-    ├── StateError            a transition that the table in `states` does not have
-    └── StoreError            the database: which one, what was tried
+    ├── InputError            the input is wrong: exit code 2
+    │   ├── ManifestError         manifests: every problem with its file and line
+    │   ├── GraphError            the tasks of a workflow do not form a DAG
+    │   │   └── CycleError            runs that wait for each other
+    │   └── NameTakenError        an unfinished run has that name and other content
+    ├── NotFoundError         no job or workflow has that name
+    ├── StateError            the job is in a state that does not allow this
+    └── StoreError            the database failed
         ├── StoreUnreachableError   it does not answer
-        │   ├── StoreRefusedError   it answers, and lets nobody in by this URL
-        │   └── StoreAwayError      it was asked for as long as it may be away: exit code 5
-        ├── StoreBusyError          another process holds it
-        ├── StoreFullError          no space, or read-only
-        ├── StoreDataError          it refused a value
-        ├── StoreRightsError        this role may not do that there
-        ├── SchemaError             its schema is not one this program knows
-        │   └── SchemaMissingError  it has none at all
-        ├── TokenError              no pool admits workers by this token
-        └── SessionError            the worker behind a session key is gone or was never there
+        │   ├── StoreLoginError         it rejects the login, or the URL is wrong
+        │   └── StoreTimeoutError       it did not answer within the retry limit: exit code 5
+        ├── StoreBusyError          another process holds its lock
+        ├── StoreFullError          the disk is full, or the database is read-only
+        ├── StoreDataError          it rejected a value
+        ├── PermissionDeniedError   its role may not do this
+        ├── SchemaError             its schema has another version
+        │   └── SchemaMissingError      it has no schema yet
+        ├── TokenError              the token of a worker is not valid
+        └── SessionError            the session of a worker has ended
 
-Rooms above hang their own under the run; the operator's are in `workron_controller/api/errors.py`.
+Packages above add their own below these; the controller's are in `workron_controller.kube.errors`.
 
-The message is for a person: what was wrong, where, and what would be right.
+A message is for a person: what is wrong, where, and what to do.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 
 
 class WorkronError(Exception):
-    """The run: catch this to catch all that Workron raises on purpose."""
+    """Base of all errors that Workron raises on purpose."""
 
 
 class InputError(WorkronError):
-    """What a person wrote is wrong; nothing was done."""
+    """The input of a user is wrong; nothing was changed."""
 
 
 class ManifestError(InputError):
-    """One or more documents are wrong; `problems` holds a line for each."""
+    """Manifests are wrong; `problems` has one line for each problem."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
@@ -52,7 +52,7 @@ class ManifestError(InputError):
 
 
 class GraphError(InputError):
-    """The tasks of a workflow do not form a DAG; `path` leads to where that is written."""
+    """The tasks of a workflow do not form a DAG; `path` leads to the field that is wrong."""
 
     def __init__(self, message: str, *path: str | int) -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ class GraphError(InputError):
 
 
 class CycleError(GraphError):
-    """Roots that wait for each other; `uids` are some of those that were to be stored."""
+    """Runs wait for each other; `uids` are those of submitted objects in the cycle."""
 
     def __init__(self, message: str, uids: Iterable[UUID]) -> None:
         super().__init__(message)
@@ -68,12 +68,12 @@ class CycleError(GraphError):
 
 
 class NameTakenError(InputError):
-    """An unfinished run of that name exists, with other content."""
+    """An unfinished run has that name and other content."""
 
     def __init__(self, kind: str, namespace: str, name: str) -> None:
         super().__init__(
             f"{kind} {namespace}/{name} is unfinished and has other content; "
-            f"cancel it or let it end first, or give this one another name"
+            "cancel it, wait until it ends, or use another name"
         )
 
 
@@ -82,7 +82,7 @@ class NotFoundError(WorkronError):
 
 
 class StateError(WorkronError):
-    """A transition that the table of states does not have."""
+    """The job is in a state that does not allow this."""
 
 
 class StoreError(WorkronError):
@@ -94,44 +94,44 @@ class StoreUnreachableError(StoreError):
 
 
 class StoreLoginError(StoreUnreachableError):
-    """Nobody gets in by this URL: a slip in it, or a server that is not ready for it yet."""
+    """The database rejects the login: the URL is wrong, or the server is still starting."""
 
 
 class StoreTimeoutError(StoreUnreachableError):
-    """It was asked again and again, for as long as it may be away."""
+    """The database did not answer within the retry limit."""
 
 
 class StoreBusyError(StoreError):
-    """Another process holds the database."""
+    """Another process holds the lock of the database."""
 
 
 TRANSIENT: Final = (StoreUnreachableError, StoreBusyError)
-"""What may be over soon: the same call may be answered then."""
+"""Errors after which the same call may succeed."""
 
 
 class StoreFullError(StoreError):
-    """The disk is full, or the file is read-only."""
+    """The disk is full, or the database is read-only."""
 
 
 class StoreDataError(StoreError):
-    """The database refused a value; the same call will be refused again."""
+    """The database rejected a value, and would reject it again."""
 
 
 class PermissionDeniedError(StoreError):
-    """The role that this program connects as may not do what was asked."""
+    """The database role of this program may not do what was asked."""
 
 
 class SchemaError(StoreError):
-    """The schema is not one that this program knows."""
+    """The schema has a version that this program does not support."""
 
 
 class SchemaMissingError(SchemaError):
-    """The database has no schema of Workron's at all."""
+    """The database has no Workron schema yet."""
 
 
 class TokenError(StoreError):
-    """No pool admits workers by this token, or it has expired."""
+    """The token is unknown, or it has expired."""
 
 
 class SessionError(StoreError):
-    """The worker behind this session key was taken back, or never was."""
+    """The session is unknown, or the worker was reaped."""

@@ -1,8 +1,15 @@
-"""The two sides of a lease: when the maintainer may reap, and when a worker must stop by itself.
+"""The two sides of a lease: when the maintainer may reap a worker, and when a worker must stop.
 
-`Watch` is the maintainer's, `Deadline` the worker's. Neither reads a clock: the caller passes
-what its own monotonic clock says. Together they keep executions apart: a worker has passed its
-deadline before anybody reaps it, as long as both clocks run equally fast within the margin.
+`LeaseObserver` is the maintainer's side, `LeaseDeadline` the worker's. Neither reads a clock: the
+caller passes the time of its own monotonic clock. Together they prevent two executions of a job at
+the same time:
+
+    worker      stops its commands at   sent_at + lease - margin
+    maintainer  reaps the worker at     observed_at + lease
+
+where `sent_at` is when the worker sent its last acknowledged heartbeat and `observed_at >= sent_at`
+is when the maintainer first saw it. The worker stops first, provided that the two clocks differ in
+speed by less than the margin over one lease.
 """
 
 from __future__ import annotations
@@ -20,102 +27,104 @@ if TYPE_CHECKING:
 
 
 MIN_HEARTBEAT: Final = timedelta(milliseconds=100)
-"""Each beat is a write of the database, and a worker's right to make them has no other bound."""
+"""Each heartbeat is a write to the database, and nothing else limits how many a worker sends."""
 HEARTBEATS_PER_LEASE: Final = 4
-"""So often a worker beats at least, whatever it was told: an answer may be lost, and the next."""
-_LOOKS_PER_LEASE: Final = 4
+"""A worker sends at least this many, whatever its setting: several answers in a row may be lost."""
+_OBSERVATIONS_PER_LEASE: Final = 4
 
 
 class ObservedWorker(Protocol):
-    """A worker as one look shows it; the rows of the store's `look` are such."""
+    """A worker as one observation shows it: a row of the store's `list_heartbeats`."""
 
     @property
     def worker(self) -> WorkerId:
-        """Who."""
+        """Its id."""
 
     @property
     def version(self) -> object:
-        """What tells one beat from the next: its counter, and the run of the server that has it."""
+        """Differs for each heartbeat: a counter, and which start of the server counted it."""
 
     @property
     def lease_seconds(self) -> float:
-        """How long its claims outlive its last beat."""
+        """How long its claims outlive its last heartbeat."""
 
 
 _S = TypeVar("_S", bound=ObservedWorker)
 
 
 @dataclass(frozen=True, slots=True)
-class _Stand:
-    sign: object
+class _Seen:
+    version: object
     since: float
 
 
 class LeaseObserver:
-    """What one observer itself has seen of the workers' counters, and nothing else.
+    """Decides which workers to reap from the heartbeats that this process has observed.
 
-    It believes no timestamp of another machine, so a clock that jumps reaps nobody. A counter
-    cannot rise while the database is away, so time that passed without looks does not count
-    against a worker: after such a gap it has a whole lease again. A failover is such a gap, too,
-    however short: it may bring back a counter that was seen before.
+    It trusts no timestamp of another machine, so a clock that jumps reaps nobody. While the
+    database is away no counter can rise, so a gap between two observations does not count against
+    a worker: it gets a whole lease again. A failover is such a gap too, however short, since it may
+    bring back a version that was seen before.
     """
 
     def __init__(self) -> None:
-        self._stands: dict[WorkerId, _Stand] = {}
-        self._looked_at: float | None = None
+        self._seen: dict[WorkerId, _Seen] = {}
+        self._observed_at: float | None = None
 
-    def observe(self, now: float, sightings: Iterable[_S]) -> list[_S]:
-        """Take in one look; name those to reap, each with the sign that must still hold.
+    def observe(self, now: float, workers: Iterable[_S]) -> list[_S]:
+        """Take in one observation, and return the workers to reap.
 
-        `now` is read after the look was answered. It then is no earlier than what the look saw,
-        and the reap, which checks the sign again, is later still: a whole lease lies between.
+        `now` must be read after the store answered. Then it is not earlier than the state that was
+        observed, and the reap, which compares the version again, is later still: a whole lease lies
+        in between.
         """
-        gap = float("inf") if self._looked_at is None else now - self._looked_at
-        before, self._stands, self._looked_at = self._stands, {}, now
-        fallen = []
-        for seen in sightings:
-            stand = _continue(before.get(seen.worker), seen, now, gap)
-            self._stands[seen.worker] = stand
-            if now - stand.since >= seen.lease_seconds:
-                fallen.append(seen)
-        return fallen
+        gap = float("inf") if self._observed_at is None else now - self._observed_at
+        before, self._seen, self._observed_at = self._seen, {}, now
+        expired = []
+        for worker in workers:
+            seen = _update(before.get(worker.worker), worker, now, gap)
+            self._seen[worker.worker] = seen
+            if now - seen.since >= worker.lease_seconds:
+                expired.append(worker)
+        return expired
 
 
-def _continue(stand: _Stand | None, seen: ObservedWorker, now: float, gap: float) -> _Stand:
-    if stand is None or stand.sign != seen.version or gap > seen.lease_seconds / _LOOKS_PER_LEASE:
-        return _Stand(seen.version, now)
-    return stand
+def _update(before: _Seen | None, worker: ObservedWorker, now: float, gap: float) -> _Seen:
+    is_gap = gap > worker.lease_seconds / _OBSERVATIONS_PER_LEASE
+    if before is None or before.version != worker.version or is_gap:
+        return _Seen(worker.version, now)
+    return before
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseDeadline:
-    """When a worker must have killed what it runs, unless another beat is acknowledged.
+    """When a worker must have stopped its commands, unless another heartbeat is acknowledged.
 
-    Counted from when the beat was sent: the store took it in no earlier, so the lease that the
-    maintainer grants ends no earlier either. The margin covers the kill and the clocks' drift.
+    It counts from when the heartbeat was sent: the store received it no earlier, so the lease ends
+    no earlier either. The margin covers the time to kill commands and the drift of the clocks.
     """
 
     lease_seconds: float
     margin_seconds: float
     sent_at: float
-    """When the last acknowledged beat was sent."""
+    """When the last acknowledged heartbeat was sent."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.margin_seconds < self.lease_seconds:
             raise errors.InputError(
-                f"a margin of {self.margin_seconds:g} s does not fit a lease of"
-                f" {self.lease_seconds:g} s; it must be at least 0 s and shorter than the lease"
+                f"the margin of {self.margin_seconds:g} s does not fit the lease of"
+                f" {self.lease_seconds:g} s: it must be at least 0 s and shorter than the lease"
             )
 
     def acknowledge(self, sent_at: float) -> LeaseDeadline:
-        """Move on to a beat that was answered; answers may come in any order."""
+        """Return the deadline after an acknowledged heartbeat; answers may come in any order."""
         return replace(self, sent_at=max(self.sent_at, sent_at))
 
     @property
     def at(self) -> float:
-        """The moment itself, on the clock that `sent_at` was read from."""
+        """The time of the deadline, on the same clock as `sent_at`."""
         return self.sent_at + self.lease_seconds - self.margin_seconds
 
     def has_passed(self, now: float) -> bool:
-        """Whether everything must be dead by now."""
+        """Tell whether every command must be stopped by now."""
         return now >= self.at

@@ -1,12 +1,11 @@
-"""What follows when a command has failed: another try after a wait, or the end.
+"""Whether a failed command is retried, and after which delay.
 
-Called by the worker. The wait before the next try is
-drawn evenly from the upper half of
+The delay is random, evenly from the upper half of
 
     min(max, initial * factor ** failures)
 
-where `failures` are those before this one: by default from the half to the whole of 1 s, 2 s, 4 s
-and so on up to 5 min. A lost or released claim is no failure and does not lengthen the wait.
+where `failures` counts the failures before this one: by default up to 1 s, 2 s, 4 s and so on, at
+most 5 min. A lost or released claim is not a failure and does not lengthen the delay.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from workron.core.jobspec import BackoffPolicy, Command
 
 
-_HOPELESS: Final = frozenset(
+_NEVER_RETRIED: Final = frozenset(
     {
         Reason.COMMAND_NOT_FOUND,
         Reason.INPUTS_TOO_LARGE,
@@ -30,36 +29,38 @@ _HOPELESS: Final = frozenset(
         Reason.DEADLINE_EXCEEDED,
     }
 )
-"""Nothing about these would be different the next time."""
+"""A retry would end in the same way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether there is another try, and if so how long to wait for it."""
+    """Whether the command is retried, and after which delay."""
 
     is_retry: bool
     delay: timedelta = timedelta(0)
 
 
-_END: Final = Decision(is_retry=False)
+_NO_RETRY: Final = Decision(is_retry=False)
 
 
 def decide(
     command: Command, *, failures: int, exit_code: int | None, reason: Reason | None, rng: Rng
 ) -> Decision:
-    """Judge one more failure of a command that had failed `failures` times before.
+    """Decide on a failure of a command that had failed `failures` times before.
 
-    An attempt that ran out of time was ended from outside: the exit code that this left is not
-    the command's word, so it counts as one that is in no list.
+    After a timeout the exit code comes from the signal that stopped the command, not from the
+    command, so it matches neither `retryOn` nor `failOn`.
     """
     code = None if reason is Reason.TIMEOUT else exit_code
-    is_wanted = code not in command.fail_on and (not command.retry_on or code in command.retry_on)
-    if reason in _HOPELESS or not is_wanted or failures + 1 >= command.max_attempts:
-        return _END
-    return Decision(is_retry=True, delay=_longest(command.backoff, failures) * _jitter(rng))
+    is_retryable = code not in command.fail_on and (
+        not command.retry_on or code in command.retry_on
+    )
+    if reason in _NEVER_RETRIED or not is_retryable or failures + 1 >= command.max_attempts:
+        return _NO_RETRY
+    return Decision(is_retry=True, delay=_max_delay(command.backoff, failures) * _jitter(rng))
 
 
-def _longest(backoff: BackoffPolicy, failures: int) -> timedelta:
+def _max_delay(backoff: BackoffPolicy, failures: int) -> timedelta:
     try:
         return min(backoff.max, backoff.initial * backoff.factor**failures)
     except OverflowError:

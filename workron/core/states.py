@@ -1,7 +1,7 @@
-"""The states of a job and the only ways between them; the one place that says so.
+"""The states of a job, the reasons for each state, and the transitions between states.
 
-Each SQL verb names its transitions in its header, and a test holds them against `TABLE`; the
-diagram in the documentation is drawn from it too.
+`TRANSITIONS` is the only definition. Every SQL function names its transitions in its header, a test
+compares them with this table, and the diagram in the documentation is drawn from it.
 """
 
 from __future__ import annotations
@@ -10,36 +10,34 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from workron.core import errors
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 class State(StrEnum):
-    """Where a job stands; the same words in SQL, in a status and in a metric."""
+    """The state of a job; the same words in SQL, in a status and in a metric."""
 
     WAITING = "Waiting"
-    """Something must happen first; the reason says what."""
+    """It cannot start yet; the reason says why."""
     QUEUED = "Queued"
-    """A worker may claim it now."""
+    """A worker can claim it now."""
     RUNNING = "Running"
-    """One claim of it is current."""
+    """A worker has claimed it and runs an attempt."""
     SUCCEEDED = "Succeeded"
-    """Its command ended with exit code 0, or all its members ended well."""
+    """Its command ended with exit code 0, or all jobs of the group succeeded."""
     FAILED = "Failed"
-    """It ended badly and will not be tried again."""
+    """It failed and will not be retried."""
     CANCELLED = "Cancelled"
-    """Somebody asked for its end."""
+    """A user cancelled it."""
     SKIPPED = "Skipped"
-    """Its upstreams ended in a way that leaves nothing to do."""
+    """It does not run, because of how its upstreams ended."""
 
 
 TERMINAL_STATES: Final = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SKIPPED})
 
 
 class Reason(StrEnum):
-    """Why a job is in its state, where the state alone does not say."""
+    """Why a job is in its state, if the state alone does not say."""
 
     UPSTREAM = "Upstream"
     BACKOFF = "Backoff"
@@ -91,34 +89,34 @@ REASONS: Final[Mapping[State, frozenset[Reason]]] = MappingProxyType(
         ),
     }
 )
-"""Which reasons a state may have; a state that is missing here has none."""
+"""The reasons that each state can have; a state that is not listed has none."""
 
 
 class Event(StrEnum):
     """What can happen to a job."""
 
     READY = "ready"
-    """Nothing is left to wait for."""
-    HOLD = "hold"
-    """It was suspended, or its worker's death is not proven."""
+    """It no longer waits for anything."""
+    SUSPEND = "suspend"
+    """It was suspended, or waits for proof that its worker is dead."""
     CLAIM = "claim"
-    """A worker took it and runs an attempt."""
+    """A worker claimed it and runs an attempt."""
     RETRY = "retry"
-    """Its command failed and has another try after a backoff."""
+    """Its command failed and is retried after a backoff."""
     RELEASE = "release"
-    """Its worker handed it back; nothing is counted."""
+    """Its worker released it; this counts neither as a failure nor as a loss."""
     REAP = "reap"
-    """Its worker vanished."""
+    """Its worker was lost."""
     SUCCEED = "succeed"
-    """Its command ended with exit code 0, or its last member ended and all is well."""
+    """Its command ended with exit code 0, or the last job of the group ended and none failed."""
     FAIL = "fail"
-    """Its command failed and has no other try, or its last member ended and one had failed."""
+    """Its command failed for the last time, or the last job of the group ended and one failed."""
     SKIP = "skip"
-    """Its last upstream ended, and together they leave it nothing to do."""
+    """Its last upstream ended, and the ends of its upstreams rule out running it."""
     CANCEL = "cancel"
-    """Somebody asked for its end."""
+    """A user cancelled it."""
     EXPIRE = "expire"
-    """The deadline of the whole job has passed."""
+    """Its deadline has passed."""
 
 
 TRANSITIONS: Final[Mapping[tuple[State, Event], State]] = MappingProxyType(
@@ -127,32 +125,20 @@ TRANSITIONS: Final[Mapping[tuple[State, Event], State]] = MappingProxyType(
         (State.WAITING, Event.SKIP): State.SKIPPED,
         (State.WAITING, Event.CANCEL): State.CANCELLED,
         (State.WAITING, Event.EXPIRE): State.FAILED,
-        # A workflow and an array run no command: they end when their last member has.
+        # Groups (workflows and arrays) run no command: they end when their last job has ended.
         (State.WAITING, Event.SUCCEED): State.SUCCEEDED,
         (State.WAITING, Event.FAIL): State.FAILED,
         (State.QUEUED, Event.CLAIM): State.RUNNING,
-        (State.QUEUED, Event.HOLD): State.WAITING,
+        (State.QUEUED, Event.SUSPEND): State.WAITING,
         (State.QUEUED, Event.CANCEL): State.CANCELLED,
         (State.QUEUED, Event.EXPIRE): State.FAILED,
         (State.RUNNING, Event.SUCCEED): State.SUCCEEDED,
         (State.RUNNING, Event.FAIL): State.FAILED,
         (State.RUNNING, Event.RETRY): State.WAITING,
-        (State.RUNNING, Event.HOLD): State.WAITING,
+        (State.RUNNING, Event.SUSPEND): State.WAITING,
         (State.RUNNING, Event.RELEASE): State.QUEUED,
         (State.RUNNING, Event.REAP): State.QUEUED,
         (State.RUNNING, Event.CANCEL): State.CANCELLED,
         (State.RUNNING, Event.EXPIRE): State.FAILED,
     }
 )
-
-
-def advance(state: State, event: Event) -> State:
-    """Answer the state after `event`, or raise StateError where the table has none."""
-    try:
-        return TRANSITIONS[state, event]
-    except KeyError:
-        possible = (
-            ", ".join(sorted(e for s, e in TRANSITIONS if s is state)) or "nothing: it has ended"
-        )
-        message = f"a job that is {state} cannot take '{event}'; it can take {possible}"
-        raise errors.StateError(message) from None

@@ -1,8 +1,8 @@
-"""What the end of one job means for another: may it go, is it skipped, and why.
+"""What the end of an upstream means for a downstream job: it runs, or it is skipped and why.
 
-A job is decided when the last of its upstreams has ended, and by the gravest verdict among them,
-so that the outcome of a DAG does not depend on the order in which its jobs happen to end. A
-workflow and an array are decided by their members in the same way.
+A job is evaluated when its last upstream has ended, and by the most severe verdict of all of them.
+So the outcome of a DAG does not depend on the order in which its jobs end. Groups (workflows and
+arrays) are evaluated by their jobs in the same way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(IntEnum):
-    """From harmless to grave; the gravest wins."""
+    """Ordered by severity; the most severe one decides."""
 
     GO = 0
     NOT_NEEDED = 1
@@ -29,17 +29,17 @@ class Verdict(IntEnum):
 
 
 class Condition(StrEnum):
-    """What is asked of an end: `when` of an edge, or how a member bears on its whole."""
+    """How an end is evaluated: the `when` of an edge, or the part of a job in its group."""
 
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
     FINISHED = "Finished"
     MEMBER = "Member"
-    """An element of an array bears on the array."""
+    """The job is an element of an array."""
     TASK = "Task"
-    """A task bears on its workflow."""
+    """The job is a task of a workflow."""
     HANDLED_TASK = "HandledTask"
-    """The same, but a `Failed` or `Finished` edge takes care of its failure."""
+    """A task whose failure another task handles, by `when: Failed` or `when: Finished`."""
 
 
 _SKIPS: Final = MappingProxyType(
@@ -84,7 +84,7 @@ _VERDICTS: Final[Mapping[Condition, Mapping[State, Verdict]]] = MappingProxyType
 
 
 def evaluate(condition: Condition, state: State, reason: Reason | None) -> Verdict:
-    """Judge one end under one condition; a skipped job passes its own reason on."""
+    """Return the verdict on one end; a skipped job passes on its own reason."""
     if condition is Condition.FINISHED:
         return Verdict.GO
     verdict = _VERDICTS[condition].get(state)
@@ -104,4 +104,4 @@ END_STATES: Final[Mapping[Verdict, tuple[State, Reason | None]]] = MappingProxyT
         Verdict.FAILED: (State.FAILED, Reason.MEMBER_FAILED),
     }
 )
-"""How a workflow or an array ends by the gravest verdict; a command with GO is queued instead."""
+"""How a group ends by its most severe verdict; a command with GO is queued instead."""

@@ -1,7 +1,5 @@
-"""The use cases, one verb a file: opening this folder lists what the system can do.
+"""What clients and the maintainer do with runs: submit, wait, cancel, explain, show, maintain.
 
-Belongs here: what happens from a request to an acknowledged end, by the rules of `workron.core`
-over the protocol of `workron.store`.
-Does not belong here: SQL, running commands, terminals, HTTP, Kubernetes.
-Called by: `workron.cli`; never by `workron_worker`.
+It applies the rules of `workron.core` through the interfaces of `workron.store`, and knows neither
+SQL nor terminals nor Kubernetes. The worker does not use it.
 """

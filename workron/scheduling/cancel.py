@@ -1,7 +1,6 @@
-"""Cancel: end a run, what runs of it included.
+"""Cancel a run: none of its jobs starts any more, and running ones are stopped.
 
-Called by `workron cancel`. The answer means that nothing of it starts any more; what runs hears of
-it with its worker's next beat.
+A worker learns that it has to stop a job in the answer to its next heartbeat.
 """
 
 from __future__ import annotations
@@ -22,6 +21,6 @@ async def cancel(store: Store, run: RunRow) -> None:
     """Cancel a run; StateError if it had ended before."""
     if not await store.cancel(run.run):
         raise errors.StateError(f"{run.kind} {run.name!r} has ended; it cannot be cancelled")
-    # Nobody may be maintaining this store just now, and a wait for it should still come to an end.
+    # A store without a maintainer propagates nothing, and `workron wait` would never return.
     while await store.propagate(_BATCH):
         pass

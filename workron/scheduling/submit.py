@@ -1,12 +1,13 @@
 """Submit: from manifests to acknowledged runs, all of them or none.
 
-Called by `workron run`, `workron submit` and `workron validate`; its plan alone by `workron graph`.
+`plan` checks the manifests and reads nothing else; `submit` stores the plans. Submitting the same
+manifests again is harmless: an unfinished run of the same name and content is acknowledged, and
+suspended, resumed or cancelled as its manifest says now.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import re
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,31 +37,31 @@ class Request:
 
     plans: Sequence[Plan]
     cancelled: AbstractSet[UUID]
-    """Whose manifest says `cancel: true`."""
+    """The uids of plans whose manifest says `cancel: true`."""
     pools: AbstractSet[tuple[str, str]]
-    """Namespace and name of each WorkerPool. Only a cluster makes something of them: a pool that a
-    job names is stored with the job, and a token is minted where a worker is given it."""
+    """Namespace and name of each WorkerPool. Only the controller acts on one: a pool that a job
+    names is stored with the job, and a token is made when a worker needs it."""
     places: Mapping[UUID, str]
-    """Where the manifest of each plan stands, file and line."""
+    """File and line of the manifest of each plan."""
 
     def within(self, parent: str | None) -> Request:
-        """Give the same for jobs that belong to a trace, where they name none themselves.
+        """Return the request with this TRACEPARENT for every job that does not set one.
 
-        It is no content of theirs: the same manifests, submitted within another one, are the same.
+        It is not content: the same manifests submitted in another trace are the same runs.
         """
         if parent is None or trace_context.trace_id(parent) is None:
             return self
         plans = [dataclasses.replace(one, specs=one.specs.within(parent)) for one in self.plans]
         return dataclasses.replace(self, plans=plans)
 
-    def asked(self, one: Plan) -> Plan:
-        """Give a plan as it is submitted: what is cancelled next must not begin before that."""
+    def as_submitted(self, one: Plan) -> Plan:
+        """Return a plan as it is stored: suspended if it is about to be cancelled."""
         is_cancelled = one.identity.uid in self.cancelled
         return dataclasses.replace(one, is_suspended=True) if is_cancelled else one
 
     @property
     def wanted_pools(self) -> AbstractSet[tuple[str, str]]:
-        """Namespace and name of each pool that a command asks for."""
+        """Namespace and name of each pool that a command names."""
         return {
             (plan.identity.namespace, plan.terms[spec].pool)
             for plan in self.plans
@@ -69,11 +70,11 @@ class Request:
 
 
 class Effect(Enum):
-    """What a manifest has changed."""
+    """What submitting a manifest has changed."""
 
-    BEGUN = auto()
+    CREATED = auto()
     NONE = auto()
-    """An unfinished run of the same name and content was there, and goes on."""
+    """An unfinished run of the same name and content continues."""
     SUSPENDED = auto()
     RESUMED = auto()
     CANCELLED = auto()
@@ -88,13 +89,13 @@ class Submission:
     effect: Effect
 
     @property
-    def is_going_on(self) -> bool:
-        """Whether a run was there before, and goes on or rests."""
-        return self.effect not in {Effect.BEGUN, Effect.CANCELLED}
+    def is_existing(self) -> bool:
+        """Tell whether the run existed before and is not cancelled."""
+        return self.effect not in {Effect.CREATED, Effect.CANCELLED}
 
 
 def plan(manifests: Iterable[Manifest], rng: Rng) -> Request:
-    """Check all manifests; ManifestError names every one whose tasks form no DAG."""
+    """Check all manifests; ManifestError names every one whose tasks do not form a DAG."""
     plans: list[Plan] = []
     cancelled: set[UUID] = set()
     pools: set[tuple[str, str]] = set()
@@ -106,7 +107,7 @@ def plan(manifests: Iterable[Manifest], rng: Rng) -> Request:
             pools.add((resource.metadata.namespace, resource.metadata.name or ""))
             continue
         try:
-            plans.append(_flatten(resource, ids.mint_uuid(rng)))
+            plans.append(_plan_one(resource, ids.mint_uuid(rng)))
         except errors.GraphError as error:
             problems.append(f"{manifest.place(*error.path)}: {error}")
             continue
@@ -119,47 +120,48 @@ def plan(manifests: Iterable[Manifest], rng: Rng) -> Request:
     return Request(plans, cancelled, pools, places)
 
 
-async def submit(door: SubmitStore, request: Request) -> Sequence[Submission]:
-    """Store everything or nothing, and answer when it is safe."""
-    plans = [request.asked(one) for one in request.plans]
-    answers = await _submit(door, request, plans) if plans else ()
+def _plan_one(resource: Job | Workflow, uid: UUID) -> Plan:
+    if isinstance(resource, Job):
+        return planner.plan_job(resource, uid)
+    return planner.plan_workflow(resource, uid)
+
+
+async def submit(store: SubmitStore, request: Request) -> Sequence[Submission]:
+    """Store every plan or none; the answer means that they are durable."""
+    plans = [request.as_submitted(one) for one in request.plans]
+    answers = await _store(store, request, plans) if plans else ()
     return [
-        Submission(answer.run, one.identity, await _obey(door, request, one, answer))
+        Submission(answer.run, one.identity, await _apply(store, request, one, answer))
         for one, answer in zip(plans, answers, strict=True)
     ]
 
 
-async def _submit(
-    door: SubmitStore, request: Request, plans: Sequence[Plan]
+async def _store(
+    store: SubmitStore, request: Request, plans: Sequence[Plan]
 ) -> Sequence[SubmittedRun]:
     try:
-        return await door.submit(plans)
-    except errors.GraphError as error:
-        # The store knows names alone; a name has no blank in it.
-        words = set(re.split(r"[\s;,]+", str(error)))
-        met = [one for one in plans if one.identity.name in words]
-        places = [f"{request.places[one.identity.uid]}: {one.identity.name}" for one in met]
-        raise errors.GraphError("\n".join([str(error), *places])) from None
+        return await store.submit(plans)
+    except errors.CycleError as error:
+        places = [
+            f"{request.places[one.identity.uid]}: {one.identity.name}"
+            for one in plans
+            if one.identity.uid in error.uids
+        ]
+        raise errors.CycleError("\n".join([str(error), *places]), error.uids) from None
 
 
-async def _obey(door: SubmitStore, request: Request, wanted: Plan, found: SubmittedRun) -> Effect:
-    """Cancel it, or suspend or resume what is there already, as its manifest says now."""
-    if wanted.identity.uid in request.cancelled:
-        await door.cancel(found.run)
+async def _apply(store: SubmitStore, request: Request, plan: Plan, found: SubmittedRun) -> Effect:
+    """Cancel the run, or suspend or resume an existing one, as its manifest says."""
+    if plan.identity.uid in request.cancelled:
+        await store.cancel(found.run)
         return Effect.CANCELLED
     if found.is_new:
-        return Effect.BEGUN
-    if found.is_suspended == wanted.is_suspended:
+        return Effect.CREATED
+    if found.is_suspended == plan.is_suspended:
         return Effect.NONE
-    if wanted.is_suspended:
-        return Effect.SUSPENDED if await door.suspend(found.run) else Effect.NONE
-    return Effect.RESUMED if await door.resume(found.run) else Effect.NONE
-
-
-def _flatten(resource: Job | Workflow, uid: UUID) -> Plan:
-    if isinstance(resource, Job):
-        return planner.plan_job(resource, uid)
-    return planner.plan_workflow(resource, uid)
+    if plan.is_suspended:
+        return Effect.SUSPENDED if await store.suspend(found.run) else Effect.NONE
+    return Effect.RESUMED if await store.resume(found.run) else Effect.NONE
 
 
 class MissingUpstream(NamedTuple):
@@ -171,24 +173,24 @@ class MissingUpstream(NamedTuple):
 
 
 def missing_upstreams(plans: Sequence[Plan]) -> Iterator[MissingUpstream]:
-    """Name every upstream that the plans do not bring themselves."""
-    brought = {_key(plan.identity) for plan in plans}
+    """Return every upstream that is not among the plans."""
+    given = {(one.identity.namespace, one.identity.kind, one.identity.name) for one in plans}
     for plan in plans:
         for one in plan.external:
-            if (plan.identity.namespace, one.kind, one.name) not in brought:
+            if (plan.identity.namespace, one.kind, one.name) not in given:
                 yield MissingUpstream(plan.identity, one.kind, one.name)
 
 
 def refuse_missing_upstreams(plans: Sequence[Plan]) -> None:
-    """Raise InputError for what could never end where nobody else can do anything."""
+    """Raise InputError for what could never end in a store that no other process can reach."""
     problems = [
         f"{one.downstream.kind} {one.downstream.name!r} depends on {one.kind} {one.name!r}, which"
-        " is in none of the files, and nobody else can bring it to a store in memory"
+        " is in none of the files; add its file"
         for one in missing_upstreams(plans)
     ]
     problems += [
-        f"{plan.identity.kind} {plan.identity.name!r} is suspended, and nobody can resume it in a"
-        " store in memory: take out `suspend: true`"
+        f"{plan.identity.kind} {plan.identity.name!r} is suspended, and no other process can resume"
+        " it in a store in memory; remove `suspend: true`"
         for plan in plans
         if plan.is_suspended
     ]
@@ -197,20 +199,15 @@ def refuse_missing_upstreams(plans: Sequence[Plan]) -> None:
 
 
 async def missing_upstream_notes(reader: ReadStore, plans: Sequence[Plan]) -> list[str]:
-    """Say what will be waited for that is not in the store either."""
+    """Return a line for each upstream that is not in the store either, and each suspended run."""
     lines = [
         f"{one.downstream.name} waits for {one.kind} {one.name!r}, which is not in the store yet"
         for one in missing_upstreams(plans)
         if await reader.find_run(one.downstream.namespace, one.kind, one.name) is None
     ]
     lines += [
-        f"{plan.identity.name} is suspended: it waits until its file is submitted again"
-        " without `suspend: true`"
+        f"{plan.identity.name} is suspended; to resume it, submit its file without `suspend: true`"
         for plan in plans
         if plan.is_suspended
     ]
     return lines
-
-
-def _key(identity: Identity) -> tuple[str, Kind, str]:
-    return identity.namespace, identity.kind, identity.name

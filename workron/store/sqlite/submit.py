@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from workron.core import errors, ids, payloads
 from workron.core.ids import JobId
@@ -175,10 +176,11 @@ def refuse_cycle(tx: Transaction, plot: StoredPlan) -> None:
     rows = tx.rows("submit.walk", run=plot.run)
     if all(row["downstream"] != plot.run for row in rows):
         return
-    names = {row["downstream"]: row["name"] for row in rows}
-    circle = " -> ".join(names[run] for run in _circle(rows, plot.run))
-    message = f"jobs wait for each other: {circle}; take one of these waits out"
-    raise errors.CycleError(message, [plot.plan.identity.uid])
+    runs = {row["downstream"]: row for row in rows}
+    cycle = [runs[run] for run in _circle(rows, plot.run)]
+    names = " -> ".join(run["name"] for run in cycle)
+    message = f"jobs wait for each other: {names}; take one of these waits out"
+    raise errors.CycleError(message, [UUID(run["uid"]) for run in cycle])
 
 
 def _circle(rows: Sequence[Any], start: int) -> list[int]:

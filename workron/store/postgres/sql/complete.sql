@@ -2,7 +2,7 @@
 -- Running -> Succeeded (succeed)
 -- Running -> Failed (fail)
 -- Running -> Waiting (retry)
--- Running -> Waiting (hold)
+-- Running -> Waiting (suspend)
 -- Running -> Cancelled (cancel)
 -- Running -> Failed (expire)
 -- One round trip of several statements: what an end frees is seen by a later statement than the one

@@ -1,7 +1,7 @@
 -- give_back: take running jobs off a worker that did not end them; the caller has locked their rows.
 -- Running -> Queued (release)
 -- Running -> Queued (reap)
--- Running -> Waiting (hold)
+-- Running -> Waiting (suspend)
 -- Running -> Cancelled (cancel)
 -- Running -> Failed (expire)
 -- Running -> Failed (fail)

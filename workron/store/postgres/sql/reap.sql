@@ -1,6 +1,6 @@
 -- reap: take a worker's claims back and forget it, if its counter still is what the maintainer saw.
 -- Running -> Queued (reap)
--- Running -> Waiting (hold)
+-- Running -> Waiting (suspend)
 -- Running -> Failed (fail)
 -- A counter counts only in the run of the server that showed it. A null one says that its death is
 -- proven. The worker's row is locked first: a claim holds it shared, so no claim of this worker can

@@ -1,5 +1,5 @@
 -- sweep_hold: hold a bounded number of a run's jobs that do not run, mark those that do.
--- Queued -> Waiting (hold)
+-- Queued -> Waiting (suspend)
 CREATE OR REPLACE FUNCTION workron.sweep_hold(_run bigint, _last bigint, _limit integer) RETURNS void
 LANGUAGE plpgsql
 AS $$

@@ -2,7 +2,7 @@
 -- Running -> Succeeded (succeed)
 -- Running -> Failed (fail)
 -- Running -> Waiting (retry)
--- Running -> Waiting (hold)
+-- Running -> Waiting (suspend)
 -- Running -> Cancelled (cancel)
 -- Running -> Failed (expire)
 

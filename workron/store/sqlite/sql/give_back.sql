@@ -1,7 +1,7 @@
 -- give_back: take the picked jobs off workers that did not end them.
 -- Running -> Queued (release)
 -- Running -> Queued (reap)
--- Running -> Waiting (hold)
+-- Running -> Waiting (suspend)
 -- Running -> Failed (fail)
 -- `:losses` is what each is charged, `:apart` has each tried alone next, `:proven` says that its worker
 -- cannot run it any more.

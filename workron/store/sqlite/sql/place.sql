@@ -3,8 +3,8 @@
 -- Waiting -> Cancelled (cancel)
 -- Running -> Queued (release)
 -- Running -> Waiting (retry)
--- Running -> Waiting (hold)
--- Queued -> Waiting (hold)
+-- Running -> Waiting (suspend)
+-- Queued -> Waiting (suspend)
 
 -- name: judge
 -- Nothing of a cancelled run becomes ready, and nothing of a held one.

@@ -1,6 +1,6 @@
 -- reap: take a worker's claims back and forget it, if its counter still is what the maintainer saw.
 -- Running -> Queued (reap)
--- Running -> Waiting (hold)
+-- Running -> Waiting (suspend)
 -- Running -> Failed (fail)
 
 -- name: guard

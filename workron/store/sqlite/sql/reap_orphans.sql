@@ -1,6 +1,6 @@
 -- reap_orphans: take back claims whose worker has no row.
 -- Running -> Queued (reap)
--- Running -> Waiting (hold)
+-- Running -> Waiting (suspend)
 
 -- name: pick
 -- There are none as long as every reap and leave is one transaction.

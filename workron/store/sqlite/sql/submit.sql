@@ -127,5 +127,5 @@ WITH RECURSIVE walk (upstream, downstream) AS (
     CROSS JOIN waiting ON waiting.job = edge.child
     CROSS JOIN job ON job.id = edge.child
 )
-SELECT walk.upstream, walk.downstream, run.name
+SELECT walk.upstream, walk.downstream, run.name, run.uid
 FROM walk JOIN run ON run.id = walk.downstream

@@ -1,5 +1,5 @@
 -- suspend: suspend all of a run that does not run, mark what runs.
--- Queued -> Waiting (hold)
+-- Queued -> Waiting (suspend)
 
 -- name: ask
 -- From here on nothing of it becomes ready; a cancelled run has nothing to hold.
