@@ -29,14 +29,14 @@ def test_wheel_holds_exactly_the_four_packages(wheel: set[str]) -> None:
 
 def test_wheel_holds_every_source_file_of_the_packages(wheel: set[str]) -> None:
     expected = {
-        str(path.relative_to(yard))
-        for yard, package in (
+        str(path.relative_to(folder))
+        for folder, package in (
             (_ROOT, "workron"),
             (_ROOT / "controller", "workron_controller"),
             (_ROOT / "worker_image", "workron_worker"),
             (_ROOT / "worker_image", "workron_runner"),
         )
-        for path in (yard / package).rglob("*")
+        for path in (folder / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert {name for name in wheel if ".dist-info/" not in name} == expected
