@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -23,8 +22,6 @@ from workron_worker.start_failures import StartFailures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-
-    from structlog.typing import EventDict
 
     from workron.core.ids import SessionKey
     from workron.store.types import AttemptReport, ClaimedJob, Registration, Session
@@ -177,19 +174,12 @@ class AttemptRunner:
             self._finish(running, None)
 
 
-_ATTEMPT: Final[ContextVar[tuple[ClaimedJob, str] | None]] = ContextVar("attempt", default=None)
 _FATES: Final = {
     Fate.RELEASE: "Released",
     Fate.DROP: "TakenBack",
     Fate.LOST_ALONE: "Lost",
     Fate.LOST_TOGETHER: "Lost",
 }
-
-
-def name_attempt(_: object, __: str, event: EventDict) -> EventDict:
-    """Add the names of the attempt in whose task something is logged, for structlog."""
-    about = _ATTEMPT.get()
-    return event if about is None else {"event": event["event"], **_names(*about), **event}
 
 
 class WorkerLog:
@@ -217,7 +207,7 @@ class WorkerLog:
 
     def name(self, claimed: ClaimedJob) -> None:
         """Name an attempt in all that is logged in this task from now on."""
-        _ATTEMPT.set((claimed, self._worker))
+        structlog.contextvars.bind_contextvars(**_names(claimed, self._worker))
 
     def runs(self, claimed: ClaimedJob) -> None:
         """Say that an attempt has begun and goes on."""

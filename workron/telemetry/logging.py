@@ -82,12 +82,11 @@ def serve(form: str | None) -> None:
     """
     import structlog
 
-    from workron_worker import attempt
-
     lines = _Lines()
     is_text = form == "text" if form else sys.stderr.isatty()
+    render = _as_text() if is_text else [_as_json()]
     structlog.configure(
-        processors=[attempt.name_attempt, *(_as_text() if is_text else [_as_json()])],
+        processors=[structlog.contextvars.merge_contextvars, *render],
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.DEBUG if is_debug() else logging.INFO
         ),
