@@ -1,7 +1,6 @@
 """Workron runs command-line jobs and DAGs of them.
 
-This is the curated surface: what stands in `__all__` is public and kept stable; every other
-module is reached by its full name and may change with any release.
+Names in `__all__` are public and stable. Other modules may change with any release.
 """
 
 __version__: str
@@ -10,7 +9,7 @@ __all__ = ["__version__"]
 
 
 def __getattr__(name: str) -> str:
-    # On use: reading it from what is installed costs more than starting Python itself.
+    # Read on first use: finding the installed metadata takes longer than starting Python.
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import metadata  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What `python -m workron` runs: the same as the `workron` program."""
+"""Runs `python -m workron`, which is the same as the `workron` program."""
 
 from workron import cli
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import Call
 from workron.cli import system_clock
-from workron.cli.local_workers import LocalWorkers, executor_of, tokens_of
+from workron.cli.local_workers import LocalWorkers, ensure_pools, make_executor
 from workron.store import connect
 from workron.store.types import Registration
 
@@ -26,8 +26,8 @@ async def test_lease_suits_who_else_could_hold_what_is_claimed(
     store = await connect.connect(
         url.format(tmp_path), clock=system_clock.CLOCK, rng=system_clock.RNG
     )
-    with contextlib.closing(LocalWorkers(store, executor_of(uuid.uuid4()), slots=1)) as crew:
-        crew.hire(await tokens_of(store, [("default", "default")]))
+    with contextlib.closing(LocalWorkers(store, make_executor(uuid.uuid4()), slots=1)) as crew:
+        crew.add_agents(await ensure_pools(store, [("default", "default")]))
         token = await store.ensure_pool("default", "default")
         session = await store.register(Registration(token, "one", uuid.uuid4(), slots=1))
     await store.close()

@@ -51,14 +51,14 @@ def drain(target: Target, timers: Timers) -> DrainSignals:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_first_signal_drains(drain: DrainSignals, target: Target, number: signal.Signals) -> None:
-    drain.hear(number)
+    drain.handle(number)
     assert target.asked == ["drain"]
 
 
 def test_what_runs_is_ended_when_the_grace_is_over(
     drain: DrainSignals, target: Target, timers: Timers
 ) -> None:
-    drain.hear(signal.SIGTERM)
+    drain.handle(signal.SIGTERM)
     [(delay, callback)] = timers.set
     callback()
     assert (delay, target.asked) == (25.0, ["drain", "kill"])
@@ -68,7 +68,7 @@ def test_second_signal_ends_what_runs_at_once_and_a_third_changes_nothing(
     drain: DrainSignals, target: Target, timers: Timers
 ) -> None:
     for _ in range(3):
-        drain.hear(signal.SIGTERM)
+        drain.handle(signal.SIGTERM)
     timers.set[0][1]()
     assert target.asked == ["drain", "kill"]
     assert len(timers.set) == 1

@@ -62,39 +62,39 @@ def _ended(name: str, job: int, second: int, **fields: Any) -> JobRow:
 async def test_each_end_is_told_once_and_in_the_order_of_the_ends() -> None:
     feed, reader = _feed()
     reader.rows = _whole(State.RUNNING, _ended("late", 2, 9), _ended("early", 3, 1))
-    assert [row.name for _, row in (await feed.look()).ended] == ["early", "late"]
-    assert list((await feed.look()).ended) == []
+    assert [row.name for _, row in (await feed.read()).ended] == ["early", "late"]
+    assert list((await feed.read()).ended) == []
 
 
 async def test_ends_of_groups_are_not_told() -> None:
     feed, reader = _feed()
     reader.rows = _whole(State.SUCCEEDED, _ended("many", 2, 1, kind=Kind.ARRAY))
-    assert list((await feed.look()).ended) == []
+    assert list((await feed.read()).ended) == []
 
 
 async def test_failure_that_is_tried_again_is_told_once() -> None:
     feed, reader = _feed()
     reader.rows = _whole(State.RUNNING, rows.row("a", State.WAITING, failures=1))
-    assert [row.name for _, row in (await feed.look()).failing] == ["a"]
-    assert list((await feed.look()).failing) == []
+    assert [row.name for _, row in (await feed.read()).failing] == ["a"]
+    assert list((await feed.read()).failing) == []
     reader.rows = _whole(State.RUNNING, rows.row("a", State.WAITING, failures=2))
-    assert len((await feed.look()).failing) == 1
+    assert len((await feed.read()).failing) == 1
 
 
 async def test_last_failure_is_an_end_and_not_told_twice() -> None:
     feed, reader = _feed()
     reader.rows = _whole(State.RUNNING, rows.row("a", State.FAILED, failures=3))
-    look = await feed.look()
+    look = await feed.read()
     assert (len(look.ended), len(look.failing)) == (1, 0)
 
 
 async def test_what_is_passed_over_is_not_told() -> None:
     feed, reader = _feed()
     reader.rows = _whole(State.RUNNING, _ended("a", 2, 1), rows.row("b", State.QUEUED, job=3))
-    await feed.pass_over(feed.roots[0])
+    await feed.start_from(feed.roots[0])
     assert feed.ended == 1
     reader.rows = _whole(State.RUNNING, _ended("a", 2, 1), _ended("b", 3, 2))
-    assert [row.name for _, row in (await feed.look()).ended] == ["b"]
+    assert [row.name for _, row in (await feed.read()).ended] == ["b"]
 
 
 async def test_look_that_fails_loses_nothing() -> None:
@@ -103,8 +103,8 @@ async def test_look_that_fails_loses_nothing() -> None:
     reader.rows = _whole(State.RUNNING, _ended("a", 2, 1))
     reader.fails_at = 2
     with pytest.raises(errors.StoreUnreachableError):
-        await feed.look()
-    assert len((await feed.look()).ended) == 2
+        await feed.read()
+    assert len((await feed.read()).ended) == 2
 
 
 async def test_time_of_what_runs_again_counts_from_when_it_was_first_seen() -> None:
@@ -112,21 +112,21 @@ async def test_time_of_what_runs_again_counts_from_when_it_was_first_seen() -> N
     first = rows.row("a", State.RUNNING, attempts=1, seconds=9)
     second = rows.row("a", State.RUNNING, attempts=2, seconds=9)
     reader.rows = _whole(State.RUNNING, first)
-    assert (await feed.look()).began(first) == first.started_at
+    assert (await feed.read()).began(first) == first.started_at
     reader.rows = _whole(State.RUNNING, second)
-    assert (await feed.look()).began(second) == rows.NOON
+    assert (await feed.read()).began(second) == rows.NOON
 
 
 async def test_run_that_has_ended_is_not_looked_at_again() -> None:
     feed, reader = _feed()
     reader.rows = _whole(State.SUCCEEDED)
-    await feed.look()
-    assert (await feed.look()).runs[0].row.state is State.SUCCEEDED
+    await feed.read()
+    assert (await feed.read()).runs[0].row.state is State.SUCCEEDED
     assert reader.looks == 1
 
 
 async def test_looks_take_a_small_part_of_the_time_however_long_one_takes() -> None:
     feed, reader = _feed(cost=2.0)
     reader.rows = _whole(State.RUNNING)
-    await feed.look()
+    await feed.read()
     assert feed.pause_seconds == 20.0

@@ -11,6 +11,7 @@ import workron
 from tests.cli.conftest import Call
 from workron.cli import stores
 from workron.core import errors
+from workron.retry import Backoff
 from workron.scheduling import wait
 from workron.store import connect
 from workron.store.postgres.store import PostgresStore
@@ -24,7 +25,7 @@ Shut = Callable[..., None]
 @pytest.fixture
 def shut(monkeypatch: pytest.MonkeyPatch) -> Shut:
     """Let verbs of the store fail, as often as is said, from when a file is there."""
-    monkeypatch.setattr(wait, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(wait, "Backoff", lambda *_: Backoff(0.01, 0.01))
 
     def shut(verbs: Iterable[str], error: Exception, sign: pathlib.Path, times: int) -> None:
         left = dict.fromkeys(verbs, times)
@@ -92,7 +93,7 @@ def test_who_waits_bears_an_outage_from_the_opening_on(
     asked: tuple[str, ...],
 ) -> None:  # fmt: skip
     call("run", write("hello", command="echo out"), "--store", fresh_database)
-    monkeypatch.setattr(wait, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(wait, "Backoff", lambda *_: Backoff(0.01, 0.01))
     for owner, name in ((connect, "connect"), (PostgresStore, "find")):
         monkeypatch.setattr(owner, name, _failing_once(getattr(owner, name)))
     said = call(*asked, "--store", fresh_database)
@@ -117,7 +118,7 @@ def test_wait_that_outlasts_its_patience_has_an_exit_code_of_its_own(
 ) -> None:  # fmt: skip
     call("run", write("hello"), "--store", url)
     shut(["ended"], _AWAY, tmp_path, times=10**9)
-    monkeypatch.setattr(stores, "LONG", timedelta(milliseconds=50))
+    monkeypatch.setattr(stores, "OUTAGE_LIMIT", timedelta(milliseconds=50))
     said = call("wait", "hello", "--store", url)
     assert (said.code, said.out) == (5, "")
     assert said.err.splitlines()[1:] == ["workron: db does not answer"]
@@ -155,5 +156,5 @@ def test_what_is_left_out_during_an_outage_is_what_the_parts_below_log() -> None
     package = pathlib.Path(workron.__file__).parent
     worker = package.parent / "worker_image" / "workron_worker"
     texts = [path.read_text() for path in [*worker.glob("*.py"), *package.rglob("maintain.py")]]
-    assert {event for event in logging._OF_AN_OUTAGE
+    assert {event for event in logging._OUTAGE_EVENTS
             if not any(f'_log.warning("{event}"' in text for text in texts)} == set()  # fmt: skip

@@ -51,7 +51,7 @@ async def test_name_that_is_too_long_for_a_file_is_cut(tmp_path: pathlib.Path) -
     folder.expect(root, [rows.row("task", State.QUEUED, job=8)])
     await _hear(folder, 8, b"eight")
     assert _files(tmp_path) == {"x" * 200 + "-8.log": b"eight"}
-    assert folder.trouble is None
+    assert folder.error is None
 
 
 async def test_job_of_another_run_is_not_written(tmp_path: pathlib.Path) -> None:
@@ -64,7 +64,7 @@ async def test_trouble_is_remembered_and_harms_nobody(tmp_path: pathlib.Path) ->
     folder.expect(rows.root("flow"), [rows.row("a", State.QUEUED, job=8)])
     (tmp_path / "gone").rmdir()
     await _hear(folder, 8, b"lost")
-    assert folder.trouble == f"{tmp_path}/gone/flow.a.log: No such file or directory"
+    assert folder.error == f"{tmp_path}/gone/flow.a.log: No such file or directory"
 
 
 class Reader:
@@ -150,7 +150,7 @@ async def test_all_is_written_when_it_is_left(tmp_path: pathlib.Path) -> None:
 async def test_job_that_began_when_the_folder_was_far_behind_is_filled_in(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "_FAR_BEHIND", 4)
+    monkeypatch.setattr(output, "_MAX_PENDING_BYTES", 4)
     hanging = Hanging(tmp_path)
     hearing = asyncio.create_task(_hear(hanging, 8, b"eight"))
     await asyncio.sleep(0)
@@ -163,4 +163,4 @@ async def test_job_that_began_when_the_folder_was_far_behind_is_filled_in(
         await hanging.complete(cast("ReadStore", Reader()), [run])
     await hearing
     assert (tmp_path / "flow.b.log").read_bytes() == b"kept 9"
-    assert hanging.trouble == f"{tmp_path}/flow.b.log: the folder takes in less than is written"
+    assert hanging.error == f"{tmp_path}/flow.b.log: the folder takes in less than is written"

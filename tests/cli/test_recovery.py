@@ -36,7 +36,7 @@ async def _register(store: Store, name: str) -> uuid.UUID:
 async def test_worker_of_a_dead_process_is_forgotten_and_others_are_not(store: Store) -> None:
     for name in (_dead_name(), identity.own_name(), "elsewhere-12345678:1:1"):
         await _register(store, name)
-    assert list(await local_workers.recover(store)) == []
+    assert list(await local_workers.reap_dead_workers(store)) == []
     names = {worker.name for worker in await store.list_heartbeats()}
     assert names == {identity.own_name(), "elsewhere-12345678:1:1"}
 
@@ -44,7 +44,7 @@ async def test_worker_of_a_dead_process_is_forgotten_and_others_are_not(store: S
 async def test_office_of_a_dead_process_is_vacated_at_once(store: Store) -> None:
     boot = await _register(store, _dead_name())
     assert await store.elect(boot, 1000.0)
-    await local_workers.recover(store)
+    await local_workers.reap_dead_workers(store)
     assert await store.elect(uuid.uuid4(), 1000.0)
 
 
@@ -55,6 +55,6 @@ async def test_worker_whose_processes_cannot_be_ended_is_left_to_its_lease(
     monkeypatch.setattr(
         process_reaper, "end_stray", lambda _: process_reaper.SweepResult(3, is_clear=False)
     )
-    [line] = await local_workers.recover(store)
+    [line] = await local_workers.reap_dead_workers(store)
     assert "is given up only after its lease: some of its processes cannot be ended" in line
     assert len(await store.list_heartbeats()) == 1

@@ -46,7 +46,7 @@ async def test_slowest_are_those_whose_last_attempt_was_and_no_others_are_asked_
     own = rows.row("flow", State.SUCCEEDED, job=1, kind=Kind.WORKFLOW)
     console, reader = Console(file=io.StringIO(), width=200), Reader()
     runs = [ObservedRun(rows.root(), [own, *jobs])]
-    await summary.tell(console, cast("ReadStore", reader), runs, 9.0, before=1)
+    await summary.print_summary(console, cast("ReadStore", reader), runs, 9.0, before=1)
     told = cast("io.StringIO", console.file).getvalue().splitlines()
     assert told[1:] == [
         "55 jobs in 9.0 s: 55 succeeded; 1 of them had ended before",

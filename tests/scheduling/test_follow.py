@@ -22,7 +22,7 @@ class Follower:
     def __init__(self, store: Store, clock: HandClock, run: JobId) -> None:
         self.said = list[str]()
         self._parts: AsyncIterator[OutputPart] = wait.follow(
-            store, run, StoreOutage(clock, self.said.append)
+            store, run, StoreOutage(clock, self.said.append, pause_seconds=0)
         )
 
     async def next(self) -> OutputPart:
@@ -135,9 +135,8 @@ async def test_job_that_never_runs_is_followed_to_its_end(
 
 
 async def test_store_that_is_away_for_a_while_is_borne(
-    store: Store, clock: HandClock, run: JobId, hand: Hand, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: HandClock, run: JobId, hand: Hand
 ) -> None:
-    monkeypatch.setattr(wait, "_PAUSE_SECONDS", 0)
     await hand.claim()
     await hand.write(b"one")
     await hand.end()

@@ -6,13 +6,7 @@ import pytest
 
 from tests.scheduling.conftest import HandClock
 from workron.core import errors
-from workron.scheduling import wait
 from workron.scheduling.wait import StoreOutage
-
-
-@pytest.fixture(autouse=True)
-def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wait, "_PAUSE_SECONDS", 0)
 
 
 class Door:
@@ -34,7 +28,10 @@ class Door:
 
 async def test_outage_is_borne_and_its_begin_and_end_are_told_once(clock: HandClock) -> None:
     told: list[str] = []
-    assert await StoreOutage(clock, told.append).bear(Door(clock, 20).ask) == "answer"
+    assert (
+        await StoreOutage(clock, told.append, pause_seconds=0).retry(Door(clock, 20).ask)
+        == "answer"
+    )
     assert told == [
         "the store does not answer; it is asked again for 1m: db does not answer",
         "the store answers again",
@@ -44,39 +41,39 @@ async def test_outage_is_borne_and_its_begin_and_end_are_told_once(clock: HandCl
 async def test_outage_of_more_than_a_minute_is_raised(clock: HandClock) -> None:
     door = Door(clock, 100)
     with pytest.raises(errors.StoreTimeoutError, match="db does not answer"):
-        await StoreOutage(clock, lambda _: None).bear(door.ask)
+        await StoreOutage(clock, lambda _: None, pause_seconds=0).retry(door.ask)
     assert door.times == 100 - 62
 
 
 async def test_who_has_more_patience_asks_longer(clock: HandClock) -> None:
     door = Door(clock, 200)
-    patient = StoreOutage(clock, lambda _: None, timedelta(minutes=2))
+    patient = StoreOutage(clock, lambda _: None, timedelta(minutes=2), pause_seconds=0)
     with pytest.raises(errors.StoreTimeoutError):
-        await patient.bear(door.ask)
+        await patient.retry(door.ask)
     assert (door.times, patient.is_on) == (200 - 122, True)
 
 
 async def test_login_that_is_refused_from_the_first_is_no_outage(clock: HandClock) -> None:
-    door, patient = Door(clock, 100), StoreOutage(clock, lambda _: None)
+    door, patient = Door(clock, 100), StoreOutage(clock, lambda _: None, pause_seconds=0)
     door.error = errors.StoreLoginError("no such database")
     with pytest.raises(errors.StoreLoginError):
-        await patient.bear(door.ask)
+        await patient.retry(door.ask)
     assert door.times == 99
     door.times = 0
-    await patient.bear(door.ask)
+    await patient.retry(door.ask)
     door.times = 3
-    assert await patient.bear(door.ask) == "answer"
+    assert await patient.retry(door.ask) == "answer"
 
 
 async def test_every_outage_has_a_minute_of_its_own(clock: HandClock) -> None:
-    both = StoreOutage(clock, lambda _: None)
+    both = StoreOutage(clock, lambda _: None, pause_seconds=0)
     for _ in range(3):
-        assert await both.bear(Door(clock, 50).ask) == "answer"
+        assert await both.retry(Door(clock, 50).ask) == "answer"
 
 
 async def test_what_will_not_pass_is_raised_at_once(clock: HandClock) -> None:
     door = Door(clock, 100)
     door.error = errors.StoreFullError("no space left")
     with pytest.raises(errors.StoreFullError):
-        await StoreOutage(clock, lambda _: None).bear(door.ask)
+        await StoreOutage(clock, lambda _: None, pause_seconds=0).retry(door.ask)
     assert door.times == 99

@@ -1,16 +1,14 @@
-"""The command line and the one place where the parts are put together, one module a command.
+"""The `workron` command line, and the place where stores, workers and loops are put together.
 
-Belongs here: reading arguments and settings, opening a store, starting a loop, and showing what
-happened: on a terminal, as plain lines, as JSON, and by the exit code.
-Does not belong here: rules, SQL, and whatever a Python program would want without a terminal.
-Called by: the `workron` program and `python -m workron`.
+`app` has the commands, one module for each group of them. The rest reads options, opens stores and
+prints results: on a terminal, as plain lines, as JSON, and as an exit code.
 """
 
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the program; Ctrl-C while it is still being loaded ends it as quietly as later."""
+    """Run the program; Ctrl-C ends it quietly, also while modules are being imported."""
     try:
         from workron.cli import signals
 
@@ -19,5 +17,5 @@ def main() -> None:
 
         app.main()
     except KeyboardInterrupt:
-        # What shells expect of whoever was interrupted; `exit_codes` may not be loaded yet.
+        # The code that shells expect after Ctrl-C; `exit_codes` may not be imported yet.
         raise SystemExit(130) from None

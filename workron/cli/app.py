@@ -1,4 +1,9 @@
-"""The `workron` program: its commands, and what becomes of the errors that they raise."""
+"""The `workron` program: its commands, and how an error becomes a message and an exit code.
+
+`main` imports only the module of the command that was asked for, because importing all of them
+takes longer than most commands run. Each error of `workron.core.errors` maps to one exit code; any
+other exception is a bug, and the message says so.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-_MOST_PROBLEMS: Final = 50
+_MAX_LINES: Final = 50
 COMMANDS: Final = {
     "run": "run",
     "worker": "worker",
@@ -36,33 +41,33 @@ COMMANDS: Final = {
     "migrate": "manage",
     "version": "app",
 }
-"""The module that has each command's function, which has the command's name."""
-_SERVING: Final = frozenset({"worker", "maintain", "controller"})
-"""They run for months, beside what the machine is there for."""
+"""The module that defines each command; the function has the name of the command."""
+_LONG_RUNNING: Final = frozenset({"worker", "maintain", "controller"})
+"""Commands that run for months, so their memory matters."""
 
 
 def main() -> None:
-    """Run the program; it ends with one of `exit_codes`."""
+    """Run the program and exit with one of `exit_codes`."""
     logging.silence_libraries()
     try:
         app(sys.argv[1:2])()
     except errors.WorkronError as error:
         if logging.is_debug():
             raise
-        _complain(str(error) + _hint(error))
-        sys.exit(_code_of(error))
+        _print_error(str(error) + _hint(error))
+        sys.exit(_exit_code(error))
     except Exception as error:
         if logging.is_debug():
             raise
-        _complain(_full(error) or _fault(error))
+        _print_error(_disk_full(error) or _bug(error))
         sys.exit(exit_codes.FAILED)
 
 
 def app(wanted: Sequence[str] = ()) -> typer.Typer:
-    """Make the program, with no other commands loaded than the one that is wanted."""
-    made = typer.Typer(
+    """Build the program with the wanted commands, or with all if none of them exists."""
+    program = typer.Typer(
         name="workron",
-        help="Run command-line jobs and DAGs of them: here, or by way of a store.",
+        help="Run command-line jobs and DAGs of jobs, on this machine or through a shared store.",
         epilog=exit_codes.HELP,
         no_args_is_help=True,
         add_completion=False,
@@ -70,16 +75,16 @@ def app(wanted: Sequence[str] = ()) -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    # Without it a program of one command would take no name of a command.
-    made.callback()(lambda: None)
-    if _SERVING.intersection(wanted):
+    # With a single command and no callback, typer would not expect the command's name.
+    program.callback()(lambda: None)
+    if _LONG_RUNNING.intersection(wanted):
         logging.load_lean()
     for name in [name for name in COMMANDS if name in wanted] or COMMANDS:
-        made.command()(getattr(importlib.import_module(f"workron.cli.{COMMANDS[name]}"), name))
-    return made
+        program.command()(getattr(importlib.import_module(f"workron.cli.{COMMANDS[name]}"), name))
+    return program
 
 
-def _code_of(error: errors.WorkronError) -> int:
+def _exit_code(error: errors.WorkronError) -> int:
     if isinstance(error, errors.InputError):
         return exit_codes.BAD_INPUT
     if isinstance(error, errors.NotFoundError):
@@ -90,32 +95,33 @@ def _code_of(error: errors.WorkronError) -> int:
 
 
 def _hint(error: errors.WorkronError) -> str:
-    is_taken = isinstance(error, errors.NameTakenError)
-    return "\n`workron cancel` ends it, the same `workron run` as before finishes it" * is_taken
+    if not isinstance(error, errors.NameTakenError):
+        return ""
+    return "\nto stop it, use `workron cancel`; to finish it, repeat the original `workron run`"
 
 
-def _fault(error: Exception) -> str:
+def _bug(error: Exception) -> str:
     return (
-        f"this is a fault of workron itself: {type(error).__name__}: {error};"
-        f" set {logging.DEBUG}=1 to see where"
+        f"this is a bug in workron: {type(error).__name__}: {error};"
+        f" set {logging.DEBUG}=1 to see the traceback"
     )
 
 
-def _full(error: Exception) -> str | None:
+def _disk_full(error: Exception) -> str | None:
     if not isinstance(error, OSError) or error.errno != errno.ENOSPC or error.filename:
         return None
-    # What could not be written is tried again when Python ends, and would be told once more.
+    # Python flushes standard output again at exit, and would report the same error again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return f"standard output: {error.strerror}"
 
 
-def _complain(message: str) -> None:
-    # Parts of a message come from files and databases: nothing of it may move the cursor.
+def _print_error(message: str) -> None:
+    # Messages quote files and databases, which may contain terminal control sequences.
     lines = printable.text(message.encode(errors="replace")).splitlines() or [""]
-    for line in lines[:_MOST_PROBLEMS]:
+    for line in lines[:_MAX_LINES]:
         typer.echo(f"workron: {line}", err=True)
-    if len(lines) > _MOST_PROBLEMS:
-        typer.echo(f"workron: and {len(lines) - _MOST_PROBLEMS:,} more", err=True)
+    if len(lines) > _MAX_LINES:
+        typer.echo(f"workron: and {len(lines) - _MAX_LINES:,} more", err=True)
 
 
 def version() -> None:

@@ -115,8 +115,8 @@ def controller(  # noqa: PLR0913, PLR0917 - one for each option
     else within 15 s.
     """
     logging.serve(log_format)
-    logging.take_in("kopf")
-    service = SignalledService("controller ends")
+    logging.redirect_library("kopf")
+    service = SignalledService("controller stopping")
     _need_libraries()
     from workron_controller.manager import ManagerScope
     from workron_controller.workerpools.config import PoolSettings as Pools
@@ -125,8 +125,8 @@ def controller(  # noqa: PLR0913, PLR0917 - one for each option
         _namespaces(watch_namespace or ()), status_writes_per_second, max_worker_connections
     )
     asked = Pools(worker_image, _namespace(), default_worker_pool, worker_pools, is_role_shared)
-    settings = _Settings(options.lasting(store), scope, asked, health.given(where))
-    service.carry_out(_control(settings))
+    settings = _Settings(options.require_persistent_store(store), scope, asked, health.given(where))
+    service.run(_control(settings))
 
 
 def _namespaces(given: Sequence[str]) -> list[str]:

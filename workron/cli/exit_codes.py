@@ -1,4 +1,4 @@
-"""What the exit codes of all commands mean. Printed at the end of `workron --help`."""
+"""The exit codes of all commands, printed at the end of `workron --help`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ INTERRUPTED: Final = 130
 TERMINATED: Final = 143
 
 MEANINGS: Final = {
-    OK: "all went well",
+    OK: "success",
     FAILED: "a job or the command failed",
-    BAD_INPUT: "bad input or usage",
+    BAD_INPUT: "invalid input or usage",
     NOT_FOUND: "no such job or workflow",
-    STORE_TIMEOUT: "the store was away for too long",
-    TIMED_OUT: "the time to wait was over",
-    HUNG_UP: "ended by HUP",
-    INTERRUPTED: "interrupted by Ctrl-C",
-    TERMINATED: "ended by TERM",
+    STORE_TIMEOUT: "the store did not answer in time",
+    TIMED_OUT: "--timeout expired",
+    HUNG_UP: "terminated by SIGHUP",
+    INTERRUPTED: "interrupted (Ctrl-C)",
+    TERMINATED: "terminated by SIGTERM",
 }
 
 HELP: Final = (
-    "\nExit codes: " + ", ".join(f"{code} {words}" for code, words in MEANINGS.items()) + ".\n"
+    "\nExit codes: " + ", ".join(f"{code} {meaning}" for code, meaning in MEANINGS.items()) + ".\n"
 )

@@ -1,4 +1,8 @@
-"""How jobs, times and ends are written on a terminal, the same in every command."""
+"""Terminal output that all commands share: jobs, durations, reasons, tables, and raw job output.
+
+Output of a job goes unchanged to a pipe. On a terminal, `open_sink` removes control sequences,
+also those that arrive in two pieces, so that no job can move the cursor or set the title.
+"""
 
 from __future__ import annotations
 
@@ -39,18 +43,18 @@ STATE_COLORS: Final = {
 }
 
 TROUBLE: Final = frozenset({State.FAILED, State.CANCELLED})
-"""States of a job that somebody may have to look at."""
+"""States that may need attention."""
 
 
 def job_path(root: RunRow, row: JobRow) -> str:
-    """Write a job as commands take it: `hello`, `etl/load`, `etl/transform/3`."""
+    """Format a job as commands accept it: `hello`, `etl/load`, `etl/transform/3`."""
     if row.job == root.run:
         return root.name
     return f"{root.name}/{row.name}" + ("" if row.index is None else f"/{row.index}")
 
 
 def seconds(seconds: float) -> str:
-    """Write a length of time, no finer than it matters."""
+    """Format a duration: `3.2 s`, `4:05 min`, `1:30 h`."""
     if seconds < _MINUTE:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(int(seconds), _MINUTE)
@@ -60,12 +64,12 @@ def seconds(seconds: float) -> str:
 
 
 def failures(row: JobRow) -> str:
-    """Write how often a job has failed so far."""
+    """Format how often a job has failed."""
     return "failed once" if row.failures == 1 else f"failed {row.failures} times"
 
 
 def age(since: datetime, now: datetime) -> str:
-    """Write how long ago something was, in one unit, as kubectl does."""
+    """Format the time since then in one unit, as kubectl does."""
     seconds = max(0, int((now - since).total_seconds()))
     for unit, size in (("d", _DAY), ("h", _HOUR), ("m", _MINUTE)):
         if seconds >= 2 * size:
@@ -74,7 +78,7 @@ def age(since: datetime, now: datetime) -> str:
 
 
 def reason(row: JobRow) -> str:
-    """Say in a few words why a job stands as it does; nothing if its state says it all."""
+    """Explain a job's state in a few words; empty if the state says it all."""
     if row.kind is not Kind.JOB and row.reason is Reason.UPSTREAM:
         return ""
     if row.message:
@@ -86,16 +90,16 @@ def reason(row: JobRow) -> str:
     return _REASONS.get(row.reason, str(row.reason)) if row.reason else ""
 
 
-def pool_left_alone(name: str) -> str:
-    """Say that a WorkerPool among the files changes nothing here."""
+def ignored_pool(name: str) -> str:
+    """Explain that a WorkerPool has no effect outside a cluster."""
     return (
-        f"workerpool/{name} left alone: its pods, with their image, slots and env, are made in a"
-        " cluster only"
+        f"workerpool/{name} ignored: only the controller in a cluster creates worker pods, with"
+        " their image, slots and env"
     )
 
 
 def command(spec: Mapping[str, Any]) -> str:
-    """Write a spec's command on one line: the first of its own."""
+    """Format a spec's command as one line: its first."""
     if "argv" in spec:
         return printable.line(shlex.join(map(str, spec["argv"])))
     first, *rest = str(spec.get("command", "")).strip().splitlines() or [""]
@@ -103,17 +107,17 @@ def command(spec: Mapping[str, Any]) -> str:
 
 
 _REASONS: Final[Mapping[Reason | None, str]] = {
-    Reason.UPSTREAM: "waits for others",
-    Reason.BACKOFF: "waits to be tried again",
-    Reason.SCHEDULED: "waits for its time",
+    Reason.UPSTREAM: "waiting for upstream jobs",
+    Reason.BACKOFF: "waiting to be retried",
+    Reason.SCHEDULED: "waiting for its start time",
     Reason.SUSPENDED: "suspended",
-    Reason.AWAITING_PROOF: "waits for proof that a lost attempt is dead",
-    Reason.MEMBER_FAILED: "a job of it failed",
-    Reason.UPSTREAM_FAILED: "a job that it depends on failed",
-    Reason.UPSTREAM_CANCELLED: "a job that it depends on was cancelled",
+    Reason.AWAITING_PROOF: "waiting for proof that a lost attempt is dead",
+    Reason.MEMBER_FAILED: "one of its jobs failed",
+    Reason.UPSTREAM_FAILED: "an upstream job failed",
+    Reason.UPSTREAM_CANCELLED: "an upstream job was cancelled",
     Reason.NOT_NEEDED: "not needed",
-    Reason.DEADLINE_EXCEEDED: "its deadline passed",
-    Reason.WORKER_LOST: "its workers vanished too often",
+    Reason.DEADLINE_EXCEEDED: "deadline exceeded",
+    Reason.WORKER_LOST: "lost too many workers",
 }
 
 
@@ -121,47 +125,47 @@ _GAP: Final = "   "
 
 
 def print_table(
-    titles: Sequence[str], rows: Sequence[Sequence[str]], colours: Mapping[State, str]
+    titles: Sequence[str], rows: Sequence[Sequence[str]], colors: Mapping[State, str]
 ) -> None:
-    """Print it; a word that has a colour gets it, where there are colours."""
+    """Print a table; cells that are states get their color if the terminal has colors."""
     widths = [max(map(cells.cell_len, column)) for column in zip(titles, *rows, strict=True)]
     console = Console(highlight=False)
-    # Painted once each: rendering every line would take longer than all else together.
-    painted = {str(word): _painted(console, word, colour) for word, colour in colours.items()}
-    lines = [_painted(console, _line(titles, widths, {}), "dim")]
-    lines += [_line(row, widths, painted) for row in rows]
+    # Each word is rendered once: Rich takes longer for every line than all the rest takes.
+    styled = {str(word): _styled(console, word, color) for word, color in colors.items()}
+    lines = [_styled(console, _line(titles, widths, {}), "dim")]
+    lines += [_line(row, widths, styled) for row in rows]
     typer.echo("\n".join(lines), color=True)
 
 
-def _line(row: Sequence[str], widths: Sequence[int], painted: Mapping[str, str]) -> str:
+def _line(row: Sequence[str], widths: Sequence[int], styled: Mapping[str, str]) -> str:
     padded = (
-        painted.get(word, word) + " " * (width - cells.cell_len(word))
+        styled.get(word, word) + " " * (width - cells.cell_len(word))
         for word, width in zip(row, widths, strict=True)
     )
     return _GAP.join(padded).rstrip()
 
 
-def _painted(console: Console, text: str, colour: str) -> str:
+def _styled(console: Console, text: str, color: str) -> str:
     with console.capture() as captured:
-        console.print(Text(text, style=colour), end="", soft_wrap=True)
+        console.print(Text(text, style=color), end="", soft_wrap=True)
     return captured.get()
 
 
 _ESCAPE: Final = "\x1b"
-_LONGEST: Final = 4096
-"""Of what is held back until a sequence in it can be seen to its end."""
+_MAX_BUFFERED: Final = 4096
+"""Characters kept back until a control sequence in them is complete."""
 
 
 class Sink(Protocol):
-    """Takes what comes, and shows it at once."""
+    """Receives the output of a job."""
 
     def write(self, data: bytes) -> None:
-        """Take what comes next."""
+        """Write the next part at once."""
 
 
 @contextlib.contextmanager
 def open_sink() -> Iterator[Sink]:
-    """Write to standard output."""
+    """Open standard output: raw for a pipe, filtered for a terminal."""
     if not sys.stdout.isatty():
         yield _Pipe()
         return
@@ -177,28 +181,28 @@ class _Pipe:
 
 
 class _Terminal:
-    """Text, without what a terminal would obey, also where that comes in two pieces."""
+    """Writes text without control sequences."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._held = ""
+        self._buffered = ""
         self._is_line_open = False
 
     def write(self, data: bytes) -> None:
-        self._show(self._decoder.decode(data))
+        self._write_text(self._decoder.decode(data))
 
     def end(self) -> None:
-        """Show what was held back, and leave the cursor where the shell wants it."""
-        self._show(self._decoder.decode(b"", final=True), is_last=True)
+        """Write what is buffered, and end an open line."""
+        self._write_text(self._decoder.decode(b"", final=True), is_last=True)
         if self._is_line_open:
             typer.echo()
 
-    def _show(self, text: str, *, is_last: bool = False) -> None:
-        text = self._held + text
-        # A sequence ends with its line at the latest, for it is taken apart there.
-        begun = text.find(_ESCAPE, text.rfind("\n") + 1)
-        cut = len(text) if is_last or begun < 0 or len(text) - begun > _LONGEST else begun
-        self._held = text[cut:]
+    def _write_text(self, text: str, *, is_last: bool = False) -> None:
+        text = self._buffered + text
+        # A control sequence ends at the end of its line at the latest.
+        start = text.find(_ESCAPE, text.rfind("\n") + 1)
+        cut = len(text) if is_last or start < 0 or len(text) - start > _MAX_BUFFERED else start
+        self._buffered = text[cut:]
         if shown := printable.strip_control(text[:cut]):
             self._is_line_open = not shown.endswith("\n")
             typer.echo(shown, nl=False)

@@ -1,7 +1,4 @@
-"""Keeps Python's garbage collector from walking where there is nothing to be found.
-
-Called by `files` and `graph`, which read manifests, and by `crew`, which runs jobs.
-"""
+"""Settings of Python's garbage collector for workers and for reading large manifests."""
 
 from __future__ import annotations
 
@@ -14,39 +11,38 @@ if TYPE_CHECKING:
 
 
 _ALLOCATIONS: Final = 20_000
-"""Between two looks; Python's own 700 are those of a dozen attempts."""
+"""Allocations between two collections; a dozen attempts make Python's default of 700."""
 
 
 @contextlib.contextmanager
 def rare_collection() -> Iterator[None]:
-    """Have it look seldom meanwhile, and never at what is there already.
+    """Collect rarely inside the block, and never the objects that exist already.
 
-    An attempt is some tens of objects that come and go in no cycle; looking for one after every
-    few attempts is nearly a tenth of what a worker does for a job.
+    An attempt allocates some tens of objects without cycles. With Python's default threshold,
+    collections take nearly a tenth of a worker's time for a job.
     """
-    usual = gc.get_threshold()
+    default = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(_ALLOCATIONS)
     try:
         yield
     finally:
-        gc.set_threshold(*usual)
+        gc.set_threshold(*default)
 
 
 @contextlib.contextmanager
 def paused_collection() -> Iterator[None]:
-    """Have it rest; what stands at the end it never walks through again.
+    """Disable collection inside the block, and exclude the objects it leaves from later ones.
 
-    A file of 500,000 dependencies becomes millions of objects, nearly all of which stay, and the
-    collector walks through them again and again as their number grows: a third of the time that
-    reading took. What is let go meanwhile has no cycles, and so needs no collector.
+    A file of 500,000 dependencies becomes millions of objects, nearly all of which stay. Repeated
+    collections take a third of the time of reading it. Objects freed meanwhile have no cycles.
     """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        # Nor is it worth a walk later: a plan lives as long as its command.
+        # A plan lives as long as its command, so later collections would find nothing either.
         gc.freeze()
         if was_enabled:
             gc.enable()

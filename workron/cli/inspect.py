@@ -1,4 +1,8 @@
-"""`workron get`: what there is, as a table or as objects."""
+"""The commands that only read: get, describe and graph.
+
+`get` prints a table, or objects in the shape of their manifests. `describe` prints one job with its
+attempts and why it is in its current state. `graph` draws a file or a run of a store.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from rich.text import Text
 
 from workron.cli import formatting, gc_tuning, manifest_files, object_ref, options, system_clock
 from workron.cli.options import Format
-from workron.cli.stores import carry_out, opened
+from workron.cli.stores import opened, run_command
 from workron.core import drawing, errors, printable, states
 from workron.core.model import base
 from workron.core.model.job import Job, JobSpec
@@ -40,21 +44,22 @@ def get(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[KIND/][NAMESPACE/]NAME", help="One of them, with its jobs. Default: all."
+            metavar="[KIND/][NAMESPACE/]NAME",
+            help="A job or workflow, with all its jobs; default: all of the namespace.",
         ),
     ] = None,
     store: options.Store = None,
     namespace: options.Namespace = "default",
     output: options.Output = Format.TABLE,
 ) -> None:
-    """List jobs and workflows, or one of them with all its jobs.
+    """List jobs and workflows, or one workflow with all its jobs.
 
-    JSON is {"items": [...]} of objects in the shape of their manifests, with a status; the jobs of
-    a workflow are among them.
+    JSON output is {"items": [...]}: objects in the shape of their manifests, with a status. It
+    includes the jobs of workflows.
     """
-    url = options.lasting(store)
+    url = options.require_persistent_store(store)
     wanted = None if name is None else object_ref.parse(name)
-    carry_out(_get(url, namespace, wanted, output))
+    run_command(_get(url, namespace, wanted, output))
 
 
 async def _get(
@@ -69,7 +74,7 @@ async def _get(
     if lines:
         formatting.print_table(_TITLES, lines, formatting.STATE_COLORS)
     else:
-        typer.echo(f"nothing in namespace {namespace!r}", err=True)
+        typer.echo(f"no jobs or workflows in namespace {namespace!r}", err=True)
 
 
 async def _roots(
@@ -111,7 +116,7 @@ async def _lines(
 
 
 def _counted(rows: Iterable[JobRow]) -> Counter[JobId | None]:
-    """Count the commands of each group: a workflow's are those of its arrays as well."""
+    """Count the commands of each group; a workflow includes those of its arrays."""
     counts: Counter[JobId | None] = Counter()
     for row in rows:
         if row.kind is Kind.JOB:
@@ -137,9 +142,9 @@ def _line(
 
 _TAIL_BYTES: Final = 4096
 _TAIL_LINES: Final = 20
-_MOST_FAILED: Final = 20
+_MAX_FAILED: Final = 20
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-"""The whole manifest once more, in one line."""
+"""An annotation that repeats the whole manifest."""
 
 
 def describe(
@@ -147,9 +152,9 @@ def describe(
     store: options.Store = None,
     namespace: options.Namespace = "default",
 ) -> None:
-    """Tell all about a job or a workflow, and why it waits."""
-    url = options.lasting(store)
-    carry_out(_describe(url, namespace, object_ref.parse(name)))
+    """Show details of a job or workflow, and why it is in its current state."""
+    url = options.require_persistent_store(store)
+    run_command(_describe(url, namespace, object_ref.parse(name)))
 
 
 async def _describe(url: str, namespace: str, wanted: object_ref.Reference) -> None:
@@ -157,7 +162,7 @@ async def _describe(url: str, namespace: str, wanted: object_ref.Reference) -> N
         found = await object_ref.find(store, namespace, wanted)
         root, row = found.root, await object_ref.pick(store, found)
         console = Console(highlight=False)
-        for line in [*_identity(root, row), *await _standing(store, root, row)]:
+        for line in [*_identity(root, row), *await _state(store, root, row)]:
             console.print(line, soft_wrap=True)
         rest = _command(store, row) if row.kind is Kind.JOB else _members(store, root, row)
         for line in await rest:
@@ -181,7 +186,7 @@ def _identity(root: RunRow, row: JobRow) -> Iterator[Text]:
     yield _field("Submitted", base.format_timestamp(root.submitted_at))
 
 
-async def _standing(store: Store, root: RunRow, row: JobRow) -> Sequence[Text]:
+async def _state(store: Store, root: RunRow, row: JobRow) -> Sequence[Text]:
     lines = [
         Text.assemble(("State      ", "bold"), (str(row.state), formatting.STATE_COLORS[row.state]))
     ]
@@ -198,7 +203,7 @@ async def _standing(store: Store, root: RunRow, row: JobRow) -> Sequence[Text]:
 def _times(row: JobRow, took: RunTime) -> Iterator[Text]:
     is_shown = row.state is State.RUNNING and job_view.has_run_time(row)
     is_shown = is_shown or row.state in states.TERMINAL_STATES
-    # Of what runs again, or is to, no row tells more than when it first began.
+    # Of a retried job, the row has only the time of its first start.
     title = "Started" if is_shown else "First run"
     began = took.began
     if began is not None:
@@ -228,7 +233,7 @@ def _output(end: bytes) -> Iterator[Text]:
     shown = printable.tail(end, _TAIL_BYTES).splitlines()[-_TAIL_LINES:]
     if shown:
         is_all = len(end) < printable.READ_BYTES and printable.text(end).splitlines() == shown
-        told = "" if is_all else "  the end of it; `workron output` prints all that is kept"
+        told = "" if is_all else "  last lines; `workron output` prints all"
         yield Text.assemble(("Output", "bold"), told)
     for line in shown:
         yield Text(f"  | {line}", style="dim")
@@ -255,10 +260,10 @@ async def _members(store: Store, root: RunRow, row: JobRow) -> Sequence[Text]:
     troubled = [one for one in commands if one.state in formatting.TROUBLE]
     lines += [
         Text(f"  {formatting.job_path(root, one)}  {one.state}  {formatting.reason(one)}")
-        for one in troubled[:_MOST_FAILED]
+        for one in troubled[:_MAX_FAILED]
     ]
-    if len(troubled) > _MOST_FAILED:
-        lines.append(Text(f"  and {len(troubled) - _MOST_FAILED:,} more"))
+    if len(troubled) > _MAX_FAILED:
+        lines.append(Text(f"  {len(troubled) - _MAX_FAILED:,} more"))
     return lines
 
 
@@ -276,7 +281,7 @@ def _field(name: str, value: str) -> Text:
 
 
 class Form(StrEnum):
-    """How it is drawn."""
+    """Drawing of a graph."""
 
     TREE = "tree"
     MERMAID = "mermaid"
@@ -286,7 +291,7 @@ def graph(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="FILE|[KIND/][NAMESPACE/]NAME", help="A file, or a name in the store."
+            metavar="FILE|[KIND/][NAMESPACE/]NAME", help="A manifest file, or a name in the store."
         ),
     ],
     store: options.Store = None,
@@ -297,36 +302,36 @@ def graph(
             "--format",
             parser=options.choice(Form),
             metavar="tree|mermaid",
-            help="How to draw it.",
+            help="Drawing format.",
         ),
     ] = Form.TREE,
 ) -> None:
-    """Draw the jobs of a file, or of a run in a store, and what waits for what."""
-    if source == "-" or _is_there(source):
+    """Draw the jobs of a file or of a stored run, and their dependencies."""
+    if source == "-" or _exists(source):
         drawings = _from_file(source)
     elif store is None:
-        raise errors.InputError(f"{source} is no file here, and no --store is named to look it up")
+        raise errors.InputError(f"{source} is not a file, and there is no --store to look it up in")
     else:
-        drawings = _looked_up(options.lasting(store), namespace, source)
+        drawings = _look_up(options.require_persistent_store(store), namespace, source)
     draw = drawing.tree if form is Form.TREE else drawing.mermaid
     typer.echo("\n\n".join(draw(boxes) for boxes in drawings))
 
 
-def _looked_up(url: str, namespace: str, name: str) -> Sequence[Sequence[drawing.TaskBox]]:
-    """Find it in the store; who meant a file reads that there is none either."""
+def _look_up(url: str, namespace: str, name: str) -> Sequence[Sequence[drawing.TaskBox]]:
+    """Draw a run of the store; errors also say that the file does not exist."""
     try:
-        return carry_out(_from_store(url, namespace, object_ref.parse(name)))
+        return run_command(_from_store(url, namespace, object_ref.parse(name)))
     except errors.NotFoundError as error:
-        raise errors.NotFoundError(f"{name} is no file here; {error}") from None
+        raise errors.NotFoundError(f"{name} is not a file; {error}") from None
     except errors.InputError as error:
-        raise errors.InputError(f"{name} is no file here; {error}") from None
+        raise errors.InputError(f"{name} is not a file; {error}") from None
 
 
-def _is_there(path: str) -> bool:
+def _exists(path: str) -> bool:
     try:
         return Path(path).exists()
     except (OSError, ValueError):
-        # Too long for a path, or with a character that none has: it may still be a name.
+        # Too long for a path or with an invalid character; it may still be a name.
         return False
 
 

@@ -1,7 +1,8 @@
-"""The workers of this process: one agent for each pool, all of them sharing the slots.
+"""The workers of this process: one agent for each pool, which share the slots and the executor.
 
-Made by `run`, for whatever pools its files name, as there are no pods to choose, and by `worker`
-for one.
+`run` has an agent for each pool that its files name, `worker` has one. Before they start,
+`reap_dead_workers` finds workers of this machine whose process is dead, ends what is left of their
+commands, and requeues their claims without waiting for the lease.
 """
 
 from __future__ import annotations
@@ -35,49 +36,48 @@ if TYPE_CHECKING:
     from workron_worker.runner_connection import Runners
 
 
-_WHILE_A_FILE_IS_WRITTEN: Final = timedelta(minutes=1)
-"""A large submission of another process holds a SQLite file for seconds, in which nobody can beat;
-who dies here is known to be dead without a lease."""
-_ALWAYS: Final = timedelta(days=365)
-"""Nobody else can ever have what is claimed in memory."""
+_FILE_LEASE: Final = timedelta(minutes=1)
+"""A large submission locks a SQLite file for seconds, and no heartbeat can be written meanwhile."""
+_MEMORY_LEASE: Final = timedelta(days=365)
+"""Only this process sees a store in memory, so nobody else can claim its jobs."""
 
 
-def lease_of(url: str) -> float | None:
-    """Say how long claims outlive the last beat of a worker here; None: as the pool has it."""
+def lease_seconds(url: str) -> float | None:
+    """Return the lease of workers on this store; None for the default of the pool."""
     if connect.is_memory(url):
-        return _ALWAYS.total_seconds()
-    return _WHILE_A_FILE_IS_WRITTEN.total_seconds() if connect.is_file(url) else None
+        return _MEMORY_LEASE.total_seconds()
+    return _FILE_LEASE.total_seconds() if connect.is_file(url) else None
 
 
-async def tokens_of(store: Store, pools: Iterable[tuple[str, str]]) -> Sequence[str]:
-    """Make the pools, given by namespace and name, and take a token of each."""
-    lease = lease_of(store.url)
+async def ensure_pools(store: Store, pools: Iterable[tuple[str, str]]) -> Sequence[str]:
+    """Create the pools, given by namespace and name, if missing; return a token for each."""
+    lease = lease_seconds(store.url)
     return [await store.ensure_pool(*pool, lease_seconds=lease) for pool in pools]
 
 
-def need_temporary_folder() -> None:
-    """Raise InputError where there is no place for the folders of commands."""
+def require_temporary_folder() -> None:
+    """Raise InputError if there is no folder for the working directories of commands."""
     try:
         tempfile.gettempdir()
     except FileNotFoundError as error:
-        looked = str(error.strerror).rpartition(" in ")[2]
+        searched = str(error.strerror).rpartition(" in ")[2]
         raise errors.InputError(
-            "commands need a writable temporary directory, and there is none here (looked at"
-            f" {looked}): set TMPDIR to one, or give the container one with `--tmpfs /tmp:exec`"
+            f"no writable temporary directory found (searched {searched}); set TMPDIR, or start the"
+            " container with `--tmpfs /tmp:exec`"
         ) from None
 
 
-def executor_of(
+def make_executor(
     boot: UUID, runners: Runners | None = None, meter: WorkerMeter = meter.NO_METER
 ) -> RunnerExecutor:
-    """Make what runs the commands of a worker; by default it starts a runner of its own."""
+    """Make the executor of a worker; by default it starts a runner."""
     return RunnerExecutor(
         grace=system_clock.KILL_GRACE, boot=boot, runners=runners or ChildRunners(), meter=meter
     )
 
 
 class LocalWorkers:
-    """The agents, and the executor that they share."""
+    """The agents of this process and their executor."""
 
     def __init__(
         self,
@@ -85,12 +85,12 @@ class LocalWorkers:
         executor: RunnerExecutor,
         slots: int,
         *,
-        rhythm: AgentConfig | None = None,
+        config: AgentConfig | None = None,
         listener: Callable[[ClaimedJob], OnOutput | None] | None = None,
         meter: WorkerMeter = meter.NO_METER,
     ) -> None:
         self._boot = executor.boot
-        self._rhythm = rhythm
+        self._config = config
         self._executor = executor
         self._around = AgentDependencies(
             door=store,
@@ -104,17 +104,17 @@ class LocalWorkers:
         )
         self._agents: list[Agent] = []
 
-    def hire(
+    def add_agents(
         self,
         tokens: Iterable[str],
         check: Callable[[Session], None] = accept_any_session,
         name: str | None = None,
     ) -> None:
-        """Make an agent for each pool, given by a token of it; `name` is else this process's."""
+        """Add an agent for each pool, given by its token; the default name is this process's."""
         slots = self._around.slots.count
         for token in tokens:
             registration = Registration(token, name or identity.own_name(), self._boot, slots)
-            self._agents.append(Agent(self._around, registration, self._rhythm, check))
+            self._agents.append(Agent(self._around, registration, self._config, check))
 
     async def run(self) -> None:
         """Work until drained."""
@@ -129,25 +129,25 @@ class LocalWorkers:
             await asyncio.wait(tasks)
 
     def close(self) -> None:
-        """Leave nothing behind on this machine."""
+        """Stop the runner and remove its folders."""
         self._executor.close()
 
     @property
     def running(self) -> int:
-        """How many commands run."""
+        """Number of running commands."""
         return sum(len(agent.running) for agent in self._agents)
 
     def names(self) -> Sequence[str]:
-        """Name the commands that run, as other commands take the names."""
+        """Names of the running jobs, as commands accept them."""
         return sorted(_path(claimed) for agent in self._agents for claimed in agent.running)
 
     def drain(self) -> None:
-        """Claim nothing any more."""
+        """Claim no more jobs; running ones finish."""
         for agent in self._agents:
             agent.drain()
 
     def kill(self) -> None:
-        """End what runs and hand it back."""
+        """Stop running commands and requeue their jobs."""
         for agent in self._agents:
             agent.kill()
 
@@ -159,32 +159,32 @@ def _path(claimed: ClaimedJob) -> str:
     return f"{claimed.run}/{claimed.name}{index}"
 
 
-async def recover(store: Store) -> Sequence[str]:
-    """Do it, and answer what is to be said about it."""
-    lines: list[str] = []
+async def reap_dead_workers(store: Store) -> Sequence[str]:
+    """Reap workers of this machine that are provably dead; return messages about them."""
+    messages: list[str] = []
 
     async def is_dead(worker: WorkerHeartbeat) -> bool:
         if not identity.is_gone(worker.name):
             return False
-        swept = await asyncio.to_thread(process_reaper.end_orphans, worker.boot)
-        if not swept.is_clear:
-            lines.append(_unclear(worker))
-        elif swept.ended:
-            lines.append(f"ended {_processes(swept.ended)} of a worker that was killed")
-        return swept.is_clear
+        ended = await asyncio.to_thread(process_reaper.end_orphans, worker.boot)
+        if not ended.is_clear:
+            messages.append(_not_proven(worker))
+        elif ended.ended:
+            messages.append(f"ended {_processes(ended.ended)} of a dead worker")
+        return ended.is_clear
 
     for worker in await maintainer.reap_proven(store, is_dead):
-        # The maintainer of that process held the office under the same id.
+        # The maintainer of the dead process was elected under the same id.
         await store.resign(worker.boot)
-    return lines
+    return messages
 
 
-def _unclear(worker: WorkerHeartbeat) -> str:
+def _not_proven(worker: WorkerHeartbeat) -> str:
     if process_reaper.can_be_found():
         what = "some of its processes cannot be ended"
     else:
-        what = "this system does not tell which processes it left"
-    return f"a killed worker ({worker.name}) is given up only after its lease: {what}"
+        what = "this system cannot find its processes"
+    return f"the jobs of dead worker {worker.name} are requeued when its lease expires: {what}"
 
 
 def _processes(count: int) -> str:

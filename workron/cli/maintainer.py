@@ -1,4 +1,4 @@
-"""`workron maintain`: the maintainer by itself, for workers that run elsewhere."""
+"""`workron maintain`: runs a maintainer, for stores whose workers run elsewhere."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from workron.telemetry import logging
 def maintain(
     store: options.Store = None, where: options.Health = None, log_format: options.Log = None
 ) -> None:
-    """Take back what dead workers held, wake what is due, and pass ends on, until a signal comes.
+    """Maintain a store: handles retries, deadlines and dead workers, until a signal arrives.
 
-    Any number of them may run: the store elects one that works, and when that ends another one
-    follows, at once if it was ended by a signal, else after 10 s.
+    Any number of maintainers may run; the store elects one. Another one takes over at once when
+    a signal stops the elected one, or within 10 s when that dies.
     """
     logging.serve(log_format)
-    service = SignalledService("maintainer ends")
-    service.carry_out(_maintain(options.lasting(store), health.given(where)))
+    service = SignalledService("maintainer stopping")
+    service.run(_maintain(options.require_persistent_store(store), health.given(where)))
 
 
 async def _maintain(url: str, where: Address | None) -> None:

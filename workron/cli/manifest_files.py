@@ -1,4 +1,4 @@
-"""Opens the files that a command was given and has them read, as manifests or as what to submit."""
+"""Reads manifest files, or standard input, into manifests and submit requests."""
 
 from __future__ import annotations
 
@@ -22,44 +22,46 @@ if TYPE_CHECKING:
 
 
 _STDIN: Final = "-"
-_MOST_BYTES: Final = 64 * 1024 * 1024
+_MAX_BYTES: Final = 64 * 1024 * 1024
 
 
 def request(paths: Sequence[str], namespace: str | None = None) -> Request:
-    """Read all of them, and plan what they ask for, within the trace that this command is in."""
+    """Read and plan the files; TRACEPARENT of this process becomes the parent of their traces."""
     with gc_tuning.paused_collection():
         planned = submit.plan(manifests(paths, namespace), system_clock.RNG)
         return planned.within(os.environ.get(trace_context.TRACEPARENT))
 
 
 def manifests(paths: Sequence[str], namespace: str | None = None) -> list[Manifest]:
-    """Read all of them; what names no namespace is put into `namespace`."""
+    """Read the files; manifests without a namespace get the given one."""
     if paths.count(_STDIN) > 1:
-        raise errors.InputError("standard input can be read only once: give one -")
+        raise errors.InputError("standard input can be read only once: give - once")
     found = load.load([_load(path) for path in paths])
-    return found if namespace is None else list(_placed(found, namespace))
+    return found if namespace is None else list(_in_namespace(found, namespace))
 
 
 def _load(path: str) -> load.ManifestSource:
     if path == _STDIN:
-        return load.ManifestSource("standard input", _bounded(sys.stdin.buffer, "standard input"))
+        return load.ManifestSource(
+            "standard input", _read_bounded(sys.stdin.buffer, "standard input")
+        )
     try:
         with Path(path).open("rb") as file:
-            return load.ManifestSource(path, _bounded(file, path))
+            return load.ManifestSource(path, _read_bounded(file, path))
     except OSError as error:
-        raise errors.InputError(f"{path}: {error.strerror}; name a file of manifests") from None
+        raise errors.InputError(f"{path}: {error.strerror}; give a manifest file") from None
     except ValueError as error:
-        raise errors.InputError(f"{path!r} is no path: {error}") from None
+        raise errors.InputError(f"{path!r} is not a valid path: {error}") from None
 
 
-def _bounded(file: BinaryIO, name: str) -> bytes:
-    data = file.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        raise errors.InputError(f"{name} is larger than {_MOST_BYTES:,} bytes; split it")
+def _read_bounded(file: BinaryIO, name: str) -> bytes:
+    data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise errors.InputError(f"{name} is larger than {_MAX_BYTES:,} bytes; split the file")
     return data
 
 
-def _placed(found: Iterable[Manifest], namespace: str) -> Iterable[Manifest]:
+def _in_namespace(found: Iterable[Manifest], namespace: str) -> Iterable[Manifest]:
     for one in found:
         metadata = one.resource.metadata
         if "namespace" not in metadata.model_fields_set:
@@ -71,5 +73,5 @@ def _placed(found: Iterable[Manifest], namespace: str) -> Iterable[Manifest]:
         else:
             raise errors.InputError(
                 f"{one.place('metadata', 'namespace')}: the namespace is"
-                f" {metadata.namespace!r}, and --namespace says {namespace!r}; leave one out"
+                f" {metadata.namespace!r}, but --namespace is {namespace!r}; remove one of them"
             )

@@ -1,4 +1,4 @@
-"""The options and arguments that several commands share, so that they mean the same in each."""
+"""Options and arguments that several commands share, and the functions that read their values."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class Format(StrEnum):
-    """How a command prints what it found."""
+    """Output format of a command."""
 
     TABLE = "table"
     JSON = "json"
 
 
 def choice(words: type[Choice]) -> Callable[[str], Choice]:
-    """Make what reads one of a few words, and refuses others in words of its own."""
+    """Return a parser of an enum's values, whose error lists all of them."""
 
     def read(text: str) -> Choice:
         try:
@@ -41,52 +41,57 @@ def choice(words: type[Choice]) -> Callable[[str], Choice]:
 
 
 class LogFormat(StrEnum):
-    """How a command that serves logs."""
+    """Log format of a long-running command."""
 
     TEXT = "text"
     JSON = "json"
 
 
-_STORE_HELP: Final = "memory:, sqlite:///path or postgresql://user@host/database."
+_STORE_HELP: Final = "Store: memory:, sqlite:///path or postgresql://user@host/database."
 
 Files = Annotated[
     list[str],
-    typer.Argument(metavar="FILE...", help="Manifests, YAML or JSON; - is standard input."),
+    typer.Argument(
+        metavar="FILE...", help="Manifest files in YAML or JSON; - reads standard input."
+    ),
 ]
 _STORE_OPTION: Final = typer.Option(
     "--store", envvar="WORKRON_STORE", metavar="URL", help=_STORE_HELP
 )
 Store = Annotated[str | None, _STORE_OPTION]
 RunStore = Annotated[str, _STORE_OPTION]
-Namespace = Annotated[str, typer.Option("--namespace", "-n", help="The namespace that is meant.")]
+Namespace = Annotated[
+    str, typer.Option("--namespace", "-n", help="Namespace of the job or workflow.")
+]
 FileNamespace = Annotated[
     str | None,
-    typer.Option("--namespace", "-n", help="Namespace of manifests that name none."),
+    typer.Option("--namespace", "-n", help="Namespace of manifests that do not set one."),
 ]
 Output = Annotated[
     Format,
     typer.Option(
-        "--output", "-o", parser=choice(Format), metavar="table|json", help="How to print."
+        "--output", "-o", parser=choice(Format), metavar="table|json", help="Output format."
     ),
 ]
 Name = Annotated[
     str,
     typer.Argument(
         metavar="[KIND/][NAMESPACE/]NAME",
-        help="KIND is job or workflow, and only needed where both have the name.",
+        help="KIND is job or workflow; required only if both kinds have the name.",
     ),
 ]
 Member = Annotated[
     str,
     typer.Argument(
         metavar="[KIND/][NAMESPACE/]NAME[/TASK[/INDEX]]",
-        help="A job, a workflow, a task of it, or an element of an array: etl/transform/3.",
+        help="A job, a workflow, one of its tasks, or an array element: etl/transform/3.",
     ),
 ]
 
 
 Slots = Annotated[
-    int | None, typer.Option(min=1, max=1000, help="Commands at once; default: the CPUs.")
+    int | None,
+    typer.Option(min=1, max=1000, help="Commands that run at once; default: number of CPUs."),
 ]
 Log = Annotated[
     LogFormat | None,
@@ -94,7 +99,7 @@ Log = Annotated[
         "--log",
         parser=choice(LogFormat),
         metavar="text|json",
-        help="Lines on standard error; default: text on a terminal, else json.",
+        help="Log format on standard error; default: text on a terminal, json otherwise.",
     ),
 ]
 
@@ -103,18 +108,18 @@ Health = Annotated[
     typer.Option(
         "--health",
         metavar="HOST:PORT",
-        help="Where to answer /healthz, /readyz and /metrics; default: nowhere.",
+        help="Serve /healthz, /readyz and /metrics on this address; default: off.",
     ),
 ]
 
 
 def slots(given: int | None) -> int:
-    """Say how many commands may run at once."""
+    """Return how many commands may run at once."""
     return given or os.cpu_count() or 1
 
 
 def duration(option: str, text: str) -> timedelta:
-    """Read a length of time; InputError says how one is written."""
+    """Parse a duration; InputError explains the format."""
     try:
         return formats.parse_duration(text)
     except ValueError as error:
@@ -122,28 +127,28 @@ def duration(option: str, text: str) -> timedelta:
 
 
 def name(option: str, text: str, form: TextFormat) -> str:
-    """Read a name of that form; InputError says what is wrong with it."""
+    """Return the name if it has that form; InputError says what is wrong with it."""
     if problem := form.problem(text):
         raise errors.InputError(f"{option}: {problem}")
     return text
 
 
-def named(store: str) -> str:
-    """Give the URL of a store; InputError if it is empty, as a variable that is not set."""
+def check_store_url(store: str) -> str:
+    """Return the URL; InputError if it is empty, as an unset shell variable is."""
     if not store.strip():
-        raise errors.InputError(f"--store is given, but empty; a store is {_STORE_HELP}")
+        raise errors.InputError(
+            "--store is empty; give memory:, sqlite:///path or postgresql://user@host/database"
+        )
     return store
 
 
-def lasting(store: str | None) -> str:
-    """Give the URL of a store that outlives this command; InputError if it would not."""
+def require_persistent_store(store: str | None) -> str:
+    """Return the URL; InputError if there is none, or if the store ends with this command."""
     if store is None:
+        raise errors.InputError("no store given: use --store URL or set WORKRON_STORE")
+    if connect.is_memory(check_store_url(store)):
         raise errors.InputError(
-            "which store? Name it with --store URL, or once for all in WORKRON_STORE"
-        )
-    if connect.is_memory(named(store)):
-        raise errors.InputError(
-            "a store in memory ends with the command that made it, so there is nothing in it:"
-            " use sqlite:///path or postgresql://…, or `workron run`"
+            "a memory: store is empty, because it ends with the command that created it; use"
+            " sqlite:///path or postgresql://user@host/database, or `workron run`"
         )
     return store

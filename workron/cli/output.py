@@ -1,4 +1,8 @@
-"""`workron output`: what a job wrote, or writes."""
+"""`workron output` prints the output of a job; `OutputDir` writes that of a run to files.
+
+A thread of its own writes the files of `workron run --output-dir`, in the order of arrival, so that
+a slow disk delays no job. A file never fails a job: the first error is reported at the end.
+"""
 
 from __future__ import annotations
 
@@ -32,18 +36,18 @@ def output(
     store: options.Store = None,
     namespace: options.Namespace = "default",
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")
+        bool, typer.Option("--follow", "-f", help="Print new output until the job ends.")
     ] = False,
 ) -> None:
-    """Print what a job wrote, or what is kept of it: byte by byte into a pipe.
+    """Print the output of a job, as much as the store keeps of it.
 
-    While it runs, that is what is stored by now; only a job with outputStreamBytes stores anything
-    before its end. On a terminal everything is left out that the terminal would obey. With --follow
-    a store that is away, as while its server restarts, is asked again for 5 minutes.
+    A pipe gets the exact bytes; on a terminal, control sequences are removed. Jobs store output
+    when an attempt ends, and jobs with outputStreamBytes also while they run. With --follow,
+    retries for 5 minutes while the store does not answer, as during a restart.
     """
-    url = options.lasting(store)
+    url = options.require_persistent_store(store)
     act = _follow if follow else _output
-    stores.carry_out(act(url, namespace, object_ref.parse(name)))
+    stores.run_command(act(url, namespace, object_ref.parse(name)))
 
 
 async def _output(url: str, namespace: str, wanted: object_ref.Reference) -> None:
@@ -55,20 +59,20 @@ async def _output(url: str, namespace: str, wanted: object_ref.Reference) -> Non
 
 async def _follow(url: str, namespace: str, wanted: object_ref.Reference) -> None:
     outage = stores.outage()
-    async with stores.opened_patiently(url, outage) as store:
-        row = await outage.bear(functools.partial(_find, store, namespace, wanted))
-        spec = await outage.bear(functools.partial(store.get_spec, row.job)) or {}
+    async with stores.opened_with_retry(url, outage) as store:
+        row = await outage.retry(functools.partial(_find, store, namespace, wanted))
+        spec = await outage.retry(functools.partial(store.get_spec, row.job)) or {}
         with open_sink() as out:
             if row.state in states.TERMINAL_STATES:
-                out.write(await outage.bear(functools.partial(store.read_output, row.job)))
+                out.write(await outage.retry(functools.partial(store.read_output, row.job)))
                 return
             if not spec.get("outputStreamBytes"):
-                _note("this job has no outputStreamBytes: its output is shown after each attempt")
+                _note("this job has no outputStreamBytes; its output appears when an attempt ends")
             async for part in wait.follow(store, row.job, outage):
                 if part.data:
                     out.write(part.data)
                 else:
-                    _note(f"attempt {part.attempt} began")
+                    _note(f"attempt {part.attempt} started")
 
 
 async def _find(store: Store, namespace: str, wanted: object_ref.Reference) -> JobRow:
@@ -76,7 +80,7 @@ async def _find(store: Store, namespace: str, wanted: object_ref.Reference) -> J
     if row.kind is not Kind.JOB:
         example = f"{wanted.text}/0" if row.kind is Kind.ARRAY else f"{wanted.text}/TASK"
         raise errors.InputError(
-            f"{wanted.text!r} is no single job; name one of its jobs, like {example}"
+            f"{wanted.text!r} is not a single job; name one of its jobs, like {example}"
         )
     return row
 
@@ -88,31 +92,30 @@ def _note(text: str) -> None:
 Answer = TypeVar("Answer")
 
 _TICK_SECONDS: Final = 0.05
-"""File systems read a clock that lags behind by a tick or two."""
-_FAR_BEHIND: Final = 64 * 2**20
-"""With so many bytes waiting to be written no further file is begun: what short commands leave
-behind waits here, and nobody for it."""
-_LONGEST: Final = 200
-"""Of a file's name; the number of the job makes up for what is cut off."""
+"""Clocks of file systems are up to two ticks behind."""
+_MAX_PENDING_BYTES: Final = 64 * 2**20
+"""With this many bytes still to be written, no new file is started."""
+_MAX_NAME: Final = 200
+"""Characters of a file name; a longer one is cut and gets the id of the job."""
 
 
 class OutputDir:
-    """One folder, and the files in it; all that was heard is written when this is left."""
+    """Writes the output of jobs to files in a folder; leaving the block waits for all of it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._paths: dict[JobId, Path] = {}
         self._written: set[JobId] = set()
         self._thread = ThreadPoolExecutor(1, "output-dir")
-        self._waiting = 0
-        """How many bytes are not written yet."""
-        self.trouble: str | None = None
-        """The first thing that could not be written; a job never fails for it."""
+        self._pending = 0
+        """Bytes that are not written yet."""
+        self.error: str | None = None
+        """The first error of writing a file, which never fails a job."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise errors.InputError(
-                f"--output-dir {folder}: {error.strerror}; name a folder that you may write to"
+                f"--output-dir {folder}: {error.strerror}; give a writable folder"
             ) from None
 
     def __enter__(self) -> Self:
@@ -122,46 +125,46 @@ class OutputDir:
         self._thread.shutdown()
 
     def expect(self, root: RunRow, rows: Iterable[JobRow]) -> None:
-        """Learn which jobs there are; of others nothing is written."""
+        """Choose a file for each job of a run; output of other jobs is not written."""
         taken = Counter(self._paths.values())
         for row in rows:
             if row.kind is not Kind.JOB:
                 continue
             name = job_view.object_name(root, row)
-            path = self._folder / f"{name[:_LONGEST]}.log"
-            if len(name) > _LONGEST or taken[path]:
-                path = self._folder / f"{name[:_LONGEST]}-{row.job}.log"
+            path = self._folder / f"{name[:_MAX_NAME]}.log"
+            if len(name) > _MAX_NAME or taken[path]:
+                path = self._folder / f"{name[:_MAX_NAME]}-{row.job}.log"
             taken[path] += 1
             self._paths[row.job] = path
 
     def listener(self, claimed: ClaimedJob) -> OnOutput | None:
-        """Begin the file of an attempt, and give what writes to it; None if it has no file."""
+        """Start the file of an attempt and return its writer; None if the job has no file."""
         path = self._paths.get(claimed.job)
         if path is None:
             return None
-        if self._waiting > _FAR_BEHIND:
+        if self._pending > _MAX_PENDING_BYTES:
             self._written.discard(claimed.job)
-            self._complain(path, "the folder takes in less than is written")
+            self._record_error(path, "the disk is slower than the output of the jobs")
             return None
         self._written.add(claimed.job)
         self._thread.submit(self._write, path, b"", "wb")
         return functools.partial(self._append, path)
 
     def _append(self, path: Path, chunk: bytes, done: Done) -> None:
-        self._waiting += len(chunk)
+        self._pending += len(chunk)
 
         def end(_: object) -> None:
-            self._waiting -= len(chunk)
+            self._pending -= len(chunk)
             done(len(chunk))
 
-        self._in_turn(self._write, path, chunk, "ab").add_done_callback(end)
+        self._on_thread(self._write, path, chunk, "ab").add_done_callback(end)
 
-    def _in_turn(self, call: Callable[..., Answer], *given: object) -> asyncio.Future[Answer]:
-        """Have the thread do it, after all else that it was to do; the answer is for this loop."""
+    def _on_thread(self, call: Callable[..., Answer], *given: object) -> asyncio.Future[Answer]:
+        """Call on the thread, after all earlier calls."""
         return asyncio.get_running_loop().run_in_executor(self._thread, call, *given)
 
     async def complete(self, reader: ReadStore, runs: Iterable[ObservedRun]) -> None:
-        """Write what ended elsewhere, and return when everything is written."""
+        """Write the output of jobs that ran elsewhere, and wait until everything is written."""
         for run in runs:
             for row in run.commands:
                 if (
@@ -170,27 +173,27 @@ class OutputDir:
                     and row.attempts
                 ):
                     await self._fill_in(reader, row)
-        await self._in_turn(_nothing)
+        await self._on_thread(_no_op)
 
     async def _fill_in(self, reader: ReadStore, row: JobRow) -> None:
         path = self._paths[row.job]
         began = (await job_view.last_run_time(reader, row)).began
-        if began is None or not await self._in_turn(_is_written_since, path, began.timestamp()):
-            await self._in_turn(self._write, path, await reader.read_output(row.job), "wb")
+        if began is None or not await self._on_thread(_is_written_since, path, began.timestamp()):
+            await self._on_thread(self._write, path, await reader.read_output(row.job), "wb")
 
     def _write(self, path: Path, data: bytes, mode: str) -> None:
         try:
             with path.open(mode) as file:
                 file.write(data)
         except OSError as error:
-            self._complain(path, str(error.strerror))
+            self._record_error(path, str(error.strerror))
 
-    def _complain(self, path: Path, what: str) -> None:
-        self.trouble = self.trouble or f"{path}: {what}"
+    def _record_error(self, path: Path, what: str) -> None:
+        self.error = self.error or f"{path}: {what}"
 
 
-def _nothing() -> None:
-    """Be the last in turn."""
+def _no_op() -> None:
+    """Do nothing, after all earlier calls of the thread."""
 
 
 def _is_written_since(path: Path, began: float) -> bool:

@@ -1,8 +1,9 @@
-"""Progress on a terminal: one calm table that stays in its place, however large the DAG is.
+"""Progress of `workron run`: snapshots of the runs, and how they are shown.
 
-Made by `run`, called by `performance` with each look. A task is one line, an array counted; what
-runs, or is about to be tried again, is listed below. Tasks that do not fit are summed up in a line,
-those where something happens shown first.
+`RunFeed` reads the runs from the store and says what changed since the last read. `ProgressTable`
+shows that on a terminal as one table that stays in place: a line for each task, with counts for
+arrays, and below it the jobs that run or wait for a retry. Tasks that do not fit are summed up in
+one line; active ones are shown first. `ProgressLines` prints a line for each job that ends.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ if TYPE_CHECKING:
 
 _BAR_CELLS: Final = 24
 _GAP: Final = 2
-_MOST_BUSY: Final = 8
+_MAX_ACTIVE: Final = 8
 _FRAME_LINES: Final = 8
-"""Heading, column names, the sum of the rest, blank lines, two notes, the prompt below."""
+"""Heading, column names, the line of other tasks, blank lines, two messages, the prompt."""
 _REFRESHES_PER_SECOND: Final = 4
 
 _STEADY: Final = (State.SUCCEEDED, State.RUNNING, State.WAITING)
-"""Columns that are always there, so that the table does not jump; others come when needed."""
+"""Columns that are always shown, so that the table does not jump; others appear when needed."""
 _EXCEPTIONAL: Final = (State.FAILED, State.SKIPPED, State.CANCELLED)
 _URGENCY: Final = (State.RUNNING, State.FAILED, State.WAITING)
 
@@ -59,7 +60,7 @@ class _Unit:
 
     @property
     def urgency(self) -> int:
-        """How early it is to be shown when not all fit."""
+        """Sort key: tasks with a lower one are shown first when not all fit."""
         return next((at for at, state in enumerate(_URGENCY) if self.counts[state]), len(_URGENCY))
 
 
@@ -73,7 +74,7 @@ class ProgressTable:
         self._clock = clock
         self._specs = specs
         self._began = clock.monotonic()
-        self._look: RunSnapshot | None = None
+        self._snapshot: RunSnapshot | None = None
         self._notes: list[str] = []
         self._live = Live(
             console=console,
@@ -94,33 +95,33 @@ class ProgressTable:
     ) -> None:
         self._live.stop()
 
-    def show(self, look: RunSnapshot) -> None:
-        """Show what is there now."""
-        self._look = look
+    def show(self, snapshot: RunSnapshot) -> None:
+        """Show a new snapshot."""
+        self._snapshot = snapshot
 
     def say(self, text: str) -> None:
-        """Show a line about the run itself, below all else."""
+        """Show a message about the run itself, below the table."""
         self._notes.append(text)
 
     def _render(self) -> RenderableType:
-        if self._look is None:
+        if self._snapshot is None:
             return Text("starting", style="dim")
-        runs = self._look.runs
-        busy = [(run.root, row) for run in runs for row in run.commands if _runs(row)]
-        busy += [(run.root, row) for run in runs for row in run.commands if _rests(row)]
-        room = max(2, self._console.height - _FRAME_LINES)
-        shown = busy[: min(_MOST_BUSY, room // 2)]
+        runs = self._snapshot.runs
+        active = [(run.root, row) for run in runs for row in run.commands if _is_running(row)]
+        active += [(run.root, row) for run in runs for row in run.commands if _awaits_retry(row)]
+        height = max(2, self._console.height - _FRAME_LINES)
+        shown = active[: min(_MAX_ACTIVE, height // 2)]
         units = list(_units(runs))
         parts: list[RenderableType] = [
             self._heading(units),
             Text(),
-            _table(units, room - len(shown), self._console.width),
+            _table(units, height - len(shown), self._console.width),
             Text(),
         ]
         parts += [
             self._pause(root, row)
-            if _rests(row)
-            else self._command(root, row, self._look.began(row))
+            if _awaits_retry(row)
+            else self._command(root, row, self._snapshot.began(row))
             for root, row in shown
         ]
         parts += [
@@ -134,10 +135,10 @@ class ProgressTable:
         total = counts.total()
         ended = sum(counts[state] for state in TERMINAL_STATES)
         full = round(_BAR_CELLS * ended / total) if total else _BAR_CELLS
-        colour = "red" if counts[State.FAILED] else "green"
+        color = "red" if counts[State.FAILED] else "green"
         elapsed = formatting.seconds(self._clock.monotonic() - self._began)
         return Text.assemble(
-            ("━" * full, colour),
+            ("━" * full, color),
             ("━" * (_BAR_CELLS - full), "bright_black"),
             f"  {ended:,} of {total:,} jobs  ",
             (elapsed, "dim"),
@@ -156,23 +157,23 @@ class ProgressTable:
 
     def _pause(self, root: RunRow, row: JobRow) -> Text:
         seconds = 0.0 if row.due is None else (row.due - self._clock.now()).total_seconds()
-        told = f"  {formatting.failures(row)}, again in {formatting.seconds(max(0.0, seconds))}"
+        note = f"  {formatting.failures(row)}, retry in {formatting.seconds(max(0.0, seconds))}"
         path = formatting.job_path(root, row)
         return Text.assemble(
-            ("↻ ", "yellow"), path, (told, "dim"), no_wrap=True, overflow="ellipsis"
+            ("↻ ", "yellow"), path, (note, "dim"), no_wrap=True, overflow="ellipsis"
         )
 
 
-def _runs(row: JobRow) -> bool:
+def _is_running(row: JobRow) -> bool:
     return row.state is State.RUNNING
 
 
-def _rests(row: JobRow) -> bool:
+def _awaits_retry(row: JobRow) -> bool:
     return row.reason is Reason.BACKOFF
 
 
 def _column(row: JobRow) -> State:
-    """Ready or not, a job that has not begun is to wait for."""
+    """The column of a job; queued jobs count as waiting."""
     return State.WAITING if row.state is State.QUEUED else row.state
 
 
@@ -189,17 +190,17 @@ def _units(runs: Sequence[ObservedRun]) -> Iterator[_Unit]:
         yield from (_Unit(prefix + name, counts) for name, counts in tasks.items())
 
 
-def _table(units: Sequence[_Unit], room: int, width: int) -> Table:
+def _table(units: Sequence[_Unit], height: int, width: int) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
     total = sum((unit.counts for unit in units), Counter[State]())
     columns = [*_STEADY, *(state for state in _EXCEPTIONAL if total[state])]
-    # What does not fit is cut off the names: a heading that is cut says nothing any more.
+    # Names are cut to fit, and headings are not.
     widths = [max(len(state), len(f"{total[state]:,}")) for state in columns]
     left = width - sum(widths) - _GAP * (len(widths) + 1)
     table.add_column("", no_wrap=True, overflow="ellipsis", min_width=12, max_width=max(12, left))
     for state in columns:
         table.add_column(state.lower(), justify="right", header_style="dim", no_wrap=True)
-    shown = set(map(id, sorted(units, key=lambda unit: unit.urgency)[:room]))
+    shown = set(map(id, sorted(units, key=lambda unit: unit.urgency)[:height]))
     for unit in units:
         if id(unit) in shown:
             table.add_row(unit.name, *(_cell(unit.counts, state) for state in columns))
@@ -219,24 +220,24 @@ def _cell(counts: Counter[State], state: State) -> Text:
 
 
 class ProgressLines:
-    """Writes what each look brought."""
+    """Prints a line for each change."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
 
-    def show(self, look: RunSnapshot) -> None:
-        """Print a line for each job that has ended, or failed and is tried again."""
-        lines = [_ended(root, row, look.span(row).seconds) for root, row in look.ended]
-        # Nothing that waits for them has ended, but what they have waited for may just have.
+    def show(self, snapshot: RunSnapshot) -> None:
+        """Print a line for each job that ended, or that failed and will be retried."""
+        lines = [_ended(root, row, snapshot.span(row).seconds) for root, row in snapshot.ended]
+        # Retries come after ends: an upstream job of a failing one may have just ended.
         lines += [
             f"{'Retrying':<9}  {formatting.job_path(root, row)}  {formatting.failures(row)}"
-            for root, row in look.failing
+            for root, row in snapshot.failing
         ]
         if lines:
             self._write("\n".join(lines))
 
     def say(self, text: str) -> None:
-        """Print a line about the run itself."""
+        """Print a message about the run itself."""
         self._write(text)
 
 
@@ -247,60 +248,60 @@ def _ended(root: RunRow, row: JobRow, seconds: float | None) -> str:
     return "  ".join(parts)
 
 
-_SHORTEST_PAUSE_SECONDS: Final = 0.25
-"""Nobody reads faster, and the terminal is drawn no more often."""
-_SHARE: Final = 10
-"""At most one part in so many of the time is spent with looking."""
+_MIN_PAUSE_SECONDS: Final = 0.25
+"""The terminal is refreshed no more often."""
+_PAUSE_FACTOR: Final = 10
+"""The pause between reads, as a multiple of the time of a read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedRun:
-    """One root and its jobs as they stand."""
+    """One run and its jobs."""
 
     root: RunRow
     rows: Sequence[JobRow]
 
     @property
     def row(self) -> JobRow:
-        """The root's own row."""
+        """The row of the run itself."""
         return self.rows[0]
 
     @property
     def total(self) -> int:
-        """How many commands there are."""
+        """Number of commands."""
         return sum(1 for _ in self.commands)
 
     @property
     def ended(self) -> int:
-        """How many of them have ended."""
+        """Number of commands that have ended."""
         return sum(row.state in states.TERMINAL_STATES for row in self.commands)
 
     @property
     def commands(self) -> Iterator[JobRow]:
-        """The rows that are commands, not groups."""
+        """The rows that are commands and not groups."""
         return (row for row in self.rows if row.kind is Kind.JOB)
 
 
 @dataclass(frozen=True, slots=True)
 class RunSnapshot:
-    """All runs at one moment, and what changed since the look before."""
+    """All runs at one moment, and what changed since the last snapshot."""
 
     runs: Sequence[ObservedRun]
     ended: Sequence[tuple[RunRow, JobRow]]
-    """Commands that have ended since, the first to end first."""
+    """Commands that have ended since, in the order of their ends."""
     failing: Sequence[tuple[RunRow, JobRow]]
-    """Commands that have failed since and are tried again."""
+    """Commands that have failed since and will be retried."""
     spans: Mapping[JobId, RunTime] = field(default_factory=dict)
-    """How long the last attempt of each that has ended since took."""
+    """Time of the last attempt of each command in `ended`."""
     begins: Mapping[tuple[JobId, int], datetime] = field(default_factory=dict)
-    """When attempts after a job's first one were first seen to run."""
+    """When attempts after the first one of a job were first seen running."""
 
     def span(self, row: JobRow) -> RunTime:
-        """Tell how long what has ended of a job took, as far as that is known."""
+        """Return how long the last attempt took, as far as known."""
         return self.spans.get(row.job) or job_view.run_time(row)
 
     def began(self, row: JobRow) -> datetime | None:
-        """Tell when what runs of a job began, as far as that is known."""
+        """Return when the running attempt began, as far as known."""
         if job_view.has_run_time(row):
             return row.started_at
         return self.begins.get((row.job, row.attempts))
@@ -308,28 +309,28 @@ class RunSnapshot:
 
 @dataclass(slots=True)
 class RunFeed:
-    """The looks at some runs."""
+    """Reads the progress of some runs from a store."""
 
     reader: ReadStore
     clock: Clock
     roots: Sequence[RunRow]
-    pause_seconds: float = _SHORTEST_PAUSE_SECONDS
-    """How long to wait before the next look."""
+    pause_seconds: float = _MIN_PAUSE_SECONDS
+    """How long to wait before the next read."""
     _runs: dict[JobId, ObservedRun] = field(default_factory=dict)
     _begins: dict[tuple[JobId, int], datetime] = field(default_factory=dict)
 
     @property
     def ended(self) -> int:
-        """How many commands had ended at the newest look."""
+        """Number of commands that had ended at the last read."""
         return sum(run.ended for run in self._runs.values())
 
-    async def pass_over(self, root: RunRow) -> ObservedRun:
-        """See how a root stands, and tell nothing of what has happened to it up to now."""
+    async def start_from(self, root: RunRow) -> ObservedRun:
+        """Read a run that exists already; what has happened to it so far is not reported."""
         run = self._runs[root.run] = ObservedRun(root, await self.reader.list_jobs(root.run))
         return run
 
-    async def look(self) -> RunSnapshot:
-        """Take a look; one that fails is as if it had not been taken."""
+    async def read(self) -> RunSnapshot:
+        """Read all runs; after a failed read, the next one reports its changes."""
         began = self.clock.monotonic()
         runs = dict(self._runs)
         ended: list[tuple[RunRow, JobRow]] = []
@@ -345,13 +346,13 @@ class RunFeed:
         ended.sort(key=_finished)
         spans = await job_view.run_times(self.reader, [row for _, row in ended])
         self._runs = runs
-        self._see_begins()
+        self._record_starts()
         cost = self.clock.monotonic() - began
-        self.pause_seconds = max(_SHORTEST_PAUSE_SECONDS, _SHARE * cost)
+        self.pause_seconds = max(_MIN_PAUSE_SECONDS, _PAUSE_FACTOR * cost)
         found = [runs[root.run] for root in self.roots]
         return RunSnapshot(found, ended, failing, spans, self._begins)
 
-    def _see_begins(self) -> None:
+    def _record_starts(self) -> None:
         now = self.clock.now()
         for run in self._runs.values():
             for row in run.commands:

@@ -1,4 +1,9 @@
-"""`workron run`: the jobs of some files, from the first to the last, on this machine."""
+"""`workron run`: runs the jobs of manifest files on this machine and waits for their end.
+
+One process submits the files, runs a worker for each pool that they name, runs a maintainer, and
+shows progress until all runs have ended, a signal arrives, or the store fails. With a store that
+outlives the process, the same command resumes: jobs that ended before do not run again.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +27,17 @@ from workron.cli import (
     summary,
     system_clock,
 )
-from workron.cli.local_workers import LocalWorkers, executor_of, need_temporary_folder, tokens_of
+from workron.cli.local_workers import (
+    LocalWorkers,
+    ensure_pools,
+    make_executor,
+    require_temporary_folder,
+)
 from workron.cli.options import Format
 from workron.cli.output import OutputDir
 from workron.cli.progress import ProgressLines, ProgressTable, RunFeed
 from workron.cli.signals import RunSignals
-from workron.cli.stores import carry_out, opened_for_run
+from workron.cli.stores import opened_for_run, run_command
 from workron.core import errors, ids, states
 from workron.scheduling import job_view, submit, wait
 from workron.scheduling.maintainer import Maintainer
@@ -46,81 +56,81 @@ if TYPE_CHECKING:
     from workron.store.types import RunRow
 
 
-_MOST_NAMED: Final = 3
+_MAX_NAMES: Final = 3
 
 
 class ProgressView(Protocol):
-    """What shows the progress."""
+    """Shows progress: a live table on a terminal, else lines."""
 
-    def show(self, look: RunSnapshot) -> None:
-        """Show what is there now."""
+    def show(self, snapshot: RunSnapshot) -> None:
+        """Show a new snapshot."""
 
     def say(self, text: str) -> None:
-        """Show a line about the run itself."""
+        """Show a message about the run itself."""
 
 
 async def execute(
-    store: Store, feed: RunFeed, crew: LocalWorkers, *, boot: UUID, view: ProgressView
+    store: Store, feed: RunFeed, workers: LocalWorkers, *, boot: UUID, view: ProgressView
 ) -> tuple[RunSnapshot, int | None]:
-    """Run until the roots have ended; answer how they stand, and a code if that was cut short."""
-    interrupt = RunSignals(crew, view.say)
+    """Work until the runs have ended; return a snapshot, and an exit code if it was cut short."""
+    interrupt = RunSignals(workers, view.say)
     outage = StoreOutage(system_clock.CLOCK, view.say)
-    working = asyncio.create_task(crew.run())
+    working = asyncio.create_task(workers.run())
     tasks = [
         working,
         asyncio.create_task(wait.wait(store, [root.run for root in feed.roots], outage)),
         asyncio.create_task(Maintainer(store, system_clock.CLOCK, boot).run(store.wait_for_work)),
-        asyncio.create_task(_watch(feed, outage, view)),
+        asyncio.create_task(_show_progress(feed, outage, view)),
     ]
     try:
         with interrupt.listening():
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 await task
-            _finish(crew, interrupt, view)
+            _finish(workers, interrupt, view)
             await working
     except errors.StoreError:
-        await _give_up(crew, working)
+        await _stop_workers(workers, working)
         raise
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    look = await outage.bear(feed.look)
-    view.show(look)
-    has_ended = all(run.row.state in states.TERMINAL_STATES for run in look.runs)
-    return look, None if has_ended else interrupt.exit_code or exit_codes.FAILED
+    snapshot = await outage.retry(feed.read)
+    view.show(snapshot)
+    has_ended = all(run.row.state in states.TERMINAL_STATES for run in snapshot.runs)
+    return snapshot, None if has_ended else interrupt.exit_code or exit_codes.FAILED
 
 
-def _finish(crew: LocalWorkers, interrupt: RunSignals, view: ProgressView) -> None:
-    """Take no more; what still runs belongs to others, for all that was asked for has ended."""
-    others = crew.names()
+def _finish(workers: LocalWorkers, interrupt: RunSignals, view: ProgressView) -> None:
+    """Drain; jobs that still run belong to other runs."""
+    others = workers.names()
     if others and interrupt.exit_code is None:
-        view.say(f"finishing {_listed(others)}, not of this run; Ctrl-C hands it back")
-        interrupt.is_patient = False
-    crew.drain()
+        view.say(f"finishing {_listed(others)} of other runs; press Ctrl-C to requeue them")
+        interrupt.may_finish = False
+    workers.drain()
 
 
-async def _give_up(crew: LocalWorkers, working: asyncio.Task[None]) -> None:
-    """End what runs as softly as a second Ctrl-C does, as far as the store lets us."""
-    crew.kill()
+async def _stop_workers(workers: LocalWorkers, working: asyncio.Task[None]) -> None:
+    """Stop running jobs as a second Ctrl-C does, as far as the store allows."""
+    workers.kill()
     with contextlib.suppress(errors.StoreError):
         await working
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more
 
 
-async def _watch(feed: RunFeed, outage: StoreOutage, view: ProgressView) -> None:
+async def _show_progress(feed: RunFeed, outage: StoreOutage, view: ProgressView) -> None:
     while True:
-        view.show(await outage.bear(feed.look))
+        view.show(await outage.retry(feed.read))
         await asyncio.sleep(feed.pause_seconds)
 
 
-_RESUMABLE: Final = "not all has run; the same command goes on from here"
-_IN_VAIN: Final = "not all has run, and nothing is kept: with --store sqlite:///path it would be"
+_RESUMABLE: Final = "not all jobs have run; repeat the same command to resume"
+_NOT_RESUMABLE: Final = "not all jobs have run; use --store sqlite:///path to be able to resume"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,20 +143,20 @@ class _Settings:
 
     @property
     def is_memory(self) -> bool:
-        """Whether nothing is kept."""
+        """Whether the store ends with this process."""
         return connect.is_memory(self.store)
 
     @property
-    def outlook(self) -> str:
-        """What is to be said when not all has run."""
-        return _IN_VAIN if self.is_memory else _RESUMABLE
+    def resume_hint(self) -> str:
+        """What the user can do when not all jobs have run."""
+        return _NOT_RESUMABLE if self.is_memory else _RESUMABLE
 
     def say(self, text: str) -> None:
-        """Print a line about the run itself."""
+        """Print a message."""
         self.console.print(Text(text), soft_wrap=True)
 
     def note(self, text: str) -> None:
-        """Print a line that is worth a look."""
+        """Print a message that may need attention."""
         self.console.print(Text(text, style="yellow"), soft_wrap=True)
 
 
@@ -156,35 +166,35 @@ def run(
     namespace: options.FileNamespace = None,
     slots: options.Slots = None,
     output_dir: Annotated[
-        Path | None, typer.Option(help="Write the output of each job to a file of this folder.")
+        Path | None, typer.Option(help="Write the output of each job to a file in this folder.")
     ] = None,
     output: options.Output = Format.TABLE,
 ) -> None:
-    """Run the jobs of some files on this machine, and wait for their end.
+    """Run jobs and workflows from manifest files on this machine.
 
-    With a store in memory nothing is left behind. With a file or a database, the same command
-    goes on where a killed one was: what has ended is not run again. Whatever else is ready in that
-    store and in the pools of these jobs may be run here as well. Ctrl-C lets running commands
-    finish; a second one ends them. Exits with 1 if a Job or a Workflow did not succeed; a task that
-    failed and that another one is for (when: Failed or Finished) is no failure of its Workflow.
+    The default store is in memory and keeps nothing. With --store, repeating the command resumes
+    an interrupted run: jobs that have ended do not run again. The worker also runs other ready jobs
+    in the same pools of that store. Ctrl-C waits for running jobs; a second Ctrl-C stops them.
+    Exits with 1 if a job or workflow failed. A failed task that another task handles (when: Failed
+    or Finished) does not fail the workflow.
     """
     hide()
     logging.configure()
     settings = _Settings(
-        store=options.named(store),
+        store=options.check_store_url(store),
         slots=options.slots(slots),
         output_dir=OutputDir(output_dir) if output_dir else None,
-        # Progress must not get between a program and the JSON that it reads.
+        # Progress goes to standard error, so that standard output is only JSON.
         console=Console(stderr=output is Format.JSON, highlight=False),
         is_json=output is Format.JSON,
     )
     request = manifest_files.request(paths, namespace)
     if not request.plans:
-        raise errors.InputError("there is no Job and no Workflow in these files: nothing to run")
-    need_temporary_folder()
-    # Whatever ends it, what was heard is written first.
+        raise errors.InputError("these files contain no Job and no Workflow: nothing to run")
+    require_temporary_folder()
+    # Output that has arrived is written to its files however the run ends.
     with settings.output_dir or contextlib.nullcontext():
-        code = carry_out(_run(request, settings))
+        code = run_command(_run(request, settings))
     raise typer.Exit(code)
 
 
@@ -192,36 +202,36 @@ async def _run(request: Request, settings: _Settings) -> int:
     if settings.is_memory:
         submit.refuse_missing_upstreams(request.plans)
     async with opened_for_run(settings.store) as store:
-        for line in await local_workers.recover(store):
+        for line in await local_workers.reap_dead_workers(store):
             settings.note(line)
         for _, name in sorted(request.pools):
-            settings.note(formatting.pool_left_alone(name))
-        feed = await _begin(store, request, settings)
+            settings.note(formatting.ignored_pool(name))
+        feed = await _submit(store, request, settings)
         for line in await submit.missing_upstream_notes(store, request.plans):
             settings.note(line)
         before, began = feed.ended, system_clock.CLOCK.monotonic()
-        look, cut_short = await _perform(store, request, feed, settings)
+        snapshot, exit_code = await _run_workers(store, request, feed, settings)
         seconds = system_clock.CLOCK.monotonic() - began
-        await summary.tell(settings.console, store, look.runs, seconds, before)
-        await _hand_over(store, look, settings)
-        if cut_short is None:
-            return summary.exit_code(run.row for run in look.runs)
-        if cut_short == exit_codes.FAILED:
-            settings.say("somebody drained this worker: it takes no more jobs")
-        settings.say(settings.outlook)
-        return cut_short
+        await summary.print_summary(settings.console, store, snapshot.runs, seconds, before)
+        await _write_results(store, snapshot, settings)
+        if exit_code is None:
+            return summary.exit_code(run.row for run in snapshot.runs)
+        if exit_code == exit_codes.FAILED:
+            settings.say("this worker was drained by another process and takes no more jobs")
+        settings.say(settings.resume_hint)
+        return exit_code
 
 
-async def _begin(store: Store, request: Request, settings: _Settings) -> RunFeed:
-    """Submit; of what was begun before, only what happens from now on will be told."""
+async def _submit(store: Store, request: Request, settings: _Settings) -> RunFeed:
+    """Submit; of a run that exists already, only new events will be shown."""
     submissions = await submit.submit(store, request)
     found = [await _root(store, one) for one in submissions]
     feed = RunFeed(store, system_clock.CLOCK, found)
     for root, one in zip(found, submissions, strict=True):
         if one.is_existing:
-            run = await feed.pass_over(root)
-            told = f": {run.ended:,} of {run.total:,} jobs had ended" if run.ended else ""
-            settings.note(f"going on with {root.name}, which was begun before{told}")
+            run = await feed.start_from(root)
+            ended = f": {run.ended:,} of {run.total:,} jobs have ended" if run.ended else ""
+            settings.note(f"resuming {root.name}{ended}")
     return feed
 
 
@@ -233,7 +243,7 @@ async def _root(store: Store, one: Submission) -> RunRow:
     return root
 
 
-async def _perform(
+async def _run_workers(
     store: Store, request: Request, feed: RunFeed, settings: _Settings
 ) -> tuple[RunSnapshot, int | None]:
     output_dir = settings.output_dir
@@ -242,14 +252,14 @@ async def _perform(
             output_dir.expect(root, await store.list_jobs(root.run))
     boot = ids.mint_uuid(system_clock.RNG)
     listener = output_dir.listener if output_dir else None
-    crew = LocalWorkers(store, executor_of(boot), settings.slots, listener=listener)
-    with contextlib.closing(crew):
-        crew.hire(await tokens_of(store, sorted(request.wanted_pools)))
+    workers = LocalWorkers(store, make_executor(boot), settings.slots, listener=listener)
+    with contextlib.closing(workers):
+        workers.add_agents(await ensure_pools(store, sorted(request.wanted_pools)))
         try:
             with await _view(store, feed.roots, settings) as view:
-                return await execute(store, feed, crew, boot=boot, view=view)
+                return await execute(store, feed, workers, boot=boot, view=view)
         except errors.StoreError:
-            settings.say(settings.outlook)
+            settings.say(settings.resume_hint)
             raise
 
 
@@ -264,11 +274,13 @@ async def _view(
     return ProgressTable(settings.console, system_clock.CLOCK, specs)
 
 
-async def _hand_over(store: Store, look: RunSnapshot, settings: _Settings) -> None:
+async def _write_results(store: Store, snapshot: RunSnapshot, settings: _Settings) -> None:
     if settings.output_dir is not None:
-        await settings.output_dir.complete(store, look.runs)
-        if settings.output_dir.trouble:
-            settings.say(f"not all output was written: {settings.output_dir.trouble}")
+        await settings.output_dir.complete(store, snapshot.runs)
+        if settings.output_dir.error:
+            settings.say(f"some output was not written: {settings.output_dir.error}")
     if settings.is_json:
-        items = [item for run in look.runs for item in await job_view.run_objects(store, run.root)]
+        items = [
+            item for run in snapshot.runs for item in await job_view.run_objects(store, run.root)
+        ]
         typer.echo(json.dumps({"items": items}, indent=2))

@@ -1,7 +1,9 @@
-"""A command that serves until a signal comes, and ends in order on one from its first moment on.
+"""Signals: how `run`, `worker` and `maintain` stop on SIGINT, SIGTERM and SIGHUP.
 
-Called by `worker` and `maintain`. Before there is anything that a signal could drain, what the
-command is about to do is given up.
+`run`: the first Ctrl-C drains (running jobs finish), every further signal stops them at once.
+`worker`: the first signal of any kind drains; a second one, or the end of --grace, stops running
+jobs and requeues them. Before there is anything to drain, a signal cancels the command, and before
+the event loop runs, it exits at once. Process 1 of a container needs handlers of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import structlog
 
 from workron.cli import exit_codes
-from workron.cli.stores import Daemons, carry_out
+from workron.cli.stores import DaemonThreads, run_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -28,57 +30,54 @@ _SIGNAL_BASE: Final = 128
 
 
 class Stoppable(Protocol):
-    """What is stopped."""
+    """Workers that signals stop."""
 
     @property
     def running(self) -> int:
-        """How many commands run."""
+        """Number of running commands."""
 
     def drain(self) -> None:
-        """Begin nothing any more."""
+        """Claim no more jobs; running ones finish."""
 
     def kill(self) -> None:
-        """End what runs and hand it back."""
+        """Stop running commands and requeue their jobs."""
 
 
 class RunSignals:
-    """Listens for signals, and remembers that there was one."""
+    """Handles the signals of `workron run`."""
 
     def __init__(self, target: Stoppable, say: Callable[[str], None]) -> None:
         self._target = target
         self._say = say
         self.exit_code: int | None = None
-        """What the process ends with, if it was interrupted."""
-        self.is_patient = True
-        """Whether the first Ctrl-C lets what runs finish."""
+        """Exit code of the process, if a signal came."""
+        self.may_finish = True
+        """Whether the first Ctrl-C lets running jobs finish."""
 
     def listening(self) -> contextlib.AbstractContextManager[None]:
-        """Handle the signals of this process meanwhile."""
-        return listening_for_signals(self._hear)
+        """Handle signals inside the block."""
+        return listening_for_signals(self._handle)
 
-    def _hear(self, number: signal.Signals) -> None:
-        is_patient = self.is_patient and self.exit_code is None and number is signal.SIGINT
+    def _handle(self, number: signal.Signals) -> None:
+        may_finish = self.may_finish and self.exit_code is None and number is signal.SIGINT
         self.exit_code = self.exit_code or _SIGNAL_BASE + number
         jobs = _jobs(self._target.running)
-        if is_patient:
-            self._say(f"finishing {jobs}; press Ctrl-C again to end what runs")
+        if may_finish:
+            self._say(f"finishing {jobs}; press Ctrl-C again to stop")
             self._target.drain()
         else:
-            self._say(f"ending {jobs}")
+            self._say(f"stopping {jobs}")
             self._target.kill()
 
 
 @contextlib.contextmanager
 def listening_for_signals(
-    hear: Callable[[signal.Signals], object], *, is_last: bool = False
+    handle: Callable[[signal.Signals], object], *, is_last: bool = False
 ) -> Iterator[None]:
-    """Have the signals that would end this process heard meanwhile.
-
-    With `is_last` they are not heard afterwards, either: who is about to end need not be told to.
-    """
+    """Handle the stop signals inside the block; with `is_last`, ignore them after it."""
     loop = asyncio.get_running_loop()
     for number in STOP_SIGNALS:
-        loop.add_signal_handler(number, hear, number)
+        loop.add_signal_handler(number, handle, number)
     try:
         yield
     finally:
@@ -96,112 +95,116 @@ _log = structlog.get_logger(__name__)
 
 
 class SignalledService:
-    """Hears signals for one command, and hands them on once somebody else knows what to do."""
+    """Runs a long-running command, and stops it in order on a signal at any time."""
 
-    def __init__(self, farewell: str) -> None:
-        """Hear them from now on; `farewell` is what is logged of the first."""
-        self._farewell = farewell
+    def __init__(self, event: str) -> None:
+        """Handle signals from now on, and log the first as `event`."""
+        self._event = event
         self._task: asyncio.Task[Any] | None = None
-        self._hear: Callable[[signal.Signals], object] = self._give_up
-        self._is_over = False
+        self._handle: Callable[[signal.Signals], object] = self._cancel
+        self._is_stopping = False
         for number in STOP_SIGNALS:
             signal.signal(number, self._exit)
 
-    def hand_over(self, hear: Callable[[signal.Signals], object]) -> None:
-        """Let that hear all further signals."""
-        self._hear = hear
+    def set_handler(self, handle: Callable[[signal.Signals], object]) -> None:
+        """Pass all further signals to this function."""
+        self._handle = handle
 
-    def carry_out(self, command: Coroutine[Any, Any, None]) -> None:
-        """Run the command's coroutine to its end, or until a signal has it given up."""
-        carry_out(self._run(command))
+    def run(self, command: Coroutine[Any, Any, None]) -> None:
+        """Run the command's coroutine to its end, or until a signal cancels it."""
+        run_command(self._run(command))
 
     async def _run(self, command: Coroutine[Any, Any, None]) -> None:
-        asyncio.get_running_loop().set_default_executor(Daemons())
+        asyncio.get_running_loop().set_default_executor(DaemonThreads())
         self._task = asyncio.current_task()
         with listening_for_signals(self._pass_on, is_last=True):
             try:
                 await command
             except asyncio.CancelledError:
-                if not self._is_over:
+                if not self._is_stopping:
                     raise
 
     def _pass_on(self, number: signal.Signals) -> None:
-        self._hear(number)
+        self._handle(number)
 
-    def _give_up(self, number: signal.Signals) -> None:
-        # Once: a second one would disturb what clears up.
-        if self._task is not None and not self._is_over:
-            self._say(number)
-            # What is given up half-way has nobody left to hear how it ended.
+    def _cancel(self, number: signal.Signals) -> None:
+        # Only once: a second signal would interrupt the clean-up.
+        if self._task is not None and not self._is_stopping:
+            self._log_stop(number)
+            # Errors of cancelled calls have no caller any more.
             asyncio.get_running_loop().set_exception_handler(lambda *_: None)
             self._task.cancel()
 
     def _exit(self, number: int, _: FrameType | None) -> None:
-        """End while there is nothing to clear up yet."""
-        self._say(signal.Signals(number))
+        """Exit before there is anything to clean up."""
+        self._log_stop(signal.Signals(number))
         raise SystemExit(exit_codes.OK)
 
-    def _say(self, number: signal.Signals) -> None:
-        self._is_over = True
-        _log.info(self._farewell, signal=number.name)
+    def _log_stop(self, number: signal.Signals) -> None:
+        self._is_stopping = True
+        _log.info(self._event, signal=number.name)
 
 
 class Timers(Protocol):
-    """What calls later; an event loop does."""
+    """The part of an event loop that is used here."""
 
     def call_later(self, delay: float, callback: Callable[[], object], /) -> object:
-        """Call when so many seconds have passed."""
+        """Call after that many seconds."""
 
 
 class DrainSignals:
-    """Hears signals for one worker."""
+    """Handles the signals of `workron worker` once it can claim jobs."""
 
     def __init__(self, target: Stoppable, grace: timedelta, timers: Timers) -> None:
         self._target = target
         self._grace = grace
         self._timers = timers
         self._is_draining = False
-        self._is_ending = False
+        self._is_killing = False
 
-    def hear(self, number: signal.Signals) -> None:
-        """Drain, or if that was asked for before, end what runs."""
+    def handle(self, number: signal.Signals) -> None:
+        """Drain; if already draining, stop running jobs."""
         if self._is_draining:
-            self._end(f"another {number.name}")
+            self._stop(f"another {number.name}")
             return
         self._is_draining = True
         seconds = self._grace.total_seconds()
         _log.info(
-            "worker drains", signal=number.name, running=self._target.running, grace_seconds=seconds
+            "worker draining",
+            signal=number.name,
+            running=self._target.running,
+            grace_seconds=seconds,
         )
         self._target.drain()
-        self._timers.call_later(seconds, self._end_late)
+        self._timers.call_later(seconds, self._stop_after_grace)
 
-    def _end_late(self) -> None:
-        self._end("the grace is over")
+    def _stop_after_grace(self) -> None:
+        self._stop("--grace expired")
 
-    def _end(self, why: str) -> None:
-        if not self._is_ending:
-            self._is_ending = True
+    def _stop(self, why: str) -> None:
+        if not self._is_killing:
+            self._is_killing = True
             if running := self._target.running:
-                _log.warning("what runs is ended and handed back", why=why, running=running)
+                _log.warning(
+                    "stopping running jobs and requeueing them", reason=why, running=running
+                )
             else:
-                _log.warning("the store is waited for no longer", why=why)
+                _log.warning("stopped waiting for the store", reason=why)
             self._target.kill()
 
 
-_FIRST: Final = 1
-_FIRST_PROCESS_SIGNAL_BASE: Final = 128
+_INIT_PID: Final = 1
 
 
 def handle_init_signals() -> None:
-    """If this is the first process, end on signals as any other would, and keep no dead orphans."""
-    if os.getpid() != _FIRST:
+    """As process 1, exit on signals like any other process, and keep no zombie processes."""
+    if os.getpid() != _INIT_PID:
         return
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
-    # Linux then buries all children by itself. How the runner ended is not known any more; it says.
+    # Linux then reaps all children itself. The runner reports its own end over its connection.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
 
 def _end(number: int, _: FrameType | None) -> None:
-    os._exit(_FIRST_PROCESS_SIGNAL_BASE + number)
+    os._exit(_SIGNAL_BASE + number)

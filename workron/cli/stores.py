@@ -1,4 +1,4 @@
-"""Opens a store for the length of a command, and runs what is asynchronous about a command."""
+"""Opens stores, and runs the coroutine of a command."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-LONG: Final = timedelta(minutes=5)
-"""So long a server may be away while somebody waits: more than a restart takes, or a failover."""
+OUTAGE_LIMIT: Final = timedelta(minutes=5)
+"""How long a waiting command retries; longer than a restart or a failover takes."""
 
 
 @contextlib.asynccontextmanager
 async def opened(url: str, *, may_create: bool = False) -> AsyncIterator[Store]:
-    """Open a store and close it again; who only reads makes none of a path with a slip in it."""
+    """Open a store. Without `may_create`, a mistyped path is an error and not a new file."""
     store = await connect.connect(
         url, clock=system_clock.CLOCK, rng=system_clock.RNG, may_create=may_create
     )
@@ -42,28 +42,28 @@ async def opened(url: str, *, may_create: bool = False) -> AsyncIterator[Store]:
 
 
 @contextlib.asynccontextmanager
-async def opened_patiently(url: str, outage: StoreOutage) -> AsyncIterator[Store]:
-    """Open a store, also while its server restarts; a file is there or it is not."""
+async def opened_with_retry(url: str, outage: StoreOutage) -> AsyncIterator[Store]:
+    """Open a store, retrying while its server restarts; a missing file is an error at once."""
     opening = functools.partial(
         connect.connect, url, clock=system_clock.CLOCK, rng=system_clock.RNG, may_create=False
     )
-    store = await (opening() if connect.is_file(url) else outage.bear(opening))
+    store = await (opening() if connect.is_file(url) else outage.retry(opening))
     try:
         yield store
     finally:
         await store.close()
 
 
-def outage(patience: timedelta = LONG) -> StoreOutage:
-    """Make what bears an outage for somebody who waits, and tells of it beside the output."""
+def outage(limit: timedelta = OUTAGE_LIMIT) -> StoreOutage:
+    """Make the retry of a waiting command, which reports outages on standard error."""
     return StoreOutage(
-        system_clock.CLOCK, lambda text: typer.echo(f"workron: {text}", err=True), patience
+        system_clock.CLOCK, lambda text: typer.echo(f"workron: {text}", err=True), limit
     )
 
 
 @contextlib.asynccontextmanager
 async def opened_as_worker(url: str) -> AsyncIterator[WorkerStore]:
-    """Open a store for the worker's verbs alone, for which a role suffices that can call these."""
+    """Open a store for a worker; the role may call the functions of workers only."""
     store = await connect.connect_worker(url, clock=system_clock.CLOCK, rng=system_clock.RNG)
     try:
         yield store
@@ -73,7 +73,7 @@ async def opened_as_worker(url: str) -> AsyncIterator[WorkerStore]:
 
 @contextlib.asynccontextmanager
 async def opened_for_run(url: str) -> AsyncIterator[Store]:
-    """Open a store; one that was never used is made ready, for a run is its own beginning."""
+    """Open a store, and create its schema if it has none."""
     try:
         store = await connect.connect(url, clock=system_clock.CLOCK, rng=system_clock.RNG)
     except errors.SchemaMissingError:
@@ -85,8 +85,8 @@ async def opened_for_run(url: str) -> AsyncIterator[Store]:
         await store.close()
 
 
-def carry_out(command: Coroutine[Any, Any, Answer]) -> Answer:
-    """Run a command's coroutine; Ctrl-C ends it with the code that shells expect."""
+def run_command(command: Coroutine[Any, Any, Answer]) -> Answer:
+    """Run a command's coroutine; Ctrl-C exits with the code that shells expect."""
     try:
         return asyncio.run(command)
     except KeyboardInterrupt:
@@ -97,11 +97,11 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-class Daemons(ThreadPoolExecutor):
-    """Runs each call on a thread of its own; who calls gives up by itself, so there are few."""
+class DaemonThreads(ThreadPoolExecutor):
+    """Runs each call on a new daemon thread, so that a hanging call cannot delay the exit."""
 
     def submit(self, call: Callable[_P, _T], /, *args: _P.args, **named: _P.kwargs) -> Future[_T]:
-        """Run a call."""
+        """Start a call."""
         future: Future[_T] = Future()
 
         def run() -> None:
@@ -109,11 +109,11 @@ class Daemons(ThreadPoolExecutor):
                 return
             try:
                 future.set_result(call(*args, **named))
-            except BaseException as error:  # noqa: BLE001 - whoever waits for it gets it
+            except BaseException as error:  # noqa: BLE001 - the waiting caller gets it
                 future.set_exception(error)
 
         threading.Thread(target=run, daemon=True).start()
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Wait for none."""
+        """Return at once."""

@@ -1,4 +1,4 @@
-"""What `run` and `wait` say at the end: how it went, what was slow, what failed and why."""
+"""The summary that `run` prints at its end: states, slowest jobs, failures and their output."""
 
 from __future__ import annotations
 
@@ -41,32 +41,34 @@ _ORDER: Final = (
 
 
 def exit_code(rows: Iterable[JobRow]) -> int:
-    """Judge roots: a job that was not needed went well, one that was cut off did not."""
-    return exit_codes.OK if all(map(_went_well, rows)) else exit_codes.FAILED
+    """Return the exit code for ended runs; a job that was not needed counts as a success."""
+    return exit_codes.OK if all(map(_is_success, rows)) else exit_codes.FAILED
 
 
-def _went_well(row: JobRow) -> bool:
+def _is_success(row: JobRow) -> bool:
     return row.state is State.SUCCEEDED or row.reason is Reason.NOT_NEEDED
 
 
-async def tell(
+async def print_summary(
     console: Console, reader: ReadStore, runs: Sequence[ObservedRun], seconds: float, before: int
 ) -> None:
-    """Print it; `before` counts the jobs that had ended before the `seconds` began."""
+    """Print the summary; `before` counts jobs that ended in an earlier process."""
     commands = [(run.root, row) for run in runs for row in run.commands]
     if len(runs) <= _FEW_RUNS:
         for run in runs:
             _print(console, _headline(run))
-    told = _counts([row for _, row in commands], seconds)
-    _print(console, Text(told + (f"; {before:,} of them had ended before" if before else "")))
-    await _tell_slowest(console, reader, commands)
+    line = _counts([row for _, row in commands], seconds)
+    _print(
+        console, Text(line + (f"; {before:,} of them ended before this start" if before else ""))
+    )
+    await _print_slowest(console, reader, commands)
     failed = [(root, row) for root, row in commands if row.state is State.FAILED]
     for root, row in failed[:_FAILED]:
         _print(console, _failure(root, row))
         for line in _last_lines(await reader.read_output(row.job, last=printable.READ_BYTES)):
             _print(console, Text(f"  | {line}", style="dim"))
     if len(failed) > _FAILED:
-        _print(console, Text(f"and {len(failed) - _FAILED:,} more jobs failed"))
+        _print(console, Text(f"{len(failed) - _FAILED:,} more jobs failed"))
 
 
 def _headline(run: ObservedRun) -> Text:
@@ -86,20 +88,20 @@ def _counts(rows: Sequence[JobRow], seconds: float) -> str:
     return f"{total} in {formatting.seconds(seconds)}: {', '.join(parts)}"
 
 
-async def _tell_slowest(
+async def _print_slowest(
     console: Console, reader: ReadStore, commands: Sequence[tuple[RunRow, JobRow]]
 ) -> None:
     slowest = await _slowest(reader, commands)
     if len(commands) > 1 and slowest:
-        told = ", ".join(f"{path} {formatting.seconds(seconds)}" for seconds, path in slowest)
-        _print(console, Text(f"slowest: {told}"))
+        line = ", ".join(f"{path} {formatting.seconds(seconds)}" for seconds, path in slowest)
+        _print(console, Text(f"slowest: {line}"))
 
 
 async def _slowest(
     reader: ReadStore, commands: Sequence[tuple[RunRow, JobRow]]
 ) -> Sequence[tuple[float, str]]:
-    # From the greatest down: an attempt took no longer than all from the first start to the end,
-    # so that few have to be asked for, however many were tried again.
+    # The time from first start to end bounds the time of the last attempt. In descending order of
+    # these bounds, few attempts have to be read, however many jobs were retried.
     bounds = [
         (-(job_view.run_time(row).seconds or 0.0), at) for at, (_, row) in enumerate(commands)
     ]
@@ -131,5 +133,5 @@ def _last_lines(output: bytes) -> list[str]:
 
 
 def _print(console: Console, text: Text) -> None:
-    # Not wrapped: who reads it from a pipe wants whole lines, and a terminal wraps by itself.
+    # Not wrapped: a pipe needs whole lines, and a terminal wraps lines itself.
     console.print(text, soft_wrap=True)

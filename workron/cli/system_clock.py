@@ -1,4 +1,4 @@
-"""This machine's time and chance, for the ports of the core. Handed on by the commands."""
+"""The system clock and random numbers, which commands inject into the other parts."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ if TYPE_CHECKING:
     from workron.core.clock import Clock, Rng
 
 
-# CLOCK_MONOTONIC stands still while a laptop sleeps, and leases do not.
-_COUNTING: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+# CLOCK_MONOTONIC stops while a laptop sleeps, and leases do not.
+_CLOCK_ID: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 KILL_GRACE: Final = timedelta(seconds=3)
-"""Between TERM and KILL."""
+"""Time between SIGTERM and SIGKILL."""
 
 
 class SystemClock:
     """The clocks of this machine."""
 
     def now(self) -> datetime:
-        """Tell the time of day."""
+        """Return the time of day in UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Count seconds, those asleep included."""
-        return time.clock_gettime(_COUNTING)
+        """Return seconds that include suspension of the machine."""
+        return time.clock_gettime(_CLOCK_ID)
 
 
 CLOCK: Final[Clock] = SystemClock()

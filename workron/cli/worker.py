@@ -1,4 +1,9 @@
-"""`workron worker`: one worker of one pool, on this machine, for jobs of a store."""
+"""`workron worker`: runs jobs of one pool of a store on this machine.
+
+Order of the start: options are checked, the health endpoint opens, leftovers of dead workers are
+removed, the store is opened, and the agent registers. The token in WORKRON_TOKEN decides the pool.
+Without a token, a role that owns the store creates the pool.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ import typer
 
 from workron.cli import health, local_workers, options, system_clock
 from workron.cli.health import Address
-from workron.cli.local_workers import LocalWorkers, executor_of, tokens_of
+from workron.cli.local_workers import LocalWorkers, ensure_pools, make_executor
 from workron.cli.signals import DrainSignals, SignalledService
 from workron.cli.stores import opened, opened_as_worker
 from workron.core import errors, formats, ids, lease
@@ -37,33 +42,31 @@ if TYPE_CHECKING:
 
 Isolate = Annotated[
     bool,
-    typer.Option("--isolate", help="Shut commands off from each other, with Landlock."),
+    typer.Option("--isolate", help="Isolate commands from each other with Landlock."),
 ]
 Uids = Annotated[
     str | None,
-    typer.Option(
-        metavar="FIRST-LAST", help="Give each command a uid of its own out of these; needs root."
-    ),
+    typer.Option(metavar="FIRST-LAST", help="Run each command under its own uid; needs root."),
 ]
 Processes = Annotated[
     int | None,
-    typer.Option(min=1, help="At most so many processes of one command; needs --uids."),
+    typer.Option(min=1, help="Maximum number of processes of a command; needs --uids."),
 ]
 
 
 def isolation_options(
     *, is_isolating: bool, uids: str | None, processes: int | None, slots: int
 ) -> RunnerOptions:
-    """Say what a runner is to be started with; InputError if this machine cannot do that."""
+    """Return the options of a runner; InputError if this machine does not support them."""
     if is_isolating and not sandbox.has_landlock():
-        raise errors.InputError(
-            "--isolate needs a kernel with Landlock and its scopes: Linux 6.12 or newer"
-        )
+        raise errors.InputError("--isolate needs Landlock with scopes: Linux 6.12 or newer")
     if processes is not None and uids is None:
-        raise errors.InputError("--processes needs --uids: the processes of a uid are counted")
+        raise errors.InputError(
+            "--processes needs --uids, because the kernel counts processes by uid"
+        )
     own = None if uids is None else _range(uids, slots)
     if processes is not None:
-        _ask("--processes", sandbox.check_process_limit)
+        _check_support("--processes", sandbox.check_process_limit)
     return RunnerOptions(is_isolating, own, processes)
 
 
@@ -72,19 +75,19 @@ def _range(text: str, slots: int) -> Range:
         own = Range.parse(text)
     except ValueError:
         raise errors.InputError(
-            f"--uids: {text!r} is no range of two or more uids that are not root's; write it like"
+            f"--uids: {text!r} is not a range of at least two uids above 0; write it like"
             " 100000-100099"
         ) from None
     if own.size <= slots:
         raise errors.InputError(
-            f"--uids: {own} are {own.size} uids, and --slots {slots} need {slots + 1}: one for each"
-            " command, and the first is the runner's own"
+            f"--uids: {own} has {own.size} uids, but --slots {slots} needs {slots + 1}: one for"
+            " each command and one for the runner"
         )
-    _ask("--uids", lambda: sandbox.check_uid_rights(own))
+    _check_support("--uids", lambda: sandbox.check_uid_rights(own))
     return own
 
 
-def _ask(option: str, check: Callable[[], None]) -> None:
+def _check_support(option: str, check: Callable[[], None]) -> None:
     try:
         check()
     except sandbox.SandboxError as error:
@@ -97,11 +100,11 @@ RunnerPath = Annotated[
         "--runner",
         envvar="WORKRON_RUNNER",
         metavar="PATH",
-        help="Where a runner waits, as in another container; default: it starts one.",
+        help="Socket of a runner in another container; default: start a runner.",
     ),
 ]
-_LONGEST_PATH: Final = 107
-"""Bytes of a socket's path, in Linux."""
+_MAX_SOCKET_PATH: Final = 107
+"""Bytes, in Linux."""
 
 
 def runner_from_options(
@@ -112,7 +115,7 @@ def runner_from_options(
     processes: int | None,
     slots: int,
 ) -> Runners:
-    """Say where runners come from; InputError if it contradicts itself, or cannot be here."""
+    """Return how to get runners; InputError if options conflict or are not supported here."""
     if at is None:
         return ChildRunners(
             isolation_options(
@@ -122,27 +125,26 @@ def runner_from_options(
     given = {"--isolate": is_isolating, "--uids": uids, "--processes": processes}
     if options := [name for name, value in given.items() if value]:
         raise errors.InputError(
-            f"{options[0]} is for a runner that this worker starts; of the one that waits at {at}"
-            f" it is asked where that is started: python3 -m workron_runner --socket {at}"
-            f" {options[0]}"
+            f"{options[0]} cannot be combined with --runner; pass it where that runner is started:"
+            f" python3 -m workron_runner --socket {at} {options[0]}"
         )
-    if not 0 < len(os.fsencode(at.name)) <= len(os.fsencode(at)) <= _LONGEST_PATH:
+    if not 0 < len(os.fsencode(at.name)) <= len(os.fsencode(at)) <= _MAX_SOCKET_PATH:
         raise errors.InputError(
-            f"--runner: {str(at)!r} is no path of a socket, which has at most {_LONGEST_PATH} bytes"
+            f"--runner: {str(at)!r} is not a socket path of at most {_MAX_SOCKET_PATH} bytes"
         )
     return SocketRunners(at)
 
 
 def prepare_runner(runners: Runners) -> None:
-    """Clear away what killed workers left, if commands are to run beneath this process."""
+    """Remove what dead workers left on this machine, unless the runner is in another container."""
     if not runners.are_awaited:
-        local_workers.need_temporary_folder()
+        local_workers.require_temporary_folder()
         identity.sweep_dead_workers()
 
 
 @contextlib.contextmanager
-def log_runner(runners: Runners, boot: UUID) -> Iterator[None]:
-    """Leave a note for whoever clears up here, if commands run beneath this process."""
+def recorded_runner(runners: Runners, boot: UUID) -> Iterator[None]:
+    """Record this process, so that the next worker finds what it leaves if it is killed."""
     with contextlib.nullcontext() if runners.are_awaited else identity.registered_boot(boot):
         yield
 
@@ -152,44 +154,44 @@ TOKEN: Final = "WORKRON_TOKEN"  # noqa: S105 - the name of a variable, and no to
 POD: Final = "WORKRON_POD_UID"
 _DEFAULT: Final = "default"
 _NO_TOKEN: Final = (
-    f"{TOKEN} is not set, and only the owner of the schema `workron` can do without it\n"
-    "let the owner run `SELECT workron.ensure_pool('{}', '{}', 'TOKEN', NULL)` with a TOKEN that"
-    " nobody can guess, and set it\n"
-    "the store's answer to this role: {}"
+    f"{TOKEN} is not set; only the owner of the schema `workron` can work without a token\n"
+    "as the owner, run `SELECT workron.ensure_pool('{}', '{}', 'TOKEN', NULL)` with a secret TOKEN,"
+    " and set it here\n"
+    "the store answered: {}"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """The pool as it was asked for; None: nobody said, so a token decides."""
+class _PoolOption:
+    """The pool of --namespace and --pool; None where the token decides."""
 
     namespace: str | None
     name: str | None
 
     @property
-    def made(self) -> tuple[str, str]:
-        """Name the pool that is made where there is no token."""
+    def to_create(self) -> tuple[str, str]:
+        """The pool that is created if there is no token."""
         return self.namespace or _DEFAULT, self.name or _DEFAULT
 
     def check(self, session: Session) -> None:
-        """Raise TokenError if the session is one of another pool."""
+        """Raise TokenError if the session belongs to another pool."""
         given = session.namespace, session.pool
         wanted = self.namespace or session.namespace, self.name or session.pool
         if given != wanted:
             raise errors.TokenError(
-                f"the token in {TOKEN} is of pool {'/'.join(given)}, not of {'/'.join(wanted)}: set"
-                " one of that pool, or leave --pool and --namespace out, as the token decides"
+                f"the token in {TOKEN} is for pool {'/'.join(given)}, not {'/'.join(wanted)}; set"
+                " the token of that pool, or omit --pool and --namespace"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
     store: str
-    pool: _Wanted
+    pool: _PoolOption
     name: str
     slots: int
     grace: timedelta
-    rhythm: AgentConfig
+    config: AgentConfig
     runners: Runners
     health: Address | None
 
@@ -198,27 +200,31 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
     store: options.Store = None,
     namespace: Annotated[
         str | None,
-        typer.Option("--namespace", "-n", help="Namespace of the pool; default: the token's."),
+        typer.Option("--namespace", "-n", help="Namespace of the pool; default: from the token."),
     ] = None,
     pool: Annotated[
-        str | None, typer.Option(help="Whose jobs it runs; default: the token's.")
+        str | None, typer.Option(help="Pool to take jobs from; default: from the token.")
     ] = None,
     slots: options.Slots = None,
-    max_jobs: Annotated[int | None, typer.Option(min=1, help="End after so many jobs.")] = None,
+    max_jobs: Annotated[
+        int | None, typer.Option(min=1, help="Exit after this number of jobs.")
+    ] = None,
     idle_exit: Annotated[
         str | None,
-        typer.Option(metavar="DURATION", help="End when there was nothing to run for so long."),
+        typer.Option(metavar="DURATION", help="Exit after this time without jobs."),
     ] = None,
     heartbeat: Annotated[
         str,
         typer.Option(
             metavar="DURATION",
-            help="How often it proves that it lives; four times a lease at least.",
+            help="Heartbeat interval; at most a quarter of the lease.",
         ),
     ] = "2s",
     grace: Annotated[
         str,
-        typer.Option(metavar="DURATION", help="So long what runs may run on after a signal."),
+        typer.Option(
+            metavar="DURATION", help="Time that running jobs have to finish after a signal."
+        ),
     ] = "25s",
     is_isolating: Isolate = False,
     uids: Uids = None,
@@ -227,32 +233,32 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
     where: options.Health = None,
     log_format: options.Log = None,
 ) -> None:
-    """Claim jobs of a pool from a store and run them on this machine, until a signal comes.
+    """Run jobs of one pool of a store on this machine, until a signal arrives.
 
-    The token in WORKRON_TOKEN decides which pool that is; one that --pool or --namespace does not
-    name is refused. Without a token the pool is made, else default/default, which needs a role
-    that owns the store. The first TERM, HUP or Ctrl-C has it claim nothing more and let run
-    what runs, for as long as --grace; the second ends that at once. What is ended so is handed
-    back and costs no attempt. Exits with 0 after either, but with 1 if the store is away by then
-    and cannot be told of what it held.
+    The token in WORKRON_TOKEN decides the pool; --pool and --namespace must match it. Without a
+    token, the pool (default: default/default) is created, which needs a role that owns the store.
+    The first SIGTERM, SIGHUP or Ctrl-C drains the worker: it claims no more jobs, and running jobs
+    have --grace to finish. A second signal stops them. Stopped jobs are requeued, and the attempt
+    does not count as a failure. Exits with 0 after a signal, or with 1 if the store does not answer
+    and jobs could not be requeued; they are requeued when the lease expires.
     """
     hide()
     logging.serve(log_format)
-    service = SignalledService("worker drains")
+    service = SignalledService("worker stopping")
     idle = None if idle_exit is None else options.duration("--idle-exit", idle_exit)
     commands = options.slots(slots)
     settings = _Settings(
-        store=options.lasting(store),
-        pool=_Wanted(
+        store=options.require_persistent_store(store),
+        pool=_PoolOption(
             None if namespace is None else options.name("--namespace", namespace, formats.LABEL),
             None if pool is None else options.name("--pool", pool, formats.POOL_NAME),
         ),
         name=_name(),
         slots=commands,
         grace=options.duration("--grace", grace),
-        # A store that is away has cost it all that ran, and will cost it nothing more.
-        rhythm=AgentConfig(
-            heartbeat=_beat(heartbeat),
+        # After an outage longer than the lease all claims are lost, and more waiting costs nothing.
+        config=AgentConfig(
+            heartbeat=_heartbeat(heartbeat),
             patience=timedelta.max,
             most_jobs=max_jobs,
             longest_idle=idle,
@@ -262,15 +268,15 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
         ),
         health=health.given(where),
     )
-    service.carry_out(_serve(settings, service))
+    service.run(_serve(settings, service))
 
 
-def _beat(text: str) -> timedelta:
-    beat = options.duration("--heartbeat", text)
-    if beat < lease.MIN_HEARTBEAT:
+def _heartbeat(text: str) -> timedelta:
+    interval = options.duration("--heartbeat", text)
+    if interval < lease.MIN_HEARTBEAT:
         shortest = formats.format_duration(lease.MIN_HEARTBEAT)
-        raise errors.InputError(f"--heartbeat: {text} is too short; at least {shortest}")
-    return beat
+        raise errors.InputError(f"--heartbeat: {text} is too short; the minimum is {shortest}")
+    return interval
 
 
 def _name() -> str:
@@ -281,42 +287,44 @@ def _name() -> str:
         return identity.pods_name(pod)
     except ValueError:
         raise errors.InputError(
-            f"{POD} is {pod!r}, which is no uid of a pod: take it from the field `metadata.uid`"
+            f"{POD} is {pod!r}, which is not a pod uid; set it from the field `metadata.uid`"
         ) from None
 
 
 async def _serve(settings: _Settings, service: SignalledService) -> None:
-    # From the very beginning: it lives while it sweeps up and opens its store. A store that is away
-    # then ends it; only one that went away later is waited for.
+    # The health endpoint opens first: cleaning up and connecting may take a while. An unreachable
+    # store ends the start, and is waited for only once the worker has registered.
     async with health.of_worker(settings.health, settings.slots, system_clock.CLOCK) as meter:
         await _work(settings, meter, service)
 
 
 async def _work(settings: _Settings, meter: WorkerMeter, service: SignalledService) -> None:
     await asyncio.to_thread(prepare_runner, settings.runners)
-    token = os.environ.get(TOKEN) or await _take_token(settings)
+    token = os.environ.get(TOKEN) or await _create_pool(settings)
     async with opened_as_worker(settings.store) as store:
         boot = ids.mint_uuid(system_clock.RNG)
         with contextlib.ExitStack() as stack:
-            stack.enter_context(log_runner(settings.runners, boot))
-            executor = executor_of(boot, settings.runners, meter)
-            crew = LocalWorkers(
-                store, executor, settings.slots, rhythm=settings.rhythm, meter=meter
+            stack.enter_context(recorded_runner(settings.runners, boot))
+            executor = make_executor(boot, settings.runners, meter)
+            workers = LocalWorkers(
+                store, executor, settings.slots, config=settings.config, meter=meter
             )
-            stack.enter_context(contextlib.closing(crew))
-            crew.hire([token], settings.pool.check, settings.name)
-            service.hand_over(DrainSignals(crew, settings.grace, asyncio.get_running_loop()).hear)
-            await crew.run()
+            stack.enter_context(contextlib.closing(workers))
+            workers.add_agents([token], settings.pool.check, settings.name)
+            service.set_handler(
+                DrainSignals(workers, settings.grace, asyncio.get_running_loop()).handle
+            )
+            await workers.run()
 
 
-async def _take_token(settings: _Settings) -> str:
-    """Make the pool; what dead workers of this machine held needs no lease to pass, then."""
-    pool = settings.pool.made
+async def _create_pool(settings: _Settings) -> str:
+    """Create the pool and return its token; reap dead workers of this machine."""
+    pool = settings.pool.to_create
     try:
         async with opened(settings.store) as store:
-            for line in await local_workers.recover(store):
+            for line in await local_workers.reap_dead_workers(store):
                 _log.warning(line)
-            [token] = await tokens_of(store, [pool])
+            [token] = await ensure_pools(store, [pool])
     except errors.PermissionDeniedError as error:
         raise errors.PermissionDeniedError(_NO_TOKEN.format(*pool, error)) from error
     return token

@@ -1,6 +1,8 @@
-"""Wait: until runs have ended, by whatever worker.
+"""Waits for runs to end, follows the output of a job, and survives outages of the store.
 
-Called by `workron run` and `workron wait`; whoever calls it bounds the time.
+The store wakes a waiting process when jobs end or output arrives; polling covers lost wake-ups.
+`StoreOutage` retries calls while the store does not answer, and reports the start and the end of
+an outage once, however many calls fail during it.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from workron.core import errors, formats, printable, states
+from workron.retry import Backoff, retry
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -22,123 +25,116 @@ if TYPE_CHECKING:
 
 
 _POLL_SECONDS: Final = 0.5
-_BREATH_SECONDS: Final = 0.05
-"""Every end of a job wakes; asking after each of them would slow what is waited for."""
+_BATCH_SECONDS: Final = 0.05
+"""Every end of a job wakes; a query after each of them would slow the jobs."""
 
 
 async def wait(
     store: Store, runs: Sequence[JobId], outage: StoreOutage | None = None
 ) -> Sequence[JobRow]:
-    """Answer the rows of the runs, in their order, when the last of them has ended.
+    """Return the rows of the runs, in their order, when all have ended.
 
-    With an `outage`, a store that is away for a while is borne.
+    With `outage`, calls are retried while the store does not answer.
     """
     open_ = list(runs)
     while open_ := await _still_open(store, open_, outage):
         await store.wait_for_work(_POLL_SECONDS)
-        await asyncio.sleep(_BREATH_SECONDS)
+        await asyncio.sleep(_BATCH_SECONDS)
     read = functools.partial(store.get_jobs, runs)
-    return await (outage.bear(read) if outage else read())
+    return await (outage.retry(read) if outage else read())
 
 
 async def _still_open(
     store: Store, runs: Sequence[JobId], outage: StoreOutage | None
 ) -> list[JobId]:
     ask = functools.partial(store.filter_ended, runs)
-    ended = await (outage.bear(ask) if outage else ask())
+    ended = await (outage.retry(ask) if outage else ask())
     return [run for run in runs if run not in ended]
 
 
-_FOLLOW_POLL_SECONDS: Final = 0.5
-_FOLLOW_BREATH_SECONDS: Final = 0.05
-"""Every end of a job wakes; looking after each of them would be asking without a pause."""
-
-
 class OutputPart(NamedTuple):
-    """Some of what an attempt wrote; nothing: the attempt begins, after another."""
+    """A part of an attempt's output; empty data marks the start of a retry."""
 
     attempt: int
     data: bytes
 
 
 async def follow(store: Store, job: JobId, outage: StoreOutage) -> AsyncIterator[OutputPart]:
-    """Give what the current attempt wrote, or will write, and then all that come after it."""
+    """Yield the output of the current attempt and of all later ones, as it arrives."""
     row = await _row(store, job, outage)
     attempt, chunk = max(1, row.attempts), 0
     while True:
-        # The row is looked at before the pieces: so what it has left behind is complete.
+        # The row is read before the chunks: if the attempt has ended by then, they are complete.
         row = await _row(store, job, outage)
         ask = functools.partial(store.read_output_chunks, job, attempt, chunk)
-        if pieces := await outage.bear(ask):
-            chunk = pieces[-1].chunk + 1
-            for piece in pieces:
-                yield OutputPart(attempt, piece.data)
+        if chunks := await outage.retry(ask):
+            chunk = chunks[-1].chunk + 1
+            for part in chunks:
+                yield OutputPart(attempt, part.data)
         elif row.attempts > attempt:
             attempt, chunk = attempt + 1, 0
             yield OutputPart(attempt, b"")
         elif row.state in states.TERMINAL_STATES:
             return
         else:
-            await store.wait_for_work(_FOLLOW_POLL_SECONDS)
-            await asyncio.sleep(_FOLLOW_BREATH_SECONDS)
+            await store.wait_for_work(_POLL_SECONDS)
+            await asyncio.sleep(_BATCH_SECONDS)
 
 
 async def _row(store: Store, job: JobId, outage: StoreOutage) -> JobRow:
-    [row] = await outage.bear(functools.partial(store.get_jobs, [job]))
+    [row] = await outage.retry(functools.partial(store.get_jobs, [job]))
     return row
 
 
 Answer = TypeVar("Answer")
 
-_USUAL: Final = timedelta(minutes=1)
+_OUTAGE_LIMIT: Final = timedelta(minutes=1)
 _PAUSE_SECONDS: Final = 0.5
 
 
 class StoreOutage:
-    """The one outage that there may be: it is told when it begins and when it is over."""
+    """Retries calls while the store does not answer; one outage may span several calls."""
 
     def __init__(
-        self, clock: Clock, say: Callable[[str], None], patience: timedelta = _USUAL
+        self,
+        clock: Clock,
+        say: Callable[[str], None],
+        limit: timedelta = _OUTAGE_LIMIT,
+        pause_seconds: float = _PAUSE_SECONDS,
     ) -> None:
         self._clock = clock
         self._say = say
-        self._patience = patience
+        self._limit = limit
+        self._backoff = Backoff(pause_seconds, pause_seconds)
         self._since: float | None = None
         self._has_answered = False
 
     @property
     def is_on(self) -> bool:
-        """Whether the last question had no answer."""
+        """Whether the last call failed."""
         return self._since is not None
 
-    async def bear(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Call until there is an answer; raises other errors, and StoreAwayError in the end."""
-        while True:
-            try:
-                answer = await call()
-            except errors.TRANSIENT as error:
-                self._endure(error)
-            else:
-                self._end()
-                return answer
-            await asyncio.sleep(_PAUSE_SECONDS)
+    async def retry(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Call until the store answers; StoreTimeoutError when the outage exceeds its limit."""
+        answer = await retry(
+            call, errors=errors.TRANSIENT, backoff=self._backoff, on_retry=self._check
+        )
+        self._has_answered = True
+        if self._since is not None:
+            self._since = None
+            self._say("the store answers again")
+        return answer
 
-    def _endure(self, error: errors.StoreError) -> None:
+    def _check(self, error: errors.StoreError, _: float) -> None:
         if isinstance(error, errors.StoreLoginError) and not self._has_answered:
-            # Who was never let in has more likely a slip in the URL than bad luck.
+            # Before the first answer, a refused login is more likely an error in the URL.
             raise error
         now = self._clock.monotonic()
         if self._since is None:
             self._since = now
             self._say(
-                "the store does not answer; it is asked again for"
-                f" {formats.format_duration(self._patience)}: {printable.line(str(error))}"
+                f"the store does not answer; retrying for {formats.format_duration(self._limit)}:"
+                f" {printable.line(str(error))}"
             )
-        if now - self._since > self._patience.total_seconds():
+        if now - self._since > self._limit.total_seconds():
             raise errors.StoreTimeoutError(str(error)) from error
-
-    def _end(self) -> None:
-        self._has_answered = True
-        if self._since is not None:
-            self._since = None
-            self._say("the store answers again")

@@ -1,1 +1,1 @@
-"""Logging, health checks and metrics, shared by all long-running commands."""
+"""Logging of every process, and the health and metrics endpoint of long-running commands."""

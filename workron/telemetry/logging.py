@@ -1,7 +1,8 @@
-"""What the parts below log, and what of it is printed.
+"""Logging of every process, with structlog.
 
-`program` silences what libraries would print by themselves. `run` prints the warnings of its worker
-and maintainer to a person; `worker` and `maintain`, which serve, print everything worth keeping.
+`configure` is for commands that a person watches: warnings only, as text. `serve` is for the
+long-running commands: one line for each event, as JSON or text. Lines of one turn of the event loop
+are written together. Fields bound with `structlog.contextvars` appear in every line of their task.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ if TYPE_CHECKING:
 
 
 DEBUG: Final = "WORKRON_DEBUG"
-_OF_AN_OUTAGE: Final = frozenset(
+_OUTAGE_EVENTS: Final = frozenset(
     {"store does not answer", "beat was not answered", "maintenance is late"}
 )
-"""Each is said at every try, by each worker; `run` says once itself that the store is away."""
+"""Logged at each retry by each worker. `workron run` reports an outage once itself."""
 
 
 def load_lean() -> None:
-    """Load structlog without Rich, which it would bring along for tracebacks with values in them.
+    """Import structlog without Rich, which it imports if installed, for tracebacks.
 
-    Rich is a fifth of the memory of an idle worker. None in `sys.modules` is Python's way to say
-    that a module is not there; it is taken back, for there are commands that draw with it.
+    Rich is a fifth of the memory of an idle worker. None in `sys.modules` makes Python treat a
+    module as not installed; the entry is removed afterwards, because other commands use Rich.
     """
     if "rich" not in sys.modules and "structlog" not in sys.modules:
         sys.modules["rich"] = None  # type: ignore[assignment]
@@ -45,12 +46,12 @@ def load_lean() -> None:
 
 
 def is_debug() -> bool:
-    """Tell whether somebody wants to see what is usually left out."""
+    """Return whether WORKRON_DEBUG asks for debug output."""
     return bool(os.environ.get(DEBUG))
 
 
 def silence_libraries() -> None:
-    """Keep libraries from printing tracebacks: what they mean reaches a person as an error."""
+    """Keep libraries from printing tracebacks; their errors reach the user as messages."""
     logger = logging.getLogger("asyncpg")
     logger.propagate = is_debug()
     if not is_debug():
@@ -58,28 +59,25 @@ def silence_libraries() -> None:
 
 
 def configure() -> None:
-    """Print warnings of this program to stderr; all that is logged when debugging."""
+    """Log warnings to stderr as text, and everything when debugging."""
     import structlog
 
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            *([] if is_debug() else [_leave_out_outages]),
+            *([] if is_debug() else [_drop_outage_events]),
             structlog.dev.ConsoleRenderer(colors=False),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.DEBUG if is_debug() else logging.WARNING
         ),
-        # Looked up at each line: the live display puts itself in the place of stderr.
+        # Looked up for each line, because the live display replaces stderr.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )
 
 
 def serve(form: str | None) -> None:
-    """Print what happens to stderr, a line each, as `text` or `json`; None: as who reads it likes.
-
-    A person reads a terminal, and a program everything else.
-    """
+    """Log events to stderr as `text` or `json`; None means text on a terminal, else JSON."""
     import structlog
 
     lines = _Lines()
@@ -94,18 +92,18 @@ def serve(form: str | None) -> None:
     )
 
 
-def take_in(library: str) -> None:
-    """Print the warnings of a library like our own lines, with its name."""
+def redirect_library(library: str) -> None:
+    """Log warnings of a library through structlog, with its name."""
     logger = logging.getLogger(library)
     logger.propagate = False
-    logger.addHandler(_Bridge(logging.WARNING))
+    logger.addHandler(_StructlogHandler(logging.WARNING))
 
 
-class _Bridge(logging.Handler):
-    """Hands records of the standard library on to structlog."""
+class _StructlogHandler(logging.Handler):
+    """Passes records of the standard library to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Say it as a line of ours."""
+        """Log a record."""
         import structlog
 
         event = structlog.get_logger()
@@ -126,7 +124,7 @@ def _as_text() -> Sequence[structlog.typing.Processor]:
 
 
 def _as_json() -> structlog.typing.Processor:
-    """Give all in one step: a line of each attempt is a good part of what a short one costs."""
+    """Render in one step: the log line is a good part of the cost of a short attempt."""
     import msgspec
 
     encoder = msgspec.json.Encoder(enc_hook=repr)
@@ -137,7 +135,7 @@ def _as_json() -> structlog.typing.Processor:
             line = encoder.encode(event)
             if line.isascii():
                 return line.decode()
-        # Escaped, so that it can be read in any encoding.
+        # Escaped, so that the line is valid in any encoding.
         return json.dumps(event, default=_plain)
 
     return write
@@ -148,27 +146,26 @@ def _plain(value: object) -> str:
 
 
 class _Lines:
-    """Writes lines to stderr, those of one turn of a loop together.
+    """Writes lines to stderr, those of one turn of the event loop together.
 
-    That nobody reads them any more ends no worker.
+    A closed stderr does not end a worker.
     """
 
     def __init__(self) -> None:
-        self._waiting: list[str] = []
+        self._buffered: list[str] = []
         self._thread: int | None = None
-        """Whose turn it is that they wait for the end of."""
+        """The thread whose event loop will write the buffered lines."""
 
     def msg(self, line: str) -> None:
-        """Write one, whole."""
-        # In a turn of its own nobody else's line is waited for.
+        """Write one line."""
         is_free = self._thread is None and self._begin()
         if is_free or self._thread == threading.get_ident():
-            self._waiting.append(line)
+            self._buffered.append(line)
         else:
             _write([line])
 
     def _begin(self) -> bool:
-        """Gather the lines of this turn from now on; False where there is no loop."""
+        """Buffer lines until the end of this turn; False if no loop is running."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -178,7 +175,7 @@ class _Lines:
         return True
 
     def _flush(self) -> None:
-        lines, self._waiting, self._thread = self._waiting, [], None
+        lines, self._buffered, self._thread = self._buffered, [], None
         _write(lines)
 
     debug = info = warning = error = critical = exception = msg
@@ -190,11 +187,11 @@ def _write(lines: list[str]) -> None:
         sys.stderr.flush()
 
 
-def _leave_out_outages(
+def _drop_outage_events(
     _: object, __: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
     import structlog
 
-    if event["event"] in _OF_AN_OUTAGE:
+    if event["event"] in _OUTAGE_EVENTS:
         raise structlog.DropEvent
     return event
