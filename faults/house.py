@@ -30,12 +30,12 @@ _NAMESPACE = "default"
 _POOL = "default"
 _JOBS = """
     SELECT j.id, r.name AS root, j.name, j.index, d.state, d.attempts
-    FROM workron.job j JOIN workron.root r ON r.id = j.root
+    FROM workron.job j JOIN workron.run r ON r.id = j.run
     LEFT JOIN workron.done d ON d.job = j.id WHERE j.kind = 'Job'
     """
 _EDGES = """
-    SELECT coalesce(m.id, e.parent) AS upstream, e.child AS downstream
-    FROM workron.edge e LEFT JOIN workron.job m ON m.member_of = e.parent
+    SELECT coalesce(m.id, e.upstream) AS upstream, e.downstream AS downstream
+    FROM workron.edge e LEFT JOIN workron.job m ON m.group_id = e.upstream
     """
 
 

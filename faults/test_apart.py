@@ -60,7 +60,7 @@ def test_agent_that_is_killed_has_its_runner_end_all_and_the_next_boot_takes_ove
     assert list(runner.folder.iterdir()) == []
     again = house.worker(*options, lease_seconds=1000, environment=_POD, after=hurt)
     _said(house, again, "runner is waited for")
-    assert not house.value("SELECT count(*) FROM workron.worker WHERE beats = 0"), (
+    assert not house.value("SELECT count(*) FROM workron.worker WHERE heartbeats = 0"), (
         "who has no runner yet says nothing of older boots"
     )
     house.runner(after=runner)

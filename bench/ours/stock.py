@@ -56,7 +56,7 @@ class Stock:
 async def opened(url: str) -> Stock:
     """Open one on a database that has our schema."""
     connection = await asyncpg.connect(url)
-    await connection.fetch("SELECT * FROM workron.pools(ARRAY['default'], ARRAY['default'])")
+    await connection.fetch("SELECT * FROM workron.ensure_pools(ARRAY['default'], ARRAY['default'])")
     stock = Stock(connection)
     await stock.open()
     return stock

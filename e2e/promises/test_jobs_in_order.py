@@ -48,9 +48,10 @@ def test_status_is_written_rarely_when_a_workflow_has_a_thousand_tasks(
     assert len(seen) <= 1 + 3 + took / 5 + 1, f"in {took:.0f} s: {seen}"
     late = f"""
         SELECT count(*) FROM workron.edge e
-        JOIN workron.attempt up ON up.job = e.parent JOIN workron.attempt down ON down.job = e.child
-        JOIN workron.job j ON j.id = e.child
-        WHERE j.root = {namespace.run_id_sql("thousand")} AND down.started_at < up.finished_at
+        JOIN workron.attempt up ON up.job = e.upstream
+        JOIN workron.attempt down ON down.job = e.downstream
+        JOIN workron.job j ON j.id = e.downstream
+        WHERE j.run = {namespace.run_id_sql("thousand")} AND down.started_at < up.finished_at
     """
     assert release.sql(late) == "0"
 

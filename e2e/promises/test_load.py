@@ -109,7 +109,7 @@ def _median_pickup_ms(namespace: Namespace, release: Release) -> float:
         namespace.wait_for_phase(f"single-{at}", "Succeeded")
     return 1e3 * float(
         release.sql(f"""
-            SELECT percentile_cont(0.5) WITHIN POD_GROUP (
+            SELECT percentile_cont(0.5) WITHIN GROUP (
                 ORDER BY extract(epoch FROM a.started_at - r.submitted_at))
             FROM workron.attempt a JOIN workron.run r ON r.id = a.job
             WHERE r.namespace = '{namespace.name}' AND r.name LIKE 'single-%'

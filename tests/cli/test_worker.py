@@ -317,5 +317,5 @@ def test_token_of_no_pool_is_refused_once_and_the_worker_ends(
     monkeypatch.setenv("WORKRON_TOKEN", "a-guess")
     said = call("worker", "--store", url)
     assert said.code == 1
-    assert said.err.count("no pool has this token, or it has expired; ask for a new one") == 1
+    assert said.err.count("the token is unknown or has expired; create a new one") == 1
     assert "a-guess" not in said.err

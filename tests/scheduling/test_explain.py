@@ -102,7 +102,7 @@ def test_queued_job_names_its_pool_when_the_pool_has_no_worker() -> None:
     [
         (Signal.CANCEL, "is being cancelled"),
         (Signal.EXPIRE, "is being stopped: its deadline has passed"),
-        (Signal.HOLD, "will be suspended when this attempt ends"),
+        (Signal.SUSPEND, "will be suspended when this attempt ends"),
     ],
 )
 def test_signal_is_explained_before_it_takes_effect(mark: Signal, words: str) -> None:

@@ -18,7 +18,7 @@ from workron.core.states import State
 from workron.scheduling import wait
 from workron.scheduling.maintainer import Maintainer
 from workron.store import connect
-from workron.store.api import Store, WorkerVerbs
+from workron.store.api import Store, WorkerStore
 from workron.store.types import ClaimedJob, JobRow, Registration
 from workron_worker import meter
 from workron_worker.agent import Agent
@@ -83,7 +83,7 @@ class Shop:
     ) -> Agent:
         """Hire an agent; a `door` stands before the store's."""
         around = AgentDependencies(
-            door=cast("WorkerVerbs", door or self.store),
+            door=cast("WorkerStore", door or self.store),
             executor=self.executor,
             slots=self.slots,
             clock=self.clock,

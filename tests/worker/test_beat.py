@@ -58,6 +58,6 @@ def test_command_is_killed_when_its_job_is_cancelled_or_out_of_time() -> None:
 
 
 def test_command_goes_on_when_its_job_is_only_held() -> None:
-    assert read_heartbeat(_beat(A, mark=Signal.HOLD), _runs(A), _runs(A)) == HeartbeatActions(
+    assert read_heartbeat(_beat(A, mark=Signal.SUSPEND), _runs(A), _runs(A)) == HeartbeatActions(
         NONE, NONE, []
     )

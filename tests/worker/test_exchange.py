@@ -13,7 +13,7 @@ import pytest
 from tests.worker.shop import RealClock
 from workron.core import errors
 from workron.core.ids import ClaimId, Fence, JobId, SessionKey
-from workron.store.api import WorkerVerbs
+from workron.store.api import WorkerStore
 from workron.store.types import AttemptReport, ClaimedJob, CompleteReply, Outcome, ReportResult
 from workron_worker.claims import ClaimExchange, Claims
 from workron_worker.config import AgentDependencies, Slots
@@ -49,7 +49,7 @@ class _Scene:
         self.ledger = Claims(random.Random())
         clock = RealClock()
         around = AgentDependencies(
-            cast("WorkerVerbs", self.door), cast("Executor", None), Slots(1), clock,
+            cast("WorkerStore", self.door), cast("Executor", None), Slots(1), clock,
             random.Random(),
             wait_for_work=cast("Any", None),
         )  # fmt: skip

@@ -157,7 +157,7 @@ async def test_agent_whose_session_is_gone_kills_and_begins_anew(shop: Shop) -> 
     async with shop.working(await shop.agent()):
         await shop.ear.wait()
         [worker] = await shop.store.list_heartbeats()
-        assert (await shop.store.reap(worker.worker, sign=None)).was_reaped
+        assert (await shop.store.reap(worker.worker, version=None)).was_reaped
         row = await shop.ended(job)
     assert shop.ear.heard == b"first\nbye\nsecond\n"
     assert (row.state, row.attempts, row.losses) == (State.SUCCEEDED, 2, 1)

@@ -149,7 +149,7 @@ async def test_lost_session_is_counted_once(shop: Shop, metrics: WorkerMetrics) 
     async with shop.working(await shop.agent()):
         await shop.ear.wait()
         [worker] = await shop.store.list_heartbeats()
-        await shop.store.reap(worker.worker, sign=None)
+        await shop.store.reap(worker.worker, version=None)
         await shop.ended(job)
         assert metrics.why_not_ready() is None
     assert _read(metrics)["sessions_lost_total"] == 1

@@ -71,7 +71,7 @@ async def test_command_does_not_start_when_the_session_was_lost_before_its_grant
 
     async def lose_first() -> None:
         [worker] = await shop.store.list_heartbeats()
-        await shop.store.reap(worker.worker, sign=None, is_blaming=False)
+        await shop.store.reap(worker.worker, version=None, charge_losses=False)
         await lost.wait()
 
     def lose() -> None:
@@ -127,7 +127,7 @@ async def test_late_word_about_an_old_session_leaves_the_new_one_alone(
 
     async def beside(_: SessionKey) -> None:
         await may_answer.wait()
-        raise errors.SessionError("no worker has this session key")
+        raise errors.SessionError("unknown session key")
 
     monkeypatch.setattr(agent._exchange, "report_beside", beside)
     async with shop.working(agent):

@@ -223,7 +223,7 @@ async def test_nothing_is_stored_once_the_claim_was_taken_back(shop: Shop, door:
     async with shop.working(await shop.agent(door=door)):
         await door.knocked()
         [worker] = await shop.store.list_heartbeats()
-        assert (await shop.store.reap(worker.worker, sign=None)).was_reaped
+        assert (await shop.store.reap(worker.worker, version=None)).was_reaped
         await shop.ended(job)
     assert b"bye" in shop.ear.heard
     assert await _stored(shop, job, 1) == b"first\n"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from workron.core.clock import Clock, Rng
     from workron.core.ids import SessionKey
-    from workron.store.api import WorkerVerbs
+    from workron.store.api import WorkerStore
     from workron.store.types import ClaimedJob, Session
     from workron_worker.executor import Executor, OnOutput
     from workron_worker.meter import WorkerMeter
@@ -35,7 +35,7 @@ def accept_any_session(_: Session) -> None:
 class AgentDependencies:
     """Doors and ports."""
 
-    door: WorkerVerbs
+    door: WorkerStore
     executor: Executor
     slots: Slots
     clock: Clock

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from workron.core.clock import Clock
     from workron.core.ids import SessionKey
-    from workron.store.api import WorkerVerbs
+    from workron.store.api import WorkerStore
 
 
 Answer = TypeVar("Answer")
@@ -102,7 +102,7 @@ _SECONDS_WHEN_AWAY: Final = 0.25
 
 
 async def deregister(
-    door: WorkerVerbs, key: SessionKey, worker: str, cause: BaseException | None = None
+    door: WorkerStore, key: SessionKey, worker: str, cause: BaseException | None = None
 ) -> bool:
     """Leave the store, after that error if there was one; tell whether that was heard."""
     is_away = isinstance(cause, errors.TRANSIENT)

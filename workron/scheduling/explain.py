@@ -33,7 +33,7 @@ _OVERDUE: Final = timedelta(seconds=5)
 _SIGNALS: Final[Mapping[Signal, str]] = {
     Signal.CANCEL: "is being cancelled",
     Signal.EXPIRE: "is being stopped: its deadline has passed",
-    Signal.HOLD: "will be suspended when this attempt ends",
+    Signal.SUSPEND: "will be suspended when this attempt ends",
 }
 
 

@@ -157,7 +157,7 @@ class Maintainer:
         return moved
 
     async def _reap(self, fallen: WorkerHeartbeat) -> bool:
-        reaped = await self._door.reap(fallen.worker, sign=fallen.version)
+        reaped = await self._door.reap(fallen.worker, version=fallen.version)
         _log.info("worker was reaped", worker=fallen.name, was_reaped=reaped.was_reaped)
         if reaped.was_reaped:
             self._meter.reaped()
@@ -184,6 +184,6 @@ async def reap_proven(
     for worker in await door.list_heartbeats():
         if await is_dead(worker):
             # Its jobs are not to blame, and nothing loops: a person has to start the next run.
-            await door.reap(worker.worker, sign=None, is_blaming=False)
+            await door.reap(worker.worker, version=None, charge_losses=False)
             dead.append(worker)
     return dead

@@ -1,9 +1,5 @@
-"""Where jobs are kept: one set of promises, two dialects, and the door that picks between them.
+"""Storage of runs, jobs and workers: protocols (`api`), values (`types`) and two dialects.
 
-Belongs here: the protocol that every store keeps, its PostgreSQL and SQLite forms, and the choice
-of one by its URL.
-Does not belong here: deciding what should happen next (`workron.scheduling`, by the rules of
-`workron.core`), and anything that talks to a user.
-Called by: `workron.scheduling` and `workron.cli`; by `workron_worker`, through the worker's door
-of the protocol only.
+`connect` chooses the dialect by URL: PostgreSQL, or SQLite in a file or in memory. What should
+happen next is decided in `workron.scheduling` and `workron.core`.
 """

@@ -1,10 +1,9 @@
-"""What every store does, said once: a small protocol for each kind of caller, and their rows.
+"""The interfaces of a store: one protocol per kind of caller.
 
-Each method is one verb, with an SQL file of its name in each dialect (a submission has parts), and
-one transaction; what touches a whole run goes in bounded steps, each a transaction. A verb may
-be repeated when its answer was lost: the second call finds what the first did. Times are the
-store's own. Raised errors are those under `errors.StoreError`, and of a submission those under
-`errors.InputError`.
+Each method is one transaction, or a series of bounded transactions if it changes a whole run, and
+has an SQL file of its name in each dialect. A method can be repeated when its answer was lost: the
+second call finds what the first one did. Times come from the store's own clock. Methods raise
+`errors.StoreError`; a submission also raises `errors.InputError`.
 """
 
 from __future__ import annotations
@@ -51,185 +50,199 @@ if TYPE_CHECKING:
     )
 
 
-class WorkerVerbs(Protocol):
-    """All that a worker can do."""
+class WorkerStore(Protocol):
+    """What a worker needs. In PostgreSQL a role that can call only these functions is enough."""
+
+    url: str
 
     async def register(self, registration: Registration) -> Session:
-        """Enter a worker under its pool's token, and tell which pool that is."""
+        """Register a worker in the pool of its token."""
 
     async def heartbeat(self, key: SessionKey) -> HeartbeatReply:
-        """Prove life, and learn what is still held. SessionError when the worker was reaped.
+        """Prove life and return the claims held. SessionError if the worker was reaped.
 
-        The first beat proves older boots of the same name dead: they are reaped. A registration
-        alone may be a late copy of a dead boot's, and would bury the living.
+        The first heartbeat proves that older sessions of the same worker name are dead, and reaps
+        them. A registration does not: it may be a delayed copy from a dead process.
         """
 
     async def claim(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[ClaimedJob]:
-        """Take at most one ready job for each claim id, by priority, then by age.
+        """Claim up to one ready job per claim id, by priority, then by age.
 
-        A repeated call returns what the first one took. A job that went down together with
-        others is given alone, and only to a worker that holds nothing else.
+        A repeated call returns what the first one claimed. A job that was lost together with
+        others is claimed alone, and only by a worker that holds nothing else.
         """
 
     async def complete(
-        self, key: SessionKey, ends: Sequence[AttemptReport], claims: Sequence[ClaimId] = ()
+        self, key: SessionKey, reports: Sequence[AttemptReport], claims: Sequence[ClaimId] = ()
     ) -> CompleteReply:
-        """Report ends and claim anew in one round trip; downstreams are decremented with it.
+        """Report ended attempts, propagate their ends, and claim new jobs in one round trip.
 
-        One bad end never fails the others: it ends Failed, and the rest is accepted. So does one
-        with a result over 64 KiB or an output over 1 MiB; of a message, 4,096 characters are kept.
+        A report that cannot be stored ends its job as Failed and does not affect the others. That
+        includes a result over 64 KiB and an output over 1 MiB. Messages are cut at 4,096
+        characters.
         """
 
     async def release(
-        self, key: SessionKey, rights: Sequence[ClaimRef], lost: LossKind | None = None
+        self, key: SessionKey, claims: Sequence[ClaimRef], lost: LossKind | None = None
     ) -> Sequence[ReportResult]:
-        """Hand claims back. No counter moves, unless they were lost with what ran them.
+        """Return claims to the queue. No counter changes, unless `lost` says how they were lost.
 
-        What is told again changes nothing: a release is ALREADY known, a loss STALE.
+        A repetition changes nothing: it is answered with ALREADY, or STALE for a loss.
         """
 
     async def append_output(
-        self, key: SessionKey, right: ClaimRef, chunk: int, data: bytes
+        self, key: SessionKey, claim: ClaimRef, chunk: int, data: bytes
     ) -> ReportResult:
-        """Store a piece of a running job's output. The same chunk again is ALREADY.
+        """Store a chunk of a running job's output. Sending a chunk again is answered with ALREADY.
 
-        Chunks are counted from 0 and have at most 1 MiB; of one attempt there are at most 16,384,
-        and 64 MiB of them together.
+        Chunks are numbered from 0 and have at most 1 MiB. An attempt has at most 16,384 of them,
+        and 64 MiB in total.
         """
 
     async def deregister(self, key: SessionKey) -> None:
-        """Forget a worker; what it still holds is released."""
+        """Remove a worker and release the claims that it holds."""
+
+    async def wait_for_work(self, timeout_seconds: float, worker: SessionKey | None = None) -> None:
+        """Return soon after a job became ready or ended, or after the timeout.
+
+        It is a hint: the caller has to look. A wait on behalf of `worker` does not return for
+        ends that this worker reported, since the same call claimed what they made ready.
+        """
+
+    async def close(self) -> None:
+        """Close all connections."""
 
 
 class SubmitStore(Protocol):
-    """What people and the operator ask for."""
+    """What users and the controller need to submit and change runs."""
 
     async def submit(
         self, plans: Sequence[Plan], *, supersedes: bool = False
     ) -> Sequence[SubmittedRun]:
         """Store all plans, or none.
 
-        A uid that is known already, or an unfinished run of the same name and digest, is
-        acknowledged as it is. An unfinished one with another digest is a NameTakenError, unless
-        `supersedes`: then the name passes to the newer run and the older one goes on unnamed.
-        A cycle over runs is a CycleError that prints it, and names who of these is in one.
+        A known uid, and an unfinished run with the same name and digest, is acknowledged as it is.
+        An unfinished run with another digest is a NameTakenError; with `supersedes` the name
+        passes to the new run and the old one continues without a name. A cycle across runs is a
+        CycleError, which shows the cycle and lists the submitted uids that are part of one.
         """
 
     async def cancel(self, run: JobId) -> bool:
-        """End all of a run that is not running, mark what runs; False if it had ended before.
+        """Cancel a run's queued jobs and signal its running ones; False if the run has ended.
 
-        After the answer nothing of it starts any more.
+        Nothing of the run starts after this returns.
         """
 
     async def suspend(self, run: JobId) -> bool:
-        """Suspend all of a run that is not running, and what comes back from running."""
+        """Keep a run's jobs from starting; running ones are suspended when their attempt ends."""
 
     async def resume(self, run: JobId) -> bool:
-        """Undo `hold`, or a submission as suspended."""
+        """Undo `suspend`, or a submission as suspended."""
 
     async def ensure_pool(
         self, namespace: str, name: str, *, lease_seconds: float | None = None
     ) -> str:
-        """Make the pool if it is new, and answer a token that admits workers to it.
+        """Create the pool if needed, and return a new token for its workers.
 
-        `lease_seconds` is for workers that register from now on; None leaves what there is.
+        `lease_seconds` applies to workers that register from now on; None keeps the current value.
         """
 
 
 class OperatorStore(Protocol):
-    """What only the operator asks: about runs made from objects of its cluster, and pools."""
+    """What the controller needs: runs made from cluster objects, and pools."""
 
     async def find_by_uid(self, uids: Sequence[UUID]) -> Mapping[UUID, OwnedRun]:
-        """Find what was made from these objects; what is not there is left out."""
+        """Find the runs made from these objects. Unknown uids are left out."""
 
     async def list_owned(self, limit: int, *, after: int = 0) -> Sequence[OwnedRun]:
-        """List so many of those that have not ended, in order of their ids, behind this one.
+        """List unfinished runs made from objects, in order of id, after the given id.
 
-        It costs what there is of these, however many have ended.
+        The cost depends on the number of unfinished runs, not on the number of ended ones.
         """
 
-    async def update_run(self, run: JobId, wish: RunUpdate) -> bool:
-        """Have all of a run be as its object says now; False if that changes nothing.
+    async def update_run(self, run: JobId, update: RunUpdate) -> bool:
+        """Apply an object's mutable fields to its run; False if nothing changes.
 
-        Nothing undoes a cancel, and nothing is asked of a run that has ended. Of a generation
-        that is not newer than the one that was heard last nothing is taken.
+        A cancel cannot be undone, an ended run does not change, and a generation that is not newer
+        than the last one is ignored.
         """
 
     async def list_workers(self) -> Sequence[WorkerRow]:
-        """List every worker and what it holds; the dead are among them until they are reaped."""
+        """List all workers, including lost ones that were not reaped yet."""
 
     async def pool_demand(self) -> Mapping[tuple[str, str], PoolDemand]:
-        """Tell what waits for workers, by namespace and pool; where nothing does is left out."""
+        """Count ready jobs by namespace and pool. Pools without any are left out."""
 
-    async def grant_pool(self, admission: PoolGrant) -> PoolLogin:
-        """Let workers into a pool by this token, for a year from now; made if it is new.
+    async def grant_pool(self, grant: PoolGrant) -> PoolLogin:
+        """Allow workers to register in a pool with a token for one year; create the pool if needed.
 
-        With a password they come as a database role that is made for this pool, or renewed; it
-        can do nothing but a worker's verbs, and enter no other pool. Who may make no such role
-        gets a StoreRightsError with what would allow it, and so does who made one that cannot log
-        in by the same way, as behind a pooler that does not know it. SQLite has no roles: there the
-        token is all.
+        With a password, the workers connect as a database role of this pool, which is created or
+        updated; it can call only the functions of a worker, and register only in this pool.
+        PermissionDeniedError if the caller may not create such a role, or if the role cannot log
+        in the same way as the caller, for example through a pooler that does not know it. SQLite
+        has no roles and ignores the password.
         """
 
     async def granted_pools(self) -> Collection[tuple[str, str]]:
-        """List the pools that `admit` was called for and not `dismiss`, by namespace and name."""
+        """List the pools that were granted and not revoked, by namespace and name."""
 
     async def revoke_pool(self, namespace: str, pool: str) -> bool:
-        """Take back what `admit` gave, for a pool that is no more; False while it has workers.
+        """Undo `grant_pool` for a pool that was deleted; False while the pool has workers.
 
-        The token opens nothing any more, and the role is dropped; where that cannot be, it can log
-        in no more, and a StoreRightsError says what is left to do, once. Jobs of the pool wait on.
+        The token becomes invalid and the role is dropped. A role that cannot be dropped loses its
+        login, and a PermissionDeniedError says once what is left to do. Jobs of the pool stay.
         """
 
 
 class MaintainerStore(Protocol):
-    """What the one elected maintainer does; two at once are harmless.
+    """What the elected maintainer needs. Two maintainers at once do no harm.
 
-    Verbs with a `limit` do one bounded step and answer how many rows they moved; the caller
-    repeats while that is not 0.
+    A method with a `limit` does one bounded step and returns the number of rows it moved; the
+    caller repeats it until that is 0.
     """
 
     async def elect(self, holder: UUID, lease_seconds: float) -> bool:
-        """Become or stay the maintainer; False while another one's lease runs."""
+        """Become or stay the maintainer; False while another holder's lease is valid."""
 
     async def resign(self, holder: UUID) -> None:
-        """Give the lease up at once."""
+        """Give up the maintainer's lease."""
 
     async def list_heartbeats(self) -> Sequence[WorkerHeartbeat]:
-        """See every worker and its sign of life."""
+        """List all workers with their heartbeat counters."""
 
     async def reap(
-        self, worker: WorkerId, *, sign: HeartbeatVersion | None, is_blaming: bool = True
+        self, worker: WorkerId, *, version: HeartbeatVersion | None, charge_losses: bool = True
     ) -> ReapResult:
-        """Take a worker's claims back and forget it, if its sign still is what was seen.
+        """Requeue a worker's claims and remove it, if its heartbeat counter is still `version`.
 
-        `sign=None`: its death is proven; nothing guards, and `overlap: Forbid` need not wait.
-        A claim that fell alone costs a loss; several that fell together cost none, but each is
-        tried alone next. `is_blaming=False`: its jobs had no part in its death, and are charged
-        nothing; for a worker that a person ended.
+        `version=None`: its death is proven. It is reaped in any case, and jobs with
+        `overlap: Forbid` do not wait for proof. A job that was lost alone is charged a loss; jobs
+        that were lost together are charged nothing, and each runs alone next.
+        `charge_losses=False`: the jobs did not cause the death, for example because a person
+        deleted the worker; they are charged nothing.
         """
 
     async def drain(self, worker: WorkerId) -> bool:
-        """Let a worker end what it has and claim no more; False if it is not there."""
+        """Let a worker finish what it runs and claim no more; False if it is unknown."""
 
     async def reap_orphans(self, limit: int) -> int:
-        """Take back claims whose worker's row is missing."""
+        """Requeue claims whose worker has no row."""
 
     async def promote(self, limit: int) -> int:
-        """Queue deferred jobs that are due."""
+        """Move deferred jobs that are due to ready."""
 
     async def propagate(self, limit: int) -> int:
-        """Pass ends on that are not passed on yet: arrivals of groups, skips, cancelled rests."""
+        """Propagate ends that were left over: skips, ends of groups, interrupted bulk updates."""
 
     async def expire(self, limit: int) -> int:
-        """End jobs whose deadline has passed; mark those that run."""
+        """End jobs whose deadline has passed, and signal those that run."""
 
     async def audit(self, limit: int, *, after: int = 0) -> AuditResult:
-        """Look at so many waiting jobs behind an id: none may wait for what has ended."""
+        """Check waiting jobs after an id: none may wait for something that has ended."""
 
 
 class ReadStore(Protocol):
-    """What can be asked; nothing here changes anything or waits for a lock."""
+    """Queries. They change nothing and wait for no lock."""
 
     async def find_run(self, namespace: str, kind: Kind, name: str) -> RunRow | None:
         """Find the newest run of a name."""
@@ -238,83 +251,61 @@ class ReadStore(Protocol):
         """List runs, newest first."""
 
     async def list_run_summaries(self, namespace: str | None = None) -> Sequence[RunSummary]:
-        """List runs, newest first, each with its own row alone."""
+        """List runs with their own state and progress, newest first."""
 
     async def list_jobs(self, run: JobId) -> Sequence[JobRow]:
-        """List a run and all its members in order of id."""
+        """List all jobs of a run in order of id; the run itself is the first."""
 
     async def find_job(self, run: JobId, name: str, index: int | None = None) -> JobId | None:
-        """Find a job of a run by its name, an element of an array by its index as well."""
+        """Find a job of a run by name, and an element of an array also by index."""
 
     async def get_jobs(self, jobs: Sequence[JobId]) -> Sequence[JobRow]:
-        """Give these jobs' rows in this order; what is not there is left out."""
+        """Get these jobs in this order. Unknown ids are left out."""
 
     async def filter_ended(self, jobs: Sequence[JobId]) -> AbstractSet[JobId]:
-        """Tell which of these jobs have ended."""
+        """Return those of these jobs that have ended."""
 
     async def get_spec(self, job: JobId) -> Mapping[str, Any] | None:
-        """Give a job's spec; None if there is no such job."""
+        """Get a job's spec; None if the job is unknown."""
 
     async def list_specs(self, run: JobId) -> Mapping[JobId, Mapping[str, Any]]:
-        """Give each job's spec; jobs of one array share one object."""
-
-    async def edges(self, run: JobId) -> Sequence[tuple[JobId, JobId, str]]:
-        """List edges into jobs of this run: upstream, downstream, condition."""
+        """Get the specs of a run's jobs. Elements of one array share one object."""
 
     async def list_blockers(self, job: JobId) -> Sequence[Blocker]:
-        """Say what a job waits for, unfinished upstreams first."""
+        """List what a job waits for, unfinished upstreams first."""
 
     async def list_attempts(self, job: JobId) -> Sequence[AttemptRow]:
-        """List the ended attempts of a job, first to last."""
+        """List the ended attempts of a job, oldest first."""
 
     async def read_output(self, job: JobId, *, last: int | None = None) -> bytes:
-        """Give the stored output of the newest attempt that has any, or its last bytes.
+        """Read the output of the newest attempt that has any, or its last bytes.
 
-        It is the attempt's pieces in order, and then what came with its end.
+        It is the attempt's chunks in order, followed by what came with its end.
         """
 
     async def read_output_chunks(
         self, job: JobId, attempt: int, chunk: int = 0
     ) -> Sequence[OutputChunk]:
-        """Give some of what an attempt wrote, from this chunk on; none: it has no more for now."""
+        """Read some chunks of an attempt's output, starting at `chunk`. Empty: no more for now."""
 
     async def read_result(self, job: JobId) -> Any:
-        """Give a job's result, or None."""
+        """Read a job's result, or None."""
 
     async def count_states(self, run: JobId) -> StateCounts:
-        """Count a run's commands by state."""
-
-    async def queue(self) -> Mapping[tuple[str, str], int]:
-        """Count ready jobs by namespace and pool."""
+        """Count a run's jobs by state, without groups."""
 
     async def count_workers(self) -> Mapping[tuple[str, str], int]:
-        """Count workers by namespace and pool; the dead are among them until they are reaped."""
+        """Count workers by namespace and pool, including lost ones that were not reaped yet."""
 
     async def has_maintainer(self) -> bool:
-        """Tell whether a maintainer is elected, and its lease runs."""
+        """Return whether a maintainer is elected and its lease is valid."""
 
     async def list_failures(self, run: JobId, limit: int) -> Sequence[JobFailure]:
-        """List the commands of a run that failed first, at most so many."""
+        """List the jobs of a run that failed first, without groups."""
 
     async def list_signals(self, run: JobId) -> Mapping[JobId, Signal]:
-        """Tell what was asked of running jobs of a run and is not in effect yet."""
-
-
-class WorkerStore(WorkerVerbs, Protocol):
-    """A database as a worker opens it, maybe with a role that can call nothing but its verbs."""
-
-    url: str
-
-    async def wait_for_work(self, timeout_seconds: float, worker: SessionKey | None = None) -> None:
-        """Return soon after something became ready or ended, or after the timeout.
-
-        A hint, not a proof: callers look for themselves. Who waits for a worker is not woken by the
-        ends that it reports: it asks for what these free in the same call.
-        """
-
-    async def close(self) -> None:
-        """Give all connections back."""
+        """List signals to running jobs of a run that have not taken effect yet."""
 
 
 class Store(WorkerStore, SubmitStore, OperatorStore, MaintainerStore, ReadStore, Protocol):
-    """All doors of one database. The worker's room is handed only the first."""
+    """All interfaces of one database."""

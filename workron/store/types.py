@@ -1,7 +1,7 @@
-"""What is asked of a store, and what it answers to that: frozen, the same in every dialect.
+"""Values that the store's methods take and return: frozen, and the same in every dialect.
 
-Said here for `protocol`, through which every caller takes them. Of what there is one for each
-attempt, msgspec makes it: in a tenth of the time that a frozen dataclass takes.
+Values that exist once per attempt are msgspec structs: creating one takes a tenth of the time of a
+frozen dataclass.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ if TYPE_CHECKING:
 
 
 class Signal(StrEnum):
-    """What somebody asked of a running job; every verb that ends its claim obeys."""
+    """A request to a running job. Every operation that ends its claim applies it."""
 
     CANCEL = "Cancel"
     EXPIRE = "Expire"
-    HOLD = "Hold"
+    SUSPEND = "Suspend"
 
 
 class ReportResult(StrEnum):
-    """What became of a report on a claim."""
+    """The store's answer to a report on a claim."""
 
     ACCEPTED = "accepted"
     ALREADY = "already"
     """An earlier call with the same claim was accepted; this one changed nothing."""
     STALE = "stale"
-    """The claim was taken back; nothing of it was stored."""
+    """The claim was taken away; nothing of the report was stored."""
 
 
 class LossKind(StrEnum):
-    """How a claim was lost with what ran it, which decides what that costs its job."""
+    """How a claim was lost together with the process that ran it; it decides what the job pays."""
 
     ALONE = "Alone"
-    """Nothing else ran there: it is charged a loss."""
+    """Nothing else ran there: the job is charged a loss."""
     TOGETHER = "Together"
-    """It fell with others: no loss, but each is tried alone next."""
+    """Others were lost with it: no loss is charged, but each job runs alone next."""
 
 
 class Outcome(StrEnum):
-    """How an attempt ended, as the worker judged it by the job's retry rules."""
+    """How an attempt ended, after the worker applied the job's retry policy."""
 
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
@@ -60,7 +60,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """Who asks to work. `boot` is new with every process, so a reused name is seen through."""
+    """A request to register a worker. `boot` is new for each process, so names can be reused."""
 
     token: str
     name: str
@@ -70,7 +70,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A worker's row, the secret key that its other verbs need, and the pool it was admitted to."""
+    """A registered worker: its row, the secret key for its other calls, and its pool."""
 
     worker: WorkerId
     key: SessionKey
@@ -80,9 +80,10 @@ class Session:
 
 
 class ClaimRef(NamedTuple):
-    """A claim as a report names it: its id says *this one*, its fence *newer*.
+    """What names a claim in a report.
 
-    The id alone is not enough: a late copy of a claim call may take a job under an id that is over.
+    The id alone is not enough: a delayed copy of a claim call can take another job under an id
+    whose claim is over. The fence tells the two apart.
     """
 
     claim: ClaimId
@@ -90,7 +91,7 @@ class ClaimRef(NamedTuple):
 
 
 class ClaimedJob(msgspec.Struct, frozen=True):
-    """One claim: everything that a worker needs to run one attempt."""
+    """A claim with everything that a worker needs to run one attempt."""
 
     job: JobId
     claim: ClaimId
@@ -100,19 +101,19 @@ class ClaimedJob(msgspec.Struct, frozen=True):
     fence: Fence
     namespace: str
     run: str
-    """Name of the Job or Workflow that it belongs to."""
+    """Name of the Job or Workflow object that was submitted."""
     name: str
     index: int | None
     spec: Spec
     item: Any = None
-    """The array's item at `index`, if it has items."""
+    """The array's item at `index`, if the array has items."""
     inputs: Mapping[str, Any] | None = None
-    """Results of its upstreams by name; an array's is a list by index. None: it has none."""
+    """Results of the upstreams by name; an array's result is a list by index. None: no results."""
     inputs_too_large: bool = False
 
     @property
     def ref(self) -> ClaimRef:
-        """What a report on it names."""
+        """What names this claim in a report."""
         return ClaimRef(self.claim, self.fence)
 
 
@@ -127,22 +128,22 @@ class HeldClaim:
 
     @property
     def ref(self) -> ClaimRef:
-        """What a report on it names."""
+        """What names this claim in a report."""
         return ClaimRef(self.claim, self.fence)
 
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatReply:
-    """The answer to a beat. What a worker runs and `held` lacks, it must kill."""
+    """The answer to a heartbeat. The worker must kill what it runs and `held` does not list."""
 
     held: Sequence[HeldClaim]
     is_draining: bool
     database: str
-    """Identity of the database: another one means another history."""
+    """Identity of the database. A different one means that the database was replaced."""
 
 
 class AttemptReport(msgspec.Struct, frozen=True):
-    """A worker's report on one claim."""
+    """A worker's report on the end of one claim."""
 
     job: JobId
     claim: ClaimId
@@ -152,16 +153,16 @@ class AttemptReport(msgspec.Struct, frozen=True):
     message: str | None = None
     exit_code: int | None = None
     delay_seconds: float = 0.0
-    """With RETRY: how long to wait."""
+    """With RETRY: the backoff."""
     result: Any = None
-    """What the job wrote as its result, any JSON value; None: nothing."""
+    """The job's result, any JSON value. None: no result."""
     output: bytes = b""
-    """What is kept of it; of an attempt that was streamed, what follows the pieces that it has."""
+    """The output to store; of a streamed attempt, the part after its last chunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompleteReply:
-    """Answers in the order of the ends, and the new claims."""
+    """Answers in the order of the reports, and the new claims."""
 
     answers: Sequence[ReportResult]
     claimed: Sequence[ClaimedJob] = ()
@@ -169,7 +170,7 @@ class CompleteReply:
 
 @dataclass(frozen=True, slots=True)
 class SubmittedRun:
-    """A run that is in the store now; `is_new` is False when it already was."""
+    """A run in the store. `is_new` is False if it existed before the submission."""
 
     run: JobId
     is_new: bool
@@ -178,10 +179,10 @@ class SubmittedRun:
 
 @dataclass(frozen=True, slots=True)
 class RunUpdate:
-    """What an object of a cluster says now of what may be edited in it."""
+    """The mutable fields of a cluster object that a run was made from."""
 
     generation: int
-    """The edition that says so; a store that has heard a newer one does nothing."""
+    """Generation of the object. The store ignores one that is not newer than the last."""
     is_cancelled: bool
     is_suspended: bool
     priority: int
@@ -189,7 +190,7 @@ class RunUpdate:
 
 @dataclass(frozen=True, slots=True)
 class PoolGrant:
-    """By what workers may enter a pool; whoever asks keeps it, and may ask for the same again."""
+    """The credentials by which workers may register in a pool. Granting them again is harmless."""
 
     namespace: str
     pool: str
@@ -197,26 +198,25 @@ class PoolGrant:
     lease_seconds: float
     """For workers that register from now on."""
     password: str | None
-    """Of a database role that only this pool's workers have; None: they have the asker's own."""
+    """Password of a database role for this pool. None: workers use the caller's own role."""
     connections: int
-    """No more of them at a time for that role."""
+    """Connection limit of that role."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolLogin:
-    """What the database made of it."""
+    """How the workers of a pool connect."""
 
     url: str
-    """What workers of the pool open it by."""
     connections: int | None
-    """How many there may be to the server, of all who come; None: it counts none."""
+    """Connections that the server allows for all its clients. None: it has no limit."""
 
 
 class HeartbeatVersion(NamedTuple):
-    """What one look sees of a worker's life: while it stays the same, nothing proves life.
+    """A worker's heartbeat counter at one observation. A change proves that the worker lives.
 
-    Which run of the server told it belongs to it: a server that lost its last commits may show a
-    count that was seen before.
+    A counter is comparable only within one start of the server: a server that lost its last
+    commits may show a count for a second time.
     """
 
     server: str
@@ -225,7 +225,7 @@ class HeartbeatVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkerHeartbeat:
-    """A worker as the maintainer sees it at one look."""
+    """A worker as the maintainer observes it."""
 
     worker: WorkerId
     version: HeartbeatVersion
@@ -236,9 +236,9 @@ class WorkerHeartbeat:
 
 @dataclass(frozen=True, slots=True)
 class ReapResult:
-    """What a reap did: nothing (`was_reaped` False) if the worker had beaten meanwhile.
+    """What a reap did: nothing (`was_reaped` is False) if the worker sent a heartbeat meanwhile.
 
-    Jobs that a mark has ended as Cancelled are in neither list.
+    Neither list has jobs that a signal ended as Cancelled.
     """
 
     was_reaped: bool
@@ -248,12 +248,12 @@ class ReapResult:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """What one look at waiting jobs has found."""
+    """The result of checking some waiting jobs."""
 
     missed: int
-    """How many wait though all their upstreams have ended; it must be 0."""
+    """Jobs that wait although all their upstreams have ended; it must be 0."""
     last: int
-    """Where to go on; 0: there were no more, so from the beginning."""
+    """The id to continue after. 0: no more jobs, start again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,9 +273,9 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A job as it stands, whichever table it is in.
+    """A job and its current state.
 
-    A group shows the state Running while any of its members has run and not all have ended.
+    A group is Running from the start of its first member to the end of its last.
     """
 
     job: JobId
@@ -301,19 +301,19 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run and how it stands itself: all that a list of many needs."""
+    """A run, its own job row and its progress: what a list of many runs needs."""
 
     run: RunRow
     job: JobRow
     commands: int
-    """How many there are in it, groups not counted."""
+    """Number of its jobs, without groups."""
     ended: int
-    """How many of them have ended."""
+    """Number of them that have ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobFailure:
-    """A command of a run that failed."""
+    """A failed job of a run."""
 
     job: JobId
     name: str
@@ -325,7 +325,7 @@ class JobFailure:
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """One thing that a waiting job waits for: a job of this store, or a name not seen yet."""
+    """One thing that a waiting job waits for: a job, or the name of a run not submitted yet."""
 
     job: JobId | None
     kind: Kind
@@ -337,7 +337,7 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRow:
-    """One execution that is over."""
+    """One execution that has ended."""
 
     job: JobId
     attempt: int
@@ -350,23 +350,23 @@ class AttemptRow:
 
 
 class OutputChunk(NamedTuple):
-    """A part of what an attempt wrote; parts of it stand in the order of their numbers."""
+    """A part of an attempt's output. Chunks are ordered by number."""
 
     chunk: int
-    """What came with the attempt's end has the number `output.PIECES`; before it came less."""
+    """What came with the end of the attempt has the number `payloads.MAX_CHUNKS`."""
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class StateCounts:
-    """Commands of a run by state, groups not counted."""
+    """Number of a run's jobs by state, without groups."""
 
     counts: Mapping[State, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """A worker and what it does, as long as nobody has taken its claims back."""
+    """A registered worker."""
 
     worker: WorkerId
     namespace: str
@@ -374,21 +374,21 @@ class WorkerRow:
     name: str
     slots: int
     claims: int
-    """How many claims it has."""
+    """Number of claims that it holds."""
     is_draining: bool
 
 
 class PoolDemand(NamedTuple):
-    """What waits for workers of one pool."""
+    """The jobs that wait for a worker of one pool."""
 
     ready: int
     oldest: datetime
-    """When the first of them was submitted."""
+    """Submission time of the oldest."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedRun:
-    """A run that was made from an object of a cluster."""
+    """A run that was made from a cluster object."""
 
     run: JobId
     uid: UUID
@@ -396,6 +396,6 @@ class OwnedRun:
     namespace: str
     name: str
     generation: int
-    """The newest edition of the object that the store has heard."""
+    """The newest generation of the object that the store has seen."""
     submitted_at: datetime
     has_ended: bool

@@ -1,4 +1,4 @@
-"""Waking those in this process who wait for work. Called by the stores of both dialects."""
+"""Waking tasks of this process that wait for work."""
 
 from __future__ import annotations
 
@@ -11,32 +11,29 @@ if TYPE_CHECKING:
     from workron.core.ids import SessionKey
 
 
-class _Sleeper(asyncio.Event):
-    """One task, and the worker for which it waits, if it does so for one."""
+class _WaiterEvent(asyncio.Event):
+    """The event of one task, and the worker on whose behalf it waits."""
 
     worker: SessionKey | None = None
 
 
 class Wakeup:
-    """Wakes every waiting task, and remembers for those who are about to wait."""
+    """Wakes all waiting tasks. A task between two waits returns from the next one at once."""
 
     def __init__(self) -> None:
-        self._sleepers: WeakKeyDictionary[asyncio.Task[Any], _Sleeper] = WeakKeyDictionary()
+        self._waiters: WeakKeyDictionary[asyncio.Task[Any], _WaiterEvent] = WeakKeyDictionary()
 
-    def wake(self, doer: SessionKey | None = None) -> None:
-        """Wake all; a task that is not waiting just now will not wait the next time.
-
-        A worker that did itself what others are woken for knows of it.
-        """
-        for sleeper in self._sleepers.values():
-            if doer is None or sleeper.worker != doer:
-                sleeper.set()
+    def wake(self, worker: SessionKey | None = None) -> None:
+        """Wake all tasks but those of `worker`, which caused this and knows of it."""
+        for waiter in self._waiters.values():
+            if worker is None or waiter.worker != worker:
+                waiter.set()
 
     async def wait(self, timeout_seconds: float, worker: SessionKey | None = None) -> None:
         """Return when woken since this task's last wait, or after the timeout."""
         task = asyncio.current_task()
         assert task is not None, "only a task can wait"
-        event = self._sleepers.setdefault(task, _Sleeper())
+        event = self._waiters.setdefault(task, _WaiterEvent())
         event.worker = worker
         with contextlib.suppress(TimeoutError):
             # Not `wait_for`: before Python 3.12 it can swallow a cancellation.

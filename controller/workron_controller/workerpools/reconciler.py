@@ -135,7 +135,7 @@ class PoolReconciler:
             if proof is not None:
                 self._log.warning("worker is dead", pod=pod.name, proof=proof)
                 for worker in workers:
-                    await self._around.store.reap(worker.worker, sign=None)
+                    await self._around.store.reap(worker.worker, version=None)
             if proof is not None or (pod.is_over and not workers):
                 await self._ground.bury(pod)
 

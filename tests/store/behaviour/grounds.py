@@ -28,7 +28,7 @@ DECLARE statement text;
 BEGIN
     FOR statement IN
         SELECT format('DELETE FROM workron.%I', tablename) FROM pg_tables
-        WHERE schemaname = 'workron' AND tablename NOT IN ('migration', 'meta', 'binding')
+        WHERE schemaname = 'workron' AND tablename NOT IN ('migration', 'meta', 'submit_lock')
     LOOP
         EXECUTE statement;
     END LOOP;

@@ -106,7 +106,7 @@ class Harness:
 
     async def reap(self, worker: Worker) -> types.ReapResult:
         """Take back the claims of a worker that stands still."""
-        return await self.store.reap(worker.session.worker, sign=await self.sign_of(worker))
+        return await self.store.reap(worker.session.worker, version=await self.sign_of(worker))
 
     async def rows(self, run: JobId) -> dict[str, JobRow]:
         rows = await self.store.list_jobs(run)
@@ -150,8 +150,8 @@ class Harness:
                 for row in rows
                 if row.state is State.QUEUED and row.kind is Kind.JOB
             )
-        shown = {key: count for key, count in (await self.store.queue()).items() if count}
-        assert shown == queued
+        demand = await self.store.pool_demand()
+        assert {pool: waiting.ready for pool, waiting in demand.items()} == queued
 
     async def check_standing(self, rows: Sequence[JobRow]) -> None:
         """Hold what is told of single jobs against what is told of their whole run."""

@@ -200,7 +200,7 @@ async def test_piece_with_too_high_a_number_is_refused(
 ) -> None:
     run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    with pytest.raises(errors.StoreDataError, match="counted from 0 to 16383"):
+    with pytest.raises(errors.StoreDataError, match="range is 0 to 16383"):
         await _append(worker, claimed, chunk, b"x")
     assert await _append(worker, claimed, payloads.MAX_CHUNKS - 1, b"last") is ReportResult.ACCEPTED
     assert await harness.store.read_output(run) == b"last"
@@ -214,7 +214,7 @@ async def test_attempt_cannot_store_more_than_its_bound_and_the_next_has_its_own
     chunks = payloads.MAX_STREAM_BYTES // payloads.MAX_CHUNK_BYTES
     for chunk in range(chunks):
         assert await _append(worker, claimed, chunk, full) is ReportResult.ACCEPTED
-    with pytest.raises(errors.StoreDataError, match="an attempt may have 67108864"):
+    with pytest.raises(errors.StoreDataError, match="attempt is 67108864"):
         await _append(worker, claimed, chunks, b"x")
     assert await _append(worker, claimed, 0, full) is ReportResult.ALREADY
     assert await _append(worker, claimed, chunks, b"") is ReportResult.ACCEPTED

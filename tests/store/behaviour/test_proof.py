@@ -27,7 +27,7 @@ async def test_lost_job_is_queued_at_once_when_the_death_is_proven(
 ) -> None:
     run = await harness.submit(plans.job(needs_proof=True))
     await worker.claim_one()
-    reaped = await harness.store.reap(worker.session.worker, sign=None)
+    reaped = await harness.store.reap(worker.session.worker, version=None)
     assert list(reaped.requeued) == [run]
     assert await harness.stand(run) == "Queued"
 
@@ -46,10 +46,10 @@ async def test_lost_job_is_queued_when_the_proof_comes_later(
     harness: Harness, worker: Worker
 ) -> None:
     run = await _lose(harness, worker)
-    reaped = await harness.store.reap(worker.session.worker, sign=None)
+    reaped = await harness.store.reap(worker.session.worker, version=None)
     assert (reaped.was_reaped, list(reaped.requeued)) == (False, [run])
     assert await harness.stand(run) == "Queued"
-    again = await harness.store.reap(worker.session.worker, sign=None)
+    again = await harness.store.reap(worker.session.worker, version=None)
     assert list(again.requeued) == []
 
 
@@ -58,7 +58,7 @@ async def test_proof_of_a_newer_boots_death_counts_for_the_older_one(
 ) -> None:
     run = await _lose(harness, worker)
     newer = await harness.worker()
-    reaped = await harness.store.reap(newer.session.worker, sign=None)
+    reaped = await harness.store.reap(newer.session.worker, version=None)
     assert (reaped.was_reaped, list(reaped.requeued)) == (True, [run])
     assert await harness.stand(run) == "Queued"
 
@@ -76,7 +76,7 @@ async def test_lost_job_waits_on_when_an_older_boot_is_proven_dead(
     harness: Harness, worker: Worker
 ) -> None:
     run = await _lose(harness, await harness.worker())
-    await harness.store.reap(worker.session.worker, sign=None)
+    await harness.store.reap(worker.session.worker, version=None)
     assert await harness.stand(run) == "Waiting/AwaitingProof"
 
 

@@ -78,7 +78,7 @@ async def test_beat_and_reap_cannot_both_win(harness: Harness) -> None:
         await worker.claim_one()
         seen = await harness.sign_of(worker)
         beat, reaped = await asyncio.gather(
-            worker.beat(), other.reap(worker.session.worker, sign=seen), return_exceptions=True
+            worker.beat(), other.reap(worker.session.worker, version=seen), return_exceptions=True
         )
         assert isinstance(reaped, types.ReapResult)
         assert reaped.was_reaped == isinstance(beat, errors.SessionError)
@@ -96,7 +96,7 @@ async def test_live_workers_are_never_reaped(harness: Harness) -> None:
     for _ in range(ROUNDS):
         looked = await other.list_heartbeats()
         await asyncio.gather(*(worker.beat() for worker in workers))
-        reaps = [other.reap(one.worker, sign=one.version) for one in looked]
+        reaps = [other.reap(one.worker, version=one.version) for one in looked]
         beats = [worker.beat() for worker in workers]
         results = await asyncio.gather(*reaps, *beats)
         lost += [
@@ -113,7 +113,7 @@ async def test_claim_and_reap_leave_no_claim_without_a_worker(harness: Harness) 
         run = await harness.submit(plans.array(3, f"flow{number}"))
         claimed, reaped = await asyncio.gather(
             worker.claim(3),
-            other.reap(worker.session.worker, sign=await harness.sign_of(worker)),
+            other.reap(worker.session.worker, version=await harness.sign_of(worker)),
             return_exceptions=True,
         )
         assert isinstance(reaped, types.ReapResult)

@@ -61,7 +61,6 @@ async def test_nothing_is_shown_of_a_root_that_is_not_there(harness: Harness) ->
     assert await harness.store.find_job(NOBODY, "a") is None
     assert await harness.store.get_spec(NOBODY) is None
     assert not await harness.store.list_specs(NOBODY)
-    assert not await harness.store.edges(NOBODY)
     assert not await harness.store.list_attempts(NOBODY)
     assert not await harness.store.list_blockers(NOBODY)
     assert not (await harness.store.count_states(NOBODY)).counts
@@ -107,24 +106,27 @@ async def test_specs_are_given_back(harness: Harness) -> None:
     assert specs[JobId(run + 2)] is specs[JobId(run + 3)]
 
 
-async def test_edges_are_given_back(harness: Harness) -> None:
+async def test_blockers_have_the_conditions_of_the_edges(harness: Harness) -> None:
     up = await harness.submit(plans.job("up"))
     plan = plans.dag(
         a=task(outside=[plans.outside("up", Condition.FINISHED)]),
         b=task(when={"a": Condition.FAILED}),
     )
     run = await harness.submit(plan)
-    assert set(await harness.store.edges(run)) == {
-        (up, run + 1, "Finished"),
-        (run + 1, run + 2, "Failed"),
-    }
+    assert await _blocking(harness, run + 1) == [(up, "Finished")]
+    assert await _blocking(harness, run + 2) == [(run + 1, "Failed")]
 
 
-async def test_edge_to_a_later_root_is_given_when_it_is_there(harness: Harness) -> None:
+async def _blocking(harness: Harness, job: int) -> list[tuple[JobId | None, str]]:
+    blockers = await harness.store.list_blockers(JobId(job))
+    return [(blocker.job, blocker.condition) for blocker in blockers]
+
+
+async def test_external_dependency_has_a_job_when_it_was_submitted(harness: Harness) -> None:
     run = await harness.submit(plans.job("down", outside=[plans.outside("up")]))
-    assert not await harness.store.edges(run)
+    assert await _blocking(harness, run) == [(None, "Succeeded")]
     up = await harness.submit(plans.job("up"))
-    assert list(await harness.store.edges(run)) == [(up, run, "Succeeded")]
+    assert await _blocking(harness, run) == [(up, "Succeeded")]
 
 
 async def test_blockers_are_listed_unfinished_first(harness: Harness, worker: Worker) -> None:
@@ -220,12 +222,12 @@ async def test_progress_counts_commands_by_state(harness: Harness, worker: Worke
     }
 
 
-async def test_queue_counts_ready_jobs_by_pool(harness: Harness) -> None:
+async def test_demand_counts_ready_jobs_by_pool(harness: Harness) -> None:
     await harness.submit(plans.array(3))
     await harness.submit(plans.dag("two", a=task(pool="large"), b=task("a")))
     await harness.submit(plans.job("far", namespace="elsewhere"))
-    queue = {key: count for key, count in (await harness.store.queue()).items() if count}
-    assert queue == {
+    demand = await harness.store.pool_demand()
+    assert {pool: waiting.ready for pool, waiting in demand.items()} == {
         (plans.NAMESPACE, "default"): 3,
         (plans.NAMESPACE, "large"): 1,
         ("elsewhere", "default"): 1,
@@ -270,7 +272,7 @@ async def test_marks_tell_what_was_asked_of_running_jobs_of_a_root(
     await harness.store.suspend(other)
     running = [one.job for one in claimed if one.run == "flow"]
     assert await harness.store.list_signals(flow) == dict.fromkeys(running, Signal.CANCEL)
-    assert await harness.store.list_signals(other) == {other: Signal.HOLD}
+    assert await harness.store.list_signals(other) == {other: Signal.SUSPEND}
     for one in claimed:
         await worker.end(one)
     assert await harness.store.list_signals(flow) == {}

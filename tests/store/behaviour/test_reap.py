@@ -18,7 +18,7 @@ async def test_look_shows_each_worker_and_its_counter(harness: Harness, worker: 
     assert await harness.sign_of(worker) == (server, before + 2)
     seen = {sighting.worker for sighting in await harness.store.list_heartbeats()}
     assert seen == {worker.session.worker, other.session.worker}
-    assert {sighting.lease_seconds for sighting in await harness.store.list_heartbeats()} == {10}
+    assert {sighting.lease_seconds for sighting in await harness.store.list_heartbeats()} == {60}
 
 
 async def test_claim_comes_back_when_its_worker_stands_still(
@@ -40,7 +40,7 @@ async def test_nothing_comes_back_when_the_worker_has_beaten(
     claimed = await worker.claim_one()
     seen = await harness.sign_of(worker)
     await worker.beat()
-    reaped = await harness.store.reap(worker.session.worker, sign=seen)
+    reaped = await harness.store.reap(worker.session.worker, version=seen)
     assert not reaped.was_reaped
     assert not reaped.requeued
     assert await harness.stand(run) == "Running"
@@ -61,8 +61,8 @@ async def test_second_reap_finds_nothing(harness: Harness, worker: Worker) -> No
     run = await harness.submit(plans.job())
     await worker.claim_one()
     sign = await harness.sign_of(worker)
-    await harness.store.reap(worker.session.worker, sign=sign)
-    again = await harness.store.reap(worker.session.worker, sign=sign)
+    await harness.store.reap(worker.session.worker, version=sign)
+    again = await harness.store.reap(worker.session.worker, version=sign)
     assert not again.was_reaped
     assert not again.requeued
     assert (await harness.row(run)).losses == 1
@@ -72,7 +72,7 @@ async def test_proven_death_is_not_guarded(harness: Harness, worker: Worker) -> 
     run = await harness.submit(plans.job())
     await worker.claim_one()
     await worker.beat()
-    reaped = await harness.store.reap(worker.session.worker, sign=None)
+    reaped = await harness.store.reap(worker.session.worker, version=None)
     assert reaped.was_reaped
     assert list(reaped.requeued) == [run]
 
@@ -212,7 +212,7 @@ async def test_nothing_is_charged_when_a_person_ended_the_worker(
 ) -> None:
     run = await harness.submit(plans.dag(a=task(count=3, max_losses=0)))
     await worker.claim(count)
-    await harness.store.reap(worker.session.worker, sign=None, is_blaming=False)
+    await harness.store.reap(worker.session.worker, version=None, charge_losses=False)
     rows = [row for row in await harness.store.list_jobs(run) if row.index is not None]
     assert {(row.state, row.losses) for row in rows} == {("Queued", 0)}
     assert len(await (await harness.worker("heir")).claim(3)) == 3
@@ -291,7 +291,7 @@ async def test_nobody_is_charged_when_the_jobs_are_not_to_blame(
 ) -> None:
     run = await harness.submit(plans.dag(a=task(count=count)))
     await worker.claim(count)
-    await harness.store.reap(worker.session.worker, sign=None, is_blaming=False)
+    await harness.store.reap(worker.session.worker, version=None, charge_losses=False)
     rows = [row for name, row in (await harness.rows(run)).items() if name.startswith("a[")]
     assert [row.losses for row in rows] == [0] * count
     # None of them is tried alone, so one worker gets them all.

@@ -59,7 +59,7 @@ async def test_fence_rises_over_a_reconnect(harness: Harness, worker: Worker) ->
     await harness.submit(plans.job())
     first = await worker.claim_one()
     await harness.reopen()
-    await harness.store.reap(worker.session.worker, sign=None)
+    await harness.store.reap(worker.session.worker, version=None)
     second = await (await harness.worker()).claim_one()
     assert second.fence > first.fence
 

@@ -91,7 +91,7 @@ async def test_wrong_piece_of_output_is_refused_and_nothing_is_stored(
 ) -> None:
     run = await harness.submit(plans.array(2))
     one, other = await worker.claim(2)
-    with pytest.raises(errors.StoreDataError, match="a piece of output"):
+    with pytest.raises(errors.StoreDataError, match="output chunk"):
         await _append(worker, one, chunk, data)
     ends = [end_of(one, output=b"end"), end_of(other)]
     completed = await worker.store.complete(worker.session.key, ends)

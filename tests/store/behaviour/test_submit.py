@@ -226,7 +226,7 @@ async def test_job_is_queued_when_its_start_has_passed(harness: Harness) -> None
 
 async def test_pool_is_made_when_it_is_missing(harness: Harness) -> None:
     await harness.submit(plans.job(pool="large"))
-    assert (await harness.store.queue())[plans.NAMESPACE, "large"] == 1
+    assert (await harness.store.pool_demand())[plans.NAMESPACE, "large"].ready == 1
     worker = await harness.worker(pool="large")
     assert (await worker.claim_one()).name == "job"
 

@@ -167,7 +167,7 @@ class Oracle:
             self.end(job, State.SUCCEEDED)
         elif end.outcome is Outcome.FAILED:
             self.end(job, State.FAILED, end.reason)
-        elif mark is Signal.HOLD:
+        elif mark is Signal.SUSPEND:
             self._wait(job, is_held=True)
         else:
             job.state, job.reason = State.WAITING, Reason.BACKOFF
@@ -183,9 +183,9 @@ class Oracle:
         if job.losses > job.terms.max_losses:
             self.end(job, State.FAILED, Reason.WORKER_LOST)
         else:
-            self._wait(job, is_held=mark is Signal.HOLD)
+            self._wait(job, is_held=mark is Signal.SUSPEND)
 
-    def reap(self, crew: Crew, *, is_proven: bool, is_blaming: bool = True) -> list[Job]:
+    def reap(self, crew: Crew, *, is_proven: bool, charge_losses: bool = True) -> list[Job]:
         """Take all back; list what has failed by that."""
         fallen = self.held(crew)
         for job in fallen:
@@ -193,15 +193,15 @@ class Oracle:
             self._drop(job.claim, ReportResult.STALE)
         for job in fallen:
             mark, job.mark = job.mark, None
-            job.losses += is_blaming and len(fallen) == 1
-            job.is_alone |= is_blaming and len(fallen) > 1
+            job.losses += charge_losses and len(fallen) == 1
+            job.is_alone |= charge_losses and len(fallen) > 1
             if self._obey(job, mark):
                 continue
             if job.losses > job.terms.max_losses:
                 self.end(job, State.FAILED, Reason.WORKER_LOST)
                 continue
             job.lost_by = crew if job.terms.needs_proof and not is_proven else None
-            self._wait(job, is_held=mark is Signal.HOLD)
+            self._wait(job, is_held=mark is Signal.SUSPEND)
         return [job for job in fallen if job.state is State.FAILED]
 
     def prove(self, crews: Sequence[Crew]) -> None:
@@ -241,7 +241,7 @@ class Oracle:
     def hold(self, run: Root) -> None:
         for job in self._commands(run):
             if job.state is State.RUNNING:
-                job.mark = job.mark or Signal.HOLD
+                job.mark = job.mark or Signal.SUSPEND
             elif not job.is_over:
                 self._wait_held(job)
 
@@ -251,7 +251,7 @@ class Oracle:
 
     def resume(self, run: Root) -> None:
         for job in self._commands(run):
-            if job.mark is Signal.HOLD:
+            if job.mark is Signal.SUSPEND:
                 job.mark = None
             if job.is_held:
                 self._wait(job, is_held=False)

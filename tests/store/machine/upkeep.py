@@ -20,12 +20,12 @@ def reap(walk: Walk) -> None:
     given = {"seen": seen, "proven": None, "late": seen._replace(heartbeats=seen.heartbeats - 1)}[
         guard
     ]
-    is_blaming = sketches.is_now(walk.chance, 0.8)
-    call = walk.store.reap(hand.session.worker, sign=given, is_blaming=is_blaming)
+    charge_losses = sketches.is_now(walk.chance, 0.8)
+    call = walk.store.reap(hand.session.worker, version=given, charge_losses=charge_losses)
     reaped = walk.run(call)
     assert reaped.was_reaped == (guard != "late")
     if reaped.was_reaped:
-        failed = walk.bury(hand, is_proven=guard == "proven", is_blaming=is_blaming)
+        failed = walk.bury(hand, is_proven=guard == "proven", charge_losses=charge_losses)
         assert set(reaped.failed) == failed
 
 
@@ -33,7 +33,7 @@ def prove(walk: Walk) -> None:
     """Bring proof for a worker that was reaped without."""
     if walk.gone:
         hand = walk.pick(walk.gone[::-1])
-        walk.run(walk.store.reap(hand.session.worker, sign=None))
+        walk.run(walk.store.reap(hand.session.worker, version=None))
         walk.oracle.prove([hand])
 
 

@@ -93,9 +93,9 @@ class Walk:
 
         return sorted(self.hands, key=weight, reverse=True)
 
-    def bury(self, hand: Hand, *, is_proven: bool, is_blaming: bool = True) -> set[int]:
+    def bury(self, hand: Hand, *, is_proven: bool, charge_losses: bool = True) -> set[int]:
         """Give the jobs that failed with it."""
-        failed = self.oracle.reap(hand, is_proven=is_proven, is_blaming=is_blaming)
+        failed = self.oracle.reap(hand, is_proven=is_proven, charge_losses=charge_losses)
         self.forget(hand)
         if is_proven:
             self.oracle.prove(self.namesakes(self.gone, hand.pool, hand.name))

@@ -63,14 +63,14 @@ _LOAD = f"""
     INSERT INTO workron.attempt
     SELECT i, 1, gen_random_uuid(), 'Succeeded', NULL, 0, 'worker', now(), now()
     FROM crowd, generate_series(waiting - {LATER}, waiting - 1) i;
-    INSERT INTO workron.unsettled SELECT i FROM crowd, generate_series(first, first + 999) i;
+    INSERT INTO workron.unpropagated SELECT i FROM crowd, generate_series(first, first + 999) i;
     INSERT INTO workron.waiting (job, remaining, wide, priority)
     SELECT i, 2, false, 0 FROM crowd, generate_series(waiting, ready - 1) i;
     INSERT INTO workron.edge
     SELECT CASE WHEN n < 50000 THEN ready + n / 10 WHEN n < 60000 THEN first + (n - 50000) / 10
            ELSE waiting + n / 10 END, waiting + n, 'Succeeded'
     FROM crowd, generate_series(0, {WAITING} - 1) n;
-    INSERT INTO workron.unbound
+    INSERT INTO workron.external_dependency
     SELECT waiting + n, 'crowd', 'Job', 'never' || n, 'Succeeded'
     FROM crowd, generate_series(0, {LATER} - 1) n;
     INSERT INTO workron.ready (job, pool, priority)
@@ -164,7 +164,6 @@ async def _spend(hand: Hand, run: Any) -> dict[str, Toll]:
     for reader in (
         store.list_jobs,
         store.count_states,
-        store.edges,
         store.list_specs,
         store.list_attempts,
     ):
@@ -179,7 +178,7 @@ async def _spend(hand: Hand, run: Any) -> dict[str, Toll]:
     await note("find_job", lambda: store.find_job(run, "nobody"))
     await note("find_run", lambda: store.find_run("crowd", Kind.JOB, "root1000"))
     sign = await store.sign_of(hand)
-    await note("reap", lambda: store.reap(hand.session.worker, sign=sign))
+    await note("reap", lambda: store.reap(hand.session.worker, version=sign))
     await note("audit", lambda: store.audit(1000))
     await hand.store.rollback()
     return tolls

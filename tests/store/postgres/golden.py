@@ -22,7 +22,7 @@ _ROOM = pathlib.Path(postgres.__file__).parent
 FUNCTIONS = _ROOM / "functions.txt"
 
 _EDITION = re.compile(r"^(\d+) ([0-9a-f]{64})$", re.MULTILINE)
-_CALL = re.compile(r"\bworkron\.(\w+)\(")
+_CALL = re.compile(r'\bworkron\.(\w+)\(|(?:call|_call_value|_step)\(\s*"(\w+)"')
 
 _COLUMNS = """
     SELECT c.relname AS relation, a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
@@ -104,22 +104,31 @@ def numbered(written: str, digest: str) -> str:
     return f"{numbers.get(digest) or max(numbers.values(), default=0) + 1} {digest}"
 
 
-async def called(connection: asyncpg.Connection) -> list[str]:
-    """List the signatures of the functions that the program itself calls."""
+def called_names() -> set[str]:
+    """List the functions that the program itself calls."""
     texts = [file.read_text() for file in _ROOM.glob("*.py")]
     texts += [file.read_text() for file in (_ROOM / "sql").glob("*.sql") if _is_query(file)]
-    names = set(_CALL.findall("".join(texts)))
+    # `_call("claim", ...)`, `call("claim", 2)`, `_step("promote", ...)` or `workron.claim(...)`.
+    names = {name for found in _CALL.findall("".join(texts)) for name in found if name}
+    return names & {file.stem for file in (_ROOM / "sql").glob("*.sql") if not _is_query(file)}
+
+
+async def called(connection: asyncpg.Connection) -> list[str]:
+    """List the signatures of the functions that the program itself calls."""
+    names = called_names()
     rows = await connection.fetch(functions.SIGNATURES)
     return [row["signature"] for row in rows if row["name"] in names]
 
 
 def _is_query(file: pathlib.Path) -> bool:
-    return file.stem not in functions.function_sources()
+    return "CREATE OR REPLACE FUNCTION" not in file.read_text()
 
 
 async def _write(dsn: str) -> None:
-    edition = numbered(FUNCTIONS.read_text(), functions.functions_digest())
-    FUNCTIONS.write_text(f"{edition}\n")
+    written = FUNCTIONS.read_text()
+    # The digest depends on which functions are called; their signatures are known once installed.
+    FUNCTIONS.write_text("".join(["0 0\n", *(f"{name}()\n" for name in sorted(called_names()))]))
+    edition = numbered(written, functions.functions_digest())
     await schema.migrate(dsn)
     connection = await asyncpg.connect(dsn)
     FILE.write_text(await dump(connection))

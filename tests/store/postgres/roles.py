@@ -13,7 +13,7 @@ import asyncpg
 from tests.store.behaviour.worker import MANY, mint_boot
 from workron.store import types
 from workron.store.postgres.pool import open_pool
-from workron.store.postgres.worker import PostgresWorkerVerbs
+from workron.store.postgres.worker import PostgresWorkerStore
 
 # A connection's first look at types reads the catalogues, which every role may.
 _REFUSED = asyncpg.InsufficientPrivilegeError
@@ -30,11 +30,13 @@ class Role:
         return await asyncpg.connect(self.dsn)
 
     @contextlib.asynccontextmanager
-    async def door(self) -> AsyncIterator[PostgresWorkerVerbs]:
+    async def door(self) -> AsyncIterator[PostgresWorkerStore]:
         """Open what a worker opens: its verbs, over a database that it knows nothing else of."""
         database = await open_pool(self.dsn, rng=random.Random(), connections=2)
         try:
-            yield PostgresWorkerVerbs(database, database, mock.Mock())
+            store = PostgresWorkerStore(database, database, random.Random())
+            store._notifier = mock.Mock()
+            yield store
         finally:
             await database.close()
 
@@ -98,5 +100,5 @@ async def allowed(connection: asyncpg.Connection, statements: list[str]) -> list
     return through
 
 
-async def register(door: PostgresWorkerVerbs, token: str, name: str = "worker") -> types.Session:
+async def register(door: PostgresWorkerStore, token: str, name: str = "worker") -> types.Session:
     return await door.register(types.Registration(token, name, mint_boot(), slots=MANY))

@@ -24,13 +24,9 @@ from workron.core.ids import JobId, SessionKey
 from workron.core.plan import Plan
 from workron.store import types
 from workron.store.postgres import driver_errors, functions
-from workron.store.postgres.maintainer import PostgresMaintainerStore
 from workron.store.postgres.notify import Notifier
-from workron.store.postgres.operator import PostgresOperatorStore
 from workron.store.postgres.pool import ConnectionPool
-from workron.store.postgres.queries import PostgresReadStore
-from workron.store.postgres.submit import PostgresSubmitStore
-from workron.store.postgres.worker import PostgresWorkerVerbs
+from workron.store.postgres.store import PostgresStore
 from workron.store.wakeup import Wakeup
 
 _T = TypeVar("_T")
@@ -63,33 +59,23 @@ class Line(ConnectionPool):
             raise driver_errors.translate(cause, self.url) from cause
 
 
-class _Mute(Notifier):
-    is_resting = False
+class _MuteNotifier(Notifier):
+    is_idle = False
 
-    def ring(self, doer: SessionKey | None = None) -> None:
-        """Let nobody hear: what a test does by itself is all that happens."""
+    def notify(self, worker: SessionKey | None = None) -> None:
+        """Send nothing: only what the test does happens."""
 
 
-class Actor(
-    PostgresWorkerVerbs,
-    PostgresSubmitStore,
-    PostgresOperatorStore,
-    PostgresMaintainerStore,
-    PostgresReadStore,
-):
-    """A store on one connection, whose transaction is in the hands of the test."""
+class Actor(PostgresStore):
+    """A store on one connection, whose transactions the test begins and commits."""
 
     def __init__(self, connection: asyncpg.Connection, url: str) -> None:
+        line = Line(connection, url)
+        super().__init__(line, line, random.Random())
         self.connection = connection
-        self.url = url
         self.pid = connection.get_server_pid()
         self.before_storing: Callable[[], Awaitable[None]] = _go_on
-        line = Line(connection, url)
-        PostgresWorkerVerbs.__init__(self, line, line, _stay_quiet)
-        PostgresSubmitStore.__init__(self, line, random.Random(), _Mute(line, Wakeup()))
-        PostgresOperatorStore.__init__(self, line, _stay_quiet)
-        PostgresMaintainerStore.__init__(self, line, _stay_quiet)
-        PostgresReadStore.__init__(self, line)
+        self._notifier = _MuteNotifier(line, Wakeup())
 
     async def _store(self, *given: Any) -> list[JobId]:
         await self.before_storing()
@@ -122,10 +108,6 @@ class Actor(
 
     async def close(self) -> None:
         await self.connection.close()
-
-
-def _stay_quiet(doer: SessionKey | None = None) -> None:
-    """Ring for nobody."""
 
 
 async def _go_on() -> None:

@@ -12,7 +12,7 @@ BATCHES: Final = 8
 _TRUST: Final = """
     SELECT set_config(
         'workron.unread_' || $1, concat_ws(' ', 0, pages, now, now + 60, pages), false)
-    FROM extract(epoch FROM workron.now()) AS now, workron.pages($2::text::regclass) AS pages
+    FROM extract(epoch FROM workron.now()) AS now, workron.page_count($2::text::regclass) AS pages
 """
 _CLOCK: Final = r"clock_timestamp\(\)"
 

@@ -83,7 +83,7 @@ async def test_role_can_log_in_so_often_and_has_no_other_power(stage: Stage, adm
     role = await admit(connections=7)
     [row] = await stage.sql.fetch(_ATTRIBUTES, role.name)
     assert tuple(row) == (True, False, False, False, False, False, 7)
-    assert await stage.sql.fetchval("SELECT workron.is_worker($1)", role.name)
+    assert await stage.sql.fetchval("SELECT workron.has_worker_rights($1)", role.name)
 
 
 async def test_role_can_look_at_no_table_and_call_nothing_but_its_verbs(
@@ -198,7 +198,7 @@ async def test_role_of_a_pool_that_is_dismissed_is_gone(stage: Stage, admit: Adm
     assert await stage.watcher.revoke_pool(plans.NAMESPACE, "own")
     assert await stage.sql.fetch(_ATTRIBUTES, role.name) == []
     assert await stage.sql.fetchval(_BOUND, plans.NAMESPACE, "own") is None
-    assert await stage.sql.fetchval("SELECT workron.is_worker($1)", other.name)
+    assert await stage.sql.fetchval("SELECT workron.has_worker_rights($1)", other.name)
     assert (await admit()).name == role.name
 
 
@@ -211,7 +211,7 @@ async def test_role_that_has_something_can_log_in_no_more_and_the_rest_is_said_o
         await stage.watcher.revoke_pool(plans.NAMESPACE, "own")
     [left] = await stage.sql.fetch(_ATTRIBUTES, role.name)
     assert left["rolcanlogin"] is False
-    assert not await stage.sql.fetchval("SELECT workron.is_worker($1)", role.name)
+    assert not await stage.sql.fetchval("SELECT workron.has_worker_rights($1)", role.name)
     assert await stage.watcher.granted_pools() == set()
 
 

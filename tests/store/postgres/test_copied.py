@@ -22,7 +22,7 @@ from workron.store.postgres import copy
 
 _TABLE: Final = """
     CREATE TEMPORARY TABLE copied (
-        place integer, text text, number bigint, flag boolean, moment timestamptz, uid uuid
+        destination integer, text text, number bigint, flag boolean, moment timestamptz, uid uuid
     )"""
 _ODD: Final = ["\\N", "\\.", "", "\t", "\r\n", "\\", "\\\\n", "\\x41", "\u2028", "\U0001f9ea"]
 
@@ -62,7 +62,7 @@ async def _round(
     lines = [copy.copy_line(place, *row) for place, row in enumerate(rows)]
     await connection.execute("TRUNCATE copied")
     await connection.copy_to_table("copied", source=io.BytesIO("".join(lines).encode()))
-    found = await connection.fetch("SELECT * FROM copied ORDER BY place")
+    found = await connection.fetch("SELECT * FROM copied ORDER BY destination")
     return [tuple(row)[1:] for row in found]
 
 

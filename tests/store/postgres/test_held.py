@@ -16,9 +16,9 @@ from workron.core import errors
 from workron.core.ids import JobId
 
 _GONE = {
-    "unsettled": "INSERT INTO workron.unsettled SELECT -generate_series(1, 50000)",
+    "unsettled": "INSERT INTO workron.unpropagated SELECT -generate_series(1, 50000)",
     "arrival": """
-        INSERT INTO workron.arrival (job, count, verdict)
+        INSERT INTO workron.pending_end (job, count, verdict)
         SELECT -generate_series(1, 50000), 1, 0
     """,
 }

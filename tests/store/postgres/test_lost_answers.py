@@ -150,7 +150,7 @@ async def test_beat_counts_again_when_its_answer_was_lost(
     remote: PostgresStore, wire: Wire
 ) -> None:
     worker = await _worker(remote)
-    await _repeat(wire, "workron.beat", worker.beat)
+    await _repeat(wire, "workron.heartbeat", worker.beat)
     assert [sighting.version.heartbeats for sighting in await remote.list_heartbeats()] == [2]
 
 
@@ -199,7 +199,9 @@ async def test_loss_is_counted_once_when_the_answer_to_the_reap_was_lost(
     worker = await _worker(remote)
     await worker.claim_one()
     (seen,) = await remote.list_heartbeats()
-    again = await _repeat(wire, "workron.reap", lambda: remote.reap(seen.worker, sign=seen.version))
+    again = await _repeat(
+        wire, "workron.reap", lambda: remote.reap(seen.worker, version=seen.version)
+    )
     assert not again.was_reaped
     (row,) = await remote.list_jobs(run)
     assert (row.state, row.losses) == ("Queued", 1)

@@ -13,7 +13,8 @@ from workron.core.plan import Plan
 
 _FEW = 100
 _LONGER = """
-    SELECT workron.set_mark($1, priority, job, until + 600, looks_at) FROM workron.mark($1::integer)
+    SELECT workron.set_scan_cursor($1, priority, job, until + 600, looks_at)
+    FROM workron.scan_cursor($1::integer)
 """
 _GONE = """
     INSERT INTO workron.ready (job, pool, priority)

@@ -134,7 +134,7 @@ async def _number(connection: asyncpg.Connection, *, ahead: int) -> None:
     await connection.execute(functions._RECORD, str(edition))
 
 
-_WEIGH = "SELECT workron.weigh('Finished', 'Succeeded', NULL)"
+_WEIGH = "SELECT workron.evaluate('Finished', 'Succeeded', NULL)"
 _not_newer = pytest.mark.parametrize("ahead", [-1, 0])
 
 
@@ -230,7 +230,7 @@ async def test_function_takes_the_place_of_one_with_another_signature_for_the_sa
         await schema.migrate(fresh_database)
         assert await golden.dump(fresh) == golden.FILE.read_text()
         connection = await role.connect()
-        with pytest.raises(asyncpg.PostgresError, match="no worker has this session key"):
+        with pytest.raises(asyncpg.PostgresError, match="unknown session key"):
             await connection.fetch("SELECT workron.release(gen_random_uuid(), '{}', '{}')")
         await connection.close()
 
@@ -247,7 +247,7 @@ async def test_open_store_goes_on_when_all_functions_are_made_anew(stage: Stage)
 
     assert await work("before") == [types.ReportResult.ACCEPTED]
     await stage.sql.execute("SET search_path = workron, pg_catalog")
-    await functions._drop(stage.sql, functions._STRANGERS, [])
+    await functions._drop(stage.sql, functions._UNKNOWN, [])
     await _number(stage.sql, ahead=-1)
     await schema.migrate(stage.dsn)
     assert await work("after") == [types.ReportResult.ACCEPTED]
@@ -270,7 +270,7 @@ async def test_grants_stay_when_functions_are_installed_again(
         await _put_another_weigh(fresh, ahead=-1)
         await schema.migrate(fresh_database)
         connection = await role.connect()
-        with pytest.raises(asyncpg.PostgresError, match="no worker has this session key"):
+        with pytest.raises(asyncpg.PostgresError, match="unknown session key"):
             await connection.fetch("SELECT workron.heartbeat(gen_random_uuid())")
         await connection.close()
 

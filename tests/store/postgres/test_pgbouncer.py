@@ -94,7 +94,7 @@ _ADMISSION = PoolGrant(plans.NAMESPACE, "own", "token", 10.0, "secret", connecti
 
 async def _drop(dsn: str) -> None:
     admin = await asyncpg.connect(dsn)
-    role = await admin.fetchval("SELECT workron.role_name($1, $2)", plans.NAMESPACE, "own")
+    role = await admin.fetchval("SELECT workron.pool_role_name($1, $2)", plans.NAMESPACE, "own")
     await admin.execute(f'DROP OWNED BY "{role}" CASCADE; DROP ROLE "{role}"')
     await admin.close()
 

@@ -111,7 +111,7 @@ async def test_role_is_the_one_that_logged_in_when_it_acts_as_another(
         await stage.sql.execute(f"GRANT {owner.name} TO {role.name}")
         connection = await role.connect()
         await connection.execute(f"SET ROLE {owner.name}")
-        with pytest.raises(Exception, match="no pool has this token"):
+        with pytest.raises(Exception, match="the token is unknown"):
             await connection.fetch(
                 "SELECT workron.register($1, 'thief', gen_random_uuid(), 1)", stage.token
             )

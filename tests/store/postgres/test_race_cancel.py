@@ -95,7 +95,7 @@ async def test_job_is_cancelled_when_its_worker_is_reaped_meanwhile(stage: Stage
     worker, maintainer = await stage.worker(), await stage.actor()
     await worker.claim_one()
     await maintainer.begin()
-    await maintainer.reap(worker.session.worker, sign=await maintainer.sign_of(worker))
+    await maintainer.reap(worker.session.worker, version=await maintainer.sign_of(worker))
     await _cancel_while(stage, maintainer, run)
     assert await stage.stands(run) == {"job": "Cancelled"}
 

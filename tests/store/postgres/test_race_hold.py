@@ -29,7 +29,7 @@ async def _hold_while_it_is_claimed(stage: Stage) -> Signal | None:
 
 
 async def test_job_is_marked_when_it_is_claimed_during_the_hold(stage: Stage) -> None:
-    assert await _hold_while_it_is_claimed(stage) is Signal.HOLD
+    assert await _hold_while_it_is_claimed(stage) is Signal.SUSPEND
 
 
 async def test_job_is_not_held_when_a_hold_looks_only_once(stage: Stage) -> None:

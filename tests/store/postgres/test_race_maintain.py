@@ -113,7 +113,7 @@ async def test_end_is_told_once_when_two_settle_at_once(stage: Stage) -> None:
 
 async def _still_to_come(stage: Stage) -> int:
     """Give how many elements an array waits for, of which nobody has an arrival."""
-    assert not await stage.sql.fetch("SELECT * FROM workron.arrival")
+    assert not await stage.sql.fetch("SELECT * FROM workron.pending_end")
     return int(
         await stage.sql.fetchval(
             "SELECT remaining FROM workron.waiting JOIN workron.job ON id = job "

@@ -100,7 +100,7 @@ async def test_output_is_refused_when_its_worker_was_reaped_just_before(stage: S
     worker, maintainer = await stage.worker(), await stage.actor()
     claimed = await worker.claim_one()
     await maintainer.begin()
-    await maintainer.reap(worker.session.worker, sign=await maintainer.sign_of(worker))
+    await maintainer.reap(worker.session.worker, version=await maintainer.sign_of(worker))
     writing = await stage.start(
         worker, worker.store.append_output(worker.session.key, claimed.ref, 0, b"text")
     )
@@ -117,7 +117,7 @@ async def test_reap_waits_for_the_output_that_is_being_written(stage: Stage) -> 
     await worker.begin()
     await worker.store.append_output(worker.session.key, claimed.ref, 0, b"text")
     sign = await maintainer.sign_of(worker)
-    reaping = await stage.start(maintainer, maintainer.reap(worker.session.worker, sign=sign))
+    reaping = await stage.start(maintainer, maintainer.reap(worker.session.worker, version=sign))
     assert not reaping.done()
     await worker.commit()
     assert (await reaping).was_reaped

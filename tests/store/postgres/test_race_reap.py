@@ -11,7 +11,7 @@ from workron.store.types import ReapResult
 
 
 async def _reap(by: Actor, worker: Hand) -> ReapResult:
-    return await by.reap(worker.session.worker, sign=await by.sign_of(worker))
+    return await by.reap(worker.session.worker, version=await by.sign_of(worker))
 
 
 async def _holders(stage: Stage) -> list[str | None]:
@@ -73,7 +73,7 @@ async def _reap_while_it_beats(stage: Stage) -> ReapResult:
     sign = await maintainer.sign_of(worker)
     await worker.begin()
     await worker.beat()
-    reaping = await stage.start(maintainer, maintainer.reap(worker.session.worker, sign=sign))
+    reaping = await stage.start(maintainer, maintainer.reap(worker.session.worker, version=sign))
     await worker.commit()
     return await reaping
 
@@ -180,7 +180,7 @@ async def test_beat_of_the_older_boot_is_refused_when_it_comes_during_the_newer_
 async def test_nothing_is_reaped_on_what_another_run_of_the_server_showed(stage: Stage) -> None:
     worker = await stage.worker()
     sign = (await stage.watcher.sign_of(worker))._replace(server="another")
-    assert not (await stage.watcher.reap(worker.session.worker, sign=sign)).was_reaped
+    assert not (await stage.watcher.reap(worker.session.worker, version=sign)).was_reaped
 
 
 async def test_worker_is_entered_once_when_it_registers_twice_at_once(stage: Stage) -> None:

@@ -18,8 +18,8 @@ from workron.store.types import PoolGrant
 
 _ADMISSION = PoolGrant(plans.NAMESPACE, "own", "token", 10.0, "secret", connections=9)
 _IS_OPEN = """
-    SELECT r.rolname::text FROM pg_roles r CROSS JOIN workron.open_doors(r.rolname)
-    WHERE r.rolname IN ('hand', workron.role_name($1, 'own'))"""
+    SELECT r.rolname::text FROM pg_roles r CROSS JOIN workron.list_excess_rights(r.rolname)
+    WHERE r.rolname IN ('hand', workron.pool_role_name($1, 'own'))"""
 _PUBLIC = """
     SELECT p.proname::text FROM pg_proc p
     CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a

@@ -11,11 +11,11 @@ from tests.store.postgres import roles
 from tests.store.postgres.roles import Role
 from tests.store.postgres.stage import Stage
 from workron.core import errors
-from workron.store.api import WorkerVerbs
+from workron.store.api import WorkerStore
 from workron.store.postgres import schema
 from workron.store.types import ReportResult
 
-_VERBS = {name for name in vars(WorkerVerbs) if not name.startswith("_")}
+_VERBS = {name for name in vars(WorkerStore) if not name.startswith("_")}
 
 _MAY_ENTER = "SELECT has_schema_privilege($1, 'workron', 'USAGE')"
 _RELATIONS = """
@@ -243,7 +243,7 @@ async def _register_with_a_false_equals(stage: Stage, role: Role) -> None:
 async def test_token_is_compared_as_ever_when_the_caller_has_an_operator_of_his_own(
     stage: Stage, role: Role
 ) -> None:
-    with pytest.raises(asyncpg.PostgresError, match="no pool has this token"):
+    with pytest.raises(asyncpg.PostgresError, match="the token is unknown"):
         await _register_with_a_false_equals(stage, role)
 
 
@@ -277,6 +277,6 @@ async def test_what_everybody_may_call_is_closed_when_a_role_is_let_in(
     stage: Stage, role: Role
 ) -> None:
     await stage.sql.execute("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA workron TO PUBLIC")
-    assert not await stage.sql.fetchval("SELECT workron.is_worker($1)", role.name)
+    assert not await stage.sql.fetchval("SELECT workron.has_worker_rights($1)", role.name)
     await stage.sql.execute("SELECT workron.grant_worker($1)", role.name)
-    assert await stage.sql.fetchval("SELECT workron.is_worker($1)", role.name)
+    assert await stage.sql.fetchval("SELECT workron.has_worker_rights($1)", role.name)

@@ -26,7 +26,7 @@ async def test_ends_weigh_the_same_in_sql_as_in_the_core(fresh_database: str) ->
     connection = await asyncpg.connect(fresh_database)
     for condition, (state, reason) in itertools.product(Condition, _ends()):
         weight = await connection.fetchval(
-            "SELECT workron.weigh($1, $2, $3)", condition, state, reason
+            "SELECT workron.evaluate($1, $2, $3)", condition, state, reason
         )
         assert weight == verdict.evaluate(condition, state, reason), (condition, state, reason)
     await connection.close()

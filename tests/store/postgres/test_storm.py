@@ -21,8 +21,8 @@ _LAYERS, _WIDTH, _ROOTS = 5, 8, 12
 _ROUNDS = 3_000
 
 _TOO_EARLY = """
-    SELECT e.child FROM workron.edge e
-    JOIN workron.attempt a ON a.job = e.child JOIN workron.done d ON d.job = e.parent
+    SELECT e.downstream FROM workron.edge e
+    JOIN workron.attempt a ON a.job = e.downstream JOIN workron.done d ON d.job = e.upstream
     WHERE a.started_at < d.finished_at
 """
 _TAKEN_TWICE = """
@@ -133,4 +133,4 @@ async def test_every_job_ends_once_when_all_is_done_at_once(
     assert await stage.stranded() == 0
     assert await stage.sql.fetch(_TOO_EARLY) == []
     assert await stage.sql.fetch(_TAKEN_TWICE) == []
-    assert await stage.sql.fetchval("SELECT count(*) FROM workron.unbound") == 0
+    assert await stage.sql.fetchval("SELECT count(*) FROM workron.external_dependency") == 0

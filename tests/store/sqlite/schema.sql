@@ -1,4 +1,4 @@
-CREATE VIEW reach AS
+CREATE VIEW group_range AS
 SELECT job.id AS job,
        CASE job.kind
            WHEN 'Array' THEN (
@@ -8,48 +8,24 @@ SELECT job.id AS job,
            ELSE (SELECT run.last FROM run WHERE run.id = job.id) END AS last
 FROM job WHERE job.kind <> 'Job';
 
-CREATE VIEW shown AS
-SELECT job.id AS job, job.run, job.kind, job.name, job."index", job.group_id, standing.state,
-       CASE WHEN standing.state NOT IN ('Queued', 'Running') THEN standing.reason END AS reason,
-       standing.message, standing.priority, pool.name AS pool, standing.attempts, standing.failures,
-       standing.losses, standing.exit_code, standing.worker, standing.due,
-       CASE job.kind
-           WHEN 'Job' THEN coalesce(
-               (SELECT started_at FROM attempt WHERE attempt.job = job.id ORDER BY attempt LIMIT 1),
-               standing.claimed_at)
-           ELSE (
-               SELECT min(began) FROM (
-                   SELECT attempt.started_at AS began FROM reach
-                   CROSS JOIN attempt ON attempt.job > reach.job AND attempt.job <= reach.last
-                   WHERE reach.job = job.id
-                   UNION ALL
-                   SELECT running.claimed_at FROM reach
-                   CROSS JOIN running ON running.job > reach.job AND running.job <= reach.last
-                   WHERE reach.job = job.id))
-       END AS started_at,
-       standing.finished_at
-FROM job
-CROSS JOIN standing ON standing.job = job.id
-CROSS JOIN pool ON pool.id = job.pool;
-
-CREATE VIEW standing AS
+CREATE VIEW job_location AS
 SELECT job.id AS job,
        CASE WHEN done.job IS NOT NULL THEN done.state
             WHEN running.job IS NOT NULL THEN 'Running'
             WHEN ready.job IS NOT NULL THEN 'Queued'
             WHEN job.kind <> 'Job' AND EXISTS (
-                SELECT 1 FROM reach
-                WHERE reach.job = job.id
+                SELECT 1 FROM group_range
+                WHERE group_range.job = job.id
                   AND (EXISTS (SELECT 1 FROM done
-                               WHERE done.job > reach.job AND done.job <= reach.last)
+                               WHERE done.job > group_range.job AND done.job <= group_range.last)
                        OR EXISTS (SELECT 1 FROM running
-                                  WHERE running.job > reach.job AND running.job <= reach.last))
+                                  WHERE running.job > group_range.job AND running.job <= group_range.last))
             ) THEN 'Running'
             ELSE 'Waiting' END AS state,
        CASE WHEN done.job IS NOT NULL THEN done.reason
             WHEN deferred.job IS NOT NULL THEN deferred.reason
-            WHEN waiting.held THEN 'Suspended'
-            WHEN waiting.unproven THEN 'AwaitingProof'
+            WHEN waiting.suspended THEN 'Suspended'
+            WHEN waiting.awaits_proof THEN 'AwaitingProof'
             WHEN waiting.job IS NOT NULL THEN 'Upstream' END AS reason,
        done.message,
        coalesce(waiting.priority, ready.priority, deferred.priority, running.priority, job.priority)
@@ -73,6 +49,30 @@ LEFT JOIN ready ON ready.job = job.id
 LEFT JOIN waiting ON waiting.job = job.id
 LEFT JOIN deferred ON deferred.job = job.id;
 
+CREATE VIEW job_view AS
+SELECT job.id AS job, job.run, job.kind, job.name, job."index", job.group_id, job_location.state,
+       CASE WHEN job_location.state NOT IN ('Queued', 'Running') THEN job_location.reason END AS reason,
+       job_location.message, job_location.priority, pool.name AS pool, job_location.attempts, job_location.failures,
+       job_location.losses, job_location.exit_code, job_location.worker, job_location.due,
+       CASE job.kind
+           WHEN 'Job' THEN coalesce(
+               (SELECT started_at FROM attempt WHERE attempt.job = job.id ORDER BY attempt LIMIT 1),
+               job_location.claimed_at)
+           ELSE (
+               SELECT min(began) FROM (
+                   SELECT attempt.started_at AS began FROM group_range
+                   CROSS JOIN attempt ON attempt.job > group_range.job AND attempt.job <= group_range.last
+                   WHERE group_range.job = job.id
+                   UNION ALL
+                   SELECT running.claimed_at FROM group_range
+                   CROSS JOIN running ON running.job > group_range.job AND running.job <= group_range.last
+                   WHERE group_range.job = job.id))
+       END AS started_at,
+       job_location.finished_at
+FROM job
+CROSS JOIN job_location ON job_location.job = job.id
+CROSS JOIN pool ON pool.id = job.pool;
+
 CREATE TABLE attempt (
     job         INTEGER NOT NULL,
     attempt     INTEGER NOT NULL,
@@ -86,6 +86,21 @@ CREATE TABLE attempt (
     finished_at INTEGER NOT NULL,
     PRIMARY KEY (job, attempt)
 ) WITHOUT ROWID;
+
+CREATE TABLE awaiting_proof (
+    job    INTEGER PRIMARY KEY,
+    worker INTEGER NOT NULL,
+    pool   INTEGER NOT NULL,
+    name   TEXT
+);
+
+CREATE TABLE bulk_update (
+    run       INTEGER PRIMARY KEY,
+    operation TEXT CHECK (operation IN ('cancel', 'suspend', 'resume')),
+    -- The new priority of all its jobs.
+    priority  INTEGER,
+    CHECK (operation IS NOT NULL OR priority IS NOT NULL)
+);
 
 CREATE TABLE deadline (
     job INTEGER PRIMARY KEY,
@@ -120,30 +135,39 @@ CREATE TABLE done (
 );
 
 CREATE TABLE edge (
-    parent    INTEGER NOT NULL,
-    child     INTEGER NOT NULL,
-    condition TEXT NOT NULL
+    upstream   INTEGER NOT NULL,
+    downstream INTEGER NOT NULL,
+    condition  TEXT NOT NULL
         CHECK (condition = 'Succeeded' OR condition = 'Failed' OR condition = 'Finished'),
-    PRIMARY KEY (parent, child)
+    PRIMARY KEY (upstream, downstream)
+) WITHOUT ROWID;
+
+CREATE TABLE external_dependency (
+    downstream INTEGER NOT NULL,
+    namespace  TEXT NOT NULL,
+    kind       TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    condition  TEXT NOT NULL CHECK (condition IN ('Succeeded', 'Failed', 'Finished')),
+    PRIMARY KEY (downstream, namespace, kind, name)
 ) WITHOUT ROWID;
 
 CREATE TABLE job (
-    id           INTEGER PRIMARY KEY,
-    run         INTEGER NOT NULL,
-    kind         TEXT NOT NULL CHECK (kind = 'Job' OR kind = 'Array' OR kind = 'Workflow'),
-    spec         INTEGER NOT NULL,
-    name         TEXT NOT NULL,
-    "index"      INTEGER,
-    item         TEXT,
-    group_id    INTEGER,
-    group_condition      TEXT
+    id              INTEGER PRIMARY KEY,
+    run             INTEGER NOT NULL,
+    kind            TEXT NOT NULL CHECK (kind = 'Job' OR kind = 'Array' OR kind = 'Workflow'),
+    spec            INTEGER NOT NULL,
+    name            TEXT NOT NULL,
+    "index"         INTEGER,
+    item            TEXT,
+    group_id        INTEGER,
+    group_condition TEXT
         CHECK (group_condition = 'Member' OR group_condition = 'Task' OR group_condition = 'HandledTask'),
-    pool         INTEGER NOT NULL,
-    priority     INTEGER NOT NULL,
-    feeds_inputs INTEGER NOT NULL,
-    max_losses   INTEGER NOT NULL,
-    start_after  INTEGER,
-    needs_proof  INTEGER NOT NULL,
+    pool            INTEGER NOT NULL,
+    priority        INTEGER NOT NULL,
+    feeds_inputs    INTEGER NOT NULL,
+    max_losses      INTEGER NOT NULL,
+    start_after     INTEGER,
+    needs_proof     INTEGER NOT NULL,
     CHECK ((group_id IS NULL) = (group_condition IS NULL))
 );
 
@@ -166,18 +190,11 @@ CREATE TABLE migration (
     applied_at INTEGER NOT NULL
 );
 
-CREATE TABLE missing (
-    job    INTEGER PRIMARY KEY,
-    worker INTEGER NOT NULL,
-    pool   INTEGER NOT NULL,
-    name   TEXT
-);
-
 CREATE TABLE name (
     namespace TEXT NOT NULL,
     kind      TEXT NOT NULL,
     name      TEXT NOT NULL,
-    run      INTEGER NOT NULL,
+    run       INTEGER NOT NULL,
     PRIMARY KEY (namespace, kind, name)
 ) WITHOUT ROWID;
 
@@ -193,7 +210,7 @@ CREATE TABLE pool (
     id            INTEGER PRIMARY KEY,
     namespace     TEXT NOT NULL,
     name          TEXT NOT NULL,
-    lease_seconds REAL NOT NULL DEFAULT 10 CHECK (lease_seconds > 0),
+    lease_seconds REAL NOT NULL DEFAULT 60 CHECK (lease_seconds > 0),
     UNIQUE (namespace, name)
 );
 
@@ -224,9 +241,9 @@ CREATE TABLE run (
     submitted_at INTEGER NOT NULL,
     metadata     TEXT NOT NULL,
     cancelled    INTEGER NOT NULL DEFAULT 0,
-    held         INTEGER NOT NULL DEFAULT 0,
+    suspended    INTEGER NOT NULL DEFAULT 0,
     priority     INTEGER NOT NULL DEFAULT 0,
-    -- The newest edition that was heard of the object it was made from; null: it is of no cluster.
+    -- The newest generation seen of its cluster object; null: it was not made from one.
     generation   INTEGER
 );
 
@@ -241,7 +258,7 @@ CREATE TABLE running (
     losses     INTEGER NOT NULL,
     fence      INTEGER NOT NULL,
     alone      INTEGER NOT NULL,
-    mark       TEXT CHECK (mark IN ('Cancel', 'Expire', 'Hold')),
+    signal     TEXT CHECK (signal IN ('Cancel', 'Expire', 'Suspend')),
     claimed_at INTEGER NOT NULL
 );
 
@@ -250,47 +267,30 @@ CREATE TABLE spec (
     body TEXT NOT NULL
 );
 
-CREATE TABLE sweep (
-    run     INTEGER PRIMARY KEY,
-    verb     TEXT CHECK (verb IN ('cancel', 'hold', 'resume')),
-    -- What all its jobs are to have.
-    priority INTEGER,
-    CHECK (verb IS NOT NULL OR priority IS NOT NULL)
-);
-
 CREATE TABLE token (
     hash    TEXT PRIMARY KEY,
     pool    INTEGER NOT NULL,
     expires INTEGER NOT NULL,
-    -- Whether the operator gave it, who takes it back when the object of the pool is gone.
-    operators INTEGER NOT NULL DEFAULT 0
+    -- Whether `grant_pool` added it, so that `revoke_pool` deletes it.
+    granted INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
-CREATE TABLE unbound (
-    child     INTEGER NOT NULL,
-    namespace TEXT NOT NULL,
-    kind      TEXT NOT NULL,
-    name      TEXT NOT NULL,
-    condition TEXT NOT NULL CHECK (condition IN ('Succeeded', 'Failed', 'Finished')),
-    PRIMARY KEY (child, namespace, kind, name)
-) WITHOUT ROWID;
-
-CREATE TABLE unsettled (
+CREATE TABLE unpropagated (
     job INTEGER PRIMARY KEY
 );
 
 CREATE TABLE waiting (
-    job       INTEGER PRIMARY KEY,
-    remaining INTEGER NOT NULL CHECK (remaining >= 0),
-    verdict   INTEGER NOT NULL DEFAULT 0,
-    held      INTEGER NOT NULL DEFAULT 0,
-    unproven  INTEGER NOT NULL DEFAULT 0,
-    priority  INTEGER NOT NULL,
-    attempts  INTEGER NOT NULL DEFAULT 0,
-    failures  INTEGER NOT NULL DEFAULT 0,
-    losses    INTEGER NOT NULL DEFAULT 0,
-    fence     INTEGER NOT NULL DEFAULT 0,
-    alone     INTEGER NOT NULL DEFAULT 0
+    job          INTEGER PRIMARY KEY,
+    remaining    INTEGER NOT NULL CHECK (remaining >= 0),
+    verdict      INTEGER NOT NULL DEFAULT 0,
+    suspended    INTEGER NOT NULL DEFAULT 0,
+    awaits_proof INTEGER NOT NULL DEFAULT 0,
+    priority     INTEGER NOT NULL,
+    attempts     INTEGER NOT NULL DEFAULT 0,
+    failures     INTEGER NOT NULL DEFAULT 0,
+    losses       INTEGER NOT NULL DEFAULT 0,
+    fence        INTEGER NOT NULL DEFAULT 0,
+    alone        INTEGER NOT NULL DEFAULT 0
 );
 
 CREATE TABLE worker (
@@ -300,9 +300,9 @@ CREATE TABLE worker (
     name          TEXT NOT NULL,
     boot          TEXT NOT NULL,
     slots         INTEGER NOT NULL,
-    beats         INTEGER NOT NULL DEFAULT 0,
+    heartbeats    INTEGER NOT NULL DEFAULT 0,
     draining      INTEGER NOT NULL DEFAULT 0,
-    -- As it was told when it registered, and counts on, whatever its pool says since.
+    -- As of its registration; a later change of the pool does not affect it.
     lease_seconds REAL NOT NULL,
     registered_at INTEGER NOT NULL,
     seen_at       INTEGER NOT NULL,
@@ -315,15 +315,15 @@ CREATE INDEX deadline_due ON deadline (due);
 
 CREATE INDEX deferred_due ON deferred (due);
 
-CREATE INDEX edge_child ON edge (child);
+CREATE INDEX edge_downstream ON edge (downstream);
+
+CREATE INDEX external_dependency_name ON external_dependency (namespace, kind, name);
 
 CREATE INDEX job_element ON job (group_id, "index") WHERE group_condition = 'Member';
 
 CREATE INDEX job_group ON job (id) WHERE kind <> 'Job';
 
-CREATE INDEX ready_walk ON ready (pool, alone, priority DESC, job);
+CREATE INDEX ready_claim_order ON ready (pool, alone, priority DESC, job);
 
 CREATE INDEX running_worker ON running (worker);
-
-CREATE INDEX unbound_name ON unbound (namespace, kind, name);
 

@@ -31,7 +31,7 @@ class _Taken(sqlite3.Connection):
 def test_transaction_waits_for_every_kind_of_business(code: int) -> None:
     taken = sqlite3.connect(":memory:", factory=_Taken, isolation_level=None)
     taken.code = code
-    connection.insist(taken, "BEGIN IMMEDIATE")
+    connection.execute_when_free(taken, "BEGIN IMMEDIATE")
     assert taken.in_transaction
     taken.close()
 
@@ -40,7 +40,7 @@ def test_transaction_does_not_wait_for_what_will_not_pass() -> None:
     taken = sqlite3.connect(":memory:", factory=_Taken, isolation_level=None)
     taken.code = sqlite3.SQLITE_READONLY
     with pytest.raises(sqlite3.OperationalError):
-        connection.insist(taken, "BEGIN IMMEDIATE")
+        connection.execute_when_free(taken, "BEGIN IMMEDIATE")
     assert taken.refusals == 1
     taken.close()
 

@@ -54,7 +54,7 @@ async def test_work_goes_on_where_it_was_when_the_process_was_killed(path: Path)
     answered = _run_until_killed(path, 10)
     store = await opening.open_store(path)
     for sighting in await store.list_heartbeats():
-        await store.reap(sighting.worker, sign=None)
+        await store.reap(sighting.worker, version=None)
     (run,) = await store.list_runs()
     progress = await store.count_states(run.run)
     assert progress.counts[State.SUCCEEDED] >= len(answered)

@@ -79,7 +79,7 @@ def test_group_is_known_to_wait_without_a_look_at_each_member(
 
 
 def test_claim_walks_the_index_in_order(bare: sqlite3.Connection) -> None:
-    plan = _plan(bare, "claim.take")
+    plan = _plan(bare, "claim.select_ready")
     walk = next(place for place, step in enumerate(plan) if "ready_walk" in step)
     assert "pool=? AND alone=?" in plan[walk]
     # Only the few rows that the walk has found are sorted, to be numbered.
@@ -95,6 +95,6 @@ def test_claim_walks_past_no_other_pool(bare: sqlite3.Connection) -> None:
     bare.execute("INSERT INTO ready VALUES (20001, 2, 0, 0, 0, 0, 0, 0)")
     bare.set_progress_handler(lambda: steps.append(1), 100)
     given = {"worker": 1, "pool": 2, "alone": 0, "count": 100, "now": 0}
-    taken = bare.execute(statement_text("claim.take"), given)
+    taken = bare.execute(statement_text("claim.select_ready"), given)
     assert taken.rowcount == 1
     assert len(steps) < 10

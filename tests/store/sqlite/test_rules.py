@@ -19,13 +19,13 @@ def test_weigh_in_sql_is_the_rule_of_the_core(
     bare: sqlite3.Connection, condition: Condition
 ) -> None:
     for state, reason in _ENDS:
-        (found,) = bare.execute("SELECT weigh(?, ?, ?)", (condition, state, reason)).fetchone()
+        (found,) = bare.execute("SELECT evaluate(?, ?, ?)", (condition, state, reason)).fetchone()
         assert Verdict(found) is verdict.evaluate(condition, state, reason)
 
 
 @pytest.mark.parametrize("gravest", Verdict)
 def test_outcome_in_sql_is_the_rule_of_the_core(bare: sqlite3.Connection, gravest: Verdict) -> None:
-    found = bare.execute("SELECT outcome_state(?), outcome_reason(?)", (gravest, gravest))
+    found = bare.execute("SELECT end_state(?), end_reason(?)", (gravest, gravest))
     assert tuple(found.fetchone()) == verdict.END_STATES[gravest]
 
 
@@ -39,7 +39,9 @@ def test_every_outcome_may_be_stored(bare: sqlite3.Connection) -> None:
 
 
 def test_report_may_have_the_reasons_by_which_a_job_can_fail() -> None:
-    (reasons,) = re.findall(r"reason IN \(([^)]*)\)", connection.statement_text("scratch.report"))
+    (reasons,) = re.findall(
+        r"reason IN \(([^)]*)\)", connection.statement_text("scratch.attempt_report")
+    )
     assert set(re.findall(r"'(\w+)'", reasons)) == REASONS[State.FAILED]
 
 

@@ -57,7 +57,7 @@ async def test_job_that_falls_while_held_waits_for_the_resume_and_for_the_proof(
     (job,) = await store.submit([plans.job(needs_proof=True)])
     await _claim(store, session)
     await store.suspend(job.run)
-    await store.reap(session.worker, sign=HeartbeatVersion("file", 0))
+    await store.reap(session.worker, version=HeartbeatVersion("file", 0))
     await store.resume(job.run)
     assert await _stand(store, job.run) == (State.WAITING, Reason.AWAITING_PROOF)
     newer = await _register(store)
@@ -71,7 +71,8 @@ async def test_each_reap_is_of_one_worker_only(store: SqliteStore, session: Sess
     for key in (session.key, other.key):
         await store.claim(key, mint())
     reaped = [
-        await store.reap(one.worker, sign=HeartbeatVersion("file", 0)) for one in (session, other)
+        await store.reap(one.worker, version=HeartbeatVersion("file", 0))
+        for one in (session, other)
     ]
     requeued = [list(one.requeued) for one in reaped]
     assert sorted(requeued) == sorted([one.run] for one in submitted)
@@ -84,7 +85,7 @@ async def test_worker_sees_a_hold_until_the_resume(store: SqliteStore, session: 
     for verb in (store.suspend, store.resume):
         await verb(job.run)
         seen += [held.signal for held in (await store.heartbeat(session.key)).held]
-    assert seen == [Signal.HOLD, None]
+    assert seen == [Signal.SUSPEND, None]
 
 
 async def test_id_of_a_forgotten_worker_is_not_given_again(
@@ -98,7 +99,7 @@ async def test_maintainer_goes_on_with_a_cancel_that_was_left_unfinished(
     store: SqliteStore,
 ) -> None:
     (run,) = await store.submit([plans.dag(a=task(count=3), b=task("a"))])
-    await store._write(lambda tx: tx.run("cancel.ask", run=run.run))
+    await store._write(lambda tx: tx.run("cancel.update_run", run=run.run))
     await store._write(lambda tx: tx.run("sweep.begin", run=run.run, verb="cancel", priority=None))
     while await store.propagate(MANY):
         pass
@@ -113,7 +114,7 @@ async def test_ended_job_leaves_nothing_behind(
     terms: dict[str, Any] = {"needs_proof": True, "deadline_seconds": 60}
     (lost,) = await store.submit([plans.job("lost", **terms)])
     await _claim(store, session)
-    await store.reap(session.worker, sign=HeartbeatVersion("file", 0))
+    await store.reap(session.worker, version=HeartbeatVersion("file", 0))
     (waiting,) = await store.submit([plans.job("waiting", outside=outside, **terms)])
     await store.cancel(lost.run)
     await store.cancel(waiting.run)

@@ -65,5 +65,5 @@ async def test_each_root_of_a_call_is_tied_to_its_own_upstreams(store: SqliteSto
     (up,) = await store.submit([plans.job("up")])
     wanted = [plans.job(name, outside=[plans.outside("up")]) for name in ("one", "two")]
     downs = await store.submit(wanted)
-    edges = [edge for down in downs for edge in await store.edges(down.run)]
-    assert edges == [(up.run, down.run, "Succeeded") for down in downs]
+    blockers = [await store.list_blockers(down.run) for down in downs]
+    assert [[one.job for one in found] for found in blockers] == [[up.run], [up.run]]

@@ -46,7 +46,7 @@ async def _leave(store: SqliteStore, session: Session) -> Act:
 
 async def _reap(store: SqliteStore, session: Session) -> Act:
     await _claim(store, session)
-    return store.reap(session.worker, sign=None)
+    return store.reap(session.worker, version=None)
 
 
 async def _promote(store: SqliteStore, session: Session) -> Act:

@@ -1,9 +1,7 @@
 """The store on PostgreSQL 15 and newer, over asyncpg.
 
-Belongs here: connections, migrations, and one SQL file per verb under `sql/`, named as the verb.
-Does not belong here: SQL text inside Python, rules that `workron.core` already states, anything
-that SQLite would need as well.
-Called by: `workron.store.connect`, for a `postgresql://` URL.
+`sql/` has one file per method of the store. Most are functions in the database, which `functions`
+installs; tables are created by `migrations/`.
 """
 
 from workron.store.postgres.schema import migrate

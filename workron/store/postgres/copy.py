@@ -1,7 +1,8 @@
-"""A submission as rows: which table gets what, as COPY reads it. Pure; called by `submit`.
+"""Writing the rows of a submission with COPY, one table after the other.
 
-A row is put together in one go: there are several for each job, and to have them as tuples first
-would double what they cost.
+Rows are formatted directly as text: building tuples first would double the cost, and each job has
+several rows. Formatting runs ahead of sending by a bounded number of chunks, so that client and
+server work at the same time.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ if TYPE_CHECKING:
 
 NULL: Final = "\\N"
 PAUSE: Final = ""
-"""In the place of a row: there is none yet, and whoever sends them may look after the server."""
+"""Takes the place of a row to let the event loop send what is ready."""
 
 
 def copy_line(*values: Any) -> str:
-    """Give a row."""
+    """Format a row."""
     return "\t".join(map(_field, values)) + "\n"
 
 
 def escape(text: str) -> str:
-    """Give a text as it stands within a row."""
+    """Escape a text for a row."""
     return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
 def _field(value: Any) -> str:
     if value is None:
         return NULL
-    # Its zone may be of fractions of a minute, which PostgreSQL does not read.
+    # PostgreSQL does not read time zones with fractions of a minute.
     return escape(str(value.astimezone(UTC) if isinstance(value, datetime) else value))
 
 
@@ -71,26 +72,26 @@ _COLUMNS: Final = {
         ),
         *("run", "priority", "pool", "max_losses", "start_after", "needs_proof"),
     ),
-    "edge": ("parent", "child", "condition"),
-    "unbound": ("child", "namespace", "kind", "name", "condition"),
-    "waiting": ("job", "remaining", "held", "wide", "priority"),
+    "edge": ("upstream", "downstream", "condition"),
+    "external_dependency": ("downstream", "namespace", "kind", "name", "condition"),
+    "waiting": ("job", "remaining", "suspended", "wide", "priority"),
     "ready": ("job", "pool", "priority"),
     "deadline": ("job", "due"),
-    # Last, for these take the longest to be worked out: meanwhile the server has the others.
+    # Last, because these take the longest to format: the server works on the others meanwhile.
     "spec": ("id", "body"),
     "run": (
         *("id", "last", "uid", "namespace", "kind", "name", "digest"),
-        *("submitted_at", "metadata", "held", "priority", "generation"),
+        *("submitted_at", "metadata", "suspended", "priority", "generation"),
     ),
 }
 
 
 def tables(placed: Placed, pools: Pools, now: datetime) -> Iterator[Table]:
-    """Give each table its columns and its rows, in the order in which they are copied."""
+    """Return the tables with their columns and rows, in the order of copying."""
     rows: Mapping[str, Callable[[JobId, Plan], Iterable[str]]] = {
         "job": lambda base, plan: _jobs(base, plan, pools),
         "edge": _edges,
-        "unbound": _unbound,
+        "external_dependency": _external_dependencies,
         "waiting": _waiting,
         "ready": lambda base, plan: _ready(base, plan, pools),
         "deadline": lambda base, plan: _deadlines(base, plan, now),
@@ -101,13 +102,13 @@ def tables(placed: Placed, pools: Pools, now: datetime) -> Iterator[Table]:
         yield table, columns, itertools.chain.from_iterable(itertools.starmap(rows[table], placed))
 
 
-def idle(placed: Placed) -> Iterator[JobId]:
-    """Give the waiting jobs that wait for nothing but the time of day."""
+def scheduled_jobs(placed: Placed) -> Iterator[JobId]:
+    """Return the waiting jobs that wait for nothing but their start time."""
     for base, plan in placed:
         if all(terms.start_after is None for terms in plan.terms):
             continue
-        for job, node in _waiters(base, plan):
-            if not node.upstreams and not _is_held(plan, node):
+        for job, node in _waiting_jobs(base, plan):
+            if not node.upstreams and not _is_suspended(plan, node):
                 yield JobId(job)
 
 
@@ -123,7 +124,7 @@ def _run(base: JobId, plan: Plan, now: datetime) -> Iterator[str]:
 
 
 def _specs(base: JobId, plan: Plan) -> Iterator[str]:
-    # JSON has no tabs or ends of lines but as escapes.
+    # JSON text has no raw tabs or line ends.
     return (
         f"{base + number}\t{text.replace(_ESCAPE, _ESCAPED)}\n"
         for number, text in plan.specs.worded()
@@ -137,7 +138,7 @@ def _edges(base: JobId, plan: Plan) -> Iterator[str]:
     )
 
 
-def _unbound(base: JobId, plan: Plan) -> Iterator[str]:
+def _external_dependencies(base: JobId, plan: Plan) -> Iterator[str]:
     namespace = plan.identity.namespace
     return (
         copy_line(base + one.downstream, namespace, one.kind, one.name, one.condition)
@@ -146,7 +147,7 @@ def _unbound(base: JobId, plan: Plan) -> Iterator[str]:
 
 
 def _jobs(base: JobId, plan: Plan, pools: Pools) -> Iterator[str]:
-    ends = _ends(base, plan, pools)
+    ends = _common_columns(base, plan, pools)
     for job, node in enumerate(plan.nodes, base):
         index = NULL if node.index is None else node.index
         item = NULL if node.item is None else escape(payloads.to_json(node.item))
@@ -157,10 +158,10 @@ def _jobs(base: JobId, plan: Plan, pools: Pools) -> Iterator[str]:
         )
 
 
-def _ends(base: JobId, plan: Plan, pools: Pools) -> list[str]:
-    """Word what all jobs of a spec have in common, which is the end of their rows."""
+def _common_columns(base: JobId, plan: Plan, pools: Pools) -> list[str]:
+    """Format for each spec the last columns, which all its jobs have in common."""
     namespace = plan.identity.namespace
-    return _of_each(
+    return _for_each(
         plan.terms,
         lambda terms: copy_line(
             *(base, plan.priority, pools[namespace, terms.pool]),
@@ -169,18 +170,20 @@ def _ends(base: JobId, plan: Plan, pools: Pools) -> list[str]:
     )
 
 
-def _of_each(every: Sequence[SchedulingTerms], word: Callable[[SchedulingTerms], str]) -> list[str]:
-    """Word terms once for all specs that share them, which know each other by nothing else."""
-    worded = {id(terms): word(terms) for terms in {id(terms): terms for terms in every}.values()}
-    return [worded[id(terms)] for terms in every]
+def _for_each(
+    every: Sequence[SchedulingTerms], line: Callable[[SchedulingTerms], str]
+) -> list[str]:
+    """Format terms once for all specs that share the same object."""
+    lines = {id(terms): line(terms) for terms in {id(terms): terms for terms in every}.values()}
+    return [lines[id(terms)] for terms in every]
 
 
-def _is_held(plan: Plan, node: PlannedJob) -> bool:
+def _is_suspended(plan: Plan, node: PlannedJob) -> bool:
     return plan.is_suspended and node.kind is Kind.JOB
 
 
-def _waiters(base: JobId, plan: Plan) -> Iterator[tuple[int, PlannedJob]]:
-    """Give the jobs that are not ready at once."""
+def _waiting_jobs(base: JobId, plan: Plan) -> Iterator[tuple[int, PlannedJob]]:
+    """Return the jobs that are not ready at once."""
     late = _late(plan)
     for job, node in enumerate(plan.nodes, base):
         if node.upstreams or node.kind is not Kind.JOB or late[node.spec]:
@@ -188,20 +191,21 @@ def _waiters(base: JobId, plan: Plan) -> Iterator[tuple[int, PlannedJob]]:
 
 
 def _late(plan: Plan) -> list[bool]:
-    """Tell of each spec whether even a job that waits for no other is not ready."""
+    """Return for each spec whether even its jobs without upstreams are not ready."""
     return [plan.is_suspended or terms.start_after is not None for terms in plan.terms]
 
 
 def _waiting(base: JobId, plan: Plan) -> Iterator[str]:
-    for job, node in _waiters(base, plan):
-        is_held = _is_held(plan, node)
+    for job, node in _waiting_jobs(base, plan):
+        is_suspended = _is_suspended(plan, node)
         is_wide = node.kind is not Kind.JOB or node.upstreams > WIDE_FAN_IN
-        yield f"{job}\t{node.upstreams + is_held}\t{is_held}\t{is_wide}\t{plan.priority}\n"
+        remaining = node.upstreams + is_suspended
+        yield f"{job}\t{remaining}\t{is_suspended}\t{is_wide}\t{plan.priority}\n"
 
 
 def _ready(base: JobId, plan: Plan, pools: Pools) -> Iterator[str]:
     late, namespace = _late(plan), plan.identity.namespace
-    ends = _of_each(
+    ends = _for_each(
         plan.terms, lambda terms: copy_line(pools[namespace, terms.pool], plan.priority)
     )
     for job, node in enumerate(plan.nodes, base):
@@ -218,16 +222,16 @@ def _deadlines(base: JobId, plan: Plan, now: datetime) -> Iterator[str]:
 
 
 _COPY_SECONDS: Final = 600.0
-_BREATH: Final = 1 << 14
-"""So much is worked out without a break, in which the server is given what it has room for."""
+_BATCH: Final = 1 << 14
+"""Characters formatted before the event loop may send."""
 _CHUNK: Final = 1 << 16
-"""So much is sent at once: each message has its price."""
+"""Bytes per message."""
 _AHEAD: Final = 32
-"""So many chunks may wait to be sent: enough to even out the tables, and never much memory."""
+"""Chunks that may wait to be sent: enough to even out the tables."""
 
 
 class _Chunk(NamedTuple):
-    """Some rows of one table."""
+    """Encoded rows of one table."""
 
     table: str
     columns: tuple[str, ...]
@@ -240,9 +244,9 @@ _END: Final = _Chunk("", (), b"")
 async def copy_tables(
     connection: Connection | PoolConnectionProxy, tables: Iterable[Table]
 ) -> None:
-    """Copy all rows, and leave out the tables that have none."""
+    """Copy all rows; tables without rows are skipped."""
     chunks = _Chunks()
-    working = asyncio.create_task(chunks.work_out(tables))
+    producer = asyncio.create_task(chunks.produce(tables))
     try:
         while (first := await chunks.first()) is not _END:
             await connection.copy_to_table(
@@ -252,50 +256,50 @@ async def copy_tables(
                 source=chunks.of(first.table),
                 timeout=_COPY_SECONDS,
             )
-        await working
+        await producer
     finally:
-        working.cancel()
+        producer.cancel()
 
 
 class _Chunks:
-    """Those that are worked out and not sent yet."""
+    """A bounded queue of chunks that are formatted and not sent yet."""
 
     def __init__(self) -> None:
-        self._room = asyncio.Semaphore(_AHEAD)
+        self._slots = asyncio.Semaphore(_AHEAD)
         self._ahead: deque[_Chunk] = deque()
-        self._has_come = asyncio.Event()
+        self._has_chunk = asyncio.Event()
 
-    async def work_out(self, tables: Iterable[Table]) -> None:
-        """Go through all rows, and tell the end of them also where it comes too early."""
+    async def produce(self, tables: Iterable[Table]) -> None:
+        """Format all rows; the end marker is added even after an error."""
         try:
             for table, columns, rows in tables:
                 async for text in _joined(rows):
-                    await self._room.acquire()
+                    await self._slots.acquire()
                     self._add(_Chunk(table, columns, text))
         finally:
             self._add(_END)
 
     async def first(self) -> _Chunk:
-        """Give the one that is to be sent next, and keep it; the end stays the first for good."""
+        """Return the next chunk without removing it; the end marker stays."""
         if not self._ahead:
-            self._has_come.clear()
-            await self._has_come.wait()
+            self._has_chunk.clear()
+            await self._has_chunk.wait()
         return self._ahead[0]
 
     async def of(self, table: str) -> AsyncIterator[bytes]:
-        """Take the chunks of a table."""
+        """Remove and return the chunks of a table."""
         while (chunk := await self.first()).table == table:
             self._ahead.popleft()
-            self._room.release()
+            self._slots.release()
             yield chunk.text
 
     def _add(self, chunk: _Chunk) -> None:
         self._ahead.append(chunk)
-        self._has_come.set()
+        self._has_chunk.set()
 
 
 async def _joined(rows: Iterable[str]) -> AsyncIterator[bytes]:
-    """Put rows together until they are worth a message, and pause at times."""
+    """Combine rows into messages, with pauses for the event loop."""
     text = b""
     for piece in _pieces(rows):
         text += piece
@@ -312,7 +316,7 @@ def _pieces(rows: Iterable[str]) -> Iterator[bytes]:
     for row in rows:
         some.append(row)
         size += len(row)
-        if size >= _BREATH or row == PAUSE:
+        if size >= _BATCH or row == PAUSE:
             yield "".join(some).encode()
             some, size = [], 0
     yield "".join(some).encode()

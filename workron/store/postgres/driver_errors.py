@@ -1,8 +1,4 @@
-"""What asyncpg's errors mean in our terms, the cause kept.
-
-Called by `database` for every verb, and by `schema` for a migration; the others that catch a
-driver's error let it pass on purpose.
-"""
+"""Translating asyncpg's errors into `workron.core.errors`, and URLs into text for people."""
 
 from __future__ import annotations
 
@@ -24,19 +20,19 @@ if TYPE_CHECKING:
 DRIVER: Final = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
-    # A connection that the server ends just when a statement goes out mixes the driver up.
+    # Raised when the server closes a connection just as a statement is sent.
     asyncpg.InternalClientError,
     OSError,
     TimeoutError,
 )
-"""All that a call on a connection can raise because of the database."""
+"""Errors that a call on a connection can raise because of the database."""
 
-_MIXED_UP: Final = frozenset({"26000", "42P05"})
-"""A prepared statement is not there, or there already: the session is not that of its making."""
+_POOLER_STATES: Final = frozenset({"26000", "42P05"})
+"""A prepared statement is unknown or exists: a pooler has switched the server session."""
 
 _NO_RIGHT: Final = "42501"
 _CYCLE: Final = "WK003"
-"""In whose detail are the uids of the runs."""
+"""Its detail lists the uids of the runs."""
 
 _BY_STATE: Final[Mapping[str, type[errors.WorkronError]]] = {
     "WK001": errors.SessionError,
@@ -47,7 +43,7 @@ _BY_STATE: Final[Mapping[str, type[errors.WorkronError]]] = {
     "25006": errors.StoreFullError,
     "55P03": errors.StoreBusyError,
     "57014": errors.StoreBusyError,
-    **dict.fromkeys(_MIXED_UP, errors.StoreError),
+    **dict.fromkeys(_POOLER_STATES, errors.StoreError),
     "58030": errors.StoreUnreachableError,
     _NO_RIGHT: errors.PermissionDeniedError,
 }
@@ -66,25 +62,25 @@ _BY_CLASS: Final[Mapping[str, type[errors.WorkronError]]] = {
 }
 
 _POOLER_ADVICE: Final = (
-    "the pooler in front of it mixes up prepared statements: let it be PgBouncer 1.21 or newer with"
-    " max_prepared_statements above 0, or pool_mode = session"
+    "the pooler in front of it does not support prepared statements: use PgBouncer 1.21 or newer"
+    " with max_prepared_statements above 0, or pool_mode = session"
 )
 _RIGHTS_ADVICE: Final = (
-    "to work for a pool a role needs `SELECT workron.grant_worker('{role}')`, said by the owner of"
-    " the schema `workron`; all else needs that owner"
+    "a worker's role needs `SELECT workron.grant_worker('{role}')`, run by the owner of the schema"
+    " `workron`; everything else needs that owner"
 )
-_NAMES_IT: Final = "WORKRON_STORE"
-"""The store of every command that is given no other."""
+_STORE_VARIABLE: Final = "WORKRON_STORE"
+"""The environment variable with the default store."""
 
 _IN_LOGIN: Final = re.compile(r"(?<=://)(?P<user>[^:/?#@]*):.*@")
 _IN_QUERY: Final = re.compile(r"(?<=[?&]password=)[^&]*")
 
 
 def is_transient(cause: BaseException) -> bool:
-    """Whether the same call may go through now: it gave way to another transaction.
+    """Return whether the same call may succeed now: it lost against another transaction.
 
-    A claim id that is taken was taken by this very call, repeated while its first try still ran;
-    the next try finds what that took.
+    A duplicate claim id was inserted by this very call, repeated while its first try still ran; the
+    next try finds those claims.
     """
     if isinstance(cause, asyncpg.UniqueViolationError):
         return bool(cause.constraint_name == "running_claim_key")
@@ -92,13 +88,13 @@ def is_transient(cause: BaseException) -> bool:
 
 
 def translate(cause: BaseException, url: str, *, tried: str = "") -> errors.WorkronError:
-    """Say in our terms what the database's answer, or its silence, to what we tried means."""
+    """Translate an error of the driver, or a missing answer."""
     state = getattr(cause, "sqlstate", None) or ""
     kind = _BY_STATE.get(state) or _BY_CLASS.get(state[:2])
     if kind is None:
         kind = errors.StoreError if _is_answer(cause) else errors.StoreUnreachableError
     if isinstance(cause, ValueError):
-        # The driver could make nothing of the URL.
+        # The driver cannot parse the URL.
         kind = errors.StoreLoginError
     if state == _CYCLE:
         named = getattr(cause, "detail", None) or ""
@@ -108,7 +104,7 @@ def translate(cause: BaseException, url: str, *, tried: str = "") -> errors.Work
     what = str(cause) or type(cause).__name__
     if isinstance(cause, TimeoutError):
         what = "no answer in time"
-    if state in _MIXED_UP:
+    if state in _POOLER_STATES:
         what = _POOLER_ADVICE
     if state == _NO_RIGHT:
         what = f"{what}: {_RIGHTS_ADVICE.format(role=role_in_url(url))}"
@@ -118,27 +114,27 @@ def translate(cause: BaseException, url: str, *, tried: str = "") -> errors.Work
 
 
 def _is_answer(cause: BaseException) -> bool:
-    """Whether the database, or the driver, refused; a call that is repeated is refused again."""
+    """Return whether the database or the driver refused the call, and would do so again."""
     if isinstance(cause, asyncpg.InterfaceError):
-        # The driver has one class for its misuse and for a connection that is gone.
+        # The driver has one class for its misuse and for a lost connection.
         return not ("closed" in str(cause) or "closing" in str(cause))
     return isinstance(cause, asyncpg.PostgresError)
 
 
 def role_in_url(url: str) -> str:
-    """Name the role that a URL connects as; a word for it where the URL does not."""
+    """Return the role that a URL connects as, or a placeholder."""
     return parse.unquote(parse.urlsplit(url).username or "ROLE")
 
 
 def migrate_hint(url: str) -> str:
-    """Word the command that mends a schema, for a shell; without a URL that cannot be shown."""
-    if os.environ.get(_NAMES_IT) == url:
+    """Return the shell command that migrates a store, without a password."""
+    if os.environ.get(_STORE_VARIABLE) == url:
         return "`workron migrate`"
     if redact_url(url) != url:
-        return f"`workron migrate`, with {_NAMES_IT} set to this store"
+        return f"`workron migrate`, with {_STORE_VARIABLE} set to this store"
     return f"`workron migrate --store {shlex.quote(url)}`"
 
 
 def redact_url(url: str) -> str:
-    """Show a URL to a person, without its password, also where it is not well-formed."""
+    """Return a URL without its password, even if it is malformed."""
     return _IN_QUERY.sub("***", _IN_LOGIN.sub(r"\g<user>:***@", url))

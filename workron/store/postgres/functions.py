@@ -1,8 +1,16 @@
-"""The functions of a database: whether it has this program's, and installing them.
+"""Installing the SQL functions of `sql/` in a database, and checking which version it has.
 
-Each set of functions has a number in `functions.txt`, raised whenever a text changes, so that
-older ones can be told from newer; beside it stands what the program calls, so that it can work with
-newer ones. `python -m tests.store.postgres.golden` writes that file. Called by `schema`.
+A file of `sql/` is either a plain statement (`query`) or a function (`call`). The functions form a
+set with a version: `functions.txt` has its number, raised whenever a text changes, its digest, and
+the signatures that this program calls, so that it also works with newer sets.
+`python -m tests.store.postgres.golden` writes that file.
+
+Planner settings are applied here, not in each file. A plan must not depend on the statistics of
+tables that are empty at one moment and large at the next, so every function that the program calls
+has a generic plan without sequential scans, hash joins and merge joins; a worker's function
+(SECURITY DEFINER) also has no bitmap scans, and a fixed search path. Functions that only other
+functions call have none: they run under the settings of their caller. A file with settings of its
+own keeps them.
 """
 
 from __future__ import annotations
@@ -29,6 +37,13 @@ if TYPE_CHECKING:
 
 _FOLDER: Final = resources.files(__package__) / "sql"
 _DEFINITION: Final = "CREATE OR REPLACE FUNCTION"
+_SETTINGS: Final = (
+    "SET plan_cache_mode = force_generic_plan"
+    " SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off"
+)
+_SEARCH_PATH: Final = "SET search_path = workron, pg_catalog, pg_temp"
+_UNCONFIGURED: Final = frozenset({"now", "server_start"})
+"""They read no table; with settings they could not be inlined."""
 
 
 @cache
@@ -40,25 +55,37 @@ def _read_all() -> dict[str, str]:
     }
 
 
-def query(verb: str) -> str:
-    """Give the text of a verb that is a plain statement."""
-    return _read_all()[verb]
+def query(name: str) -> str:
+    """Return the text of a plain statement."""
+    return _read_all()[name]
 
 
 @cache
-def call(verb: str, arguments: int) -> str:
-    """Give the statement that calls a verb which is a function."""
-    given = ", ".join(f"${number}" for number in range(1, arguments + 1))
-    return f"SELECT * FROM workron.{verb}({given})"  # noqa: S608 - the verb is one of ours
+def call(name: str, arguments: int) -> str:
+    """Return the statement that calls a function."""
+    parameters = ", ".join(f"${number}" for number in range(1, arguments + 1))
+    return f"SELECT * FROM workron.{name}({parameters})"  # noqa: S608 - the name is ours
 
 
+@cache
 def function_sources() -> dict[str, str]:
-    """Give the verbs that are functions in the database, by name."""
-    return {verb: text for verb, text in _read_all().items() if _DEFINITION in text}
+    """Return the definitions of all functions by name, with their planner settings."""
+    texts = {name: text for name, text in _read_all().items() if _DEFINITION in text}
+    called = {signature.partition("(")[0] for signature in called_functions()}
+    return {name: _configured(name, text, called) for name, text in texts.items()}
+
+
+def _configured(name: str, text: str, called: AbstractSet[str]) -> str:
+    if name not in called or name in _UNCONFIGURED or "\nSET " in text:
+        return text
+    settings = _SETTINGS
+    if "SECURITY DEFINER" in text:
+        settings = f"{_SEARCH_PATH}\n{settings} SET enable_bitmapscan = off"
+    return text.replace("\nAS $$", f"\n{settings}\nAS $$", 1)
 
 
 def functions_digest() -> str:
-    """Tell one set of functions from another."""
+    """Return the digest of this program's set of functions."""
     return hashlib.sha256("".join(function_sources().values()).encode()).hexdigest()
 
 
@@ -74,7 +101,7 @@ _RECORD: Final = (
 _NAMED: Final = """
     SELECT oid::regprocedure::text AS signature FROM pg_proc
     WHERE pronamespace = 'workron'::regnamespace AND proname = $1"""
-_STRANGERS: Final = """
+_UNKNOWN: Final = """
     SELECT oid::regprocedure::text AS signature FROM pg_proc
     WHERE pronamespace = 'workron'::regnamespace AND proname <> ALL ($1)"""
 _GRANTEES: Final = """
@@ -85,7 +112,7 @@ _GRANTEES: Final = """
 
 @dataclass(frozen=True, slots=True)
 class FunctionSetVersion:
-    """One set of functions."""
+    """Number and digest of a set of functions."""
 
     number: int
     digest: str
@@ -95,32 +122,31 @@ class FunctionSetVersion:
 
 
 def known_version() -> FunctionSetVersion:
-    """Give the edition that this program brings."""
-    number, _ = _written()[0].split()
+    """Return the version of this program's functions."""
+    number, _ = _version_lines()[0].split()
     return FunctionSetVersion(int(number), functions_digest())
 
 
 def called_functions() -> Sequence[str]:
-    """Give the signatures of the functions that this program calls."""
-    return _written()[1:]
+    """Return the signatures of the functions that this program calls."""
+    return _version_lines()[1:]
 
 
 @cache
-def _written() -> list[str]:
+def _version_lines() -> list[str]:
     return (resources.files(__package__) / "functions.txt").read_text("utf-8").splitlines()
 
 
 async def are_current(source: Connection | ConnectionPool) -> bool:
-    """Tell whether nothing is to be installed. SchemaError when newer ones lack what we call."""
-    installed, ours = await _installed(source), known_version()
+    """Return whether nothing needs installing. SchemaError if a newer set lacks what we call."""
+    installed, ours = await _installed_version(source), known_version()
     if installed.number <= ours.number:
         return installed == ours
     missing = await missing_functions(source)
     if missing:
         raise errors.SchemaError(
-            f"the database has the functions of a newer workron (number {installed.number}, this"
-            f" program brings {ours.number}), and they lack {'; '.join(missing)}: install a newer"
-            " workron"
+            f"the database has the functions of a newer workron (version {installed.number}, this"
+            f" program has {ours.number}), which lack {'; '.join(missing)}: install a newer workron"
         )
     return True
 
@@ -128,40 +154,39 @@ async def are_current(source: Connection | ConnectionPool) -> bool:
 async def missing_functions(
     source: Connection | ConnectionPool, names: AbstractSet[str] | None = None
 ) -> Sequence[str]:
-    """List what this program calls, or what it calls of these names, and a database has not."""
-    there = [row["signature"] for row in await source.fetch(SIGNATURES)]
+    """List signatures that this program calls, all or those of `names`, and the database lacks."""
+    found = [row["signature"] for row in await source.fetch(SIGNATURES)]
     called = [one for one in called_functions() if names is None or one.partition("(")[0] in names]
-    return [one for one in called if not any(_serves(other, one) for other in there)]
+    return [one for one in called if not any(_is_compatible(other, one) for other in found)]
 
 
-def _serves(signature: str, called: str) -> bool:
-    """Tell whether a function can stand in for another; columns go by name, so more may follow."""
+def _is_compatible(signature: str, called: str) -> bool:
+    """Return whether a function can be called as another; it may return more columns."""
     return signature == called or signature.startswith(f"{called.removesuffix(')')}, ")
 
 
-async def _installed(source: Connection | ConnectionPool) -> FunctionSetVersion:
+async def _installed_version(source: Connection | ConnectionPool) -> FunctionSetVersion:
     rows = await source.fetch(_INSTALLED)
     number, _, digest = rows[0]["value"].partition(" ") if rows else ("0", "", "")
-    # Before there were numbers the digest stood alone.
-    return FunctionSetVersion(int(number), digest) if digest else FunctionSetVersion(0, number)
+    return FunctionSetVersion(int(number), digest)
 
 
 async def install_functions(connection: Connection) -> None:
-    """Make the functions of the schema those of this program; whoever could call one still can."""
+    """Replace the functions of the schema by this program's; privileges on them stay."""
     await connection.execute("SET LOCAL check_function_bodies = off")
     for name, text in function_sources().items():
         await _install(connection, name, text)
-    await _drop(connection, _STRANGERS, list(function_sources()))
+    await _drop(connection, _UNKNOWN, list(function_sources()))
     await connection.execute("REVOKE ALL ON ALL FUNCTIONS IN SCHEMA workron FROM PUBLIC")
     await connection.execute(_RECORD, str(known_version()))
 
 
 async def _install(connection: Connection, name: str, text: str) -> None:
-    """Replace a function in place if its parameters and result are the same, else make it anew."""
+    """Replace a function in place, or drop and create it if its signature has changed."""
     with contextlib.suppress(asyncpg.InvalidFunctionDefinitionError):
         async with connection.transaction():
             await connection.execute(text)
-        # With other parameters it stands beside the old one, which must not stay callable.
+        # With other parameters it is an overload, and the old one must not stay callable.
         if len(await connection.fetch(_NAMED, name)) == 1:
             return
     grantees = await connection.fetch(_GRANTEES, name)

@@ -1,18 +1,19 @@
-"""The coalesced NOTIFY: the first ring at once, those that follow together, none in a hot commit.
+"""Waking up other processes with NOTIFY, at most once per 25 ms and process.
 
-A commit that rings holds up all others that do; so a submission carries its ring in its own commit
-only where this process has not rung just now, and ends are rung for behind theirs.
+The first notification is sent at once and later ones are combined. Commits with a NOTIFY are
+serialized by PostgreSQL, so ends are announced after their commit; only a submission carries its
+NOTIFY itself, if this process has sent none just now.
 
-A ring carries nothing and proves nothing; who hears it looks for himself, and polls besides. Behind
-a pooler one only rings: a LISTEN would stay on a connection that another client is given next.
-Called by `store`.
+A notification carries no data and guarantees nothing: a listener looks for work, and polls as
+well. Behind a transaction pooler a process sends but does not listen, because LISTEN belongs to a
+server connection that the pooler gives to another client.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import asyncpg
 
@@ -27,31 +28,24 @@ if TYPE_CHECKING:
 
 _CHANNEL: Final = "workron"
 NOTIFY: Final = f"pg_notify('{_CHANNEL}', '')"
-_QUIET_SECONDS: Final = 0.025
-"""A ring is a commit of its own; who is woken that often has no need to be woken more often."""
-_AGAIN_SECONDS: Final = 1.0
-_LAST_RING_SECONDS: Final = 1.0
-
-
-class Ring(Protocol):
-    """Wakes all who wait for work, but for the worker that did itself what there is to know."""
-
-    def __call__(self, doer: SessionKey | None = None) -> None:
-        """Wake those in this process now, and other processes soon."""
+_INTERVAL_SECONDS: Final = 0.025
+"""A notification is a commit of its own; nobody needs to be woken more often."""
+_RECONNECT_SECONDS: Final = 1.0
+_LAST_NOTIFY_SECONDS: Final = 1.0
 
 
 class Notifier:
-    """Rings for other processes, and hears them where the connection allows it."""
+    """Sends notifications, and listens for those of other processes if the connection allows it."""
 
     def __init__(self, database: ConnectionPool, wakeup: Wakeup) -> None:
         self._database = database
         self._wakeup = wakeup
-        self._ringer: asyncio.Task[None] | None = None
-        self._is_wanted = False
+        self._sender: asyncio.Task[None] | None = None
+        self._is_pending = False
         self._listener: asyncio.Task[None] | None = None
 
     async def listen(self) -> None:
-        """Hear others, on a connection of its own; where there can be none, polling does."""
+        """Start to listen on a connection of its own; returns after the first attempt."""
         has_tried = asyncio.Event()
         self._listener = asyncio.create_task(self._keep_listening(has_tried))
         await has_tried.wait()
@@ -62,59 +56,59 @@ class Notifier:
             with contextlib.suppress(*driver_errors.DRIVER):
                 is_pooled = await self._listen_until_lost(has_tried)
             has_tried.set()
-            await asyncio.sleep(_AGAIN_SECONDS)
+            await asyncio.sleep(_RECONNECT_SECONDS)
 
     async def _listen_until_lost(self, has_tried: asyncio.Event) -> bool:
-        """Hear others as long as the connection lasts; True, and at once, if nobody may listen."""
+        """Listen until the connection is lost; return True at once behind a transaction pooler."""
         lost = asyncio.Event()
         connection = await asyncpg.connect(self._database.url, timeout=10, command_timeout=10)
         try:
             if await _is_pooled(connection):
                 return True
             connection.add_termination_listener(lambda _: lost.set())
-            await connection.add_listener(_CHANNEL, self._hear)
+            await connection.add_listener(_CHANNEL, self._on_notification)
             has_tried.set()
-            # What was rung while nobody listened is not rung again.
+            # Notifications that were sent while nobody listened are lost.
             self._wakeup.wake()
             await lost.wait()
         finally:
             connection.terminate()
         return False
 
-    def _hear(self, *_: Any) -> None:
+    def _on_notification(self, *_: Any) -> None:
         self._wakeup.wake()
 
     @property
-    def is_resting(self) -> bool:
-        """Whether it has not rung just now, so that a commit may carry the next ring."""
-        return self._ringer is None or self._ringer.done()
+    def is_idle(self) -> bool:
+        """Whether no notification was sent just now, so that a commit may carry the next one."""
+        return self._sender is None or self._sender.done()
 
-    def ring(self, doer: SessionKey | None = None) -> None:
-        """Wake those in this process now, and other processes soon."""
-        self._is_wanted = True
-        self.has_rung(doer)
+    def notify(self, worker: SessionKey | None = None) -> None:
+        """Wake tasks of this process now, except those of `worker`, and other processes soon."""
+        self._is_pending = True
+        self.after_notify(worker)
 
-    def has_rung(self, doer: SessionKey | None = None) -> None:
-        """Wake those in this process now; a commit has just rung for other processes."""
-        self._wakeup.wake(doer)
-        if self.is_resting:
-            self._ringer = asyncio.create_task(self._keep_ringing())
+    def after_notify(self, worker: SessionKey | None = None) -> None:
+        """Wake tasks of this process now; a commit has just notified other processes."""
+        self._wakeup.wake(worker)
+        if self.is_idle:
+            self._sender = asyncio.create_task(self._send())
 
-    async def _keep_ringing(self) -> None:
-        if not self._is_wanted:
-            await asyncio.sleep(_QUIET_SECONDS)
-        while self._is_wanted:
-            self._is_wanted = False
-            # Whoever is not woken finds the work by polling.
+    async def _send(self) -> None:
+        if not self._is_pending:
+            await asyncio.sleep(_INTERVAL_SECONDS)
+        while self._is_pending:
+            self._is_pending = False
+            # A process that is not woken finds the work by polling.
             with contextlib.suppress(errors.StoreError):
                 await self._database.fetch(f"SELECT {NOTIFY}")
-            await asyncio.sleep(_QUIET_SECONDS)
+            await asyncio.sleep(_INTERVAL_SECONDS)
 
     async def close(self) -> None:
-        """Stop hearing, and ringing after what was asked for; a short-lived caller is heard too."""
-        if self._ringer is not None:
-            await asyncio.wait([self._ringer], timeout=_LAST_RING_SECONDS)
-        tasks = [task for task in (self._ringer, self._listener) if task is not None]
+        """Stop listening, after a pending notification was sent."""
+        if self._sender is not None:
+            await asyncio.wait([self._sender], timeout=_LAST_NOTIFY_SECONDS)
+        tasks = [task for task in (self._sender, self._listener) if task is not None]
         for task in tasks:
             task.cancel()
         if tasks:
@@ -122,6 +116,6 @@ class Notifier:
 
 
 async def _is_pooled(connection: asyncpg.Connection) -> bool:
-    """Whether who greeted us is not who answers: a pooler greets with a number of its own."""
+    """Detect a transaction pooler: the process id of its greeting is not that of the server."""
     answering = await connection.fetchval("SELECT pg_backend_pid()")
     return bool(answering != connection.get_server_pid())

@@ -1,7 +1,7 @@
-"""Connections, and calls that are repeated or translated when they fail.
+"""A connection pool whose calls are retried after a deadlock and whose errors are translated.
 
-Every acquire and every statement has a timeout. A verb that gave way to another is tried again:
-each is one transaction and may be repeated. Called by the doors of this room.
+Every acquire and every statement has a timeout. A call that lost a deadlock is tried again: each is
+one transaction and can be repeated.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS: Final = 10.0
 _ACQUIRE_SECONDS: Final = 10.0
 _CLOSE_SECONDS: Final = 0.5
-"""A server that is there says goodbye at once, and nobody waits for any other."""
+"""A reachable server closes a connection at once; nothing else is worth waiting for."""
 _STATEMENT_SECONDS: Final = 60.0
 _QUERIES: Final = 10_000_000
-"""So many a connection is asked before another takes its place: hours of the hardest work."""
+"""Queries before a connection is replaced: hours under full load."""
 _TRIES: Final = 8
 _PAUSE_SECONDS: Final = 0.01
 
@@ -55,27 +55,27 @@ class ConnectionPool:
         return await self.run(call)
 
     async def fetch_value(self, statement: str, *values: Any) -> Any:
-        """Run one statement and give the first column of its first row, or None."""
+        """Run one statement and return the first column of its first row, or None."""
         rows = await self.fetch(statement, *values)
         return rows[0][0] if rows else None
 
     async def run(self, work: Callable[[PoolConnectionProxy], Awaitable[_T]]) -> _T:
-        """Run `work` on a connection, again when it gave way to another transaction."""
+        """Run `work` on a connection, and again if it lost a deadlock."""
         for tries_left in reversed(range(_TRIES)):
             try:
-                return await self._lend(work)
+                return await self._run_once(work)
             except driver_errors.DRIVER as cause:
                 if not (tries_left and driver_errors.is_transient(cause)):
                     raise driver_errors.translate(cause, self.url) from cause
             await asyncio.sleep(_PAUSE_SECONDS * (1 + self._rng.random()))
         raise AssertionError("the last try either returns or raises")
 
-    async def _lend(self, work: Callable[[PoolConnectionProxy], Awaitable[_T]]) -> _T:
+    async def _run_once(self, work: Callable[[PoolConnectionProxy], Awaitable[_T]]) -> _T:
         connection = self._take_kept() or await self._acquire()
         try:
-            return await _ask(connection, work)
+            return await _call(connection, work)
         finally:
-            await self._give_back(connection)
+            await self._put_back(connection)
 
     def _take_kept(self) -> PoolConnectionProxy | None:
         kept, self._kept = self._kept, None
@@ -90,11 +90,11 @@ class ConnectionPool:
         finally:
             self._waiting -= 1
 
-    async def _give_back(self, connection: PoolConnectionProxy) -> None:
-        """Keep it for the next call, unless one is kept or somebody waits for one.
+    async def _put_back(self, connection: PoolConnectionProxy) -> None:
+        """Keep the connection for the next call, unless one is kept or a call waits for one.
 
-        To take it from the pool and back costs a tenth of what a small call does; and calls one
-        after the other find the session of the last one, where all is at hand.
+        Taking it from the pool costs a tenth of a small call. Calls in sequence also use the same
+        server session, with its prepared statements and its scan cursor.
         """
         if self._kept is None and not self._waiting:
             self._kept = connection
@@ -102,8 +102,8 @@ class ConnectionPool:
             await self._pool.release(connection, timeout=_ACQUIRE_SECONDS)
 
     async def close(self) -> None:
-        """Give the connections back, whatever they are in the middle of."""
-        # What is still in use is for the pool as well.
+        """Close the connections, even those in use."""
+        # From now on, connections in use go back to the pool.
         self._waiting += 1
         try:
             async with asyncio.timeout(_CLOSE_SECONDS):
@@ -118,17 +118,17 @@ def _is_open(connection: PoolConnectionProxy) -> bool:
     try:
         return not connection.is_closed()
     except asyncpg.InterfaceError:
-        # The server ended it, and so it went back to the pool by itself.
+        # The server closed it, so it is back in the pool already.
         return False
 
 
-async def _ask(
+async def _call(
     connection: PoolConnectionProxy, work: Callable[[PoolConnectionProxy], Awaitable[_T]]
 ) -> _T:
-    """Run `work`, and drop the connection if it is given up.
+    """Run `work`, and terminate the connection if the call is cancelled or times out.
 
-    Giving it back would wait for the server to hear of that, and one that went silent never does:
-    a beat that is given up in time would hold up its worker past the end of its lease.
+    Returning it to the pool would wait until the server confirms the cancellation, which a dead
+    line never does: a heartbeat would block its worker past the end of its lease.
     """
     try:
         return await work(connection)
@@ -140,15 +140,15 @@ async def _ask(
 async def open_pool(
     url: str, *, rng: Rng, connections: int, statement_seconds: float | None = None
 ) -> ConnectionPool:
-    """Connect, or say which database did not answer."""
+    """Open a pool, and one connection in it."""
     try:
         pool = await asyncpg.create_pool(
             url,
             init_size=1,
-            # Whoever asks connects; the pool by itself would hold a place while it tries to.
+            # Calls connect; a background connect of the pool would occupy a slot while it tries.
             min_size=0,
             max_size=connections,
-            # A session remembers how far it has read, and a new one reads all.
+            # A session keeps its scan cursor; a new one scans from the start.
             max_queries=_QUERIES,
             timeout=_CONNECT_SECONDS,
             command_timeout=statement_seconds or _STATEMENT_SECONDS,
@@ -160,4 +160,4 @@ async def open_pool(
 
 
 async def _leave_as_it_is(_: Connection) -> None:
-    """Spare each call a round trip: what a verb leaves in its session is for the next one there."""
+    """Save a round trip per call, and keep the scan cursor of the session."""

@@ -1,4 +1,4 @@
-"""The reader's door: questions that change nothing and wait for no lock."""
+"""The read interface: queries that change nothing and wait for no lock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
 from workron.store import types
-from workron.store.postgres import functions
+from workron.store.postgres.database import PostgresDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,126 +19,104 @@ if TYPE_CHECKING:
 
     from asyncpg import Record
 
-    from workron.store.postgres.pool import ConnectionPool
-
 
 _RUN_FIELDS: Final = [field.name for field in fields(types.RunRow)]
 _JOB_FIELDS: Final = [field.name for field in fields(types.JobRow)]
 
 
-class PostgresReadStore:
-    """What can be asked."""
-
-    def __init__(self, database: ConnectionPool) -> None:
-        self._database = database
-
-    async def _ask(self, verb: str, *values: Any) -> Sequence[Record]:
-        return await self._database.fetch(functions.query(verb), *values)
-
-    async def _call(self, verb: str, *values: Any) -> Sequence[Record]:
-        return await self._database.fetch(functions.call(verb, len(values)), *values)
+class PostgresReadStore(PostgresDatabase):
+    """`api.ReadStore`."""
 
     async def find_run(self, namespace: str, kind: Kind, name: str) -> types.RunRow | None:
         """Find the newest run of a name."""
-        rows = await self._ask("find_run", namespace, kind, name)
+        rows = await self._query("find_run", namespace, kind, name)
         return _run(rows[0]) if rows else None
 
     async def list_runs(self, namespace: str | None = None) -> Sequence[types.RunRow]:
         """List runs, newest first."""
-        return [_run(row) for row in await self._ask("list_runs", namespace)]
+        return [_run(row) for row in await self._query("list_runs", namespace)]
 
     async def list_run_summaries(self, namespace: str | None = None) -> Sequence[types.RunSummary]:
-        """List runs, newest first, each with its own row alone."""
-        return [_head(row) for row in await self._call("list_run_summaries", namespace)]
+        """List runs with their own state and progress, newest first."""
+        return [_summary(row) for row in await self._call("list_run_summaries", namespace)]
 
     async def list_jobs(self, run: JobId) -> Sequence[types.JobRow]:
-        """List a run and all its members in order of id."""
+        """List all jobs of a run in order of id."""
         return [_job(row) for row in await self._call("list_jobs", run)]
 
     async def find_job(self, run: JobId, name: str, index: int | None = None) -> JobId | None:
-        """Find a job of a run by its name, an element of an array by its index as well."""
-        [row] = await self._call("find_job", run, name, index)
-        return _optional_job(row[0])
+        """Find a job of a run by name, and an element of an array also by index."""
+        return _optional_job(await self._call_value("find_job", run, name, index))
 
     async def get_jobs(self, jobs: Sequence[JobId]) -> Sequence[types.JobRow]:
-        """Give these jobs' rows in this order."""
+        """Get these jobs in this order."""
         return [_job(row) for row in await self._call("get_jobs", jobs)]
 
     async def filter_ended(self, jobs: Sequence[JobId]) -> AbstractSet[JobId]:
-        """Tell which of these jobs have ended."""
+        """Return those of these jobs that have ended."""
         return {JobId(row[0]) for row in await self._call("filter_ended", jobs)}
 
     async def get_spec(self, job: JobId) -> Mapping[str, Any] | None:
-        """Give a job's spec; None if there is no such job."""
-        body: Mapping[str, Any] | None = _body(await self._ask("get_spec", job))
+        """Get a job's spec."""
+        body: Mapping[str, Any] | None = _body(await self._query("get_spec", job))
         return body
 
     async def list_specs(self, run: JobId) -> Mapping[JobId, Mapping[str, Any]]:
-        """Give each job's spec; jobs of one array share one object."""
+        """Get the specs of a run's jobs; each text is parsed once."""
         rows = await self._call("list_specs", run)
         bodies = {row["spec"]: json.loads(row["body"]) for row in rows if row["body"] is not None}
         return {JobId(row["job"]): bodies[row["spec"]] for row in rows}
 
-    async def edges(self, run: JobId) -> Sequence[tuple[JobId, JobId, str]]:
-        """List edges into jobs of this run."""
-        rows = await self._ask("edges", run)
-        return [
-            (JobId(row["upstream"]), JobId(row["downstream"]), row["condition"]) for row in rows
-        ]
-
     async def list_blockers(self, job: JobId) -> Sequence[types.Blocker]:
-        """Say what a job waits for, unfinished upstreams first."""
+        """List what a job waits for, unfinished upstreams first."""
         return [_blocker(row) for row in await self._call("list_blockers", job)]
 
     async def list_attempts(self, job: JobId) -> Sequence[types.AttemptRow]:
-        """List the ended attempts of a job, first to last."""
-        return [_attempt(row) for row in await self._ask("list_attempts", job)]
+        """List the ended attempts of a job, oldest first."""
+        return [_attempt(row) for row in await self._query("list_attempts", job)]
 
     async def read_output(self, job: JobId, *, last: int | None = None) -> bytes:
-        """Give the stored output of the newest attempt that has any, or its last bytes."""
+        """Read the output of the newest attempt that has any, or its last bytes."""
         return payloads.join_output(
-            [row["data"] for row in await self._ask("read_output", job, last)], last
+            [row["data"] for row in await self._query("read_output", job, last)], last
         )
 
     async def read_output_chunks(
         self, job: JobId, attempt: int, chunk: int = 0
     ) -> Sequence[types.OutputChunk]:
-        """Give some of what an attempt wrote, from this chunk on."""
-        rows = await self._ask("read_output_chunks", job, attempt, chunk, payloads.CHUNKS_PER_READ)
+        """Read some chunks of an attempt's output."""
+        rows = await self._query(
+            "read_output_chunks", job, attempt, chunk, payloads.CHUNKS_PER_READ
+        )
         return [types.OutputChunk(row["chunk"], row["data"]) for row in rows]
 
     async def read_result(self, job: JobId) -> Any:
-        """Give a job's result, or None."""
-        return _body(await self._ask("read_result", job))
+        """Read a job's result, or None."""
+        return _body(await self._query("read_result", job))
 
     async def count_states(self, run: JobId) -> types.StateCounts:
-        """Count a run's commands by state."""
+        """Count a run's jobs by state, without groups."""
         rows = await self._call("count_states", run)
         return types.StateCounts({State(row["state"]): row["count"] for row in rows})
 
-    async def queue(self) -> Mapping[tuple[str, str], int]:
-        """Count ready jobs by namespace and pool."""
-        rows = await self._ask("queue")
-        return {(row["namespace"], row["name"]): row["count"] for row in rows}
-
     async def count_workers(self) -> Mapping[tuple[str, str], int]:
         """Count workers by namespace and pool."""
-        rows = await self._ask("count_workers")
+        rows = await self._query("count_workers")
         return {(row["namespace"], row["name"]): row["count"] for row in rows}
 
     async def has_maintainer(self) -> bool:
-        """Tell whether a maintainer's lease runs."""
-        [row] = await self._ask("has_maintainer")
-        return bool(row["led"])
+        """Return whether a maintainer is elected and its lease is valid."""
+        [row] = await self._query("has_maintainer")
+        return bool(row["is_elected"])
 
     async def list_failures(self, run: JobId, limit: int) -> Sequence[types.JobFailure]:
-        """List the commands of a run that failed first."""
+        """List the jobs of a run that failed first."""
         return [_failure(row) for row in await self._call("list_failures", run, limit)]
 
     async def list_signals(self, run: JobId) -> Mapping[JobId, types.Signal]:
-        """Tell what was asked of running jobs of a run."""
-        rows = await self._ask("list_signals", run)
-        return {JobId(row["job"]): types.Signal(row["mark"]) for row in rows}
+        """List signals to running jobs that have not taken effect yet."""
+        rows = await self._query("list_signals", run)
+        return {JobId(row["job"]): types.Signal(row["signal"]) for row in rows}
 
 
 def _body(rows: Sequence[Record]) -> Any:
@@ -154,12 +132,12 @@ def _reason(value: str | None) -> Reason | None:
 
 
 def _run(row: Record | dict[str, Any]) -> types.RunRow:
-    given = dict(row)
-    given.update(kind=Kind(row["kind"]), metadata=json.loads(row["metadata"]))
-    return types.RunRow(**given)
+    values = dict(row)
+    values.update(kind=Kind(row["kind"]), metadata=json.loads(row["metadata"]))
+    return types.RunRow(**values)
 
 
-def _head(row: Record) -> types.RunSummary:
+def _summary(row: Record) -> types.RunSummary:
     run = _run({name: row[name] for name in _RUN_FIELDS})
     return types.RunSummary(
         run, _job({name: row[name] for name in _JOB_FIELDS}), row["commands"], row["ended"]
@@ -167,20 +145,20 @@ def _head(row: Record) -> types.RunSummary:
 
 
 def _job(row: Record | dict[str, Any]) -> types.JobRow:
-    given = dict(row)
-    given.update(
+    values = dict(row)
+    values.update(
         kind=Kind(row["kind"]),
         group_id=_optional_job(row["group_id"]),
         state=State(row["state"]),
         reason=_reason(row["reason"]),
     )
-    return types.JobRow(**given)
+    return types.JobRow(**values)
 
 
 def _blocker(row: Record) -> types.Blocker:
-    given = dict(row)
-    given.update(kind=Kind(row["kind"]), state=State(row["state"]) if row["state"] else None)
-    return types.Blocker(**given)
+    values = dict(row)
+    values.update(kind=Kind(row["kind"]), state=State(row["state"]) if row["state"] else None)
+    return types.Blocker(**values)
 
 
 def _failure(row: Record) -> types.JobFailure:
@@ -188,6 +166,6 @@ def _failure(row: Record) -> types.JobFailure:
 
 
 def _attempt(row: Record) -> types.AttemptRow:
-    given = dict(row)
-    given.update(reason=_reason(row["reason"]))
-    return types.AttemptRow(**given)
+    values = dict(row)
+    values.update(reason=_reason(row["reason"]))
+    return types.AttemptRow(**values)

@@ -1,7 +1,7 @@
-"""How a role logs in that we made: the URL that says so, and what the server keeps of its password.
+"""Database roles of pools: their connection URL and their password verifier.
 
-Called by `operator`. The server is handed what it would make of the password itself (RFC 5802), so
-that no log of its statements ever has the password.
+The server is given a SCRAM verifier instead of the password (RFC 5802), so that no statement log
+contains the password.
 """
 
 from __future__ import annotations
@@ -18,55 +18,55 @@ import asyncpg
 from workron.core import errors
 from workron.store.postgres import driver_errors
 
-_ROUNDS: Final = 4096
-"""What PostgreSQL takes by default; a password of ours is no word that more rounds would save."""
+_ITERATIONS: Final = 4096
+"""PostgreSQL's default; the passwords are random, so more iterations would not protect them."""
 _SALT_BYTES: Final = 16
-_OWNERS: Final = frozenset({"user", "password", "passfile"})
+_OWNER_PARAMETERS: Final = frozenset({"user", "password", "passfile"})
 
 
 def scram_verifier(password: str, salt: bytes | None = None) -> str:
-    """Make what proves a password known, and does not give it away."""
+    """Make the verifier that PostgreSQL stores for a password."""
     salt = salt or secrets.token_bytes(_SALT_BYTES)
-    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _ROUNDS)
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _ITERATIONS)
     stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
     server = hmac.digest(salted, b"Server Key", "sha256")
-    return f"SCRAM-SHA-256${_ROUNDS}:{_text(salt)}${_text(stored)}:{_text(server)}"
+    return f"SCRAM-SHA-256${_ITERATIONS}:{_base64(salt)}${_base64(stored)}:{_base64(server)}"
 
 
 def url_with_role(url: str, role: str, password: str) -> str:
-    """Name the same database, to be entered by another role."""
+    """Return the URL of the same database for another role."""
     parts = parse.urlsplit(url)
-    said = parse.parse_qsl(parts.query, keep_blank_values=True)
-    query = parse.urlencode([one for one in said if one[0] not in _OWNERS], safe="/")
+    parameters = parse.parse_qsl(parts.query, keep_blank_values=True)
+    kept = [parameter for parameter in parameters if parameter[0] not in _OWNER_PARAMETERS]
     login = f"{parse.quote(role, safe='')}:{parse.quote(password, safe='')}"
     host = parts.netloc.rpartition("@")[2]
+    query = parse.urlencode(kept, safe="/")
     return parts._replace(netloc=f"{login}@{host}", query=query).geturl()
 
 
-def _text(data: bytes) -> str:
+def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-_SECONDS: Final = 10.0
-_REFUSALS: Final = (
+_LOGIN_SECONDS: Final = 10.0
+_LOGIN_ERRORS: Final = (
     asyncpg.InvalidAuthorizationSpecificationError,
-    # What PgBouncer says to a role that it does not know.
+    # PgBouncer's answer to an unknown role.
     asyncpg.ProtocolViolationError,
 )
 
 
 async def check_login(url: str) -> None:
-    """Log in once; StoreRightsError if that is refused, and nothing if there is no answer now."""
+    """Log in once. PermissionDeniedError if that is refused; other failures are ignored."""
     try:
-        connection = await asyncpg.connect(url, timeout=_SECONDS, statement_cache_size=0)
-    except _REFUSALS as refused:
+        connection = await asyncpg.connect(url, timeout=_LOGIN_SECONDS, statement_cache_size=0)
+    except _LOGIN_ERRORS as refused:
         raise errors.PermissionDeniedError(
-            f"{driver_errors.redact_url(url)}:"
-            f" workers cannot log in as the role that was made for them:"
-            f" {refused}; let pg_hba.conf admit it by its password (scram-sha-256), and a PgBouncer"
-            " in front ask the server for it (auth_query)"
+            f"{driver_errors.redact_url(url)}: workers cannot log in as the role created for them:"
+            f" {refused}; allow password login (scram-sha-256) in pg_hba.conf, and let a PgBouncer"
+            " look up its users (auth_query)"
         ) from refused
     except driver_errors.DRIVER:
-        # Too busy for now, or gone: who comes later finds out.
+        # The server is too busy or unreachable right now; the workers will find out.
         return
-    await connection.close(timeout=_SECONDS)
+    await connection.close(timeout=_LOGIN_SECONDS)

@@ -1,7 +1,7 @@
-"""Bringing a PostgreSQL database to this program's schema, or telling that it is not there.
+"""Migrating a PostgreSQL database to this program's schema, and checking it.
 
-Forward only, in one transaction, under a lock on the table that records it: an advisory lock any
-role could take. Called by `connect` and by the tests.
+Migrations go forward only, in one transaction, under a lock on the table that records them. An
+advisory lock would not do: any role could take it.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ _WORKERS: Final = """
     SELECT DISTINCT r.rolname::text AS name FROM pg_proc p CROSS JOIN aclexplode(p.proacl) a
     JOIN pg_roles r ON r.oid = a.grantee
     WHERE p.pronamespace = 'workron'::regnamespace AND p.proname = 'register'
-    AND a.grantee <> p.proowner AND EXISTS (SELECT 1 FROM workron.open_doors(r.rolname))
+    AND a.grantee <> p.proowner AND EXISTS (SELECT 1 FROM workron.list_excess_rights(r.rolname))
     ORDER BY 1"""
-_CLOSE: Final = "SELECT * FROM workron.close_doors($1) AS statement"
+_REVOKE: Final = "SELECT * FROM workron.revoke_excess_rights($1) AS statement"
 
 
 async def revoke_public_rights(connection: Connection) -> list[str]:
-    """Close what workers need not have open; say what was done, and what is not ours to do."""
-    told = []
+    """Revoke rights that workers do not need, and report what was done or is left to do."""
+    report = []
     if await connection.fetchval(_ARE_PUBLIC):
         await connection.execute("REVOKE ALL ON ALL FUNCTIONS IN SCHEMA workron FROM PUBLIC")
-        told.append("rights: its functions are closed to everybody but workers")
+        report.append("rights: only workers may call its functions")
     for row in await connection.fetch(_WORKERS):
-        left = [one["statement"] for one in await connection.fetch(_CLOSE, row["name"])]
-        told.append(f"rights: role {row['name']} can {_done(left)}")
-    return told
+        left = [one["statement"] for one in await connection.fetch(_REVOKE, row["name"])]
+        report.append(f"rights: role {row['name']} can {_remaining_rights(left)}")
+    return report
 
 
-def _done(left: list[str]) -> str:
+def _remaining_rights(left: list[str]) -> str:
     if not left:
-        return "run jobs, and nothing else again"
-    return f"still do more than run jobs; let a superuser run `{'; '.join(left)}`"
+        return "run jobs, and nothing else"
+    return f"do more than run jobs; as a superuser, run `{'; '.join(left)}`"
 
 
 _OLDEST: Final = 15
-_LEDGER: Final = """
+_MIGRATION_TABLE: Final = """
     CREATE TABLE IF NOT EXISTS workron.migration (
         number     integer PRIMARY KEY,
         name       text NOT NULL,
@@ -65,9 +65,8 @@ _LEDGER: Final = """
         compatible boolean NOT NULL,
         applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
     )"""
-# `IF NOT EXISTS` looks first and makes then; which of these says that another was faster depends on
-# how far it had come.
-_MADE_ALREADY: Final = (
+# `IF NOT EXISTS` is not atomic: any of these errors means that another process was faster.
+_CREATED_CONCURRENTLY: Final = (
     asyncpg.UniqueViolationError,
     asyncpg.DuplicateSchemaError,
     asyncpg.DuplicateTableError,
@@ -84,12 +83,12 @@ _STATEMENT_SECONDS: Final = 600.0
 
 
 def known_migrations() -> Sequence[migrations.Migration]:
-    """Give the migrations that this program brings."""
+    """Return the migrations of this program."""
     return migrations.read_migrations(resources.files(__package__) / "migrations")
 
 
 async def migrate(url: str) -> list[str]:
-    """Apply what is missing and answer the names; safe to run from many places at once."""
+    """Apply pending migrations and return their names; concurrent calls are safe."""
     try:
         connection = await asyncpg.connect(
             url, timeout=_CONNECT_SECONDS, command_timeout=_STATEMENT_SECONDS
@@ -101,8 +100,8 @@ async def migrate(url: str) -> list[str]:
     except asyncpg.LockNotAvailableError as cause:
         raise errors.StoreBusyError(
             f"{driver_errors.redact_url(url)}:"
-            f" nothing was changed: somebody else has held a lock on the schema"
-            f" for {_LOCK_SECONDS:g} s; end what holds it (`pg_stat_activity` tells), and try again"
+            f" nothing was changed: another session has held a lock on the schema"
+            f" for {_LOCK_SECONDS:g} s; end it (see `pg_stat_activity`), and try again"
         ) from cause
     except driver_errors.DRIVER as cause:
         raise driver_errors.translate(cause, url, tried="to migrate") from cause
@@ -111,7 +110,7 @@ async def migrate(url: str) -> list[str]:
 
 
 async def _migrate(connection: Connection) -> list[str]:
-    _refuse_an_old_server(connection)
+    _check_server_version(connection)
     await _prepare(connection)
     async with _transaction(connection):
         await connection.execute("LOCK TABLE workron.migration IN ACCESS EXCLUSIVE MODE")
@@ -131,20 +130,20 @@ async def _migrate(connection: Connection) -> list[str]:
 
 
 async def _prepare(connection: Connection) -> None:
-    """Make room for the record; of two that do it at once, one fails and finds it made."""
+    """Create the schema and its table of migrations, maybe at the same time as another process."""
     for _ in range(2):
         try:
             async with _transaction(connection):
                 await connection.execute("CREATE SCHEMA IF NOT EXISTS workron")
-                await connection.execute(_LEDGER)
-        except _MADE_ALREADY:
+                await connection.execute(_MIGRATION_TABLE)
+        except _CREATED_CONCURRENTLY:
             continue
         return
 
 
 @contextlib.asynccontextmanager
 async def _transaction(connection: Connection) -> AsyncIterator[None]:
-    # Set for the transaction alone: behind a pooler, others use the same session.
+    # Only for this transaction: behind a pooler, other clients use the same session.
     async with connection.transaction():
         await connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS:g}s'")
         yield
@@ -154,7 +153,7 @@ async def _applied(connection: Connection) -> list[migrations.Applied]:
     return [migrations.Applied(*row) for row in await connection.fetch(_APPLIED)]
 
 
-def _refuse_an_old_server(connection: Connection) -> None:
+def _check_server_version(connection: Connection) -> None:
     version = connection.get_server_version()
     if version.major < _OLDEST:
         raise errors.SchemaError(
@@ -163,11 +162,11 @@ def _refuse_an_old_server(connection: Connection) -> None:
 
 
 async def check(database: ConnectionPool) -> None:
-    """Raise SchemaError unless the database has a schema that this program can work with."""
+    """Raise SchemaError unless the database has a schema that this program supports."""
     where = driver_errors.redact_url(database.url)
     if not await database.fetch_value("SELECT to_regclass('workron.migration') IS NOT NULL"):
         raise errors.SchemaMissingError(
-            f"{where} has no Workron schema; make it with "
+            f"{where} has no Workron schema; create it with "
             f"{driver_errors.migrate_hint(database.url)}"
         )
     rows = await database.fetch(_APPLIED)

@@ -1,4 +1,9 @@
-"""The door for what people and the operator ask: submit, cancel, hold, resume."""
+"""The interface for submissions and for changes of a whole run.
+
+A submission is one transaction of three steps: `submit_lock_names` locks the names and finds
+existing runs, COPY stores the rows of the new ones (`copy`), and `submit_link_runs` links them to
+other runs and queues what waits for nothing.
+"""
 
 from __future__ import annotations
 
@@ -13,102 +18,76 @@ from workron.core.ids import JobId
 from workron.core.plan import ExistingRuns, Plan, find_existing
 from workron.store import types
 from workron.store.postgres import copy, functions
+from workron.store.postgres.database import PostgresDatabase
 from workron.store.postgres.notify import NOTIFY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from uuid import UUID
 
     from asyncpg import Record
     from asyncpg.pool import PoolConnectionProxy
 
-    from workron.core.clock import Rng
-    from workron.store.postgres.notify import Notifier
-    from workron.store.postgres.pool import ConnectionPool
-
-
-_STEP: Final = 1000
-
-
-class BulkUpdates:
-    """Those that callers of one store drive."""
-
-    def __init__(self, database: ConnectionPool, ring: Callable[[], None]) -> None:
-        self._database = database
-        self._ring = ring
-
-    async def finish(self, run: JobId) -> None:
-        """Go on until nothing is left to do."""
-        step = "SELECT workron.sweep_step($1, $2)"
-        while not await self._database.fetch_value(step, run, _STEP):
-            pass
-        self._ring()
-
 
 _TRIES: Final = 8
-# The driver knows what a text is. What an array of numbers is it asks in each new session, and that
-# takes four times as long as all that is to be bound.
-_BIND: Final = "SELECT workron.submit_bind($1::text::bigint[], $2::text::bigint[])"
-_BIND_AND_RING: Final = f"{_BIND}, {NOTIFY}"
+# Sent as text: in each new session the driver would look up what an array of numbers is, which
+# takes four times as long as the linking.
+_LINK_RUNS: Final = "SELECT workron.submit_link_runs($1::text::bigint[], $2::text::bigint[])"
+_LINK_RUNS_AND_NOTIFY: Final = f"{_LINK_RUNS}, {NOTIFY}"
 
-_Place: TypeAlias = types.SubmittedRun | Plan
+_Existing: TypeAlias = types.SubmittedRun | Plan
+"""A stored run, or an earlier plan of the same submission."""
 
 
-class PostgresSubmitStore:
-    """Submissions, and changes of a whole run."""
-
-    def __init__(self, database: ConnectionPool, rng: Rng, bell: Notifier) -> None:
-        self._database = database
-        self._sweeps = BulkUpdates(database, bell.ring)
-        self._rng = rng
-        self._bell = bell
+class PostgresSubmitStore(PostgresDatabase):
+    """`api.SubmitStore`."""
 
     async def submit(
         self, plans: Sequence[Plan], *, supersedes: bool = False
     ) -> Sequence[types.SubmittedRun]:
         """Store all plans, or none."""
-        rings = self._bell.is_resting
+        notifies = self._notifier.is_idle
 
         async def work(connection: PoolConnectionProxy) -> list[types.SubmittedRun]:
             async with connection.transaction():
-                bind = _BIND_AND_RING if rings else _BIND
-                return await self._submit(connection, plans, bind, supersedes=supersedes)
+                link = _LINK_RUNS_AND_NOTIFY if notifies else _LINK_RUNS
+                return await self._submit(connection, plans, link, supersedes=supersedes)
 
         for tries_left in reversed(range(_TRIES)):
             try:
                 submitted = await self._database.run(work)
             except errors.StoreDataError as refusal:
-                # Another submission of the same millisecond drew overlapping ids, or brought this
-                # very one; both show when it is tried again.
+                # Another submission in the same millisecond drew overlapping ids, or stored this
+                # very object; the next try moves on, or finds it.
                 if not (tries_left and isinstance(refusal.__cause__, asyncpg.UniqueViolationError)):
                     raise
             else:
-                (self._bell.has_rung if rings else self._bell.ring)()
+                (self._notifier.after_notify if notifies else self._notifier.notify)()
                 return submitted
         raise AssertionError("the last try either returns or raises")
 
     async def _submit(
-        self, connection: PoolConnectionProxy, plans: Sequence[Plan], bind: str, *, supersedes: bool
+        self, connection: PoolConnectionProxy, plans: Sequence[Plan], link: str, *, supersedes: bool
     ) -> list[types.SubmittedRun]:
-        reserved = await self._reserve(connection, plans)
-        places = list(_places(plans, reserved, supersedes=supersedes))
-        fresh = [plan for plan, place in zip(plans, places, strict=True) if place is None]
-        bases = await self._store(connection, fresh, reserved, bind)
-        runs = {plan.identity.uid: run for plan, run in zip(fresh, bases, strict=True)}
+        reserved = await self._lock_names(connection, plans)
+        existing = list(_find_existing(plans, reserved, supersedes=supersedes))
+        new = [plan for plan, found in zip(plans, existing, strict=True) if found is None]
+        ids_of_new = await self._store(connection, new, reserved, link)
+        runs = {plan.identity.uid: run for plan, run in zip(new, ids_of_new, strict=True)}
         return [
-            place
-            if isinstance(place, types.SubmittedRun)
-            else _submitted(place or plan, runs, is_new=place is None)
-            for plan, place in zip(plans, places, strict=True)
+            found
+            if isinstance(found, types.SubmittedRun)
+            else _submitted(found or plan, runs, is_new=found is None)
+            for plan, found in zip(plans, existing, strict=True)
         ]
 
-    async def _reserve(
+    async def _lock_names(
         self, connection: PoolConnectionProxy, plans: Sequence[Plan]
     ) -> Sequence[Record]:
         reserved: Sequence[Record] = await connection.fetch(
-            "SELECT * FROM workron.submit_reserve($1, $2)",
-            json.dumps([_names(plan) for plan in plans]),
-            json.dumps([name for plan in plans for name in _awaited(plan)]),
+            functions.call("submit_lock_names", 2),
+            json.dumps([_name_of(plan) for plan in plans]),
+            json.dumps([name for plan in plans for name in _external_names(plan)]),
         )
         return reserved
 
@@ -117,80 +96,78 @@ class PostgresSubmitStore:
         connection: PoolConnectionProxy,
         plans: Sequence[Plan],
         reserved: Sequence[Record],
-        bind: str,
+        link: str,
     ) -> list[JobId]:
         if not plans:
             return []
         now = reserved[0]["now"]
-        pools = await self._pools(connection, plans)
-        base = ids.mint_base(now, self._rng)
+        pools = await self._ensure_pools(connection, plans)
+        first = ids.mint_base(now, self._rng)
         placed: list[tuple[JobId, Plan]] = []
-        for one in plans:
-            placed.append((base, one))
-            base = JobId(base + len(one.nodes))
+        for plan in plans:
+            placed.append((first, plan))
+            first = JobId(first + len(plan.nodes))
         await copy.copy_tables(connection, copy.tables(placed, pools, now))
-        bases = [first for first, _ in placed]
-        await connection.execute(bind, _array(bases), _array(copy.idle(placed)))
-        return bases
+        runs = [run for run, _ in placed]
+        await connection.execute(link, _array(runs), _array(copy.scheduled_jobs(placed)))
+        return runs
 
-    async def _pools(
+    async def _ensure_pools(
         self, connection: PoolConnectionProxy, plans: Sequence[Plan]
     ) -> dict[tuple[str, str], int]:
-        wanted = {(one.identity.namespace, terms.pool) for one in plans for terms in one.terms}
+        pools = {(plan.identity.namespace, terms.pool) for plan in plans for terms in plan.terms}
         found = await connection.fetch(
-            "SELECT * FROM workron.pools($1, $2)",
-            [namespace for namespace, _ in wanted],
-            [name for _, name in wanted],
+            functions.call("ensure_pools", 2),
+            [namespace for namespace, _ in pools],
+            [name for _, name in pools],
         )
         return {(row["namespace"], row["name"]): row["id"] for row in found}
 
     async def cancel(self, run: JobId) -> bool:
-        """End all of a run that is not running, mark what runs."""
-        return await self._sweep("cancel", run)
+        """Cancel a run's queued jobs and signal its running ones."""
+        return await self._bulk_update("cancel", run)
 
     async def suspend(self, run: JobId) -> bool:
-        """Suspend all of a run that is not running."""
-        return await self._sweep("hold", run)
+        """Keep a run's jobs from starting."""
+        return await self._bulk_update("suspend", run)
 
     async def resume(self, run: JobId) -> bool:
-        """Undo `hold`, or a submission as suspended."""
-        return await self._sweep("resume", run)
+        """Undo `suspend`, or a submission as suspended."""
+        return await self._bulk_update("resume", run)
 
-    async def _sweep(self, verb: str, run: JobId) -> bool:
-        if not await self._database.fetch_value(functions.query(verb), run):
+    async def _bulk_update(self, operation: str, run: JobId) -> bool:
+        if not await self._query(operation, run):
             return False
-        await self._sweeps.finish(run)
+        await self._finish_bulk_update(run)
         return True
 
     async def ensure_pool(
         self, namespace: str, name: str, *, lease_seconds: float | None = None
     ) -> str:
-        """Make the pool if it is new, and answer a token that admits workers to it."""
+        """Create the pool if needed, and return a new token for its workers."""
         token = secrets.token_urlsafe()
-        await self._database.fetch(
-            "SELECT workron.ensure_pool($1, $2, $3, $4)", namespace, name, token, lease_seconds
-        )
+        await self._call("ensure_pool", namespace, name, token, lease_seconds)
         return token
 
 
-def _places(
+def _find_existing(
     plans: Sequence[Plan], reserved: Sequence[Record], *, supersedes: bool
-) -> Iterator[_Place | None]:
-    """Give for each plan what stands for it: a run, or an earlier plan; None: it is new."""
-    known: dict[UUID, _Place] = {}
-    named: dict[tuple[str, str, str], Plan] = {}
+) -> Iterator[_Existing | None]:
+    """Return for each plan the run or the earlier plan that it repeats; None for a new one."""
+    by_uid: dict[UUID, _Existing] = {}
+    by_name: dict[tuple[str, str, str], Plan] = {}
     for plan, row in zip(plans, reserved, strict=True):
-        who = plan.identity
-        name = who.namespace, who.kind, who.name
-        standing: ExistingRuns[_Place] = ExistingRuns(
-            known=known.get(who.uid, _stored(row, "known")),
-            unfinished=named.get(name, _stored(row, "unfinished")),
-            digest=named[name].digest() if name in named else row["digest"],
+        identity = plan.identity
+        name = identity.namespace, identity.kind, identity.name
+        known: ExistingRuns[_Existing] = ExistingRuns(
+            known=by_uid.get(identity.uid, _stored_run(row, "known")),
+            unfinished=by_name.get(name, _stored_run(row, "unfinished")),
+            digest=by_name[name].digest() if name in by_name else row["digest"],
         )
-        place = find_existing(plan, standing, supersedes=supersedes)
-        if place is None:
-            known[who.uid] = named[name] = plan
-        yield place
+        existing = find_existing(plan, known, supersedes=supersedes)
+        if existing is None:
+            by_uid[identity.uid] = by_name[name] = plan
+        yield existing
 
 
 def _array(jobs: Iterable[JobId]) -> str:
@@ -203,14 +180,15 @@ def _submitted(plan: Plan, runs: Mapping[UUID, JobId], *, is_new: bool) -> types
     )
 
 
-def _stored(row: Record, column: str) -> types.SubmittedRun | None:
+def _stored_run(row: Record, column: str) -> types.SubmittedRun | None:
     if row[column] is None:
         return None
-    return types.SubmittedRun(JobId(row[column]), is_new=False, is_suspended=row[f"{column}_held"])
+    is_suspended = row[f"{column}_suspended"]
+    return types.SubmittedRun(JobId(row[column]), is_new=False, is_suspended=is_suspended)
 
 
-def _names(one: Plan) -> dict[str, Any]:
-    identity = one.identity
+def _name_of(plan: Plan) -> dict[str, Any]:
+    identity = plan.identity
     return {
         "namespace": identity.namespace,
         "kind": identity.kind,
@@ -219,8 +197,9 @@ def _names(one: Plan) -> dict[str, Any]:
     }
 
 
-def _awaited(one: Plan) -> Iterable[dict[str, Any]]:
+def _external_names(plan: Plan) -> Iterable[dict[str, Any]]:
+    namespace = plan.identity.namespace
     return (
-        {"namespace": one.identity.namespace, "kind": outside.kind, "name": outside.name}
-        for outside in one.external
+        {"namespace": namespace, "kind": upstream.kind, "name": upstream.name}
+        for upstream in plan.external
     )

@@ -1,4 +1,4 @@
-"""The worker's door. Every verb is one call of one function; nothing else can be asked here."""
+"""The worker's interface. Each method calls one function of the database."""
 
 from __future__ import annotations
 
@@ -10,42 +10,28 @@ from workron.core import errors, jobspec, payloads
 from workron.core.ids import ClaimId, Fence, JobId, SessionKey, WorkerId
 from workron.core.states import Reason
 from workron.store import types
+from workron.store.postgres.database import PostgresDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from asyncpg import Record
 
-    from workron.store.postgres.notify import Ring
-    from workron.store.postgres.pool import ConnectionPool
-
 
 _CLAIM_COLUMNS: Final = 13
-"""What a row says of a claim stands at its end, in this order."""
-_SPECS_AT_HAND: Final = 16
-_ALL_WELL: Final = [types.ReportResult.ACCEPTED]
+"""The columns of a claim are the last of a row, in this order."""
+_CACHED_SPECS: Final = 16
+_ALL_ACCEPTED: Final = [types.ReportResult.ACCEPTED]
 
 
-class PostgresWorkerVerbs:
-    """What a worker can do, with a role that can execute these functions and nothing else."""
-
-    def __init__(self, database: ConnectionPool, beats: ConnectionPool, ring: Ring) -> None:
-        self._database = database
-        # Beats have a connection of their own: a pool that is all in use must not cost a lease.
-        self._beats = beats
-        self._ring = ring
+class PostgresWorkerStore(PostgresDatabase):
+    """`api.WorkerStore`, for a role that may execute these functions and nothing else."""
 
     async def register(self, registration: types.Registration) -> types.Session:
-        """Enter a worker under its pool's token."""
+        """Register a worker in the pool of its token."""
         who = registration
-        [row] = await self._database.fetch(
-            "SELECT * FROM workron.register($1, $2, $3, $4)",
-            who.token,
-            who.name,
-            who.boot,
-            who.slots,
-        )
-        self._ring()
+        [row] = await self._call("register", who.token, who.name, who.boot, who.slots)
+        self._notifier.notify()
         return types.Session(
             WorkerId(row["worker"]),
             SessionKey(row["session"]),
@@ -55,95 +41,86 @@ class PostgresWorkerVerbs:
         )
 
     async def heartbeat(self, key: SessionKey) -> types.HeartbeatReply:
-        """Prove life, and learn what is still held."""
-        rows = await self._beats.fetch("SELECT * FROM workron.heartbeat($1)", key)
-        held = [_held(row) for row in rows if row["job"] is not None]
+        """Prove life and return the claims held."""
+        rows = await self._heartbeats.fetch("SELECT * FROM workron.heartbeat($1)", key)
+        held = [_held_claim(row) for row in rows if row["job"] is not None]
         return types.HeartbeatReply(held, rows[0]["draining"], rows[0]["database"])
 
     async def claim(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[types.ClaimedJob]:
-        """Take at most one ready job for each claim id."""
-        rows = await self._database.fetch("SELECT * FROM workron.claim($1, $2)", key, claims)
-        return _claims(rows)
+        """Claim up to one ready job per claim id."""
+        return _claimed_jobs(await self._call("claim", key, claims))
 
     async def complete(
-        self, key: SessionKey, ends: Sequence[types.AttemptReport], claims: Sequence[ClaimId] = ()
+        self,
+        key: SessionKey,
+        reports: Sequence[types.AttemptReport],
+        claims: Sequence[ClaimId] = (),
     ) -> types.CompleteReply:
-        """Report ends and claim anew; one that the database refuses is found by halving."""
+        """Report attempts and claim new jobs; a report that is refused is found by halving."""
         try:
-            return await self._complete(key, ends, claims)
+            return await self._complete(key, reports, claims)
         except errors.StoreDataError as refusal:
             if claims:
-                # No end may be blamed for what is refused of a claim.
-                accepted = await self.complete(key, ends)
+                # An error while claiming must not be blamed on a report.
+                accepted = await self.complete(key, reports)
                 return types.CompleteReply(accepted.answers, await self.claim(key, claims))
-            if len(ends) > 1:
-                middle = len(ends) // 2
-                first = await self.complete(key, ends[:middle])
-                rest = await self.complete(key, ends[middle:])
+            if len(reports) > 1:
+                middle = len(reports) // 2
+                first = await self.complete(key, reports[:middle])
+                rest = await self.complete(key, reports[middle:])
                 return types.CompleteReply([*first.answers, *rest.answers])
-            return await self._complete(key, [_refused(ends[0], refusal)], claims)
+            return await self._complete(key, [_as_refused(reports[0], refusal)], claims)
 
     async def _complete(
-        self, key: SessionKey, ends: Sequence[types.AttemptReport], claims: Sequence[ClaimId]
+        self, key: SessionKey, reports: Sequence[types.AttemptReport], claims: Sequence[ClaimId]
     ) -> types.CompleteReply:
-        rows = await self._database.fetch(
-            "SELECT * FROM workron.complete($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
-            key,
-            *_report(ends),
-            claims,
-        )
-        if ends:
-            self._ring(key)
+        rows = await self._call("complete", key, *_report_columns(reports), claims)
+        if reports:
+            self._notifier.notify(key)
         is_all_accepted = not rows or rows[0]["answer"] is None
-        count = 0 if is_all_accepted else len(ends)
+        count = 0 if is_all_accepted else len(reports)
         answers = [types.ReportResult(row["answer"]) for row in rows[:count]]
-        return types.CompleteReply(answers or _ALL_WELL * len(ends), _claims(rows[count:]))
+        return types.CompleteReply(
+            answers or _ALL_ACCEPTED * len(reports), _claimed_jobs(rows[count:])
+        )
 
     async def release(
         self,
         key: SessionKey,
-        rights: Sequence[types.ClaimRef],
+        claims: Sequence[types.ClaimRef],
         lost: types.LossKind | None = None,
     ) -> Sequence[types.ReportResult]:
-        """Hand claims back."""
-        rows = await self._database.fetch(
-            "SELECT * FROM workron.release($1, $2, $3, $4)",
-            key,
-            [right.claim for right in rights],
-            [right.fence for right in rights],
-            lost,
-        )
-        self._ring()
+        """Return claims to the queue."""
+        ids, fences = [ref.claim for ref in claims], [ref.fence for ref in claims]
+        rows = await self._call("release", key, ids, fences, lost)
+        self._notifier.notify()
         return [types.ReportResult(row["answer"]) for row in rows]
 
     async def append_output(
-        self, key: SessionKey, right: types.ClaimRef, chunk: int, data: bytes
+        self, key: SessionKey, claim: types.ClaimRef, chunk: int, data: bytes
     ) -> types.ReportResult:
-        """Store a piece of a running job's output."""
-        answer = await self._database.fetch_value(
-            "SELECT workron.append_output($1, $2, $3, $4, $5)", key, *right, chunk, data
-        )
-        return types.ReportResult(answer)
+        """Store a chunk of a running job's output."""
+        return types.ReportResult(await self._call_value("append_output", key, *claim, chunk, data))
 
     async def deregister(self, key: SessionKey) -> None:
-        """Forget a worker; what it still holds is released."""
-        await self._database.fetch("SELECT workron.deregister($1)", key)
-        self._ring()
+        """Remove a worker and release the claims that it holds."""
+        await self._call("deregister", key)
+        self._notifier.notify()
 
 
-def _held(row: Record) -> types.HeldClaim:
-    mark = types.Signal(row["mark"]) if row["mark"] else None
-    return types.HeldClaim(JobId(row["job"]), ClaimId(row["claim"]), Fence(row["fence"]), mark)
+def _held_claim(row: Record) -> types.HeldClaim:
+    signal = types.Signal(row["signal"]) if row["signal"] else None
+    return types.HeldClaim(JobId(row["job"]), ClaimId(row["claim"]), Fence(row["fence"]), signal)
 
 
-def _claims(rows: Sequence[Record]) -> list[types.ClaimedJob]:
-    # Elements of one array share their inputs: they are read once.
-    fit = functools.cache(_fit)
-    return [_claimed(fit, *row[-_CLAIM_COLUMNS:]) for row in rows]
+def _claimed_jobs(rows: Sequence[Record]) -> list[types.ClaimedJob]:
+    # Elements of one array share their inputs: each text is parsed once.
+    read_inputs = functools.cache(_read_inputs)
+    return [_claimed_job(read_inputs, *row[-_CLAIM_COLUMNS:]) for row in rows]
 
 
-def _claimed(  # noqa: PLR0913, PLR0917 - one for each column of `claimed`
-    fit: Callable[[str], tuple[Any, bool]],
+def _claimed_job(  # noqa: PLR0913, PLR0917 - one for each column of `claimed_jobs`
+    read_inputs: Callable[[str], tuple[Any, bool]],
     job: JobId,
     claim: ClaimId,
     attempt: int,
@@ -155,10 +132,10 @@ def _claimed(  # noqa: PLR0913, PLR0917 - one for each column of `claimed`
     name: str,
     index: int | None,
     item: str | None,
-    body: str,
-    given: str | None,
+    spec: str,
+    inputs: str | None,
 ) -> types.ClaimedJob:
-    inputs, is_too_large = (None, False) if given is None else fit(given)
+    values, is_too_large = (None, False) if inputs is None else read_inputs(inputs)
     return types.ClaimedJob(
         job,
         claim,
@@ -170,57 +147,56 @@ def _claimed(  # noqa: PLR0913, PLR0917 - one for each column of `claimed`
         run,
         name,
         index,
-        _spec(body),
+        _read_spec(spec),
         None if item is None else json.loads(json.loads(item)),
-        inputs,
+        values,
         is_too_large,
     )
 
 
-@functools.lru_cache(_SPECS_AT_HAND)
-def _spec(sent: str) -> jobspec.Spec:
-    """Read a spec, which comes as JSON inside a JSON string, as items and inputs do."""
-    return jobspec.of_text(json.loads(sent))
+@functools.lru_cache(_CACHED_SPECS)
+def _read_spec(text: str) -> jobspec.Spec:
+    """Decode a spec, which is sent as JSON in a JSON string, like items and inputs."""
+    return jobspec.of_text(json.loads(text))
 
 
-def _fit(sent: str) -> tuple[Any, bool]:
-    """Read inputs; the database sends a JSON null for those that are too large."""
-    text = json.loads(sent)
-    return (None, True) if text is None else payloads.inputs_fit(text)
+def _read_inputs(text: str) -> tuple[Any, bool]:
+    """Decode inputs. The database sends a JSON null for inputs that are too large."""
+    inputs = json.loads(text)
+    return (None, True) if inputs is None else payloads.inputs_fit(inputs)
 
 
-def _report(ends: Sequence[types.AttemptReport]) -> Iterator[list[Any] | None]:
-    """Give what is told of ends as one list for each thing; None for what none of them has."""
-    yield [end.job for end in ends]
-    yield [end.claim for end in ends]
-    yield [end.fence for end in ends]
-    yield [end.outcome for end in ends]
-    yield _unless_empty([end.reason for end in ends])
-    yield _unless_empty([end.message for end in ends])
-    yield [end.exit_code for end in ends]
-    is_retried = any(end.outcome is types.Outcome.RETRY for end in ends)
-    yield [end.delay_seconds for end in ends] if is_retried else None
-    has_result = any(end.result is not None for end in ends)
-    yield [_worded(end.result) for end in ends] if has_result else None
-    yield _unless_empty([end.output for end in ends])
+def _report_columns(reports: Sequence[types.AttemptReport]) -> Iterator[list[Any] | None]:
+    """Return one list per field. None replaces a list without values, which saves time twice."""
+    yield [report.job for report in reports]
+    yield [report.claim for report in reports]
+    yield [report.fence for report in reports]
+    yield [report.outcome for report in reports]
+    yield _unless_empty([report.reason for report in reports])
+    yield _unless_empty([report.message for report in reports])
+    yield [report.exit_code for report in reports]
+    is_retried = any(report.outcome is types.Outcome.RETRY for report in reports)
+    yield [report.delay_seconds for report in reports] if is_retried else None
+    has_result = any(report.result is not None for report in reports)
+    yield [_result_text(report.result) for report in reports] if has_result else None
+    yield _unless_empty([report.output for report in reports])
 
 
 def _unless_empty(values: list[Any]) -> list[Any] | None:
-    # Each value has its price here and there, and most ends are of commands that say nothing.
     return values if any(values) else None
 
 
-def _worded(result: Any) -> str | None:
+def _result_text(result: Any) -> str | None:
     return None if result is None else payloads.to_json(result)
 
 
-def _refused(end: types.AttemptReport, refusal: errors.StoreDataError) -> types.AttemptReport:
-    # Any of the values may be the bad one: none is sent again.
+def _as_refused(report: types.AttemptReport, refusal: errors.StoreDataError) -> types.AttemptReport:
+    # Any of the values may have caused the refusal, so none of them is sent again.
     return types.AttemptReport(
-        end.job,
-        end.claim,
-        end.fence,
+        report.job,
+        report.claim,
+        report.fence,
         types.Outcome.FAILED,
         Reason.RESULT_REFUSED,
-        message=f"the store refused what this job reported: {refusal}",
+        message=f"the store refused the report of this attempt: {refusal}",
     )

@@ -1,7 +1,7 @@
-"""cancel, hold, resume and change of priority of a whole run, in bounded steps.
+"""Cancel, suspend, resume and reprioritize a whole run in bounded steps.
 
-Each is a transaction of its own. Begun and driven by `submit` and `operator`; `maintain` goes on
-with what a caller left unfinished.
+Each step is a transaction. The caller that requested the update runs all steps; the maintainer
+continues an update that was interrupted.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ if TYPE_CHECKING:
 _STEP: Final = 5_000
 
 
-def begin_update(tx: Transaction, run: JobId, verb: str) -> bool:
-    """Note what is wanted; False when the run has ended, or is too far gone for it."""
-    if not tx.run(f"{verb}.ask", run=run):
+def begin_update(tx: Transaction, run: JobId, operation: str) -> bool:
+    """Record the request; False if the run has ended, or the operation does not apply to it."""
+    if not tx.run(f"{operation}.update_run", run=run):
         return False
-    tx.run("sweep.begin", run=run, verb=verb, priority=None)
+    tx.run("bulk_update.request", run=run, operation=operation, priority=None)
     return True
 
 
 def update_step(tx: Transaction, run: JobId) -> bool:
-    """Do a bounded part of what is wanted of a run; True when nothing is left to do."""
-    sweep = tx.row("sweep.standing", run=run)
-    if sweep is None:
+    """Do one step; True when nothing is left to do."""
+    update = tx.row("bulk_update.current", run=run)
+    if update is None:
         return True
     tx.clear()
-    jobs = {"run": run, "last": sweep["last"]}
-    moved = bool(sweep["verb"]) and _STEPS[sweep["verb"]](tx, jobs)
-    if sweep["priority"] is not None:
-        moved |= _prioritize(tx, jobs, sweep["priority"])
+    jobs = {"run": run, "last": update["last"]}
+    moved = bool(update["operation"]) and _STEPS[update["operation"]](tx, jobs)
+    if update["priority"] is not None:
+        moved |= _prioritize(tx, jobs, update["priority"])
     if moved:
         return False
-    tx.run("sweep.end", run=run)
+    tx.run("bulk_update.delete", run=run)
     return True
 
 
 def continue_updates(tx: Transaction) -> bool:
-    """Do a step of the oldest sweep that was left unfinished; False when there is none."""
-    oldest = tx.row("sweep.oldest")
+    """Do a step of the oldest interrupted update; False if there is none."""
+    oldest = tx.row("bulk_update.oldest")
     if oldest is None:
         return False
     update_step(tx, oldest["run"])
@@ -54,52 +54,53 @@ def continue_updates(tx: Transaction) -> bool:
 
 
 def _cancel(tx: Transaction, jobs: Mapping[str, int]) -> bool:
-    tx.run("cancel.mark", **jobs)
+    tx.run("cancel.signal_running", **jobs)
     moved = sum(
-        tx.run(f"cancel.take_{place}", **jobs, limit=_STEP)
-        for place in ("ready", "deferred", "waiting")
+        tx.run(f"cancel.select_{table}", **jobs, limit=_STEP)
+        for table in ("ready", "deferred", "waiting")
     )
-    leave_places(tx)
+    leave_queues(tx)
     completion.record_ends(tx)
     completion.defer_propagation(tx)
     return moved > 0
 
 
-def _hold(tx: Transaction, jobs: Mapping[str, int]) -> bool:
-    tx.run("suspend.mark", **jobs)
+def _suspend(tx: Transaction, jobs: Mapping[str, int]) -> bool:
+    tx.run("suspend.signal_running", **jobs)
     moved = 0
-    for place in ("ready", "deferred"):
-        moved += tx.run(f"hold.take_{place}", **jobs, limit=_STEP)
-        tx.run(f"hold.leave_{place}")
-    moved += tx.run("suspend.hold_waiting", **jobs, limit=_STEP)
-    completion.place_jobs(tx)
+    for table in ("ready", "deferred"):
+        moved += tx.run(f"suspend.select_{table}", **jobs, limit=_STEP)
+        tx.run(f"suspend.delete_{table}")
+    moved += tx.run("suspend.suspend_waiting", **jobs, limit=_STEP)
+    completion.enqueue_jobs(tx)
     return moved > 0
 
 
 def _resume(tx: Transaction, jobs: Mapping[str, int]) -> bool:
-    tx.run("resume.unmark", **jobs)
-    moved = tx.run("resume.tell", **jobs, limit=_STEP)
-    tx.run("resume.unhold")
-    completion.conclude_groups(tx)
+    tx.run("resume.clear_signals", **jobs)
+    moved = tx.run("resume.select_waiting", **jobs, limit=_STEP)
+    tx.run("resume.resume_waiting")
+    completion.update_downstreams(tx)
     return moved > 0
 
 
 def _prioritize(tx: Transaction, jobs: Mapping[str, int], priority: int) -> bool:
-    places = "ready", "deferred", "waiting", "running"
+    tables = "ready", "deferred", "waiting", "running"
     changed = [
-        tx.run(f"prioritize.{place}", **jobs, priority=priority, limit=_STEP) for place in places
+        tx.run(f"bulk_prioritize.{table}", **jobs, priority=priority, limit=_STEP)
+        for table in tables
     ]
     return any(changed)
 
 
-def leave_places(tx: Transaction) -> None:
-    """Take what stands in `ended` out of wherever it waited."""
-    for place in ("ready", "deferred", "waiting"):
-        tx.run(f"leave_places.{place}")
+def leave_queues(tx: Transaction) -> None:
+    """Delete the jobs of `ended_job` from the tables in which they waited."""
+    for table in ("ready", "deferred", "waiting"):
+        tx.run(f"leave_queues.{table}")
 
 
 _STEPS: Final[Mapping[str, Callable[[Transaction, Mapping[str, int]], bool]]] = {
     "cancel": _cancel,
-    "hold": _hold,
+    "suspend": _suspend,
     "resume": _resume,
 }

@@ -1,7 +1,4 @@
-"""claim: moving ready jobs into claims, and putting together what their runs need.
-
-Called by `worker` and, as the second half of a complete, by `reporting`.
-"""
+"""Claiming ready jobs, and collecting what a worker needs to run them."""
 
 from __future__ import annotations
 
@@ -23,66 +20,70 @@ if TYPE_CHECKING:
     from workron.store.sqlite.engine import Transaction
 
 
-_Given = tuple[Any, bool]
-"""A job's inputs, and whether they are too large to be given."""
+_Inputs = tuple[Any, bool]
+"""A job's inputs, and whether they are too large."""
 
-_NOTHING: Final[_Given] = (None, False)
-_TOO_LARGE: Final[_Given] = (None, True)
+_NOTHING: Final[_Inputs] = (None, False)
+_TOO_LARGE: Final[_Inputs] = (None, True)
 
 
-def worker_of(tx: Transaction, key: SessionKey) -> Any:
+def find_session(tx: Transaction, key: SessionKey) -> Any:
     """Find the row behind a session key, or raise SessionError."""
-    worker = tx.row("session.worker", session=str(key))
+    worker = tx.row("find_session.find_session", session=str(key))
     if worker is None:
-        raise errors.SessionError(
-            "no worker has this session key: it was taken back, or never registered"
-        )
+        raise errors.SessionError("unknown session key: the worker was reaped, or never registered")
     return worker
 
 
 def claim(tx: Transaction, key: SessionKey, claims: Sequence[ClaimId]) -> list[ClaimedJob]:
-    """Take what the worker may have, and give all that it holds under these ids."""
+    """Claim jobs for a worker, and return all claims that it holds under these ids."""
     tx.clear()
-    return take(tx, worker_of(tx, key), claims)
+    return claim_ready(tx, find_session(tx, key), claims)
 
 
-def take(tx: Transaction, worker: Any, claims: Sequence[ClaimId]) -> list[ClaimedJob]:
-    """Move ready jobs to a worker, unless this is the repetition of a call that did."""
-    wanted = engine.listed(map(str, claims))
-    if not tx.run("claim.repeat", claims=wanted) and not worker["draining"]:
-        _take_new(tx, worker, wanted, len(claims))
-    return _describe(tx, tx.rows("claim.claimed", worker=worker["id"]), claims)
+def claim_ready(tx: Transaction, worker: Any, claims: Sequence[ClaimId]) -> list[ClaimedJob]:
+    """Move ready jobs to a worker, unless this repeats a call that did."""
+    wanted = engine.json_list(map(str, claims))
+    if not tx.run("claim.select_repeated", claims=wanted) and not worker["draining"]:
+        _claim_new(tx, worker, wanted, len(claims))
+    return _claimed_jobs(tx, tx.rows("claim.claimed_jobs", worker=worker["id"]), claims)
 
 
-def _take_new(tx: Transaction, worker: Any, wanted: str, count: int) -> None:
+def _claim_new(tx: Transaction, worker: Any, wanted: str, count: int) -> None:
     who = {"worker": worker["id"], "pool": worker["pool"]}
-    terms = tx.row("claim.terms", **who)
-    alone = terms["is_alone_ready"] and not terms["holds_any"]
-    if terms["holds_alone"]:
+    constraints = tx.row("claim.constraints", **who)
+    alone = constraints["is_alone_ready"] and not constraints["holds_any"]
+    if constraints["holds_alone"]:
         return
-    if terms["is_alone_ready"] and not alone and tx.row("claim.makes_room", **who)["makes_room"]:
+    if (
+        constraints["is_alone_ready"]
+        and not alone
+        and tx.row("claim.is_reserved_for_alone", **who)["is_reserved"]
+    ):
         return
     count = min(count, 1) if alone else count
-    if tx.run("claim.take", alone=alone, count=count, **who):
-        tx.run("claim.leave_ready")
-        tx.run("claim.run", claims=wanted)
+    if tx.run("claim.select_ready", alone=alone, count=count, **who):
+        tx.run("claim.delete_ready")
+        tx.run("claim.insert_running", claims=wanted)
 
 
-def _describe(tx: Transaction, rows: Sequence[Any], claims: Sequence[ClaimId]) -> list[ClaimedJob]:
+def _claimed_jobs(
+    tx: Transaction, rows: Sequence[Any], claims: Sequence[ClaimId]
+) -> list[ClaimedJob]:
     specs = _specs(tx, {row["spec"] for row in rows})
     given = _inputs(tx, [row["job"] for row in rows if row["feeds_inputs"]])
-    return [_claimed(row, claims, specs, given) for row in rows]
+    return [_claimed_job(row, claims, specs, given) for row in rows]
 
 
-def _claimed(
-    row: Any, claims: Sequence[ClaimId], specs: Mapping[int, Spec], given: Mapping[int, _Given]
+def _claimed_job(
+    row: Any, claims: Sequence[ClaimId], specs: Mapping[int, Spec], given: Mapping[int, _Inputs]
 ) -> ClaimedJob:
-    # By place, which is quicker than by name: in the order of the statement's columns.
-    place, job, attempt, failures, losses, fence, namespace, run, name, index, item, of, _ = row
+    # By position, which is faster than by name.
+    number, job, attempt, failures, losses, fence, namespace, run, name, index, item, of, _ = row
     found, are_too_large = given.get(job, _NOTHING)
     return ClaimedJob(
         job=job,
-        claim=claims[place - 1],
+        claim=claims[number - 1],
         attempt=attempt,
         failures=failures,
         losses=losses,
@@ -101,29 +102,29 @@ def _claimed(
 def _specs(tx: Transaction, wanted: set[int]) -> dict[int, Spec]:
     return {
         row["id"]: jobspec.of_text(row["body"])
-        for row in tx.rows("claim.specs", specs=engine.listed(wanted))
+        for row in tx.rows("claim.specs", specs=engine.json_list(wanted))
     }
 
 
-def _inputs(tx: Transaction, jobs: Sequence[int]) -> Mapping[int, _Given]:
-    """Gather each job's inputs by upstream name, or say that they are too large."""
+def _inputs(tx: Transaction, jobs: Sequence[int]) -> Mapping[int, _Inputs]:
+    """Collect the inputs of each job by upstream name."""
     if not jobs:
         return {}
     upstreams: dict[int, list[Any]] = defaultdict(list)
-    for row in tx.rows("claim.upstreams", jobs=engine.listed(jobs)):
-        upstreams[row["child"]].append(row)
-    parents = {row["parent"] for rows in upstreams.values() for row in rows}
+    for row in tx.rows("claim.upstreams", jobs=engine.json_list(jobs)):
+        upstreams[row["downstream"]].append(row)
+    parents = {row["upstream"] for rows in upstreams.values() for row in rows}
     sizes = {
-        row["parent"]: row["size"]
-        for row in tx.rows("claim.result_sizes", parents=engine.listed(parents))
+        row["upstream"]: row["size"]
+        for row in tx.rows("claim.result_sizes", upstreams=engine.json_list(parents))
     }
-    # What is too large together is never read.
+    # Inputs that are too large are never read.
     fitting = {
         job: rows
         for job, rows in upstreams.items()
-        if sum(sizes[row["parent"]] for row in rows) <= payloads.MAX_INPUT_BYTES
+        if sum(sizes[row["upstream"]] for row in rows) <= payloads.MAX_INPUT_BYTES
     }
-    given = {row["parent"] for rows in fitting.values() for row in rows if sizes[row["parent"]]}
+    given = {row["upstream"] for rows in fitting.values() for row in rows if sizes[row["upstream"]]}
     results = _results(tx, given)
     return {
         job: _inputs_of_one(rows, results) if job in fitting else _TOO_LARGE
@@ -131,21 +132,21 @@ def _inputs(tx: Transaction, jobs: Sequence[int]) -> Mapping[int, _Given]:
     }
 
 
-def _inputs_of_one(upstreams: Sequence[Any], results: Mapping[int, str]) -> _Given:
+def _inputs_of_one(upstreams: Sequence[Any], results: Mapping[int, str]) -> _Inputs:
     members = [
-        f"{json.dumps(row['name'])}: {results[row['parent']]}"
+        f"{json.dumps(row['name'])}: {results[row['upstream']]}"
         for row in upstreams
-        if row["parent"] in results
+        if row["upstream"] in results
     ]
     return payloads.inputs_fit("{" + ", ".join(members) + "}" if members else None)
 
 
 def _results(tx: Transaction, parents: Iterable[int]) -> dict[int, str]:
-    """Read each upstream's result once, as JSON; an array's is a list."""
-    rows = tx.rows("claim.results", parents=engine.listed(parents))
+    """Read each upstream's result once, as JSON; the result of an array is a list."""
+    rows = tx.rows("claim.results", upstreams=engine.json_list(parents))
     return {
         parent: _one_result(list(found))
-        for parent, found in itertools.groupby(rows, itemgetter("parent"))
+        for parent, found in itertools.groupby(rows, itemgetter("upstream"))
     }
 
 

@@ -1,6 +1,16 @@
-"""complete: taking a worker's reports in, one bad one without harm to the others.
+"""Ending claims and jobs, and propagating ends.
 
-Called by `worker`.
+Operations fill temporary tables (`sql/scratch.sql`), and the shared functions here process them:
+
+1. `end_claims`: `ended_claim` becomes attempts, and jobs that end (`ended_job`) or go on
+   (`unblocked_job`);
+2. `record_ends`: `ended_job` becomes rows of `done`;
+3. `propagate_to_downstreams`: `ended_job` becomes `downstream_update`;
+4. `update_downstreams`: counts down `waiting`; jobs with nothing left to wait for go on or end;
+5. `enqueue_jobs`: `unblocked_job` becomes rows of `ready`, `deferred` or `waiting`.
+
+An operation propagates its ends one level. Ends that follow from them, of groups and skipped jobs,
+are left in `unpropagated` for the maintainer.
 """
 
 from __future__ import annotations
@@ -10,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from workron.core import errors, payloads
 from workron.core.states import Reason
 from workron.store.sqlite import driver_errors, engine
-from workron.store.sqlite.claims import take, worker_of
+from workron.store.sqlite.claims import claim_ready, find_session
 from workron.store.types import CompleteReply, Outcome, ReportResult
 
 if TYPE_CHECKING:
@@ -22,80 +32,80 @@ if TYPE_CHECKING:
 
 
 def end_claims(tx: Transaction) -> None:
-    """Work off `fallen`: record the attempts, end the jobs or let them go on."""
-    tx.run("end_claims.obey")
-    over = tx.run("end_claims.record")
-    tx.run("end_claims.leave_running")
-    if tx.run("end_claims.end") < over:
-        tx.run("end_claims.go_on")
-        tx.run("end_claims.miss")
+    """Process `ended_claim`: record the attempts, end the jobs or requeue them."""
+    tx.run("end_claims.apply_signals")
+    ended = tx.run("end_claims.insert_attempts")
+    tx.run("end_claims.delete_running")
+    if tx.run("end_claims.select_ended_jobs") < ended:
+        tx.run("end_claims.select_unblocked_jobs")
+        tx.run("end_claims.insert_awaiting_proof")
     finish_jobs(tx)
 
 
 def finish_jobs(tx: Transaction) -> None:
-    """Work off `ended`, told to its direct downstreams, and `moving`."""
+    """Process `ended_job`, up to direct downstreams, and `unblocked_job`."""
     record_ends(tx)
-    notify_downstreams(tx)
-    conclude_groups(tx)
+    propagate_to_downstreams(tx)
+    update_downstreams(tx)
 
 
-def place_jobs(tx: Transaction) -> None:
-    """Work off `moving`: each goes where it may be; who belongs to a cancelled run, to `ended`."""
-    if tx.run("place.judge"):
-        for step in ("cancel", "hold", "defer", "queue"):
-            tx.run(f"place.{step}")
+def enqueue_jobs(tx: Transaction) -> None:
+    """Process `unblocked_job`; jobs of a cancelled run go to `ended_job`."""
+    if tx.run("enqueue.choose_destination"):
+        for step in ("cancel", "insert_waiting", "insert_deferred", "insert_ready"):
+            tx.run(f"enqueue.{step}")
 
 
 def record_ends(tx: Transaction) -> None:
-    """Write down what stands in `ended`, and leave it there."""
-    if tx.run("settle_ends.record"):
-        tx.run("settle_ends.drop_deadlines")
-        tx.run("settle_ends.drop_unbound")
-        tx.run("settle_ends.drop_missing")
+    """Insert the rows of `ended_job` into `done`, and keep them."""
+    if tx.run("propagate_ends.insert_done"):
+        tx.run("propagate_ends.delete_deadlines")
+        tx.run("propagate_ends.delete_external_dependencies")
+        tx.run("propagate_ends.delete_awaiting_proof")
 
 
-def notify_downstreams(tx: Transaction) -> None:
-    """Work off `ended` into `told`."""
-    tx.run("settle_ends.tell")
-    tx.run("clear.ended")
+def propagate_to_downstreams(tx: Transaction) -> None:
+    """Process `ended_job` into `downstream_update`."""
+    tx.run("propagate_ends.select_downstreams")
+    tx.run("clear_scratch.ended_job")
 
 
-def conclude_groups(tx: Transaction) -> None:
-    """Work off `told` and `moving`; what ends by that is left to the maintainer."""
-    if tx.run("settle_ends.hear"):
-        tx.run("settle_ends.free")
-        tx.run("settle_ends.decide")
-        tx.run("settle_ends.leave_waiting")
-    place_jobs(tx)
+def update_downstreams(tx: Transaction) -> None:
+    """Process `downstream_update` and `unblocked_job`; new ends are left to the maintainer."""
+    if tx.run("propagate_ends.count_down"):
+        tx.run("propagate_ends.select_unblocked_jobs")
+        tx.run("propagate_ends.select_ended_jobs")
+        tx.run("propagate_ends.delete_waiting")
+    enqueue_jobs(tx)
     record_ends(tx)
     defer_propagation(tx)
 
 
 def defer_propagation(tx: Transaction) -> None:
-    """Leave the telling of what stands in `ended` to the maintainer."""
-    tx.run("settle_ends.postpone")
+    """Leave the propagation of `ended_job` to the maintainer."""
+    tx.run("propagate_ends.insert_unpropagated")
 
 
 _REFUSED: Final = (*driver_errors.REFUSED, errors.StoreDataError)
 
 
 def complete(
-    tx: Transaction, key: SessionKey, ends: Sequence[AttemptReport], claims: Sequence[ClaimId]
+    tx: Transaction, key: SessionKey, reports: Sequence[AttemptReport], claims: Sequence[ClaimId]
 ) -> CompleteReply:
-    """Accept what stands, settle its downstreams, and claim anew."""
+    """Accept reports on valid claims, propagate the ends, and claim new jobs."""
     tx.clear()
-    worker = worker_of(tx, key)
-    answers = _accept(tx, worker, ends) if ends else []
-    return CompleteReply(answers, take(tx, worker, claims) if claims else [])
+    worker = find_session(tx, key)
+    answers = _accept(tx, worker, reports) if reports else []
+    return CompleteReply(answers, claim_ready(tx, worker, claims) if claims else [])
 
 
-def _accept(tx: Transaction, worker: Any, ends: Sequence[AttemptReport]) -> list[ReportResult]:
-    _report(tx, ends)
-    taken = tx.run("complete.take", worker=worker["id"], name=worker["name"])
-    answers = [ReportResult.ACCEPTED] * taken if taken == len(ends) else _answers(tx)
+def _accept(tx: Transaction, worker: Any, reports: Sequence[AttemptReport]) -> list[ReportResult]:
+    _insert_reports(tx, reports)
+    accepted = tx.run("complete.select_ended_claims", worker=worker["id"], name=worker["name"])
+    answers = [ReportResult.ACCEPTED] * accepted if accepted == len(reports) else _answers(tx)
     end_claims(tx)
-    tx.run("complete.keep_results")
-    tx.run("complete.keep_outputs")
+    tx.run("complete.insert_results")
+    tx.run("complete.insert_outputs")
     return answers
 
 
@@ -103,44 +113,48 @@ def _answers(tx: Transaction) -> list[ReportResult]:
     return [ReportResult(row["answer"]) for row in tx.rows("complete.answers")]
 
 
-def _report(tx: Transaction, ends: Sequence[AttemptReport]) -> None:
-    """Fill `report`; an end that SQLite refuses is replaced by its failure."""
+def _insert_reports(tx: Transaction, reports: Sequence[AttemptReport]) -> None:
+    """Fill `attempt_report`; a report that SQLite refuses is replaced by a failure."""
     try:
-        tx.fill("complete.report", _rows(ends))
+        tx.fill("complete.insert_report", _report_rows(reports))
     except _REFUSED:
-        tx.run("clear.report")
-        for place, end in enumerate(ends):
-            _report_alone(tx, place, end)
+        tx.run("clear_scratch.attempt_report")
+        for number, report in enumerate(reports):
+            _insert_report(tx, number, report)
 
 
-def _report_alone(tx: Transaction, place: int, end: AttemptReport) -> None:
+def _insert_report(tx: Transaction, number: int, report: AttemptReport) -> None:
     try:
-        tx.fill("complete.report", [_row(place, end)])
+        tx.fill("complete.insert_report", [_report_row(number, report)])
     except _REFUSED as cause:
-        refused = Outcome.FAILED, Reason.RESULT_REFUSED, f"the report cannot be stored: {cause}"
+        refused = (
+            Outcome.FAILED,
+            Reason.RESULT_REFUSED,
+            f"the store refused the report of this attempt: {cause}",
+        )
         tx.fill(
-            "complete.report",
-            [(place, end.job, str(end.claim), end.fence, *refused, None, 0, "", "")],
+            "complete.insert_report",
+            [(number, report.job, str(report.claim), report.fence, *refused, None, 0, "", "")],
         )
 
 
-def _rows(ends: Sequence[AttemptReport]) -> Iterator[tuple[Any, ...]]:
-    return (_row(place, end) for place, end in enumerate(ends))
+def _report_rows(reports: Sequence[AttemptReport]) -> Iterator[tuple[Any, ...]]:
+    return (_report_row(number, report) for number, report in enumerate(reports))
 
 
-def _row(place: int, end: AttemptReport) -> tuple[Any, ...]:
-    # What is no plain number or text, as None and bytes are not, sqlite3 takes only after it has
-    # asked around who could make it one: so what most ends lack is given as an empty text.
+def _report_row(number: int, report: AttemptReport) -> tuple[Any, ...]:
+    # sqlite3 looks for an adapter for every value that is not a number or text, None and bytes
+    # included. So values that most reports lack are sent as an empty text.
     return (
-        place,
-        end.job,
-        str(end.claim),
-        end.fence,
-        str(end.outcome),
-        str(end.reason or ""),
-        end.message,
-        end.exit_code,
-        engine.seconds_to_micros(end.delay_seconds),
-        "" if end.result is None else payloads.to_json(end.result),
-        end.output or "",
+        number,
+        report.job,
+        str(report.claim),
+        report.fence,
+        str(report.outcome),
+        str(report.reason or ""),
+        report.message,
+        report.exit_code,
+        engine.seconds_to_micros(report.delay_seconds),
+        "" if report.result is None else payloads.to_json(report.result),
+        report.output or "",
     )

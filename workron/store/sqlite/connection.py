@@ -1,7 +1,4 @@
-"""Opening a connection: what it is asked to be, and the pure rules that its SQL may call.
-
-Called by `store`, on the thread that will own the connection.
-"""
+"""Opening a connection with its settings and SQL functions, and loading the files of `sql/`."""
 
 from __future__ import annotations
 
@@ -29,21 +26,21 @@ _NAME: Final = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 @cache
 def statement_text(name: str) -> str:
-    """Give the text of `file.statement`."""
+    """Return the text of `file.statement`."""
     file, _, statement = name.partition(".")
     return statements_in(file)[statement]
 
 
 @cache
 def statements_in(file: str) -> Mapping[str, str]:
-    """Give all statements of a file by name, in order."""
+    """Return all statements of a file by name, in order."""
     content = (_FOLDER / f"{file}.sql").read_text("utf-8")
     _, *parts = _NAME.split(content)
     return dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True))
 
 
 def split_statements(script: str) -> Iterator[str]:
-    """Part a migration into statements: `executescript` would commit before it began."""
+    """Split a migration into statements; `executescript` would commit first."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -55,7 +52,7 @@ def split_statements(script: str) -> Iterator[str]:
 BUSY_SECONDS: Final = 5.0
 """How long to wait while another process writes."""
 APPLICATION_ID: Final = 0x574B524E
-"""`WKRN`, in the file's header: tells our files from those of other programs."""
+"""`WKRN` in the file's header: distinguishes the file from those of other programs."""
 
 _OLDEST: Final = (3, 34)
 _CACHED_STATEMENTS: Final = 512
@@ -63,18 +60,18 @@ _PAUSE_SECONDS: Final = 0.002
 
 
 def open_memory() -> sqlite3.Connection:
-    """Open a database that lives as long as its connection."""
+    """Open a database that exists as long as its connection."""
     connection = _open(":memory:")
     _claim_file(connection, ":memory:")
     return connection
 
 
 def open_writer(path: Path) -> sqlite3.Connection:
-    """Open a file, new or ours, so that a commit is on the disk when it answers."""
+    """Open a file for writing; a commit returns when it is on disk."""
     connection = _open(str(path))
     try:
         _claim_file(connection, str(path))
-        insist(connection, "PRAGMA journal_mode = WAL")
+        execute_when_free(connection, "PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
     except BaseException:
         connection.close()
@@ -83,31 +80,31 @@ def open_writer(path: Path) -> sqlite3.Connection:
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """Open a file once more, to read beside the writer."""
+    """Open a file for reading, concurrently with the writer."""
     connection = _open(str(path))
     connection.execute("PRAGMA query_only = ON")
     return connection
 
 
-def insist(connection: sqlite3.Connection, statement: str) -> None:
-    """Carry out what begins a transaction, or is one, waiting while another process writes.
+def execute_when_free(connection: sqlite3.Connection, statement: str) -> None:
+    """Run a statement that needs the write lock, and retry while another process holds it.
 
-    SQLite's own wait sleeps ever longer, up to 100 ms, and can miss every short gap that busy
-    writers leave; asking often gets everybody in. A change of the journal it refuses at once.
+    SQLite's own busy handler sleeps longer and longer, up to 100 ms, and can miss every gap that
+    busy writers leave; it does not retry a change of the journal mode at all.
     """
     connection.execute("PRAGMA busy_timeout = 0")
     try:
-        _insist(connection, statement, tries_left=int(BUSY_SECONDS / _PAUSE_SECONDS))
+        _execute_when_free(connection, statement, tries_left=int(BUSY_SECONDS / _PAUSE_SECONDS))
     finally:
         connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
 
 
-def _insist(connection: sqlite3.Connection, statement: str, tries_left: int) -> None:
+def _execute_when_free(connection: sqlite3.Connection, statement: str, tries_left: int) -> None:
     while True:
         try:
             connection.execute(statement)
         except sqlite3.OperationalError as busy:
-            # One of its kinds: another process recovers what a killed one left.
+            # One of its extended codes: another process recovers after a killed one.
             if driver_errors.code_of(busy) != sqlite3.SQLITE_BUSY or not tries_left:
                 raise
             tries_left -= 1
@@ -117,7 +114,7 @@ def _insist(connection: sqlite3.Connection, statement: str, tries_left: int) -> 
 
 
 def add_scratch(connection: sqlite3.Connection) -> None:
-    """Make the sets that live between the statements of one verb."""
+    """Create the temporary tables."""
     for statement in statements_in("scratch").values():
         connection.execute(statement)
 
@@ -134,16 +131,16 @@ def _open(name: str) -> sqlite3.Connection:
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute("PRAGMA temp_store = MEMORY")
-    _add_rules(connection)
+    _add_functions(connection)
     return connection
 
 
 def _claim_file(connection: sqlite3.Connection, name: str) -> None:
-    """Refuse a file of another program; sign an empty one."""
-    # One view of both: a file that another process is making must not look like a stranger's.
+    """Set the application id of an empty file; SchemaError if it belongs to another program."""
+    # One snapshot: a file that another process is creating must not look foreign.
     connection.execute("BEGIN")
     (signature,) = connection.execute("PRAGMA application_id").fetchone()
-    (tables,) = connection.execute(statement_text("migrate.tables")).fetchone()
+    (tables,) = connection.execute(statement_text("migrate.count_tables")).fetchone()
     connection.execute("COMMIT")
     if signature == APPLICATION_ID:
         return
@@ -152,25 +149,25 @@ def _claim_file(connection: sqlite3.Connection, name: str) -> None:
             f"{name}: this SQLite database belongs to another application (its application id is"
             f" {signature:#x}, it has {tables} tables); name another file, or a new one"
         )
-    insist(connection, f"PRAGMA application_id = {APPLICATION_ID}")
+    execute_when_free(connection, f"PRAGMA application_id = {APPLICATION_ID}")
 
 
-def _add_rules(connection: sqlite3.Connection) -> None:
-    connection.create_function("weigh", 3, _weigh, deterministic=True)
-    connection.create_function("outcome_state", 1, _outcome_state, deterministic=True)
-    connection.create_function("outcome_reason", 1, _outcome_reason, deterministic=True)
+def _add_functions(connection: sqlite3.Connection) -> None:
+    connection.create_function("evaluate", 3, _evaluate, deterministic=True)
+    connection.create_function("end_state", 1, _end_state, deterministic=True)
+    connection.create_function("end_reason", 1, _end_reason, deterministic=True)
 
 
-# Asked once for every edge that is told of an end, with few different arguments.
+# Called once per edge of an ended job, with few different arguments.
 @functools.cache
-def _weigh(condition: str, state: str, reason: str | None) -> int:
+def _evaluate(condition: str, state: str, reason: str | None) -> int:
     why = None if reason is None else Reason(reason)
     return verdict.evaluate(Condition(condition), State(state), why)
 
 
-def _outcome_state(gravest: int) -> str:
+def _end_state(gravest: int) -> str:
     return verdict.END_STATES[Verdict(gravest)][0]
 
 
-def _outcome_reason(gravest: int) -> str | None:
+def _end_reason(gravest: int) -> str | None:
     return verdict.END_STATES[Verdict(gravest)][1]

@@ -1,8 +1,4 @@
-"""What sqlite3's errors mean in our terms, the cause kept.
-
-Called by `lane` for every verb, by `reporting` for one end among many, and by `connection`, which
-waits while another process writes.
-"""
+"""Translating sqlite3's errors into `workron.core.errors`."""
 
 from __future__ import annotations
 
@@ -27,7 +23,7 @@ REFUSED: Final = (
     ValueError,
     RecursionError,
 )
-"""What a value raises that SQLite, or JSON on the way there, does not take."""
+"""Errors for a value that SQLite or JSON cannot store."""
 
 _PRIMARY_CODE: Final = 0xFF
 _KINDS: Final[Mapping[int, type[errors.StoreError]]] = {
@@ -47,17 +43,17 @@ _KINDS: Final[Mapping[int, type[errors.StoreError]]] = {
     sqlite3.SQLITE_AUTH: errors.StoreUnreachableError,
 }
 _ADVICE: Final[Mapping[int, str]] = {
-    sqlite3.SQLITE_BUSY: "another process is writing to it; wait for that process, or end it",
-    sqlite3.SQLITE_LOCKED: "another process is writing to it; wait for that process, or end it",
+    sqlite3.SQLITE_BUSY: "another process is writing to it; wait for it, or stop it",
+    sqlite3.SQLITE_LOCKED: "another process is writing to it; wait for it, or stop it",
     sqlite3.SQLITE_FULL: "there is no space left; free some, or use a store on another disk",
-    sqlite3.SQLITE_READONLY: "it, or its folder, is read-only; both must be writable",
+    sqlite3.SQLITE_READONLY: "the file or its directory is read-only; both must be writable",
     sqlite3.SQLITE_NOTADB: "it is not a SQLite database; name another file, or a new one",
     sqlite3.SQLITE_CORRUPT: "it is damaged; restore it from a backup, or name a new file",
 }
 
 
 def translate(cause: Exception, place: str) -> Exception:
-    """Say in our terms what SQLite's answer means; an error that is not SQLite's stays."""
+    """Translate an error of SQLite; other errors are returned unchanged."""
     if isinstance(cause, sqlite3.Error):
         return _translate(cause, place)
     if isinstance(cause, (OverflowError, ValueError, RecursionError)):
@@ -66,7 +62,7 @@ def translate(cause: Exception, place: str) -> Exception:
 
 
 def code_of(cause: sqlite3.Error) -> int:
-    """Give SQLite's code for what went wrong, without its finer distinctions."""
+    """Return the primary result code of an error."""
     return getattr(cause, "sqlite_errorcode", 0) & _PRIMARY_CODE
 
 
@@ -76,11 +72,11 @@ def _translate(cause: sqlite3.Error, place: str) -> errors.StoreError:
     if kind is None:
         data = isinstance(cause, REFUSED)
         kind = errors.StoreDataError if data else errors.StoreError
-    advice = _why_not_opened(place) if code == sqlite3.SQLITE_CANTOPEN else _ADVICE.get(code)
+    advice = _open_advice(place) if code == sqlite3.SQLITE_CANTOPEN else _ADVICE.get(code)
     return kind(f"{place}: {cause}" + (f": {advice}" if advice else ""))
 
 
-def _why_not_opened(place: str) -> str:
+def _open_advice(place: str) -> str:
     path = Path(place)
     if path.is_dir():
         return "it is a directory; name a file in it"

@@ -1,7 +1,8 @@
-"""One thread that owns one connection, and carries out whatever waits in one transaction.
+"""Running requests on a thread that owns a connection, many in one transaction.
 
-Each request has a savepoint, so that one that fails does not fail its neighbours, and is answered
-only after the commit. Made by `store`: one lane to write, and for a file one to read.
+Everything that waits when a transaction begins is part of it. Each request has a savepoint, so that
+a failure does not affect the others, and is answered only after the commit. A store has one thread
+that writes, and for a file a second one that reads.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
 
 
 class Transaction:
-    """Statements by name. Each has `:now`, one time for the whole verb."""
+    """Runs statements by name. All have the parameter `:now`, one time for the whole request."""
 
     def __init__(self, connection: sqlite3.Connection, now: int) -> None:
         self._connection = connection
         self.now = now
 
     def run(self, statement: str, /, **values: Any) -> int:
-        """Run a statement and count the rows that it changed."""
+        """Run a statement and return the number of rows that it changed."""
         return self._execute(statement, values).rowcount
 
     def rows(self, statement: str, /, **values: Any) -> list[Any]:
@@ -52,8 +53,8 @@ class Transaction:
         self._connection.executemany(connection.statement_text(statement), rows)
 
     def clear(self) -> None:
-        """Empty the scratch sets."""
-        for statement in connection.statements_in("clear").values():
+        """Empty the temporary tables."""
+        for statement in connection.statements_in("clear_scratch").values():
             self._connection.execute(statement)
 
     def _execute(self, statement: str, values: dict[str, Any]) -> sqlite3.Cursor:
@@ -62,16 +63,16 @@ class Transaction:
         )
 
 
-def listed(values: Iterable[Any]) -> str:
-    """Word a list for `json_each`; UUIDs become text."""
+def json_list(values: Iterable[Any]) -> str:
+    """Encode a list for `json_each`; UUIDs become text."""
     return json.dumps(list(values), default=str)
 
 
 _T = TypeVar("_T")
 
 
-class SqliteVerbs:
-    """One database; for one in memory, the lane that writes also reads."""
+class SqliteDatabase:
+    """Base of all interfaces. For a database in memory, the thread that writes also reads."""
 
     def __init__(
         self, url: str, *, writer: WriterThread, reader: WriterThread, clock: Clock, rng: Rng
@@ -86,17 +87,29 @@ class SqliteVerbs:
     async def _write(self, work: Callable[[Transaction], _T]) -> _T:
         return await self._writer.run(work)
 
-    async def _stir(
-        self, work: Callable[[Transaction], _T], *, doer: SessionKey | None = None
+    async def _write_and_wake(
+        self, work: Callable[[Transaction], _T], *, worker: SessionKey | None = None
     ) -> _T:
-        """Write what may make something ready or end it, then wake who waits for that."""
+        """Write something that may end a job or make one ready, then wake waiting tasks."""
         result = await self._writer.run(work)
         if result:
-            self._wakeup.wake(doer)
+            self._wakeup.wake(worker)
         return result
 
     async def _read(self, work: Callable[[Transaction], _T]) -> _T:
         return await self._reader.run(work)
+
+    async def wait_for_work(self, timeout_seconds: float, worker: SessionKey | None = None) -> None:
+        """Return soon after a call of this object ended a job or made one ready.
+
+        What another process wrote to the file is found by polling.
+        """
+        await self._wakeup.wait(timeout_seconds, worker)
+
+    async def close(self) -> None:
+        """Finish pending requests, then close the connections."""
+        await self._reader.close()
+        await self._writer.close()
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -104,17 +117,17 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def to_micros(time: datetime) -> int:
-    """Count from 1970 to an aware time; exact, as a float would not be."""
+    """Return microseconds since 1970; exact, unlike a float."""
     return delta_to_micros(time - _EPOCH)
 
 
 def delta_to_micros(delta: timedelta) -> int:
-    """Count a duration."""
+    """Return microseconds of a duration."""
     return delta // _MICROSECOND
 
 
 def seconds_to_micros(seconds: float) -> int:
-    """Count a duration. OverflowError or ValueError when it is not finite."""
+    """Return microseconds. OverflowError or ValueError if the number is not finite."""
     return round(seconds * 1_000_000)
 
 
@@ -123,12 +136,12 @@ def from_micros(micros: int) -> datetime: ...
 @overload
 def from_micros(micros: None) -> None: ...
 def from_micros(micros: int | None) -> datetime | None:
-    """Give the time of a column; null stays None."""
+    """Return the time of a column; null becomes None."""
     return None if micros is None else _EPOCH + micros * _MICROSECOND
 
 
 _MOST_REQUESTS: Final = 256
-"""In one transaction, so that the first of them does not wait for ever."""
+"""In one transaction, so that the first of them is answered in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +151,7 @@ class _Request(Generic[_T]):
 
 
 class WriterThread:
-    """Requests go in from the event loop; a thread works them off in order."""
+    """Runs requests of the event loop in order, on a thread of its own."""
 
     def __init__(
         self, opener: Callable[[], sqlite3.Connection], *, begin: str, place: str, clock: Clock
@@ -149,39 +162,41 @@ class WriterThread:
         self._clock = clock
         self._requests: queue.SimpleQueue[_Request[Any] | None] = queue.SimpleQueue()
         self._opened: Future[None] = Future()
-        # A program that forgets to close a store must still be able to end.
-        self._thread = threading.Thread(target=self._serve, name=f"{begin} {place}", daemon=True)
+        # A daemon: a program that does not close its store can still exit.
+        self._thread = threading.Thread(
+            target=self._run_requests, name=f"{begin} {place}", daemon=True
+        )
         self._is_closed = False
 
     async def open(self) -> None:
-        """Open the connection; raises what that raised."""
+        """Start the thread and open the connection."""
         self._thread.start()
         try:
-            # The thread answers in any case, and must find somebody to tell.
+            # The thread sets the result in any case, so the future must not be cancelled.
             await asyncio.shield(asyncio.wrap_future(self._opened))
         except asyncio.CancelledError:
             await self.close()
             raise
 
     async def run(self, work: Callable[[Transaction], _T]) -> _T:
-        """Carry `work` out on the thread, and answer after its commit."""
+        """Run `work` on the thread, and return its result after the commit."""
         if self._is_closed:
-            raise errors.StoreUnreachableError(f"{self._place}: this store was closed")
+            raise errors.StoreUnreachableError(f"{self._place}: this store is closed")
         request = _Request(work)
         self._requests.put(request)
         return await asyncio.wrap_future(request.answer)
 
     async def close(self) -> None:
-        """Work off what waits, then give the connection back."""
+        """Finish pending requests, then close the connection."""
         if not self._is_closed:
             self._is_closed = True
             self._requests.put(None)
             await asyncio.to_thread(self._thread.join)
 
-    def _serve(self) -> None:
+    def _run_requests(self) -> None:
         try:
             connection = self._opener()
-        except Exception as cause:  # noqa: BLE001  whatever it is, it belongs to who opens
+        except Exception as cause:  # noqa: BLE001  the caller of `open` gets it
             self._opened.set_exception(driver_errors.translate(cause, self._place))
             return
         self._opened.set_result(None)
@@ -189,8 +204,8 @@ class WriterThread:
         while is_open:
             waiting = self._collect()
             is_open = None not in waiting
-            live = [request for request in waiting if request and _is_wanted(request)]
-            self._serve_together(connection, live)
+            live = [request for request in waiting if request and _is_not_cancelled(request)]
+            self._run_together(connection, live)
         connection.close()
 
     def _collect(self) -> list[_Request[Any] | None]:
@@ -202,46 +217,46 @@ class WriterThread:
                 break
         return found
 
-    def _serve_together(
+    def _run_together(
         self, connection: sqlite3.Connection, requests: Sequence[_Request[Any]]
     ) -> None:
-        """Commit all at once; where that fails, find out alone who can be served."""
+        """Run requests in one transaction, and each in its own if that fails."""
         if not requests:
             return
         try:
-            opening.insist(connection, self._begin)
-        except Exception as cause:  # noqa: BLE001  the thread must outlive it
+            opening.execute_when_free(connection, self._begin)
+        except Exception as cause:  # noqa: BLE001  the thread must survive it
             self._refuse(requests, cause)
             return
         try:
-            answers = [self._carry_out(connection, request) for request in requests]
+            answers = [self._run_one(connection, request) for request in requests]
             connection.execute("COMMIT")
         except Exception as cause:  # noqa: BLE001  (the same)
             connection.rollback()
-            self._serve_apart(connection, requests, cause)
+            self._run_separately(connection, requests, cause)
             return
         for answer in answers:
             answer()
 
-    def _serve_apart(
+    def _run_separately(
         self, connection: sqlite3.Connection, requests: Sequence[_Request[Any]], cause: Exception
     ) -> None:
         if len(requests) == 1:
             self._refuse(requests, cause)
             return
         for request in requests:
-            self._serve_together(connection, [request])
+            self._run_together(connection, [request])
 
-    def _carry_out(
+    def _run_one(
         self, connection: sqlite3.Connection, request: _Request[Any]
     ) -> Callable[[], None]:
-        """Do the work of one request; give the way to answer it once it is committed."""
+        """Run one request; return a function that answers it after the commit."""
         connection.execute("SAVEPOINT request")
         now = to_micros(self._clock.now())
         try:
             result = request.work(Transaction(connection, now))
         except Exception as cause:
-            # A full disk undoes all of the transaction, neighbours included.
+            # A full disk has rolled back the whole transaction, with the other requests.
             if not connection.in_transaction:
                 raise
             connection.execute("ROLLBACK TO request")
@@ -256,5 +271,5 @@ class WriterThread:
             request.answer.set_exception(driver_errors.translate(cause, self._place))
 
 
-def _is_wanted(request: _Request[Any]) -> bool:
+def _is_not_cancelled(request: _Request[Any]) -> bool:
     return request.answer.set_running_or_notify_cancel()

@@ -1,7 +1,4 @@
-"""The maintainer's door: elect, resign, look, reap, reap_orphans, promote, settle, expire, audit.
-
-One of the doors of `store`. Verbs with a limit do one bounded step.
-"""
+"""The maintainer's interface. Methods with a limit do one bounded step."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from uuid import UUID
 
 from workron.core.ids import WorkerId
 from workron.store.sqlite import bulk_update, completion, engine, requeue
-from workron.store.sqlite.engine import SqliteVerbs
+from workron.store.sqlite.engine import SqliteDatabase
 from workron.store.types import AuditResult, HeartbeatVersion, WorkerHeartbeat
 
 if TYPE_CHECKING:
@@ -22,54 +19,54 @@ if TYPE_CHECKING:
 
 
 _SERVER: Final = "file"
-"""A file has no run of a server: no commit of it is ever lost."""
+"""A file has no server that restarts: no commit is ever lost."""
 
 
-class SqliteMaintainerStore(SqliteVerbs):
-    """What the elected maintainer does."""
+class SqliteMaintainerStore(SqliteDatabase):
+    """`api.MaintainerStore`."""
 
     async def elect(self, holder: UUID, lease_seconds: float) -> bool:
         """Become or stay the maintainer."""
         return await self._write(partial(_elect, holder=holder, lease_seconds=lease_seconds))
 
     async def resign(self, holder: UUID) -> None:
-        """Give the lease up."""
+        """Give up the maintainer's lease."""
         await self._write(lambda tx: tx.run("resign.resign", holder=str(holder)))
 
     async def list_heartbeats(self) -> Sequence[WorkerHeartbeat]:
-        """See every worker. It queues behind the beats, so that a stuck writer is no proof."""
-        return await self._write(_look)
+        """List all workers. It runs after pending heartbeats."""
+        return await self._write(_list_heartbeats)
 
     async def reap(
-        self, worker: WorkerId, *, sign: HeartbeatVersion | None, is_blaming: bool = True
+        self, worker: WorkerId, *, version: HeartbeatVersion | None, charge_losses: bool = True
     ) -> ReapResult:
-        """Take a worker's claims back, if its sign still is what was seen."""
-        return await self._stir(
-            partial(requeue.reap, worker=worker, sign=sign, is_blaming=is_blaming)
+        """Requeue a worker's claims and remove it, if its heartbeat counter is unchanged."""
+        return await self._write_and_wake(
+            partial(requeue.reap, worker=worker, version=version, charge_losses=charge_losses)
         )
 
     async def drain(self, worker: WorkerId) -> bool:
-        """Let a worker end what it has and claim no more."""
+        """Let a worker finish what it runs and claim no more."""
         return await self._write(lambda tx: tx.run("drain.drain", worker=worker) > 0)
 
     async def reap_orphans(self, limit: int) -> int:
-        """Take back claims whose worker's row is missing."""
-        return await self._stir(partial(_reap_orphans, limit=limit))
+        """Requeue claims whose worker has no row."""
+        return await self._write_and_wake(partial(_reap_orphans, limit=limit))
 
     async def promote(self, limit: int) -> int:
-        """Queue deferred jobs that are due."""
-        return await self._stir(partial(_promote, limit=limit))
+        """Move deferred jobs that are due to ready."""
+        return await self._write_and_wake(partial(_promote, limit=limit))
 
     async def propagate(self, limit: int) -> int:
-        """Pass ends on that are not passed on yet."""
-        return await self._stir(partial(_settle, limit=limit))
+        """Propagate ends that were left over, and continue interrupted bulk updates."""
+        return await self._write_and_wake(partial(_propagate, limit=limit))
 
     async def expire(self, limit: int) -> int:
-        """End jobs whose deadline has passed; mark those that run."""
-        return await self._stir(partial(_expire, limit=limit))
+        """End jobs whose deadline has passed, and signal those that run."""
+        return await self._write_and_wake(partial(_expire, limit=limit))
 
     async def audit(self, limit: int, *, after: int = 0) -> AuditResult:
-        """Look at so many waiting jobs behind an id."""
+        """Check waiting jobs after an id."""
         row = await self._read(lambda tx: tx.row("audit.audit", limit=limit, after=after))
         return AuditResult(row["missed"], row["last"])
 
@@ -79,11 +76,11 @@ def _elect(tx: Transaction, holder: UUID, lease_seconds: float) -> bool:
     return tx.run("elect.elect", holder=str(holder), expires=expires) > 0
 
 
-def _look(tx: Transaction) -> list[WorkerHeartbeat]:
+def _list_heartbeats(tx: Transaction) -> list[WorkerHeartbeat]:
     return [
         WorkerHeartbeat(
             WorkerId(row["id"]),
-            HeartbeatVersion(_SERVER, row["beats"]),
+            HeartbeatVersion(_SERVER, row["heartbeats"]),
             row["lease_seconds"],
             row["name"],
             UUID(row["boot"]),
@@ -94,35 +91,35 @@ def _look(tx: Transaction) -> list[WorkerHeartbeat]:
 
 def _reap_orphans(tx: Transaction, limit: int) -> int:
     tx.clear()
-    fell = tx.run("reap_orphans.pick", limit=limit)
+    lost = tx.run("reap_orphans.select_claims", limit=limit)
     requeue.requeue_claims(tx, requeue.ORPHANED)
-    return fell
+    return lost
 
 
 def _promote(tx: Transaction, limit: int) -> int:
     tx.clear()
-    moved = tx.run("promote.take", limit=limit)
-    tx.run("promote.leave_deferred")
-    completion.conclude_groups(tx)
+    moved = tx.run("promote.select_due", limit=limit)
+    tx.run("promote.delete_deferred")
+    completion.update_downstreams(tx)
     return moved
 
 
-def _settle(tx: Transaction, limit: int) -> int:
+def _propagate(tx: Transaction, limit: int) -> int:
     tx.clear()
-    moved = tx.run("propagate.take", limit=limit)
-    tx.run("propagate.leave")
-    completion.notify_downstreams(tx)
-    completion.conclude_groups(tx)
+    moved = tx.run("propagate.select_unpropagated", limit=limit)
+    tx.run("propagate.delete_unpropagated")
+    completion.propagate_to_downstreams(tx)
+    completion.update_downstreams(tx)
     return moved + bulk_update.continue_updates(tx)
 
 
 def _expire(tx: Transaction, limit: int) -> int:
     tx.clear()
-    moved = tx.run("expire.pick", limit=limit)
-    tx.run("expire.mark")
-    for place in ("ready", "deferred", "waiting"):
-        tx.run(f"expire.take_{place}")
-    bulk_update.leave_places(tx)
-    tx.run("expire.drop")
+    moved = tx.run("expire.select_due", limit=limit)
+    tx.run("expire.signal_running")
+    for table in ("ready", "deferred", "waiting"):
+        tx.run(f"expire.select_{table}")
+    bulk_update.leave_queues(tx)
+    tx.run("expire.delete_deadlines")
     completion.finish_jobs(tx)
     return moved

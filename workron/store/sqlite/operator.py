@@ -1,7 +1,4 @@
-"""The door for the operator alone: runs that were made from objects of its cluster, and pools.
-
-One of the doors of `store`.
-"""
+"""The controller's interface: runs made from cluster objects, and pools."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from workron.core import ids
 from workron.core.ids import JobId, WorkerId
 from workron.core.plan import Kind
 from workron.store.sqlite import bulk_update, engine, tokens
-from workron.store.sqlite.engine import SqliteVerbs, listed
+from workron.store.sqlite.engine import SqliteDatabase, json_list
 from workron.store.types import OwnedRun, PoolDemand, PoolLogin, WorkerRow
 
 if TYPE_CHECKING:
@@ -23,100 +20,102 @@ if TYPE_CHECKING:
     from workron.store.types import PoolGrant, RunUpdate
 
 
-class SqliteOperatorStore(SqliteVerbs):
-    """What is made of objects, and of their changes."""
+class SqliteOperatorStore(SqliteDatabase):
+    """`api.OperatorStore`."""
 
     async def find_by_uid(self, uids: Sequence[UUID]) -> Mapping[UUID, OwnedRun]:
-        """Find what was made from these objects."""
-        found = await self._read(lambda tx: tx.rows("find_by_uid.find_by_uid", uids=listed(uids)))
+        """Find the runs made from these objects."""
+        found = await self._read(
+            lambda tx: tx.rows("find_by_uid.find_by_uid", uids=json_list(uids))
+        )
         return {owned.uid: owned for owned in map(_owned, found)}
 
     async def list_owned(self, limit: int, *, after: int = 0) -> Sequence[OwnedRun]:
-        """List some of those that have not ended."""
+        """List unfinished runs made from objects."""
         found = await self._read(
             lambda tx: tx.rows("list_owned.list_owned", limit=limit, after=after)
         )
         return [_owned(row) for row in found]
 
-    async def update_run(self, run: JobId, wish: RunUpdate) -> bool:
-        """Have all of a run be as its object says now."""
-        if not await self._stir(partial(_edit, run=run, wish=wish)):
+    async def update_run(self, run: JobId, update: RunUpdate) -> bool:
+        """Apply an object's mutable fields to its run."""
+        if not await self._write_and_wake(partial(_update_run, run=run, update=update)):
             return False
-        while not await self._stir(partial(bulk_update.update_step, run=run)):
+        while not await self._write_and_wake(partial(bulk_update.update_step, run=run)):
             pass
         return True
 
     async def list_workers(self) -> Sequence[WorkerRow]:
-        """List every worker and what it holds."""
+        """List all workers."""
         return [
             _worker(row)
             for row in await self._read(lambda tx: tx.rows("list_workers.list_workers"))
         ]
 
     async def pool_demand(self) -> Mapping[tuple[str, str], PoolDemand]:
-        """Tell what waits for workers, by namespace and pool."""
+        """Count ready jobs by namespace and pool."""
         found = await self._read(lambda tx: tx.rows("pool_demand.pool_demand"))
         return {
             (row["namespace"], row["name"]): PoolDemand(row["ready"], ids.minted_at(row["oldest"]))
             for row in found
         }
 
-    async def grant_pool(self, admission: PoolGrant) -> PoolLogin:
-        """Let workers into a pool by this token, for a year from now."""
-        await self._write(partial(_admit, admission=admission))
+    async def grant_pool(self, grant: PoolGrant) -> PoolLogin:
+        """Allow workers to register in a pool with a token for one year."""
+        await self._write(partial(_grant_pool, grant=grant))
         return PoolLogin(self.url, None)
 
     async def granted_pools(self) -> Collection[tuple[str, str]]:
-        """List the pools that `admit` was called for."""
+        """List the pools that were granted and not revoked."""
         found = await self._read(lambda tx: tx.rows("granted_pools.granted_pools"))
         return {(row["namespace"], row["name"]) for row in found}
 
     async def revoke_pool(self, namespace: str, pool: str) -> bool:
-        """Take back what `admit` gave."""
-        return await self._write(partial(_dismiss, namespace=namespace, name=pool))
+        """Undo `grant_pool`."""
+        return await self._write(partial(_revoke_pool, namespace=namespace, name=pool))
 
 
-def _dismiss(tx: Transaction, **pool: str) -> bool:
-    if tx.row("revoke_pool.worker", **pool) is not None:
+def _revoke_pool(tx: Transaction, **pool: str) -> bool:
+    if tx.row("revoke_pool.find_worker", **pool) is not None:
         return False
-    tx.run("revoke_pool.revoke_pool", **pool)
+    tx.run("revoke_pool.delete_token", **pool)
     return True
 
 
-def _admit(tx: Transaction, admission: PoolGrant) -> None:
-    pool = {"namespace": admission.namespace, "name": admission.pool}
-    tx.run("ensure_pool.make", **pool)
-    tx.run("ensure_pool.lease", lease=admission.lease_seconds, **pool)
-    tx.run("ensure_pool.drop_expired")
+def _grant_pool(tx: Transaction, grant: PoolGrant) -> None:
+    pool = {"namespace": grant.namespace, "name": grant.pool}
+    tx.run("ensure_pool.insert_pool", **pool)
+    tx.run("ensure_pool.set_lease", lease=grant.lease_seconds, **pool)
+    tx.run("ensure_pool.delete_expired_tokens")
     expires = tx.now + engine.delta_to_micros(tokens.LIFE)
-    tx.run("grant_pool.grant_pool", hash=tokens.digest(admission.token), expires=expires, **pool)
+    tx.run("grant_pool.grant_pool", hash=tokens.digest(grant.token), expires=expires, **pool)
 
 
-def _edit(tx: Transaction, run: JobId, wish: RunUpdate) -> bool:
-    if not tx.run("update_run.hear", run=run, generation=wish.generation):
+def _update_run(tx: Transaction, run: JobId, update: RunUpdate) -> bool:
+    if not tx.run("update_run.set_generation", run=run, generation=update.generation):
         return False
-    old = tx.row("update_run.standing", run=run)
-    verb = old and _verb(wish, is_held=bool(old["held"]))
-    if old is None or (verb is None and old["priority"] == wish.priority):
+    old = tx.row("update_run.current", run=run)
+    operation = old and _operation(update, is_suspended=bool(old["suspended"]))
+    if old is None or (operation is None and old["priority"] == update.priority):
         return False
     tx.run(
-        "update_run.ask",
+        "update_run.update_run",
         run=run,
-        cancelled=wish.is_cancelled,
-        held=wish.is_suspended,
-        priority=wish.priority,
+        cancelled=update.is_cancelled,
+        suspended=update.is_suspended,
+        priority=update.priority,
     )
-    priority = None if old["priority"] == wish.priority else wish.priority
-    tx.run("sweep.begin", run=run, verb=verb, priority=priority)
+    priority = None if old["priority"] == update.priority else update.priority
+    tx.run("bulk_update.request", run=run, operation=operation, priority=priority)
     return True
 
 
-def _verb(wish: RunUpdate, *, is_held: bool) -> str | None:
-    if wish.is_cancelled:
+def _operation(update: RunUpdate, *, is_suspended: bool) -> str | None:
+    if update.is_cancelled:
         return "cancel"
-    if wish.is_suspended == is_held:
+    if update.is_suspended == is_suspended:
         return None
-    return "hold" if wish.is_suspended else "resume"
+    return "suspend" if update.is_suspended else "resume"
 
 
 def _worker(row: Any) -> WorkerRow:
@@ -126,7 +125,7 @@ def _worker(row: Any) -> WorkerRow:
         pool=row["pool"],
         name=row["name"],
         slots=row["slots"],
-        claims=row["held"],
+        claims=row["claims"],
         is_draining=bool(row["draining"]),
     )
 

@@ -1,7 +1,4 @@
-"""The reader's door: questions about runs and about single jobs.
-
-One of the doors of `store`; a file is read beside its writer and waits for no lock.
-"""
+"""The read interface; a file is read concurrently with its writer, without locks."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
 from workron.store.sqlite import engine
-from workron.store.sqlite.engine import SqliteVerbs, listed
+from workron.store.sqlite.engine import SqliteDatabase, json_list
 from workron.store.types import (
     AttemptRow,
     Blocker,
@@ -39,8 +36,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class SqliteReadStore(SqliteVerbs):
-    """What can be asked."""
+class SqliteReadStore(SqliteDatabase):
+    """`api.ReadStore`."""
 
     async def find_run(self, namespace: str, kind: Kind, name: str) -> RunRow | None:
         """Find the newest run of a name."""
@@ -53,71 +50,64 @@ class SqliteReadStore(SqliteVerbs):
         return await self._list("list_runs.list_runs", _run, namespace=namespace)
 
     async def list_run_summaries(self, namespace: str | None = None) -> Sequence[RunSummary]:
-        """List runs, newest first, each with its own row alone."""
-        return await self._list("list_run_summaries.list_run_summaries", _head, namespace=namespace)
+        """List runs with their own state and progress, newest first."""
+        return await self._list(
+            "list_run_summaries.list_run_summaries", _summary, namespace=namespace
+        )
 
     async def list_jobs(self, run: JobId) -> Sequence[JobRow]:
-        """List a run and all its members."""
+        """List all jobs of a run in order of id."""
         return await self._list("list_jobs.list_jobs", _job, run=run)
 
     async def find_job(self, run: JobId, name: str, index: int | None = None) -> JobId | None:
-        """Find a job of a run by its name, an element of an array by its index as well."""
+        """Find a job of a run by name, and an element of an array also by index."""
         return await self._first("find_job.find_job", _id, run=run, name=name, index=index)
 
     async def get_jobs(self, jobs: Sequence[JobId]) -> Sequence[JobRow]:
-        """Give these jobs' rows in this order."""
-        return await self._list("get_jobs.get_jobs", _job, jobs=listed(jobs))
+        """Get these jobs in this order."""
+        return await self._list("get_jobs.get_jobs", _job, jobs=json_list(jobs))
 
     async def filter_ended(self, jobs: Sequence[JobId]) -> AbstractSet[JobId]:
-        """Tell which of these jobs have ended."""
-        return set(await self._list("filter_ended.filter_ended", _id, jobs=listed(jobs)))
+        """Return those of these jobs that have ended."""
+        return set(await self._list("filter_ended.filter_ended", _id, jobs=json_list(jobs)))
 
     async def get_spec(self, job: JobId) -> Mapping[str, Any] | None:
-        """Give a job's spec; None if there is no such job."""
+        """Get a job's spec."""
         body: Mapping[str, Any] | None = await self._first("get_spec.get_spec", _body, job=job)
         return body
 
     async def list_specs(self, run: JobId) -> Mapping[JobId, Mapping[str, Any]]:
-        """Give each job's spec, each body decoded once."""
+        """Get the specs of a run's jobs; each text is parsed once."""
         return await self._read(partial(_specs, run=run))
 
-    async def edges(self, run: JobId) -> Sequence[tuple[JobId, JobId, str]]:
-        """List edges into jobs of this run."""
-        return await self._list("edges.edges", tuple, run=run)
-
     async def list_blockers(self, job: JobId) -> Sequence[Blocker]:
-        """Say what a job waits for."""
+        """List what a job waits for, unfinished upstreams first."""
         return await self._list("list_blockers.list_blockers", _blocker, job=job)
 
     async def list_attempts(self, job: JobId) -> Sequence[AttemptRow]:
-        """List the ended attempts of a job, first to last."""
+        """List the ended attempts of a job, oldest first."""
         return await self._list("list_attempts.list_attempts", _attempt, job=job)
 
     async def read_output(self, job: JobId, *, last: int | None = None) -> bytes:
-        """Give the stored output of the newest attempt that has any, or its last bytes."""
+        """Read the output of the newest attempt that has any, or its last bytes."""
         parts = await self._list("read_output.read_output", itemgetter("data"), job=job, last=last)
         return payloads.join_output(parts, last)
 
     async def read_output_chunks(
         self, job: JobId, attempt: int, chunk: int = 0
     ) -> Sequence[OutputChunk]:
-        """Give some of what an attempt wrote, from this chunk on."""
+        """Read some chunks of an attempt's output."""
         about = {"job": job, "attempt": attempt, "chunk": chunk, "most": payloads.CHUNKS_PER_READ}
         return await self._list("read_output_chunks.read_output_chunks", OutputChunk._make, **about)
 
     async def read_result(self, job: JobId) -> Any:
-        """Give a job's result, or None."""
+        """Read a job's result, or None."""
         return await self._first("read_result.read_result", _body, job=job)
 
     async def count_states(self, run: JobId) -> StateCounts:
-        """Count a run's commands by state."""
+        """Count a run's jobs by state, without groups."""
         rows = await self._list("count_states.count_states", tuple, run=run)
         return StateCounts({State(state): count for state, count in rows})
-
-    async def queue(self) -> Mapping[tuple[str, str], int]:
-        """Count ready jobs by namespace and pool."""
-        rows = await self._list("queue.queue", tuple)
-        return {(namespace, name): count for namespace, name, count in rows}
 
     async def count_workers(self) -> Mapping[tuple[str, str], int]:
         """Count workers by namespace and pool."""
@@ -125,22 +115,22 @@ class SqliteReadStore(SqliteVerbs):
         return {(namespace, name): count for namespace, name, count in rows}
 
     async def has_maintainer(self) -> bool:
-        """Tell whether a maintainer's lease runs."""
+        """Return whether a maintainer is elected and its lease is valid."""
         return bool(await self._list("has_maintainer.has_maintainer", tuple))
 
     async def list_failures(self, run: JobId, limit: int) -> Sequence[JobFailure]:
-        """List the commands of a run that failed first."""
+        """List the jobs of a run that failed first."""
         return await self._list("list_failures.list_failures", _failure, run=run, limit=limit)
 
     async def list_signals(self, run: JobId) -> Mapping[JobId, Signal]:
-        """Tell what was asked of running jobs of a run."""
+        """List signals to running jobs that have not taken effect yet."""
         rows = await self._list("list_signals.list_signals", tuple, run=run)
-        return {JobId(job): Signal(mark) for job, mark in rows}
+        return {JobId(job): Signal(signal) for job, signal in rows}
 
     async def _list(
         self, statement: str, convert: Callable[[Any], _T], /, **values: Any
     ) -> list[_T]:
-        # Converted on the lane's thread: a hundred thousand rows must not stop the event loop.
+        # Converted on the thread: 100,000 rows must not block the event loop.
         return await self._read(lambda tx: [convert(row) for row in tx.rows(statement, **values)])
 
     async def _first(
@@ -163,7 +153,7 @@ def _body(row: Any) -> Any:
     return json.loads(row["body"])
 
 
-def _head(row: Any) -> RunSummary:
+def _summary(row: Any) -> RunSummary:
     return RunSummary(_run(row), _job(row), row["commands"], row["ended"])
 
 

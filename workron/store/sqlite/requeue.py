@@ -1,7 +1,4 @@
-"""Taking claims off workers that did not end them: reaped, orphaned, or handed back.
-
-Called by the worker's and the maintainer's doors.
-"""
+"""Requeueing claims that their worker did not end: released, reaped, or orphaned."""
 
 from __future__ import annotations
 
@@ -19,72 +16,76 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RequeueTerms:
-    """What falling costs a job."""
+    """What a requeue costs a job."""
 
     outcome: str
     losses: int = 0
-    apart: bool = False
-    """Whether each is tried alone next."""
+    alone: bool = False
+    """Whether each job runs alone next."""
     proven: bool = False
-    """Whether its worker cannot run it any more."""
+    """Whether it is certain that its worker does not run it any more."""
 
 
 RELEASED: Final = RequeueTerms("Released", proven=True)
-ORPHANED: Final = RequeueTerms("Lost", apart=True)
+ORPHANED: Final = RequeueTerms("Lost", alone=True)
 
 
 def requeue_terms(lost: LossKind | None) -> RequeueTerms:
-    """Say what it costs to be handed back: nothing, unless what ran the claims was lost."""
+    """Return what a release costs: nothing, unless the claims were lost."""
     if lost is None:
         return RELEASED
-    alone = lost is LossKind.ALONE
-    return RequeueTerms("Lost", losses=int(alone), apart=not alone, proven=True)
+    was_alone = lost is LossKind.ALONE
+    return RequeueTerms("Lost", losses=int(was_alone), alone=not was_alone, proven=True)
 
 
 def requeue_claims(tx: Transaction, terms: RequeueTerms) -> list[Any]:
-    """Take the picked jobs off their workers; answer what became of each."""
-    tx.run("give_back.take", **asdict(terms))
+    """Requeue the jobs of `selected_job`; return the new state of each."""
+    tx.run("requeue.select_ended_claims", **asdict(terms))
     completion.end_claims(tx)
-    return tx.rows("end_claims.fates")
+    return tx.rows("end_claims.results")
 
 
 def reap(
-    tx: Transaction, worker: WorkerId, sign: HeartbeatVersion | None, *, is_blaming: bool = True
+    tx: Transaction,
+    worker: WorkerId,
+    version: HeartbeatVersion | None,
+    *,
+    charge_losses: bool = True,
 ) -> ReapResult:
-    """Take a worker's claims back and forget it, unless it has beaten since."""
-    row = tx.row("reap.guard", worker=worker, beats=sign and sign.heartbeats)
-    # What it held may have fallen earlier, without proof.
-    freed = [] if sign is not None else _prove_dead(tx, worker, row)
+    """Requeue a worker's claims and delete it, unless it has sent a heartbeat since."""
+    row = tx.row("reap.find_worker", worker=worker, heartbeats=version and version.heartbeats)
+    # Jobs that it lost earlier may wait for this proof.
+    unblocked = [] if version is not None else _mark_worker_dead(tx, worker, row)
     if row is None:
-        return ReapResult(was_reaped=False, requeued=freed)
+        return ReapResult(was_reaped=False, requeued=unblocked)
     tx.clear()
-    fell = tx.run("reap.pick", worker=worker)
-    alone, together = is_blaming and fell == 1, is_blaming and fell > 1
-    terms = RequeueTerms("Lost", losses=int(alone), apart=together, proven=sign is None)
-    fates = requeue_claims(tx, terms)
-    tx.run("reap.forget", worker=worker)
+    lost = tx.run("reap.select_claims", worker=worker)
+    one, several = charge_losses and lost == 1, charge_losses and lost > 1
+    terms = RequeueTerms("Lost", losses=int(one), alone=several, proven=version is None)
+    results = requeue_claims(tx, terms)
+    tx.run("reap.delete_worker", worker=worker)
     return ReapResult(
         was_reaped=True,
-        requeued=freed + [JobId(fate["job"]) for fate in fates if fate["state"] is None],
-        failed=[JobId(fate["job"]) for fate in fates if fate["state"] == "Failed"],
+        requeued=unblocked + [JobId(row["job"]) for row in results if row["state"] is None],
+        failed=[JobId(row["job"]) for row in results if row["state"] == "Failed"],
     )
 
 
 def reap_older_sessions(tx: Transaction, row: Any) -> None:
-    """Take back at once what older boots of a worker held; they are dead, for this one lives."""
+    """Reap the older sessions of a worker name: this one proves that they are dead."""
     who = {"worker": row["id"], "pool": row["pool"], "name": row["name"]}
-    for older in tx.rows("bury_older.older", **who):
-        reap(tx, WorkerId(older["id"]), sign=None)
-    _prove_dead(tx, row["id"], row)
+    for older in tx.rows("reap_older_sessions.older_sessions", **who):
+        reap(tx, WorkerId(older["id"]), version=None)
+    _mark_worker_dead(tx, row["id"], row)
 
 
-def _prove_dead(tx: Transaction, worker: WorkerId, row: Any) -> list[JobId]:
-    """Let go what waited for proof of a worker's death, or of an older boot's of its name."""
+def _mark_worker_dead(tx: Transaction, worker: WorkerId, row: Any) -> list[JobId]:
+    """Unblock jobs that waited for proof that this worker, or an older one of its name, is dead."""
     tx.clear()
     pool, name = (row["pool"], row["name"]) if row else (None, None)
-    tx.run("prove_dead.tell", worker=worker, pool=pool, name=name)
-    freed = [JobId(row["job"]) for row in tx.rows("prove_dead.freed")]
-    tx.run("prove_dead.prove")
-    tx.run("prove_dead.forget")
-    completion.conclude_groups(tx)
-    return freed
+    tx.run("mark_worker_dead.select_waiting", worker=worker, pool=pool, name=name)
+    unblocked = [JobId(row["job"]) for row in tx.rows("mark_worker_dead.unblocked")]
+    tx.run("mark_worker_dead.clear_awaits_proof")
+    tx.run("mark_worker_dead.delete_awaiting_proof")
+    completion.update_downstreams(tx)
+    return unblocked

@@ -1,6 +1,6 @@
-"""Bringing a SQLite database to this program's schema. Called when a store is opened.
+"""Migrating a SQLite database to this program's schema when a store is opened.
 
-Forward only, in one transaction that no second process can enter; who comes second finds all done.
+Migrations go forward only, in one exclusive transaction.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workron.core import errors
 from workron.store import migrations
-from workron.store.sqlite.connection import insist, split_statements, statement_text
+from workron.store.sqlite.connection import execute_when_free, split_statements, statement_text
 
 if TYPE_CHECKING:
     import sqlite3
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 def known_migrations() -> Sequence[migrations.Migration]:
-    """Give the migrations that this program brings."""
+    """Return the migrations of this program."""
     return migrations.read_migrations(resources.files(__package__) / "migrations")
 
 
 def migrate(connection: sqlite3.Connection, *, place: str, now: int, identity: UUID) -> None:
-    """Apply what is missing. SchemaError when the schema is not this program's."""
-    insist(connection, "BEGIN IMMEDIATE")
+    """Apply pending migrations. SchemaError if this program does not support the schema."""
+    execute_when_free(connection, "BEGIN IMMEDIATE")
     try:
         _apply(connection, now)
-        connection.execute(statement_text("migrate.identify"), {"identity": str(identity)})
+        connection.execute(statement_text("migrate.insert_identity"), {"identity": str(identity)})
     except BaseException as error:
         connection.rollback()
         if isinstance(error, errors.SchemaError):
@@ -38,14 +38,14 @@ def migrate(connection: sqlite3.Connection, *, place: str, now: int, identity: U
 
 
 def _apply(connection: sqlite3.Connection, now: int) -> None:
-    connection.execute(statement_text("migrate.create_ledger"))
-    rows = connection.execute(statement_text("migrate.applied")).fetchall()
+    connection.execute(statement_text("migrate.create_migration_table"))
+    rows = connection.execute(statement_text("migrate.applied_migrations")).fetchall()
     applied = [migrations.Applied(n, name, checksum, bool(c)) for n, name, checksum, c in rows]
     for step in migrations.pending_migrations(known_migrations(), applied):
         for statement in split_statements(step.text):
             connection.execute(statement)
         connection.execute(
-            statement_text("migrate.record"),
+            statement_text("migrate.insert_migration"),
             {
                 "number": step.number,
                 "name": step.name,

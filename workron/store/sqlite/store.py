@@ -1,7 +1,4 @@
-"""The store on SQLite: all doors in one class, and the opening of a file or of memory.
-
-Called by `workron.store.connect` and by tests.
-"""
+"""Opening a SQLite store in a file or in memory."""
 
 from __future__ import annotations
 
@@ -17,45 +14,32 @@ from workron.store.sqlite.maintainer import SqliteMaintainerStore
 from workron.store.sqlite.operator import SqliteOperatorStore
 from workron.store.sqlite.queries import SqliteReadStore
 from workron.store.sqlite.submit import SqliteSubmitStore
-from workron.store.sqlite.worker import SqliteWorkerVerbs
+from workron.store.sqlite.worker import SqliteWorkerStore
 
 if TYPE_CHECKING:
     import sqlite3
     from uuid import UUID
 
     from workron.core.clock import Clock, Rng
-    from workron.core.ids import SessionKey
 
 
 _MEMORY = ":memory:"
 
 
 class SqliteStore(
-    SqliteWorkerVerbs,
+    SqliteWorkerStore,
     SqliteSubmitStore,
     SqliteOperatorStore,
     SqliteMaintainerStore,
     SqliteReadStore,
 ):
-    """One SQLite database; keeps `workron.store.api.Store`."""
-
-    async def wait_for_work(self, timeout_seconds: float, worker: SessionKey | None = None) -> None:
-        """Return soon after a verb of this object made something ready or ended it.
-
-        What another process wrote to the file is found by looking.
-        """
-        await self._wakeup.wait(timeout_seconds, worker)
-
-    async def close(self) -> None:
-        """Work off what was asked, then give the connections back."""
-        await self._reader.close()
-        await self._writer.close()
+    """All interfaces of one database."""
 
 
 async def open_sqlite(
     path: str | os.PathLike[str] | None, *, clock: Clock, rng: Rng
 ) -> SqliteStore:
-    """Open a file, made and migrated if need be; None: a database in memory."""
+    """Open a file, which is created and migrated if needed; None: a database in memory."""
     place = _MEMORY if path is None else os.fspath(path)
     writer = WriterThread(
         partial(

@@ -1,7 +1,4 @@
-"""The door for what people and the operator ask for: submit, cancel, hold, resume, ensure_pool.
-
-One of the doors of `store`; `planting` stores a plan's rows, `binding` ties runs to each other.
-"""
+"""The interface for submissions and for changes of a whole run."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from workron.core import errors, ids, payloads
 from workron.core.ids import JobId
 from workron.core.plan import ExistingRuns, Kind, find_existing
 from workron.store.sqlite import bulk_update, completion, engine, tokens
-from workron.store.sqlite.engine import SqliteVerbs
+from workron.store.sqlite.engine import SqliteDatabase
 from workron.store.types import SubmittedRun
 
 if TYPE_CHECKING:
@@ -28,35 +25,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoredPlan:
-    """A plan and the ids that its jobs have now."""
+    """A plan and the ids of its jobs."""
 
     plan: Plan
     run: JobId
     last: JobId
 
     def range(self) -> dict[str, int]:
-        """Name its ids for a statement."""
+        """Return its ids as parameters."""
         return {"run": self.run, "last": self.last}
 
 
 def name_of(identity: Identity) -> dict[str, str]:
-    """Name a run for a statement."""
+    """Return the name of a run as parameters."""
     return {"namespace": identity.namespace, "kind": identity.kind, "name": identity.name}
 
 
 def insert_plan(tx: Transaction, plan: Plan, base: JobId) -> StoredPlan:
-    """Store a plan under `base`, or behind the runs that have taken it."""
-    plot = _choose_ids(tx, plan, base)
-    _add_root(tx, plot)
-    tx.fill("submit.add_specs", _spec_rows(plot))
-    tx.fill("submit.add_jobs", _job_rows(plot, _shares(tx, plot)))
-    tx.fill("submit.add_edges", _edge_rows(plot))
-    tx.fill("submit.add_deadlines", _deadline_rows(plot, tx.now))
-    tx.fill("submit.add_waiting", _waiting_rows(plot))
-    tx.fill("submit.add_unbound", _unbound_rows(plot))
-    tx.run("submit.tell_empty_groups", **plot.range())
-    tx.run("submit.free", **plot.range())
-    return plot
+    """Insert a plan with ids from `base` on, or after existing runs with these ids."""
+    stored = _choose_ids(tx, plan, base)
+    _add_run(tx, stored)
+    tx.fill("submit.add_specs", _spec_rows(stored))
+    tx.fill("submit.add_jobs", _job_rows(stored, _job_columns(tx, stored)))
+    tx.fill("submit.add_edges", _edge_rows(stored))
+    tx.fill("submit.add_deadlines", _deadline_rows(stored, tx.now))
+    tx.fill("submit.add_waiting", _waiting_rows(stored))
+    tx.fill("submit.add_external_dependencies", _external_rows(stored))
+    tx.run("submit.select_empty_groups", **stored.range())
+    tx.run("submit.select_unblocked_jobs", **stored.range())
+    return stored
 
 
 def _choose_ids(tx: Transaction, plan: Plan, base: JobId) -> StoredPlan:
@@ -69,29 +66,29 @@ def _choose_ids(tx: Transaction, plan: Plan, base: JobId) -> StoredPlan:
         base = JobId(other["last"] + 1)
 
 
-def _add_root(tx: Transaction, plot: StoredPlan) -> None:
-    plan = plot.plan
+def _add_run(tx: Transaction, stored: StoredPlan) -> None:
+    plan = stored.plan
     name = name_of(plan.identity)
     tx.run(
-        "submit.add_root",
+        "submit.add_run",
         uid=str(plan.identity.uid),
         digest=plan.digest(),
         metadata=payloads.to_json(plan.metadata),
-        held=plan.is_suspended,
+        suspended=plan.is_suspended,
         priority=plan.priority,
         generation=plan.generation,
         **name,
-        **plot.range(),
+        **stored.range(),
     )
-    tx.run("submit.take_name", run=plot.run, **name)
+    tx.run("submit.set_name", run=stored.run, **name)
 
 
-def _shares(tx: Transaction, plot: StoredPlan) -> list[tuple[Any, ...]]:
-    """Work out once a spec what all of its jobs have in common."""
-    namespace = plot.plan.identity.namespace
-    pools = {terms.pool for terms in plot.plan.terms}
+def _job_columns(tx: Transaction, stored: StoredPlan) -> list[tuple[Any, ...]]:
+    """Return for each spec the columns that all its jobs have in common."""
+    namespace = stored.plan.identity.namespace
+    pools = {terms.pool for terms in stored.plan.terms}
     known = {name: _pool(tx, namespace, name) for name in pools}
-    return [_share(terms, known[terms.pool]) for terms in plot.plan.terms]
+    return [_columns_of(terms, known[terms.pool]) for terms in stored.plan.terms]
 
 
 def _pool(tx: Transaction, namespace: str, name: str) -> int:
@@ -100,19 +97,19 @@ def _pool(tx: Transaction, namespace: str, name: str) -> int:
     return pool
 
 
-def _share(terms: SchedulingTerms, pool: int) -> tuple[Any, ...]:
+def _columns_of(terms: SchedulingTerms, pool: int) -> tuple[Any, ...]:
     start = None if terms.start_after is None else engine.to_micros(terms.start_after)
     return pool, terms.max_losses, start, terms.needs_proof
 
 
-def _spec_rows(plot: StoredPlan) -> Iterator[tuple[int, str]]:
-    return ((plot.run + number, text) for number, text in plot.plan.specs.worded())
+def _spec_rows(stored: StoredPlan) -> Iterator[tuple[int, str]]:
+    return ((stored.run + number, text) for number, text in stored.plan.specs.worded())
 
 
-def _job_rows(plot: StoredPlan, shares: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    run, priority = plot.run, plot.plan.priority
-    for job, node in enumerate(plot.plan.nodes, start=run):
-        pool, max_losses, start_after, needs_proof = shares[node.spec]
+def _job_rows(stored: StoredPlan, columns: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    run, priority = stored.run, stored.plan.priority
+    for job, node in enumerate(stored.plan.nodes, start=run):
+        pool, max_losses, start_after, needs_proof = columns[node.spec]
         yield (
             job,
             run,
@@ -132,107 +129,111 @@ def _job_rows(plot: StoredPlan, shares: list[tuple[Any, ...]]) -> Iterator[tuple
         )
 
 
-def _edge_rows(plot: StoredPlan) -> Iterator[tuple[int, int, str]]:
-    run = plot.run
-    for edge in sorted(plot.plan.edges, key=attrgetter("upstream")):
+def _edge_rows(stored: StoredPlan) -> Iterator[tuple[int, int, str]]:
+    run = stored.run
+    for edge in sorted(stored.plan.edges, key=attrgetter("upstream")):
         yield run + edge.upstream, run + edge.downstream, edge.condition
 
 
-def _deadline_rows(plot: StoredPlan, now: int) -> Iterator[tuple[int, int]]:
-    dues = [terms.deadline_seconds for terms in plot.plan.terms]
-    for job, node in enumerate(plot.plan.nodes, start=plot.run):
+def _deadline_rows(stored: StoredPlan, now: int) -> Iterator[tuple[int, int]]:
+    dues = [terms.deadline_seconds for terms in stored.plan.terms]
+    for job, node in enumerate(stored.plan.nodes, start=stored.run):
         seconds = dues[node.spec]
         if seconds is not None and node.kind is Kind.JOB:
             yield job, now + engine.seconds_to_micros(seconds)
 
 
-def _waiting_rows(plot: StoredPlan) -> Iterator[tuple[int, int, bool, int]]:
-    plan = plot.plan
-    for job, node in enumerate(plan.nodes, start=plot.run):
-        is_held = plan.is_suspended and node.kind is Kind.JOB
-        if node.upstreams or is_held or node.kind is not Kind.JOB:
-            yield job, node.upstreams + is_held, is_held, plan.priority
+def _waiting_rows(stored: StoredPlan) -> Iterator[tuple[int, int, bool, int]]:
+    plan = stored.plan
+    for job, node in enumerate(plan.nodes, start=stored.run):
+        is_suspended = plan.is_suspended and node.kind is Kind.JOB
+        if node.upstreams or is_suspended or node.kind is not Kind.JOB:
+            yield job, node.upstreams + is_suspended, is_suspended, plan.priority
 
 
-def _unbound_rows(plot: StoredPlan) -> Iterator[tuple[Any, ...]]:
-    namespace = plot.plan.identity.namespace
-    for outside in plot.plan.external:
-        child = plot.run + outside.downstream
-        yield child, namespace, outside.kind, outside.name, outside.condition
+def _external_rows(stored: StoredPlan) -> Iterator[tuple[Any, ...]]:
+    namespace = stored.plan.identity.namespace
+    for upstream in stored.plan.external:
+        downstream = stored.run + upstream.downstream
+        yield downstream, namespace, upstream.kind, upstream.name, upstream.condition
 
 
-def bind_names(tx: Transaction, plot: StoredPlan) -> None:
-    """Tie a new run to the upstreams that exist, and to all that waited for its name."""
-    name = name_of(plot.plan.identity)
-    if tx.run("submit.choose_upstreams", **plot.range(), **name):
-        tx.run("submit.bind")
-        tx.run("submit.tell_bound")
-        tx.run("submit.unname", **plot.range(), **name)
-        tx.run("clear.bond")
+def link_run(tx: Transaction, stored: StoredPlan) -> None:
+    """Add edges to the upstreams that exist, and from the jobs that wait for this name."""
+    name = name_of(stored.plan.identity)
+    if tx.run("submit.select_new_edges", **stored.range(), **name):
+        tx.run("submit.insert_new_edges")
+        tx.run("submit.count_ended_upstreams")
+        tx.run("submit.delete_external_dependencies", **stored.range(), **name)
+        tx.run("clear_scratch.new_edge")
 
 
-def refuse_cycle(tx: Transaction, plot: StoredPlan) -> None:
-    """Raise CycleError if a new run waits for itself, directly or over others."""
-    rows = tx.rows("submit.walk", run=plot.run)
-    if all(row["downstream"] != plot.run for row in rows):
+def reject_cycle(tx: Transaction, stored: StoredPlan) -> None:
+    """Raise CycleError if a new run waits for itself, directly or through other runs."""
+    rows = tx.rows("submit.dependent_runs", run=stored.run)
+    if all(row["downstream"] != stored.run for row in rows):
         return
     runs = {row["downstream"]: row for row in rows}
-    cycle = [runs[run] for run in _circle(rows, plot.run)]
+    cycle = [runs[run] for run in _shortest_cycle(rows, stored.run)]
     names = " -> ".join(run["name"] for run in cycle)
-    message = f"jobs wait for each other: {names}; take one of these waits out"
+    message = f"jobs wait for each other: {names}; remove one of these dependencies"
     raise errors.CycleError(message, [UUID(run["uid"]) for run in cycle])
 
 
-def _circle(rows: Sequence[Any], start: int) -> list[int]:
-    """Find a shortest way from `start` back to it, each before who waits for it."""
+def _shortest_cycle(rows: Sequence[Any], start: int) -> list[int]:
+    """Find a shortest cycle through `start`, upstreams first."""
     downstreams: Mapping[int, list[int]] = defaultdict(list)
     for row in rows:
         downstreams[row["upstream"]].append(row["downstream"])
-    ways = [[start]]
+    paths = [[start]]
     seen: set[int] = set()
-    for way in ways:
-        for downstream in downstreams[way[-1]]:
+    for path in paths:
+        for downstream in downstreams[path[-1]]:
             if downstream == start:
-                return [*way, start]
+                return [*path, start]
             if downstream not in seen:
                 seen.add(downstream)
-                ways.append([*way, downstream])
+                paths.append([*path, downstream])
     raise AssertionError("called only when there is one")
 
 
-class SqliteSubmitStore(SqliteVerbs):
-    """What is asked of the store from above."""
+class SqliteSubmitStore(SqliteDatabase):
+    """`api.SubmitStore`."""
 
     async def submit(
         self, plans: Sequence[Plan], *, supersedes: bool = False
     ) -> Sequence[SubmittedRun]:
         """Store all plans, or none."""
         bases = [ids.mint_base(self._clock.now(), self._rng) for _ in plans]
-        return await self._stir(partial(_submit, plans=plans, bases=bases, supersedes=supersedes))
+        return await self._write_and_wake(
+            partial(_submit, plans=plans, bases=bases, supersedes=supersedes)
+        )
 
     async def cancel(self, run: JobId) -> bool:
-        """End all of a run that does not run, and mark what runs."""
-        return await self._sweep(run, "cancel")
+        """Cancel a run's queued jobs and signal its running ones."""
+        return await self._bulk_update(run, "cancel")
 
     async def suspend(self, run: JobId) -> bool:
-        """Suspend all of a run that does not run, and what comes back from running."""
-        return await self._sweep(run, "hold")
+        """Keep a run's jobs from starting."""
+        return await self._bulk_update(run, "suspend")
 
     async def resume(self, run: JobId) -> bool:
-        """Undo `hold`, or a submission as suspended."""
-        return await self._sweep(run, "resume")
+        """Undo `suspend`, or a submission as suspended."""
+        return await self._bulk_update(run, "resume")
 
-    async def _sweep(self, run: JobId, verb: str) -> bool:
-        if not await self._stir(partial(bulk_update.begin_update, run=run, verb=verb)):
+    async def _bulk_update(self, run: JobId, operation: str) -> bool:
+        if not await self._write_and_wake(
+            partial(bulk_update.begin_update, run=run, operation=operation)
+        ):
             return False
-        while not await self._stir(partial(bulk_update.update_step, run=run)):
+        while not await self._write_and_wake(partial(bulk_update.update_step, run=run)):
             pass
         return True
 
     async def ensure_pool(
         self, namespace: str, name: str, *, lease_seconds: float | None = None
     ) -> str:
-        """Make the pool if it is new, and answer one more token that admits workers to it."""
+        """Create the pool if needed, and return a new token for its workers."""
         token = tokens.mint(self._rng)
         pool = {"namespace": namespace, "name": name}
         await self._write(
@@ -244,11 +245,11 @@ class SqliteSubmitStore(SqliteVerbs):
 def _ensure_pool(
     tx: Transaction, pool: Mapping[str, str], token: str, lease_seconds: float | None
 ) -> None:
-    tx.run("ensure_pool.make", **pool)
-    tx.run("ensure_pool.lease", lease=lease_seconds, **pool)
-    tx.run("ensure_pool.drop_expired")
+    tx.run("ensure_pool.insert_pool", **pool)
+    tx.run("ensure_pool.set_lease", lease=lease_seconds, **pool)
+    tx.run("ensure_pool.delete_expired_tokens")
     expires = tx.now + engine.delta_to_micros(tokens.LIFE)
-    tx.run("ensure_pool.admit", hash=tokens.digest(token), expires=expires, **pool)
+    tx.run("ensure_pool.insert_token", hash=tokens.digest(token), expires=expires, **pool)
 
 
 def _submit(
@@ -256,29 +257,29 @@ def _submit(
 ) -> list[SubmittedRun]:
     tx.clear()
     submitted = []
-    planted = []
+    stored_plans = []
     for plan, base in zip(plans, bases, strict=True):
-        run = _acknowledge(tx, plan, supersedes=supersedes)
+        run = _find_existing(tx, plan, supersedes=supersedes)
         if run is None:
-            planted.append(insert_plan(tx, plan, base))
+            stored_plans.append(insert_plan(tx, plan, base))
             submitted.append(
-                SubmittedRun(planted[-1].run, is_new=True, is_suspended=plan.is_suspended)
+                SubmittedRun(stored_plans[-1].run, is_new=True, is_suspended=plan.is_suspended)
             )
         else:
             submitted.append(
-                SubmittedRun(JobId(run["id"]), is_new=False, is_suspended=bool(run["held"]))
+                SubmittedRun(JobId(run["id"]), is_new=False, is_suspended=bool(run["suspended"]))
             )
-    # Only now do all names of this submission stand.
-    for plot in planted:
-        bind_names(tx, plot)
-    for plot in planted:
-        refuse_cycle(tx, plot)
-    completion.conclude_groups(tx)
+    # All names of this submission exist only now.
+    for stored in stored_plans:
+        link_run(tx, stored)
+    for stored in stored_plans:
+        reject_cycle(tx, stored)
+    completion.update_downstreams(tx)
     return submitted
 
 
-def _acknowledge(tx: Transaction, plan: Plan, *, supersedes: bool) -> Any:
-    """Find the run that this plan already is; None when it is new."""
+def _find_existing(tx: Transaction, plan: Plan, *, supersedes: bool) -> Any:
+    """Return the run that this plan repeats; None for a new one."""
     known = tx.row("submit.known", uid=str(plan.identity.uid))
     unfinished = tx.row("submit.unfinished", **name_of(plan.identity))
     digest = unfinished and unfinished["digest"]

@@ -1,4 +1,4 @@
-"""The tokens that admit workers to a pool. Called by the doors of the worker and of submissions."""
+"""Tokens with which workers register in a pool."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LIFE: Final = timedelta(days=365)
 
 
 def mint(rng: Rng) -> str:
-    """Draw a token that nobody can guess, if `rng` is one that nobody can."""
+    """Create a token; it is as hard to guess as `rng`."""
     return f"{rng.getrandbits(256):064x}"
 
 
 def digest(token: str) -> str:
-    """Give what the database keeps of a token."""
+    """Return the hash of a token, which is all that the database stores."""
     return hashlib.sha256(token.encode()).hexdigest()

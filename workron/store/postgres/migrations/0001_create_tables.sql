@@ -1,42 +1,42 @@
 -- compatible: yes
--- The split tables. A job is in exactly one place: waiting, ready, deferred, running or done; the row
--- that moves carries what changes. Everything else about a job is written once. JSON that people or
--- jobs wrote is kept as its text: jsonb would write their numbers anew, 1e22 as 23 digits.
+-- A job is in exactly one of the tables waiting, ready, deferred, running and done. Moving it deletes
+-- its row in one table and inserts it in another, with the columns that change; `job` has the rest and
+-- is written once. JSON from users is stored as text: jsonb would rewrite numbers, 1e22 as 23 digits.
 
 CREATE TABLE pool (
     id            integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     namespace     text NOT NULL,
     name          text NOT NULL,
-    -- The database role that may register in it; null: any role that can execute the verbs.
+    -- The database role that may register in it; null: any role that can execute the functions.
     role          text,
-    lease_seconds double precision NOT NULL DEFAULT 10 CHECK (lease_seconds > 0),
+    lease_seconds double precision NOT NULL DEFAULT 60 CHECK (lease_seconds > 0),
     UNIQUE (namespace, name)
 );
 
--- What a worker registers with. Several may be valid: a new one never locks out who has an older one.
+-- A token registers a worker in a pool. Several can be valid: a new token does not revoke older ones.
 CREATE TABLE token (
     hash    bytea PRIMARY KEY,
     pool    integer NOT NULL,
     expires timestamptz NOT NULL,
-    -- Whether the operator gave it, who takes it back when the object of the pool is gone.
-    operators boolean NOT NULL DEFAULT false
+    -- Whether `grant_pool` added it, so that `revoke_pool` deletes it.
+    granted boolean NOT NULL DEFAULT false
 );
 
--- What a column may say stands in its type: a check of a table is read and planned anew by every
--- statement that writes to it, and that of a type once in a session.
-CREATE DOMAIN end_state AS text
-    CONSTRAINT "an end is one of these" CHECK (VALUE IN ('Succeeded', 'Failed', 'Cancelled', 'Skipped'));
-CREATE DOMAIN failure AS text CONSTRAINT "the reason is one by which a job can fail" CHECK (VALUE IN (
+-- Constraints on values are domains: a statement plans the checks of a table every time, and those of
+-- a type once per session.
+CREATE DOMAIN end_state AS text CONSTRAINT "state is an end state"
+    CHECK (VALUE IN ('Succeeded', 'Failed', 'Cancelled', 'Skipped'));
+CREATE DOMAIN failure_reason AS text CONSTRAINT "reason is a failure reason" CHECK (VALUE IN (
     'ExitCode', 'Signal', 'Timeout', 'DeadlineExceeded', 'WorkerLost', 'CommandNotFound',
     'OutOfMemory', 'InputsTooLarge', 'ResultRefused', 'MemberFailed'));
-CREATE DOMAIN skip AS text CONSTRAINT "the reason is one by which a job is skipped"
+CREATE DOMAIN skip_reason AS text CONSTRAINT "reason is a skip reason"
     CHECK (VALUE IN ('UpstreamFailed', 'UpstreamCancelled', 'NotNeeded'));
-CREATE DOMAIN outcome AS text CONSTRAINT "an attempt ends in one of these"
+CREATE DOMAIN outcome AS text CONSTRAINT "outcome is an attempt outcome"
     CHECK (VALUE IN ('Succeeded', 'Failed', 'Retried', 'Released', 'Lost', 'Cancelled'));
-CREATE DOMAIN mark AS text CONSTRAINT "this can be asked of what runs"
-    CHECK (VALUE IN ('Cancel', 'Expire', 'Hold'));
+CREATE DOMAIN signal AS text CONSTRAINT "signal is Cancel, Expire or Suspend"
+    CHECK (VALUE IN ('Cancel', 'Expire', 'Suspend'));
 
--- What was submitted under a name. Its jobs are id..last; the run is itself a job.
+-- A submitted Job or Workflow object. Its jobs have the ids id..last; the first one is the run itself.
 CREATE TABLE run (
     id           bigint PRIMARY KEY,
     last         bigint NOT NULL CHECK (last >= id),
@@ -48,19 +48,19 @@ CREATE TABLE run (
     submitted_at timestamptz NOT NULL,
     metadata     jsonb NOT NULL,
     cancelled    boolean NOT NULL DEFAULT false,
-    held         boolean NOT NULL DEFAULT false,
+    suspended    boolean NOT NULL DEFAULT false,
     priority     integer NOT NULL DEFAULT 0,
-    -- The newest edition that was heard of the object it was made from; null: it is of no cluster.
+    -- The newest generation seen of its cluster object; null: it was not made from one.
     generation   bigint
 );
 CREATE INDEX run_listed ON run (namespace, id);
 
--- The newest run of a name, or null while somebody waits for the name. Locked by both sides.
+-- The newest run of a name; null while another run only depends on the name. A submission locks it.
 CREATE TABLE name (
     namespace text NOT NULL,
     kind      text NOT NULL,
     name      text NOT NULL,
-    run      bigint,
+    run       bigint,
     PRIMARY KEY (namespace, kind, name)
 );
 
@@ -70,74 +70,77 @@ CREATE TABLE spec (
 );
 
 CREATE TABLE job (
-    id           bigint PRIMARY KEY,
-    run         bigint NOT NULL,
-    kind         text NOT NULL CHECK (kind IN ('Job', 'Array', 'Workflow')),
-    spec         bigint NOT NULL,
-    name         text NOT NULL,
-    index        integer,
-    item         text,
-    group_id    bigint,
-    group_condition      text CHECK (group_condition IN ('Member', 'Task', 'HandledTask')),
-    pool         integer NOT NULL,
-    priority     integer NOT NULL,
-    feeds_inputs boolean NOT NULL,
-    max_losses   integer NOT NULL,
-    start_after  timestamptz,
-    needs_proof  boolean NOT NULL,
+    id              bigint PRIMARY KEY,
+    run             bigint NOT NULL,
+    kind            text NOT NULL CHECK (kind IN ('Job', 'Array', 'Workflow')),
+    spec            bigint NOT NULL,
+    name            text NOT NULL,
+    index           integer,
+    item            text,
+    group_id        bigint,
+    group_condition text CHECK (group_condition IN ('Member', 'Task', 'HandledTask')),
+    pool            integer NOT NULL,
+    priority        integer NOT NULL,
+    feeds_inputs    boolean NOT NULL,
+    max_losses      integer NOT NULL,
+    start_after     timestamptz,
+    needs_proof     boolean NOT NULL,
     CHECK ((group_id IS NULL) = (group_condition IS NULL))
 );
--- The elements of an array, whose results are gathered by index.
+-- The elements of an array, to collect their results by index.
 CREATE INDEX job_element ON job (group_id, index) WHERE group_condition = 'Member';
--- The few groups among many jobs, so that counting commands can leave them out.
+-- Groups are few; counts of a run's jobs subtract them.
 CREATE INDEX job_group ON job (id) WHERE kind <> 'Job';
 
 CREATE TABLE edge (
-    parent    bigint NOT NULL,
-    child     bigint NOT NULL,
-    condition text NOT NULL CHECK (condition IN ('Succeeded', 'Failed', 'Finished')),
-    PRIMARY KEY (parent, child)
+    upstream   bigint NOT NULL,
+    downstream bigint NOT NULL,
+    condition  text NOT NULL CHECK (condition IN ('Succeeded', 'Failed', 'Finished')),
+    PRIMARY KEY (upstream, downstream)
 );
-CREATE INDEX edge_child ON edge (child);
+CREATE INDEX edge_downstream ON edge (downstream);
 
--- Upstreams by name that do not exist yet.
-CREATE TABLE unbound (
-    child     bigint NOT NULL,
-    namespace text NOT NULL,
-    kind      text NOT NULL,
-    name      text NOT NULL,
-    condition text NOT NULL CHECK (condition IN ('Succeeded', 'Failed', 'Finished')),
-    PRIMARY KEY (namespace, kind, name, child)
+-- Upstreams by name that were not submitted yet.
+CREATE TABLE external_dependency (
+    downstream bigint NOT NULL,
+    namespace  text NOT NULL,
+    kind       text NOT NULL,
+    name       text NOT NULL,
+    condition  text NOT NULL CHECK (condition IN ('Succeeded', 'Failed', 'Finished')),
+    PRIMARY KEY (namespace, kind, name, downstream)
 );
-CREATE INDEX unbound_child ON unbound (child);
+CREATE INDEX external_dependency_downstream ON external_dependency (downstream);
 
--- A change of a whole run that goes in bounded steps; the maintainer goes on where a caller stopped.
-CREATE TABLE sweep (
-    run     bigint PRIMARY KEY,
-    verb     text CHECK (verb IN ('cancel', 'hold', 'resume')),
-    -- What all its jobs are to have.
-    priority integer,
-    CHECK (verb IS NOT NULL OR priority IS NOT NULL)
+-- A change of a whole run, made in bounded steps. The maintainer continues an interrupted one.
+CREATE TABLE bulk_update (
+    run       bigint PRIMARY KEY,
+    operation text CHECK (operation IN ('cancel', 'suspend', 'resume')),
+    -- The new priority of all its jobs.
+    priority  integer,
+    CHECK (operation IS NOT NULL OR priority IS NOT NULL)
 );
 
--- One row, locked by a submit that both awaits others and is awaited: only such can close a cycle.
-CREATE TABLE binding (single boolean PRIMARY KEY CHECK (single));
-INSERT INTO binding VALUES (true);
+-- One row. A submission that both has and is an external dependency locks it: only such submissions
+-- can close a cycle, and two at once could close half a cycle each.
+CREATE TABLE submit_lock (single boolean PRIMARY KEY CHECK (single));
+INSERT INTO submit_lock VALUES (true);
 
--- `remaining` is in no index, and pages keep room, so that a decrement stays in its page.
+-- `remaining` counts the upstreams and members to end, one more while suspended and one more while
+-- awaiting proof of a worker's death. No index has it and pages keep free space (fillfactor), so that
+-- counting down is a HOT update. A `wide` row has so many upstreams that their ends use `pending_end`.
 CREATE TABLE waiting (
-    job       bigint PRIMARY KEY,
-    remaining integer NOT NULL CHECK (remaining >= 0),
-    verdict   smallint NOT NULL DEFAULT 0,
-    held      boolean NOT NULL DEFAULT false,
-    unproven  boolean NOT NULL DEFAULT false,
-    wide      boolean NOT NULL,
-    priority  integer NOT NULL,
-    attempts  integer NOT NULL DEFAULT 0,
-    failures  integer NOT NULL DEFAULT 0,
-    losses    integer NOT NULL DEFAULT 0,
-    fence     bigint NOT NULL DEFAULT 0,
-    alone     boolean NOT NULL DEFAULT false
+    job          bigint PRIMARY KEY,
+    remaining    integer NOT NULL CHECK (remaining >= 0),
+    verdict      smallint NOT NULL DEFAULT 0,
+    suspended    boolean NOT NULL DEFAULT false,
+    awaits_proof boolean NOT NULL DEFAULT false,
+    wide         boolean NOT NULL,
+    priority     integer NOT NULL,
+    attempts     integer NOT NULL DEFAULT 0,
+    failures     integer NOT NULL DEFAULT 0,
+    losses       integer NOT NULL DEFAULT 0,
+    fence        bigint NOT NULL DEFAULT 0,
+    alone        boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 60);
 
 CREATE TABLE ready (
@@ -150,8 +153,8 @@ CREATE TABLE ready (
     fence    bigint NOT NULL DEFAULT 0,
     alone    boolean NOT NULL DEFAULT false
 );
--- The claim's walk. Jobs to be run alone are few and apart, so that they never stand in its way.
-CREATE INDEX ready_walk ON ready (pool, priority DESC, job) WHERE NOT alone;
+-- The order of claims. Jobs that must run alone have an index of their own and do not slow it down.
+CREATE INDEX ready_claim_order ON ready (pool, priority DESC, job) WHERE NOT alone;
 CREATE INDEX ready_alone ON ready (pool, priority DESC, job) WHERE alone;
 
 CREATE TABLE deferred (
@@ -171,8 +174,8 @@ CREATE INDEX deferred_due ON deferred (due);
 CREATE TABLE running (
     job        bigint PRIMARY KEY,
     worker     bigint NOT NULL,
-    -- The last beat of its worker that was there before it.
-    beat       bigint NOT NULL,
+    -- The heartbeat counter of its worker at the time of the claim.
+    heartbeat  bigint NOT NULL,
     claim      uuid NOT NULL UNIQUE,
     pool       integer NOT NULL,
     priority   integer NOT NULL,
@@ -181,11 +184,11 @@ CREATE TABLE running (
     losses     integer NOT NULL,
     fence      bigint NOT NULL,
     alone      boolean NOT NULL,
-    mark       mark,
+    signal     signal,
     claimed_at timestamptz NOT NULL
 );
--- By beats, so that a worker need not look through all that it has ever held.
-CREATE INDEX running_worker ON running (worker, beat);
+-- By heartbeat, so that a worker does not read index entries of all claims that it ever held.
+CREATE INDEX running_worker ON running (worker, heartbeat);
 CREATE INDEX running_alone ON running (worker) WHERE alone;
 
 CREATE TABLE deadline (
@@ -194,17 +197,18 @@ CREATE TABLE deadline (
 );
 CREATE INDEX deadline_due ON deadline (due);
 
--- Ends that a wide row has not been told yet: appended without a lock, summed by whoever can.
-CREATE TABLE arrival (
+-- Ends that were not subtracted from a wide row of `waiting` yet: inserted without a lock on that row,
+-- and applied together by the next transaction that can lock it.
+CREATE TABLE pending_end (
     id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     job     bigint NOT NULL,
     count   integer NOT NULL,
     verdict smallint NOT NULL
 );
-CREATE INDEX arrival_job ON arrival (job);
+CREATE INDEX pending_end_job ON pending_end (job);
 
--- Ends whose downstreams have not been told yet.
-CREATE TABLE unsettled (job bigint PRIMARY KEY);
+-- Ended jobs whose ends were not propagated to their downstreams yet.
+CREATE TABLE unpropagated (job bigint PRIMARY KEY);
 
 CREATE TABLE done (
     job         bigint PRIMARY KEY,
@@ -217,9 +221,9 @@ CREATE TABLE done (
     failures    integer NOT NULL,
     losses      integer NOT NULL,
     worker      text,
-    CONSTRAINT "an end has its reason" CHECK (CASE state
-        WHEN 'Failed' THEN reason::failure IS NOT NULL
-        WHEN 'Skipped' THEN reason::skip IS NOT NULL
+    CONSTRAINT "reason matches state" CHECK (CASE state
+        WHEN 'Failed' THEN reason::failure_reason IS NOT NULL
+        WHEN 'Skipped' THEN reason::skip_reason IS NOT NULL
         ELSE reason IS NULL END)
 );
 
@@ -228,15 +232,14 @@ CREATE TABLE attempt (
     attempt     integer NOT NULL,
     claim       uuid NOT NULL,
     outcome     outcome NOT NULL,
-    -- What an attempt ends by, its job may fail by.
-    reason      failure,
+    reason      failure_reason,
     exit_code   integer,
     worker      text,
     started_at  timestamptz NOT NULL,
     finished_at timestamptz NOT NULL,
     PRIMARY KEY (job, attempt)
 );
--- A release names claims alone; it has to know those that it released already.
+-- A release names claims only, and a repetition must find those that it released before.
 CREATE INDEX attempt_released ON attempt (claim) WHERE outcome = 'Released';
 
 CREATE TABLE result (
@@ -244,7 +247,7 @@ CREATE TABLE result (
     body text NOT NULL
 );
 
--- Chunk -1 is what the end of an attempt brought; 0 and up came while it ran.
+-- Chunk -1 came with the end of the attempt; chunks 0 and up were streamed.
 CREATE TABLE output (
     job     bigint NOT NULL,
     attempt integer NOT NULL,
@@ -253,7 +256,7 @@ CREATE TABLE output (
     PRIMARY KEY (job, attempt, chunk)
 );
 
--- One row a process; a beat raises `beats` in place and touches no index.
+-- One row per process. A heartbeat increments `heartbeats` in place and changes no index.
 CREATE TABLE worker (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     session       uuid NOT NULL UNIQUE,
@@ -261,24 +264,25 @@ CREATE TABLE worker (
     name          text NOT NULL,
     boot          uuid NOT NULL,
     slots         integer NOT NULL,
-    beats         bigint NOT NULL DEFAULT 0,
-    -- No claim that it holds came before this beat.
-    since         bigint NOT NULL DEFAULT 0,
+    heartbeats    bigint NOT NULL DEFAULT 0,
+    -- All claims that it holds were made at this heartbeat or later.
+    claims_since  bigint NOT NULL DEFAULT 0,
     draining      boolean NOT NULL DEFAULT false,
-    -- As it was told when it registered, and counts on, whatever its pool says since.
+    -- As of its registration; a later change of the pool does not affect it.
     lease_seconds double precision NOT NULL,
     registered_at timestamptz NOT NULL,
     UNIQUE (pool, name, boot)
 ) WITH (fillfactor = 50);
 
--- Workers whose death is not proven while a job of theirs waits for that proof.
-CREATE TABLE missing (
+-- Waiting jobs with `overlap: Forbid`, and the lost worker whose death must be proven first.
+CREATE TABLE awaiting_proof (
     job    bigint PRIMARY KEY,
     worker bigint NOT NULL,
     pool   integer NOT NULL,
     name   text NOT NULL
 );
 
+-- The lease of the elected maintainer.
 CREATE TABLE leader (
     single  boolean PRIMARY KEY CHECK (single),
     holder  uuid NOT NULL,
@@ -290,3 +294,27 @@ CREATE TABLE meta (
     value text NOT NULL
 );
 INSERT INTO meta VALUES ('database', gen_random_uuid()::text);
+
+-- Where a job is, whichever table it is in. Queries select it by job id or by a range of ids.
+CREATE VIEW job_location AS
+SELECT job, 'Waiting'::text AS state,
+       CASE WHEN suspended THEN 'Suspended' WHEN awaits_proof THEN 'AwaitingProof'
+            ELSE 'Upstream' END AS reason,
+       NULL::text AS message, priority, attempts, failures, losses, NULL::integer AS exit_code,
+       NULL::text AS worker, NULL::timestamptz AS due, NULL::timestamptz AS started_at,
+       NULL::timestamptz AS finished_at
+FROM waiting
+UNION ALL
+SELECT job, 'Queued', NULL, NULL, priority, attempts, failures, losses, NULL, NULL, NULL, NULL, NULL
+FROM ready
+UNION ALL
+SELECT job, 'Waiting', reason, NULL, priority, attempts, failures, losses, NULL, NULL, due, NULL, NULL
+FROM deferred
+UNION ALL
+SELECT job, 'Running', NULL, NULL, priority, attempt, failures, losses, NULL,
+       (SELECT name FROM worker WHERE worker.id = running.worker), NULL, claimed_at, NULL
+FROM running
+UNION ALL
+SELECT job, state::text, reason, message, NULL, attempts, failures, losses, exit_code, worker, NULL,
+       NULL, finished_at
+FROM done;

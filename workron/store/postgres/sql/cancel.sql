@@ -1,9 +1,10 @@
--- cancel: ask for the end of a run; `sweep_step` then carries it out. Asked again, it is granted again.
+-- cancel: request the cancellation of a run; `bulk_update_step` carries it out. Repeating it
+-- succeeds.
 WITH asked AS (
     UPDATE workron.run SET cancelled = true
     WHERE id = $1 AND (cancelled OR NOT EXISTS (SELECT 1 FROM workron.done WHERE job = $1))
     RETURNING id
 )
-INSERT INTO workron.sweep (run, verb) SELECT id, 'cancel' FROM asked
-ON CONFLICT (run) DO UPDATE SET verb = excluded.verb
+INSERT INTO workron.bulk_update (run, operation) SELECT id, 'cancel' FROM asked
+ON CONFLICT (run) DO UPDATE SET operation = excluded.operation
 RETURNING true AS asked;

@@ -1,5 +1,6 @@
--- elect: become or stay the maintainer; no row comes back while another one's lease runs.
--- A lease that ends later than one asked for now is from before the clock was put back; it binds nobody.
+-- elect: become or stay the maintainer; no row is returned while another holder's lease is valid.
+-- A lease that expires later than the requested one was granted before the clock was set back, and is
+-- ignored.
 INSERT INTO workron.leader AS l (single, holder, expires)
 VALUES (true, $1, workron.now() + make_interval(secs => $2))
 ON CONFLICT (single) DO UPDATE SET holder = excluded.holder, expires = excluded.expires

@@ -1,15 +1,13 @@
--- ensure_pool: make a pool if it is new, and admit one more token for a year.
+-- ensure_pool: create a pool if needed, and add a token that is valid for one year.
 CREATE OR REPLACE FUNCTION workron.ensure_pool(
     _namespace text, _name text, _token text, _lease_seconds double precision
 ) RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
     _pool integer;
 BEGIN
-    SELECT id INTO STRICT _pool FROM workron.pools(ARRAY[_namespace], ARRAY[_name]);
+    SELECT id INTO STRICT _pool FROM workron.ensure_pools(ARRAY[_namespace], ARRAY[_name]);
     UPDATE workron.pool SET lease_seconds = _lease_seconds
     WHERE id = _pool AND lease_seconds <> _lease_seconds;
     DELETE FROM workron.token WHERE expires < workron.now();

@@ -1,11 +1,9 @@
--- expire: end jobs whose deadline has passed; mark those that run.
+-- expire: end jobs whose deadline has passed, and signal those that run.
 -- Waiting -> Failed (expire)
 -- Queued -> Failed (expire)
--- A job that moves while it is looked for keeps its deadline row, and is found by the next step.
+-- A job that moves at the same time keeps its deadline, and the next step finds it.
 CREATE OR REPLACE FUNCTION workron.expire(_limit integer) RETURNS integer
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
     _now timestamptz := workron.now();
@@ -20,22 +18,22 @@ BEGIN
         RETURN 0;
     END IF;
     PERFORM 1 FROM workron.running WHERE job = ANY (_due) ORDER BY job FOR UPDATE;
-    UPDATE workron.running SET mark = 'Expire'
-    WHERE job = ANY (_due) AND mark IS DISTINCT FROM 'Cancel';
+    UPDATE workron.running SET signal = 'Expire'
+    WHERE job = ANY (_due) AND signal IS DISTINCT FROM 'Cancel';
 
     WITH taken AS (
-        SELECT * FROM workron.take_out(_due)
+        SELECT * FROM workron.remove_from_queues(_due)
     ), ended AS (
         INSERT INTO workron.done (job, state, reason, finished_at, attempts, failures, losses)
         SELECT job, 'Failed', 'DeadlineExceeded', _now, attempts, failures, losses FROM taken
         RETURNING job
     )
-    INSERT INTO workron.unsettled (job) SELECT job FROM ended;
+    INSERT INTO workron.unpropagated (job) SELECT job FROM ended;
 
     DELETE FROM workron.deadline x WHERE x.job = ANY (_due) AND (
         EXISTS (SELECT 1 FROM workron.done d WHERE d.job = x.job)
-        OR EXISTS (SELECT 1 FROM workron.running r WHERE r.job = x.job AND r.mark IS NOT NULL
-                   AND r.mark <> 'Hold'));
+        OR EXISTS (SELECT 1 FROM workron.running r WHERE r.job = x.job AND r.signal IS NOT NULL
+                   AND r.signal <> 'Suspend'));
     GET DIAGNOSTICS _moved = ROW_COUNT;
     RETURN _moved;
 END

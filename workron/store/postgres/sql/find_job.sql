@@ -1,8 +1,6 @@
--- find_job: the id of one job of a run by its name, an array's element by its index as well.
+-- find_job: find a job of a run by name, and an element of an array also by index.
 CREATE OR REPLACE FUNCTION workron.find_job(_run bigint, _name text, _index integer) RETURNS bigint
 LANGUAGE sql STABLE
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
     SELECT j.id
     FROM workron.run r JOIN workron.job j ON j.id BETWEEN r.id + 1 AND r.last

@@ -1,2 +1,2 @@
--- get_spec: the spec of one job.
+-- get_spec: get the spec of a job.
 SELECT s.body FROM workron.job j JOIN workron.spec s ON s.id = j.spec WHERE j.id = $1;

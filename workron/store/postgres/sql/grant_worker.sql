@@ -1,4 +1,4 @@
--- grant_worker: let a role run jobs, and do nothing else.
+-- grant_worker: allow a role to run jobs, and nothing else.
 CREATE OR REPLACE FUNCTION workron.grant_worker(_role text) RETURNS void
 LANGUAGE plpgsql
 AS $$
@@ -14,12 +14,12 @@ BEGIN
         'workron.release(uuid, uuid[], bigint[], text), '
         'workron.append_output(uuid, uuid, bigint, integer, bytea), '
         'workron.deregister(uuid) TO %I', _role);
-    SELECT string_agg(o || ';', ' ') INTO _left FROM workron.close_doors(_role) o;
+    SELECT string_agg(o || ';', ' ') INTO _left FROM workron.revoke_excess_rights(_role) o;
     IF _left IS NOT NULL THEN
-        RAISE EXCEPTION 'nothing was granted: % could do more than run jobs, and % may not change that',
+        RAISE EXCEPTION 'nothing was granted: % could do more than run jobs, and % may not revoke that',
             _role, current_user
             USING ERRCODE = 'insufficient_privilege',
-                  HINT = format('Let a superuser, or the owner of what they name, run in this database: '
+                  HINT = format('As a superuser or the owner of these objects, run in this database: '
                                 '%s Then grant again.', _left);
     END IF;
 END

@@ -1,2 +1,2 @@
--- has_maintainer: whether a maintainer's lease runs.
-SELECT EXISTS (SELECT FROM workron.leader WHERE expires > workron.now()) AS led;
+-- has_maintainer: return whether a maintainer is elected and its lease is valid.
+SELECT EXISTS (SELECT FROM workron.leader WHERE expires > workron.now()) AS is_elected;

@@ -1,30 +1,28 @@
--- heartbeat: prove that a worker lives, and tell it what it still holds.
--- The first beat proves its older boots dead. The registration does not: it may be a late copy of a
--- dead boot's, and that boot never beats.
+-- heartbeat: increment a worker's heartbeat counter and return the claims that it holds.
+-- The first heartbeat reaps older sessions of the same name. A registration does not prove that they
+-- are dead: it may be a delayed copy from a dead process, which sends no heartbeats.
 CREATE OR REPLACE FUNCTION workron.heartbeat(_key uuid)
-RETURNS TABLE (draining boolean, database text, job bigint, claim uuid, fence bigint, mark text)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+RETURNS TABLE (draining boolean, database text, job bigint, claim uuid, fence bigint, signal text)
+LANGUAGE plpgsql SECURITY DEFINER
 AS $$
 #variable_conflict use_column
 DECLARE
     _worker workron.worker;
 BEGIN
-    UPDATE workron.worker SET beats = beats + 1 WHERE session = _key RETURNING * INTO _worker;
+    UPDATE workron.worker SET heartbeats = heartbeats + 1 WHERE session = _key RETURNING * INTO _worker;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'no worker has this session key: it was taken back, or never registered'
+        RAISE EXCEPTION 'unknown session key: the worker was reaped, or never registered'
             USING ERRCODE = 'WK001';
     END IF;
-    IF _worker.beats = 1 THEN
-        PERFORM workron.bury_older(_worker);
+    IF _worker.heartbeats = 1 THEN
+        PERFORM workron.reap_older_sessions(_worker);
     END IF;
-    IF _worker.beats - _worker.since >= 4 THEN
-        PERFORM workron.forget(_worker);
+    IF _worker.heartbeats - _worker.claims_since >= 4 THEN
+        PERFORM workron.advance_claims_since(_worker);
     END IF;
     RETURN QUERY
-    SELECT _worker.draining, m.value, r.job, r.claim, r.fence, r.mark::text
-    FROM workron.meta m LEFT JOIN workron.running r ON r.worker = _worker.id AND r.beat >= _worker.since
+    SELECT _worker.draining, m.value, r.job, r.claim, r.fence, r.signal::text
+    FROM workron.meta m LEFT JOIN workron.running r ON r.worker = _worker.id AND r.heartbeat >= _worker.claims_since
     WHERE m.key = 'database';
 END
 $$;

@@ -1,18 +1,16 @@
--- list_owned: some runs that were made from objects of a cluster and have not ended, in order of their ids.
--- A run ends last of all its jobs. So this goes from one job that has not ended to its run, and on
--- behind the last job of that: a few searches for each run that is there still, none for the past.
+-- list_owned: list unfinished runs made from cluster objects, in order of id.
+-- A run ends last of all its jobs. So this goes from an unfinished job to its run and continues after
+-- the last job of that run: a few index searches per unfinished run, whatever has ended.
 CREATE OR REPLACE FUNCTION workron.list_owned(_limit integer, _after bigint)
 RETURNS TABLE (
     run bigint, uid uuid, kind text, namespace text, name text, generation bigint,
     submitted_at timestamptz, has_ended boolean
 )
 LANGUAGE plpgsql STABLE
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
     _job      bigint := _after;
-    -- The next of each place; null: there is none.
+    -- The next job in each table; null: none.
     _waiting  bigint := _after;
     _ready    bigint := _after;
     _deferred bigint := _after;
@@ -21,7 +19,7 @@ DECLARE
     _found    integer := 0;
 BEGIN
     WHILE _found < _limit LOOP
-        -- Each is searched only once it was passed: there may be many dead entries before it.
+        -- Search a table again only after passing its job: many dead entries may precede the next.
         IF _waiting <= _job THEN
             SELECT min(q.job) INTO _waiting FROM workron.waiting q WHERE q.job > _job;
         END IF;

@@ -1,17 +1,15 @@
--- list_run_summaries: every run as it stands itself, newest first, and how far its commands are; a null namespace
--- means all. Ends are counted whole and those of the few groups taken off; where the run has ended,
--- all of it has.
+-- list_run_summaries: list runs with their own state and progress, newest first; a null namespace
+-- means all.
+-- Ends are counted with groups, which are then subtracted.
 CREATE OR REPLACE FUNCTION workron.list_run_summaries(_namespace text)
 RETURNS TABLE (
-    last bigint, namespace text, uid uuid, digest text, submitted_at timestamptz, metadata jsonb,
+    last_job bigint, namespace text, uid uuid, digest text, submitted_at timestamptz, metadata jsonb,
     job bigint, run bigint, kind text, name text, index integer, group_id bigint, state text,
     reason text, message text, priority integer, pool text, attempts integer, failures integer,
     losses integer, exit_code integer, worker text, due timestamptz, started_at timestamptz,
     finished_at timestamptz, commands integer, ended integer
 )
 LANGUAGE sql STABLE
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
     SELECT r.last, r.namespace, r.uid, r.digest, r.submitted_at, r.metadata, h.*, c.commands,
            CASE WHEN h.finished_at IS NOT NULL THEN c.commands
@@ -20,12 +18,12 @@ AS $$
                         WHERE g.kind <> 'Job' AND g.id BETWEEN r.id AND r.last)
            END::integer AS ended
     FROM workron.get_jobs(ARRAY(
-        -- Apart, so that a namespace is asked for by its index.
+        -- Separate queries, so that a namespace is looked up in its index.
         SELECT n.id FROM workron.run n WHERE n.namespace = _namespace
         UNION ALL
         SELECT a.id FROM workron.run a WHERE _namespace IS NULL
     )) h
-    -- The limit keeps the planner from walking all runs in the order that is asked for.
+    -- LIMIT keeps the planner from scanning all runs in the requested order.
     CROSS JOIN LATERAL (SELECT * FROM workron.run o WHERE o.id = h.job LIMIT 1) r
     CROSS JOIN LATERAL (
         SELECT (r.last - r.id + 1 - count(*))::integer AS commands

@@ -1,9 +1,7 @@
--- list_specs: the spec of each job of a run; the body is given once, with the first job that has it.
+-- list_specs: list the specs of a run's jobs; the text comes with the first job that has it.
 CREATE OR REPLACE FUNCTION workron.list_specs(_run bigint)
 RETURNS TABLE (job bigint, spec bigint, body text)
 LANGUAGE sql STABLE
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
     SELECT j.id AS job, j.spec,
            CASE WHEN row_number() OVER (PARTITION BY j.spec ORDER BY j.id) = 1 THEN s.body END AS body

@@ -1,9 +1,7 @@
--- promote: queue deferred jobs that are due.
+-- promote: move deferred jobs that are due to ready.
 -- Waiting -> Queued (ready)
 CREATE OR REPLACE FUNCTION workron.promote(_limit integer) RETURNS integer
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
     _moved integer;

@@ -1,5 +1,5 @@
--- read_output: what the newest attempt that wrote anything wrote: its pieces in order, then what its end
--- brought. With a number, only the last of these that are needed for so many bytes.
+-- read_output: read the output of the newest attempt that has any: its chunks in order, then what
+-- came with its end; or only the chunks needed for the last bytes.
 SELECT p.data FROM (
     SELECT o.chunk, o.data,
            sum(octet_length(o.data)) OVER (ORDER BY o.chunk < 0 DESC, o.chunk DESC)

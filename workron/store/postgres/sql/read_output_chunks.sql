@@ -1,5 +1,5 @@
--- read_output_chunks: some of what one attempt wrote, from one piece on; what its end brought stands last, under
--- the number behind the highest that a piece can have.
+-- read_output_chunks: read some chunks of an attempt; what came with its end is the last one,
+-- numbered one above the highest chunk.
 SELECT p.chunk, p.data FROM (
     (SELECT o.chunk, o.data FROM workron.output o
      WHERE o.job = $1 AND o.attempt = $2 AND o.chunk >= $3 ORDER BY o.chunk LIMIT $4)

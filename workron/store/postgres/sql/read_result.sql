@@ -1,2 +1,2 @@
--- read_result: what a job wrote as its result.
+-- read_result: read a job's result.
 SELECT body FROM workron.result WHERE job = $1;

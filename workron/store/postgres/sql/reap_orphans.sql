@@ -1,9 +1,7 @@
--- reap_orphans: take back claims whose worker has no row.
+-- reap_orphans: requeue claims whose worker has no row.
 -- Running -> Queued (reap)
 CREATE OR REPLACE FUNCTION workron.reap_orphans(_limit integer) RETURNS integer
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
     _jobs bigint[];
@@ -13,7 +11,7 @@ BEGIN
         WHERE NOT EXISTS (SELECT 1 FROM workron.worker w WHERE w.id = r.worker)
         ORDER BY r.job LIMIT _limit FOR UPDATE SKIP LOCKED
     ) orphan;
-    PERFORM workron.give_back(_jobs, 'Lost', 0, true, false);
+    PERFORM workron.requeue(_jobs, 'Lost', 0, true, false);
     RETURN coalesce(cardinality(_jobs), 0);
 END
 $$;

@@ -1,9 +1,7 @@
--- register: enter a worker under its pool's token, and give it the key that its other verbs need.
+-- register: register a worker in the pool of its token, and return its session key.
 CREATE OR REPLACE FUNCTION workron.register(_token text, _name text, _boot uuid, _slots integer)
 RETURNS TABLE (worker bigint, session uuid, lease_seconds double precision, namespace text, pool text)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = workron, pg_catalog, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+LANGUAGE plpgsql SECURITY DEFINER
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -14,7 +12,7 @@ BEGIN
     WHERE t.hash = sha256(convert_to(_token, 'UTF8')) AND t.expires > workron.now()
       AND (p.role IS NULL OR p.role = session_user);
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'no pool has this token, or it has expired; ask for a new one'
+        RAISE EXCEPTION 'the token is unknown or has expired; create a new one'
             USING ERRCODE = 'WK002';
     END IF;
     INSERT INTO workron.worker (session, pool, name, boot, slots, lease_seconds, registered_at)

@@ -1,2 +1,2 @@
--- resign: give the maintainer's lease up at once.
+-- resign: give up the maintainer's lease.
 DELETE FROM workron.leader WHERE holder = $1;

@@ -1,5 +1,6 @@
--- result_size: how many bytes `result_text` has for a job; null when there is none. It stops counting
--- where that is more than a job is given. The elements of an array have the ids right behind its own.
+-- result_size: return the number of bytes of `result_text`, or null if there is no result; it stops
+-- counting above the limit of inputs.
+-- The elements of an array have the ids that follow its own.
 CREATE OR REPLACE FUNCTION workron.result_size(_job bigint) RETURNS bigint
 LANGUAGE plpgsql STABLE
 AS $$
@@ -20,7 +21,7 @@ BEGIN
         _count := _count + 1;
         EXIT WHEN _total > 1048576;
     END LOOP;
-    -- Each of the others is a 'null', with what parts it from the next.
+    -- Each element without a result is a 'null' and a separator.
     RETURN CASE WHEN _count > 0 THEN _total + 6 * (_last - _job - _count) END;
 END
 $$;

@@ -1,4 +1,5 @@
--- result_text: a job's result as JSON; an array's is the list of its elements', with null for none.
+-- result_text: return a job's result as JSON; the result of an array is the list of its elements'
+-- results, with null for none.
 CREATE OR REPLACE FUNCTION workron.result_text(_job bigint) RETURNS text
 LANGUAGE sql STABLE
 AS $$

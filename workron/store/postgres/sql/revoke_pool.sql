@@ -1,6 +1,6 @@
--- revoke_pool: take back what `admit` gave, unless a worker of the pool is left; says what is left to do.
+-- revoke_pool: undo `grant_pool`, unless the pool has workers; returns what is left to do.
 CREATE OR REPLACE FUNCTION workron.revoke_pool(_namespace text, _name text)
-RETURNS TABLE (is_dismissed boolean, rest text)
+RETURNS TABLE (is_revoked boolean, remaining text)
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -12,9 +12,9 @@ BEGIN
         RETURN QUERY SELECT false, NULL::text;
         RETURN;
     END IF;
-    -- Of a pool with a role no other token was of use to anybody else.
-    DELETE FROM workron.token WHERE pool = _pool.id AND (operators OR _pool.role IS NOT NULL);
+    -- The other tokens of a pool with a role worked only for that role.
+    DELETE FROM workron.token WHERE pool = _pool.id AND (granted OR _pool.role IS NOT NULL);
     UPDATE workron.pool SET role = NULL WHERE id = _pool.id AND role IS NOT NULL;
-    RETURN QUERY SELECT true, workron.drop_role(workron.role_name(_namespace, _name));
+    RETURN QUERY SELECT true, workron.drop_pool_role(workron.pool_role_name(_namespace, _name));
 END
 $$;

@@ -1,9 +1,9 @@
--- suspend: ask for the suspension of a run; `sweep_step` then carries it out.
+-- suspend: request the suspension of a run; `bulk_update_step` carries it out.
 WITH asked AS (
-    UPDATE workron.run SET held = true
+    UPDATE workron.run SET suspended = true
     WHERE id = $1 AND NOT cancelled AND NOT EXISTS (SELECT 1 FROM workron.done WHERE job = $1)
     RETURNING id
 )
-INSERT INTO workron.sweep AS s (run, verb) SELECT id, 'hold' FROM asked
-ON CONFLICT (run) DO UPDATE SET verb = excluded.verb WHERE s.verb IS DISTINCT FROM 'cancel'
+INSERT INTO workron.bulk_update AS s (run, operation) SELECT id, 'suspend' FROM asked
+ON CONFLICT (run) DO UPDATE SET operation = excluded.operation WHERE s.operation IS DISTINCT FROM 'cancel'
 RETURNING true AS asked;

@@ -1,15 +1,13 @@
--- update_run: ask of a run what its object says now, unless a newer edition of that was heard already; true
--- if that changes anything, and then `sweep_step` carries it out.
+-- update_run: apply the mutable fields of a cluster object to its run, unless its generation is not
+-- newer; true if anything changes, which `bulk_update_step` carries out.
 CREATE OR REPLACE FUNCTION workron.update_run(
-    _run bigint, _generation bigint, _cancelled boolean, _held boolean, _priority integer
+    _run bigint, _generation bigint, _cancelled boolean, _running_row boolean, _priority integer
 ) RETURNS boolean
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 DECLARE
     _old workron.run;
-    _verb text;
+    _operation text;
 BEGIN
     SELECT * INTO _old FROM workron.run WHERE id = _run AND generation < _generation
     FOR UPDATE; -- guard: edit
@@ -20,17 +18,17 @@ BEGIN
     IF _old.cancelled OR EXISTS (SELECT 1 FROM workron.done WHERE job = _run) THEN
         RETURN false;
     END IF;
-    _verb := CASE WHEN _cancelled THEN 'cancel'
-                  WHEN _held AND NOT _old.held THEN 'hold'
-                  WHEN _old.held AND NOT _held THEN 'resume' END;
-    IF _verb IS NULL AND _priority = _old.priority THEN
+    _operation := CASE WHEN _cancelled THEN 'cancel'
+                  WHEN _running_row AND NOT _old.suspended THEN 'suspend'
+                  WHEN _old.suspended AND NOT _running_row THEN 'resume' END;
+    IF _operation IS NULL AND _priority = _old.priority THEN
         RETURN false;
     END IF;
-    UPDATE workron.run SET cancelled = _cancelled, held = _held, priority = _priority WHERE id = _run;
-    INSERT INTO workron.sweep AS s (run, verb, priority)
-    VALUES (_run, _verb, CASE WHEN _priority <> _old.priority THEN _priority END)
+    UPDATE workron.run SET cancelled = _cancelled, suspended = _running_row, priority = _priority WHERE id = _run;
+    INSERT INTO workron.bulk_update AS s (run, operation, priority)
+    VALUES (_run, _operation, CASE WHEN _priority <> _old.priority THEN _priority END)
     ON CONFLICT (run) DO UPDATE
-    SET verb = coalesce(excluded.verb, s.verb), priority = coalesce(excluded.priority, s.priority);
+    SET operation = coalesce(excluded.operation, s.operation), priority = coalesce(excluded.priority, s.priority);
     RETURN true;
 END
 $$;

@@ -1,8 +1,9 @@
 -- compatible: yes
--- The split tables. A job is in exactly one place: waiting, ready, deferred, running or done; the row
--- that moves carries what changes. Everything else about a job is written once. Times are integers:
--- microseconds since 1970 in UTC. Truths are 0 and 1. Checks on `job` and `edge`, which take rows one
--- by one, avoid IN: SQLite builds a tree for its list on every row, and doubles the time.
+-- A job is in exactly one of the tables waiting, ready, deferred, running and done. Moving it deletes
+-- its row in one table and inserts it in another, with the columns that change; `job` has the rest and
+-- is written once. Times are integers: microseconds since 1970 in UTC. Booleans are 0 and 1. Checks on
+-- `job` and `edge`, which are inserted row by row, avoid IN: SQLite builds a tree of its list for each
+-- row, which doubles the time.
 
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
@@ -13,20 +14,20 @@ CREATE TABLE pool (
     id            INTEGER PRIMARY KEY,
     namespace     TEXT NOT NULL,
     name          TEXT NOT NULL,
-    lease_seconds REAL NOT NULL DEFAULT 10 CHECK (lease_seconds > 0),
+    lease_seconds REAL NOT NULL DEFAULT 60 CHECK (lease_seconds > 0),
     UNIQUE (namespace, name)
 );
 
--- What admits a worker to a pool; the token itself is not kept.
+-- A token registers a worker in a pool; only its hash is stored.
 CREATE TABLE token (
     hash    TEXT PRIMARY KEY,
     pool    INTEGER NOT NULL,
     expires INTEGER NOT NULL,
-    -- Whether the operator gave it, who takes it back when the object of the pool is gone.
-    operators INTEGER NOT NULL DEFAULT 0
+    -- Whether `grant_pool` added it, so that `revoke_pool` deletes it.
+    granted INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
--- What was submitted under a name. Its jobs are id..last; the run is itself a job.
+-- A submitted Job or Workflow object. Its jobs have the ids id..last; the first one is the run itself.
 CREATE TABLE run (
     id           INTEGER PRIMARY KEY,
     last         INTEGER NOT NULL CHECK (last >= id),
@@ -38,9 +39,9 @@ CREATE TABLE run (
     submitted_at INTEGER NOT NULL,
     metadata     TEXT NOT NULL,
     cancelled    INTEGER NOT NULL DEFAULT 0,
-    held         INTEGER NOT NULL DEFAULT 0,
+    suspended    INTEGER NOT NULL DEFAULT 0,
     priority     INTEGER NOT NULL DEFAULT 0,
-    -- The newest edition that was heard of the object it was made from; null: it is of no cluster.
+    -- The newest generation seen of its cluster object; null: it was not made from one.
     generation   INTEGER
 );
 
@@ -49,7 +50,7 @@ CREATE TABLE name (
     namespace TEXT NOT NULL,
     kind      TEXT NOT NULL,
     name      TEXT NOT NULL,
-    run      INTEGER NOT NULL,
+    run       INTEGER NOT NULL,
     PRIMARY KEY (namespace, kind, name)
 ) WITHOUT ROWID;
 
@@ -59,72 +60,72 @@ CREATE TABLE spec (
 );
 
 CREATE TABLE job (
-    id           INTEGER PRIMARY KEY,
-    run         INTEGER NOT NULL,
-    kind         TEXT NOT NULL CHECK (kind = 'Job' OR kind = 'Array' OR kind = 'Workflow'),
-    spec         INTEGER NOT NULL,
-    name         TEXT NOT NULL,
-    "index"      INTEGER,
-    item         TEXT,
-    group_id    INTEGER,
-    group_condition      TEXT
+    id              INTEGER PRIMARY KEY,
+    run             INTEGER NOT NULL,
+    kind            TEXT NOT NULL CHECK (kind = 'Job' OR kind = 'Array' OR kind = 'Workflow'),
+    spec            INTEGER NOT NULL,
+    name            TEXT NOT NULL,
+    "index"         INTEGER,
+    item            TEXT,
+    group_id        INTEGER,
+    group_condition TEXT
         CHECK (group_condition = 'Member' OR group_condition = 'Task' OR group_condition = 'HandledTask'),
-    pool         INTEGER NOT NULL,
-    priority     INTEGER NOT NULL,
-    feeds_inputs INTEGER NOT NULL,
-    max_losses   INTEGER NOT NULL,
-    start_after  INTEGER,
-    needs_proof  INTEGER NOT NULL,
+    pool            INTEGER NOT NULL,
+    priority        INTEGER NOT NULL,
+    feeds_inputs    INTEGER NOT NULL,
+    max_losses      INTEGER NOT NULL,
+    start_after     INTEGER,
+    needs_proof     INTEGER NOT NULL,
     CHECK ((group_id IS NULL) = (group_condition IS NULL))
 );
--- The elements of an array, whose results are gathered by index.
+-- The elements of an array, to collect their results by index.
 CREATE INDEX job_element ON job (group_id, "index") WHERE group_condition = 'Member';
--- The few groups among many jobs, so that counting commands can leave them out.
+-- Groups are few; counts of a run's jobs subtract them.
 CREATE INDEX job_group ON job (id) WHERE kind <> 'Job';
 
 CREATE TABLE edge (
-    parent    INTEGER NOT NULL,
-    child     INTEGER NOT NULL,
-    condition TEXT NOT NULL
+    upstream   INTEGER NOT NULL,
+    downstream INTEGER NOT NULL,
+    condition  TEXT NOT NULL
         CHECK (condition = 'Succeeded' OR condition = 'Failed' OR condition = 'Finished'),
-    PRIMARY KEY (parent, child)
+    PRIMARY KEY (upstream, downstream)
 ) WITHOUT ROWID;
-CREATE INDEX edge_child ON edge (child);
+CREATE INDEX edge_downstream ON edge (downstream);
 
--- Upstreams by name that do not exist yet.
-CREATE TABLE unbound (
-    child     INTEGER NOT NULL,
-    namespace TEXT NOT NULL,
-    kind      TEXT NOT NULL,
-    name      TEXT NOT NULL,
-    condition TEXT NOT NULL CHECK (condition IN ('Succeeded', 'Failed', 'Finished')),
-    PRIMARY KEY (child, namespace, kind, name)
+-- Upstreams by name that were not submitted yet.
+CREATE TABLE external_dependency (
+    downstream INTEGER NOT NULL,
+    namespace  TEXT NOT NULL,
+    kind       TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    condition  TEXT NOT NULL CHECK (condition IN ('Succeeded', 'Failed', 'Finished')),
+    PRIMARY KEY (downstream, namespace, kind, name)
 ) WITHOUT ROWID;
-CREATE INDEX unbound_name ON unbound (namespace, kind, name);
+CREATE INDEX external_dependency_name ON external_dependency (namespace, kind, name);
 
--- A change of a whole run that goes in bounded steps; the maintainer goes on where a caller stopped.
-CREATE TABLE sweep (
-    run     INTEGER PRIMARY KEY,
-    verb     TEXT CHECK (verb IN ('cancel', 'hold', 'resume')),
-    -- What all its jobs are to have.
-    priority INTEGER,
-    CHECK (verb IS NOT NULL OR priority IS NOT NULL)
+-- A change of a whole run, made in bounded steps. The maintainer continues an interrupted one.
+CREATE TABLE bulk_update (
+    run       INTEGER PRIMARY KEY,
+    operation TEXT CHECK (operation IN ('cancel', 'suspend', 'resume')),
+    -- The new priority of all its jobs.
+    priority  INTEGER,
+    CHECK (operation IS NOT NULL OR priority IS NOT NULL)
 );
 
--- `remaining` counts the ends still to come, one for a hold and one for a missing proof of death.
--- A single writer needs no appended arrivals: every end is counted at once, however wide the row.
+-- `remaining` counts the upstreams and members to end, one more while suspended and one more while
+-- awaiting proof of a worker's death. With a single writer every end is applied at once.
 CREATE TABLE waiting (
-    job       INTEGER PRIMARY KEY,
-    remaining INTEGER NOT NULL CHECK (remaining >= 0),
-    verdict   INTEGER NOT NULL DEFAULT 0,
-    held      INTEGER NOT NULL DEFAULT 0,
-    unproven  INTEGER NOT NULL DEFAULT 0,
-    priority  INTEGER NOT NULL,
-    attempts  INTEGER NOT NULL DEFAULT 0,
-    failures  INTEGER NOT NULL DEFAULT 0,
-    losses    INTEGER NOT NULL DEFAULT 0,
-    fence     INTEGER NOT NULL DEFAULT 0,
-    alone     INTEGER NOT NULL DEFAULT 0
+    job          INTEGER PRIMARY KEY,
+    remaining    INTEGER NOT NULL CHECK (remaining >= 0),
+    verdict      INTEGER NOT NULL DEFAULT 0,
+    suspended    INTEGER NOT NULL DEFAULT 0,
+    awaits_proof INTEGER NOT NULL DEFAULT 0,
+    priority     INTEGER NOT NULL,
+    attempts     INTEGER NOT NULL DEFAULT 0,
+    failures     INTEGER NOT NULL DEFAULT 0,
+    losses       INTEGER NOT NULL DEFAULT 0,
+    fence        INTEGER NOT NULL DEFAULT 0,
+    alone        INTEGER NOT NULL DEFAULT 0
 );
 
 CREATE TABLE ready (
@@ -137,8 +138,8 @@ CREATE TABLE ready (
     fence    INTEGER NOT NULL,
     alone    INTEGER NOT NULL
 );
--- The claim's walk.
-CREATE INDEX ready_walk ON ready (pool, alone, priority DESC, job);
+-- The order of claims.
+CREATE INDEX ready_claim_order ON ready (pool, alone, priority DESC, job);
 
 CREATE TABLE deferred (
     job      INTEGER PRIMARY KEY,
@@ -165,7 +166,7 @@ CREATE TABLE running (
     losses     INTEGER NOT NULL,
     fence      INTEGER NOT NULL,
     alone      INTEGER NOT NULL,
-    mark       TEXT CHECK (mark IN ('Cancel', 'Expire', 'Hold')),
+    signal     TEXT CHECK (signal IN ('Cancel', 'Expire', 'Suspend')),
     claimed_at INTEGER NOT NULL
 );
 CREATE INDEX running_worker ON running (worker);
@@ -176,8 +177,8 @@ CREATE TABLE deadline (
 );
 CREATE INDEX deadline_due ON deadline (due);
 
--- Ends whose downstreams have not been told yet.
-CREATE TABLE unsettled (
+-- Ended jobs whose ends were not propagated to their downstreams yet.
+CREATE TABLE unpropagated (
     job INTEGER PRIMARY KEY
 );
 
@@ -208,7 +209,7 @@ CREATE TABLE attempt (
     finished_at INTEGER NOT NULL,
     PRIMARY KEY (job, attempt)
 ) WITHOUT ROWID;
--- A release names claims, not jobs; its repetition finds them here.
+-- A release names claims only, and a repetition must find those that it released before.
 CREATE INDEX attempt_released ON attempt (claim) WHERE outcome = 'Released';
 
 CREATE TABLE result (
@@ -216,7 +217,7 @@ CREATE TABLE result (
     body TEXT NOT NULL
 );
 
--- Chunk -1 is what the end of an attempt brought; 0 and up came while it ran.
+-- Chunk -1 came with the end of the attempt; chunks 0 and up were streamed.
 CREATE TABLE output (
     job     INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
@@ -225,7 +226,7 @@ CREATE TABLE output (
     PRIMARY KEY (job, attempt, chunk)
 );
 
--- One row a process. An id is never used again: it may stand in `missing` long after its row.
+-- One row per process. Ids are never reused: `awaiting_proof` keeps them after the row is deleted.
 CREATE TABLE worker (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     session       TEXT NOT NULL UNIQUE,
@@ -233,32 +234,32 @@ CREATE TABLE worker (
     name          TEXT NOT NULL,
     boot          TEXT NOT NULL,
     slots         INTEGER NOT NULL,
-    beats         INTEGER NOT NULL DEFAULT 0,
+    heartbeats    INTEGER NOT NULL DEFAULT 0,
     draining      INTEGER NOT NULL DEFAULT 0,
-    -- As it was told when it registered, and counts on, whatever its pool says since.
+    -- As of its registration; a later change of the pool does not affect it.
     lease_seconds REAL NOT NULL,
     registered_at INTEGER NOT NULL,
     seen_at       INTEGER NOT NULL,
     UNIQUE (pool, name, boot)
 );
 
--- Workers whose death is not proven while a job of theirs waits for that proof.
-CREATE TABLE missing (
+-- Waiting jobs with `overlap: Forbid`, and the lost worker whose death must be proven first.
+CREATE TABLE awaiting_proof (
     job    INTEGER PRIMARY KEY,
     worker INTEGER NOT NULL,
     pool   INTEGER NOT NULL,
     name   TEXT
 );
 
--- The maintainer's lease: one row at most.
+-- The lease of the elected maintainer.
 CREATE TABLE leader (
     only    INTEGER PRIMARY KEY CHECK (only = 1),
     holder  TEXT NOT NULL,
     expires INTEGER NOT NULL
 );
 
--- The id of a group's last member: its members follow it without a gap.
-CREATE VIEW reach AS
+-- The id of a group's last member; its members have the ids from its own to this.
+CREATE VIEW group_range AS
 SELECT job.id AS job,
        CASE job.kind
            WHEN 'Array' THEN (
@@ -268,26 +269,26 @@ SELECT job.id AS job,
            ELSE (SELECT run.last FROM run WHERE run.id = job.id) END AS last
 FROM job WHERE job.kind <> 'Job';
 
--- Where each job stands, whichever table it is in; a group runs while some but not all of it has left
--- the places where jobs wait.
-CREATE VIEW standing AS
+-- Where a job is, whichever table it is in. A group is Running from the start of its first member to
+-- the end of its last.
+CREATE VIEW job_location AS
 SELECT job.id AS job,
        CASE WHEN done.job IS NOT NULL THEN done.state
             WHEN running.job IS NOT NULL THEN 'Running'
             WHEN ready.job IS NOT NULL THEN 'Queued'
             WHEN job.kind <> 'Job' AND EXISTS (
-                SELECT 1 FROM reach
-                WHERE reach.job = job.id
+                SELECT 1 FROM group_range
+                WHERE group_range.job = job.id
                   AND (EXISTS (SELECT 1 FROM done
-                               WHERE done.job > reach.job AND done.job <= reach.last)
+                               WHERE done.job > group_range.job AND done.job <= group_range.last)
                        OR EXISTS (SELECT 1 FROM running
-                                  WHERE running.job > reach.job AND running.job <= reach.last))
+                                  WHERE running.job > group_range.job AND running.job <= group_range.last))
             ) THEN 'Running'
             ELSE 'Waiting' END AS state,
        CASE WHEN done.job IS NOT NULL THEN done.reason
             WHEN deferred.job IS NOT NULL THEN deferred.reason
-            WHEN waiting.held THEN 'Suspended'
-            WHEN waiting.unproven THEN 'AwaitingProof'
+            WHEN waiting.suspended THEN 'Suspended'
+            WHEN waiting.awaits_proof THEN 'AwaitingProof'
             WHEN waiting.job IS NOT NULL THEN 'Upstream' END AS reason,
        done.message,
        coalesce(waiting.priority, ready.priority, deferred.priority, running.priority, job.priority)
@@ -311,29 +312,29 @@ LEFT JOIN ready ON ready.job = job.id
 LEFT JOIN waiting ON waiting.job = job.id
 LEFT JOIN deferred ON deferred.job = job.id;
 
--- A job as readers are shown it. One that was tried before began with its first attempt, a group with
--- the first of its members. Asked of each by its indexes: a join with a set of beginnings is planned
--- as a scan for every job by some versions of SQLite.
-CREATE VIEW shown AS
-SELECT job.id AS job, job.run, job.kind, job.name, job."index", job.group_id, standing.state,
-       CASE WHEN standing.state NOT IN ('Queued', 'Running') THEN standing.reason END AS reason,
-       standing.message, standing.priority, pool.name AS pool, standing.attempts, standing.failures,
-       standing.losses, standing.exit_code, standing.worker, standing.due,
+-- A job as `list_jobs` and `get_jobs` return it. It has started with its first attempt, a group with
+-- its first member. Subqueries by key, because some versions of SQLite plan a join with aggregated
+-- start times as one scan per job.
+CREATE VIEW job_view AS
+SELECT job.id AS job, job.run, job.kind, job.name, job."index", job.group_id, job_location.state,
+       CASE WHEN job_location.state NOT IN ('Queued', 'Running') THEN job_location.reason END AS reason,
+       job_location.message, job_location.priority, pool.name AS pool, job_location.attempts, job_location.failures,
+       job_location.losses, job_location.exit_code, job_location.worker, job_location.due,
        CASE job.kind
            WHEN 'Job' THEN coalesce(
                (SELECT started_at FROM attempt WHERE attempt.job = job.id ORDER BY attempt LIMIT 1),
-               standing.claimed_at)
+               job_location.claimed_at)
            ELSE (
                SELECT min(began) FROM (
-                   SELECT attempt.started_at AS began FROM reach
-                   CROSS JOIN attempt ON attempt.job > reach.job AND attempt.job <= reach.last
-                   WHERE reach.job = job.id
+                   SELECT attempt.started_at AS began FROM group_range
+                   CROSS JOIN attempt ON attempt.job > group_range.job AND attempt.job <= group_range.last
+                   WHERE group_range.job = job.id
                    UNION ALL
-                   SELECT running.claimed_at FROM reach
-                   CROSS JOIN running ON running.job > reach.job AND running.job <= reach.last
-                   WHERE reach.job = job.id))
+                   SELECT running.claimed_at FROM group_range
+                   CROSS JOIN running ON running.job > group_range.job AND running.job <= group_range.last
+                   WHERE group_range.job = job.id))
        END AS started_at,
-       standing.finished_at
+       job_location.finished_at
 FROM job
-CROSS JOIN standing ON standing.job = job.id
+CROSS JOIN job_location ON job_location.job = job.id
 CROSS JOIN pool ON pool.id = job.pool;

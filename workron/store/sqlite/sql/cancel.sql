@@ -2,31 +2,31 @@
 -- Waiting -> Cancelled (cancel)
 -- Queued -> Cancelled (cancel)
 
--- name: ask
+-- name: update_run
 -- From here on nothing of it becomes ready. Asked again, it is granted again.
 UPDATE run SET cancelled = 1
 WHERE id = :run AND (cancelled OR NOT EXISTS (SELECT 1 FROM done WHERE done.job = :run))
 
--- name: mark
+-- name: signal_running
 -- Every verb that ends a claim obeys.
-UPDATE running SET mark = 'Cancel'
-WHERE job BETWEEN :run AND :last AND mark IS NOT 'Cancel'
+UPDATE running SET signal = 'Cancel'
+WHERE job BETWEEN :run AND :last AND signal IS NOT 'Cancel'
 
--- name: take_ready
+-- name: select_ready
 -- A bounded number, as in the two that follow.
-INSERT INTO temp.ended (job, state, attempts, failures, losses)
+INSERT INTO temp.ended_job (job, state, attempts, failures, losses)
 SELECT job, 'Cancelled', attempts, failures, losses
 FROM ready WHERE job BETWEEN :run AND :last ORDER BY job LIMIT :limit
 
--- name: take_deferred
+-- name: select_deferred
 -- Backoffs and starts to come.
-INSERT INTO temp.ended (job, state, attempts, failures, losses)
+INSERT INTO temp.ended_job (job, state, attempts, failures, losses)
 SELECT job, 'Cancelled', attempts, failures, losses
 FROM deferred WHERE job BETWEEN :run AND :last ORDER BY job LIMIT :limit
 
--- name: take_waiting
+-- name: select_waiting
 -- Commands only: a group ends when its last running member has.
-INSERT INTO temp.ended (job, state, attempts, failures, losses)
+INSERT INTO temp.ended_job (job, state, attempts, failures, losses)
 SELECT waiting.job, 'Cancelled', waiting.attempts, waiting.failures, waiting.losses
 FROM waiting CROSS JOIN job ON job.id = waiting.job
 WHERE waiting.job BETWEEN :run AND :last AND job.kind = 'Job'

@@ -1,21 +1,21 @@
 -- claim: take at most one ready job for each claim id, by priority, then by age.
 -- Queued -> Running (claim)
 
--- name: repeat
+-- name: select_repeated
 -- What an earlier call with these ids took: then this one gets that again, and no more.
-INSERT INTO temp.taken
+INSERT INTO temp.new_claim
     (place, job, worker, pool, priority, attempt, failures, losses, fence, alone)
 SELECT claim.key + 1, running.job, running.worker, running.pool, running.priority, running.attempt,
        running.failures, running.losses, running.fence, running.alone
 FROM json_each(:claims) AS claim CROSS JOIN running ON running.claim = claim.value
 
--- name: terms
+-- name: constraints
 -- A job that went down with others is tried alone: who holds one takes nothing more.
 SELECT EXISTS (SELECT 1 FROM running WHERE worker = :worker) AS holds_any,
        EXISTS (SELECT 1 FROM running WHERE worker = :worker AND alone) AS holds_alone,
        EXISTS (SELECT 1 FROM ready WHERE pool = :pool AND alone = 1) AS is_alone_ready
 
--- name: makes_room
+-- name: is_reserved_for_alone
 -- A job that must be alone is for a worker that holds nothing. So that there is one, those that hold
 -- least take no more while it waits, as many as there are such jobs; all others go on.
 WITH load AS (
@@ -27,39 +27,39 @@ WITH load AS (
 )
 SELECT (SELECT count(*) FROM load CROSS JOIN load AS mine
         WHERE mine.id = :worker AND (load.claims, load.id) < (mine.claims, mine.id))
-     < (SELECT count(*) FROM ready WHERE pool = :pool AND alone = 1) AS makes_room
+     < (SELECT count(*) FROM ready WHERE pool = :pool AND alone = 1) AS is_reserved
 
--- name: take
+-- name: select_ready
 -- An ordered walk over claimable rows only, down to the number of claims; each gets the next place. The
 -- fence rises with every claim, also across lost commits: the clock in microseconds sees to that.
-INSERT INTO temp.taken (job, worker, pool, priority, attempt, failures, losses, fence, alone)
+INSERT INTO temp.new_claim (job, worker, pool, priority, attempt, failures, losses, fence, alone)
 SELECT job, :worker, pool, priority, attempts + 1, failures, losses, max(fence + 1, :now), alone
 FROM ready
 WHERE pool = :pool AND alone = :alone
 ORDER BY priority DESC, job LIMIT :count
 
--- name: leave_ready
+-- name: delete_ready
 -- What is taken is claimable no more.
-DELETE FROM ready WHERE job IN (SELECT job FROM temp.taken)
+DELETE FROM ready WHERE job IN (SELECT job FROM temp.new_claim)
 
--- name: run
+-- name: insert_running
 -- Each under the claim id of its place.
 INSERT INTO running (job, worker, claim, pool, priority, attempt, failures, losses, fence, alone,
                      claimed_at)
-SELECT taken.job, taken.worker, claim.value, taken.pool, taken.priority, taken.attempt, taken.failures,
-       taken.losses, taken.fence, taken.alone, :now
-FROM json_each(:claims) AS claim CROSS JOIN temp.taken ON taken.place = claim.key + 1
+SELECT new_claim.job, new_claim.worker, claim.value, new_claim.pool, new_claim.priority, new_claim.attempt, new_claim.failures,
+       new_claim.losses, new_claim.fence, new_claim.alone, :now
+FROM json_each(:claims) AS claim CROSS JOIN temp.new_claim ON new_claim.place = claim.key + 1
 
--- name: claimed
+-- name: claimed_jobs
 -- All that the worker needs to run what it holds under these ids.
-SELECT taken.place, taken.job, taken.attempt, taken.failures, taken.losses, taken.fence,
+SELECT new_claim.place, new_claim.job, new_claim.attempt, new_claim.failures, new_claim.losses, new_claim.fence,
        run.namespace, run.name AS run, job.name, job."index", job.item, job.spec,
        job.feeds_inputs
-FROM temp.taken
-CROSS JOIN job ON job.id = taken.job
+FROM temp.new_claim
+CROSS JOIN job ON job.id = new_claim.job
 CROSS JOIN run ON run.id = job.run
-WHERE taken.worker = :worker
-ORDER BY taken.place
+WHERE new_claim.worker = :worker
+ORDER BY new_claim.place
 
 -- name: specs
 -- Each body once, however many of the claimed jobs share it.
@@ -67,29 +67,29 @@ SELECT spec.id, spec.body FROM json_each(:specs) AS wanted CROSS JOIN spec ON sp
 
 -- name: upstreams
 -- Whose results the claimed jobs are given.
-SELECT edge.child, edge.parent, parent.name
+SELECT edge.downstream, edge.upstream, upstream.name
 FROM json_each(:jobs) AS wanted
-CROSS JOIN edge ON edge.child = wanted.value
-CROSS JOIN job AS parent ON parent.id = edge.parent
-ORDER BY edge.child, edge.parent
+CROSS JOIN edge ON edge.downstream = wanted.value
+CROSS JOIN job AS upstream ON upstream.id = edge.upstream
+ORDER BY edge.downstream, edge.upstream
 
 -- name: result_sizes
 -- Bytes of each upstream's results, so that what is too large is never read.
-SELECT wanted.value AS parent,
+SELECT wanted.value AS upstream,
        coalesce((SELECT length(CAST(result.body AS BLOB)) FROM result WHERE result.job = wanted.value),
                 (SELECT sum(length(CAST(result.body AS BLOB)))
                  FROM job AS element CROSS JOIN result ON result.job = element.id
                  WHERE element.group_id = wanted.value AND element.group_condition = 'Member'),
                 0) AS size
-FROM json_each(:parents) AS wanted
+FROM json_each(:upstreams) AS wanted
 
 -- name: results
 -- A job's own result has no index; an array's elements stand in order, with null where one has none.
-SELECT wanted.value AS parent, NULL AS "index", result.body
-FROM json_each(:parents) AS wanted CROSS JOIN result ON result.job = wanted.value
+SELECT wanted.value AS upstream, NULL AS "index", result.body
+FROM json_each(:upstreams) AS wanted CROSS JOIN result ON result.job = wanted.value
 UNION ALL
 SELECT wanted.value, element."index", result.body
-FROM json_each(:parents) AS wanted
+FROM json_each(:upstreams) AS wanted
 CROSS JOIN job AS element ON element.group_id = wanted.value AND element.group_condition = 'Member'
 LEFT JOIN result ON result.job = element.id
 ORDER BY 1, 2

@@ -2,34 +2,34 @@
 -- Waiting -> Failed (expire)
 -- Queued -> Failed (expire)
 
--- name: pick
+-- name: select_due
 -- The oldest first.
-INSERT INTO temp.picked (job)
+INSERT INTO temp.selected_job (job)
 SELECT job FROM deadline WHERE due <= :now ORDER BY due, job LIMIT :limit
 
--- name: mark
+-- name: signal_running
 -- Cancel is stronger, Hold is weaker.
-UPDATE running SET mark = 'Expire'
-WHERE job IN (SELECT job FROM temp.picked) AND mark IS NOT 'Cancel'
+UPDATE running SET signal = 'Expire'
+WHERE job IN (SELECT job FROM temp.selected_job) AND signal IS NOT 'Cancel'
 
--- name: take_ready
+-- name: select_ready
 -- Claimable until now.
-INSERT INTO temp.ended (job, state, reason, attempts, failures, losses)
+INSERT INTO temp.ended_job (job, state, reason, attempts, failures, losses)
 SELECT ready.job, 'Failed', 'DeadlineExceeded', attempts, failures, losses
-FROM temp.picked CROSS JOIN ready ON ready.job = picked.job
+FROM temp.selected_job CROSS JOIN ready ON ready.job = selected_job.job
 
--- name: take_deferred
+-- name: select_deferred
 -- Between two tries, or before its start.
-INSERT INTO temp.ended (job, state, reason, attempts, failures, losses)
+INSERT INTO temp.ended_job (job, state, reason, attempts, failures, losses)
 SELECT deferred.job, 'Failed', 'DeadlineExceeded', attempts, failures, losses
-FROM temp.picked CROSS JOIN deferred ON deferred.job = picked.job
+FROM temp.selected_job CROSS JOIN deferred ON deferred.job = selected_job.job
 
--- name: take_waiting
+-- name: select_waiting
 -- Whatever it waits for.
-INSERT INTO temp.ended (job, state, reason, attempts, failures, losses)
+INSERT INTO temp.ended_job (job, state, reason, attempts, failures, losses)
 SELECT waiting.job, 'Failed', 'DeadlineExceeded', attempts, failures, losses
-FROM temp.picked CROSS JOIN waiting ON waiting.job = picked.job
+FROM temp.selected_job CROSS JOIN waiting ON waiting.job = selected_job.job
 
--- name: drop
+-- name: delete_deadlines
 -- A mark stays with the claim, so a deadline passes once.
-DELETE FROM deadline WHERE job IN (SELECT job FROM temp.picked)
+DELETE FROM deadline WHERE job IN (SELECT job FROM temp.selected_job)

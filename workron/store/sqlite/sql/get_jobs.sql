@@ -2,5 +2,5 @@
 
 -- name: get_jobs
 -- What is not there is left out.
-SELECT shown.* FROM json_each(:jobs) AS wanted CROSS JOIN shown ON shown.job = wanted.value
+SELECT job_view.* FROM json_each(:jobs) AS wanted CROSS JOIN job_view ON job_view.job = wanted.value
 ORDER BY wanted.key

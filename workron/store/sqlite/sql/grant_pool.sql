@@ -2,7 +2,7 @@
 
 -- name: grant_pool
 -- What was admitted before is good for longer.
-INSERT INTO token (hash, pool, expires, operators)
+INSERT INTO token (hash, pool, expires, granted)
 SELECT :hash, id, :expires, 1 FROM pool WHERE namespace = :namespace AND name = :name
 ON CONFLICT (hash) DO UPDATE
-SET pool = excluded.pool, expires = excluded.expires, operators = excluded.operators
+SET pool = excluded.pool, expires = excluded.expires, granted = excluded.granted

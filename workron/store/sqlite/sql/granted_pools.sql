@@ -4,4 +4,4 @@
 -- Here its tokens are all that tells.
 SELECT DISTINCT pool.namespace, pool.name
 FROM token JOIN pool ON pool.id = token.pool
-WHERE token.operators
+WHERE token.granted

@@ -2,4 +2,4 @@
 
 -- name: has_maintainer
 -- No row: nobody was elected, or not again.
-SELECT 1 AS led FROM leader WHERE expires > :now
+SELECT 1 AS is_elected FROM leader WHERE expires > :now

@@ -2,6 +2,6 @@
 
 -- name: list_heartbeats
 -- Who stands still from look to look is reaped after a lease.
-SELECT worker.id, worker.beats, worker.lease_seconds, worker.name, worker.boot
+SELECT worker.id, worker.heartbeats, worker.lease_seconds, worker.name, worker.boot
 FROM worker
 ORDER BY worker.id

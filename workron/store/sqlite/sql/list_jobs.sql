@@ -2,6 +2,6 @@
 
 -- name: list_jobs
 -- Each is looked up by its id: nothing is joined that would have to be read whole.
-SELECT shown.* FROM run CROSS JOIN shown ON shown.job BETWEEN run.id AND run.last
+SELECT job_view.* FROM run CROSS JOIN job_view ON job_view.job BETWEEN run.id AND run.last
 WHERE run.id = :run
-ORDER BY shown.job
+ORDER BY job_view.job

@@ -10,12 +10,12 @@ WITH listed AS (
     FROM run WHERE :namespace IS NULL OR run.namespace = :namespace
 )
 SELECT listed.id, listed.last, listed.uid, listed.namespace, listed.digest, listed.submitted_at,
-       listed.metadata, listed.commands, shown.*,
-       CASE WHEN shown.finished_at IS NOT NULL THEN listed.commands
+       listed.metadata, listed.commands, job_view.*,
+       CASE WHEN job_view.finished_at IS NOT NULL THEN listed.commands
             ELSE (SELECT count(*) FROM done WHERE done.job BETWEEN listed.id AND listed.last)
                  - (SELECT count(*) FROM job INDEXED BY job_group
                     CROSS JOIN done ON done.job = job.id
                     WHERE job.kind <> 'Job' AND job.id BETWEEN listed.id AND listed.last)
        END AS ended
-FROM listed CROSS JOIN shown ON shown.job = listed.id
+FROM listed CROSS JOIN job_view ON job_view.job = listed.id
 ORDER BY listed.id DESC

@@ -2,7 +2,7 @@
 
 -- name: list_signals
 -- A mark goes with its claim.
-SELECT running.job, running.mark
+SELECT running.job, running.signal
 FROM run JOIN running ON running.job BETWEEN run.id AND run.last
-WHERE run.id = :run AND running.mark IS NOT NULL
+WHERE run.id = :run AND running.signal IS NOT NULL
 ORDER BY running.job

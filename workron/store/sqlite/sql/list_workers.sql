@@ -3,6 +3,6 @@
 -- name: list_workers
 -- The dead are among them until their claims are taken back.
 SELECT worker.id AS worker, pool.namespace, pool.name AS pool, worker.name, worker.slots,
-       worker.draining, (SELECT count(*) FROM running WHERE running.worker = worker.id) AS held
+       worker.draining, (SELECT count(*) FROM running WHERE running.worker = worker.id) AS claims
 FROM worker JOIN pool ON pool.id = worker.pool
 ORDER BY worker.id

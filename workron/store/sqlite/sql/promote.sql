@@ -1,12 +1,12 @@
 -- promote: queue deferred jobs that are due.
 -- Waiting -> Queued (ready)
 
--- name: take
+-- name: select_due
 -- The oldest first.
-INSERT INTO temp.moving (job, priority, attempts, failures, losses, fence, alone)
+INSERT INTO temp.unblocked_job (job, priority, attempts, failures, losses, fence, alone)
 SELECT job, priority, attempts, failures, losses, fence, alone
 FROM deferred WHERE due <= :now ORDER BY due, job LIMIT :limit
 
--- name: leave_deferred
+-- name: delete_deferred
 -- Place puts them on.
-DELETE FROM deferred WHERE job IN (SELECT job FROM temp.moving)
+DELETE FROM deferred WHERE job IN (SELECT job FROM temp.unblocked_job)

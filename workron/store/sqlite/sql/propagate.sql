@@ -5,13 +5,13 @@
 -- Waiting -> Succeeded (succeed)
 -- Waiting -> Failed (fail)
 
--- name: take
+-- name: select_unpropagated
 -- Told again, not recorded again.
-INSERT INTO temp.ended (job, state, reason, attempts, failures, losses)
+INSERT INTO temp.ended_job (job, state, reason, attempts, failures, losses)
 SELECT done.job, done.state, done.reason, done.attempts, done.failures, done.losses
-FROM (SELECT job FROM unsettled ORDER BY job LIMIT :limit) AS oldest
+FROM (SELECT job FROM unpropagated ORDER BY job LIMIT :limit) AS oldest
 CROSS JOIN done ON done.job = oldest.job
 
--- name: leave
+-- name: delete_unpropagated
 -- In the transaction that tells them.
-DELETE FROM unsettled WHERE job IN (SELECT job FROM temp.ended)
+DELETE FROM unpropagated WHERE job IN (SELECT job FROM temp.ended_job)

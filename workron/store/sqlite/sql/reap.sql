@@ -3,14 +3,14 @@
 -- Running -> Waiting (suspend)
 -- Running -> Failed (fail)
 
--- name: guard
+-- name: find_worker
 -- A null counter says that its death is proven.
-SELECT id, pool, name FROM worker WHERE id = :worker AND (:beats IS NULL OR beats = :beats)
+SELECT id, pool, name FROM worker WHERE id = :worker AND (:heartbeats IS NULL OR heartbeats = :heartbeats)
 
--- name: pick
+-- name: select_claims
 -- All that falls with it.
-INSERT INTO temp.picked (job) SELECT job FROM running WHERE worker = :worker
+INSERT INTO temp.selected_job (job) SELECT job FROM running WHERE worker = :worker
 
--- name: forget
+-- name: delete_worker
 -- In the same transaction: a claim needs the row, so none can come after.
 DELETE FROM worker WHERE id = :worker

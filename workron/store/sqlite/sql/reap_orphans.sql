@@ -2,9 +2,9 @@
 -- Running -> Queued (reap)
 -- Running -> Waiting (suspend)
 
--- name: pick
+-- name: select_claims
 -- There are none as long as every reap and leave is one transaction.
-INSERT INTO temp.picked (job)
+INSERT INTO temp.selected_job (job)
 SELECT running.job FROM running
 WHERE NOT EXISTS (SELECT 1 FROM worker WHERE worker.id = running.worker)
 ORDER BY running.job LIMIT :limit

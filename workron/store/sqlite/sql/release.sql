@@ -3,11 +3,11 @@
 -- Running -> Queued (reap)
 -- Running -> Failed (fail)
 
--- name: pick
+-- name: select_claims
 -- Only what this worker holds.
-INSERT INTO temp.picked (job)
+INSERT INTO temp.selected_job (job)
 SELECT running.job
-FROM json_each(:rights) AS named
+FROM json_each(:claims) AS named
 CROSS JOIN running ON running.claim = json_extract(named.value, '$[0]') AND running.fence = json_extract(named.value, '$[1]')
 WHERE running.worker = :worker
 GROUP BY running.job
@@ -24,5 +24,5 @@ SELECT CASE
                           AND attempt.outcome = 'Released')
            THEN 'already'
            ELSE 'stale' END AS answer
-FROM json_each(:rights) AS named
+FROM json_each(:claims) AS named
 ORDER BY named.key

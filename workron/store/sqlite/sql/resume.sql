@@ -1,21 +1,21 @@
 -- resume: take the hold off a run, whether it came by hold or with the submission.
 -- Waiting -> Queued (ready)
 
--- name: ask
+-- name: update_run
 -- From here on its jobs may become ready.
-UPDATE run SET held = 0
+UPDATE run SET suspended = 0
 WHERE id = :run AND NOT cancelled AND NOT EXISTS (SELECT 1 FROM done WHERE done.job = :run)
 
--- name: unmark
+-- name: clear_signals
 -- What comes back from running is not held any more.
-UPDATE running SET mark = NULL WHERE job BETWEEN :run AND :last AND mark = 'Hold'
+UPDATE running SET signal = NULL WHERE job BETWEEN :run AND :last AND signal = 'Suspend'
 
--- name: tell
+-- name: select_waiting
 -- A bounded number is told that one thing less is to be waited for.
-INSERT INTO temp.told (child, ends, verdict)
-SELECT job, 1, 0 FROM waiting WHERE job BETWEEN :run AND :last AND held
+INSERT INTO temp.downstream_update (downstream, count, verdict)
+SELECT job, 1, 0 FROM waiting WHERE job BETWEEN :run AND :last AND suspended
 ORDER BY job LIMIT :limit
 
--- name: unhold
+-- name: resume_waiting
 -- So that none is told twice.
-UPDATE waiting SET held = 0 WHERE job IN (SELECT child FROM temp.told)
+UPDATE waiting SET suspended = 0 WHERE job IN (SELECT downstream FROM temp.downstream_update)

@@ -2,11 +2,11 @@
 -- They are emptied before every verb. A verb fills them, and the shared files work them off:
 -- `fallen` by end_claims, `moving` by place, `ended` and `told` by settle_ends.
 
--- name: report
+-- name: attempt_report
 -- The ends as a worker worded them, one row each, so that a value which SQLite refuses is found with
 -- its row. The checks say what would be refused later, where neighbours would fail with it, and what no
 -- reader would understand; a NUL is refused because PostgreSQL cannot keep it either.
-CREATE TEMP TABLE report (
+CREATE TEMP TABLE attempt_report (
     place     INTEGER PRIMARY KEY,
     job       INTEGER NOT NULL,
     claim     TEXT NOT NULL,
@@ -31,15 +31,15 @@ CREATE TEMP TABLE report (
         CONSTRAINT "an output has at most 1048576 bytes" CHECK (length(output) <= 1048576)
 )
 
--- name: picked
+-- name: selected_job
 -- The jobs that a bounded step works on.
-CREATE TEMP TABLE picked (
+CREATE TEMP TABLE selected_job (
     job INTEGER PRIMARY KEY
 )
 
--- name: taken
+-- name: new_claim
 -- Claims as they are made, or were by an earlier call: each under the number, from 1, of its claim id.
-CREATE TEMP TABLE taken (
+CREATE TEMP TABLE new_claim (
     place    INTEGER PRIMARY KEY,
     job      INTEGER NOT NULL,
     worker   INTEGER NOT NULL,
@@ -52,10 +52,10 @@ CREATE TEMP TABLE taken (
     alone    INTEGER NOT NULL
 )
 
--- name: fallen
+-- name: ended_claim
 -- Claims that are over. `state` is the end of the job, or null when it goes on, `place` the report that
 -- ended it.
-CREATE TEMP TABLE fallen (
+CREATE TEMP TABLE ended_claim (
     job        INTEGER PRIMARY KEY,
     claim      TEXT NOT NULL,
     worker     INTEGER NOT NULL,
@@ -67,7 +67,7 @@ CREATE TEMP TABLE fallen (
     losses     INTEGER NOT NULL,
     fence      INTEGER NOT NULL,
     alone      INTEGER NOT NULL,
-    mark       TEXT,
+    signal       TEXT,
     claimed_at INTEGER NOT NULL,
     outcome    TEXT NOT NULL,
     state      TEXT,
@@ -75,13 +75,13 @@ CREATE TEMP TABLE fallen (
     message    TEXT,
     exit_code  INTEGER,
     due        INTEGER,
-    unproven   INTEGER NOT NULL DEFAULT 0,
+    awaits_proof   INTEGER NOT NULL DEFAULT 0,
     place      INTEGER
 )
 
--- name: moving
+-- name: unblocked_job
 -- Jobs with nothing left to wait for, or with a time to wait for only; `place` is where they go.
-CREATE TEMP TABLE moving (
+CREATE TEMP TABLE unblocked_job (
     job      INTEGER PRIMARY KEY,
     due      INTEGER,
     reason   TEXT,
@@ -91,14 +91,14 @@ CREATE TEMP TABLE moving (
     losses   INTEGER NOT NULL,
     fence    INTEGER NOT NULL,
     alone    INTEGER NOT NULL,
-    unproven INTEGER NOT NULL DEFAULT 0,
+    awaits_proof INTEGER NOT NULL DEFAULT 0,
     pool     INTEGER,
     place    TEXT
 )
 
--- name: ended
+-- name: ended_job
 -- Jobs that end now.
-CREATE TEMP TABLE ended (
+CREATE TEMP TABLE ended_job (
     job       INTEGER PRIMARY KEY,
     state     TEXT NOT NULL,
     reason    TEXT,
@@ -110,18 +110,18 @@ CREATE TEMP TABLE ended (
     worker    TEXT
 )
 
--- name: told
+-- name: downstream_update
 -- Waiting jobs, how much less they wait for, and the gravest verdict that they were told.
-CREATE TEMP TABLE told (
-    child   INTEGER PRIMARY KEY,
-    ends    INTEGER NOT NULL,
+CREATE TEMP TABLE downstream_update (
+    downstream   INTEGER PRIMARY KEY,
+    count    INTEGER NOT NULL,
     verdict INTEGER NOT NULL
 )
 
--- name: bond
+-- name: new_edge
 -- Waits for other runs that are being tied to them.
-CREATE TEMP TABLE bond (
-    parent    INTEGER NOT NULL,
-    child     INTEGER NOT NULL,
+CREATE TEMP TABLE new_edge (
+    upstream    INTEGER NOT NULL,
+    downstream     INTEGER NOT NULL,
     condition TEXT NOT NULL
 )

@@ -5,11 +5,11 @@
 
 -- name: known
 -- A uid that is here already is acknowledged as it is.
-SELECT id, held FROM run WHERE uid = :uid
+SELECT id, suspended FROM run WHERE uid = :uid
 
 -- name: unfinished
 -- The newest run of the name, as long as it has not ended.
-SELECT run.id, run.digest, run.held
+SELECT run.id, run.digest, run.suspended
 FROM name JOIN run ON run.id = name.run
 WHERE name.namespace = :namespace AND name.kind = :kind AND name.name = :name
   AND NOT EXISTS (SELECT 1 FROM done WHERE done.job = run.id)
@@ -27,14 +27,14 @@ INSERT INTO pool (namespace, name) VALUES (:namespace, :name) ON CONFLICT DO NOT
 -- Its id, for the jobs.
 SELECT id FROM pool WHERE namespace = :namespace AND name = :name
 
--- name: add_root
+-- name: add_run
 -- The range of its jobs, and what it was asked as.
-INSERT INTO run (id, last, uid, namespace, kind, name, digest, submitted_at, metadata, held,
+INSERT INTO run (id, last, uid, namespace, kind, name, digest, submitted_at, metadata, suspended,
                   priority, generation)
-VALUES (:run, :last, :uid, :namespace, :kind, :name, :digest, :now, :metadata, :held,
+VALUES (:run, :last, :uid, :namespace, :kind, :name, :digest, :now, :metadata, :suspended,
         :priority, :generation)
 
--- name: take_name
+-- name: set_name
 -- From here on the name means this run.
 INSERT INTO name (namespace, kind, name, run) VALUES (:namespace, :kind, :name, :run)
 ON CONFLICT (namespace, kind, name) DO UPDATE SET run = excluded.run
@@ -51,7 +51,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_edges
 -- In order of the key, so that the tree grows at its end.
-INSERT INTO edge (parent, child, condition) VALUES (?, ?, ?)
+INSERT INTO edge (upstream, downstream, condition) VALUES (?, ?, ?)
 
 -- name: add_deadlines
 -- Those jobs that have one.
@@ -59,73 +59,73 @@ INSERT INTO deadline (job, due) VALUES (?, ?)
 
 -- name: add_waiting
 -- All groups, and each job that has an end or a hold to wait for.
-INSERT INTO waiting (job, remaining, held, priority) VALUES (?, ?, ?, ?)
+INSERT INTO waiting (job, remaining, suspended, priority) VALUES (?, ?, ?, ?)
 
--- name: tell_empty_groups
+-- name: select_empty_groups
 -- A group without members has nothing to wait for; being told of nothing decides it.
-INSERT INTO temp.told (child, ends, verdict)
+INSERT INTO temp.downstream_update (downstream, count, verdict)
 SELECT job, 0, 0 FROM waiting WHERE job BETWEEN :run AND :last AND remaining = 0
 
--- name: free
+-- name: select_unblocked_jobs
 -- What has no row in `waiting` may go at once.
-INSERT INTO temp.moving (job, due, reason, priority, attempts, failures, losses, fence, alone)
+INSERT INTO temp.unblocked_job (job, due, reason, priority, attempts, failures, losses, fence, alone)
 SELECT job.id, CASE WHEN job.start_after > :now THEN job.start_after END, 'Scheduled',
        job.priority, 0, 0, 0, 0, 0
 FROM job
 WHERE job.id BETWEEN :run AND :last
   AND NOT EXISTS (SELECT 1 FROM waiting WHERE waiting.job = job.id)
 
--- name: add_unbound
+-- name: add_external_dependencies
 -- Upstreams by name; those that exist are bound right after.
-INSERT INTO unbound (child, namespace, kind, name, condition) VALUES (?, ?, ?, ?, ?)
+INSERT INTO external_dependency (downstream, namespace, kind, name, condition) VALUES (?, ?, ?, ?, ?)
 
--- name: choose_upstreams
+-- name: select_new_edges
 -- Of the new run's jobs, those whose upstream exists now; of all others, those that wait for its name.
-INSERT INTO temp.bond (parent, child, condition)
-SELECT name.run, unbound.child, unbound.condition
-FROM unbound
-CROSS JOIN name ON name.namespace = unbound.namespace AND name.kind = unbound.kind
-               AND name.name = unbound.name
-WHERE unbound.child BETWEEN :run AND :last
+INSERT INTO temp.new_edge (upstream, downstream, condition)
+SELECT name.run, external_dependency.downstream, external_dependency.condition
+FROM external_dependency
+CROSS JOIN name ON name.namespace = external_dependency.namespace AND name.kind = external_dependency.kind
+               AND name.name = external_dependency.name
+WHERE external_dependency.downstream BETWEEN :run AND :last
 UNION
-SELECT :run, unbound.child, unbound.condition
-FROM unbound
-WHERE unbound.namespace = :namespace AND unbound.kind = :kind AND unbound.name = :name
+SELECT :run, external_dependency.downstream, external_dependency.condition
+FROM external_dependency
+WHERE external_dependency.namespace = :namespace AND external_dependency.kind = :kind AND external_dependency.name = :name
 
--- name: bind
+-- name: insert_new_edges
 -- An upstream that has ended keeps its edge too: its result is an input, and people ask for it.
-INSERT INTO edge (parent, child, condition) SELECT parent, child, condition FROM temp.bond
+INSERT INTO edge (upstream, downstream, condition) SELECT upstream, downstream, condition FROM temp.new_edge
 
--- name: tell_bound
+-- name: count_ended_upstreams
 -- An upstream that ended, and has told so, counts at once; one in `unsettled` will tell this edge too.
-INSERT INTO temp.told (child, ends, verdict)
-SELECT bond.child, count(*), max(weigh(bond.condition, done.state, done.reason))
-FROM temp.bond CROSS JOIN done ON done.job = bond.parent
-WHERE NOT EXISTS (SELECT 1 FROM unsettled WHERE unsettled.job = bond.parent)
-GROUP BY bond.child
-ON CONFLICT (child) DO UPDATE SET
-    ends = told.ends + excluded.ends, verdict = max(told.verdict, excluded.verdict)
+INSERT INTO temp.downstream_update (downstream, count, verdict)
+SELECT new_edge.downstream, count(*), max(evaluate(new_edge.condition, done.state, done.reason))
+FROM temp.new_edge CROSS JOIN done ON done.job = new_edge.upstream
+WHERE NOT EXISTS (SELECT 1 FROM unpropagated WHERE unpropagated.job = new_edge.upstream)
+GROUP BY new_edge.downstream
+ON CONFLICT (downstream) DO UPDATE SET
+    count = downstream_update.count + excluded.count, verdict = max(downstream_update.verdict, excluded.verdict)
 
--- name: unname
+-- name: delete_external_dependencies
 -- What is bound waits for a job, not for a name.
-DELETE FROM unbound
-WHERE (child BETWEEN :run AND :last
-       AND EXISTS (SELECT 1 FROM name WHERE name.namespace = unbound.namespace
-                   AND name.kind = unbound.kind AND name.name = unbound.name))
+DELETE FROM external_dependency
+WHERE (downstream BETWEEN :run AND :last
+       AND EXISTS (SELECT 1 FROM name WHERE name.namespace = external_dependency.namespace
+                   AND name.kind = external_dependency.kind AND name.name = external_dependency.name))
    OR (namespace = :namespace AND kind = :kind AND name = :name)
 
--- name: walk
+-- name: dependent_runs
 -- All that waits for a run, directly or not, run by run; only what still waits can close a cycle.
 WITH RECURSIVE walk (upstream, downstream) AS (
-    SELECT edge.parent, job.run
-    FROM edge CROSS JOIN waiting ON waiting.job = edge.child CROSS JOIN job ON job.id = edge.child
-    WHERE edge.parent = :run
+    SELECT edge.upstream, job.run
+    FROM edge CROSS JOIN waiting ON waiting.job = edge.downstream CROSS JOIN job ON job.id = edge.downstream
+    WHERE edge.upstream = :run
     UNION
-    SELECT edge.parent, job.run
+    SELECT edge.upstream, job.run
     FROM walk
-    CROSS JOIN edge ON edge.parent = walk.downstream
-    CROSS JOIN waiting ON waiting.job = edge.child
-    CROSS JOIN job ON job.id = edge.child
+    CROSS JOIN edge ON edge.upstream = walk.downstream
+    CROSS JOIN waiting ON waiting.job = edge.downstream
+    CROSS JOIN job ON job.id = edge.downstream
 )
 SELECT walk.upstream, walk.downstream, run.name, run.uid
 FROM walk JOIN run ON run.id = walk.downstream

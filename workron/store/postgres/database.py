@@ -1,0 +1,67 @@
+"""What the interfaces of one PostgreSQL database share: its connections and its notifications."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from workron.store.postgres import functions
+from workron.store.postgres.notify import Notifier
+from workron.store.wakeup import Wakeup
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asyncpg import Record
+
+    from workron.core.clock import Rng
+    from workron.core.ids import JobId, SessionKey
+    from workron.store.postgres.pool import ConnectionPool
+
+
+_BULK_STEP: Final = 1000
+"""Jobs that one transaction of a bulk update changes."""
+
+
+class PostgresDatabase:
+    """Base of all interfaces. Heartbeats have their own connection: a pool that is in use must not
+    cost a worker its lease.
+    """
+
+    def __init__(self, database: ConnectionPool, heartbeats: ConnectionPool, rng: Rng) -> None:
+        self.url = database.url
+        self._database = database
+        self._heartbeats = heartbeats
+        self._rng = rng
+        self._wakeup = Wakeup()
+        self._notifier = Notifier(database, self._wakeup)
+
+    async def listen(self) -> None:
+        """Start to listen for notifications from other processes."""
+        await self._notifier.listen()
+
+    async def wait_for_work(self, timeout_seconds: float, worker: SessionKey | None = None) -> None:
+        """Return soon after a job became ready or ended, or after the timeout."""
+        await self._wakeup.wait(timeout_seconds, worker)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._notifier.close()
+        await asyncio.gather(self._heartbeats.close(), self._database.close())
+
+    async def _query(self, name: str, *values: Any) -> Sequence[Record]:
+        """Run a statement of `sql/`."""
+        return await self._database.fetch(functions.query(name), *values)
+
+    async def _call(self, name: str, *values: Any) -> Sequence[Record]:
+        """Call a function of `sql/`."""
+        return await self._database.fetch(functions.call(name, len(values)), *values)
+
+    async def _call_value(self, name: str, *values: Any) -> Any:
+        """Call a function and return its single value."""
+        return await self._database.fetch_value(functions.call(name, len(values)), *values)
+
+    async def _finish_bulk_update(self, run: JobId) -> None:
+        while not await self._call_value("bulk_update_step", run, _BULK_STEP):
+            pass
+        self._notifier.notify()

@@ -1,0 +1,54 @@
+-- bulk_update_step: do one step of a bulk update of a run; true when it is finished.
+-- One query over all tables decides whether it is finished: between two queries a job could move and
+-- be seen by neither.
+CREATE OR REPLACE FUNCTION workron.bulk_update_step(_run bigint, _limit integer) RETURNS boolean
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    _operation text;
+    _priority integer;
+    _last bigint;
+    _is_over boolean;
+BEGIN
+    SELECT s.operation, s.priority, r.last INTO _operation, _priority, _last
+    FROM workron.bulk_update s JOIN workron.run r ON r.id = s.run
+    WHERE s.run = _run FOR UPDATE OF s;
+    IF NOT FOUND THEN
+        RETURN true;
+    END IF;
+    CASE _operation
+        WHEN 'cancel' THEN PERFORM workron.bulk_cancel(_run, _last, _limit);
+        WHEN 'suspend' THEN PERFORM workron.bulk_suspend(_run, _last, _limit);
+        WHEN 'resume' THEN PERFORM workron.bulk_resume(_run, _last, _limit);
+        ELSE NULL;
+    END CASE;
+    IF _priority IS NOT NULL THEN
+        PERFORM workron.bulk_prioritize(_run, _last, _priority, _limit);
+    END IF;
+
+    SELECT NOT EXISTS (
+        SELECT 1 FROM workron.ready WHERE job BETWEEN _run AND _last
+            AND (_operation <> 'resume' OR priority <> _priority)
+        UNION ALL
+        SELECT 1 FROM workron.deferred WHERE job BETWEEN _run AND _last
+            AND (_operation <> 'resume' OR priority <> _priority)
+        UNION ALL
+        SELECT 1 FROM workron.running WHERE job BETWEEN _run AND _last
+            AND (priority <> _priority
+                 OR CASE _operation WHEN 'cancel' THEN signal IS DISTINCT FROM 'Cancel'
+                               WHEN 'suspend' THEN signal IS NULL
+                               WHEN 'resume' THEN signal = 'Suspend' END)
+        UNION ALL
+        SELECT 1 FROM workron.waiting w JOIN workron.job j ON j.id = w.job
+        WHERE w.job BETWEEN _run AND _last
+            AND (w.priority <> _priority
+                 OR j.kind = 'Job'
+                    AND CASE _operation WHEN 'cancel' THEN true WHEN 'suspend' THEN NOT suspended
+                                   WHEN 'resume' THEN suspended END)
+    ) INTO _is_over;
+    IF _is_over THEN
+        DELETE FROM workron.bulk_update WHERE run = _run;
+    END IF;
+    RETURN _is_over;
+END
+$$;

@@ -1,0 +1,58 @@
+-- resolve_waiting: move on those of the given waiting jobs that wait for nothing any more.
+-- Waiting -> Queued (ready)
+-- Waiting -> Skipped (skip)
+-- Waiting -> Cancelled (cancel)
+-- Waiting -> Succeeded (succeed)
+-- Waiting -> Failed (fail)
+-- Jobs that end here, groups and skipped jobs, are left in `unpropagated`: propagating them now would
+-- take a second round of locks, and two rounds can deadlock.
+CREATE OR REPLACE FUNCTION workron.resolve_waiting(_jobs bigint[]) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    _now timestamptz := workron.now();
+    _pools integer[];
+    _priorities integer[];
+    _firsts bigint[];
+BEGIN
+    -- `= ANY (ARRAY[...])` allows only lookups by key for each row, whatever the statistics.
+    WITH resolved AS (
+        DELETE FROM workron.waiting w
+        USING workron.job j, workron.run r
+        WHERE w.job = ANY (_jobs) AND w.remaining = 0 AND j.id = ANY (ARRAY[w.job]) AND r.id = ANY (ARRAY[j.run])
+        RETURNING w.job, w.priority, w.attempts, w.failures, w.losses, w.fence, w.alone,
+                  j.pool, j.kind, j.start_after,
+                  CASE WHEN r.cancelled THEN 4 ELSE w.verdict END AS verdict
+    ), unblocked AS (
+        SELECT *, coalesce(start_after > _now, false) AS starts_later
+        FROM resolved WHERE kind = 'Job' AND verdict = 0
+    ), queued AS (
+        INSERT INTO workron.ready (job, pool, priority, attempts, failures, losses, fence, alone)
+        SELECT job, pool, priority, attempts, failures, losses, fence, alone
+        FROM unblocked WHERE NOT starts_later
+        RETURNING job, pool, priority
+    ), scheduled AS (
+        INSERT INTO workron.deferred
+            (job, due, reason, pool, priority, attempts, failures, losses, fence, alone)
+        SELECT job, start_after, 'Scheduled', pool, priority, attempts, failures, losses, fence, alone
+        FROM unblocked WHERE starts_later
+    ), ended AS (
+        INSERT INTO workron.done
+            (job, state, reason, finished_at, attempts, failures, losses)
+        SELECT job,
+               (ARRAY['Succeeded', 'Skipped', 'Skipped', 'Skipped', 'Cancelled', 'Failed'])[verdict + 1],
+               (ARRAY[NULL, 'NotNeeded', 'UpstreamCancelled', 'UpstreamFailed', NULL,
+                      'MemberFailed'])[verdict + 1],
+               _now, attempts, failures, losses
+        FROM resolved WHERE kind <> 'Job' OR verdict > 0
+        RETURNING job
+    ), unpropagated AS (
+        INSERT INTO workron.unpropagated (job) SELECT job FROM ended
+    )
+    SELECT array_agg(pool), array_agg(priority), array_agg(first) INTO _pools, _priorities, _firsts
+    FROM (SELECT pool, max(priority) AS priority, min(job) AS first FROM queued GROUP BY pool) queued_pools;
+    -- This session may claim at once what it has made ready.
+    PERFORM workron.rewind_scan_cursor(pool, priority, first)
+    FROM unnest(_pools, _priorities, _firsts) AS queued_pools(pool, priority, first);
+END
+$$;
