@@ -14,28 +14,31 @@ _DIALECTS = {
     dialect: {file.stem: file.read_text() for file in (_ROOM / dialect / "sql").glob("*.sql")}
     for dialect in ("postgres", "sqlite")
 }
-# What the verbs of a dialect share, or need because of what it is.
+# Files that are no method of a store: shared by methods, or needed by one dialect.
 _PARTS = {
     "postgres": {
-        *("now", "weigh", "state_of", "grant_worker", "pools", "inputs_of", "claimed", "take"),
-        *("decide", "sum_arrivals", "take_out", "submit_reserve", "submit_bind", "hold_still"),
-        *("refuse_cycle", "sweeps", "sweep_step", "sweep_cancel", "sweep_hold", "sweep_resume"),
-        "sweep_priority",
-        *("session", "settle_ends", "give_back", "prove_dead", "bury_older", "server"),
-        *("pool_role", "is_worker", "role_name", "drop_role", "close_doors"),
-        *("open_doors", "makes_room", "forget", "gather"),
-        *("walk", "walk_all", "walk_on", "look_back", "mark", "set_mark", "pull_mark", "passed"),
-        *("unread", "has_read", "pages"),
-        *("result_size", "result_text", "refuse"),
+        *("now", "server_start", "evaluate", "job_state", "last_member", "claimed_jobs"),
+        *("claim_ready", "is_reserved_for_alone", "lock_session", "advance_claims_since"),
+        *("job_inputs", "result_size", "result_text", "reject_report"),
+        *("propagate_ends", "resolve_waiting", "apply_pending_ends", "process_pending_ends"),
+        *("requeue", "reap_older_sessions", "mark_worker_dead", "remove_from_queues"),
+        *("submit_lock_names", "submit_link_runs", "lock_upstream", "reject_cycle"),
+        *("ensure_pools", "ensure_pool_role", "pool_role_name", "drop_pool_role", "grant_worker"),
+        *("has_worker_rights", "list_excess_rights", "revoke_excess_rights"),
+        *("bulk_update_step", "bulk_cancel", "bulk_suspend", "bulk_resume", "bulk_prioritize"),
+        "list_bulk_updates",
+        *("scan_ready", "scan_ready_from_start", "scan_ready_after_cursor", "scan_earlier_rows"),
+        *("scan_cursor", "set_scan_cursor", "rewind_scan_cursor", "count_rows_read"),
+        *("first_unread_page", "remember_read_pages", "page_count"),
     },
     "sqlite": {
-        *("migrate", "scratch", "clear", "place", "end_claims", "leave_places", "sweep"),
-        "prioritize",
-        *("session", "settle_ends", "give_back", "prove_dead", "bury_older"),
+        *("migrate", "scratch", "clear_scratch", "enqueue", "end_claims", "leave_queues"),
+        *("bulk_update", "bulk_prioritize", "find_session"),
+        *("propagate_ends", "requeue", "mark_worker_dead", "reap_older_sessions"),
     },
 }
 # A submission copies its rows between the two; whatever else the door does is one file.
-_VERBS_IN_PARTS = {"postgres": {"submit": {"submit_reserve", "submit_bind"}}, "sqlite": {}}
+_VERBS_IN_PARTS = {"postgres": {"submit": {"submit_lock_names", "submit_link_runs"}}, "sqlite": {}}
 _NO_SQL = {"close", "wait_for_work"}
 _ARROW = re.compile(r"^-- (\w+) -> (\w+) \((\w+)\)$", re.MULTILINE)
 
