@@ -92,7 +92,7 @@ def test_wait_ends_with_124_when_it_takes_too_long(call: Call, write: Write, url
 def test_wait_refuses_a_time_that_is_none(call: Call, url: str) -> None:
     said = call("wait", "hello", "--timeout", "soon", "--store", url)
     assert said.code == 2
-    assert "--timeout: 'soon' is not a duration; write it like 90s" in said.err
+    assert "--timeout: 'soon' is not a duration; write it as 90s" in said.err
 
 
 def test_cancel_ends_what_waits(call: Call, write: Write, url: str) -> None:

@@ -290,7 +290,7 @@ def _state(pid: int) -> str:
     [
         (["--store", "memory:"], "a store in memory ends with the command that made it"),
         (["--store", "sqlite:///{}/none.db"], "none.db is not there"),
-        (["--store", "{}", "--grace", "5"], "--grace: '5' is not a duration; write it like 90s"),
+        (["--store", "{}", "--grace", "5"], "--grace: '5' is not a duration; write it as 90s"),
         (["--store", "{}", "--pool", "Big"], "--pool: 'Big' is not the name of a pool"),
         (["--store", "{}", "-n", "a b"], "--namespace: 'a b' is not a name"),
         (["--store", "{}", "--idle-exit", "soon"], "--idle-exit: 'soon' is not a duration"),

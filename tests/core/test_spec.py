@@ -149,11 +149,11 @@ def test_reader_reads_every_spec_that_good_manifests_come_to() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"argv": ["x"]}, "needs exactly one of command and argv"),
+        ({"argv": ["x"]}, "set exactly one of command and argv"),
         ({"command": 5}, "command: must be a text"),
         ({"env": [{"name": "A"}, {"name": "B", "value": 1}]}, "env: item 1: value: must be a text"),
         ({"env": [{"name": "A", "from": "B"}]}, "env: item 0: 'from' is not known"),
-        ({"timeout": 90}, "timeout: 90 has no unit; write it like 90s"),
+        ({"timeout": 90}, "timeout: 90 has no unit; write it as 90s"),
         ({"backoff": {"factor": 0}}, "backoff: factor: is 0.0; it must be from 1 to 100"),
         ({"onLeaseLost": "wait"}, "onLeaseLost: 'wait' is not a valid OnLeaseLost"),
         ({"retryOn": [7], "failOn": [7]}, "exit code 7 is in retryOn and in failOn"),

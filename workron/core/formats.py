@@ -1,7 +1,7 @@
-"""The forms of single texts: what a name, a variable or a command must look like.
+"""The formats of texts and durations: names, environment variables, commands, paths.
 
-Each is said here once and in Python alone: the models carry it into pydantic and into JSON schema,
-the worker and the command line ask it directly.
+Each is defined once, here. The models use them with pydantic and in JSON schema; the worker and the
+command line use them directly.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from decimal import Decimal
 from typing import Final
 
 ARGUMENT_BYTES: Final = 128 * 1024 - 1
-"""Linux takes no longer string, its closing NUL not counted, as an argument of a program."""
+"""The longest argument of a program on Linux, without its closing NUL."""
 
 LABEL_PATTERN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 
 _SHOWN: Final = 60
-_UNCARRIABLE: Final = re.compile("[\0\ud800-\udfff]")
-_LABEL_SAYS: Final = "lowercase letters, digits and '-', a letter or digit at both ends"
+_INVALID: Final = re.compile("[\0\ud800-\udfff]")
+_LABEL_RULE: Final = "lowercase letters, digits and '-', a letter or digit at both ends"
 _RESERVED: Final = "WORKRON_"
 
 
 def quoted(value: str) -> str:
-    """Quote a value for a message, shortened, in printable characters."""
+    """Quote a value for a message, shortened and printable."""
     return repr(value if len(value) <= _SHOWN else value[:_SHOWN] + "…")
 
 
 def invalid_character(value: str) -> str | None:
-    """Name the first character that neither a command nor a database can carry."""
-    found = _UNCARRIABLE.search(value)
+    """Return a message on the first character that a command or database cannot contain."""
+    found = _INVALID.search(value)
     if found is None:
         return None
     what = "a NUL character" if found[0] == "\0" else "half of a surrogate pair"
@@ -39,27 +39,27 @@ def invalid_character(value: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class TextFormat:
-    """What a string must look like; `pattern` matches the whole and is RE2 as well."""
+    """Format of a string. `pattern` matches all of it and is valid RE2."""
 
-    says: str
+    description: str
     limit: int
-    """In bytes of UTF-8."""
+    """Longest size in bytes of UTF-8."""
     pattern: str | None = None
 
     def problem(self, value: str) -> str | None:
-        """Say in words what is wrong with a value; None if nothing is."""
+        """Return what is wrong with a value; None if nothing is."""
         if problem := invalid_character(value):
             return problem
         size = len(value) if value.isascii() else len(value.encode())
         if size > self.limit:
             return f"is {size:,} bytes long; at most {self.limit:,} are allowed"
         if self.pattern is not None and not re.fullmatch(self.pattern, value):
-            return f"{quoted(value)} is not {self.says}"
+            return f"{quoted(value)} is not {self.description}"
         return None
 
 
-LABEL: Final = TextFormat(f"a name: {_LABEL_SAYS}", 63, LABEL_PATTERN)
-POOL_NAME: Final = TextFormat(f"the name of a pool: {_LABEL_SAYS}", 52, LABEL_PATTERN)
+LABEL: Final = TextFormat(f"a name: {_LABEL_RULE}", 63, LABEL_PATTERN)
+POOL_NAME: Final = TextFormat(f"the name of a pool: {_LABEL_RULE}", 52, LABEL_PATTERN)
 ENV_NAME: Final = TextFormat(
     "the name of an environment variable: letters, digits and '_', no digit first",
     255,
@@ -72,15 +72,15 @@ PATH: Final = TextFormat("a path: it is empty", 4095, r"[\s\S]+")
 
 
 def reserved_env_message(name: str) -> str | None:
-    """Say that the name of a variable is the system's, if it is."""
+    """Return a message if the name of a variable is reserved."""
     if not name.startswith(_RESERVED):
         return None
-    return f"{quoted(name)} is reserved: names in {_RESERVED} are set for each attempt"
+    return f"{quoted(name)} is reserved: Workron sets variables that begin with {_RESERVED}"
 
 
 MAX_DURATION: Final = timedelta(days=3650)
 MAX_DURATION_CHARACTERS: Final = 40
-DURATION_EXAMPLES: Final = "write it like 90s, 5m, 1h30m or 500ms"
+DURATION_EXAMPLES: Final = "write it as 90s, 5m, 1h30m or 500ms"
 
 _UNITS: Final = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 _NUMBER: Final = r"[0-9]+(\.[0-9]+)?"
@@ -89,7 +89,7 @@ _PART: Final = re.compile(rf"({_NUMBER})(ms|[hms])")
 
 
 def parse_duration(text: str) -> timedelta:
-    """Read a duration; ValueError says in words what is wrong with it."""
+    """Read a duration; ValueError says what is wrong with it."""
     if text.startswith("-"):
         raise ValueError(f"{quoted(text)} is negative; {DURATION_EXAMPLES}")
     if not text or len(text) > MAX_DURATION_CHARACTERS or not re.fullmatch(DURATION_PATTERN, text):
@@ -103,7 +103,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def read_duration(value: object) -> timedelta:
-    """Read a duration of a manifest, which may be something else than a text."""
+    """Read a duration in a manifest, which may be of any type."""
     if isinstance(value, str):
         return parse_duration(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -112,14 +112,14 @@ def read_duration(value: object) -> timedelta:
 
 
 def require_positive(duration: timedelta) -> timedelta:
-    """Give a duration back, unless it is no time at all."""
+    """Return the duration; ValueError if it is zero."""
     if not duration:
-        raise ValueError("must be longer than nothing; to have no limit leave the field out")
+        raise ValueError("must be greater than zero; for no limit, remove the field")
     return duration
 
 
 def format_duration(duration: timedelta) -> str:
-    """Write a duration so that `parse` reads the same."""
+    """Write a duration; `parse_duration` reads it back."""
     rest = duration // timedelta(milliseconds=1)
     parts = []
     for unit, size in _UNITS.items():

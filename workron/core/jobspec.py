@@ -111,7 +111,7 @@ def read(body: Mapping[str, Any]) -> Command:
     """Read a spec; ValueError names what cannot be read."""
     read = Command(**_fields(body, _COMMAND))
     if (read.command is None) == (read.argv is None):
-        raise ValueError("needs exactly one of command and argv")
+        raise ValueError("set exactly one of command and argv")
     both = sorted(read.retry_on & read.fail_on)
     if both:
         raise ValueError(f"exit code {both[0]} is in retryOn and in failOn; keep it in one")

@@ -32,13 +32,13 @@ class Rule(NamedTuple):
 
 def _exactly_one_of(*fields: str) -> Rule:
     count = " + ".join(f"(has(self.{field}) ? 1 : 0)" for field in fields)
-    return Rule(f"{count} == 1", f"needs exactly one of {', '.join(fields)}")
+    return Rule(f"{count} == 1", f"set exactly one of {', '.join(fields)}")
 
 
 def _some_time(field: str, hint: str = "") -> Rule:
     return Rule(
         f"!has(self.{field}) || self.{field}.matches('[1-9]')",
-        f"{field} must be longer than nothing{hint}",
+        f"{field} must be greater than zero{hint}",
         field,
     )
 
@@ -54,11 +54,11 @@ def _final(field: str) -> Rule:
 
 _NO_LIMIT: Final = "; to have no limit leave the field out"
 _ONE_COMMAND: Final = Rule(
-    "has(self.command) != has(self.argv)", "needs exactly one of command and argv"
+    "has(self.command) != has(self.argv)", "set exactly one of command and argv"
 )
 _OWN_VARIABLES: Final = Rule(
     "!has(self.env) || self.env.all(one, !one.name.startsWith('WORKRON_'))",
-    "names in WORKRON_ are reserved: they are set for each attempt",
+    "names in WORKRON_ are reserved: Workron sets them for each attempt",
     "env",
 )
 RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
@@ -84,7 +84,9 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
         "Task": (_ONE_COMMAND, _some_time("timeout", _NO_LIMIT), _some_time("deadline", _NO_LIMIT)),
         "WorkflowSpec": (_final("cancel"),),
         "WorkerPoolSpec": (
-            Rule("self.minReplicas <= self.maxReplicas", "is more than maxReplicas", "minReplicas"),
+            Rule(
+                "self.minReplicas <= self.maxReplicas", "is greater than maxReplicas", "minReplicas"
+            ),
             Rule(
                 "duration(self.lease) >= duration(self.heartbeat) + duration(self.heartbeat)",
                 "must be at least twice the heartbeat",
@@ -100,12 +102,12 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
             Rule(
                 "!has(self.volumeMounts) || self.volumeMounts.all(mount,"
                 " has(self.volumes) && self.volumes.exists(one, one.name == mount.name))",
-                "names what is not in volumes",
+                "has an entry that is not in volumes",
                 "volumeMounts",
             ),
             Rule(
                 "!has(self.labels) || self.labels.all(key, !key.startsWith('workron.dev/'))",
-                "workron.dev/ labels are reserved: they are set by the system",
+                "workron.dev/ labels are reserved: they are set by the controller",
                 "labels",
             ),
         ),
@@ -115,7 +117,7 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
             _exactly_one_of("secretRef", "configMapRef"),
             Rule(
                 "!has(self.prefix) || !self.prefix.startsWith('WORKRON_')",
-                "names in WORKRON_ are reserved: they are set for each attempt",
+                "names in WORKRON_ are reserved: Workron sets them for each attempt",
                 "prefix",
             ),
         ),
@@ -123,19 +125,19 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
         "VolumeMount": (
             Rule(
                 "self.mountPath.startsWith('/') && !self.mountPath.contains(':')",
-                "must begin with '/' and have no ':'",
+                "must begin with '/' and must not contain ':'",
                 "mountPath",
             ),
         ),
         "Toleration": (
             Rule(
                 "self.operator != 'Exists' || !has(self.value)",
-                "operator Exists takes no value",
+                "operator Exists does not take a value; remove it",
                 "value",
             ),
             Rule(
                 "self.operator != 'Equal' || has(self.key)",
-                "needs a key; for every key write operator: Exists",
+                "set a key, or operator: Exists for every key",
             ),
         ),
     }

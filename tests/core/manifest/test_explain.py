@@ -33,7 +33,7 @@ def _told(field: str, value: object) -> dict[str, str]:
         ("env", [{"name": "A"}] * 1001, "has 1,001 entries; at most 1,000 are allowed"),
         ("backoff", [], "must be a mapping, found a list"),
         ("overlap", "allow", "must be one of Allow, Forbid, found the text 'allow'"),
-        ("timeout", 5, "5 has no unit; write it like 90s, 5m, 1h30m or 500ms"),
+        ("timeout", 5, "5 has no unit; write it as 90s, 5m, 1h30m or 500ms"),
         ("maxattempts", 5, "there is no such field here; did you mean maxAttempts?"),
         ("max_attempts", 5, "there is no such field here; did you mean maxAttempts?"),
         ("depends-on", 5, "there is no such field here; did you mean dependsOn?"),

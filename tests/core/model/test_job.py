@@ -46,8 +46,8 @@ def test_job_has_the_documented_defaults() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({}, "needs exactly one of command and argv"),
-        ({"command": "true", "argv": ["true"]}, "needs exactly one of command and argv"),
+        ({}, "set exactly one of command and argv"),
+        ({"command": "true", "argv": ["true"]}, "set exactly one of command and argv"),
         ({"command": " "}, "is blank"),
         ({"argv": []}, "argv"),
         ({"argv": [""]}, "the program, is blank"),

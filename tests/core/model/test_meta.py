@@ -11,7 +11,7 @@ def test_metadata_has_the_default_namespace_when_none_is_given() -> None:
 
 
 def test_metadata_is_refused_when_it_has_no_name() -> None:
-    with pytest.raises(pydantic.ValidationError, match="needs a name, or a generateName"):
+    with pytest.raises(pydantic.ValidationError, match="set name or generateName"):
         ObjectMeta.parse({"labels": {"a": "b"}})
 
 

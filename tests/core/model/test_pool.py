@@ -36,14 +36,14 @@ def test_pool_is_refused_when_its_name_does_not_fit_a_label(name: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"minReplicas": 5, "maxReplicas": 4}, "minReplicas 5 is more than maxReplicas 4"),
+        ({"minReplicas": 5, "maxReplicas": 4}, "minReplicas 5 is greater than maxReplicas 4"),
         ({"lease": "3s"}, "lease 3s must be at least twice the heartbeat 2s"),
         ({"heartbeat": "99ms"}, "heartbeat 99ms must be at least 100ms"),
         ({"slots": 0}, "slots"),
-        ({"image": "two words"}, "reference of an image"),
+        ({"image": "two words"}, "an image reference"),
         ({"labels": {"workron.dev/pool": "x"}}, "is reserved"),
         ({"resources": {"limits": {"cpu": 0.5}}}, "write it in quotes"),
-        ({"resources": {"limits": {"memory": "1 GB"}}}, "write it like 500m"),
+        ({"resources": {"limits": {"memory": "1 GB"}}}, "write it as 500m"),
         ({"env": [{"name": "A"}]}, "exactly one of value, valueFrom"),
         ({"env": [{"name": "A", "value": ""}, {"name": "A", "value": ""}]}, "'A' is given 2"),
         ({"envFrom": [{"prefix": "A_"}]}, "exactly one of secretRef, configMapRef"),
@@ -52,8 +52,8 @@ def test_pool_is_refused_when_its_name_does_not_fit_a_label(name: str) -> None:
         ({"volumes": [_SECRET, _SECRET]}, "'s' is given 2"),
         ({"volumeMounts": [{"name": "s", "mountPath": "/s"}]}, "not in volumes"),
         ({"volumeMounts": [{"name": "s", "mountPath": "s"}]}, "begin with '/'"),
-        ({"tolerations": [{"operator": "Equal", "value": "x"}]}, "needs a key"),
-        ({"tolerations": [{"operator": "Exists", "value": "x"}]}, "takes no value"),
+        ({"tolerations": [{"operator": "Equal", "value": "x"}]}, "set a key"),
+        ({"tolerations": [{"operator": "Exists", "value": "x"}]}, "does not take a value"),
         ({"replicas": -1}, "replicas"),
     ],
 )

@@ -77,7 +77,7 @@ def test_workflow_is_refused_when_it_has_no_tasks_or_too_many() -> None:
 
 def test_workflow_is_refused_when_its_arrays_are_too_many_jobs_together() -> None:
     assert len(_spec({"count": 100_000}, {"count": 100_000}).tasks) == 2
-    with pytest.raises(pydantic.ValidationError, match=r"stand for 200,001 jobs.*at most 200,000"):
+    with pytest.raises(pydantic.ValidationError, match=r"have 200,001 jobs.*at most 200,000"):
         _spec({"count": 100_000}, {"count": 100_000}, {})
 
 

@@ -1,7 +1,7 @@
-"""What all models share: strict values, no unknown fields, frozen, camelCase outside.
+"""The base class of all models, and the types of their fields.
 
-Base of every model in this package. Python code builds them by attribute name; what a person
-wrote goes through `Record.parse`, which knows the outside names alone.
+Models are strict and frozen and refuse unknown fields. Manifests have camelCase names and are read
+by `Record.parse`; Python code uses attribute names.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 
 LAX: Final = Strict(strict=False)
-"""Lets a list become a tuple and a word an enum; what is in the list stays strict."""
+"""Accepts a list for a tuple and a text for an enum; the items of the list stay strict."""
 
 
 def invalid(message: str) -> PydanticCustomError:
-    """Make the error of a check whose message is already written for a person."""
+    """Return a validation error with this message."""
     return PydanticCustomError("refused", "{message}", {"message": message})
 
 
 class Record(BaseModel):
-    """One mapping of a manifest."""
+    """A mapping in a manifest."""
 
     model_config = ConfigDict(
         strict=True,
@@ -61,7 +61,7 @@ class Record(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _prune_nulls(cls, data: object) -> object:
-        """Take a known field that is null as absent, as the API server does."""
+        """Treat a known field that is null as absent, as the API server does."""
         if not isinstance(data, dict) or None not in data.values():
             return data
         known = field_names(cls)
@@ -69,17 +69,17 @@ class Record(BaseModel):
 
     @classmethod
     def parse(cls, data: object) -> Self:
-        """Check what a person wrote; raises pydantic's ValidationError."""
+        """Read a mapping of a manifest; raises pydantic's ValidationError."""
         return cls.model_validate(data, by_alias=True, by_name=False)
 
     def as_manifest(self) -> dict[str, Any]:
-        """Give it back in its own shape, JSON-ready, with what was set and no default."""
+        """Return the fields that were set, as JSON with manifest names and without defaults."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
 
 
 @functools.cache
 def field_names(record: type[Record]) -> frozenset[str]:
-    """List the names that a field of `record` goes by, outside and inside."""
+    """Return all field names of `record`, in manifests and in Python."""
     fields = record.__pydantic_fields__
     return frozenset(fields) | frozenset(f.alias for f in fields.values() if f.alias)
 
@@ -98,13 +98,13 @@ def unique_by(attribute: str) -> AfterValidator:
 
 
 @dataclass(frozen=True, slots=True)
-class Fits:
-    """Has pydantic check the form of a string."""
+class Format:
+    """Lets pydantic check the format of a string."""
 
     form: TextFormat
 
     def check(self, value: str) -> str:
-        """Give the value back, or refuse it in words."""
+        """Return the value; raises a validation error if it has another format."""
         if problem := self.form.problem(value):
             raise invalid(problem)
         return value
@@ -112,13 +112,13 @@ class Fits:
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Check after pydantic has seen that it is a string."""
+        """Check after pydantic has checked that it is a string."""
         return core_schema.no_info_after_validator_function(self.check, handler(source))
 
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Carry the same bounds into JSON schema."""
+        """Add the same bounds to the JSON schema."""
         bounds: dict[str, Any] = {"maxLength": self.form.limit}
         if self.form.pattern is not None:
             bounds["pattern"] = f"^({self.form.pattern})$"
@@ -137,7 +137,7 @@ def _unreserved(name: str) -> str:
 
 ObjectName = Annotated[
     str,
-    Fits(
+    Format(
         TextFormat(
             "a name: lowercase letters, digits, '-' and '.', a letter or digit at both ends",
             253,
@@ -147,7 +147,7 @@ ObjectName = Annotated[
 ]
 GenerateName = Annotated[
     str,
-    Fits(
+    Format(
         TextFormat(
             "a prefix of a name: lowercase letters, digits, '-' and '.', a letter or digit first",
             248,
@@ -155,12 +155,12 @@ GenerateName = Annotated[
         )
     ),
 ]
-Label = Annotated[str, Fits(formats.LABEL)]
-PoolName = Annotated[str, Fits(formats.POOL_NAME)]
+Label = Annotated[str, Format(formats.LABEL)]
+PoolName = Annotated[str, Format(formats.POOL_NAME)]
 
 LabelKey = Annotated[
     str,
-    Fits(
+    Format(
         TextFormat(
             "a label's key: up to 63 letters, digits, '-', '_' or '.', after an optional 'prefix/'",
             317,
@@ -170,7 +170,7 @@ LabelKey = Annotated[
 ]
 LabelValue = Annotated[
     str,
-    Fits(
+    Format(
         TextFormat(
             "a label's value: letters, digits, '-', '_' or '.', a letter or digit at both ends",
             63,
@@ -179,15 +179,15 @@ LabelValue = Annotated[
     ),
 ]
 Labels = Annotated[dict[LabelKey, LabelValue], Field(max_length=100)]
-"""Of pods and nodes; how many an object itself may have is for the API server to say."""
+"""Labels of pods and nodes; the API server limits those of the object itself."""
 
-EnvName = Annotated[str, Fits(formats.ENV_NAME), AfterValidator(_unreserved)]
-EnvValue = Annotated[str, Fits(formats.ENV_VALUE)]
+EnvName = Annotated[str, Format(formats.ENV_NAME), AfterValidator(_unreserved)]
+EnvValue = Annotated[str, Format(formats.ENV_VALUE)]
 
-Argument = Annotated[str, Fits(formats.ARGUMENT)]
-Command = Annotated[str, Fits(formats.COMMAND)]
-Path = Annotated[str, Fits(formats.PATH)]
-Text = Annotated[str, Fits(TextFormat("a text", 256 * 1024))]
+Argument = Annotated[str, Format(formats.ARGUMENT)]
+Command = Annotated[str, Format(formats.COMMAND)]
+Path = Annotated[str, Format(formats.PATH)]
+Text = Annotated[str, Format(TextFormat("a text", 256 * 1024))]
 
 Priority = Annotated[int, Field(ge=-1000, le=1000)]
 Attempts = Annotated[int, Field(ge=jobspec.ATTEMPTS.least, le=jobspec.ATTEMPTS.most)]
@@ -239,18 +239,18 @@ PositiveDuration = Annotated[
 ]
 
 
-_FORM: Final = re.compile(
+_TIMESTAMP: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
     r"(Z|[-+]([01][0-9]|2[0-3]):[0-5][0-9])"
 )
-"""In capitals and with a zone that there may be: an API server takes others, and then can neither
-change that object nor have its status written, since its own rules read no such time."""
-_EXAMPLE: Final = "write it like 2026-01-31T08:00:00Z"
+"""Capital letters and a valid zone. An API server accepts other forms, but then rejects every
+update of the object and of its status, since its validation rules cannot read such a time."""
+_EXAMPLE: Final = "write it as 2026-01-31T08:00:00Z"
 
 
 def parse_timestamp(text: str) -> datetime:
-    """Read an RFC 3339 time with a zone; raises a refusal in words."""
-    if not _FORM.fullmatch(text):
+    """Read an RFC 3339 time with a zone; raises a validation error."""
+    if not _TIMESTAMP.fullmatch(text):
         raise invalid(f"{formats.quoted(text)} is not a time with date and zone; {_EXAMPLE}")
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
@@ -258,12 +258,12 @@ def parse_timestamp(text: str) -> datetime:
         raise invalid(f"{formats.quoted(text)} is not on the calendar; {_EXAMPLE}") from error
 
 
-def format_timestamp(moment: datetime) -> str:
-    """Write a time in UTC so that `parse` reads the same."""
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+def format_timestamp(time: datetime) -> str:
+    """Write a time in UTC; `parse_timestamp` reads it back."""
+    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _moment_read(value: object) -> datetime:
+def _read_timestamp(value: object) -> datetime:
     if isinstance(value, str):
         return parse_timestamp(value)
     if isinstance(value, datetime) and value.tzinfo is not None:
@@ -273,13 +273,13 @@ def _moment_read(value: object) -> datetime:
 
 Timestamp = Annotated[
     datetime,
-    BeforeValidator(_moment_read),
+    BeforeValidator(_read_timestamp),
     PlainSerializer(format_timestamp),
     WithJsonSchema(
         {
             "type": "string",
             "format": "date-time",
-            "pattern": f"^{_FORM.pattern}$",
+            "pattern": f"^{_TIMESTAMP.pattern}$",
             "maxLength": len("2026-01-31T08:00:00.123456789+00:00"),
         }
     ),

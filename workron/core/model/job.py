@@ -1,4 +1,4 @@
-"""How one command is run, tried and given up: what a Job and a task of a Workflow share."""
+"""The kind Job, and what it shares with a task of a Workflow: a command and how it is run."""
 
 from __future__ import annotations
 
@@ -44,8 +44,10 @@ _BACKOFF: Final = DEFAULTS.backoff
 class EnvVar(base.Record):
     """One variable of a command's environment."""
 
-    name: EnvName = Field(description="Name; those that begin with WORKRON_ are reserved.")
-    value: EnvValue = Field("", description="Value, as written: nothing is substituted.")
+    name: EnvName = Field(
+        description="Name of the variable. Names that begin with WORKRON_ are reserved."
+    )
+    value: EnvValue = Field("", description="Value, used as written; nothing is substituted.")
 
 
 Env = Annotated[
@@ -58,74 +60,79 @@ ExitCodes = Annotated[tuple[ExitCode, ...], base.LAX, Field(max_length=EXIT_CODE
 
 
 class Backoff(base.Record):
-    """How long to wait before the next try of a failed command; jitter is added."""
+    """Delays before retries of a failed command; each is shortened at random, by up to a half."""
 
-    initial: base.Duration = Field(_BACKOFF.initial, description="Wait after the first failure.")
+    initial: base.Duration = Field(_BACKOFF.initial, description="Delay after the first failure.")
     factor: float = Field(
         _BACKOFF.factor,
         ge=BACKOFF_FACTOR.least,
         le=BACKOFF_FACTOR.most,
-        description="What each further wait is multiplied by.",
+        description="Factor by which the delay grows with each failure.",
     )
-    max: base.Duration = Field(_BACKOFF.max, description="No wait is longer.")
+    max: base.Duration = Field(_BACKOFF.max, description="Longest delay.")
 
 
 class CommandSpec(base.Record):
-    """One command, and how it is run."""
+    """A command and how to run it."""
 
     command: Command | None = Field(
-        None, description="Command line, run by `sh -c` as written. This or argv."
+        None, description="Command line, run by `sh -c` as written. Set either command or argv."
     )
     argv: Annotated[tuple[Argument, ...], base.LAX] | None = Field(
         None,
         min_length=1,
         max_length=MAX_ARGUMENTS,
-        description="Program and arguments, run without a shell. This or command.",
+        description="Program and arguments, run without a shell. Set either command or argv.",
     )
-    env: Env = Field((), description="Environment of the command, over that of its pool.")
+    env: Env = Field(
+        (), description="Environment variables of the command. They override those of the pool."
+    )
     workdir: Path | None = Field(
-        None, description="Directory to run in; default: a fresh one, removed afterwards."
+        None, description="Working directory. Default: a new directory, removed after the attempt."
     )
-    pool: PoolName = Field("default", description="The WorkerPool whose workers run it.")
+    pool: PoolName = Field("default", description="The WorkerPool whose workers run the command.")
     max_attempts: Attempts = Field(
-        DEFAULTS.max_attempts, description="How often its command may fail, last try included."
+        DEFAULTS.max_attempts, description="Attempts that may fail before the job fails."
     )
-    max_worker_losses: Attempts = Field(5, description="How often its worker may vanish under it.")
-    backoff: Backoff = Field(Backoff(), description="The waits between tries.")
-    retry_on: ExitCodes = Field((), description="Only these exit codes are tried again, if given.")
-    fail_on: ExitCodes = Field((), description="These exit codes are never tried again.")
+    max_worker_losses: Attempts = Field(
+        5, description="How many workers may be lost while they run this job, before the job fails."
+    )
+    backoff: Backoff = Field(Backoff(), description="Delays between retries.")
+    retry_on: ExitCodes = Field((), description="If set, only these exit codes are retried.")
+    fail_on: ExitCodes = Field((), description="These exit codes are never retried.")
     timeout: base.PositiveDuration | None = Field(
-        None, description="How long one attempt may run; then it is ended and counts as a failure."
+        None,
+        description="How long one attempt may run. Then it is stopped and counts as a failure.",
     )
     deadline: base.PositiveDuration | None = Field(
-        None, description="How long all of it may take from its submission, waits included."
+        None, description="How long the job may take from submission to end, including waiting."
     )
     overlap: Annotated[Overlap, base.LAX] = Field(
         Overlap.ALLOW,
-        description="Forbid: after a lost worker wait for proof that its attempt is dead.",
+        description="Forbid: after a worker is lost, wait for proof that its attempt is dead.",
     )
     on_lease_lost: Annotated[OnLeaseLost, base.LAX] = Field(
         DEFAULTS.on_lease_lost,
-        description="Whether a worker that is cut off kills the command or lets it go on.",
+        description="What a worker does with the command if its own lease runs out.",
     )
     output_limit_bytes: int = Field(
         DEFAULTS.output_limit_bytes,
         ge=OUTPUT_LIMIT.least,
         le=OUTPUT_LIMIT.most,
-        description="How many bytes of its output to keep: half its beginning, half its end.",
+        description="How many bytes of the output to keep: half from its start, half from its end.",
     )
     output_stream_bytes: int = Field(
         DEFAULTS.output_stream_bytes,
         ge=OUTPUT_STREAM.least,
         le=OUTPUT_STREAM.most,
-        description="So many bytes of its output are stored in full, and while it runs;"
-        " behind them only what outputLimitBytes keeps. 0: none.",
+        description="How many bytes of the output to store while the command runs. What exceeds"
+        " them is kept up to outputLimitBytes. With 0, output is stored at the end of the attempt.",
     )
 
     @model_validator(mode="after")
     def _has_one_command(self) -> Self:
         if (self.command is None) == (self.argv is None):
-            raise base.invalid("needs exactly one of command and argv")
+            raise base.invalid("set exactly one of command and argv")
         if self.argv is not None and not self.argv[0].strip():
             raise base.invalid("argv[0], the program, is blank")
         return self
@@ -139,31 +146,37 @@ class CommandSpec(base.Record):
 
 
 When = Literal[Condition.SUCCEEDED, Condition.FAILED, Condition.FINISHED]
-"""Which ends of an upstream let a job go."""
+"""Ends of an upstream on which a job may start."""
 
 
 class Dependency(base.Record):
-    """Another object of the same namespace, whose end is waited for."""
+    """A Job or Workflow of the same namespace that must end first."""
 
-    name: ObjectName = Field(description="Name of the Job or Workflow; it may not exist yet.")
-    kind: Literal[Kind.JOB, Kind.WORKFLOW] = Field(Kind.JOB, description="Job or Workflow.")
+    name: ObjectName = Field(description="Name of the Job or Workflow. It need not exist yet.")
+    kind: Literal[Kind.JOB, Kind.WORKFLOW] = Field(
+        Kind.JOB, description="Kind of the object: Job or Workflow."
+    )
     when: When = Field(
-        Condition.SUCCEEDED, description="The end that lets this job go; Finished is any."
+        Condition.SUCCEEDED, description="The end of it that is required. Finished accepts any end."
     )
 
 
 class JobSpec(CommandSpec):
-    """One command, when it may start, and what it waits for."""
+    """A command, when it may start, and what it depends on."""
 
     depends_on: Annotated[tuple[Dependency, ...], base.LAX] = Field(
-        (), max_length=10_000, description="Jobs and Workflows that it waits for."
+        (), max_length=10_000, description="Jobs and Workflows that must end first."
     )
-    priority: Priority = Field(0, description="The greater goes first, within a pool.")
-    start_after: Timestamp | None = Field(None, description="It does not start before this time.")
-    suspend: bool = Field(default=False, description="While true it is not started.")
-    cancel: bool = Field(default=False, description="True ends it, for good.")
+    priority: Priority = Field(0, description="Jobs of higher priority start first within a pool.")
+    start_after: Timestamp | None = Field(None, description="Earliest time to start.")
+    suspend: bool = Field(
+        default=False, description="If true, the job does not start. It can be changed at any time."
+    )
+    cancel: bool = Field(
+        default=False, description="Set to true to cancel the job. This cannot be undone."
+    )
     ttl_seconds_after_finished: Seconds | None = Field(
-        None, description="The object is deleted this long after its end; default: never."
+        None, description="Seconds after its end when the object is deleted. Default: never."
     )
 
     @model_validator(mode="after")
@@ -181,8 +194,8 @@ class JobSpec(CommandSpec):
 class Job(Resource):
     """One command to run to completion."""
 
-    kind: Literal["Job"] = Field("Job", description="Always Job.")
-    spec: JobSpec = Field(description="What to run.")
+    kind: Literal["Job"] = Field("Job", description="Kind of the object: Job.")
+    spec: JobSpec = Field(description="The command and how to run it.")
     status: Annotated[JobStatus | None, FromSystem] = Field(
-        None, description="Where it stands; written by the system."
+        None, description="Current state, written by the controller."
     )

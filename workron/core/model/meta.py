@@ -1,6 +1,6 @@
-"""The `metadata` of an object, and what is at the top of each of the three kinds.
+"""The `metadata` of an object, and the fields at the top of every kind.
 
-What the API server adds to an object is accepted and dropped, so that the output of
+Fields that the API server adds are accepted and dropped, so that the output of
 `kubectl get -o yaml` can be read again.
 """
 
@@ -42,16 +42,20 @@ def _within_budget(annotations: dict[str, str]) -> dict[str, str]:
 
 
 class ObjectMeta(base.Record):
-    """Who the object is."""
+    """Name, namespace, labels and annotations of an object."""
 
-    name: ObjectName | None = Field(None, description="Name, unique in its namespace and kind.")
-    generate_name: GenerateName | None = Field(
-        None, description="Start of a name that is made unique; used only if name is absent."
+    name: ObjectName | None = Field(
+        None, description="Name of the object, unique in its namespace and kind."
     )
-    namespace: Label = Field("default", description="Namespace of the object and of its pool.")
-    labels: dict[LabelKey, LabelValue] = Field({}, description="Labels, to select objects by.")
+    generate_name: GenerateName | None = Field(
+        None, description="Prefix of a generated unique name. Used only if name is absent."
+    )
+    namespace: Label = Field(
+        "default", description="Namespace of the object and of its worker pool."
+    )
+    labels: dict[LabelKey, LabelValue] = Field({}, description="Labels, for selecting objects.")
     annotations: Annotated[dict[LabelKey, Text], AfterValidator(_within_budget)] = Field(
-        {}, description="Notes of people and tools, given back as they came."
+        {}, description="Annotations, kept as written."
     )
 
     @model_validator(mode="before")
@@ -64,29 +68,29 @@ class ObjectMeta(base.Record):
     @model_validator(mode="after")
     def _is_named(self) -> Self:
         if self.name is None and self.generate_name is None:
-            raise base.invalid("needs a name, or a generateName")
+            raise base.invalid("set name or generateName")
         return self
 
 
 class Resource(base.Record):
-    """What Job, Workflow and WorkerPool have in common."""
+    """Base of Job, Workflow and WorkerPool."""
 
     api_version: Literal["workron.dev/v1alpha1"] = Field(
-        API_VERSION, description="Version of this form; always workron.dev/v1alpha1."
+        API_VERSION, description="Version of the API: workron.dev/v1alpha1."
     )
-    metadata: ObjectMeta = Field(description="Name, namespace, labels, annotations.")
+    metadata: ObjectMeta = Field(description="Name, namespace, labels and annotations.")
 
     def as_manifest(self) -> dict[str, Any]:
-        """Give it back in its own shape; also where Python code left the kind to its default."""
+        """Return the object as JSON, with its version and kind even if they are defaults."""
         kind = type(self).__name__
         return {"apiVersion": API_VERSION, "kind": kind} | super().as_manifest()
 
 
-class _InOurWords(GenerateJsonSchema):
-    """Writes a default that is a duration as a person would."""
+class _DurationDefaults(GenerateJsonSchema):
+    """Writes the default of a duration field as in a manifest, such as 1m30s."""
 
     def encode_default(self, dft: Any) -> Any:
-        """Give what stands under `default`."""
+        """Return the value of `default` in the schema."""
         return (
             formats.format_duration(dft)
             if isinstance(dft, timedelta)
@@ -95,6 +99,6 @@ class _InOurWords(GenerateJsonSchema):
 
 
 def json_schema(kind: type[Resource]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Give the schema of a kind, and those of the records that it refers to, by their names."""
-    schema = kind.model_json_schema(by_alias=True, schema_generator=_InOurWords)
+    """Return the schema of a kind, and by name those of the records that it refers to."""
+    schema = kind.model_json_schema(by_alias=True, schema_generator=_DurationDefaults)
     return schema, schema.pop("$defs")

@@ -1,7 +1,6 @@
-"""The parts of a pod that a pool may set: secrets, volumes, resources, tolerations.
+"""The fields of a pod that a WorkerPool can set: secrets, volumes, resources, scheduling.
 
-A curated subset with the names that Kubernetes gives them, so that what is known of pods holds
-here. Used by `core.model.pool` alone.
+They are a subset of the Kubernetes API, with its names and meanings.
 """
 
 from __future__ import annotations
@@ -40,11 +39,9 @@ _QUANTITY_SCHEMA: Final[dict[str, Any]] = {
 def _quantity(value: object) -> str:
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str):
-        raise base.invalid("is not a quantity; write it in quotes, like '500m', '2' or '1Gi'")
+        raise base.invalid("is not a quantity; write it in quotes, such as '500m', '2' or '1Gi'")
     if len(text) > _QUANTITY_BYTES or not re.fullmatch(_QUANTITY, text):
-        raise base.invalid(
-            f"{formats.quoted(text)} is not a quantity; write it like 500m, 2 or 1Gi"
-        )
+        raise base.invalid(f"{formats.quoted(text)} is not a quantity; write it as 500m, 2 or 1Gi")
     return text
 
 
@@ -54,28 +51,30 @@ Mode = Annotated[int, Field(ge=0, le=0o777)]
 
 
 class Resources(base.Record):
-    """What a worker's pod asks for and may use."""
+    """Resource requests and limits of a worker pod."""
 
-    requests: Quantities = Field({}, description="What is set aside for the pod.")
-    limits: Quantities = Field({}, description="What the pod may not exceed.")
+    requests: Quantities = Field({}, description="Resources that are reserved for the pod.")
+    limits: Quantities = Field({}, description="Resources that the pod must not exceed.")
 
 
 class Reference(base.Record):
-    """An object of the pool's namespace."""
+    """A reference to an object in the namespace of the pool."""
 
-    name: ObjectName = Field(description="Its name.")
+    name: ObjectName = Field(description="Name of the object.")
 
 
 class OptionalReference(Reference):
-    """An object of the pool's namespace that may be allowed to be missing."""
+    """A reference to an object in the namespace of the pool that may be optional."""
 
-    optional: bool = Field(default=False, description="Whether the pod starts without it.")
+    optional: bool = Field(
+        default=False, description="Whether the pod may start if the object does not exist."
+    )
 
 
 class KeyReference(OptionalReference):
-    """One key of a Secret or ConfigMap."""
+    """A key of a Secret or ConfigMap."""
 
-    key: Annotated[Text, Field(min_length=1)] = Field(description="The key in it.")
+    key: Annotated[Text, Field(min_length=1)] = Field(description="Name of the key.")
 
 
 def has_one_of(holder: base.Record, *names: str) -> None:
@@ -83,11 +82,11 @@ def has_one_of(holder: base.Record, *names: str) -> None:
     given = [name for name in names if getattr(holder, name) is not None]
     if len(given) != 1:
         fields = type(holder).__pydantic_fields__
-        raise base.invalid(f"needs exactly one of {', '.join(fields[n].alias or n for n in names)}")
+        raise base.invalid(f"set exactly one of {', '.join(fields[n].alias or n for n in names)}")
 
 
 class EnvSource(base.Record):
-    """Where the value of one variable comes from."""
+    """Source of the value of an environment variable."""
 
     secret_key_ref: KeyReference | None = Field(None, description="A key of a Secret.")
     config_map_key_ref: KeyReference | None = Field(None, description="A key of a ConfigMap.")
@@ -99,11 +98,17 @@ class EnvSource(base.Record):
 
 
 class PoolEnvVar(base.Record):
-    """One variable in the environment of every command of the pool."""
+    """An environment variable of every command of the pool."""
 
-    name: EnvName = Field(description="Name; those that begin with WORKRON_ are reserved.")
-    value: EnvValue | None = Field(None, description="Value, as written. This or valueFrom.")
-    value_from: EnvSource | None = Field(None, description="Where it comes from. This or value.")
+    name: EnvName = Field(
+        description="Name of the variable. Names that begin with WORKRON_ are reserved."
+    )
+    value: EnvValue | None = Field(
+        None, description="Value, used as written. Set either value or valueFrom."
+    )
+    value_from: EnvSource | None = Field(
+        None, description="Source of the value. Set either value or valueFrom."
+    )
 
     @model_validator(mode="after")
     def _has_one(self) -> Self:
@@ -112,9 +117,9 @@ class PoolEnvVar(base.Record):
 
 
 class EnvFrom(base.Record):
-    """All keys of a Secret or ConfigMap as variables."""
+    """All keys of a Secret or ConfigMap as environment variables."""
 
-    prefix: Annotated[EnvName | None, Field(description="Put before each key.")] = None
+    prefix: Annotated[EnvName | None, Field(description="Prefix of each variable name.")] = None
     secret_ref: OptionalReference | None = Field(None, description="The Secret.")
     config_map_ref: OptionalReference | None = Field(None, description="The ConfigMap.")
 
@@ -125,32 +130,36 @@ class EnvFrom(base.Record):
 
 
 class Toleration(base.Record):
-    """A taint of nodes that the pool's workers put up with."""
+    """A toleration of the worker pods for a taint of nodes."""
 
-    key: LabelKey | None = Field(None, description="Key of the taint; absent: every key.")
-    operator: Literal["Exists", "Equal"] = Field("Equal", description="Exists ignores the value.")
+    key: LabelKey | None = Field(
+        None, description="Key of the taint. If absent, every key matches."
+    )
+    operator: Literal["Exists", "Equal"] = Field(
+        "Equal", description="How the taint is compared. Exists ignores the value."
+    )
     value: LabelValue | None = Field(None, description="Value of the taint.")
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
-        None, description="Effect of the taint; absent: every effect."
+        None, description="Effect of the taint. If absent, every effect matches."
     )
     toleration_seconds: Seconds | None = Field(
-        None, description="For NoExecute: how long the taint is put up with."
+        None, description="For NoExecute: how long a pod stays on a node with this taint."
     )
 
     @model_validator(mode="after")
     def _fits_operator(self) -> Self:
         if self.operator == "Exists" and self.value is not None:
-            raise base.invalid("operator Exists takes no value")
+            raise base.invalid("operator Exists does not take a value; remove it")
         if self.operator == "Equal" and self.key is None:
-            raise base.invalid("needs a key; for every key write operator: Exists")
+            raise base.invalid("set a key, or operator: Exists for every key")
         return self
 
 
 class KeyToPath(base.Record):
-    """One key of a Secret or ConfigMap as a file."""
+    """A key of a Secret or ConfigMap as a file."""
 
-    key: Text = Field(description="The key.")
-    path: Path = Field(description="Path of the file, below the mount.")
+    key: Text = Field(description="Name of the key.")
+    path: Path = Field(description="Path of the file, relative to the mount.")
     mode: Mode | None = Field(None, description="Permission bits of the file.")
 
 
@@ -158,9 +167,11 @@ Items = Annotated[tuple[KeyToPath, ...], base.LAX, Field(max_length=1000)]
 
 
 class _Files(base.Record):
-    items: Items = Field((), description="Only these keys, if given.")
+    items: Items = Field((), description="If set, only these keys become files.")
     default_mode: Mode | None = Field(None, description="Permission bits of the files.")
-    optional: bool = Field(default=False, description="Whether the pod starts without it.")
+    optional: bool = Field(
+        default=False, description="Whether the pod may start if the object does not exist."
+    )
 
 
 class SecretVolume(_Files):
@@ -176,28 +187,32 @@ class ConfigMapVolume(_Files):
 
 
 class EmptyDirVolume(base.Record):
-    """A directory of the pod's own, gone with it."""
+    """An empty directory that is deleted with the pod."""
 
-    medium: Literal["", "Memory"] = Field("", description="Memory keeps it in RAM.")
-    size_limit: Quantity | None = Field(None, description="How large it may grow.")
+    medium: Literal["", "Memory"] = Field(
+        "", description="Where it is stored. Memory keeps it in RAM."
+    )
+    size_limit: Quantity | None = Field(None, description="Size limit of the directory.")
 
 
 class PersistentVolumeClaimVolume(base.Record):
-    """A PersistentVolumeClaim."""
+    """A PersistentVolumeClaim as a volume."""
 
     claim_name: ObjectName = Field(description="Name of the PersistentVolumeClaim.")
     read_only: bool = Field(default=False, description="Whether it is mounted read-only.")
 
 
 class Volume(base.Record):
-    """One volume of a worker's pod."""
+    """A volume of the worker pods."""
 
-    name: Label = Field(description="Name, for volumeMounts.")
+    name: Label = Field(description="Name of the volume, for volumeMounts.")
     secret: SecretVolume | None = Field(None, description="The keys of a Secret.")
     config_map: ConfigMapVolume | None = Field(None, description="The keys of a ConfigMap.")
-    empty_dir: EmptyDirVolume | None = Field(None, description="A directory of the pod's own.")
+    empty_dir: EmptyDirVolume | None = Field(
+        None, description="A directory that is empty when the pod starts."
+    )
     persistent_volume_claim: PersistentVolumeClaimVolume | None = Field(
-        None, description="A claim."
+        None, description="A PersistentVolumeClaim of the namespace."
     )
 
     @model_validator(mode="after")
@@ -207,17 +222,19 @@ class Volume(base.Record):
 
 
 class VolumeMount(base.Record):
-    """Where the commands of the pool see a volume."""
+    """Where a volume is mounted for commands."""
 
     name: Label = Field(description="Name of the volume.")
     mount_path: Path = Field(description="Absolute path of the mount.")
-    sub_path: Path | None = Field(None, description="Only this path of the volume.")
-    read_only: bool = Field(default=False, description="Whether commands may only read.")
+    sub_path: Path | None = Field(
+        None, description="Path in the volume to mount. Default: all of it."
+    )
+    read_only: bool = Field(default=False, description="Whether the mount is read-only.")
 
     @model_validator(mode="after")
     def _is_absolute(self) -> Self:
         if not self.mount_path.startswith("/") or ":" in self.mount_path:
-            raise base.invalid("mountPath must begin with '/' and have no ':'")
+            raise base.invalid("mountPath must begin with '/' and must not contain ':'")
         return self
 
 
@@ -228,100 +245,102 @@ Weight = Annotated[int, Field(ge=1, le=100)]
 
 
 class NodeRequirement(base.Record):
-    """A demand on one label, or one field, of a node."""
+    """A requirement on one label or field of a node."""
 
-    key: LabelKey = Field(description="Key of the label.")
+    key: LabelKey = Field(description="Key of the label or field.")
     operator: Literal[_Operator, "Gt", "Lt"] = Field(description="How its value is compared.")
-    values: Values = Field((), description="What it is compared with.")
+    values: Values = Field((), description="Values to compare with.")
 
 
 NodeRequirements = Annotated[tuple[NodeRequirement, ...], base.LAX, _FEW]
 
 
 class NodeTerm(base.Record):
-    """Demands on a node that must all hold."""
+    """Requirements on a node that must all be met."""
 
-    match_expressions: NodeRequirements = Field((), description="Demands on its labels.")
-    match_fields: NodeRequirements = Field((), description="Demands on its fields.")
+    match_expressions: NodeRequirements = Field((), description="Requirements on its labels.")
+    match_fields: NodeRequirements = Field((), description="Requirements on its fields.")
 
 
 class NodeSelector(base.Record):
-    """Nodes for which one of the terms holds."""
+    """Nodes that match at least one of the terms."""
 
     node_selector_terms: Annotated[
         tuple[NodeTerm, ...], base.LAX, Field(min_length=1, max_length=100)
-    ] = Field(description="The terms.")
+    ] = Field(description="Terms, of which one must match.")
 
 
 class PreferredNode(base.Record):
-    """A wish for nodes."""
+    """A preference for nodes."""
 
-    weight: Weight = Field(description="How strong the wish is, 1 to 100.")
-    preference: NodeTerm = Field(description="The nodes.")
+    weight: Weight = Field(description="Weight of the preference, from 1 to 100.")
+    preference: NodeTerm = Field(description="The preferred nodes.")
 
 
 class NodeAffinity(base.Record):
-    """Demands and wishes for nodes."""
+    """Required and preferred nodes."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = Field(
-        None, description="Nodes outside of this are out of question."
+        None, description="Required: the pods are scheduled nowhere else."
     )
     preferred_during_scheduling_ignored_during_execution: Annotated[
         tuple[PreferredNode, ...], base.LAX, _FEW
-    ] = Field((), description="Nodes that are better than others.")
+    ] = Field((), description="Preferred, if possible.")
 
 
 class LabelRequirement(base.Record):
-    """A demand on one label of an object."""
+    """A requirement on one label of an object."""
 
-    key: LabelKey = Field(description="Key of the label.")
+    key: LabelKey = Field(description="Key of the label or field.")
     operator: _Operator = Field(description="How its value is compared.")
-    values: Values = Field((), description="What it is compared with.")
+    values: Values = Field((), description="Values to compare with.")
 
 
 class LabelSelector(base.Record):
-    """Objects that meet all of these demands."""
+    """Objects that meet all of these requirements."""
 
-    match_labels: Labels = Field({}, description="Labels that they have.")
+    match_labels: Labels = Field({}, description="Labels that they must have.")
     match_expressions: Annotated[tuple[LabelRequirement, ...], base.LAX, _FEW] = Field(
-        (), description="Demands on their labels."
+        (), description="Requirements on their labels."
     )
 
 
 class PodTerm(base.Record):
-    """Pods, and how near is near."""
+    """Pods, and the topology in which they count as near."""
 
-    topology_key: LabelKey = Field(description="Nodes with one value of this label are near.")
-    label_selector: LabelSelector | None = Field(None, description="Which pods.")
+    topology_key: LabelKey = Field(
+        description="Nodes with the same value of this label are near each other."
+    )
+    label_selector: LabelSelector | None = Field(None, description="Selects the pods by label.")
     namespaces: Annotated[tuple[Label, ...], base.LAX, _FEW] = Field(
-        (), description="In which namespaces; default: the pool's."
+        (), description="Namespaces of the pods. Default: that of the pool."
     )
     namespace_selector: LabelSelector | None = Field(
-        None, description="In which namespaces, by label."
+        None, description="Namespaces of the pods, by label."
     )
 
 
 class PreferredPod(base.Record):
-    """A wish for the nearness, or the distance, of pods."""
+    """A preference for being near pods, or away from them."""
 
-    weight: Weight = Field(description="How strong the wish is, 1 to 100.")
-    pod_affinity_term: PodTerm = Field(description="The pods.")
+    weight: Weight = Field(description="Weight of the preference, from 1 to 100.")
+    pod_affinity_term: PodTerm = Field(description="The pods, and the topology.")
 
 
 class PodAffinity(base.Record):
-    """Demands and wishes for the nearness, or the distance, of pods."""
+    """Required and preferred pods to be near, or to be away from."""
 
     required_during_scheduling_ignored_during_execution: Annotated[
         tuple[PodTerm, ...], base.LAX, _FEW
-    ] = Field((), description="Nodes outside of this are out of question.")
+    ] = Field((), description="Required: the pods are scheduled nowhere else.")
     preferred_during_scheduling_ignored_during_execution: Annotated[
         tuple[PreferredPod, ...], base.LAX, _FEW
-    ] = Field((), description="Nodes that are better than others.")
+    ] = Field((), description="Preferred, if possible.")
 
 
 class Affinity(base.Record):
-    """Where workers are put."""
+    """Affinity of the worker pods."""
 
-    node_affinity: NodeAffinity | None = Field(None, description="By labels of nodes.")
+    node_affinity: NodeAffinity | None = Field(None, description="Nodes by their labels.")
     pod_affinity: PodAffinity | None = Field(None, description="Near these pods.")
     pod_anti_affinity: PodAffinity | None = Field(None, description="Away from these pods.")

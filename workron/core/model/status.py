@@ -1,7 +1,4 @@
-"""What the system tells of a Job, a Workflow and a WorkerPool; never read from a manifest.
-
-Made by whoever shows an object: the status writer of the cluster, `workron get`, the REST door.
-"""
+"""The status of a Job, a Workflow and a WorkerPool. A status in a manifest is ignored."""
 
 from __future__ import annotations
 
@@ -16,117 +13,120 @@ from workron.core.states import State
 Phase = Annotated[State, base.LAX]
 Count = Annotated[int, Field(ge=0)]
 
-_LONGEST: Final = 1024
+_MAX_TEXT: Final = 1024
 
 
 def _cut(value: object) -> object:
-    """Shorten a text that is too long: what a cluster refuses to store, nobody is told."""
-    if isinstance(value, str) and len(value) > _LONGEST:
-        return value[: _LONGEST - 1] + "…"
+    """Cut a text at the limit; a cluster would reject the whole status for it."""
+    if isinstance(value, str) and len(value) > _MAX_TEXT:
+        return value[: _MAX_TEXT - 1] + "…"
     return value
 
 
-Text = Annotated[str, BeforeValidator(_cut), Field(max_length=_LONGEST)]
+Text = Annotated[str, BeforeValidator(_cut), Field(max_length=_MAX_TEXT)]
 
 
 class StatusCondition(base.Record):
-    """One condition, as Kubernetes' own tools read it."""
+    """A condition in the form of the Kubernetes API."""
 
     type: Text = Field(
-        description="What it is about: Complete, Failed, Stalled, Reconciling, Accepted, Ready."
+        description="Type: Accepted, Reconciling, Suspended, Complete, Failed, Stalled or Ready."
     )
     status: Literal["True", "False", "Unknown"] = Field(description="True, False or Unknown.")
-    reason: Text = Field(description="One word that says why.")
-    message: Text = Field("", description="The same for a person.")
+    reason: Text = Field(description="Why, in one word.")
+    message: Text = Field("", description="Why, in a sentence.")
     last_transition_time: Timestamp | None = Field(
-        None, description="When status last changed; absent before the first look at the object."
+        None,
+        description="When status last changed. Absent until the controller has seen the object.",
     )
     observed_generation: Count | None = Field(
-        None, description="The generation of the object that this is about."
+        None, description="Generation of the object that this condition is about."
     )
 
 
 Conditions = Annotated[tuple[StatusCondition, ...], base.LAX, Field(max_length=16)]
-_OBSERVED: Final = Field(
-    None, description="The generation of the object that this status is about."
-)
-_CONDITIONS: Final = Field((), description="The same for Kubernetes' tools.")
+_OBSERVED: Final = Field(None, description="Generation of the object that this status is about.")
+_CONDITIONS: Final = Field((), description="Conditions, for tools such as kubectl wait.")
 
 
 class _Status(base.Record):
-    phase: Phase = Field(State.WAITING, description="Where it stands.")
-    reason: Text | None = Field(None, description="Why, in one word, where the phase is not all.")
-    message: Text | None = Field(None, description="Why, for a person.")
-    started_at: Timestamp | None = Field(None, description="When its first attempt began.")
-    finished_at: Timestamp | None = Field(None, description="When it reached its end.")
+    phase: Phase = Field(State.WAITING, description="Current state.")
+    reason: Text | None = Field(None, description="Why it is in this phase, in one word.")
+    message: Text | None = Field(None, description="Why it is in this phase, in a sentence.")
+    started_at: Timestamp | None = Field(None, description="When its first attempt started.")
+    finished_at: Timestamp | None = Field(None, description="When it ended.")
     observed_generation: Count | None = _OBSERVED
     conditions: Conditions = _CONDITIONS
 
 
 class JobStatus(_Status):
-    """Where one command stands."""
+    """Status of a job."""
 
-    attempts: Count = Field(0, description="How often it was claimed.")
-    failures: Count = Field(0, description="How often its command failed; see maxAttempts.")
-    losses: Count = Field(0, description="How often its worker vanished; see maxWorkerLosses.")
+    attempts: Count = Field(0, description="Number of attempts, including the current one.")
+    failures: Count = Field(0, description="How often its command failed. See maxAttempts.")
+    losses: Count = Field(0, description="How often its worker was lost. See maxWorkerLosses.")
     exit_code: int | None = Field(None, description="Exit code of the last attempt that ended.")
-    worker: Text | None = Field(None, description="The worker of the current or last attempt.")
-    output_tail: Text | None = Field(None, description="The last KiB of what the command wrote.")
+    worker: Text | None = Field(None, description="Worker of the current or last attempt.")
+    output_tail: Text | None = Field(None, description="The last KiB of the output.")
 
 
 class JobCounts(base.Record):
-    """How many jobs of a workflow are in each state."""
+    """Number of jobs of a workflow in each state."""
 
-    total: Count = Field(0, description="All its jobs, elements of arrays counted one by one.")
-    done: Count = Field(0, description="Jobs that have reached an end, whichever.")
-    waiting: Count = Field(0, description="Jobs that wait for something.")
-    queued: Count = Field(0, description="Jobs that a worker may claim now.")
-    running: Count = Field(0, description="Jobs that run now.")
-    succeeded: Count = Field(0, description="Jobs that ended well.")
-    failed: Count = Field(0, description="Jobs that ended badly.")
+    total: Count = Field(0, description="All jobs. Each element of an array counts as one.")
+    done: Count = Field(0, description="Jobs that have ended, in whichever state.")
+    waiting: Count = Field(0, description="Jobs that cannot start yet.")
+    queued: Count = Field(0, description="Jobs that a worker can claim now.")
+    running: Count = Field(0, description="Jobs that are running.")
+    succeeded: Count = Field(0, description="Jobs that succeeded.")
+    failed: Count = Field(0, description="Jobs that failed.")
     cancelled: Count = Field(0, description="Jobs that were cancelled.")
-    skipped: Count = Field(0, description="Jobs with nothing left to do.")
+    skipped: Count = Field(
+        0, description="Jobs that were skipped because of how their upstreams ended."
+    )
 
 
 class TaskFailure(base.Record):
-    """One job of a workflow that failed."""
+    """A failed job of a workflow."""
 
     name: Text = Field(description="Name of the task.")
-    index: Count | None = Field(None, description="Which element, if the task is an array.")
-    reason: Text | None = Field(None, description="Why, in one word.")
-    message: Text | None = Field(None, description="Why, for a person.")
-    exit_code: int | None = Field(None, description="Exit code of its last attempt.")
+    index: Count | None = Field(None, description="Index of the element, if the task is an array.")
+    reason: Text | None = Field(None, description="Why it failed, in one word.")
+    message: Text | None = Field(None, description="Why it failed, in a sentence.")
+    exit_code: int | None = Field(None, description="Exit code of the last attempt.")
 
 
 class WorkflowStatus(_Status):
-    """Where a DAG stands."""
+    """Status of a workflow."""
 
-    jobs: JobCounts = Field(JobCounts(), description="Its jobs, counted by state.")
+    jobs: JobCounts = Field(JobCounts(), description="Number of its jobs in each state.")
     first_failures: Annotated[tuple[TaskFailure, ...], base.LAX] = Field(
-        (), max_length=10, description="The first jobs that failed."
+        (), max_length=10, description="The first jobs that failed, at most 10."
     )
 
 
 class WorkerPoolStatus(base.Record):
-    """How a pool stands."""
+    """Status of a worker pool."""
 
-    desired_replicas: Count = Field(0, description="How many workers there should be now.")
-    replicas: Count = Field(0, description="How many workers there are.")
-    ready_replicas: Count = Field(0, description="How many of them can claim jobs.")
-    busy: Count = Field(0, description="How many of their slots run a job.")
-    queued: Count = Field(0, description="Jobs of the pool that a worker may claim now.")
+    desired_replicas: Count = Field(
+        0, description="Number of workers that the pool should have now."
+    )
+    replicas: Count = Field(0, description="Number of workers that the pool has.")
+    ready_replicas: Count = Field(0, description="Number of workers that can claim jobs.")
+    busy: Count = Field(0, description="Number of slots that run a job.")
+    queued: Count = Field(0, description="Jobs of the pool that a worker can claim now.")
     selector: Text | None = Field(
-        None, description="Selects the pods of the pool, for the scale subresource."
+        None, description="Label selector of the pods, for the scale subresource."
     )
     observed_generation: Count | None = _OBSERVED
     conditions: Conditions = Field(
-        (), description="Ready, and what is wrong: image, quota, database, connection budget."
+        (), description="Ready, and problems with the image, quota, database or connection budget."
     )
 
 
-def _told(value: object) -> object:
+def _drop_given(value: object) -> object:
     return value if isinstance(value, _Status | WorkerPoolStatus) else None
 
 
-FromSystem = BeforeValidator(_told)
-"""Drops a status that a manifest brings along: only the system tells one."""
+FromSystem = BeforeValidator(_drop_given)
+"""Drops a status that a manifest contains, as only the controller writes one."""

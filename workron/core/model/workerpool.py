@@ -1,7 +1,7 @@
-"""The kind WorkerPool: a named set of equal workers.
+"""The kind WorkerPool: a named set of identical workers.
 
-A curated subset of a pod and no pod template, so that what the system needs of its pods cannot
-be undone by accident.
+It has selected fields of a pod rather than a pod template, so that a user cannot accidentally
+remove what Workron needs in its pods.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from workron.core import formats
 from workron.core import lease as leases
 from workron.core.formats import TextFormat
 from workron.core.model import base
-from workron.core.model.base import Fits, Labels, ObjectName
+from workron.core.model.base import Format, Labels, ObjectName
 from workron.core.model.meta import ObjectMeta, Resource
 from workron.core.model.pod import (
     Affinity,
@@ -30,101 +30,110 @@ from workron.core.model.pod import (
 from workron.core.model.status import FromSystem, WorkerPoolStatus
 
 MAX_NAME: Final = 52
-"""A pod's name and a label's value hold it together with a revision."""
+"""Pod names and label values consist of this name and a revision."""
 
-_BEATS_A_LEASE: Final = 2
+_HEARTBEATS_PER_LEASE: Final = 2
 _OWN_PREFIX: Final = "workron.dev/"
 _FEW: Final = Field(max_length=100)
 _MAX_WORKERS: Final = 10_000
 
 Image = Annotated[
-    str, Fits(TextFormat("the reference of an image, like team/tools:1.4", 512, r"[^\s\"']+"))
+    str, Format(TextFormat("an image reference, such as team/tools:1.4", 512, r"[^\s\"']+"))
 ]
 
 
 def _unreserved(labels: dict[str, str]) -> dict[str, str]:
     for key in labels:
         if key.startswith(_OWN_PREFIX):
-            raise base.invalid(f"'{key}' is reserved: {_OWN_PREFIX} labels are set by the system")
+            raise base.invalid(
+                f"'{key}' is reserved: {_OWN_PREFIX} labels are set by the controller"
+            )
     return labels
 
 
 class WorkerPoolSpec(base.Record):
-    """How many workers, of what image, in what kind of pod."""
+    """Number of workers, their image and their pods."""
 
     image: Image | None = Field(
-        None, description="Image in which commands run; default: that of this installation."
+        None,
+        description="Image in which commands run. Default: the worker image of this installation.",
     )
-    slots: int = Field(4, ge=1, le=1000, description="How many jobs one worker runs at a time.")
-    min_replicas: int = Field(0, ge=0, le=_MAX_WORKERS, description="No fewer workers than these.")
-    max_replicas: int = Field(10, ge=0, le=_MAX_WORKERS, description="No more workers than these.")
+    slots: int = Field(
+        4, ge=1, le=1000, description="Number of jobs that one worker runs at a time."
+    )
+    min_replicas: int = Field(0, ge=0, le=_MAX_WORKERS, description="Lowest number of workers.")
+    max_replicas: int = Field(10, ge=0, le=_MAX_WORKERS, description="Highest number of workers.")
     replicas: int | None = Field(
         None,
         ge=0,
         le=_MAX_WORKERS,
-        description="Exactly so many workers; the queue's depth is not looked at.",
+        description="Fixed number of workers. If set, the pool does not scale with its queue.",
     )
-    resources: Resources = Field(Resources(), description="Of the container commands run in.")
+    resources: Resources = Field(
+        Resources(), description="Resources of the container in which commands run."
+    )
     lease: base.PositiveDuration = Field(
-        timedelta(seconds=10), description="How long claims outlive a worker's last heartbeat."
+        timedelta(seconds=10),
+        description="How long a worker keeps its claims after its last heartbeat.",
     )
     heartbeat: base.PositiveDuration = Field(
         timedelta(seconds=2),
-        description="How often a worker proves that it lives; four times a lease at least.",
+        description="Time between heartbeats of a worker. It sends at least four per lease.",
     )
     drain_timeout: base.Duration = Field(
         timedelta(minutes=10),
-        description="How long a worker that is taken away may finish what it runs.",
+        description="How long a worker that is removed may finish its running jobs.",
     )
     env: Annotated[
         tuple[PoolEnvVar, ...],
         base.LAX,
         Field(max_length=1000),
         base.unique_by("name"),
-    ] = Field((), description="Environment of all commands of the pool.")
+    ] = Field((), description="Environment variables of every command of the pool.")
     env_from: Annotated[tuple[EnvFrom, ...], base.LAX, _FEW] = Field(
-        (), description="Secrets and ConfigMaps whose keys become variables."
+        (), description="Secrets and ConfigMaps whose keys become environment variables."
     )
     image_pull_secrets: Annotated[tuple[Reference, ...], base.LAX, _FEW] = Field(
-        (), description="Secrets with which the image is pulled."
+        (), description="Secrets for pulling the image."
     )
     service_account_name: ObjectName | None = Field(
-        None, description="ServiceAccount of the pods; default: that of the namespace."
+        None, description="ServiceAccount of the pods. Default: that of the namespace."
     )
     automount_service_account_token: bool = Field(
-        default=False, description="Whether commands see the token of the ServiceAccount."
+        default=False, description="Whether commands can read the token of the ServiceAccount."
     )
     volumes: Annotated[tuple[Volume, ...], base.LAX, _FEW, base.unique_by("name")] = Field(
         (), description="Volumes of the pods."
     )
     volume_mounts: Annotated[
         tuple[VolumeMount, ...], base.LAX, _FEW, base.unique_by("mount_path")
-    ] = Field((), description="Where commands see them.")
-    node_selector: Labels = Field({}, description="Labels that a node must have.")
+    ] = Field((), description="Where volumes are mounted for commands.")
+    node_selector: Labels = Field({}, description="Labels that a node must have to run a worker.")
     tolerations: Annotated[tuple[Toleration, ...], base.LAX, _FEW] = Field(
-        (), description="Taints of nodes that are put up with."
+        (), description="Tolerations of the worker pods."
     )
-    affinity: Affinity | None = Field(None, description="Where the pods are put.")
-    priority_class_name: ObjectName | None = Field(None, description="PriorityClass of the pods.")
+    affinity: Affinity | None = Field(None, description="Rules on which nodes the pods run.")
+    priority_class_name: ObjectName | None = Field(
+        None, description="PriorityClass of the worker pods."
+    )
     labels: Annotated[Labels, AfterValidator(_unreserved)] = Field(
-        {}, description="Further labels of the pods."
+        {}, description="Additional labels of the worker pods."
     )
 
     @model_validator(mode="after")
     def _numbers_fit(self) -> Self:
         if self.min_replicas > self.max_replicas:
             raise base.invalid(
-                f"minReplicas {self.min_replicas} is more than maxReplicas {self.max_replicas}"
+                f"minReplicas {self.min_replicas} is greater than maxReplicas {self.max_replicas}"
             )
         if self.heartbeat < leases.MIN_HEARTBEAT:
-            beat, shortest = map(formats.format_duration, (self.heartbeat, leases.MIN_HEARTBEAT))
-            raise base.invalid(f"heartbeat {beat} must be at least {shortest}")
-        if self.lease < _BEATS_A_LEASE * self.heartbeat:
-            beat, lease = (
-                formats.format_duration(self.heartbeat),
-                formats.format_duration(self.lease),
+            heartbeat, shortest = map(
+                formats.format_duration, (self.heartbeat, leases.MIN_HEARTBEAT)
             )
-            raise base.invalid(f"lease {lease} must be at least twice the heartbeat {beat}")
+            raise base.invalid(f"heartbeat {heartbeat} must be at least {shortest}")
+        if self.lease < _HEARTBEATS_PER_LEASE * self.heartbeat:
+            lease, heartbeat = map(formats.format_duration, (self.lease, self.heartbeat))
+            raise base.invalid(f"lease {lease} must be at least twice the heartbeat {heartbeat}")
         return self
 
     @model_validator(mode="after")
@@ -132,25 +141,27 @@ class WorkerPoolSpec(base.Record):
         names = {volume.name for volume in self.volumes}
         for mount in self.volume_mounts:
             if mount.name not in names:
-                raise base.invalid(f"volumeMounts names '{mount.name}', which is not in volumes")
+                raise base.invalid(
+                    f"volumeMounts has '{mount.name}', which is not in volumes; add it there"
+                )
         return self
 
 
-def _short(metadata: ObjectMeta) -> ObjectMeta:
+def _check_name(metadata: ObjectMeta) -> ObjectMeta:
     name = metadata.name or ""
     if len(name) > MAX_NAME or "." in name:
-        raise base.invalid(f"the name of a pool has at most {MAX_NAME} characters and no '.'")
+        raise base.invalid(f"the name of a pool must have at most {MAX_NAME} characters and no '.'")
     return metadata
 
 
 class WorkerPool(Resource):
-    """A named set of equal workers."""
+    """A named set of identical workers."""
 
-    kind: Literal["WorkerPool"] = Field("WorkerPool", description="Always WorkerPool.")
-    metadata: Annotated[ObjectMeta, AfterValidator(_short)] = Field(
-        description="Name, namespace, labels, annotations."
+    kind: Literal["WorkerPool"] = Field("WorkerPool", description="Kind of the object: WorkerPool.")
+    metadata: Annotated[ObjectMeta, AfterValidator(_check_name)] = Field(
+        description="Name, namespace, labels and annotations."
     )
-    spec: WorkerPoolSpec = Field(WorkerPoolSpec(), description="What its workers are like.")
+    spec: WorkerPoolSpec = Field(WorkerPoolSpec(), description="The workers of the pool.")
     status: Annotated[WorkerPoolStatus | None, FromSystem] = Field(
-        None, description="How it stands; written by the system."
+        None, description="Current state, written by the controller."
     )

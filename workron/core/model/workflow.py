@@ -1,7 +1,7 @@
-"""The kind Workflow: a named DAG of tasks, submitted whole.
+"""The kind Workflow: a DAG of tasks that is submitted as a whole.
 
-Whether the names in `dependsOn` exist, form no cycle and pair arrays of one length is for
-`core.graph` to say.
+Checks of the whole graph are in `workron.core.graph` and `workron.core.planner`: unknown upstreams,
+cycles, two tasks of one name, arrays of different lengths under `each`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MAX_TASKS: Final = 10_000
 MAX_ELEMENTS: Final = 100_000
 MAX_JOBS: Final = 200_000
-"""Of one workflow, elements of arrays counted one by one."""
+"""Jobs of one workflow; each element of an array counts as one."""
 
 _SLICE: Final = 200
 _ITEM_BYTES: Final = 128_000
@@ -48,59 +48,61 @@ def _scalar(value: object) -> str | int | float | bool:
         return value
     if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    raise base.invalid("an item is a text, a number, true or false")
+    raise base.invalid("an item must be a text, a number, true or false")
 
 
 Item = Annotated[str | int | float | bool, PlainValidator(_scalar), WithJsonSchema(_ITEM_SCHEMA)]
 
 
 class TaskDependency(base.Record):
-    """Another task of the same workflow, whose end is waited for."""
+    """A task of the same workflow that must end first."""
 
     name: Label = Field(description="Name of the task.")
     when: When = Field(
-        Condition.SUCCEEDED, description="The end that lets this task go; Finished is any."
+        Condition.SUCCEEDED, description="The end of it that is required. Finished accepts any end."
     )
     each: bool = Field(
         default=False,
-        description="Both are arrays of one length: each element waits for its counterpart.",
+        description="Pair two arrays of one length: each element waits for the one of its index.",
     )
 
 
 class Task(CommandSpec):
-    """One command of a workflow, or an array of them."""
+    """A command of a workflow, or an array of jobs that run it."""
 
-    name: Label = Field(description="Name, unique in the workflow.")
+    name: Label = Field(description="Name of the task, unique in the workflow.")
     depends_on: Annotated[tuple[TaskDependency, ...], base.LAX] = Field(
-        (), max_length=MAX_TASKS, description="Tasks that it waits for."
+        (), max_length=MAX_TASKS, description="Tasks that must end first."
     )
     count: int | None = Field(
         None,
         ge=1,
         le=MAX_ELEMENTS,
-        description="Makes it an array of so many jobs; $WORKRON_INDEX counts them from 0.",
+        description="Makes the task an array of this many jobs. Each finds its index, from 0, in"
+        " $WORKRON_INDEX.",
     )
     items: Annotated[tuple[Item, ...], base.LAX] | None = Field(
         None,
         min_length=1,
         max_length=MAX_ELEMENTS,
-        description="Makes it an array of one job an item, which is in $WORKRON_ITEM.",
+        description="Makes the task an array with one job for each item. Each finds its item in"
+        " $WORKRON_ITEM.",
     )
 
     @property
     def is_array(self) -> bool:
-        """Whether it is an array, be it of one element."""
+        """Tell whether the task is an array, even one of a single element."""
         return self.count is not None or self.items is not None
 
     @property
     def size(self) -> int:
-        """Count the jobs that it stands for."""
+        """Return the number of its jobs."""
         return self.count or len(self.items or "1")
 
     @model_validator(mode="after")
     def _is_one_array(self) -> Self:
         if self.count is not None and self.items is not None:
-            raise base.invalid("has both count and items; an array has one of them")
+            raise base.invalid("has both count and items; set one of them")
         return self
 
 
@@ -108,42 +110,47 @@ def _within_budget(tasks: tuple[Task, ...]) -> tuple[Task, ...]:
     jobs = sum(task.size for task in tasks)
     if jobs > MAX_JOBS:
         raise base.invalid(
-            f"stand for {jobs:,} jobs, each element of an array counted; "
-            f"one workflow has at most {MAX_JOBS:,}: split it"
+            f"have {jobs:,} jobs, each element of an array counted; "
+            f"at most {MAX_JOBS:,} are allowed in one workflow: split it"
         )
     return tasks
 
 
 class WorkflowSpec(base.Record):
-    """The tasks, and how all of them are run."""
+    """The tasks, and what applies to all of them."""
 
     tasks: Annotated[
         tuple[Task, ...],
         base.LAX,
         Field(min_length=1, max_length=MAX_TASKS),
         AfterValidator(_within_budget),
-    ] = Field(description="The tasks, in any order.")
-    priority: Priority = Field(0, description="The greater goes first, within a pool.")
-    suspend: bool = Field(default=False, description="While true no further task is started.")
-    cancel: bool = Field(default=False, description="True ends all of it, for good.")
+    ] = Field(description="Tasks, in any order.")
+    priority: Priority = Field(0, description="Jobs of higher priority start first within a pool.")
+    suspend: bool = Field(
+        default=False, description="If true, no further job starts. It can be changed at any time."
+    )
+    cancel: bool = Field(
+        default=False, description="Set to true to cancel the workflow. This cannot be undone."
+    )
     ttl_seconds_after_finished: Seconds | None = Field(
-        None, description="The object is deleted this long after its end; default: never."
+        None, description="Seconds after its end when the object is deleted. Default: never."
     )
 
     def slices(self) -> Iterator[WorkflowSpec]:
-        """Give the tasks and nothing else, some at a time.
+        """Return specs with a slice of the tasks each, and nothing else.
 
-        So they are dumped in half of what it takes one by one, and not all of them without a pause.
+        Dumping a slice takes half the time of dumping its tasks one by one, and the caller can
+        pause between slices.
         """
         for first in range(0, len(self.tasks), _SLICE):
             yield WorkflowSpec.model_construct(tasks=self.tasks[first : first + _SLICE])
 
 
 class Workflow(Resource):
-    """A named DAG of jobs, submitted whole."""
+    """A DAG of jobs that is submitted as a whole."""
 
-    kind: Literal["Workflow"] = Field("Workflow", description="Always Workflow.")
-    spec: WorkflowSpec = Field(description="What to run.")
+    kind: Literal["Workflow"] = Field("Workflow", description="Kind of the object: Workflow.")
+    spec: WorkflowSpec = Field(description="The tasks and what applies to all of them.")
     status: Annotated[WorkflowStatus | None, FromSystem] = Field(
-        None, description="Where it stands; written by the system."
+        None, description="Current state, written by the controller."
     )
