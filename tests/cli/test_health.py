@@ -246,14 +246,14 @@ def test_maintainer_is_ready_while_its_rounds_are_completed(clock: HandClock) ->
 def test_maintainer_tells_of_its_office_and_its_work(clock: HandClock) -> None:
     metrics = MaintainerMetrics(clock)
     metrics.round_over(is_elected=True)
-    metrics.moved(Duty.SETTLE, 3)
+    metrics.moved(Duty.PROPAGATE, 3)
     metrics.reaped()
     metrics.missed(2)
     clock.turn(2)
     seen = samples(_told(metrics)("/metrics")[1])
     assert seen["workron_maintainer_elected"] == 1
     assert seen["workron_maintainer_round_age_seconds"] == 2
-    assert seen["workron_maintainer_moved_total settle"] == 3
+    assert seen["workron_maintainer_moved_total propagate"] == 3
     assert seen["workron_maintainer_moved_total expire"] == 0
     assert seen["workron_maintainer_reaped_workers_total"] == 1
     assert seen["workron_maintainer_missed_edges_total"] == 2

@@ -47,7 +47,7 @@ async def test_maintainer_that_is_ended_gives_the_office_up_at_once(
 ) -> None:
     store = await connect.connect(url, clock=system_clock.CLOCK, rng=random.Random())
     maintainer = start("maintain", "--store", url)
-    _hear(maintainer, "maintainer was elected")
+    _hear(maintainer, "maintainer elected")
     assert not await store.elect(uuid.uuid4(), 10.0)
     maintainer.send_signal(number)
     maintainer.communicate()

@@ -72,7 +72,7 @@ async def test_silent_worker_is_reaped_when_it_was_seen_silent_for_a_lease(
 ) -> None:
     run = await submit(store, job("held"))
     await _claim(store, run)
-    for _ in range(10):
+    for _ in range(60):
         await _settle(maintainer)
         assert (await _state(store, run))[0] is State.RUNNING
         clock.turn(1)
@@ -126,8 +126,8 @@ def _answering(answer: Any) -> Any:
 
 
 def _answering_reap(reaped: list[Any]) -> Any:
-    async def call(worker: Any, *, sign: Any) -> Any:
-        reaped.append((worker, sign))
+    async def call(worker: Any, *, version: Any) -> Any:
+        reaped.append((worker, version))
         return ReapResult(was_reaped=True)
 
     return call
@@ -221,7 +221,7 @@ async def test_audit_goes_on_where_it_was_and_what_it_finds_is_told(
         clock.turn(10)
     assert behind == [0, 7]
     said = capsys.readouterr()
-    assert "jobs wait though their upstreams have ended" in said.out + said.err
+    assert "jobs wait although their upstreams have ended" in said.out + said.err
 
 
 class _Ear(MaintainerMeter):
@@ -254,7 +254,7 @@ async def test_meter_hears_what_each_duty_has_moved(store: Store, clock: HandClo
     await _claim(store, await submit(store, job("held")))
     await submit(store, job("late", deadline="1h"))
     await submit(store, job("later", startAfter="2026-01-01T00:00:30Z"))
-    for _ in range(60):
+    for _ in range(70):
         await _settle(maintainer)
         clock.turn(1)
     clock.turn(3600)
@@ -262,7 +262,7 @@ async def test_meter_hears_what_each_duty_has_moved(store: Store, clock: HandClo
     assert ear.counts[Duty.PROMOTE] >= 1
     assert (ear.counts["workers"], ear.counts[Duty.REAP]) == (1, 1)
     assert ear.counts[Duty.EXPIRE] == 1
-    assert len(ear.rounds) == 61
+    assert len(ear.rounds) == 71
     assert set(ear.rounds) == {True}
 
 

@@ -33,7 +33,7 @@ async def test_outage_is_borne_and_its_begin_and_end_are_told_once(clock: HandCl
         == "answer"
     )
     assert told == [
-        "the store does not answer; it is asked again for 1m: db does not answer",
+        "the store does not answer; retrying for 1m: db does not answer",
         "the store answers again",
     ]
 

@@ -1,7 +1,20 @@
-"""Maintain: what only one process at a time does, so that nothing is stuck for ever.
+"""The maintainer: the background process that moves jobs which no worker moves.
 
-Called by `workron run`, beside its worker, and by `workron maintain`. Two maintainers at once are
-harmless; the elected one spares the store the work of the others.
+Several processes may run a `Maintainer` on one store; the store elects one of them for
+`LEASE_SECONDS` at a time. Two at once would be harmless, only wasteful.
+
+One step of the elected maintainer:
+
+    every step      promote     queue jobs that are due
+                    propagate   tell downstream jobs and groups of ends
+    every round     elect       renew its own lease
+                    reap        requeue the claims of workers whose lease has expired
+                    expire      end jobs whose deadline has passed
+    every 60 rounds reap orphans, and audit for jobs that wait although their upstreams have ended
+
+A round takes one second, or less if a worker has a lease shorter than eight rounds: `LeaseObserver`
+needs at least four observations per lease. Steps repeat at once while they move jobs; otherwise the
+maintainer waits for a notification. A store that does not answer is asked again after a second.
 """
 
 from __future__ import annotations
@@ -25,10 +38,10 @@ if TYPE_CHECKING:
 
 
 class Duty(StrEnum):
-    """What moves jobs; each is the verb of the store that does it."""
+    """What moves jobs; each value is the name of the store's verb."""
 
     PROMOTE = "promote"
-    SETTLE = "settle"
+    PROPAGATE = "propagate"
     REAP = "reap"
     REAP_ORPHANS = "reap_orphans"
     EXPIRE = "expire"
@@ -58,37 +71,37 @@ NO_METER: Final = MaintainerMeter()
 
 _log = structlog.get_logger(__name__)
 LEASE_SECONDS: Final = 10.0
-"""Of the office: so long after its last round its holder counts as gone."""
+"""How long an elected maintainer stays elected after its last round."""
 _BATCH: Final = 1_000
 _AUDIT_EVERY: Final = 60
-"""So many rounds apart is looked for what should never be there; it reads much."""
+"""Rounds between two audits, which read many rows."""
 _ROUND_SECONDS: Final = 1.0
 _ROUNDS_PER_LEASE: Final = 8
-"""`lease.Watch` believes looks that are at most a quarter of a lease apart."""
+"""Rounds per lease; `LeaseObserver` trusts observations at most a quarter of a lease apart."""
 _POLL_SECONDS: Final = 0.5
-_FAREWELL_SECONDS: Final = 1.0
-_BREATH_SECONDS: Final = 0.02
-"""A burst of ends is taken together, rather than one by one."""
+_RESIGN_SECONDS: Final = 1.0
+_BATCH_SECONDS: Final = 0.02
+"""Ends within this time are propagated together rather than one by one."""
 
 
 class Maintainer:
-    """One candidate for the office, and its work while it holds it.
+    """A candidate for election, and the maintenance that it does while it is elected.
 
-    `holder` is the boot of the process, so that whoever proves that dead can vacate the office.
+    `holder` is the boot id of the process, so that proof of its death also ends its election.
     """
 
     def __init__(
         self,
-        door: MaintainerStore,
+        store: MaintainerStore,
         clock: Clock,
         holder: UUID,
         meter: MaintainerMeter = NO_METER,
     ) -> None:
-        self._door = door
+        self._store = store
         self._clock = clock
         self._holder = holder
         self._meter = meter
-        self._watch = lease.LeaseObserver()
+        self._leases = lease.LeaseObserver()
         self._round_seconds = _ROUND_SECONDS
         self._next_round = clock.monotonic()
         self._is_elected = False
@@ -96,94 +109,94 @@ class Maintainer:
         self._audited = 0
 
     async def run(self, wait_for_work: Callable[[float], Awaitable[None]]) -> None:
-        """Maintain for ever; a store that does not answer is asked again."""
+        """Maintain until cancelled; a store that does not answer is asked again."""
         try:
             while True:
                 if not await self._try_step():
                     await wait_for_work(min(_POLL_SECONDS, self._round_seconds))
-                    await asyncio.sleep(_BREATH_SECONDS)
+                    await asyncio.sleep(_BATCH_SECONDS)
         except Exception as error:
             self._meter.gave_up(error)
             raise
         finally:
-            # Unheard, it costs a successor the wait for what it held.
+            # If this fails, a successor has to wait until the lease of this one has expired.
             with contextlib.suppress(errors.StoreError, TimeoutError):
-                async with asyncio.timeout(_FAREWELL_SECONDS):
-                    await self._door.resign(self._holder)
+                async with asyncio.timeout(_RESIGN_SECONDS):
+                    await self._store.resign(self._holder)
 
     async def step(self) -> int:
-        """Do one bounded piece of each duty that is due; answer how many rows moved."""
+        """Do a bounded part of each duty that is due, and return how many jobs moved."""
         moved = 0
         began = self._clock.monotonic()
         if began >= self._next_round:
-            await self._stand()
+            await self._elect()
             if self._is_elected:
                 moved += await self._round()
             self._next_round = began + self._round_seconds
             self._meter.round_over(is_elected=self._is_elected)
         if self._is_elected:
-            moved += self._told(Duty.PROMOTE, await self._door.promote(_BATCH))
-            moved += self._told(Duty.SETTLE, await self._door.propagate(_BATCH))
+            moved += self._count(Duty.PROMOTE, await self._store.promote(_BATCH))
+            moved += self._count(Duty.PROPAGATE, await self._store.propagate(_BATCH))
         return moved
 
-    async def _stand(self) -> None:
-        """Stand for election, and say if something came of it."""
-        is_elected = await self._door.elect(self._holder, LEASE_SECONDS)
+    async def _elect(self) -> None:
+        """Renew the election, and log a change."""
+        is_elected = await self._store.elect(self._holder, LEASE_SECONDS)
         if is_elected != self._is_elected:
-            _log.info("maintainer was elected" if is_elected else "another maintainer was elected")
+            _log.info("maintainer elected" if is_elected else "maintainer lost election")
         self._is_elected = is_elected
 
     async def _try_step(self) -> int:
         try:
             return await self.step()
         except (errors.StoreUnreachableError, errors.StoreBusyError) as error:
-            _log.warning("maintenance is late", error=str(error))
+            _log.warning("maintenance failed, retrying", error=str(error))
             await asyncio.sleep(_ROUND_SECONDS)
             return 0
 
     async def _round(self) -> int:
-        """Do what need not be done at every end of a job."""
-        sightings = await self._door.list_heartbeats()
-        leases = [one.lease_seconds / _ROUNDS_PER_LEASE for one in sightings]
+        """Do what is not needed after every end of a job."""
+        workers = await self._store.list_heartbeats()
+        leases = [one.lease_seconds / _ROUNDS_PER_LEASE for one in workers]
         self._round_seconds = min([_ROUND_SECONDS, *leases])
         moved = 0
-        for fallen in self._watch.observe(self._clock.monotonic(), sightings):
-            moved += await self._reap(fallen)
-        moved += self._told(Duty.EXPIRE, await self._door.expire(_BATCH))
+        for worker in self._leases.observe(self._clock.monotonic(), workers):
+            moved += await self._reap(worker)
+        moved += self._count(Duty.EXPIRE, await self._store.expire(_BATCH))
         if self._rounds % _AUDIT_EVERY == 0:
-            moved += self._told(Duty.REAP_ORPHANS, await self._door.reap_orphans(_BATCH))
+            moved += self._count(Duty.REAP_ORPHANS, await self._store.reap_orphans(_BATCH))
             await self._audit()
         self._rounds += 1
         return moved
 
-    async def _reap(self, fallen: WorkerHeartbeat) -> bool:
-        reaped = await self._door.reap(fallen.worker, version=fallen.version)
-        _log.info("worker was reaped", worker=fallen.name, was_reaped=reaped.was_reaped)
+    async def _reap(self, worker: WorkerHeartbeat) -> bool:
+        reaped = await self._store.reap(worker.worker, version=worker.version)
         if reaped.was_reaped:
+            _log.info("worker reaped", worker=worker.name)
             self._meter.reaped()
-            self._told(Duty.REAP, len(reaped.requeued) + len(reaped.failed))
+            self._count(Duty.REAP, len(reaped.requeued) + len(reaped.failed))
         return reaped.was_reaped
 
     async def _audit(self) -> None:
-        audited = await self._door.audit(_BATCH, after=self._audited)
+        audited = await self._store.audit(_BATCH, after=self._audited)
         self._audited = audited.last
         if audited.missed:
             self._meter.missed(audited.missed)
-            _log.error("jobs wait though their upstreams have ended", count=audited.missed)
+            _log.error("jobs wait although their upstreams have ended", count=audited.missed)
 
-    def _told(self, duty: Duty, moved: int) -> int:
+    def _count(self, duty: Duty, moved: int) -> int:
         self._meter.moved(duty, moved)
         return moved
 
 
 async def reap_proven(
-    door: MaintainerStore, is_dead: Callable[[WorkerHeartbeat], Awaitable[bool]]
+    store: MaintainerStore, is_dead: Callable[[WorkerHeartbeat], Awaitable[bool]]
 ) -> Sequence[WorkerHeartbeat]:
-    """Reap each worker whose death is proven, its commands' included; answer which these are."""
+    """Reap and return each worker that is proven dead together with its commands."""
     dead = []
-    for worker in await door.list_heartbeats():
+    for worker in await store.list_heartbeats():
         if await is_dead(worker):
-            # Its jobs are not to blame, and nothing loops: a person has to start the next run.
-            await door.reap(worker.worker, version=None, charge_losses=False)
+            # This is not a loss of the job, and cannot loop: a user has to start the next run.
+            await store.reap(worker.worker, version=None, charge_losses=False)
             dead.append(worker)
     return dead
