@@ -49,7 +49,7 @@ def test_graph_of_jobs_shows_who_waits_for_whom(call: Call, write: Write, url: s
     path = write("late", more="dependsOn: [{name: early}]")
     call("submit", path, "--store", url)
     assert "late" in call("graph", "late", "--store", url).out
-    assert "early (outside)" in call("graph", path).out
+    assert "early (external)" in call("graph", path).out
 
 
 def test_graph_of_an_absent_file_asks_for_a_store(call: Call) -> None:
@@ -78,7 +78,7 @@ def test_validate_says_what_is_in_the_files(call: Call, write: Write) -> None:
     ("task", "complaint"),
     [
         ("name: a, command: b, dependsOn: [{name: a}]", "depends on itself"),
-        ("name: a, command: b, dependsOn: [{name: z}]", "which is no task of this workflow"),
+        ("name: a, command: b, dependsOn: [{name: z}]", "which is not a task of this workflow"),
         ("name: a, comand: b", "command"),
     ],
 )
@@ -96,9 +96,9 @@ def test_validate_names_file_and_line_of_what_is_wrong(
     ("tasks", "line", "complaint"),
     [
         (("name: a", "name: b, dependsOn: [{name: c}]", "name: c, dependsOn: [{name: b}]"), 8,
-         "wait for each other in a circle"),
+         "depend on each other in a cycle"),
         (("name: a", "name: loader", "name: c, dependsOn: [{name: a}, {name: loadr}]"), 9,
-         "'loadr', which is no task of this workflow; did you mean 'loader'?"),
+         "'loadr', which is not a task of this workflow; did you mean 'loader'?"),
         (("name: a", "name: b", "name: a"), 9, "two tasks are named 'a'"),
         (("name: a, count: 2", "name: b, count: 3, dependsOn: [{name: a, each: true}]"), 8,
          "depends on each of 'a'"),

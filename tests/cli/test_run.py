@@ -127,7 +127,7 @@ def test_job_sees_the_namespace_that_the_option_names(call: Call, write: Write, 
     [
         ("kind: Job", "must be workron.dev/v1alpha1"),
         ("{", "is not YAML"),
-        ("", "has no object in it"),
+        ("", "has no object"),
         ("\x00", "standard input:1"),
     ],
 )

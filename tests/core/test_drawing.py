@@ -48,7 +48,7 @@ def test_tree_draws_an_upstream_that_is_elsewhere_as_outside() -> None:
     boxes = [TaskBox("report", [("nightly", Condition.FINISHED), ("load", NEEDS)]), TaskBox("load")]
 
     assert drawing.tree(boxes).splitlines() == [
-        "nightly (outside)",
+        "nightly (external)",
         "└── report (when Finished)",
         "load",
         "└── report (shown above)",

@@ -225,14 +225,14 @@ def test_a_task_is_handled_when_another_takes_care_of_its_failure(
             [{"name": "a"}, {"name": "b", "count": 1, "dependsOn": after("a", each=True)}],
             (
                 "task 'b' depends on each of 'a', which pairs two arrays of one length; but 'b'"
-                " has 1 element and 'a' is no array"
+                " has 1 element and 'a' is not an array"
             ),
         ),
         (
             [{"name": "a", "dependsOn": after("b")}, {"name": "b", "dependsOn": after("a")}],
             (
-                "these tasks wait for each other in a circle: a -> b -> a; take one of these"
-                " dependencies away"
+                "these tasks depend on each other in a cycle: a -> b -> a; remove one of these"
+                " dependencies"
             ),
         ),
         (
@@ -261,9 +261,8 @@ def test_a_workflow_whose_edges_would_multiply_without_end_is_refused() -> None:
         workflow(*singles, wide)
 
     assert str(caught.value) == (
-        "Workflow 'etl': its dependencies come to 3,000,000 edges; at most 2,000,000 are allowed."
-        " The most, 10,000 x 300, are those of 'wide': let it wait for one task that waits for the"
-        " others"
+        "Workflow 'etl': its dependencies are 3,000,000 edges; at most 2,000,000 are allowed."
+        " 'wide' has the most, 10,000 x 300: let it depend on one task that depends on the others"
     )
 
 

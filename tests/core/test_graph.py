@@ -29,7 +29,7 @@ def check(tasks: Tasks) -> list[str]:
 
 
 def printed_cycle(error: errors.GraphError) -> list[str]:
-    match = re.search(r"circle: (.*);", str(error))
+    match = re.search(r"cycle: (.*);", str(error))
     assert match
     return match[1].split(" -> ")
 
@@ -86,20 +86,20 @@ def test_check_keeps_the_written_order_when_nothing_depends() -> None:
         (
             ["a", "b"],
             [[], ["b"]],
-            "task 'b' (tasks[1]) depends on itself; no task can wait for its own end",
+            "task 'b' (tasks[1]) depends on itself; remove that dependency",
         ),
         (
             ["extract", "load"],
             [[], ["extrat"]],
             (
-                "task 'load' (tasks[1]) depends on 'extrat', which is no task of this workflow;"
+                "task 'load' (tasks[1]) depends on 'extrat', which is not a task of this workflow;"
                 " did you mean 'extract'?"
             ),
         ),
         (
             ["a", "b"],
             [[], ["warehouse"]],
-            "task 'b' (tasks[1]) depends on 'warehouse', which is no task of this workflow",
+            "task 'b' (tasks[1]) depends on 'warehouse', which is not a task of this workflow",
         ),
         (
             ["a", "b"],
@@ -110,8 +110,8 @@ def test_check_keeps_the_written_order_when_nothing_depends() -> None:
             ["a", "b", "c"],
             [["c"], ["a"], ["b"]],
             (
-                "these tasks wait for each other in a circle: a -> b -> c -> a;"
-                " take one of these dependencies away"
+                "these tasks depend on each other in a cycle: a -> b -> c -> a;"
+                " remove one of these dependencies"
             ),
         ),
     ],
@@ -168,5 +168,5 @@ def test_order_answers_as_check_does_when_upstreams_are_positions() -> None:
 
 
 def test_order_prints_a_task_that_waits_for_itself() -> None:
-    with pytest.raises(errors.GraphError, match="circle: a -> a;"):
+    with pytest.raises(errors.GraphError, match="cycle: a -> a;"):
         graph.order([[0]], ["a"])

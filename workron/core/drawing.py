@@ -1,7 +1,7 @@
-"""A workflow's tasks drawn for people: Mermaid for a page, a text tree for a terminal.
+"""Drawings of the tasks of a workflow: Mermaid for pages, a text tree for terminals.
 
-Called by `workron graph` with tasks that `core.graph` has checked. Upstreams that are no task of
-the drawing (other Jobs, other Workflows) are drawn as what they are: outside.
+The tasks must form a DAG. Upstreams that are not among them (other Jobs and Workflows) are drawn as
+external.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class TaskBox(NamedTuple):
     size: int | None = None
 
 
-class _Twig(NamedTuple):
-    """A line of the tree that is still to be written."""
+class _Line(NamedTuple):
+    """A line of the tree that is yet to be drawn."""
 
     name: str
     condition: Condition
@@ -37,18 +37,18 @@ class _Twig(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Grove:
+class _Graph:
     labels: dict[str, str]
     downstreams: dict[str, list[tuple[str, Condition]]]
-    tops: list[str]
+    roots: list[str]
 
 
 def mermaid(boxes: Sequence[TaskBox]) -> str:
-    """Draw a flowchart; boxes have made-up ids, as a task may well be named `end`."""
-    grove = _plant(boxes)
-    ids = {name: f"t{at}" for at, name in enumerate(grove.labels)}
+    """Draw a flowchart. Boxes get generated ids, as a task may be named like a keyword (`end`)."""
+    graph = _graph(boxes)
+    ids = {name: f"t{at}" for at, name in enumerate(graph.labels)}
     lines = ["flowchart LR"]
-    lines += [f'    {ids[name]}["{label}"]' for name, label in grove.labels.items()]
+    lines += [f'    {ids[name]}["{label}"]' for name, label in graph.labels.items()]
     for box in boxes:
         for upstream, condition in box.upstreams:
             when = "" if condition is Condition.SUCCEEDED else f"|{condition}|"
@@ -57,34 +57,34 @@ def mermaid(boxes: Sequence[TaskBox]) -> str:
 
 
 def tree(boxes: Sequence[TaskBox], *, lines: int = _LINES) -> str:
-    """Draw downstreams under their upstreams, each task once in full, in at most so many lines."""
-    grove = _plant(boxes)
+    """Draw downstreams below their upstreams, each task once in full, in at most `lines` lines."""
+    graph = _graph(boxes)
     drawn: list[str] = []
     seen: set[str] = set()
-    twigs = [_Twig(name, Condition.SUCCEEDED, "", "", "") for name in reversed(grove.tops)]
-    while twigs and len(drawn) < lines:
-        twig = twigs.pop()
-        drawn.append(twig.indent + twig.branch + _label(twig, grove, is_known=twig.name in seen))
-        if twig.name not in seen:
-            seen.add(twig.name)
-            twigs += reversed(_below(twig, grove))
-    if twigs:
-        unseen = len(grove.labels) - len(seen)
+    pending = [_Line(name, Condition.SUCCEEDED, "", "", "") for name in reversed(graph.roots)]
+    while pending and len(drawn) < lines:
+        line = pending.pop()
+        drawn.append(line.indent + line.branch + _label(line, graph, is_known=line.name in seen))
+        if line.name not in seen:
+            seen.add(line.name)
+            pending += reversed(_children(line, graph))
+    if pending:
+        unseen = len(graph.labels) - len(seen)
         drawn.append(f"(cut off after {lines:,} lines; {unseen:,} tasks are not shown)")
     return "\n".join(drawn)
 
 
-def _plant(boxes: Sequence[TaskBox]) -> _Grove:
+def _graph(boxes: Sequence[TaskBox]) -> _Graph:
     labels = {box.name: box.name + _range(box.size) for box in boxes}
     downstreams: dict[str, list[tuple[str, Condition]]] = {}
-    outside: dict[str, str] = {}
+    external: dict[str, str] = {}
     for box in boxes:
         for upstream, condition in box.upstreams:
             downstreams.setdefault(upstream, []).append((box.name, condition))
             if upstream not in labels:
-                outside[upstream] = f"{upstream} (outside)"
-    tops = [*outside, *(box.name for box in boxes if not box.upstreams)]
-    return _Grove(outside | labels, downstreams, tops)
+                external[upstream] = f"{upstream} (external)"
+    roots = [*external, *(box.name for box in boxes if not box.upstreams)]
+    return _Graph(external | labels, downstreams, roots)
 
 
 def _range(size: int | None) -> str:
@@ -93,17 +93,17 @@ def _range(size: int | None) -> str:
     return f"[0..{size - 1}]" if size > 1 else "[0]"
 
 
-def _label(twig: _Twig, grove: _Grove, *, is_known: bool) -> str:
-    notes = [] if twig.condition is Condition.SUCCEEDED else [f"when {twig.condition}"]
+def _label(line: _Line, graph: _Graph, *, is_known: bool) -> str:
+    notes = [] if line.condition is Condition.SUCCEEDED else [f"when {line.condition}"]
     notes += ["shown above"] if is_known else []
-    return grove.labels[twig.name] + (f" ({', '.join(notes)})" if notes else "")
+    return graph.labels[line.name] + (f" ({', '.join(notes)})" if notes else "")
 
 
-def _below(twig: _Twig, grove: _Grove) -> list[_Twig]:
-    downstreams = grove.downstreams.get(twig.name, [])
+def _children(line: _Line, graph: _Graph) -> list[_Line]:
+    downstreams = graph.downstreams.get(line.name, [])
     last = len(downstreams) - 1
-    indent = twig.indent + twig.below
+    indent = line.indent + line.below
     return [
-        _Twig(name, condition, indent, *(("├── ", "│   ") if at < last else ("└── ", "    ")))
+        _Line(name, condition, indent, *(("├── ", "│   ") if at < last else ("└── ", "    ")))
         for at, (name, condition) in enumerate(downstreams)
     ]

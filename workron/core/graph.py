@@ -1,7 +1,6 @@
-"""Whether tasks form a DAG, and in which order they may run.
+"""Check that tasks form a DAG, and sort them topologically.
 
-Called by `core.expand`, and so before anything of a workflow is stored. Every pass is linear in
-tasks and edges and none recurses, so that a chain of 100,000 tasks is as welcome as a short one.
+Every pass is linear in tasks and edges and none recurses, so a chain can have 100,000 tasks.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ if TYPE_CHECKING:
 
 
 _SHOWN: Final = 12
-"""A longer cycle is printed with its middle left out."""
+"""Names of a cycle that a message prints; of a longer one the middle is left out."""
 
 
 def check(names: Sequence[str], upstreams: Sequence[Sequence[str]]) -> list[int]:
-    """Give the positions of the tasks in topological order.
+    """Return the positions of the tasks in topological order.
 
-    Raises GraphError on a name that stands twice, on an upstream that is unknown, named twice or
-    the task itself, and on a cycle, which it prints.
+    GraphError if two tasks have one name, if an upstream is unknown, named twice or the task
+    itself, or if there is a cycle, which the message prints.
     """
     positions = _positions(names)
     found = [
@@ -33,11 +32,11 @@ def check(names: Sequence[str], upstreams: Sequence[Sequence[str]]) -> list[int]
 
 
 def order(upstreams: Sequence[Sequence[int]], names: Sequence[str]) -> list[int]:
-    """Do the same for upstreams given as positions; `names` are for the message only."""
-    downstreams = _turned(upstreams)
+    """Return the same for upstreams given as positions; `names` are for the message only."""
+    downstreams = _downstreams(upstreams)
     remaining = [len(found) for found in upstreams]
     sorted_ = [at for at, count in enumerate(remaining) if not count]
-    # The list is its own queue: what becomes free is appended while the walk goes on.
+    # The list is also the queue: tasks whose upstreams are all sorted are appended during the loop.
     for at in sorted_:
         for downstream in downstreams[at]:
             remaining[downstream] -= 1
@@ -52,7 +51,7 @@ def order(upstreams: Sequence[Sequence[int]], names: Sequence[str]) -> list[int]
 def _positions(names: Sequence[str]) -> Mapping[str, int]:
     positions = {name: at for at, name in enumerate(names)}
     if len(positions) < len(names):
-        first, again = _twins(names)
+        first, again = _same_name(names)
         raise errors.GraphError(
             f"two tasks are named {names[again]!r}: tasks[{first}] and tasks[{again}];"
             " give one of them another name",
@@ -61,7 +60,7 @@ def _positions(names: Sequence[str]) -> Mapping[str, int]:
     return positions
 
 
-def _twins(names: Sequence[str]) -> tuple[int, int]:
+def _same_name(names: Sequence[str]) -> tuple[int, int]:
     seen: dict[str, int] = {}
     return next(
         (first, at) for at, name in enumerate(names) if (first := seen.setdefault(name, at)) != at
@@ -83,9 +82,9 @@ def _fault(at: int, named: Sequence[str], positions: Mapping[str, int]) -> tuple
     for which, name in enumerate(named):
         if name not in positions:
             hint = _hint(name, positions)
-            return which, f"depends on {name!r}, which is no task of this workflow{hint}"
+            return which, f"depends on {name!r}, which is not a task of this workflow{hint}"
         if positions[name] == at:
-            return which, "depends on itself; no task can wait for its own end"
+            return which, "depends on itself; remove that dependency"
     which = next(which for which, name in enumerate(named) if name in named[:which])
     return which, f"names {named[which]!r} twice under dependsOn; name each upstream once"
 
@@ -95,7 +94,7 @@ def _hint(name: str, positions: Mapping[str, int]) -> str:
     return f"; did you mean {nearest[0]!r}?" if nearest else ""
 
 
-def _turned(upstreams: Sequence[Sequence[int]]) -> list[list[int]]:
+def _downstreams(upstreams: Sequence[Sequence[int]]) -> list[list[int]]:
     downstreams: list[list[int]] = [[] for _ in upstreams]
     for at, found in enumerate(upstreams):
         for upstream in found:
@@ -104,8 +103,8 @@ def _turned(upstreams: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def _cycle(upstreams: Sequence[Sequence[int]], remaining: Sequence[int]) -> list[int]:
-    # What the sort left over is on a cycle or behind one, and always has an upstream that was
-    # left over too: so walking upstream must come back to where it has been.
+    # A task that was not sorted is on a cycle or downstream of one, and has an upstream that was
+    # not sorted either. So following such upstreams reaches a task for the second time.
     at = next(at for at, count in enumerate(remaining) if count)
     seen: set[int] = set()
     while at not in seen:
@@ -115,24 +114,24 @@ def _cycle(upstreams: Sequence[Sequence[int]], remaining: Sequence[int]) -> list
 
 
 def _shortest_through(goal: int, upstreams: Sequence[Sequence[int]]) -> list[int]:
-    onward = {goal: goal}
+    next_on_path = {goal: goal}
     queue = [goal]
     for at in queue:
         for upstream in upstreams[at]:
             if upstream == goal:
-                return _walk(goal, at, onward)
-            if upstream not in onward:
-                onward[upstream] = at
+                return _path(goal, at, next_on_path)
+            if upstream not in next_on_path:
+                next_on_path[upstream] = at
                 queue.append(upstream)
     raise AssertionError("the goal was found on a cycle")
 
 
-def _walk(goal: int, at: int, onward: Mapping[int, int]) -> list[int]:
-    walk = [goal]
+def _path(goal: int, at: int, next_on_path: Mapping[int, int]) -> list[int]:
+    path = [goal]
     while at != goal:
-        walk.append(at)
-        at = onward[at]
-    return [*walk, goal]
+        path.append(at)
+        at = next_on_path[at]
+    return [*path, goal]
 
 
 def _cycle_message(cycle: Sequence[int], names: Sequence[str]) -> str:
@@ -141,6 +140,6 @@ def _cycle_message(cycle: Sequence[int], names: Sequence[str]) -> str:
         half = _SHOWN // 2
         shown = [*shown[:half], f"({len(shown) - 2 * half} more)", *shown[-half:]]
     return (
-        f"these tasks wait for each other in a circle: {' -> '.join(shown)};"
-        " take one of these dependencies away"
+        f"these tasks depend on each other in a cycle: {' -> '.join(shown)};"
+        " remove one of these dependencies"
     )

@@ -1,7 +1,7 @@
-"""How a value that people or jobs wrote becomes the JSON that is kept. Called by the stores.
+"""JSON as the stores keep it, and the limits on inputs and output.
 
-Both dialects keep this text, and neither rewrites it: a number is given back as it came. What the
-models have let in is worded in a tenth of the time: its numbers are finite, its characters whole.
+Both dialects store this text unchanged, so a number comes back as it was written. Values from the
+models need no checks (their numbers are finite, their strings valid) and take a tenth of the time.
 """
 
 from __future__ import annotations
@@ -18,53 +18,53 @@ if TYPE_CHECKING:
 
 
 _NUL: Final = "\\u0000"
-_QUICK: Final = msgspec.json.Encoder()
-_IN_ORDER: Final = msgspec.json.Encoder(order="sorted")
+_ENCODER: Final = msgspec.json.Encoder()
+_SORTED_ENCODER: Final = msgspec.json.Encoder(order="sorted")
 
 
 def to_json(value: Any) -> str:
-    """Word a value, or raise StoreDataError if there is no JSON of it that every store keeps."""
+    """Encode a value; StoreDataError if not every store could keep it."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         text.encode()
     except UnicodeEncodeError:
-        raise _refusal("has half of a surrogate pair; strings are of whole characters") from None
+        raise _invalid("has half of a surrogate pair; use whole characters") from None
     except RecursionError:
-        raise _refusal("is nested too deeply") from None
+        raise _invalid("is nested too deeply") from None
     except (TypeError, ValueError) as cause:
-        raise _refusal(f"is no JSON: {cause}") from None
+        raise _invalid(f"is not JSON: {cause}") from None
     if _NUL in text.replace("\\\\", ""):
-        raise _refusal("has a NUL character; leave it out or encode it")
+        raise _invalid("has a NUL character; remove or encode it")
     return text
 
 
 def models_to_json(values: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Word what models gave, each by itself."""
+    """Encode values from models, each to its own text."""
     try:
-        text = _QUICK.encode_lines(values).decode()
+        text = _ENCODER.encode_lines(values).decode()
     except OverflowError:
-        # It is of 64 bits, and integers may be longer.
+        # msgspec encodes integers of 64 bits; these are longer.
         return list(map(to_json, values))
     return text.split("\n")[:-1]
 
 
 def canonical_json(value: Mapping[str, Any]) -> bytes:
-    """Word what a model gave so that equal values have equal texts, whatever their order is."""
+    """Encode a value from a model so that equal values have equal texts, in any key order."""
     try:
-        return _IN_ORDER.encode(value)
+        return _SORTED_ENCODER.encode(value)
     except OverflowError:
         return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
-def _refusal(what: str) -> errors.StoreDataError:
-    return errors.StoreDataError(f"a value that is to be stored {what}")
+def _invalid(what: str) -> errors.StoreDataError:
+    return errors.StoreDataError(f"cannot store a value that {what}")
 
 
 MAX_INPUT_BYTES: Final = 1024 * 1024
 
 
 def inputs_fit(text: str | None) -> tuple[Mapping[str, Any] | None, bool]:
-    """Parse the inputs, or say that they are too large to be given."""
+    """Return the parsed inputs, and whether they are too large to pass on."""
     if text is None:
         return None, False
     if len(text.encode()) > MAX_INPUT_BYTES:
@@ -72,25 +72,25 @@ def inputs_fit(text: str | None) -> tuple[Mapping[str, Any] | None, bool]:
     try:
         return json.loads(text), False
     except (RecursionError, ValueError):
-        # Results stand one level deeper here than where they were read; too deep is too large.
+        # Results are one level deeper here than where they were checked. Too deep is too large.
         return None, True
 
 
 MAX_STREAM_BYTES: Final = 64 * 1024 * 1024
-"""Of one attempt, all pieces together: a database is no disk for logs, and who asks for the output
-of a job is given all of it at once."""
+"""Streamed output of one attempt. A database is not a log store, and reading the output of a job
+returns all of it at once."""
 
 MAX_CHUNKS: Final = 16_384
-"""Of one attempt: the store adds their sizes up with each one that comes."""
+"""Chunks of one attempt; the store sums their sizes for each new one."""
 
 MAX_CHUNK_BYTES: Final = 1024 * 1024
-"""Of one piece."""
+"""Size of one chunk."""
 
 CHUNKS_PER_READ: Final = 64
-"""So many are given to who reads them one after the other."""
+"""Chunks that one read returns."""
 
 
 def join_output(parts: Iterable[bytes], last: int | None) -> bytes:
-    """Put the end of an output together, and cut it to its last bytes."""
+    """Join chunks of output, and keep the last bytes."""
     whole = b"".join(parts)
     return whole if last is None else whole[max(0, len(whole) - last) :]

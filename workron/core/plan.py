@@ -1,7 +1,7 @@
-"""What is submitted: the jobs, edges and waits of one run, flat and ready to be stored.
+"""A plan: the jobs, edges and dependencies of one run, flat and ready to be stored.
 
-Made by `core.expand` from a Job or a Workflow, taken by the store's `submit`. Jobs are known by
-their offset from the run, which is offset 0; the store adds the base id.
+`planner` makes it from a Job or a Workflow, and the store's `submit` takes it. A job is identified
+by its offset from the run, which has offset 0; the store adds the base id.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 WIDE_FAN_IN: Final = 64
-"""With more upstreams than this, arrivals are appended and summed, lest one row be a convoy."""
+"""With more upstreams than this, ends are appended and summed: updates of one row would queue."""
 
 
 class Kind(StrEnum):
-    """What a row of `job` is; all but JOB are groups, decided by their members."""
+    """Kind of a row of `job`; all but JOB are groups, which end when their jobs have ended."""
 
     JOB = "Job"
     ARRAY = "Array"
@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a run is: the object's name for people, its uid for machines."""
+    """Identifies a run: by name for people, by uid for programs."""
 
     namespace: str
     kind: Kind
@@ -41,23 +41,23 @@ class Identity:
     uid: UUID
 
 
-# Nodes and edges are many, and are never changed; but frozen ones take five times as long to make.
+# Never changed, but not frozen: there are many, and frozen ones take five times as long to make.
 @dataclass(slots=True)
 class PlannedJob:
-    """One job: a command, or a group. `spec` is the number of one of the plan's specs."""
+    """A command or a group. `spec` is the number of one of the plan's specs."""
 
     kind: Kind
     name: str
     spec: int
     index: int | None = None
     item: Any = None
-    """What `items` of its array has at `index`: all else of a spec the elements share."""
+    """The item of its array at `index`; elements share the rest of their spec."""
     group_id: int | None = None
     group_condition: Condition | None = None
     upstreams: int = 0
-    """How many ends it waits for: edges, outside upstreams, and for a group its members."""
+    """How many ends it waits for: edges, external dependencies, and for a group its jobs."""
     feeds_inputs: bool = False
-    """Whether it has upstreams whose results it is given."""
+    """Whether it has upstreams, whose results it gets."""
 
 
 @dataclass(slots=True)
@@ -81,24 +81,24 @@ class ExternalDependency:
 
 @dataclass(frozen=True, slots=True)
 class SchedulingTerms:
-    """The part of a spec that the store itself acts on; all else only the worker reads."""
+    """The part of a spec that the store acts on; only the worker reads the rest."""
 
     pool: str = "default"
     max_losses: int = 5
     start_after: datetime | None = None
     deadline_seconds: float | None = None
     needs_proof: bool = False
-    """`overlap: Forbid`: a lost claim waits for proof of its worker's death."""
+    """`overlap: Forbid`: after a loss the job waits for proof that its worker is dead."""
 
 
 class Specs(Protocol):
-    """The specs of a plan as they are stored: once each, however many jobs share it."""
+    """The specs of a plan as they are stored: each once, even if many jobs share it."""
 
     def worded(self) -> Iterable[tuple[int, str]]:
-        """Give the number of each and its JSON, in any order; work it out anew every time."""
+        """Return the number and the JSON of each, in any order. Every call makes them again."""
 
     def within(self, parent: str) -> Specs:
-        """Give the same, but commands carry this trace where they name none themselves."""
+        """Return the specs with this TRACEPARENT for every command that does not set one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,42 +108,42 @@ class PlainSpecs:
     bodies: Sequence[Mapping[str, Any]]
 
     def worded(self) -> Iterable[tuple[int, str]]:
-        """Give the number of each and its JSON."""
+        """Return the number and the JSON of each."""
         return enumerate(map(payloads.to_json, self.bodies))
 
     def within(self, parent: str) -> PlainSpecs:
-        """Give the same, but all carry this trace where they name none themselves."""
+        """Return the specs with this TRACEPARENT for every command that does not set one."""
         return PlainSpecs([trace_context.with_traceparent(body, parent) for body in self.bodies])
 
 
 class Digest(Protocol):
-    """Of the content: tells a repeated submission from another one of the same name."""
+    """Digest of the content; tells a repeated submission from another one of the same name."""
 
     def __call__(self) -> str:
-        """Give it: what takes long about that is done once."""
+        """Return the digest; it is computed once."""
 
     def steps(self) -> Iterable[None]:
-        """Work it out, with a pause after each step; whoever asks then has it at once."""
+        """Compute the digest, with a pause after each step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One run, whole."""
+    """One run."""
 
     identity: Identity
     digest: Digest
     nodes: Sequence[PlannedJob]
     terms: Sequence[SchedulingTerms]
-    """Of each spec."""
+    """The terms of each spec, by number."""
     specs: Specs
     edges: Sequence[Edge] = ()
     external: Sequence[ExternalDependency] = ()
     priority: int = 0
     is_suspended: bool = False
     generation: int | None = None
-    """Of the object of a cluster that it was made from, as the cluster counts them."""
+    """Generation of the object in the cluster, if it was made from one."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """Labels and annotations, given back as they came."""
+    """Labels and annotations, kept as written."""
 
 
 _T = TypeVar("_T")
@@ -151,25 +151,25 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class ExistingRuns(Generic[_T]):
-    """What stands where a plan wants to go."""
+    """Runs in the store that a plan may be equal to, or in conflict with."""
 
     known: _T | None
-    """Of the same uid."""
+    """The run of the same uid."""
     unfinished: _T | None
-    """Of the same name, and not at its end."""
+    """The unfinished run of the same name."""
     digest: str | None
-    """Of what is unfinished."""
+    """Digest of the unfinished run."""
 
 
-def find_existing(plan: Plan, standing: ExistingRuns[_T], *, supersedes: bool) -> _T | None:
-    """Give what is there already for this plan; None: it is new. NameTakenError if neither."""
-    if standing.known is not None:
-        return standing.known
-    if standing.unfinished is None:
+def find_existing(plan: Plan, existing: ExistingRuns[_T], *, supersedes: bool) -> _T | None:
+    """Return the existing run of a plan, or None if it is new; NameTakenError on a conflict."""
+    if existing.known is not None:
+        return existing.known
+    if existing.unfinished is None:
         return None
-    if standing.digest == plan.digest():
-        return standing.unfinished
+    if existing.digest == plan.digest():
+        return existing.unfinished
     if supersedes:
         return None
-    who = plan.identity
-    raise errors.NameTakenError(who.kind, who.namespace, who.name)
+    identity = plan.identity
+    raise errors.NameTakenError(identity.kind, identity.namespace, identity.name)

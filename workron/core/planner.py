@@ -1,9 +1,9 @@
-"""From what a person wrote to what is stored: a Job or a Workflow as a flat plan.
+"""From a Job or Workflow to the flat plan that is stored.
 
-Called wherever something is submitted or only checked. The run is offset 0; the tasks follow in
-topological order, an array as its group and then its elements. A task waits for another as a
-whole: for a command's own end, for an array's group, which ends when its elements have. So edges
-grow with the elements of the waiting side only, and with `each` one by one.
+The run has offset 0. The tasks follow in topological order, an array as its group and then its
+elements. A task waits for another task as a whole: for the end of its command, or of the group
+of an array, which ends when all its elements have. So only the elements of the downstream task
+need an edge each; with `each`, every pair of elements has one.
 """
 
 from __future__ import annotations
@@ -41,36 +41,36 @@ if TYPE_CHECKING:
     from workron.core.model.workflow import Task, TaskDependency, Workflow
 
 
-_ELSEWHERE: Final = frozenset({"name", "dependsOn", "items"})
-"""Fields of a task that are kept as rows, and so need not travel with every claim."""
+_NOT_IN_SPEC: Final = frozenset({"name", "dependsOn", "items"})
+"""Fields of a task that are stored as rows, and need not be sent with every claim."""
 _NO_TASKS: Final = '"tasks":[]'
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSpecs:
-    """The workflow's own is number 0; those of its tasks follow as they are written."""
+    """The specs of a workflow: number 0 is its own, those of its tasks follow in their order."""
 
     spec: WorkflowSpec
     parent: str | None = None
-    """The trace that tasks carry which name none themselves."""
+    """TRACEPARENT of the tasks that do not set one."""
 
     def within(self, parent: str) -> TaskSpecs:
-        """Give the same, but the tasks carry this trace where they name none themselves."""
+        """Return the specs with this TRACEPARENT for every task that does not set one."""
         return dataclasses.replace(self, parent=parent)
 
     def worded(self) -> Iterator[tuple[int, str]]:
-        """Give the number of each and its JSON: the workflow's last, which has all the others."""
-        worded: list[str] = []
+        """Return the number and the JSON of each; the workflow's own comes last."""
+        texts: list[str] = []
         for some in self.spec.slices():
             written = some.as_manifest()["tasks"]
-            first = len(worded) + 1
-            worded += payloads.models_to_json(written)
+            first = len(texts) + 1
+            texts += payloads.models_to_json(written)
             yield from enumerate(payloads.models_to_json(self._bodies(written)), first)
-        yield 0, self._whole(worded)
+        yield 0, self._whole(texts)
 
     def _bodies(self, written: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         bodies: list[Mapping[str, Any]] = [
-            {name: value for name, value in task.items() if name not in _ELSEWHERE}
+            {name: value for name, value in task.items() if name not in _NOT_IN_SPEC}
             for task in written
         ]
         return (
@@ -79,10 +79,10 @@ class TaskSpecs:
             else bodies
         )
 
-    def _whole(self, worded: Iterable[str]) -> str:
+    def _whole(self, texts: Iterable[str]) -> str:
         bare = self.spec.model_copy(update={"tasks": ()})
         before, _, after = payloads.to_json(bare.as_manifest()).partition(_NO_TASKS)
-        return f'{before}"tasks":[{",".join(worded)}]{after}'
+        return f'{before}"tasks":[{",".join(texts)}]{after}'
 
 
 _EDITABLE: Final = {"suspend", "cancel", "priority", "ttl_seconds_after_finished"}
@@ -90,7 +90,7 @@ _DIGEST_NO_TASKS: Final = b'"tasks":[]'
 
 
 class SpecDigest:
-    """That of a Job or a Workflow; known for good when it was worked out once."""
+    """Digest of a Job or a Workflow, computed once."""
 
     def __init__(self, kind: Kind, spec: JobSpec | WorkflowSpec) -> None:
         self._kind = kind
@@ -98,13 +98,13 @@ class SpecDigest:
         self._known = ""
 
     def __call__(self) -> str:
-        """Give it."""
+        """Return the digest."""
         for _ in self.steps():
             pass
         return self._known
 
     def steps(self) -> Iterator[None]:
-        """Work it out, with a pause after each step; whoever asks then has it at once."""
+        """Compute the digest, with a pause after each step."""
         if self._known:
             return
         digest = hashlib.sha256()
@@ -114,12 +114,12 @@ class SpecDigest:
         self._known = digest.hexdigest()
 
     def _pieces(self) -> Iterator[bytes]:
-        """Give the content, each text of it in its place: of a workflow a few tasks at a time."""
+        """Return the content in pieces; of a workflow, a few tasks each."""
         spec = self._spec
         if not isinstance(spec, WorkflowSpec):
-            yield self._worded(spec)
+            yield self._encoded(spec)
             return
-        before, _, after = self._worded(spec.model_copy(update={"tasks": ()})).partition(
+        before, _, after = self._encoded(spec.model_copy(update={"tasks": ()})).partition(
             _DIGEST_NO_TASKS
         )
         yield before + b'"tasks":['
@@ -129,32 +129,32 @@ class SpecDigest:
             comma = b","
         yield b"]" + after
 
-    def _worded(self, spec: JobSpec | WorkflowSpec) -> bytes:
+    def _encoded(self, spec: JobSpec | WorkflowSpec) -> bytes:
         return payloads.canonical_json({"kind": self._kind, "spec": _content(spec)})
 
 
 def _content(spec: JobSpec | WorkflowSpec) -> dict[str, Any]:
-    # Defaults are left out, so that writing one down does not make it other content; all that is
-    # not set is one, and need not even be compared.
+    # Defaults are left out, so that a manifest that writes one is the same content. Fields that are
+    # not set are defaults and need no comparison.
     return spec.model_dump(
         mode="json", by_alias=True, exclude_unset=True, exclude_defaults=True, exclude=_EDITABLE
     )
 
 
 MAX_EDGES: Final = 2_000_000
-"""Of one workflow. Elements each waiting for many tasks would otherwise multiply without end."""
+"""Edges of one workflow: each element of an array has one for each task that it waits for."""
 
-_TERMS_AT_HAND: Final = 64
+_CACHED_TERMS: Final = 64
 
 
 def plan_job(job: Job, uid: UUID) -> Plan:
-    """Flatten a Job; GraphError if it waits for itself."""
+    """Plan a Job; GraphError if it depends on itself."""
     run = _run(job, uid)
     outside = [ExternalDependency(0, up.kind, up.name, up.when) for up in job.spec.depends_on]
     for at, up in enumerate(outside):
         if (up.kind, up.name) == (Kind.JOB, run.identity.name):
             raise errors.GraphError(
-                f"Job {up.name!r} depends on itself; no job can wait for its own end",
+                f"Job {up.name!r} depends on itself; remove that dependency",
                 *("spec", "dependsOn", at),
             )
     node = PlannedJob(
@@ -167,11 +167,11 @@ def plan_job(job: Job, uid: UUID) -> Plan:
 
 
 def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
-    """Flatten a Workflow; GraphError if its tasks form no DAG or its arrays do not pair."""
+    """Plan a Workflow; GraphError if its tasks do not form a DAG or its arrays do not pair."""
     run = _run(workflow, uid)
     name, tasks = run.identity.name, workflow.spec.tasks
     try:
-        _bound(tasks)
+        _check_edge_count(tasks)
         places = _places(tasks)
         edges = _edges(places)
     except errors.GraphError as error:
@@ -192,11 +192,11 @@ def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
 
 @dataclass(slots=True)
 class _Place:
-    """Where a task stands in the plan; `offset` is that of its command, or of its group."""
+    """The place of a task in a plan; `offset` is that of its command or group."""
 
     task: Task
     at: int
-    """Among the tasks, as they are written."""
+    """Position in the manifest."""
     offset: int
     commands: range
     is_array: bool
@@ -218,15 +218,15 @@ def _places(tasks: Sequence[Task]) -> dict[str, _Place]:
     return places
 
 
-def _bound(tasks: Sequence[Task]) -> None:
+def _check_edge_count(tasks: Sequence[Task]) -> None:
     total = sum(_edge_count(task) for task in tasks if task.depends_on)
     if total <= MAX_EDGES:
         return
     widest = max(tasks, key=_edge_count)
     raise errors.GraphError(
-        f"its dependencies come to {total:,} edges; at most {MAX_EDGES:,} are allowed. The most,"
-        f" {widest.size:,} x {len(widest.depends_on):,}, are those of {widest.name!r}: let it wait"
-        " for one task that waits for the others",
+        f"its dependencies are {total:,} edges; at most {MAX_EDGES:,} are allowed."
+        f" {widest.name!r} has the most, {widest.size:,} x {len(widest.depends_on):,}:"
+        " let it depend on one task that depends on the others",
         *("tasks", tasks.index(widest), "dependsOn"),
     )
 
@@ -259,7 +259,7 @@ def _sources(place: _Place, upstream: _Place, up: TaskDependency, which: int) ->
 
 def _extent(task: Task) -> str:
     if not task.is_array:
-        return f"{task.name!r} is no array"
+        return f"{task.name!r} is not an array"
     return f"{task.name!r} has {task.size:,} element{'s' if task.size > 1 else ''}"
 
 
@@ -283,7 +283,7 @@ def _array(place: _Place, group_condition: Condition) -> list[PlannedJob]:
 
 
 def _run(resource: Job | Workflow, uid: UUID) -> Plan:
-    """Make the plan without its content: what a Job and a Workflow have in common."""
+    """Return a plan without its jobs: what a Job and a Workflow have in common."""
     metadata, spec = resource.metadata, resource.spec
     kind = Kind(resource.kind)
     notes = {"labels": metadata.labels, "annotations": metadata.annotations}
@@ -300,24 +300,26 @@ def _run(resource: Job | Workflow, uid: UUID) -> Plan:
 
 
 def _name(metadata: ObjectMeta, uid: UUID) -> str:
-    # The API server would have made a name; elsewhere the uid is as unique as its random suffix.
+    # In a cluster the API server generates the name. The end of the uid is as unique as its suffix.
     return metadata.name or f"{metadata.generate_name}{uid.hex[-5:]}"
 
 
 def _terms(spec: CommandSpec) -> SchedulingTerms:
     start_after = spec.start_after if isinstance(spec, JobSpec) else None
-    return _shared(spec.pool, spec.max_worker_losses, start_after, spec.deadline, spec.overlap)
+    return _cached_terms(
+        spec.pool, spec.max_worker_losses, start_after, spec.deadline, spec.overlap
+    )
 
 
-@functools.lru_cache(_TERMS_AT_HAND)
-def _shared(
+@functools.lru_cache(_CACHED_TERMS)
+def _cached_terms(
     pool: str,
     max_losses: int,
     start_after: datetime | None,
     deadline: timedelta | None,
     overlap: Overlap,
 ) -> SchedulingTerms:
-    """Make the terms once for the many tasks that have the same."""
+    """Return the terms; tasks with the same ones share an object."""
     seconds = deadline.total_seconds() if deadline else None
     return SchedulingTerms(
         pool, max_losses, start_after, seconds, needs_proof=overlap is Overlap.FORBID

@@ -100,7 +100,7 @@ def _values(path: pathlib.Path, content: bytes | str) -> Iterator[Any]:
         return
     for one in yaml_reader.read_documents(content):
         for problem in one.problems:
-            _log.warning("file cannot be read", error=problem.told(str(path)))
+            _log.warning("file cannot be read", error=problem.format(str(path)))
         if not one.problems:
             yield one.value
 

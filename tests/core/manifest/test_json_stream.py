@@ -1,4 +1,4 @@
-"""JSON: several documents, characters as pairs of escapes, and what is no JSON."""
+"""JSON: several documents, characters as pairs of escapes, and what is not JSON."""
 
 import json
 

@@ -1,7 +1,5 @@
-"""From the bytes of files to models, with every problem named by file, line and path.
+"""Reading manifests: from the bytes of files to models, or to one error with every problem.
 
-Belongs here: YAML and JSON as Kubernetes reads them, limits on what a text may do to its reader,
-and the wording of what the models refuse.
-Does not belong here: opening files (the command line does), the models, the graph.
-Called by: `workron.cli`, with bytes; it calls `read.read` and gets manifests, or one ManifestError.
+YAML and JSON mean what they mean to `kubectl apply`, and a file cannot exhaust its reader. Every
+problem has its file, line and field. `load.load` is the entry point.
 """

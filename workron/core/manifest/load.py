@@ -1,7 +1,4 @@
-"""From the bytes of files to manifests, or to one error that has every problem.
-
-The only door of this package. Called by the command line, which opens the files.
-"""
+"""Load manifests from the bytes of files, or raise one error with every problem."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from workron.core.model.workerpool import WorkerPool
 from workron.core.model.workflow import Workflow
 
 MAX_PROBLEMS: Final = 20
-"""Of one file; how many more there are is said."""
+"""Problems that are listed for one file; the rest are counted."""
 
 KINDS: Final[Mapping[str, type[Job | Workflow | WorkerPool]]] = MappingProxyType(
     {"Job": Job, "Workflow": Workflow, "WorkerPool": WorkerPool}
@@ -31,7 +28,7 @@ _LISTS: Final = frozenset({"v1 List"} | {f"{API_VERSION} {kind}List" for kind in
 
 @dataclass(frozen=True, slots=True)
 class ManifestSource:
-    """A file, by the name that a person knows it by."""
+    """The name of a file, for messages, and its content."""
 
     name: str
     data: bytes
@@ -39,21 +36,21 @@ class ManifestSource:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One object, and where it was written."""
+    """One object, and its place in a file."""
 
     resource: Job | Workflow | WorkerPool
     source: str
     document: Document = field(repr=False, compare=False)
     at: Path = ()
-    """Leads to the object within its document; empty unless it stands in a List."""
+    """Path to the object in its document; empty unless it is in a List."""
 
     def place(self, *path: Step) -> str:
-        """Name file and line of a part of the object, for a message."""
+        """Return file and line of a field of the object, for a message."""
         return f"{self.source}:{self.document.line_of((*self.at, *path))}"
 
 
 def load(sources: Iterable[ManifestSource]) -> list[Manifest]:
-    """Read all objects of all files, in order; raises ManifestError with every problem."""
+    """Read all objects of all files, in order; ManifestError with every problem."""
     manifests: list[Manifest] = []
     problems: list[str] = []
     for source in sources:
@@ -68,22 +65,22 @@ def load(sources: Iterable[ManifestSource]) -> list[Manifest]:
 
 def _read_source(source: ManifestSource) -> tuple[list[Manifest], list[str]]:
     good: list[Manifest] = []
-    told: list[str] = []
+    lines: list[str] = []
     unexplained = 0
     for document in yaml_reader.read_documents(source.data):
         for at, value in _objects(document):
             resource = _check(document, at, value)
             if resource is not None:
                 good.append(Manifest(resource, source.name, document, at))
-        told += [problem.told(source.name) for problem in document.problems]
+        lines += [problem.format(source.name) for problem in document.problems]
         unexplained += document.unexplained
-    if not good and not told:
-        told.append(f"{source.name}: has no object in it; write a {', '.join(KINDS)}")
-    return good, _capped(source.name, told, unexplained)
+    if not good and not lines:
+        lines.append(f"{source.name}: has no object; add a {', '.join(KINDS)}")
+    return good, _capped(source.name, lines, unexplained)
 
 
 def _objects(document: Document) -> Iterator[tuple[Path, Any]]:
-    """Give the objects of a document, each with the path to it; an empty document has none."""
+    """Return the objects of a document, each with its path; an empty document has none."""
     value = document.value
     if value is None:
         return
@@ -120,7 +117,7 @@ def _check(document: Document, at: Path, value: Any) -> Job | Workflow | WorkerP
 
 
 def _head_problems(value: Any) -> Iterator[tuple[Path, str]]:
-    """Check what must be right before it is known what the rest should look like."""
+    """Check version and kind, which decide what the other fields must be."""
     if not isinstance(value, dict):
         yield (), f"an object is a mapping, found {describe_value(value)}"
         return
@@ -131,10 +128,10 @@ def _head_problems(value: Any) -> Iterator[tuple[Path, str]]:
         yield ("kind",), f"must be one of {', '.join(KINDS)}, found {describe_value(kind)}"
 
 
-def _capped(source: str, told: list[str], unexplained: int) -> list[str]:
-    more = unexplained + max(0, len(told) - MAX_PROBLEMS)
+def _capped(source: str, lines: list[str], unexplained: int) -> list[str]:
+    more = unexplained + max(0, len(lines) - MAX_PROBLEMS)
     rest = [f"{source}: and {more:,} more problems like these"] if more else []
-    return told[:MAX_PROBLEMS] + rest
+    return lines[:MAX_PROBLEMS] + rest
 
 
 def _named_twice(manifests: Iterable[Manifest]) -> Iterator[str]:

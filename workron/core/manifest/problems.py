@@ -1,6 +1,7 @@
-"""One document of a text, and how each problem in it finds its line.
+"""The problems of a document: each with its line, its path and a message for a person.
 
-Made by `tree`; read by `explain` and `read`.
+`yaml_reader` makes documents that know the line of every value; `explain` turns the errors of
+pydantic into messages.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ _PLAIN_STEP: Final = re.compile(rf"[A-Za-z_$][A-Za-z0-9_$]{{0,{_SHOWN}}}")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, and where."""
+    """A problem and its place."""
 
     line: int
     message: str
     path: Path = ()
 
-    def told(self, source: str) -> str:
-        """Write it as the one line that a person reads."""
+    def format(self, source: str) -> str:
+        """Return the problem as one line with file, line number and path."""
         where = f"{format_path(self.path)}: " if self.path else ""
         return f"{source}:{self.line}: {where}{self.message}"
 
 
 class UnreadableError(errors.ManifestError):
-    """The text is broken here, and what follows cannot be read."""
+    """The text cannot be read from here on."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__([problem.message])
@@ -55,23 +56,23 @@ class Document:
     value: Any = None
     line: int = 1
     lines: dict[int, Mapping[Any, int] | Sequence[int]] = field(default_factory=dict)
-    """By the identity of a mapping or a list: the line of each entry."""
+    """The line of each entry, by the `id()` of its mapping or list."""
     unexplained: int = 0
-    """How many problems it has beyond those listed."""
+    """Number of problems beyond those listed."""
     _problems: dict[Path, Problem] = field(default_factory=dict)
 
     def report(self, path: Path, message: str, line: int | None = None) -> None:
-        """Note a problem, unless the same place has one: the first is the cause."""
+        """Add a problem, unless its path has one already: the first is the cause."""
         where = self.line_of(path) if line is None else line
         self._problems.setdefault(path, Problem(where, message, path))
 
     @property
     def problems(self) -> list[Problem]:
-        """List what is wrong, from top to bottom."""
+        """The problems, in the order of their lines."""
         return sorted(self._problems.values(), key=lambda problem: problem.line)
 
     def line_of(self, path: Iterable[Step]) -> int:
-        """Find the line of what a path leads to, or of the nearest thing above it."""
+        """Return the line of a path, or of its nearest ancestor that exists."""
         line, node = self.line, self.value
         for step in path:
             try:
@@ -82,7 +83,7 @@ class Document:
 
 
 def format_path(path: Path) -> str:
-    """Write a path like `spec.tasks[3].env[0].name`."""
+    """Return a path in the form `spec.tasks[3].env[0].name`."""
     steps = (_render_step(step) for step in path)
     return "".join(steps).removeprefix(".")
 
@@ -98,7 +99,7 @@ def _render_step(step: Step) -> str:
 _Wording = Callable[[Any, Mapping[str, Any]], str]
 
 MAX_EXPLAINED: Final = 200
-"""Finding the name that was meant takes time, and nobody reads so many problems."""
+"""Problems that are explained; looking for the name that was meant takes time."""
 
 _NEAR: Final = 0.65
 _QUOTED: Final = re.compile(r"'([^']*)'")
@@ -108,7 +109,7 @@ _KEY_MARK: Final = "[key]"
 def explain(
     error: pydantic.ValidationError, model: type[base.Record]
 ) -> tuple[list[tuple[Path, str]], int]:
-    """Give path and message of the first things that `model` refused, and how many more it did."""
+    """Return path and message of the first errors of `model`, and the number of the others."""
     refused = [details for details in error.errors(include_url=False) if not _is_echo(details)]
     explained = []
     for details in refused[:MAX_EXPLAINED]:
@@ -118,12 +119,12 @@ def explain(
 
 
 def _is_echo(details: Any) -> bool:
-    """Tell whether a list is only called too short because its entries were refused."""
+    """Tell whether a list is reported as too short only because its entries were invalid."""
     return details["type"] == "too_short" and len(details["input"]) > 0
 
 
 def unknown_field(name: str, valid: Iterable[str]) -> str:
-    """Refuse a field that does not exist, with the one that was probably meant."""
+    """Return the message on an unknown field, with the name that was probably meant."""
     plain = {_plain(v): v for v in sorted(valid)}
     near = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=_NEAR)
     advice = f"did you mean {plain[near[0]]}?" if near else f"valid are {', '.join(plain.values())}"
@@ -131,7 +132,7 @@ def unknown_field(name: str, valid: Iterable[str]) -> str:
 
 
 def describe_value(value: object) -> str:
-    """Name what stands in the place of something else."""
+    """Describe a value that has the wrong type."""
     match value:
         case None:
             return "nothing"
@@ -175,7 +176,7 @@ def _inside(node: Any, step: Step) -> Any:
 
 
 def _bare(node: Any) -> Any:
-    """Take `| None` and annotations off a type."""
+    """Remove `| None` and annotations from a type."""
     while typing.get_origin(node) in _WRAPPERS:
         node = typing.get_args(node)[0]
     return node

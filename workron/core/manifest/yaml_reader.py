@@ -1,7 +1,7 @@
-"""From the bytes of one file to its documents, whatever the bytes are.
+"""Read the bytes of a file into documents: YAML with one or more documents, or JSON.
 
-Reads YAML of several documents and JSON. Never raises for what is in the bytes: what is wrong is
-a problem of a document. Called by `read`.
+It never raises for the content: what is wrong becomes a problem of a document. Size, depth, number
+of values and expansion by aliases are limited, so that a small file cannot exhaust its reader.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import yaml
 from workron.core.manifest import yaml_scalars
 from workron.core.manifest.problems import Document, Problem, Step, UnreadableError
 
-# Numbers as texts: Python refuses to convert long ones, and nothing here looks at them.
+# Numbers as texts: Python refuses to convert long ones, and their values are not needed here.
 _DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str)
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
 _ESCAPE: Final = re.compile(
@@ -26,7 +26,7 @@ _ESCAPE: Final = re.compile(
 
 
 def split_json(text: str) -> list[tuple[int, str]] | None:
-    """Give each JSON document with the number of its first line; None if this is not JSON."""
+    """Return each JSON document with its first line number; None if the text is not JSON."""
     chunks = []
     line, end = 1, 0
     begin = _skip_blank(text, end)
@@ -62,7 +62,7 @@ _TWICE: Final = "is given twice, first in line {}; give it once"
 
 @dataclass(slots=True)
 class Frame:
-    """What is common to both: where it began, and how deep it goes."""
+    """A collection that is being read: where it began, and how deep it is."""
 
     line: int
     anchor: str | None
@@ -72,18 +72,18 @@ class Frame:
 
 @dataclass(slots=True)
 class ListFrame(Frame):
-    """A list that is open."""
+    """A list that is being read."""
 
     value: list[Any] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
 
     @property
     def step(self) -> Step:
-        """Tell where the next entry goes."""
+        """Index of the next entry."""
         return len(self.value)
 
     def add(self, value: Any, line: int) -> str | None:
-        """Append an entry; nothing can be wrong with it."""
+        """Append an entry; it is never a problem."""
         self.value.append(value)
         self.lines.append(line)
         return None
@@ -91,12 +91,12 @@ class ListFrame(Frame):
 
 @dataclass(slots=True)
 class MappingFrame(Frame):
-    """A mapping that is open; a key and its value come in turn."""
+    """A mapping that is being read; keys and values alternate."""
 
     value: dict[str, Any] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     step: str = ""
-    """The key that came last."""
+    """The last key."""
     wants_key: bool = True
     is_merging: bool = False
     _key_line: int = 0
@@ -104,7 +104,7 @@ class MappingFrame(Frame):
     _merge_line: int | None = None
 
     def begin(self, key: Any, line: int) -> str | None:
-        """Take a key; answer what is wrong with it."""
+        """Take a key; return a problem with it, if any."""
         self.step = key if isinstance(key, str) else _as_text(key)
         self._key_line, self.wants_key = line, False
         if not isinstance(key, (str, int)):
@@ -114,13 +114,13 @@ class MappingFrame(Frame):
         return None
 
     def begin_merge(self, line: int) -> str | None:
-        """Take the key `<<`; answer what is wrong with it."""
+        """Take the key `<<`; return a problem with it, if any."""
         before, self._merge_line = self._merge_line, line
         self.step, self.wants_key, self.is_merging = MERGE, False, True
         return _TWICE.format(before) + ", with a list of mappings" if before else None
 
     def add(self, value: Any, line: int) -> str | None:
-        """Take the next key, or the value of the last one; answer what is wrong with it."""
+        """Take the next key, or the value of the last one; return a problem with it, if any."""
         if self.wants_key:
             return self.begin(value, line)
         self.wants_key = True
@@ -142,7 +142,7 @@ class MappingFrame(Frame):
                 self.value[key], self.lines[key] = merged, line
                 self._merged.add(key)
             elif key not in self._merged:
-                # YAML keeps what stands here, kubectl takes what is merged: neither is safe.
+                # YAML keeps the earlier value, kubectl takes the merged one: neither is safe.
                 problem = f"brings '{key}', which stands before it; put << first"
         return problem
 
@@ -156,11 +156,11 @@ def _as_text(key: Any) -> str:
 MAX_DEPTH: Final = 64
 MAX_NODES: Final = 1_000_000
 MAX_BYTES: Final = 1536 * 1024
-"""Of one document: what etcd, and so a cluster, takes as one object."""
+"""Size of one document: what etcd, and so a cluster, accepts as one object."""
 
 _FREE_NODES: Final = 1000
 _MAX_EXPANSION: Final = 100
-"""How many times a document may grow by its aliases, once it is of some size."""
+"""How many times a document may grow by its aliases, once it has `_FREE_NODES` values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,15 +171,14 @@ class _Anchored:
 
 
 class TreeBuilder:
-    """Takes the events of one stream and gives a document whenever one is complete."""
+    """Builds documents from the events of the YAML parser."""
 
     def __init__(self, text: str, first_line: int) -> None:
         self._text = text
         self._first_line = first_line
         self._begin_document(0, first_line)
-        # By the class itself: asking each event what it is an instance of takes longer than the
-        # parser takes to make it.
-        self._takers: Mapping[type[yaml.Event], Callable[[Any, int], Document | None]] = {
+        # By class: an isinstance check for each event takes longer than parsing it.
+        self._handlers: Mapping[type[yaml.Event], Callable[[Any, int], Document | None]] = {
             yaml.ScalarEvent: self._scalar,
             yaml.MappingStartEvent: self._begin_mapping,
             yaml.SequenceStartEvent: self._begin_list,
@@ -191,9 +190,9 @@ class TreeBuilder:
         }
 
     def feed(self, event: yaml.Event) -> Document | None:
-        """Take one event; raises UnreadableError where a limit is passed."""
+        """Take one event, and return the document that it completes; UnreadableError at a limit."""
         start: Any = event.start_mark
-        take = self._takers.get(type(event))
+        take = self._handlers.get(type(event))
         document = take(event, start.line + self._first_line) if take else None
         if start.index - self._begins_at > MAX_BYTES:
             raise _too_long(self._document.line)
@@ -263,7 +262,7 @@ class TreeBuilder:
     def _place(
         self, value: Any, anchor: str | None, line: int, *, nodes: int = 1, height: int = 0
     ) -> None:
-        """Put a complete value into what is open around it."""
+        """Add a complete value to the collection around it."""
         self._count(1, line)
         if anchor is not None:
             self._anchors[anchor] = _Anchored(value, nodes, height)
@@ -296,7 +295,7 @@ class TreeBuilder:
 
 def _too_long(line: int) -> UnreadableError:
     message = (
-        f"the document is longer than {MAX_BYTES:,} bytes, more than a cluster takes as one "
+        f"the document is longer than {MAX_BYTES:,} bytes, more than a cluster accepts as one "
         "object; use count or items for what repeats, or split it"
     )
     return UnreadableError(Problem(line, message))
@@ -307,7 +306,7 @@ def _too_deep(line: int) -> UnreadableError:
     return UnreadableError(Problem(line, message))
 
 
-# The parser in C is ten times faster; a PyYAML that was built without it has only the other.
+# The parser in C is ten times faster, but PyYAML may have been built without it.
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _UNPRINTABLE: Final = re.compile(
@@ -326,7 +325,7 @@ _HINTS: Final = (
 
 
 def read_documents(data: bytes) -> Iterator[Document]:
-    """Give each document; where the text is broken, a last one that has only the problem."""
+    """Return each document; if the text is broken, a last one that has only the problem."""
     try:
         text = _decode(data)
         for line, chunk in split_json(text) or [(1, text)]:
@@ -358,7 +357,7 @@ def _decode(data: bytes) -> str:
     if found := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, found.start()) + 1
         name = f"U+{ord(found[0]):04X}"
-        raise UnreadableError(Problem(line, f"the character {name} is not allowed; leave it out"))
+        raise UnreadableError(Problem(line, f"the character {name} is not allowed; remove it"))
     return text
 
 
@@ -368,6 +367,6 @@ def _syntax_problem(error: yaml.YAMLError, first_line: int) -> Problem:
     hint = next((f"; {hint}" for part, hint in _HINTS if part in (words or "")), "")
     begun = getattr(error, "context_mark", None)
     if begun and begun.line + first_line < line:
-        # Often the mistake is where the part began that the parser is still in.
+        # Often the mistake is at the start of the part that the parser is in.
         words = f"{words}, {getattr(error, 'context', '')} from line {begun.line + first_line}"
     return Problem(line, f"is not YAML: {words or error}{hint}")

@@ -32,7 +32,7 @@ _SPELLINGS: Final[tuple[tuple[Scalar, str], ...]] = (
 WORDS: Final[Mapping[str, Scalar]] = MappingProxyType(
     {"": None} | {word: value for value, words in _SPELLINGS for word in words.split()}
 )
-"""The plain scalars that are no text and no finite number; any other case is text."""
+"""Plain scalars that are neither a text nor a finite number; other spellings are texts."""
 
 # Underscores are taken out before an integer is looked for, but not from a number that begins
 # with its point: there they may only stand between digits.
@@ -53,7 +53,7 @@ _WHOLE_BELOW: Final = 1e21
 
 
 def resolve_scalar(text: str) -> Scalar:
-    """Tell what a plain scalar means; floats may be infinite or not a number."""
+    """Return the value of a plain scalar; a float may be infinite or not a number."""
     if text in WORDS:
         return WORDS[text]
     if text[0] == ".":
@@ -92,15 +92,15 @@ _TAGGED: Final[Mapping[str, tuple[type, ...]]] = MappingProxyType(
     }
 )
 _SHORT: Final = 64
-_REMEMBERED: Final = 16_384
+_CACHE_SIZE: Final = 16_384
 UNTAGGED: Final = frozenset({None, "!"})
 CONTAINERS: Final = UNTAGGED | {f"{_TAG}map", f"{_TAG}seq"}
 
 
 def read_scalar(text: str, tag: str | None, *, is_plain: bool) -> tuple[Scalar, str | None]:
-    """Tell what a scalar of a document means, and what is wrong with it, if anything."""
+    """Return the value of a scalar, and the problem with it, if any."""
     if len(text) <= _SHORT:
-        return _read_again(text, tag, is_plain=is_plain)
+        return _read_cached(text, tag, is_plain=is_plain)
     return _read(text, tag, is_plain=is_plain)
 
 
@@ -118,28 +118,30 @@ def _read(text: str, tag: str | None, *, is_plain: bool) -> tuple[Scalar, str | 
     return value, scalar_problem(as_json(value))
 
 
-# Keys, names and the like stand in a file many times over. Long texts are not worth their place.
-_read_again: Final = functools.lru_cache(maxsize=_REMEMBERED)(_read)
+# Keys and names are repeated many times in a file. Long texts are not worth caching.
+_read_cached: Final = functools.lru_cache(maxsize=_CACHE_SIZE)(_read)
 
 
 def unsupported_tag(tag: str | None) -> str:
-    """Refuse a tag that is not one of YAML's own for JSON's types."""
-    return f"the tag {str(tag).replace(_TAG, '!!')} has no meaning here; leave it out"
+    """Return the message on a tag that is not a YAML tag for a JSON type."""
+    return f"the tag {str(tag).replace(_TAG, '!!')} is not supported; remove it"
 
 
 def scalar_problem(value: Scalar) -> str | None:
-    """Say why neither JSON nor a command can carry a value; None if they can."""
+    """Return why JSON or a command cannot contain a value; None if they can."""
     if isinstance(value, str):
         return formats.invalid_character(value)
     if isinstance(value, float) and not math.isfinite(value):
-        return "is infinite or not a number, which JSON cannot say; for the text write quotes"
+        return (
+            "is infinite or not a number, which JSON does not have; for a text, write it in quotes"
+        )
     if isinstance(value, int) and value not in _INT64:
-        return "is an integer beyond 64 bits; if it is meant as a text write quotes"
+        return "is an integer beyond 64 bits; for a text, write it in quotes"
     return None
 
 
 def as_json(value: Scalar) -> Scalar:
-    """Turn a whole float into the integer that it is once it has been through JSON."""
+    """Turn a whole float into the integer that it becomes by a round trip through JSON."""
     if isinstance(value, float) and abs(value) < _WHOLE_BELOW and value.is_integer():
         # JSON writes the shortest digits that mean the float, and zeros after them.
         return int(Decimal(repr(value)))
