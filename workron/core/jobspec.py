@@ -1,6 +1,8 @@
-"""How one command is run, and the defaults and bounds of it: the models say the same to people.
+"""How a command is run, as the worker reads it from a stored spec, with defaults and bounds.
 
-Read out of a stored spec by `spec`; taken by the worker, and by `retry`, which judges its failures.
+The models use the same defaults and bounds. The worker does not import them: pydantic would need
+more memory than the rest of the worker. `read` accepts what the models accept, and ignores fields
+that it does not know, so that an older worker runs the jobs of a newer version.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ if TYPE_CHECKING:
 
 
 OUTPUT_BYTES: Final = 1024 * 1024
-"""No more than this of a job's output is kept as its tail."""
+"""Upper limit of `outputLimitBytes`."""
 
 
 class Bounds(NamedTuple):
-    """The least and the most that a number may be."""
+    """Lowest and highest value of a number."""
 
     least: int
     most: int
@@ -39,14 +41,14 @@ MAX_ENV_VARS: Final = 1000
 
 
 class Overlap(StrEnum):
-    """May a job run while an earlier attempt of it might still be alive somewhere."""
+    """Whether a job may run while a lost attempt of it may still be running."""
 
     ALLOW = "Allow"
     FORBID = "Forbid"
 
 
 class OnLeaseLost(StrEnum):
-    """What a worker does with the command when it has lost touch for too long."""
+    """What a worker does with the command when its lease runs out."""
 
     KILL = "kill"
     CONTINUE = "continue"
@@ -54,7 +56,7 @@ class OnLeaseLost(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BackoffPolicy:
-    """How long to wait before the next try of a failed command; jitter is added."""
+    """Delays before retries of a failed command, without jitter."""
 
     initial: timedelta = timedelta(seconds=1)
     factor: float = 2.0
@@ -63,7 +65,7 @@ class BackoffPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What a worker needs to know of a spec: of `command` and `argv` it has one."""
+    """What a worker needs of a spec; exactly one of `command` and `argv` is set."""
 
     command: str | None = None
     argv: tuple[str, ...] | None = None
@@ -85,30 +87,30 @@ DEFAULTS: Final = Command()
 if TYPE_CHECKING:
     Reader = Callable[[Any], Any]
 
-_SPECS_AT_HAND: Final = 16
-"""A worker seldom runs jobs of more arrays at once."""
+_CACHED_SPECS: Final = 16
+"""A worker rarely runs jobs of more arrays at a time."""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A spec that is read when somebody asks, and once."""
+    """A stored spec, read once on first use."""
 
     body: Mapping[str, Any]
 
     @functools.cached_property
     def command(self) -> Command:
-        """Say what to run, and how; ValueError names what cannot be read."""
+        """What to run and how; ValueError if a field is invalid."""
         return read(self.body)
 
 
-@functools.lru_cache(_SPECS_AT_HAND)
+@functools.lru_cache(_CACHED_SPECS)
 def of_text(text: str) -> Spec:
-    """Give the spec that is stored so: the same object for the jobs of one array."""
+    """Return the spec of a stored text: the same object for all jobs of one array."""
     return Spec(json.loads(text))
 
 
 def read(body: Mapping[str, Any]) -> Command:
-    """Read a spec; ValueError names what cannot be read."""
+    """Read a spec; ValueError if a field is invalid."""
     read = Command(**_fields(body, _COMMAND))
     if (read.command is None) == (read.argv is None):
         raise ValueError("set exactly one of command and argv")
@@ -119,7 +121,7 @@ def read(body: Mapping[str, Any]) -> Command:
 
 
 def _fields(body: Mapping[str, Any], readers: Mapping[str, tuple[str, Reader]]) -> dict[str, Any]:
-    """Read the fields that are given; one that is null is not."""
+    """Read the fields that are set; null counts as not set."""
     return {
         name: _at(f"{field}: ", read, body[field])
         for field, (name, read) in readers.items()
@@ -134,14 +136,14 @@ def _at(where: str, read: Reader, value: Any) -> Any:
         raise ValueError(f"{where}{error}") from None
 
 
-def _whole(what: Any, readers: Mapping[str, tuple[str, Reader]]) -> dict[str, Any]:
-    """Read a mapping that is not understood unless all of it is."""
-    if not isinstance(what, dict):
-        raise ValueError("must be a mapping")  # noqa: TRY004 - of the same kind as all refusals
-    unknown = what.keys() - readers.keys()
+def _strict_mapping(value: Any, readers: Mapping[str, tuple[str, Reader]]) -> dict[str, Any]:
+    """Read a mapping in which unknown fields are errors."""
+    if not isinstance(value, dict):
+        raise ValueError("must be a mapping")  # noqa: TRY004 - all invalid specs raise one type
+    unknown = value.keys() - readers.keys()
     if unknown:
         raise ValueError(f"{formats.quoted(str(min(unknown)))} is not known")
-    return _fields(what, readers)
+    return _fields(value, readers)
 
 
 def _text(value: Any, wanted: formats.TextFormat) -> str:
@@ -199,7 +201,7 @@ def _env(value: Any) -> Mapping[str, str]:
 
 
 def _variable(value: Any) -> tuple[str, str]:
-    variable = _whole(value, _VARIABLE)
+    variable = _strict_mapping(value, _VARIABLE)
     if "name" not in variable:
         raise ValueError("has no name")
     return variable["name"], variable.get("value", "")
@@ -218,7 +220,7 @@ def _codes(value: Any) -> frozenset[int]:
 
 
 def _backoff(value: Any) -> BackoffPolicy:
-    return BackoffPolicy(**_whole(value, _BACKOFF))
+    return BackoffPolicy(**_strict_mapping(value, _BACKOFF))
 
 
 def _timeout(value: Any) -> Any:
