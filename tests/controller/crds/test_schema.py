@@ -62,7 +62,7 @@ def test_every_field_is_explained_in_a_sentence(kind: str) -> None:
     [
         ("Job", ".spec.maxAttempts", " Default: 3."),
         ("Job", ".spec.suspend", " Default: false."),
-        ("Job", ".spec.command", "This or argv."),
+        ("Job", ".spec.command", "Set either command or argv."),
         ("Workflow", ".spec.tasks[].maxAttempts", " Default: 3."),
         ("WorkerPool", ".spec.lease", " Default: 10s."),
     ],
