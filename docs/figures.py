@@ -1,7 +1,7 @@
-"""Prints `explanation/figures.md`: rates of the stores, sizes of the suites, states searched.
+"""Print `explanation/figures.md`: rates of the stores, sizes of the suites, states searched.
 
-Run by `make docs`. The rates are those of a loop over the store's own doors, without commands; they
-tell how far the rules and the SQL carry, and are no comparison with anything else.
+The rates are those of one loop over the store interface, without commands. They show how the rules
+and the SQL scale and cannot be compared with other systems.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def _flat(jobs: int) -> _Shape:
 
 
 def _layered(jobs: int, edges: int) -> _Shape:
-    """Every job waits for some of the thousand before it."""
+    """Return a DAG in which each job depends on some of the thousand before it."""
     each = edges // jobs
     upstreams = [_RNG.sample(range(max(0, job - 1000), job), min(each, job)) for job in range(jobs)]
     return _Shape(f"{jobs:,} jobs, {sum(map(len, upstreams)):,} edges", upstreams)
@@ -92,7 +92,7 @@ async def _opened(url: str) -> AsyncIterator[api.Store]:
 
 
 async def _measure(url: str, shape: _Shape) -> tuple[float, float]:
-    """Answer jobs a second, submitted and drained."""
+    """Return jobs per second, submitted and drained."""
     plan = _plan(shape)
     async with _opened(url) as store:
         token = await store.ensure_pool("default", "default")
@@ -102,31 +102,31 @@ async def _measure(url: str, shape: _Shape) -> tuple[float, float]:
         started = time.perf_counter()
         [submitted] = await store.submit([plan])
         between = time.perf_counter()
-        await _drain(store, session, submitted.root)
+        await _drain(store, session, submitted.run)
         ended = time.perf_counter()
     jobs = len(shape.upstreams)
     return jobs / (between - started), jobs / (ended - between)
 
 
-async def _drain(store: api.Store, session: types.Session, root: ids.JobId) -> None:
-    ends: list[types.AttemptReport] = []
+async def _drain(store: api.Store, session: types.Session, run: ids.JobId) -> None:
     claimed = await store.claim(session.key, _claim_ids())
     while claimed:
         ends = [
-            types.AttemptReport(one.job, *one.right, types.Outcome.SUCCEEDED) for one in claimed
+            types.AttemptReport(one.job, one.claim, one.fence, types.Outcome.SUCCEEDED)
+            for one in claimed
         ]
         claimed = (await store.complete(session.key, ends, _claim_ids())).claimed
         if not claimed:
-            await _settle(store)
+            await _propagate(store)
             claimed = await store.claim(session.key, _claim_ids())
-    await _settle(store)
-    [row, *_] = await store.jobs(root)
+    await _propagate(store)
+    [row, *_] = await store.list_jobs(run)
     if row.state != "Succeeded":
         raise RuntimeError(f"the workflow ended {row.state}")
 
 
-async def _settle(store: api.Store) -> None:
-    while await store.settle(1000):
+async def _propagate(store: api.Store) -> None:
+    while await store.propagate(1000):
         pass
 
 
@@ -180,9 +180,9 @@ def _suite_counts() -> Iterator[str]:
 _HEAD = """# Figures
 
 Printed by `make docs` (`docs/figures.py`) on {machine}.
-The rates are those of one process that claims and completes {batch} jobs a call over the store's
-own doors, with no commands run; the embedded PostgreSQL of the tests runs without fsync. They tell
-how the parts scale on one machine, and are no comparison with anything else.
+The rates are those of one process that claims and completes {batch} jobs a call over the store
+interface, without commands. The embedded PostgreSQL of the tests runs without fsync. The rates show
+how the parts scale on one machine and cannot be compared with other systems.
 """
 
 

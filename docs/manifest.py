@@ -112,8 +112,8 @@ def page() -> str:
     for name in wanted:
         mentioned = _mentions(schemas[name].get("properties", {}))
         wanted += [one for one in dict.fromkeys(mentioned) if one not in wanted]
-    records = [name for name in wanted if "properties" in schemas[name]]
-    return _PAGE.format(sections="\n\n".join(_section(name, schemas) for name in records))
+    shown = [name for name in wanted if "properties" in schemas[name]]
+    return _PAGE.format(sections="\n\n".join(_section(name, schemas) for name in shown))
 
 
 def _mentions(value: Any) -> Iterator[str]:

@@ -146,7 +146,7 @@ _FENCE: Final = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 _PHRASES: Final = [(re.compile(one), why) for one, why in BANNED_PHRASES.items()]
 _OPENINGS: Final = [(re.compile(one, re.MULTILINE), why) for one, why in BANNED_OPENINGS.items()]
 # `tell` of a file object, the user that Linux calls nobody.
-_FIELD_NAMES: Final = re.compile(r"\.tell\(|\bnobody(?=[:/]|\b.{0,12}65534)")
+_FIELD_NAMES: Final = re.compile(r"\.tell\(|[\"'`]nobody[\"'`]|\bnobody(?=[:/]|\b.{0,12}65534)")
 
 
 class Offender(NamedTuple):
