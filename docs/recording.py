@@ -132,7 +132,7 @@ def _class(text: str) -> str:
         return "killed"
     if text.startswith("Succeeded") or text.endswith("Succeeded"):
         return "ok"
-    return "resume" if "ended" in text and ":" in text and "jobs in" not in text else ""
+    return "resume" if text.startswith("resuming") else ""
 
 
 if __name__ == "__main__":
