@@ -24,7 +24,6 @@ _NOT_YET_HELD: tuple[str, ...] = (
     "docs/how-to/monitoring.md",
     "docs/how-to/worker-in-a-pod.md",
     "docs/metrics.py",
-    "docs/reference/command-line.md",
     "docs/reference/custom-resources.md",
     "docs/reference/job-environment.md",
     "docs/reference/manifest.md",  # made from workron/core/model
