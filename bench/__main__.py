@@ -1,7 +1,7 @@
-"""`make bench`: what this machine can do, and how much of it Workron reaches, in one run.
+"""Measures Workron against the limits of this machine and against other systems (`make bench`).
 
-Each figure of ours is measured in turns with what it is held against, and only their ratio is told
-of both: absolute figures change with the machine and with what else it does.
+Each figure of Workron and the side that it is compared with are measured in turns. The report gives
+their ratio, because absolute figures change with the machine and its other load.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from bench import config, figures, limits, page, part, plot, report, server, turns
 from bench.config import HOME, Config
 from bench.figure import Figure
-from bench.peers import roster
+from bench.peers import registry
 from bench.report import Limit, Run
 from bench.turns import Row
 
 
 def main() -> None:
-    """Measure, tell each row as soon as it is known, and write down all that was seen."""
+    """Measure, print each row at once, and write all measurements."""
     asked = _asked()
     settings = config.read("smoke" if asked.smoke else "try" if asked.brief else None)
     with server.running(settings.server) as dsn:
@@ -40,15 +40,19 @@ def _asked() -> argparse.Namespace:
         default=[part.MINUTES],
         choices=[*part.PARTS, part.EVERY],
         metavar="PART",
-        help="of %(choices)s; else what takes minutes",
+        help="one or more of %(choices)s; default: the part that takes minutes",
     )
     sizes = parser.add_mutually_exclusive_group()
-    sizes.add_argument("--smoke", action="store_true", help="see whether the bench itself runs")
     sizes.add_argument(
-        "--try", action="store_true", dest="brief", help="what takes long, in smaller sizes"
+        "--smoke", action="store_true", help="only check that the bench itself works"
     )
-    parser.add_argument("--publish", action="store_true", help="write docs/explanation as well")
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these figures alone")
+    sizes.add_argument(
+        "--try", action="store_true", dest="brief", help="run the long parts in smaller sizes"
+    )
+    parser.add_argument("--publish", action="store_true", help="also write docs/explanation")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help="measure only these figures"
+    )
     asked = parser.parse_args()
     if asked.publish and asked.only:
         parser.error("--publish needs all figures of a part: leave --only out")
@@ -59,7 +63,7 @@ def _chosen(settings: Config, dsn: str, asked: argparse.Namespace) -> Sequence[F
     every = list(figures.every(settings, dsn))
     names = [one.name for one in every]
     if unknown := [name for name in asked.only if name not in names]:
-        sys.exit(f"{', '.join(unknown)}: no such figure; there are {', '.join(names)}")
+        sys.exit(f"{', '.join(unknown)}: no such figure; the figures are {', '.join(names)}")
     if asked.only:
         return [one for one in every if one.name in asked.only]
     wanted = part.PARTS if part.EVERY in asked.parts else asked.parts
@@ -67,15 +71,15 @@ def _chosen(settings: Config, dsn: str, asked: argparse.Namespace) -> Sequence[F
 
 
 def _measured(settings: Config, dsn: str, chosen: Sequence[Figure]) -> Run:
-    if missing := roster.missing(settings):
-        print(f"not installed, and left out: {', '.join(missing)}", file=sys.stderr)
+    if missing := registry.missing(settings):
+        print(f"not installed, so not compared: {', '.join(missing)}", file=sys.stderr)
     taken = list(limits.every(settings, dsn))
     first = [_limit(one) for one in taken]
     rows: list[Row] = []
     print(report.HEADING, flush=True)
     for figure in chosen:
-        rows += (measured := turns.measured(figure, settings.rounds[figure.part], _tell))
-        _tell("")
+        rows += (measured := turns.measured(figure, settings.rounds[figure.part], _show_progress))
+        _show_progress("")
         print("\n".join(map(report.row, measured)), flush=True)
     last = [_limit(one) for one in taken]
     seen = [
@@ -86,12 +90,12 @@ def _measured(settings: Config, dsn: str, chosen: Sequence[Figure]) -> Run:
 
 
 def _limit(one: limits.Taken) -> float:
-    _tell(f"the machine: {one.side.title}")
+    _show_progress(f"the machine: {one.side.title}")
     return one.side.measure()
 
 
-def _tell(what: str) -> None:
-    """Say what is being measured, in a line that the next one replaces; to people alone."""
+def _show_progress(what: str) -> None:
+    """Show what is being measured, on a line that the next call replaces; only on a terminal."""
     if sys.stderr.isatty():
         print(f"\r\033[K{what:.100}", end="", file=sys.stderr, flush=True)
 

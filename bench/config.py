@@ -1,4 +1,4 @@
-"""What is measured, and with what: read from `config.toml`."""
+"""Reads `config.toml`: what the bench measures, in which sizes, and with which versions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 _FILE: Final = pathlib.Path(__file__).with_name("config.toml")
 HOME: Final = pathlib.Path(__file__).parents[1] / ".bench"
-"""Of results, and of the peers that were installed; of no interest to git."""
+"""Results and installed peers; git ignores it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,16 +18,16 @@ class Config:
     """One run of the bench."""
 
     rounds: Mapping[str, int]
-    """Of each part."""
+    """Number of rounds of each part."""
     jobs: Mapping[str, int]
     long: Mapping[str, int]
-    """The sizes and seconds of what takes long."""
+    """Sizes and durations of the long figures."""
     server: Mapping[str, str]
     peers: Mapping[str, str]
 
 
 def read(instead: str | None = None) -> Config:
-    """Read the file; with the numbers of `smoke` or `try`, where these are asked for."""
+    """Read the file, with the numbers of `smoke` or `try` instead if one is given."""
     given = tomllib.loads(_FILE.read_text("utf-8"))
     sizes = {**given, **given.get(instead or "", {})}
     return Config(sizes["rounds"], sizes["jobs"], sizes["long"], given["server"], given["peers"])

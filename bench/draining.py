@@ -1,8 +1,8 @@
-"""How fast a system drains jobs that are there already, as its database has it.
+"""Measures how fast a system drains a queue of jobs, as seen in its database.
 
-The same for ours and for all others: an empty database, jobs put in by the system's own means, its
-processes started, and then the rows counted that have ended. From the last moment at which none had
-to the moment at which all have; so the start of a program counts for none of them.
+All systems are measured alike: an empty database, jobs created with the system's own means, its
+processes started, and then the finished rows counted. The time runs from the last moment without
+any finished job to the moment when all have finished, so the start of a program does not count.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ import asyncpg
 from bench import server
 from bench.figure import Side
 
-_PATIENCE_SECONDS: Final = 120
+_TIMEOUT_SECONDS: Final = 120
 _SHORTEST_PAUSE_SECONDS: Final = 0.02
 _PAUSES_PER_LOOK: Final = 20
-"""Counting must not be what keeps the database busy."""
+"""Pause between two counts, as a multiple of the time of a count, to keep their load low."""
 _LEAVING_SECONDS: Final = 10
 _OTHERS: Final = """
     SELECT count(*) FROM pg_stat_activity
@@ -37,7 +37,7 @@ _OTHERS: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A process that works until it is told to end."""
+    """A process that works until it is killed."""
 
     command: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -50,11 +50,11 @@ class Queue:
 
     title: str
     load: Callable[[str, int], None]
-    """Makes its tables in the database of this URL, and puts so many jobs there."""
+    """Creates its tables in the database of this URL, and inserts this many jobs."""
     programs: Callable[[str], Sequence[Program]]
-    """Gives its processes that drain the database of this URL."""
+    """Returns its processes that drain the database of this URL."""
     ended: str
-    """Counts the jobs that have ended: a statement of SQL."""
+    """An SQL statement that counts the jobs that have ended."""
 
 
 def side(queue: Queue, dsn: str, jobs: int) -> Side:
@@ -78,7 +78,7 @@ async def _spend(queue: Queue, dsn: str, jobs: int, meter: str) -> float:
         await _left_alone(connection)
         before = await connection.fetchval(meter)
         with started(queue.programs(url)) as log:
-            # All looks in one transaction, so that they are no commits.
+            # One transaction for all counts, so that they do not count as commits.
             async with connection.transaction():
                 await _seconds(connection, queue, jobs, log)
         await _left_alone(connection)
@@ -92,7 +92,7 @@ async def _loaded(
     async with server.empty(dsn) as url:
         await asyncio.to_thread(queue.load, url, jobs)
         connection = await asyncpg.connect(url)
-        # So that nobody's plans depend on when the server happens to look at its tables.
+        # Otherwise plans would depend on when autovacuum analyzes the tables.
         await connection.execute("VACUUM ANALYZE")
         try:
             yield url, connection
@@ -101,11 +101,11 @@ async def _loaded(
 
 
 async def _left_alone(connection: asyncpg.Connection) -> None:
-    """Wait until all other sessions are over, and have all be counted that there was so far."""
+    """Wait until all other sessions have ended, and flush the statistics."""
     async with asyncio.timeout(_LEAVING_SECONDS):
         while await connection.fetchval(_OTHERS):  # noqa: ASYNC110 - a database sets no event
             await asyncio.sleep(_SHORTEST_PAUSE_SECONDS)
-    # Others were counted as they ended; this session would be within a second.
+    # Other sessions flush when they end; this one would flush within a second.
     await connection.execute("SELECT pg_stat_force_next_flush()")
 
 
@@ -121,26 +121,26 @@ async def _seconds(
             return answered - last_none
         if not ended:
             last_none = asked
-        if answered - began > _PATIENCE_SECONDS:
+        if answered - began > _TIMEOUT_SECONDS:
             raise RuntimeError(f"{queue.title}: {ended} of {jobs} jobs have ended; {_said(log)}")
         pause = max(_SHORTEST_PAUSE_SECONDS, _PAUSES_PER_LOOK * (answered - asked))
         await asyncio.sleep(pause)
 
 
 def _said(log: pathlib.Path) -> str:
-    return f"it said: {log.read_text('utf-8', 'replace')[-2000:]}"
+    return f"its log ends with: {log.read_text('utf-8', 'replace')[-2000:]}"
 
 
 @contextmanager
 def started(programs: Sequence[Program]) -> Iterator[pathlib.Path]:
-    """Run processes meanwhile, and tell where they write what they have to say."""
+    """Run processes during the context, and yield the path of their log."""
     with tempfile.TemporaryDirectory(prefix="workron-bench-") as folder:
         log = pathlib.Path(folder) / "log"
         with log.open("wb") as said:
             running = [
                 subprocess.Popen(
                     one.command,
-                    # What a program that is killed leaves in it goes with the folder.
+                    # Removing the folder also removes the files of a killed program.
                     env={**os.environ, "TMPDIR": folder, **one.environment},
                     cwd=one.folder,
                     stdin=subprocess.DEVNULL,

@@ -1,7 +1,7 @@
-"""What a figure is: something of ours, what it is held against, and what their ratio is to be.
+"""A figure: something of Workron, the sides that it is compared with, and the goal of the ratio.
 
-Made by the modules of `ours`, measured by `turns`. A side is measured again and again; each time it
-begins from nothing, so that no round finds what an earlier one left.
+The modules of `ours` make figures, and `turns` measures them. Each measurement of a side starts
+from an empty state, so that no round finds what an earlier one left.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bench import part
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Something that can be measured: a system, or what a machine can do without one."""
+    """Something that can be measured: a system, or a limit of the machine."""
 
     title: str
     measure: Callable[[], float]
@@ -22,14 +22,14 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What the ratio of ours to theirs is to be."""
+    """The required ratio of Workron to the other side."""
 
     ratio: float
     is_most: bool = False
-    """Whether less is better, as it is with seconds and bytes."""
+    """Whether less is better, as for seconds and bytes."""
 
     def holds(self, ratio: float) -> bool:
-        """Tell whether a ratio is as it should be."""
+        """Return whether a ratio reaches the goal."""
         return ratio <= self.ratio if self.is_most else ratio >= self.ratio
 
     def __str__(self) -> str:
@@ -38,7 +38,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """What ours is held against; without a goal it is only told."""
+    """A side that Workron is compared with; without a goal it is only reported."""
 
     side: Side
     goal: Goal | None = None
@@ -46,12 +46,12 @@ class Against:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A row of the table for each of those that ours is held against."""
+    """A figure of Workron; the table has a row for each comparison."""
 
     name: str
-    """By which it is asked for: `python -m bench --only NAME`."""
+    """Selects it: `python -m bench --only NAME`."""
     unit: str
     ours: Side
     against: Sequence[Against]
     part: str = part.MINUTES
-    """With which it is measured and published."""
+    """The part that it is measured and published with."""

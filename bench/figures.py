@@ -1,4 +1,4 @@
-"""Every figure that there is, in the order in which they are measured."""
+"""Lists every figure in the order in which it is measured."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bench.peers.peer import Kit
 
 
 def every(config: Config, dsn: str) -> Iterator[Figure]:
-    """Name all, with the server that they are measured on."""
+    """Yield all figures, measured on this server."""
     jobs = config.jobs
     yield from worker.figures(dsn, jobs, _tools(config))
     yield from noop.figures(config, dsn, *_noop(config, dsn))
@@ -46,14 +46,14 @@ def every(config: Config, dsn: str) -> Iterator[Figure]:
 
 
 def _noop(config: Config, dsn: str) -> tuple[Sequence[Against], Sequence[Against]]:
-    """What one process is held against, and what two are."""
+    """Return the comparisons for one process and for two."""
     limit = pgbench.draining(dsn, config.jobs["noop"], batch=100)
     one = [Against(limit, Goal(0.25)), *against.noop(config, dsn)]
     return one, [Against(limit, Goal(0.4))]
 
 
 def _tools(config: Config) -> Sequence[Against]:
-    """What starts commands and remembers nothing; ours is to be quicker than one of them."""
+    """Return tools that start commands and store nothing; Workron should be faster than one."""
     flat = tools.flat(config.jobs["tools"], at_once=2)
     return [Against(one, Goal(1) if "parallel" in one.title else None) for one in flat]
 

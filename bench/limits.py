@@ -1,4 +1,4 @@
-"""What this machine can do: taken before everything else, and after it."""
+"""Measures the limits of this machine before and after all figures."""
 
 from __future__ import annotations
 

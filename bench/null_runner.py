@@ -1,8 +1,8 @@
-"""A runner that starts nothing: each command has ended, with exit code 0, when it is asked for.
+"""A runner that starts no process: each command has succeeded when the agent asks for it.
 
-Run by `bench.ours.null_worker` in the place of `workron_runner`, so that what is measured is all of
-a worker but its commands. It speaks docs/reference/runner-protocol.md, and of the options takes the
-descriptor alone; only, of an order that it may carry out it reads no more than the claim.
+`bench.ours.null_worker` runs it in place of `workron_runner`, so that a measurement includes all of
+a worker except its commands. It speaks docs/reference/runner-protocol.md and takes only the option
+for the descriptor. Of a Run frame that it may answer at once it reads only the claim.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The page of the docs that holds what was published last, and its pictures.
+"""Writes the published page, docs/explanation/performance.md, and its pictures.
 
-A run writes the parts that it has measured anew, each with its own date, machine and command, and
-leaves the others as they were.
+A run replaces only the parts that it has measured, each with its date, machine and command.
 """
 
 from __future__ import annotations
@@ -19,18 +18,20 @@ _FOLDER: Final = pathlib.Path(__file__).parents[1] / "docs" / "explanation"
 _PAGE: Final = """\
 # Performance
 
-What was published last, good or bad, and never edited by hand: each part tells by which command,
-when and where. PostgreSQL ran on the same machine, its commits safe on the disk.
+These figures are the latest published run of `make bench`, good or bad. They are not edited by
+hand. Each part gives its command, date and machine. PostgreSQL ran on the same machine, with
+durable commits.
 
-How to read it: each row holds something of ours against a limit of the machine, against what people
-would use instead, or against a fixed bound, measured in turns within the same minutes. The ratio is
-the median of the pairs; the interval is where the true one lies with 90 % or more, and with fewer
-than five rounds all that was seen. *Reached* is `yes` if all of the interval reaches the goal,
-`just` if the median alone does. Absolute figures change with the machine, and with the hour: they
-are there to tell what is divided by what.
+Each row compares Workron with a limit of the machine, with another system, or with a fixed bound.
+Both sides were measured in turns within the same minutes. The ratio is the median over the pairs.
+The interval contains the true median with a probability of at least 90 %; with fewer than five
+rounds it is the range of all ratios. *Reached* is `yes` if the whole interval reaches the goal,
+and `just` if only the median does. Absolute figures change with the machine and the time of day;
+they only show what the ratio divides.
 
-What the machine could do is told with each part. These limits are of this bench's own making, and
-frozen: statements of SQL on tables with our columns (`bench/limit`), or loops with nothing in them.
+Each part also lists the limits of the machine. The bench defines these limits itself and keeps
+them unchanged: SQL statements on tables with the columns of Workron (`bench/limit`), or empty
+loops.
 
 """
 _PART: Final = """\
@@ -39,10 +40,10 @@ _PART: Final = """\
 
 Written by `{command}` on {date}, on {machine}; PostgreSQL set up with {settings}; rounds: {rounds}.
 
-![The ratios of the table below, each with its interval and its goal]({picture})
+![The ratios of the table below with their intervals and goals]({picture})
 
 {table}
-<details><summary>What the machine could do before that, and after it</summary>
+<details><summary>Limits of the machine before and after</summary>
 
 {limits}
 
@@ -53,7 +54,7 @@ _NOTHING: Final = "<!-- {name} -->\n## {title}\n\nNot published yet.\n<!-- /{nam
 
 
 def publish(run: Run, command: str) -> None:
-    """Write the parts of which this run has figures."""
+    """Write the parts that this run has measured."""
     page = _FOLDER / "performance.md"
     before = page.read_text("utf-8")
     parts = [_part(name, run, command) or _kept(name, before) for name in PARTS]

@@ -1,6 +1,6 @@
-"""The parts that the bench has: each is measured, and published, by itself.
+"""The parts of the bench, which are measured and published separately.
 
-What takes hours would else be measured all at once or never.
+Separate parts allow measuring what takes minutes without what takes hours.
 """
 
 from collections.abc import Mapping
@@ -8,15 +8,15 @@ from typing import Final
 
 MINUTES: Final = "minutes"
 PARTS: Final[Mapping[str, str]] = {
-    MINUTES: "What takes minutes",
-    "depth": "Over millions of jobs",
-    "held": "Beside a transaction that is left open",
+    MINUTES: "Throughput and latency",
+    "depth": "Millions of jobs",
+    "held": "With a transaction that stays open",
     "dead": "Dead workers",
-    "writes": "What workers write by themselves",
-    "starved": "On a machine that is busy with something else",
-    "restart": "After a death of PostgreSQL",
-    "objects": "Ten thousand objects of a cluster",
+    "writes": "Writes of idle workers",
+    "starved": "On a busy machine",
+    "restart": "After a restart of PostgreSQL",
+    "objects": "Ten thousand objects in a cluster",
 }
-"""By name, in the order in which they are measured and told; with what heads them on the page."""
+"""The heading of each part on the page, in the order of measuring."""
 EVERY: Final = "all"
-"""Asks for all of them."""
+"""Selects all parts."""

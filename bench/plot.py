@@ -1,4 +1,4 @@
-"""Draws the ratios of a run as SVG: for each a dot, its interval, and where the goal begins."""
+"""Draws the ratios of a run as SVG: a dot for each, its interval, and its goal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LINE: Final = 22
 _LEFT: Final = 560
 _WIDTH: Final = 420
 _TOP: Final = 40
-_COLOURS: Final = {"yes": "#1a7f37", "just": "#9a6700", "no": "#cf222e", "": "#57606a"}
+_COLORS: Final = {"yes": "#1a7f37", "just": "#9a6700", "no": "#cf222e", "": "#57606a"}
 _STYLE: Final = (
     "text{font:12px sans-serif;fill:#24292f}.rule{stroke:#d0d7de}.goal{stroke:#24292f;"
     "stroke-width:2}.name{text-anchor:end}.tick{text-anchor:middle;fill:#57606a}"
@@ -37,14 +37,14 @@ def svg(rows: Sequence[Row]) -> str:
 
 
 class _Scale:
-    """Where a ratio stands from left to right."""
+    """The horizontal position of a ratio."""
 
     def __init__(self, low: int, high: int) -> None:
         self._low = low
         self._high = high
 
     def at(self, ratio: float) -> float:
-        power = log10(ratio) if ratio > 0 else self._low  # nothing at all stands at the rim
+        power = log10(ratio) if ratio > 0 else self._low  # zero is drawn at the left edge
         return _LEFT + _WIDTH * (power - self._low) / (self._high - self._low)
 
     def rules(self, bottom: float) -> Iterator[str]:
@@ -56,7 +56,7 @@ class _Scale:
 
 def _drawn(row: Row, scale: _Scale, number: int) -> Iterator[str]:
     y = _TOP + _LINE * number + _LINE / 2
-    colour = _COLOURS[row.verdict]
+    color = _COLORS[row.verdict]
     low, middle, high = (scale.at(one) for one in (row.ratio.low, row.ratio.middle, row.ratio.high))
     name = f"{row.figure.name}: {row.theirs.title}"
     yield f'<text class="name" x="{_LEFT - 12}" y="{y + 4}">{escape(name)}</text>'
@@ -64,7 +64,7 @@ def _drawn(row: Row, scale: _Scale, number: int) -> Iterator[str]:
         x = scale.at(row.goal.ratio)
         yield f'<line class="goal" x1="{x:.1f}" x2="{x:.1f}" y1="{y - 8}" y2="{y + 8}"/>'
     yield (
-        f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y}" y2="{y}" stroke="{colour}"'
+        f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y}" y2="{y}" stroke="{color}"'
         ' stroke-width="3"/>'
     )
-    yield f'<circle cx="{middle:.1f}" cy="{y}" r="4.5" fill="{colour}"/>'
+    yield f'<circle cx="{middle:.1f}" cy="{y}" r="4.5" fill="{color}"/>'

@@ -1,8 +1,9 @@
-"""Ratios of what was measured in turns, and how far the middle one can be trusted.
+"""Ratios of measurements in turns, and the confidence interval of their median.
 
-Both sides of a pair were measured within seconds of each other, so that what else the machine did
-is in both. Of the pairs' ratios the median is told, with an interval that needs no assumption on
-how they are spread: between which of them, in order, the true median lies with 90 % or more.
+Both sides of a pair are measured within seconds of each other, so other load of the machine affects
+both. The result is the median of the ratios. Its interval needs no assumption about their
+distribution: it lies between those two of the sorted ratios that contain the true median with a
+probability of at least 90 %.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _CONFIDENCE: Final = 0.9
 
 
 class Ratio(NamedTuple):
-    """The median, and where the true one lies; of fewer than five pairs, all that was seen."""
+    """The median and its interval; with fewer than five pairs, the range of all ratios."""
 
     middle: float
     low: float
@@ -31,7 +32,7 @@ def of(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
 
 
 def _left_out(count: int) -> int:
-    """Say how many may be left out at each end."""
+    """Return how many ratios to leave out at each end."""
     left_out = 0
     while _confidence(count, left_out + 1) >= _CONFIDENCE:
         left_out += 1

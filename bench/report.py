@@ -1,4 +1,4 @@
-"""What is told of a run: a table for people, and all that was seen as JSON."""
+"""Reports a run: a table for people, and all measurements as JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LIMITS_HEADING: Final = "| this machine | at first | at last |\n|---|---:|---:|
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What the machine could do before everything else, and after it."""
+    """A limit of the machine, measured before and after all figures."""
 
     title: str
     unit: str
@@ -40,12 +40,12 @@ class Run:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Write the comparisons as Markdown."""
+    """Return the comparisons as a Markdown table."""
     return "\n".join([HEADING, *map(row, rows)]) + "\n"
 
 
 def row(one: Row) -> str:
-    """Write one comparison as a row of the table."""
+    """Return one comparison as a row of the table."""
     ratio, figure = one.ratio, one.figure
     cells = [
         f"{figure.ours.title}, {figure.unit}", _number(one.ours_seen), one.theirs.title,
@@ -56,19 +56,19 @@ def row(one: Row) -> str:
 
 
 def limits(seen: Sequence[Limit]) -> str:
-    """Write what the machine could do as Markdown."""
+    """Return the limits of the machine as a Markdown table."""
     lines = [f"| {one.title}, {one.unit} | {one.first:,.6g} | {one.last:,.6g} |" for one in seen]
     return "\n".join([_LIMITS_HEADING, *lines]) + "\n"
 
 
 def machine() -> str:
-    """Say on what it ran."""
+    """Describe the machine."""
     python = platform.python_version()
     return f"{os.cpu_count()} cores, Linux {platform.release()}, Python {python}"
 
 
 def write(run: Run, folder: pathlib.Path) -> None:
-    """Write all that was seen, and the tables."""
+    """Write the table and all measurements into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "results.json").write_text(json.dumps(_told(run), indent=2) + "\n", "utf-8")
     text = f"{machine()}\n\n{limits(run.limits)}\n{table(run.rows)}"

@@ -1,4 +1,4 @@
-"""Runs that take long and tell several things at once, so that each is run once a round."""
+"""Long runs that give several figures at once, so that each runs only once in a round."""
 
 from __future__ import annotations
 

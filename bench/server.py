@@ -1,4 +1,4 @@
-"""A PostgreSQL for the bench, whose commits are safe on the disk when they are over."""
+"""A PostgreSQL for the bench, with durable commits."""
 
 from __future__ import annotations
 

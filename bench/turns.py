@@ -1,4 +1,4 @@
-"""Measures a figure in turns: ours, what it is held against, and ours again."""
+"""Measures a figure in turns: Workron, the comparison, and Workron again."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def test_worker_ends_on_the_first_signal_when_its_store_does_not_answer(
         server.bind(str(path))
         path.chmod(0o777)
         server.listen()
-        url = f"postgresql://nobody@/none?host={SOCKET_FOLDER}"
+        url = f"postgresql://worker@/none?host={SOCKET_FOLDER}"
         worker = image_containers.start("worker", "--store", url, socket=path)
         connection, _ = server.accept()
         with connection:

@@ -1,1 +1,1 @@
-"""What this machine can do with nothing of ours in the way: what ours is held against."""
+"""Measures what this machine can do without Workron: the limits that Workron is compared with."""

@@ -1,6 +1,6 @@
-"""How fast an API server takes an object and a change of it, one after the other.
+"""Measures how fast an API server creates an object and patches it, one after the other.
 
-Measured where KUBECONFIG names the file of a cluster: what a controller writes cannot be faster.
+It runs where KUBECONFIG names a cluster: a controller cannot write faster than this.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import yaml
 
 from bench.figure import Side
 
-_PATIENCE_SECONDS: Final = 30
+_TIMEOUT_SECONDS: Final = 30
 _NAMESPACES: Final = "/api/v1/namespaces"
 _CREATED: Final = "application/json"
 _CHANGED: Final = "application/merge-patch+json"
@@ -54,7 +54,7 @@ class _Server:
             if place.scheme == "https"
             else http.client.HTTPConnection(place.netloc)
         )
-        self._connection.timeout = _PATIENCE_SECONDS
+        self._connection.timeout = _TIMEOUT_SECONDS
 
     def ask(self, verb: str, path: str, body: Mapping[str, Any]) -> None:
         """Ask for a change; RuntimeError if it is refused."""

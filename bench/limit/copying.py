@@ -1,7 +1,7 @@
-"""How fast this machine stores the rows of a submission when they are ready as files.
+"""Measures how fast this machine stores the rows of a submission that are ready as files.
 
-The very rows: a submission of ours is written out first, and then read by `psql` into a database
-with the same tables and indexes, in one transaction as well.
+The rows are those of a real submission. `psql` loads them into a database with the same tables and
+indexes, also in one transaction.
 """
 
 from __future__ import annotations

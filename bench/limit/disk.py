@@ -1,4 +1,4 @@
-"""How fast this machine's disk takes what must not be lost."""
+"""Measures how fast the disk of this machine writes durably."""
 
 from __future__ import annotations
 

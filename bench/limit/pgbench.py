@@ -1,4 +1,4 @@
-"""How fast this machine takes jobs and ends them when nothing but pgbench asks it to."""
+"""Measures how fast pgbench alone claims and completes jobs on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.figure import Side
 from bench.limit import tables
 
 _CLIENTS: Final = 2
-_PATIENCE_SECONDS: Final = 120
+_TIMEOUT_SECONDS: Final = 120
 _RATE: Final = re.compile(r"^tps = ([\d.]+) ", re.MULTILINE)
 
 
@@ -38,7 +38,7 @@ def _rate(url: str, transactions: int, batch: int) -> float:
         *(f"--file={script}", f"--define=batch={batch}", url),
     ]
     said = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=_PATIENCE_SECONDS
+        command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_SECONDS
     )
     if (found := _RATE.search(said.stdout)) is None or said.returncode:
         raise RuntimeError(f"pgbench failed: {said.stderr[-2000:]}")

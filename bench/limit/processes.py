@@ -1,4 +1,4 @@
-"""How fast this machine starts processes."""
+"""Measures how fast this machine starts processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast one worker could go from job to job, if each hop were one bare round trip."""
+"""Measures how fast one worker could move from job to job if each hop were one bare round trip."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import asyncpg
 from bench.figure import Side
 from bench.limit import tables
 
-_PATIENCE_SECONDS: Final = 30
+_TIMEOUT_SECONDS: Final = 30
 
 
 def hopping(dsn: str, jobs: int) -> Side:
@@ -23,7 +23,7 @@ def hopping(dsn: str, jobs: int) -> Side:
 
 async def _hop(dsn: str, jobs: int) -> float:
     async with tables.drained(dsn, jobs) as url:
-        connection = await asyncpg.connect(url, command_timeout=_PATIENCE_SECONDS)
+        connection = await asyncpg.connect(url, command_timeout=_TIMEOUT_SECONDS)
         try:
             return jobs / await _seconds(connection)
         finally:

@@ -1,9 +1,8 @@
-"""How fast this machine takes jobs and ends them in a SQLite file when nothing but a loop asks.
+"""Measures how fast a bare loop claims and completes jobs in a SQLite file.
 
-What `pgbench` is for PostgreSQL: the very rows that a job makes, over tables with our columns and
-indexes. One writer moves them by statements that each move a whole batch, in one transaction a
-batch, which is safe on the disk when it is over. No event loop, no JSON, and no row that comes
-into Python.
+It is to SQLite what `pgbench` is to PostgreSQL: it moves the rows of a job, in tables with the
+columns and indexes of Workron. One writer moves a batch with each statement, in one durable
+transaction for each batch. There is no event loop, no JSON, and no row comes into Python.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How fast this machine stores rows in a SQLite file: the least that any writer does.
+"""Measures how fast this machine stores rows in a SQLite file: the least that any writer does.
 
-No job can be moved so: a row has two columns where ours have ten, no index, and is written once
-where a job is written three times. `sqlite_jobs` moves what a job moves.
+These rows are simpler than jobs: two columns, no index, and one write where a job has three.
+`sqlite_jobs` moves what a job moves.
 """
 
 from __future__ import annotations

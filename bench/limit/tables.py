@@ -1,6 +1,6 @@
-"""Jobs that are ready in the bench's own tables, for loops that take them without anything of ours.
+"""Ready jobs in tables of the bench, for loops that claim them without Workron.
 
-Called by `pgbench` and `rounds`. The SQL stands in `sql/`, and is not changed with the product's.
+The SQL in `sql/` does not change with that of the product, so that limits stay comparable.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What tools that start commands, and remember nothing, make of this machine.
+"""Measures tools that start commands and store nothing.
 
-Each is given what it takes of commands that do nothing, and is timed from its start to its end. All
-of them start one `sh -c true` for each; those that have a shell for every command are told `true`.
+Each tool gets as many no-op commands as its interface takes, and is timed from start to end. All of
+them start one `sh -c true` for each command; tools that start a shell themselves get `true`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bench.figure import Side
 from bench.limit import processes
 from bench.peers import debian
 
-_PATIENCE_SECONDS: Final = 300
+_TIMEOUT_SECONDS: Final = 300
 _NUMBERS: Final = "numbers"
 
 
@@ -111,6 +111,6 @@ def _seconds(command: Sequence[str], folder: str) -> float:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         check=True,
-        timeout=_PATIENCE_SECONDS,
+        timeout=_TIMEOUT_SECONDS,
     )
     return time.perf_counter() - began

@@ -1,1 +1,1 @@
-"""What Workron does: each module measures one thing of it, and says what it is held against."""
+"""Figures of Workron: each module measures one of its properties and names the comparison."""

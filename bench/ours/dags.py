@@ -1,4 +1,4 @@
-"""DAGs of jobs that do nothing: how much of the rate without edges is left with them."""
+"""Measures DAGs of no-op jobs, compared with the rate of jobs without dependencies."""
 
 from __future__ import annotations
 

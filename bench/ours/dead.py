@@ -1,8 +1,8 @@
-"""How soon it is found that a worker is dead, from its end to the moment its claim is taken back.
+"""Measures how soon a dead worker is detected, from its end until its claim is requeued.
 
-Real workers that each hold a job, two real maintainers. Where death is proven, by the next worker
-that is started on that machine, nobody waits for the lease; the time has the start of that worker
-in it. Of all that die in a round the last one to be found is told.
+Each worker holds one job, and two maintainers run. Where a new worker on the same machine proves
+the death, no lease has to expire; the time includes the start of that worker. A round reports the
+last of its dead workers.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from bench.figure import Against, Figure, Goal, Side
-from bench.ours import crew
-from bench.ours.crew import Crew
+from bench.ours import worker_processes
+from bench.ours.worker_processes import WorkerProcesses
 
 _FOUND_SECONDS: Final = 2
 _APART_SECONDS: Final = 0.37
@@ -52,18 +52,18 @@ def _within(lease: int) -> list[Against]:
 
 async def _proven(dsn: str, workers: int, lease: int) -> float:
     """Kill one after the other, and start another one each time."""
-    async with crew.gathered(dsn, workers + 1, lease) as one:
+    async with worker_processes.running(dsn, workers + 1, lease) as one:
         one.maintain()
-        await one.employ(1)
+        await one.start_workers_with_jobs(1)
         return max([await _succeeded(one) for _ in range(workers)])
 
 
-async def _succeeded(one: Crew) -> float:
+async def _succeeded(one: WorkerProcesses) -> float:
     worker = one.started[-1]
     ids = await one.registered()
     worker.kill()
     began = time.perf_counter()
-    one.hire()
+    one.start_worker()
     gone = await one.until(_IS_THERE, False, ids[worker.pid])  # noqa: FBT003 - what it answers
     # The next one has to hold a job before it can lose it.
     await one.until("SELECT count(*) FROM workron.running", 1)
@@ -71,9 +71,9 @@ async def _succeeded(one: Crew) -> float:
 
 
 async def _found(dsn: str, workers: int, lease: int, number: signal.Signals) -> float:
-    async with crew.gathered(dsn, workers, lease) as one:
+    async with worker_processes.running(dsn, workers, lease) as one:
         one.maintain()
-        ids = await one.employ(workers)
+        ids = await one.start_workers_with_jobs(workers)
         found = []
         for worker in [each for each in one.started if each.pid in ids]:
             found.append(asyncio.create_task(_fallen(one, worker, ids[worker.pid], number)))
@@ -82,7 +82,7 @@ async def _found(dsn: str, workers: int, lease: int, number: signal.Signals) -> 
 
 
 async def _fallen(
-    one: Crew, worker: subprocess.Popen[bytes], row: int, number: signal.Signals
+    one: WorkerProcesses, worker: subprocess.Popen[bytes], row: int, number: signal.Signals
 ) -> float:
     worker.send_signal(number)
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Whether a claim slows down with what is there: with millions that ended, and with many ready."""
+"""Measures whether claims slow down with millions of finished jobs and with many ready jobs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a transaction that somebody leaves open costs: nothing that ends meanwhile can be vacuumed.
+"""Measures the cost of a transaction that stays open: PostgreSQL cannot vacuum what ends meanwhile.
 
-One has written and idles, as a session that was forgotten. The other one has a snapshot, and has
-read our tables with it, as a backup or a long report. After its release, the jobs that are left
-have to end soon.
+One transaction has written and idles, like a forgotten session. Another holds a snapshot in which
+it has read the tables of Workron, like a backup or a long report. After it ends, the remaining jobs
+must finish soon.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _figures(name: str, title: str, beside: Series[_Run], alone: Series[_Run]) -
     slower = [Against(usual, Goal(1.5, is_most=True))]
     yield Figure(f"{name}-claim", "ms", ours, slower, part="held")
     most = Side(f"{_BEAT_MILLISECONDS:,} ms", lambda: float(_BEAT_MILLISECONDS))
-    ours = beside.side(f"the longest beat {title}", lambda run: run.seen.beat)
+    ours = beside.side(f"the longest beat {title}", lambda run: run.seen.heartbeat)
     against = [Against(most, Goal(1, is_most=True))]
     yield Figure(f"{name}-beat", "ms", ours, against, part="held")
     most = Side(f"{_DRAIN_SECONDS} s", lambda: float(_DRAIN_SECONDS))

@@ -1,6 +1,6 @@
-"""What workers write by themselves, and whether they are left alone when the machine is busy.
+"""Measures what idle workers write, and whether they stay registered on a busy machine.
 
-A write is a transaction that is given a number; one that only reads is none.
+A write is a transaction that gets a transaction id; one that only reads does not count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from bench.figure import Against, Figure, Goal, Side
-from bench.ours import crew
+from bench.ours import worker_processes
 
 _MOST_WRITES: Final = 0.6
 _NUMBERS: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
@@ -61,9 +61,9 @@ def _writing(dsn: str, title: str, long: Mapping[str, int], *, has_jobs: bool) -
 async def _writes(dsn: str, long: Mapping[str, int], *, has_jobs: bool) -> float:
     """Count without a maintainer, whose writes are its own."""
     workers, seconds = long["idle_workers"], long["idle_seconds"]
-    async with crew.gathered(dsn, workers * has_jobs, long["lease_seconds"]) as one:
+    async with worker_processes.running(dsn, workers * has_jobs, long["lease_seconds"]) as one:
         for _ in range(workers):
-            one.hire()
+            one.start_worker()
         await one.until("SELECT count(*) FROM workron.worker", workers)
         await one.until("SELECT count(*) FROM workron.running", workers * has_jobs)
         before = await one.database.fetchval(_NUMBERS)
@@ -74,9 +74,9 @@ async def _writes(dsn: str, long: Mapping[str, int], *, has_jobs: bool) -> float
 async def _starved(dsn: str, long: Mapping[str, int]) -> float:
     """Count the claims that still are as they were made."""
     workers = long["idle_workers"]
-    async with crew.gathered(dsn, workers, long["lease_seconds"]) as one:
+    async with worker_processes.running(dsn, workers, long["lease_seconds"]) as one:
         one.maintain()
-        ids = await one.employ(workers)
+        ids = await one.start_workers_with_jobs(workers)
         with _busy():
             await asyncio.sleep(long["starved_seconds"])
         return float(await one.database.fetchval(_KEPT, list(ids.values())))

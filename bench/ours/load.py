@@ -1,8 +1,8 @@
-"""Workers that do nothing but claim, complete and beat, at the worker's door, as fast as they can.
+"""Synthetic workers that only claim, complete and send heartbeats, as fast as the store answers.
 
-For how a database bears what it is put under: each call is timed by itself, and nothing of an agent
-stands between. A feeder keeps jobs ready, in workflows, and a maintainer ends those; it is the real
-program. Who is not answered asks again, as a worker does, and the time runs on.
+They show how the database handles the load: each call is timed, and no agent is involved. A feeder
+keeps jobs ready, in workflows, and a real maintainer process completes those. A call without an
+answer is repeated, as a worker does, and its time goes on.
 """
 
 from __future__ import annotations
@@ -29,52 +29,52 @@ from workron.store.types import AttemptReport, ClaimedJob, Outcome, Registration
 _WORKERS: Final = 2
 _BATCH: Final = 100
 _STEP: Final = 10_000
-"""So many jobs are brought at once."""
-_BEAT_SECONDS: Final = 2.0
+"""The number of jobs in one insert."""
+_HEARTBEAT_SECONDS: Final = 2.0
 _IDLE_SECONDS: Final = 0.02
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen of a load for some time."""
+    """Measurements of a load over some seconds."""
 
     rate: float
     """Jobs a second."""
     claim: float
-    """Of all claims the 99th of a hundred, in milliseconds."""
-    beat: float
-    """The longest that a beat took, in milliseconds."""
+    """The 99th percentile of the claim latency, in milliseconds."""
+    heartbeat: float
+    """The longest latency of a heartbeat, in milliseconds."""
 
 
 @dataclass(slots=True)
 class Load:
-    """A load that goes on until the context is left."""
+    """A load that runs until its context ends."""
 
     stock: Stock
     backlog: int
     ended: int = 0
     claims: list[float] = field(default_factory=list)
-    beats: list[float] = field(default_factory=list)
-    hungry: asyncio.Event = field(default_factory=asyncio.Event)
+    heartbeats: list[float] = field(default_factory=list)
+    wants_jobs: asyncio.Event = field(default_factory=asyncio.Event)
     is_fed: bool = True
 
     async def warm(self) -> None:
-        """Wait until each worker has claimed more than once: all is connected and prepared."""
+        """Wait until each worker has claimed more than once, so all connections are prepared."""
         while len(self.claims) <= 2 * _WORKERS:  # noqa: ASYNC110 - it is a count
             await asyncio.sleep(_IDLE_SECONDS)
 
     async def during(self, seconds: float) -> Seen:
-        """Look on for so long."""
+        """Measure for some seconds."""
         self.claims.clear()
-        self.beats.clear()
+        self.heartbeats.clear()
         before, began = self.ended, time.perf_counter()
         await asyncio.sleep(seconds)
         rate = (self.ended - before) / (time.perf_counter() - began)
-        return Seen(rate, _late(self.claims or [seconds * 1e3]), max(self.beats, default=0.0))
+        return Seen(rate, _late(self.claims or [seconds * 1e3]), max(self.heartbeats, default=0.0))
 
     async def drained(self, at_most: float) -> float:
-        """Feed it no more, and tell in how many seconds all that is left has ended."""
+        """Stop the feeder, and return the seconds until all remaining jobs have ended."""
         self.is_fed = False
         began = time.perf_counter()
         with contextlib.suppress(TimeoutError):
@@ -84,86 +84,88 @@ class Load:
         return time.perf_counter() - began
 
     async def feed(self) -> None:
-        """Keep as many ready as are wanted."""
+        """Keep the wanted number of jobs ready."""
         while True:
             if self.is_fed and self.stock.queued - self.ended < self.backlog:
                 await self.stock.queue(_STEP)
             else:
-                self.hungry.clear()
-                await self.hungry.wait()
+                self.wants_jobs.clear()
+                await self.wants_jobs.wait()
 
-    async def work(self, door: WorkerStore, key: SessionKey) -> None:
-        """Claim and complete for ever."""
+    async def work(self, store: WorkerStore, key: SessionKey) -> None:
+        """Claim and complete jobs until cancelled."""
         while True:
-            claimed = await self._claim(door, key)
+            claimed = await self._claim(store, key)
             if claimed:
-                await self._complete(door, key, claimed)
+                await self._complete(store, key, claimed)
             else:
                 await asyncio.sleep(_IDLE_SECONDS)
 
     async def _complete(
-        self, door: WorkerStore, key: SessionKey, claimed: Sequence[ClaimedJob]
+        self, store: WorkerStore, key: SessionKey, claimed: Sequence[ClaimedJob]
     ) -> None:
         ends = [
             AttemptReport(one.job, one.claim, one.fence, Outcome.SUCCEEDED, exit_code=0)
             for one in claimed
         ]
-        await _insist(lambda: door.complete(key, ends))
+        await _retry(lambda: store.complete(key, ends))
         self.ended += len(ends)
-        self.hungry.set()
+        self.wants_jobs.set()
 
-    async def _claim(self, door: WorkerStore, key: SessionKey) -> Sequence[ClaimedJob]:
+    async def _claim(self, store: WorkerStore, key: SessionKey) -> Sequence[ClaimedJob]:
         claims = ids.mint_claims(plans.Clock().now(), plans.RNG, _BATCH)
         with _timed(self.claims):
-            return await _insist(lambda: door.claim(key, claims))
+            return await _retry(lambda: store.claim(key, claims))
 
-    async def beat(self, door: WorkerStore, key: SessionKey) -> None:
-        """Beat for ever."""
+    async def heartbeat(self, store: WorkerStore, key: SessionKey) -> None:
+        """Send heartbeats until cancelled."""
         while True:
-            with _timed(self.beats):
-                await _insist(lambda: door.heartbeat(key))
-            await asyncio.sleep(_BEAT_SECONDS)
+            with _timed(self.heartbeats):
+                await _retry(lambda: store.heartbeat(key))
+            await asyncio.sleep(_HEARTBEAT_SECONDS)
 
 
 @contextlib.asynccontextmanager
 async def running(url: str, stock: Stock, backlog: int) -> AsyncIterator[Load]:
-    """Run one over a database, with so many jobs ready as long as it is fed."""
+    """Run a load on a database, with a backlog of ready jobs."""
     load = Load(stock, backlog)
     maintainer = Program([str(WORKRON), "maintain", "--store", url])
-    person = await connect.connect(url, clock=plans.Clock(), rng=plans.RNG)
-    token = await person.ensure_pool("default", "default")
+    submitter = await connect.connect(url, clock=plans.Clock(), rng=plans.RNG)
+    token = await submitter.ensure_pool("default", "default")
     with draining.started([maintainer]):
-        doors = [
+        stores = [
             await connect.connect_worker(url, clock=plans.Clock(), rng=plans.RNG)
             for _ in range(_WORKERS)
         ]
-        keys = [await _registered(door, token) for door in doors]
+        keys = [await _registered(store, token) for store in stores]
         tasks = [asyncio.create_task(load.feed())]
-        for door, key in zip(doors, keys, strict=True):
-            tasks += map(asyncio.create_task, (load.work(door, key), load.beat(door, key)))
+        for store, key in zip(stores, keys, strict=True):
+            tasks += map(asyncio.create_task, (load.work(store, key), load.heartbeat(store, key)))
         try:
             yield load
         finally:
             await _ended(tasks)
-            for one in (person, *doors):
+            for one in (submitter, *stores):
                 await one.close()
 
 
-async def _registered(door: WorkerStore, token: str) -> SessionKey:
-    session = await door.register(Registration(token, f"load-{uuid.uuid4()}", uuid.uuid4(), _BATCH))
+async def _registered(store: WorkerStore, token: str) -> SessionKey:
+    session = await store.register(
+        Registration(token, f"load-{uuid.uuid4()}", uuid.uuid4(), _BATCH)
+    )
     return session.key
 
 
 async def _ended(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """End them, and tell what one of them has died of."""
+    """Cancel the tasks, and raise the error of one that failed."""
     for one in tasks:
         one.cancel()
-    for said in await asyncio.gather(*tasks, return_exceptions=True):
-        if isinstance(said, Exception):
-            raise said
+    for result in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(result, Exception):
+            raise result
 
 
-async def _insist(call: Callable[[], Awaitable[_T]]) -> _T:
+async def _retry(call: Callable[[], Awaitable[_T]]) -> _T:
     while True:
         try:
             return await call()
@@ -179,5 +181,5 @@ def _timed(seen: list[float]) -> Iterator[None]:
 
 
 def _late(seen: Sequence[float]) -> float:
-    """Give the 99th of a hundred, and of fewer the last."""
+    """Return the 99th percentile, or the maximum of fewer than a hundred values."""
     return sorted(seen)[-1 - len(seen) // 100]

@@ -1,7 +1,7 @@
-"""Jobs that do nothing, run by whole workers over PostgreSQL: how fast, and what each one costs.
+"""Measures no-op jobs that complete workers run over PostgreSQL: the rate, and the cost of a job.
 
-The worker is the real one, but for its runner, which starts nothing. So this is what the agent and
-the database do for a job.
+The worker is real except for its runner, which starts no process. So this measures what the agent
+and the database do for a job.
 """
 
 from __future__ import annotations

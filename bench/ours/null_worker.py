@@ -1,7 +1,7 @@
-"""`python -m bench.ours.null_worker worker ...`: the program `workron`, whose workers run nothing.
+"""`python -m bench.ours.null_worker worker ...`: `workron` with workers that run nothing.
 
-All is as in the program itself, but that its runner is `bench/null_runner.py`. It imports nothing
-else of the bench, so that what is measured has nothing else in it.
+It differs from the program only in its runner, `bench/null_runner.py`. It imports nothing else of
+the bench, so that the measurement contains nothing else.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What the operator takes for each object of a cluster, beside a bare Kopf: memory and CPU.
+"""Measures memory and CPU of the controller for each object of a cluster, and those of bare Kopf.
 
-Each way is measured in a process of its own, once with many objects that are there at start and
-once with a hundredth of them; what is told is the difference for each object, so that neither the
-start of a program nor its imports are in it.
+Each side runs in its own process, once with many objects and once with a hundredth of them. The
+figure is the difference divided by the objects, so it excludes the start of a program and its
+imports.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""An API server with many Jobs in it, as a process of its own: FOLDER COUNT.
+"""An API server with many Jobs, as its own process: FOLDER COUNT.
 
-Its answers are those of the server that the operator's tests run against; what it costs is not the
-operator's. The way in is written to the folder, and its name is told once the server takes calls.
+It is the fake server of the controller's tests, and its cost does not count as the controller's. It
+writes a kubeconfig into the folder, and prints its name when it accepts requests.
 """
 
 from __future__ import annotations

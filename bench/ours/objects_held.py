@@ -1,9 +1,9 @@
-"""What it takes to know all objects of a cluster, in a process of its own: WAY COUNT SETTLING URL.
+"""Measures the cost of holding all objects of a cluster: WAY COUNT SETTLING URL.
 
-WAY is `bare`, Kopf with handlers that do nothing; `intake`, an operator that carries all into the
-store and does not lead; `leading`, one that also tells in each how it stands. The way in to the
-cluster is in KUBECONFIG. It is looked at so many seconds after the last object was known: Kopf may
-hear of it later than a list, and keeps a task for each for five seconds.
+WAY is `bare`, Kopf with empty handlers; `intake`, a controller that submits all objects and does
+not lead; or `leading`, one that also writes their statuses. KUBECONFIG names the cluster. The
+process is measured SETTLING seconds after the last object arrived, because Kopf may handle an
+object later than its list, and keeps a task for each for five seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from workron_controller.kube.leader_election import LeaderElection, LeaseLock
 from workron_controller.manager import Manager, ManagerDependencies, ManagerScope
 from workron_controller.workerpools.config import PoolSettings
 
-_LOOK_SECONDS: Final = 0.05
+_POLL_SECONDS: Final = 0.05
 _QUICK: Final = 100_000.0
 _CLOCK: Final = system_clock.CLOCK
 _RNG: Final = random.Random(1)  # noqa: S311 - chance, no secret
@@ -104,7 +104,7 @@ async def _main(way: str, count: str, settling: str, url: str) -> None:
     begun = _bare() if way == "bare" else _operator(url, is_leading=way == "leading")
     async with begun as known:
         while known() < int(count):  # noqa: ASYNC110 - neither sets an event for the bench
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
         await asyncio.sleep(float(settling))
         used = resource.getrusage(resource.RUSAGE_SELF)
         told = {"cpu": used.ru_utime + used.ru_stime, "peak": _kib("VmHWM"), "held": _kib("VmRSS")}

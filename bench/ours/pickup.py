@@ -1,7 +1,7 @@
-"""How soon a job that comes into an idle system is begun, and how soon that can be at all.
+"""Measures how soon a job starts in an idle system, and how soon that is possible at all.
 
-A sample is in milliseconds, and begins where the job is about to be committed. Ours ends where the
-agent hands the job to its executor.
+A sample is in milliseconds and starts just before the job is committed. For Workron it ends when
+the agent passes the job to its executor.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the bench submits, and the clock and the chance that it lends to a store."""
+"""The jobs that the bench submits, and the clock and random generator that it gives a store."""
 
 import random
 import time

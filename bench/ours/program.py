@@ -1,4 +1,4 @@
-"""Whole runs of `workron run`: from the start of the program to its exit."""
+"""Measures whole runs of `workron run`, from the start of the program to its exit."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""How fast workers are again when their PostgreSQL died where it stood, and came back.
+"""Measures how fast workers are again after their PostgreSQL was killed and came back.
 
-Whole workers over a runner that starts nothing, on a server of their own. What is told is their
-rate from some seconds on after the server takes calls again, and their rate before it went, as
-long after a first start. As many jobs are ready as they may need for both: who ran out of them
-would seem to be slow, and so would who gets some that were put in just before, which have not been
-vacuumed. Both begin at a checkpoint, as a server does that comes back, and none comes in between.
+Complete workers with a runner that starts no process use a server of their own. The figure compares
+their rate from some seconds after the server accepts connections with their rate at the same time
+after a first start. Enough jobs are ready for both, because workers without jobs would look slow,
+and so would workers on rows that were inserted just before and are not vacuumed. Both phases begin
+at a checkpoint, as after a recovery, and none falls into either.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from workron.store.postgres import schema
 _WORKERS: Final = 2
 _IS_LEFT: Final = "SELECT EXISTS (SELECT FROM workron.ready)"
 _ENDED: Final = "SELECT count(*) FROM workron.done WHERE attempts > 0"
-_LOOK_SECONDS: Final = 0.1
+_POLL_SECONDS: Final = 0.1
 _NO_CHECKPOINT: Final = {"max_wal_size": "32GB"}
 
 
@@ -65,7 +65,7 @@ async def _measured(config: Config) -> _Rates:
 async def _rates(one: Server, long: Mapping[str, int]) -> _Rates:
     seconds, within = long["restart_seconds"], long["restart_within"]
     while not (await _ended(one.dsn))[0]:  # noqa: ASYNC110 - a database sets no event
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_POLL_SECONDS)
     await asyncio.sleep(within)
     before = await _rate(one.dsn, seconds)
     await asyncio.to_thread(one.crash)

@@ -1,4 +1,4 @@
-"""Jobs claimed and completed through the doors of a SQLite file, without running anything."""
+"""Measures claims and completions in a SQLite file through the store, without running commands."""
 
 from __future__ import annotations
 

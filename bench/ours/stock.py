@@ -1,7 +1,7 @@
-"""Jobs that the bench puts into our tables by itself, so that it takes the server alone.
+"""Jobs that the bench inserts directly into the tables, so that only the server does any work.
 
-A history of millions is made so within minutes; and who feeds a database that is being measured
-takes nothing from the processes that measure it. The rows are those of submissions and their ends.
+This makes a history of millions within minutes, and a feeder takes no CPU from the processes that
+are measured. The rows are those of real submissions and completions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How fast workflows are submitted: from validated models to the commit."""
+"""Measures how fast workflows are submitted, from validated models to the commit."""
 
 from __future__ import annotations
 

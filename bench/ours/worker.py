@@ -1,4 +1,4 @@
-"""A worker by itself, over PostgreSQL: how fast it runs jobs, and how much memory it takes."""
+"""Measures one worker over PostgreSQL: how fast it runs jobs, and how much memory it takes."""
 
 from __future__ import annotations
 

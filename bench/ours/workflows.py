@@ -1,7 +1,4 @@
-"""Workflows as people write them, read and validated; and their submission, as the program does it.
-
-Called by `submission`, and by `limit.copying` for the rows that a submission writes.
-"""
+"""Workflows as people write them, read and validated, and submitted as the program does it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What people would use instead: each peer has a module that installs it and has it drain jobs."""
+"""Systems that Workron is compared with: each module installs one and lets it drain jobs."""

@@ -1,16 +1,16 @@
-"""`make bench-peers`: install what ours is held against, each into a folder of its own."""
+"""Installs the systems that Workron is compared with, each in its own folder."""
 
 from __future__ import annotations
 
 import argparse
 
 from bench import config
-from bench.peers import roster
+from bench.peers import registry
 
 
 def main() -> None:
     """Install all, or those that are named."""
-    kits = [*roster.EVERY, *roster.OTHERS]
+    kits = [*registry.EVERY, *registry.OTHERS]
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*(one.name for one in kits), []])
     names = parser.parse_args().names

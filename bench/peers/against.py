@@ -1,4 +1,4 @@
-"""Holds figures of ours against the peers that are here."""
+"""Compares figures of Workron with the installed peers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from bench import draining
 from bench.config import Config
 from bench.figure import Against, Goal
-from bench.peers import roster
+from bench.peers import registry
 
 GOALS: Final[Mapping[str, Goal]] = {
     "river": Goal(1),
@@ -29,5 +29,5 @@ def noop(config: Config, dsn: str) -> list[Against]:
             draining.side(one.queue(one.folder), dsn, one.share(jobs)),
             GOALS.get(one.name),
         )
-        for one in roster.installed(config)
+        for one in registry.installed(config)
     ]

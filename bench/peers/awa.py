@@ -1,7 +1,7 @@
 """awa: a runtime in Rust that calls handlers in Python.
 
-What ended well is a batch of ids in a table; what took a detour is a row in another one. Both are
-counted, and its script keeps them from being thrown away within seconds.
+Succeeded jobs are a batch of ids in one table, other jobs rows in another. The bench counts both,
+and its script keeps awa from deleting them within seconds.
 """
 
 from __future__ import annotations

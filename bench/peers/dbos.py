@@ -1,4 +1,4 @@
-"""DBOS: durable workflows in Python; a job is a workflow without steps. It keeps all of them."""
+"""DBOS: durable workflows in Python. A job is a workflow without steps; DBOS keeps all of them."""
 
 from __future__ import annotations
 

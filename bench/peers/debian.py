@@ -1,4 +1,4 @@
-"""Tools that Debian has, unpacked into a folder: nothing of the system is touched."""
+"""Tools from Debian packages, unpacked into a folder without changing the system."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from bench.peers.peer import Kit
 
-_PATIENCE_SECONDS: Final = 300
+_TIMEOUT_SECONDS: Final = 300
 
 
 def program(kit: Kit, name: str) -> pathlib.Path | None:
@@ -33,7 +33,7 @@ def _kit(package: str) -> Kit:
 
 
 def _run(folder: pathlib.Path, *command: str) -> None:
-    subprocess.run(command, cwd=folder, check=True, timeout=_PATIENCE_SECONDS)
+    subprocess.run(command, cwd=folder, check=True, timeout=_TIMEOUT_SECONDS)
 
 
 NINJA: Final = _kit("ninja-build")

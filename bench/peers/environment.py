@@ -1,7 +1,7 @@
-"""Peers in Python: each in a virtual environment of its own, driven by a script of ours.
+"""Peers in Python: each has its own virtual environment and a script that drives it.
 
-Called by the modules of those peers. A script is told what to do (`load`, `work`), the URL of a
-database, and how many jobs there are to be.
+The arguments of a script are what to do (`load`, `work`), the URL of a database, and the number of
+jobs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""graphile-worker, of Node: the fastest queue over PostgreSQL, which keeps no history."""
+"""graphile-worker, for Node: the fastest queue over PostgreSQL, which keeps no history."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.figure import Side
 from bench.peers.peer import Peer
 
 _SCRIPT: Final = pathlib.Path(__file__).parent / "scripts" / "graphile.cjs"
-_PATIENCE_SECONDS: Final = 300
+_TIMEOUT_SECONDS: Final = 300
 _PROCESSES: Final = 2
 """One uses one core; for more, its documentation has more of them."""
 _ENDED: Final = (
@@ -44,7 +44,7 @@ def latency(folder: pathlib.Path, url: str, samples: int) -> list[float]:
 def _put(folder: pathlib.Path, version: str) -> None:
     command = ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund"]
     package = f"graphile-worker@{version}"
-    subprocess.run([*command, package], cwd=folder, check=True, timeout=_PATIENCE_SECONDS)
+    subprocess.run([*command, package], cwd=folder, check=True, timeout=_TIMEOUT_SECONDS)
 
 
 def _queue(folder: pathlib.Path) -> Queue:
@@ -64,7 +64,7 @@ def _run(folder: pathlib.Path, what: str, url: str, count: int) -> str:
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        timeout=_PATIENCE_SECONDS,
+        timeout=_TIMEOUT_SECONDS,
     ).stdout
 
 

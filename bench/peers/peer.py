@@ -1,7 +1,4 @@
-"""A peer: a system of others, in a folder of its own, that the bench holds ours against.
-
-Called by `roster` and by the modules of the peers.
-"""
+"""A peer: another system, installed in its own folder, that the bench compares Workron with."""
 
 from __future__ import annotations
 

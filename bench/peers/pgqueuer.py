@@ -1,7 +1,7 @@
-"""PgQueuer: Python over asyncpg, as ours.
+"""PgQueuer: Python over asyncpg, like Workron.
 
-It deletes a job that has ended, and keeps what became of it in a log, which is what is counted. Its
-tables are the durable ones that it makes unless told otherwise.
+It deletes a finished job and keeps its outcome in a log; the bench counts the log. The tables are
+the durable ones that it creates by default.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Procrastinate: Python over psycopg, a job a fetch. It keeps jobs that have ended where they were.
+"""Procrastinate: Python over psycopg, one job for each fetch. It keeps finished jobs.
 
-With the compiled psycopg, which its authors advise for speed.
+The bench uses the compiled psycopg, as its authors advise for speed.
 """
 
 from __future__ import annotations

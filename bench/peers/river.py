@@ -1,4 +1,4 @@
-"""River, of Go: over PostgreSQL, and over a SQLite file."""
+"""River, for Go: over PostgreSQL, and over a SQLite file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.figure import Side
 from bench.peers.peer import Kit, Peer
 
 _SCRIPTS: Final = pathlib.Path(__file__).parent / "scripts"
-_PATIENCE_SECONDS: Final = 300
+_TIMEOUT_SECONDS: Final = 300
 _BUILD_SECONDS: Final = 900
 _PROGRAM: Final = "program"
 _ENDED: Final = "SELECT count(*) FROM river_job WHERE state = 'completed'"
@@ -72,7 +72,7 @@ def _run(folder: pathlib.Path, *asked: str) -> str:
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        timeout=_PATIENCE_SECONDS,
+        timeout=_TIMEOUT_SECONDS,
     ).stdout
 
 

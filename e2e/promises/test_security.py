@@ -19,7 +19,7 @@ pytestmark = pytest.mark.timeout(600)
 
 _PERMISSIONS = pathlib.Path(__file__).parent / "permissions.txt"
 _OF_EVERY_ACCOUNT = re.compile(r"^(self\w+reviews\.|\s)")
-"""What every account may do: ask for its own permissions, and for the API's description."""
+"""Permissions of every account: query its own permissions, and the description of the API."""
 _SEARCH_ALL_FILES = r"""
 import os
 for folder, _, names in os.walk("/"):

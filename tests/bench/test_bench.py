@@ -36,7 +36,7 @@ def test_bench_measures_every_figure() -> None:
 def test_figure_that_there_is_not_is_named_with_those_that_there_are() -> None:
     said = _bench("--smoke", "--only", "pickup-p50", "pickpu")
     assert said.returncode == 1
-    assert said.stderr.startswith("pickpu: no such figure; there are shell-8, ")
+    assert said.stderr.startswith("pickpu: no such figure; the figures are shell-8, ")
 
 
 def test_few_figures_alone_are_not_published() -> None:

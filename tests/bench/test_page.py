@@ -29,7 +29,7 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 def test_each_run_writes_its_own_part_and_leaves_the_others(folder: pathlib.Path) -> None:
     page.publish(_run("an hour of work", "starved"), "the long command")
     first = (folder / "performance.md").read_text()
-    assert "## What takes minutes\n\nNot published yet." in first
+    assert "## Throughput and latency\n\nNot published yet." in first
     page.publish(_run("a quick one", "minutes"), "the short command")
     text = (folder / "performance.md").read_text()
     assert text.count("Not published yet") == len(PARTS) - 2

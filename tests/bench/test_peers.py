@@ -8,7 +8,7 @@ import pytest
 from bench import config, draining
 from bench.config import Config
 from bench.figure import Goal
-from bench.peers import against, environment, peer, roster
+from bench.peers import against, environment, peer, registry
 from bench.peers.peer import Peer
 
 _SETTINGS = Config({}, {"noop": 50}, {}, {}, {"some": "1", "other": "1", "river": "1"})
@@ -39,8 +39,8 @@ def _peer(name: str, divisor: int = 1) -> Peer:
 
 
 def _roster(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    monkeypatch.setattr(roster, "EVERY", [_peer(name) for name in names])
-    monkeypatch.setattr(roster, "OTHERS", ())
+    monkeypatch.setattr(registry, "EVERY", [_peer(name) for name in names])
+    monkeypatch.setattr(registry, "OTHERS", ())
 
 
 def test_what_was_begun_and_not_finished_is_begun_anew(folder: pathlib.Path) -> None:
@@ -69,8 +69,8 @@ def test_another_version_takes_the_place_of_the_one_before(folder: pathlib.Path)
 def test_peers_that_are_missing_are_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     _roster(monkeypatch, "some", "other", "river")
     _peer("some").install("1")
-    assert [one.name for one in roster.installed(_SETTINGS)] == ["some"]
-    assert roster.missing(_SETTINGS) == ["other", "river"]
+    assert [one.name for one in registry.installed(_SETTINGS)] == ["some"]
+    assert registry.missing(_SETTINGS) == ["other", "river"]
 
 
 def test_ours_is_held_against_those_that_are_here_with_the_goal_of_each(
@@ -91,7 +91,7 @@ def test_slow_peer_gets_fewer_jobs_but_never_none() -> None:
 
 def test_every_peer_and_every_goal_is_of_a_version() -> None:
     versions = config.read("smoke").peers
-    names = [one.name for one in roster.EVERY]
+    names = [one.name for one in registry.EVERY]
     assert len(names) == len(set(names))
     assert {*names, *against.GOALS} <= set(versions)
 

@@ -93,12 +93,12 @@ def _health(kind: str, types: str, reason: str, message: str = "") -> tuple[str,
     script = data[f"resource.customizations.health.workron.dev_{kind}"]
     lua = _LUA.LuaRuntime()
     health = lua.execute(f"return function(obj) {script} end")
-    told = [{"type": "Accepted", "status": "False", "reason": "Other", "message": "other"}]
-    told += [
+    items = [{"type": "Accepted", "status": "False", "reason": "Other", "message": "other"}]
+    items += [
         {"type": name, "status": "True", "reason": reason, "message": message}
         for name in types.split()
     ]
-    found = health(lua.table_from({"status": {"conditions": told}}, recursive=True))
+    found = health(lua.table_from({"status": {"conditions": items}}, recursive=True))
     return found.status, found.message
 
 

@@ -65,19 +65,19 @@ def test_images_in_the_annotations_match_the_values() -> None:
     values = yaml.safe_load((chart.CHART / "values.yaml").read_text())
     images = [values["image"], values["workerImage"], values["database"]["trial"]["image"]]
     version = _CHART["appVersion"]
-    told = yaml.safe_load(_CHART["annotations"]["artifacthub.io/images"])
-    assert [one["image"] for one in told] == [
+    listed = yaml.safe_load(_CHART["annotations"]["artifacthub.io/images"])
+    assert [one["image"] for one in listed] == [
         f"{one['repository']}:{one['tag'] or version}" for one in images
     ]
 
 
 def test_kinds_in_the_annotations_match_the_definitions() -> None:
-    told = yaml.safe_load(_CHART["annotations"]["artifacthub.io/crds"])
+    listed = yaml.safe_load(_CHART["annotations"]["artifacthub.io/crds"])
     made = {
         one["metadata"]["name"]: one["spec"]["names"]["kind"]
         for one in chart.of_kind(chart.render(), "CustomResourceDefinition")
     }
-    assert {one["name"]: one["kind"] for one in told} == made
+    assert {one["name"]: one["kind"] for one in listed} == made
 
 
 def test_older_kubernetes_is_rejected(helm: str) -> None:

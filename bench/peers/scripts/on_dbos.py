@@ -1,6 +1,6 @@
-"""Jobs of DBOS: `load URL JOBS` puts them into tables made for it, `work URL` drains them.
+"""Jobs of DBOS: `load URL JOBS` creates its tables and jobs, `work URL` drains them.
 
-Runs in the environment of that peer, and knows nothing of ours.
+It runs in the virtual environment of this peer and imports nothing of Workron.
 """
 
 from __future__ import annotations

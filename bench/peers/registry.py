@@ -1,4 +1,4 @@
-"""All peers, and which of them are here."""
+"""Lists all peers, and which of them are installed."""
 
 from __future__ import annotations
 

@@ -6,10 +6,10 @@ import re
 import pytest
 
 from bench import config
-from bench.peers import peer, roster
+from bench.peers import peer, registry
 from bench.peers.peer import Kit
 
-_SCRIPTS = pathlib.Path(roster.__file__).parent / "scripts"
+_SCRIPTS = pathlib.Path(registry.__file__).parent / "scripts"
 
 
 @pytest.fixture(autouse=True)
@@ -19,8 +19,8 @@ def _nothing_is_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Pat
 
 def test_those_that_are_not_here_are_left_out_and_named() -> None:
     settings = config.read("smoke")
-    assert roster.installed(settings) == []
-    assert roster.missing(settings) == [one.name for one in (*roster.EVERY, *roster.OTHERS)]
+    assert registry.installed(settings) == []
+    assert registry.missing(settings) == [one.name for one in (*registry.EVERY, *registry.OTHERS)]
 
 
 def test_kit_is_put_once_for_each_version() -> None:

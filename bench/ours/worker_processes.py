@@ -1,4 +1,4 @@
-"""Real workers and maintainers over a database, each a process, with jobs that never end."""
+"""Starts real workers and maintainers, each a process, with jobs that never end."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from bench.ours import plans
 from bench.ours.program import WORKRON
 from workron.store import connect
 
-_PATIENCE_SECONDS: Final = 60
-_LOOK_SECONDS: Final = 0.01
+_TIMEOUT_SECONDS: Final = 60
+_POLL_SECONDS: Final = 0.01
 _MAINTAINERS: Final = 2
 _HELD: Final = "SELECT count(*) FROM workron.running"
 _IDS: Final = "SELECT id, split_part(name, ':', 2)::integer AS pid FROM workron.worker"
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
-    """Processes on one database, and a connection to look on with."""
+class WorkerProcesses:
+    """Worker and maintainer processes on one database, and a connection for queries."""
 
     url: str
     folder: str
     database: asyncpg.Pool
     started: list[subprocess.Popen[bytes]]
 
-    def hire(self) -> subprocess.Popen[bytes]:
+    def start_worker(self) -> subprocess.Popen[bytes]:
         """Start a worker with one slot."""
         return self._start("worker", "--slots", "1")
 
     def maintain(self) -> None:
-        """Start as many maintainers as somebody would who wants no gap."""
+        """Start two maintainers, as in an installation without a single point of failure."""
         for _ in range(_MAINTAINERS):
             self._start("maintain")
 
@@ -53,37 +53,37 @@ class Crew:
         self.started.append(one)
         return one
 
-    async def employ(self, workers: int) -> Mapping[int, int]:
-        """Start workers, wait until each holds a job, and give their ids by process."""
+    async def start_workers_with_jobs(self, workers: int) -> Mapping[int, int]:
+        """Start workers, wait until each runs a job, and return their ids by process id."""
         for _ in range(workers):
-            self.hire()
+            self.start_worker()
         await self.until(_HELD, workers)
         return await self.registered()
 
     async def registered(self) -> Mapping[int, int]:
-        """Give the ids of those that there are, by process."""
+        """Return the ids of the registered workers by process id."""
         return {row["pid"]: row["id"] for row in await self.database.fetch(_IDS)}
 
-    async def until(self, question: str, wanted: Any, *values: Any) -> float:
-        """Ask until that is the answer, and tell when it was."""
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            while await self.database.fetchval(question, *values) != wanted:  # noqa: ASYNC110
-                await asyncio.sleep(_LOOK_SECONDS)
+    async def until(self, query: str, wanted: Any, *values: Any) -> float:
+        """Repeat a query until it returns the wanted value, and return the time."""
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
+            while await self.database.fetchval(query, *values) != wanted:  # noqa: ASYNC110
+                await asyncio.sleep(_POLL_SECONDS)
         return time.perf_counter()
 
 
 @contextlib.asynccontextmanager
-async def gathered(dsn: str, jobs: int, lease_seconds: int) -> AsyncIterator[Crew]:
-    """Give one without anybody, over a database with so many jobs that never end."""
+async def running(dsn: str, jobs: int, lease_seconds: int) -> AsyncIterator[WorkerProcesses]:
+    """Yield a database with jobs that never end; kill the started processes afterwards."""
     async with server.database(dsn) as url:
         await _submit(url, jobs, lease_seconds)
         pool = await asyncpg.create_pool(url, min_size=1, max_size=1)
         with tempfile.TemporaryDirectory(prefix="workron-bench-") as folder:
-            crew = Crew(url, folder, pool, [])
+            processes = WorkerProcesses(url, folder, pool, [])
             try:
-                yield crew
+                yield processes
             finally:
-                await asyncio.to_thread(_end, crew.started)
+                await asyncio.to_thread(_end, processes.started)
                 await pool.close()
 
 
@@ -96,7 +96,7 @@ async def _submit(url: str, jobs: int, lease_seconds: int) -> None:
 
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:
-    """Kill them; the runner of each ends what it runs, and then itself."""
+    """Kill the processes; the runner of each worker kills its commands and ends."""
     for one in processes:
         one.kill()
     for one in processes:
