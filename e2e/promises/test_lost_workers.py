@@ -19,6 +19,7 @@ from e2e.release import Release
 pytestmark = [pytest.mark.timeout(600), pytest.mark.alone]
 
 _LEASE_SECONDS = 10
+_LEASE = f"{_LEASE_SECONDS}s"
 _REAPER_SECONDS = 2
 _MARGIN_SECONDS = 8
 """For kubectl, on a machine with two cores for the whole cluster."""
@@ -39,7 +40,9 @@ def _fresh_pool(namespace: Namespace) -> Iterator[None]:
     """A pool of two workers with one slot each, on different nodes."""
     namespace.clear()
     works = {"workron-e2e": "jobs"}
-    namespace.apply(pool("two", slots=1, replicas=2, nodeSelector=works, affinity=_APART))
+    namespace.apply(
+        pool("two", slots=1, replicas=2, lease=_LEASE, nodeSelector=works, affinity=_APART)
+    )
     ready = ("--for=jsonpath={.status.readyReplicas}=2", "wpool/two", "--timeout=120s")
     namespace.kubectl("wait", *ready)
     yield
@@ -115,7 +118,7 @@ def test_attempts_are_lost_together_and_finish_once_when_their_runner_is_killed(
     namespace: Namespace, release: Release
 ) -> None:
     names = ["a", "b", "c"]
-    namespace.apply(pool("wide", slots=4, replicas=1))
+    namespace.apply(pool("wide", slots=4, replicas=1, lease=_LEASE))
     namespace.apply(*(job(name, command_waiting_for(name), pool="wide") for name in names))
     pods = [namespace.pod_running(name) for name in names]
     assert len({pod["metadata"]["uid"] for pod in pods}) == 1
