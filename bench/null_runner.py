@@ -16,19 +16,19 @@ from math import inf
 from typing import Final
 
 from workron_runner import event_loop, protocol
-from workron_runner.connection import SocketLink
+from workron_runner.connection import FrameConnection
 from workron_runner.protocol import Frame, Kind, ProtocolError
 from workron_runner.workspace import WorkspaceError, Workspaces
 
 _LAST_WORD_SECONDS: Final = 1
-_RUN: Final = int(Kind.RUN)
+_RUN: Final = int(Kind.START)
 _ORDER: Final = re.compile(rb'\{"claim": ?"([0-9a-f]{32})", ?"argv": ?\["')
 """An order as agents of this release write it; any other is read as a whole."""
 _NOBODY: Final = "0" * (2 * protocol.CLAIM_BYTES)
 
 
 def _ended(claim: str) -> bytes:
-    end = protocol.Ended(claim, "itself", 0, None, 0.0, 0.0, 0, 0, None)
+    end = protocol.Ended(claim, "exit", 0, None, 0.0, 0.0, 0, 0, None)
     return protocol.encode(end)
 
 
@@ -39,7 +39,7 @@ _BEFORE, _AFTER = _ended(_NOBODY).split(_NOBODY.encode())
 class NullRunner:
     """One connection to an agent."""
 
-    def __init__(self, link: SocketLink) -> None:
+    def __init__(self, link: FrameConnection) -> None:
         self._link = link
         self._scratch: Workspaces | None = None
         self._deadline = inf
@@ -51,20 +51,20 @@ class NullRunner:
         """Answer until the agent says goodbye or is gone, and leave nothing behind."""
         poller = select.poll()
         while not self._is_over:
-            wanted = select.POLLIN | (select.POLLOUT if self._link.has_backlog else 0)
+            wanted = select.POLLIN | (select.POLLOUT if self._link.has_unsent else 0)
             poller.register(self._link, wanted)
             poller.poll()
             self._turn()
         if self._scratch is not None:
             self._scratch.close()
-        self._link.say_last(protocol.encode(protocol.Bye(self._why)), _LAST_WORD_SECONDS)
+        self._link.send_and_close(protocol.encode(protocol.Shutdown(self._why)), _LAST_WORD_SECONDS)
 
     def _turn(self) -> None:
         """Take in all that came, and answer it together."""
-        self._is_late = event_loop.clock_now() >= self._deadline
+        self._is_late = event_loop.boottime() >= self._deadline
         try:
             for one in self._link.receive():
-                self._link.put(self._answer(one))
+                self._link.queue(self._answer(one))
         except ProtocolError as error:
             self._why, self._is_over = str(error), True
         self._link.flush()
@@ -84,11 +84,11 @@ class NullRunner:
         match message:
             case protocol.Hello():
                 return self._greet(message)
-            case protocol.Run():
+            case protocol.Start():
                 return self._end(message)
             case protocol.Deadline(at):
-                self._deadline, self._is_late = at, event_loop.clock_now() >= at
-            case protocol.Bye():
+                self._deadline, self._is_late = at, event_loop.boottime() >= at
+            case protocol.Shutdown():
                 self._is_over = True
             case protocol.Kill() | protocol.Credit():
                 """What is meant has ended, and that is on its way to the agent."""
@@ -103,9 +103,9 @@ class NullRunner:
             self._scratch = Workspaces(uuid.UUID(hello.boot))
         except (ValueError, WorkspaceError) as error:
             raise ProtocolError(str(error)) from None
-        return protocol.encode(protocol.Hello(protocol.VERSION, hello.boot, event_loop.clock_now()))
+        return protocol.encode(protocol.Hello(protocol.VERSION, hello.boot, event_loop.boottime()))
 
-    def _end(self, order: protocol.Run) -> bytes:
+    def _end(self, order: protocol.Start) -> bytes:
         if self._is_late and not order.outlives_deadline:
             why = protocol.Refused(order.claim, "late", "the deadline has passed", None)
             return protocol.encode(why)
@@ -116,7 +116,7 @@ def main() -> None:
     """Run for one agent, until it is gone."""
     parser = argparse.ArgumentParser("null_runner", description="Runs nothing for one agent.")
     parser.add_argument("--descriptor", type=int, required=True, help="a connected stream socket")
-    NullRunner(SocketLink(socket.socket(fileno=parser.parse_args().descriptor))).run()
+    NullRunner(FrameConnection(socket.socket(fileno=parser.parse_args().descriptor))).run()
 
 
 if __name__ == "__main__":

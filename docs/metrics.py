@@ -19,6 +19,7 @@ from workron_controller.jobs.status_writer import StatusQueue
 from workron_controller.jobs.workqueue import Workqueue
 from workron_controller.kube.client import ApiWrite
 from workron_worker.metrics import WorkerMetrics
+from workron_worker.metrics_exporter import WorkerExporter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +92,7 @@ long for its upstreams looks old.
 
 ## How to read them
 
-Counters and histograms also have a `_created` series, the time at which they began. No label ever
+No label ever
 holds the name of a job, so the number of series does not grow with what runs.
 """
 
@@ -107,7 +108,7 @@ class _Standstill:
 def page() -> str:
     """Render it, a table for each registry."""
     return _PAGE.format(
-        worker=_table(WorkerMetrics(1, _Standstill()).registry),
+        worker=_table(WorkerExporter(WorkerMetrics(), 1, _Standstill()).registry),
         maintainer=_table(MaintainerMetrics(_Standstill()).registry),
         controller=_table(_of_a_controller()),
     )

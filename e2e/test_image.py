@@ -162,7 +162,7 @@ def test_job_is_requeued_without_a_loss_when_its_worker_is_stopped(
 ) -> None:
     submit("long", "sleep 1000")
     worker = work("--grace", "100ms")
-    worker.wait_for_event("attempt runs")
+    worker.wait_for_event("attempt running")
     assert worker.stop() == 0
     status = store_access.job_status(call, store, "long")
     assert (status["phase"], status["failures"], status["losses"]) == ("Queued", 0, 0)
@@ -173,7 +173,7 @@ def test_job_finishes_when_it_ends_within_the_grace_of_a_stopped_worker(
 ) -> None:
     submit("short", "until test -e /tmp/go; do sleep 0.02; done")
     worker = work("--grace", "1h")
-    worker.wait_for_event("attempt runs")
+    worker.wait_for_event("attempt running")
     with subprocess.Popen(["docker", "stop", "--time", "60", worker.id], stdout=subprocess.DEVNULL):
         worker.wait_for_event("worker drains")
         worker.execute("touch", "/tmp/go")

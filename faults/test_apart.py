@@ -33,7 +33,7 @@ def test_runner_that_is_killed_loses_its_jobs_together_and_the_next_one_runs_the
     _kill(runner)
     for one in house.executions():
         house.await_death(one)
-    _said(house, worker, "command was lost", 3)
+    _said(house, worker, "command lost", 3)
     house.submit("late", late=":")
     claims = worker.proxy.answered["claim"]
     house.await_beats(worker, 2)
@@ -59,7 +59,7 @@ def test_agent_that_is_killed_has_its_runner_end_all_and_the_next_boot_takes_ove
     assert runner.wait() == 0
     assert list(runner.folder.iterdir()) == []
     again = house.worker(*options, lease_seconds=1000, environment=_POD, after=hurt)
-    _said(house, again, "runner is waited for")
+    _said(house, again, "waiting for runner")
     assert not house.value("SELECT count(*) FROM workron.worker WHERE heartbeats = 0"), (
         "who has no runner yet says nothing of older boots"
     )
@@ -100,7 +100,7 @@ def test_runner_that_was_killed_as_it_waited_leaves_a_path_that_fools_nobody(hou
     assert runner.path.exists()
     house.submit("flow", work=":")
     worker = house.worker("--runner", runner.path)
-    _said(house, worker, "runner is waited for")
+    _said(house, worker, "waiting for runner")
     house.runner(after=runner)
     house.await_end()
     assert house.states() == {"work": ("Succeeded", None, 1, 0, 0)}
@@ -125,10 +125,10 @@ def test_agent_waits_for_the_next_runner_while_another_has_this_one(house: House
     house.until(runner.path.exists, "it waits")
     with socket.socket(socket.AF_UNIX) as other:
         other.connect(str(runner.path))
-        other.sendall(protocol.encode(protocol.Hello(1, "0" * 32, event_loop.clock_now())))
+        other.sendall(protocol.encode(protocol.Hello(1, "0" * 32, event_loop.boottime())))
         assert other.recv(1), "it is taken"
         worker = house.worker("--runner", runner.path)
-        _said(house, worker, "runner is waited for")
+        _said(house, worker, "waiting for runner")
         assert not house.states()
     assert runner.wait() == 0
     house.runner(after=runner)

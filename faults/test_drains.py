@@ -41,7 +41,7 @@ def test_worker_that_holds_nothing_leaves_at_once(
     worker = house.worker("--grace", "1h", lease_seconds=_LEASE_SECONDS)
     house.await_beats(worker, 1)
     away(worker.proxy)
-    house.until(lambda: "beat was not answered" in worker.log.read_text(), "a beat is missed", 60)
+    house.until(lambda: "heartbeat not answered" in worker.log.read_text(), "a beat is missed", 60)
     since = now()
     assert worker.end() == 0
     assert now() - since < _PROMISE_SECONDS + _SPARE_SECONDS

@@ -20,7 +20,7 @@ RUNNER: Final = (
 
 def main() -> None:
     """Run the program."""
-    with mock.patch("workron_worker.runner_connection._COMMAND", RUNNER):
+    with mock.patch("workron_worker.runner_connection._RUNNER_COMMAND", RUNNER):
         cli.main()
 
 

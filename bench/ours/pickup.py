@@ -69,7 +69,7 @@ class _Null:
         self.begun = asyncio.Event()
         self.at = 0.0
 
-    async def keep(self, tell: object) -> None:
+    async def keep_ready(self, on_ready: object) -> None:
         """It is ready whatever happens."""
 
     def start(self, task: CommandTask, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
@@ -81,7 +81,7 @@ class _Null:
     def kill(self, claim: ClaimId) -> None:
         """Nothing runs."""
 
-    def hold_until(self, at: float) -> None:
+    def set_deadline(self, at: float) -> None:
         """Nothing runs."""
 
     def close(self) -> None:
@@ -150,11 +150,11 @@ async def _ours(url: str) -> AsyncIterator[Sample]:
     person = PostgresStore(database, database, plans.RNG)
     store = await connect.connect_worker(url, clock=plans.Clock(), rng=plans.RNG)
     executor = _Null()
-    around = AgentDependencies(
+    dependencies = AgentDependencies(
         store, executor, Slots(2), plans.Clock(), plans.RNG, store.wait_for_work
     )
     token = await person.ensure_pool("default", "default")
-    agent = Agent(around, Registration(token, "bench", uuid.uuid4(), 2))
+    agent = Agent(dependencies, Registration(token, "bench", uuid.uuid4(), 2))
     work = asyncio.create_task(agent.run())
 
     async def sample() -> float:

@@ -30,22 +30,22 @@ def mate(stranger: Mate) -> Mate:
     return stranger
 
 
-def _order() -> protocol.Run:
+def _order() -> protocol.Start:
     claim = uuid.uuid4().hex
-    return protocol.Run(claim, ["true"], {}, "{}", 1, 0, None, None, 0, outlives_deadline=False)
+    return protocol.Start(claim, ["true"], {}, "{}", 1, 0, None, None, 0, outlives_deadline=False)
 
 
 def test_every_order_has_ended_as_soon_as_it_is_given(mate: Mate) -> None:
     claims = [mate.run("exit 3") for _ in range(300)]
     ends = [mate.ended(claim) for claim in claims]
-    assert {(one.because, one.exit_code, one.signal) for one in ends} == {("itself", 0, None)}
+    assert {(one.cause, one.exit_code, one.signal) for one in ends} == {("exit", 0, None)}
     assert [getattr(one, "claim", "") for one in mate.told[1:]] == claims
 
 
 def test_order_is_the_same_however_it_is_written(mate: Mate) -> None:
     order = _order()
     fields = {one: getattr(order, one) for one in reversed(order.__slots__)}
-    mate.link.send(protocol.encode_frame(Kind.RUN, json.dumps(fields, indent=1).encode()))
+    mate.link.send(protocol.encode_frame(Kind.START, json.dumps(fields, indent=1).encode()))
     assert mate.ended(order.claim).exit_code == 0
 
 
@@ -67,17 +67,17 @@ def test_what_concerns_an_ended_command_is_let_be(mate: Mate) -> None:
 
 
 def test_order_after_the_deadline_is_refused_until_there_is_a_later_one(mate: Mate) -> None:
-    mate.say(protocol.Deadline(event_loop.clock_now() - 1))
+    mate.say(protocol.Deadline(event_loop.boottime() - 1))
     assert mate.refused(mate.run("true")).fault == "late"
     assert mate.ended(mate.run("true", outlives_deadline=True)).exit_code == 0
-    mate.say(protocol.Deadline(event_loop.clock_now() + 1000))
+    mate.say(protocol.Deadline(event_loop.boottime() + 1000))
     assert mate.ended(mate.run("true")).exit_code == 0
 
 
 def test_goodbye_is_answered_when_the_folder_is_gone(mate: Mate) -> None:
     claim = mate.run("true")
-    mate.say(protocol.Bye())
-    assert mate.farewell().why is None
+    mate.say(protocol.Shutdown())
+    assert mate.farewell().reason is None
     assert mate.ended(claim).exit_code == 0
     assert not mate.folder.exists()
 
@@ -89,17 +89,17 @@ def test_end_of_the_connection_is_its_end(mate: Mate) -> None:
 
 def test_it_says_what_it_does_not_understand(mate: Mate) -> None:
     mate.link.send(struct.pack(">IB", 2, 99) + b"{}")
-    assert "kind 99" in str(mate.farewell().why)
+    assert "kind 99" in str(mate.farewell().reason)
 
 
 def test_agent_has_to_greet_it_first(stranger: Mate) -> None:
     stranger.run("true")
-    assert stranger.farewell().why == "Run came before Hello"
+    assert stranger.farewell().reason == "Run came before Hello"
 
 
 def test_agent_of_another_version_is_refused(stranger: Mate) -> None:
-    stranger.say(protocol.Hello(2, stranger.boot.hex, event_loop.clock_now()))
-    assert "version 2, not 1" in str(stranger.farewell().why)
+    stranger.say(protocol.Hello(2, stranger.boot.hex, event_loop.boottime()))
+    assert "version 2, not 1" in str(stranger.farewell().reason)
 
 
 def test_option_that_it_cannot_keep_is_refused(tmp_path: pathlib.Path) -> None:

@@ -48,7 +48,7 @@ def test_what_this_machine_cannot_do_is_refused(monkeypatch: pytest.MonkeyPatch)
         raise sandbox.SandboxError("needs root, and this process has the uid 5")
 
     monkeypatch.setattr(sandbox, "has_landlock", lambda: False)
-    monkeypatch.setattr(sandbox, "check_uid_rights", refuse)
+    monkeypatch.setattr(sandbox, "check_uid_privileges", refuse)
     with pytest.raises(errors.InputError, match=r"Linux 6\.12 or newer"):
         worker.isolation_options(is_isolating=True, uids=None, processes=None, slots=1)
     with pytest.raises(

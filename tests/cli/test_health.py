@@ -22,6 +22,7 @@ from workron.scheduling.maintainer import Duty, Maintainer
 from workron.store import connect
 from workron.telemetry.http_server import EventLoopWatchdog
 from workron_worker.metrics import WorkerMetrics
+from workron_worker.metrics_exporter import WorkerExporter
 
 HERE = Address("127.0.0.1", 0)
 
@@ -112,58 +113,58 @@ async def test_nobody_listens_when_nobody_asked_for_it(clock: HandClock) -> None
 
 
 def test_worker_is_ready_from_its_registration_until_its_lease_is_over(clock: HandClock) -> None:
-    metrics = WorkerMetrics(4, clock)
-    get = _told(metrics)
+    metrics = WorkerMetrics()
+    get = _told(WorkerExporter(metrics, 4, clock))
     assert "is not registered yet" in get("/readyz")[1]
-    metrics.registered(10, clock.monotonic())
+    metrics.session_began(10, clock.monotonic())
     assert get("/readyz") == (200, "ok\n")
     clock.turn(9)
-    metrics.beaten(clock.monotonic() - 1)
+    metrics.heartbeat_answered(clock.monotonic() - 1)
     clock.turn(8.9)
     assert get("/readyz") == (200, "ok\n")
     clock.turn(0.1)
-    words = "the last answered beat is 10.0 s old, and the lease is 10 s\n"
+    words = "the last answered heartbeat is 10.0 s old, and the lease is 10 s\n"
     assert get("/readyz") == (503, words)
 
 
 def test_answer_to_an_older_beat_makes_nobody_less_ready(clock: HandClock) -> None:
-    metrics = WorkerMetrics(4, clock)
-    metrics.registered(10, 0)
+    metrics = WorkerMetrics()
+    metrics.session_began(10, 0)
     clock.turn(9)
-    metrics.beaten(8)
-    metrics.beaten(2)
+    metrics.heartbeat_answered(8)
+    metrics.heartbeat_answered(2)
     clock.turn(5)
-    assert _told(metrics)("/readyz")[0] == 200
+    assert _told(WorkerExporter(metrics, 4, clock))("/readyz")[0] == 200
 
 
 def test_worker_that_lost_its_session_is_ready_with_the_next_one(clock: HandClock) -> None:
-    metrics = WorkerMetrics(4, clock)
-    get = _told(metrics)
-    metrics.registered(10, clock.monotonic())
-    metrics.lost()
+    metrics = WorkerMetrics()
+    get = _told(WorkerExporter(metrics, 4, clock))
+    metrics.session_began(10, clock.monotonic())
+    metrics.session_lost()
     assert get("/readyz") == (
         503,
-        "the store took this worker's session back; it asks for a new one\n",
+        "the store has reaped this worker's session; it registers again\n",
     )
-    metrics.registered(10, clock.monotonic())
+    metrics.session_began(10, clock.monotonic())
     assert get("/readyz")[0] == 200
 
 
 def test_draining_worker_lives_and_is_not_ready(clock: HandClock) -> None:
-    metrics = WorkerMetrics(4, clock)
-    metrics.registered(10, clock.monotonic())
-    metrics.draining()
-    get = _told(metrics)
+    metrics = WorkerMetrics()
+    metrics.session_began(10, clock.monotonic())
+    metrics.is_draining = True
+    get = _told(WorkerExporter(metrics, 4, clock))
     assert get("/readyz") == (503, "this worker is draining: it claims nothing any more\n")
     assert get("/healthz") == (200, "ok\n")
 
 
 def test_outage_of_the_store_does_not_end_the_life_of_a_worker(clock: HandClock) -> None:
-    metrics = WorkerMetrics(4, clock)
-    metrics.registered(10, clock.monotonic())
+    metrics = WorkerMetrics()
+    metrics.session_began(10, clock.monotonic())
     clock.turn(3600)
-    assert _told(metrics)("/readyz")[0] == 503
-    assert _told(metrics)("/healthz")[0] == 200
+    assert _told(WorkerExporter(metrics, 4, clock))("/readyz")[0] == 503
+    assert _told(WorkerExporter(metrics, 4, clock))("/healthz")[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -173,21 +174,24 @@ def test_outage_of_the_store_does_not_end_the_life_of_a_worker(clock: HandClock)
 def test_worker_that_has_failed_and_is_still_there_is_dead(
     clock: HandClock, error: Exception, words: str
 ) -> None:
-    metrics = WorkerMetrics(4, clock)
-    metrics.registered(10, clock.monotonic())
-    metrics.gave_up(error)
+    metrics = WorkerMetrics()
+    metrics.session_began(10, clock.monotonic())
+    metrics.agent_failed(error)
     for path in ("/healthz", "/readyz"):
-        assert _told(metrics)(path) == (503, f"this worker has failed: {words}\n")
+        assert _told(WorkerExporter(metrics, 4, clock))(path) == (
+            503,
+            f"this worker has failed: {words}\n",
+        )
 
 
 def test_stuck_event_loop_is_told_of_while_it_is_stuck(clock: HandClock) -> None:
-    metrics = WorkerMetrics(4, clock)
-    metrics.registered(1e6, clock.monotonic())
+    metrics = WorkerMetrics()
+    metrics.session_began(1e6, clock.monotonic())
     at: list[int] = []
     begun, release = threading.Event(), threading.Event()
 
     async def live() -> None:
-        with health.told(HERE, metrics, clock) as port:
+        with health.told(HERE, WorkerExporter(metrics, 4, clock), clock) as port:
             at.append(port)
             begun.set()
             # This holds up the whole loop.
@@ -213,7 +217,7 @@ async def test_loop_that_turns_is_alive_however_long_it_lives(
     clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workron.telemetry.http_server._EVERY_SECONDS", 0.0)
-    async with _asked(WorkerMetrics(1, clock), clock) as get:
+    async with _asked(WorkerExporter(WorkerMetrics(), 1, clock), clock) as get:
         clock.turn(3600)
         # The way there and back is many turns of the loop.
         await get("/metrics")
@@ -221,7 +225,7 @@ async def test_loop_that_turns_is_alive_however_long_it_lives(
 
 
 async def test_metrics_are_what_prometheus_reads(clock: HandClock) -> None:
-    async with _asked(WorkerMetrics(4, clock), clock) as get:
+    async with _asked(WorkerExporter(WorkerMetrics(), 4, clock), clock) as get:
         answer = await get("/metrics")
     assert answer.headers["Content-Type"].startswith("text/plain; version=")
     seen = samples(answer.body)
@@ -236,7 +240,7 @@ def test_maintainer_is_ready_while_its_rounds_are_completed(clock: HandClock) ->
     metrics.round_over(is_elected=False)
     assert get("/readyz") == (200, "ok\n")
     clock.turn(12.5)
-    words = "the last completed round is 12.5 s ago: the store does not answer\n"
+    words = "the last completed round is 12.5 s ago: the store unavailable, retrying\n"
     assert get("/readyz") == (503, words)
     assert get("/healthz")[0] == 200
     metrics.gave_up(errors.SchemaError("too new"))

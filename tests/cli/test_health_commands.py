@@ -51,7 +51,7 @@ def test_worker_tells_of_its_life_and_its_work(
     _hear(worker, "attempt ended")
     # The store is told of it a moment later.
     while not (seen := samples(ask(port, "/metrics").body)).get(
-        "workron_worker_ends_total Failed ExitCode"
+        "workron_worker_attempts_total Failed ExitCode"
     ):
         pass
     assert seen["workron_worker_slots"] == 3
@@ -68,7 +68,7 @@ def test_draining_worker_is_not_ready_and_lives(
     call("submit", write("hello", command="exec sleep 1000"), "--store", url)
     worker = start("worker", "--store", url, *_ANYWHERE)
     port = _port(worker)
-    _hear(worker, "attempt runs")
+    _hear(worker, "attempt running")
     worker.send_signal(signal.SIGTERM)
     _hear(worker, "worker drains")
     while (answer := ask(port, "/readyz")).status == 200:

@@ -68,7 +68,7 @@ def test_run_goes_on_after_an_outage_and_speaks_of_it_calmly(
     assert (said.code, said.err) == (0, "")
     told = [line for line in said.out.splitlines() if "the store" in line]
     assert told[:2] == [
-        "the store does not answer; it is asked again for 1m: db does not answer",
+        "the store unavailable, retrying; it is asked again for 1m: db does not answer",
         "the store answers again",
     ]
     assert said.out.count("Succeeded  flow/") == 2
@@ -82,7 +82,7 @@ def test_wait_goes_on_after_an_outage(
     said = call("wait", "hello", "--store", url)
     assert (said.code, said.out) == (0, "job/hello Succeeded\n")
     assert said.err.splitlines()[:2] == [
-        "workron: the store does not answer; it is asked again for 5m: db does not answer",
+        "workron: the store unavailable, retrying; it is asked again for 5m: db does not answer",
         "workron: the store answers again",
     ]
 

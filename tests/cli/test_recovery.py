@@ -10,7 +10,7 @@ from workron.cli import local_workers, system_clock
 from workron.store import connect
 from workron.store.api import Store
 from workron.store.types import Registration
-from workron_runner import process_reaper
+from workron_runner import leftovers
 from workron_worker import identity
 
 
@@ -22,7 +22,7 @@ async def store() -> AsyncIterator[Store]:
 
 
 def _dead_name() -> str:
-    host, pid, start = identity.own_name().split(":")
+    host, pid, start = identity.process_name().split(":")
     return f"{host}:{pid}:{int(start) - 1}"
 
 
@@ -34,11 +34,11 @@ async def _register(store: Store, name: str) -> uuid.UUID:
 
 
 async def test_worker_of_a_dead_process_is_forgotten_and_others_are_not(store: Store) -> None:
-    for name in (_dead_name(), identity.own_name(), "elsewhere-12345678:1:1"):
+    for name in (_dead_name(), identity.process_name(), "elsewhere-12345678:1:1"):
         await _register(store, name)
     assert list(await local_workers.reap_dead_workers(store)) == []
     names = {worker.name for worker in await store.list_heartbeats()}
-    assert names == {identity.own_name(), "elsewhere-12345678:1:1"}
+    assert names == {identity.process_name(), "elsewhere-12345678:1:1"}
 
 
 async def test_office_of_a_dead_process_is_vacated_at_once(store: Store) -> None:
@@ -53,7 +53,7 @@ async def test_worker_whose_processes_cannot_be_ended_is_left_to_its_lease(
 ) -> None:
     await _register(store, _dead_name())
     monkeypatch.setattr(
-        process_reaper, "end_stray", lambda _: process_reaper.SweepResult(3, is_clear=False)
+        leftovers, "clean_up_boot", lambda _: leftovers.CleanupResult(3, is_complete=False)
     )
     [line] = await local_workers.reap_dead_workers(store)
     assert "is given up only after its lease: some of its processes cannot be ended" in line

@@ -75,7 +75,7 @@ def test_worker_that_waits_for_its_runner_ends_on_the_first_signal(
     worker = start("worker", "--store", url, "--runner", tmp_path / "door")
     assert worker.stdout is not None
     events = (json.loads(line)["event"] for line in worker.stdout)
-    assert "runner is waited for" in events
+    assert "waiting for runner" in events
     worker.send_signal(signal.SIGTERM)
     assert worker.wait() == 0
 

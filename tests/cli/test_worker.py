@@ -267,7 +267,7 @@ def test_next_worker_ends_what_ran_when_worker_and_runner_were_killed_at_once(
     os.kill(runner, signal.SIGKILL)
     assert _lives(command)
     said, _ = start("worker", "--store", url, "--idle-exit", "1ms").communicate()
-    assert '"event":"a killed worker was swept up"' in said
+    assert '"event":"cleaned up after dead worker"' in said
     assert not _lives(command)
     assert list(fifos.glob("workron-*")) == []
 

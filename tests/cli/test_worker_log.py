@@ -69,7 +69,7 @@ def test_attempt_that_runs_for_more_than_a_beat_has_a_line_before_its_end(
     runs = next(line for line in worker.stdout if "attempt" in line)
     (tmp_path / "go").write_text("")
     _assert_it_names_an_attempt(json.loads(runs))
-    assert json.loads(runs)["event"] == "attempt runs"
+    assert json.loads(runs)["event"] == "attempt running"
     rest = [line for line in worker.communicate()[0].splitlines() if "attempt" in line]
     assert [json.loads(line)["event"] for line in rest] == ["attempt ended"]
 
@@ -136,7 +136,7 @@ async def test_no_line_has_a_value_of_an_environment_or_a_credential(
         await asyncio.to_thread((tmp_path / "on").read_text)
         await admin.execute(f"ALTER ROLE {role.name} NOLOGIN")
         await admin.execute(_TERMINATE, role.name)
-        log = await asyncio.to_thread(_read_on, worker, "beat was not answered")
+        log = await asyncio.to_thread(_read_on, worker, "heartbeat not answered")
         await admin.execute(f"ALTER ROLE {role.name} LOGIN")
         await asyncio.to_thread((tmp_path / "go").write_text, "")
         log += (await asyncio.to_thread(worker.communicate))[0]

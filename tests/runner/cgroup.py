@@ -31,7 +31,7 @@ def limited(limit: int) -> Iterator[pathlib.Path]:
         pytest.skip(f"no cgroup can be made in {level.folder}: {error.strerror}")
     try:
         try:
-            (folder / level.words.limit).write_text(str(limit))
+            (folder / level.files.limit).write_text(str(limit))
         except OSError as error:
             pytest.skip(f"a new cgroup in {level.folder} gets no limit: {error.strerror}")
         yield folder

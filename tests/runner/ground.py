@@ -7,10 +7,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 
-from workron_runner.uids import Range
+from workron_runner.uids import UidRange
 
 _FIRST = 1_000_000 + 16 * os.getpid()
-UIDS = Range(_FIRST, _FIRST + 15)
+UIDS = UidRange(_FIRST, _FIRST + 15)
 """Nobody else's, and no other test's that runs at the same time."""
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import workron_runner
 from workron_runner import event_loop, protocol
-from workron_runner.connection import SocketLink
+from workron_runner.connection import FrameConnection
 from workron_runner.protocol import Ended, Kind, Message, Refused
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class Mate:
                 env=environment(tmp),
                 start_new_session=True,
             )
-        self.link = SocketLink(ours)
+        self.link = FrameConnection(ours)
         self.boot = uuid.uuid4()
         self.folder = tmp / f"workron-{self.boot.hex}"
         self.told: list[Message] = []
@@ -58,7 +58,7 @@ class Mate:
         self.results: dict[str, bytes] = {}
 
     def greet(self) -> None:
-        self.say(protocol.Hello(protocol.VERSION, self.boot.hex, event_loop.clock_now()))
+        self.say(protocol.Hello(protocol.VERSION, self.boot.hex, event_loop.boottime()))
         assert isinstance(self.hear(lambda: self.told[-1:])[0], protocol.Hello)
 
     def say(self, message: Message) -> None:
@@ -68,10 +68,10 @@ class Mate:
         argv = ["sh", "-c", command] if isinstance(command, str) else list(command)
         usual: dict[str, Any] = {
             "claim": uuid.uuid4().hex, "argv": argv, "environment": {}, "inputs": "{}",
-            "output_bytes": 1000, "window": 2**20, "workdir": None, "timeout": None, "grace": 0.05,
-            "outlives_deadline": False,
+            "output_limit_bytes": 1000, "window_bytes": 2**20, "workdir": None,
+            "timeout": None, "grace": 0.05, "outlives_deadline": False,
         }  # fmt: skip
-        order = protocol.Run(**usual | fields)
+        order = protocol.Start(**usual | fields)
         self.output[order.claim] = bytearray()
         self.say(order)
         return order.claim
@@ -81,7 +81,7 @@ class Mate:
         while not (answer := enough()):
             assert self.link.is_open, "the runner is gone"
             # What the runner has not had room for until now goes on meanwhile.
-            select.select([self.link], [self.link] if self.link.has_backlog else [], [])
+            select.select([self.link], [self.link] if self.link.has_unsent else [], [])
             self.link.flush()
             for one in self.link.receive():
                 self._take(one.kind, one.payload)
@@ -103,11 +103,11 @@ class Mate:
         line, _, self.output[claim] = self.output[claim].partition(b"\n")
         return bytes(line)
 
-    def farewell(self) -> protocol.Bye:
+    def farewell(self) -> protocol.Shutdown:
         """Wait for the runner's last word, and for its end."""
-        self.hear(lambda: bool(self.told) and isinstance(self.told[-1], protocol.Bye))
+        self.hear(lambda: bool(self.told) and isinstance(self.told[-1], protocol.Shutdown))
         bye = self.told[-1]
-        assert isinstance(bye, protocol.Bye)
+        assert isinstance(bye, protocol.Shutdown)
         self.child.wait()
         return bye
 
@@ -117,11 +117,11 @@ class Mate:
         self.child.wait()
 
     def _take(self, kind: int, payload: bytes) -> None:
-        if kind not in {Kind.OUTPUT, Kind.KEPT, Kind.RESULT}:
+        if kind not in {Kind.OUTPUT, Kind.CAPTURED, Kind.RESULT}:
             self.told.append(protocol.decode(kind, payload))
             return
         claim, data = protocol.decode_bytes(payload)
         if kind == Kind.OUTPUT:
             self.output[claim] += data
         else:
-            (self.kept if kind == Kind.KEPT else self.results)[claim] = data
+            (self.kept if kind == Kind.CAPTURED else self.results)[claim] = data

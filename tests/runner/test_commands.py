@@ -23,7 +23,7 @@ def _leave(pid: pathlib.Path, *, pipe: str) -> str:
 
 def test_end_tells_code_time_and_memory(mate: Mate) -> None:
     ended = mate.ended(mate.run("exit 3"))
-    assert (ended.because, ended.exit_code, ended.signal) == ("itself", 3, None)
+    assert (ended.cause, ended.exit_code, ended.signal) == ("exit", 3, None)
     assert 0 < ended.seconds < 60
     assert 0 < ended.start_seconds < 60
     assert ended.result_error is None
@@ -76,17 +76,17 @@ def test_result_that_is_a_trap_is_named_and_not_taken(mate: Mate, command: str, 
 
 def test_start_that_fails_is_told_by_whose_fault_it_is(mate: Mate) -> None:
     refused = mate.refused(mate.run(["no-such-program"]))
-    assert (refused.fault, refused.where) == ("job", "no-such-program")
-    assert mate.refused(mate.run("true", workdir="/no/such")).where == "/no/such"
+    assert (refused.fault, refused.path) == ("job", "no-such-program")
+    assert mate.refused(mate.run("true", workdir="/no/such")).path == "/no/such"
     mate.folder.rename(mate.folder.with_name("elsewhere"))
-    for inputs, words in [("{}", "is gone"), ("[]", "no folder can be made")]:
+    for inputs, words in [("{}", "was removed"), ("[]", "cannot create a folder")]:
         refused = mate.refused(mate.run("true", inputs=inputs))
         assert refused.fault == "machine"
-        assert words in refused.what
+        assert words in refused.message
 
 
 def test_error_that_nobody_thought_of_is_no_fault_of_the_job() -> None:
-    assert spawn.start_refusal(MemoryError("no")) == (False, "MemoryError: no", None)
+    assert spawn.classify_start_error(MemoryError("no")) == (False, "MemoryError: no", None)
 
 
 def test_runner_has_descriptors_for_a_thousand_commands(tmp_path: pathlib.Path) -> None:
@@ -130,7 +130,7 @@ def test_command_inherits_no_descriptor_but_the_usual_three(mate: Mate) -> None:
 
 
 def test_output_waits_in_the_pipe_until_the_agent_has_dealt_with_some(mate: Mate) -> None:
-    claim = mate.run("yes", window=100_000)
+    claim = mate.run("yes", window_bytes=100_000)
     mate.hear(lambda: len(mate.output[claim]) >= 100_000)
     # Whatever else is run to its end meanwhile, nothing more comes.
     mate.ended(mate.run("true"))
@@ -141,20 +141,20 @@ def test_output_waits_in_the_pipe_until_the_agent_has_dealt_with_some(mate: Mate
 
 
 def test_output_that_nobody_wants_as_it_comes_is_kept_and_holds_nothing_up(mate: Mate) -> None:
-    claim = mate.run("yes | head -c 3000000; printf end", window=0)
+    claim = mate.run("yes | head -c 3000000; printf end", window_bytes=0)
     ended = mate.ended(claim)
     assert mate.output[claim] == b""
     assert mate.kept[claim].endswith(b"y\nend")
     assert len(mate.kept[claim]) == 1000
     gap = mate.kept[claim].index(b"\n[..."), mate.kept[claim].index(b"...]\n") + 5
-    assert ended.left_out == 3_000_003 - 1000 + gap[1] - gap[0]
+    assert ended.omitted_bytes == 3_000_003 - 1000 + gap[1] - gap[0]
 
 
 def test_flood_does_not_grow_the_runner(mate: Mate) -> None:
     mate.ended(mate.run("true"))
     before = _peak(mate.child.pid)
-    mate.ended(mate.run("head -c 300000000 /dev/zero", window=0))
-    held = mate.run("head -c 300000000 /dev/zero; echo", window=1000)
+    mate.ended(mate.run("head -c 300000000 /dev/zero", window_bytes=0))
+    held = mate.run("head -c 300000000 /dev/zero; echo", window_bytes=1000)
     mate.hear(lambda: len(mate.output[held]) >= 1000)
     mate.ended(mate.run("true"))
     assert _peak(mate.child.pid) - before < 4_000_000

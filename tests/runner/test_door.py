@@ -10,12 +10,14 @@ import stat
 import subprocess
 import uuid
 from collections.abc import Callable, Iterator
+from typing import Self, cast
 
 import pytest
 
 from tests.runner.mate import COMMAND, environment
 from workron_runner import __main__, connection, event_loop, protocol, workspace
-from workron_runner.connection import SocketLink
+from workron_runner.connection import FrameConnection
+from workron_runner.sandbox import TerminationSignals
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -67,10 +69,10 @@ def _entered(path: pathlib.Path) -> socket.socket:
 
 def _greeted(stream: socket.socket, boot: uuid.UUID) -> tuple[int, int | None]:
     """Greet; the kind of the answer, and the descriptor that came with it."""
-    link = SocketLink(stream)
-    link.send(protocol.encode(protocol.Hello(protocol.VERSION, boot.hex, event_loop.clock_now())))
+    link = FrameConnection(stream)
+    link.send(protocol.encode(protocol.Hello(protocol.VERSION, boot.hex, event_loop.boottime())))
     select.select([link], [], [])
-    descriptor = link.handed_over()
+    descriptor = link.peek_descriptor()
     [one] = link.receive()
     return one.kind, descriptor
 
@@ -88,9 +90,9 @@ def test_one_who_comes_is_let_in_and_the_path_is_gone(start: Start, path: pathli
     assert child.wait() == 0
     assert child.stderr is not None
     assert child.stderr.read().decode().splitlines() == [
-        f"workron_runner: an agent is waited for at {path}",
-        "workron_runner: an agent has come",
-        "workron_runner: all has ended, as the agent is gone",
+        f"workron_runner: waiting for an agent at {path}",
+        "workron_runner: agent connected",
+        "workron_runner: all commands have ended: the agent has disconnected",
     ]
 
 
@@ -110,16 +112,32 @@ def test_who_goes_again_without_a_word_is_passed_over(start: Start, path: pathli
         assert _greeted(stream, uuid.uuid4())[0] == protocol.Kind.HELLO
 
 
+class NeverTerminated:
+    """A process that nobody asks to terminate."""
+
+    def __enter__(self) -> Self:
+        self._descriptor = os.eventfd(0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def is_requested(self) -> bool:
+        return False
+
+
 def test_who_says_nothing_is_shown_out_and_the_next_is_let_in(
     path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "_SILENCE_SECONDS", 0.01)
-    told, teller = socket.socketpair()
-    with told, teller:
-        one = connection.SocketListener(path, told)
+    monkeypatch.setattr(connection, "_FIRST_BYTE_TIMEOUT_SECONDS", 0.01)
+    with NeverTerminated() as termination:
+        one = connection.RunnerListener(path, cast("TerminationSignals", termination))
         with _entered(path) as silent, _entered(path) as speaker:
             speaker.send(b"x")
-            stream = one.let_in()
+            stream = one.accept()
             assert stream is not None
             with stream:
                 assert silent.recv(1) == b""
@@ -183,7 +201,8 @@ def test_path_that_cannot_be_made_is_said(
     assert child.wait() == 2
     assert child.stderr is not None
     said = child.stderr.read().decode().splitlines()
-    assert said[-1].endswith(f"{name} cannot be made: {why}")
+    assert said[-1].endswith(f": {why}")
+    assert f"cannot create {tmp_path}/{name}" in said[-1]
 
 
 @pytest.fixture
@@ -220,7 +239,7 @@ def test_folder_of_a_runner_that_lives_is_let_be(
     left: tuple[uuid.UUID, "subprocess.Popen[bytes]"],
 ) -> None:
     boot, neighbour = left
-    lock = workspace.locked_folders(tmp_path / f"workron-{boot.hex}")
+    lock = workspace.lock_folder(tmp_path / f"workron-{boot.hex}")
     start()
     _entered(path).close()
     assert neighbour.poll() is None
@@ -244,7 +263,7 @@ def test_runner_without_a_folder_for_commands_says_so(
         raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
 
     monkeypatch.setattr("tempfile.gettempdir", none)
-    with socket.socket(socket.AF_UNIX) as told, pytest.raises(SystemExit):
-        __main__._awaited(__main__._parser(), path, None, told)
+    with NeverTerminated() as never, pytest.raises(SystemExit):
+        __main__._accept_agent(__main__._parser(), path, None, cast("TerminationSignals", never))
     said = capsys.readouterr().err
-    assert "commands need a writable folder, and there is none: No usable temporary" in said
+    assert "commands need a writable folder: No usable temporary" in said

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workron_runner import protocol
-from workron_runner.protocol import Decoder, Frame, ProtocolError
+from workron_runner.protocol import Frame, FrameDecoder, ProtocolError
 
 _FRAMES = st.lists(st.builds(Frame, st.integers(0, 255), st.binary(max_size=50)))
 
@@ -19,7 +19,7 @@ def test_frames_come_out_as_they_went_in_however_the_stream_is_cut(
 ) -> None:
     stream = b"".join(protocol.encode_frame(*one) for one in frames)
     edges = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
-    decoder = Decoder()
+    decoder = FrameDecoder()
     pieces = [stream[a:b] for a, b in itertools.pairwise(edges)]
     assert [one for piece in pieces for one in decoder.feed(piece)] == frames
 
@@ -30,4 +30,4 @@ def test_frame_is_length_kind_and_payload() -> None:
 
 def test_frame_that_announces_too_much_is_refused_before_it_is_taken_in() -> None:
     with pytest.raises(ProtocolError, match="at most 67108864"):
-        Decoder().feed(struct.pack(">IB", protocol.MAX_FRAME_BYTES + 1, 1))
+        FrameDecoder().feed(struct.pack(">IB", protocol.MAX_FRAME_BYTES + 1, 1))

@@ -96,7 +96,7 @@ def test_isolation_that_the_kernel_does_not_have_is_refused(
     monkeypatch.setattr(sandbox, "has_landlock", lambda: False)
     monkeypatch.setattr("sys.argv", ["runner", "--isolate", "--socket", str(tmp_path / "door")])
     with pytest.raises(SystemExit):
-        __main__._read(__main__._parser())
+        __main__._parse(__main__._parser())
     assert "Linux 6.12 or newer" in capsys.readouterr().err
 
 
@@ -105,5 +105,5 @@ def test_isolation_that_was_to_be_tried_is_done_without_and_said(
 ) -> None:
     monkeypatch.setattr(sandbox, "has_landlock", lambda: False)
     options = __main__._parser().parse_args([*_TRY, "--socket", "door"])
-    assert __main__._isolates(options) is False
-    assert "commands can reach each other" in capsys.readouterr().err
+    assert __main__._is_isolating(options) is False
+    assert "commands are not isolated from each other" in capsys.readouterr().err

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workron_runner.attempt import KeptOutput
+from workron_runner.attempt import CapturedOutput
 
 
 def _keep(limit: int, *pieces: bytes) -> bytes:
-    kept = KeptOutput(limit)
+    kept = CapturedOutput(limit)
     for piece in pieces:
         kept.add(piece)
     return kept.value()
@@ -40,7 +40,7 @@ def test_output_keeps_the_tail_alone_when_the_limit_is_tiny(limit: int) -> None:
 
 @pytest.mark.parametrize("limit", [0, 1, 1000])
 def test_output_of_a_flood_takes_no_more_memory_than_a_few_times_the_limit(limit: int) -> None:
-    kept = KeptOutput(limit)
+    kept = CapturedOutput(limit)
     for _ in range(10_000):
         kept.add(b"x" * 1000)
     assert len(kept._head) + len(kept._tail) <= 3 * limit + 1000

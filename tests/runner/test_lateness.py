@@ -30,28 +30,28 @@ def test_command_that_ended_in_time_is_not_blamed_for_a_late_look(
 ) -> None:
     claim = frozen.run("echo $$; exec sleep 1000", **fields)
     pid = int(frozen.word(claim))
-    frozen.say(protocol.Deadline(event_loop.clock_now() + (1000 if fields else 0.3)))
+    frozen.say(protocol.Deadline(event_loop.boottime() + (1000 if fields else 0.3)))
     # It hears of the deadline before it stands still.
     frozen.ended(frozen.run("true"))
     frozen.child.send_signal(signal.SIGSTOP)
     os.kill(pid, signal.SIGUSR1)
-    until = event_loop.clock_now() + 0.4
-    while event_loop.clock_now() < until or not _is_over(pid):
+    until = event_loop.boottime() + 0.4
+    while event_loop.boottime() < until or not _is_over(pid):
         select.select([], [], [], 0.01)
     frozen.child.send_signal(signal.SIGCONT)
     ended = frozen.ended(claim)
-    assert (ended.because, ended.signal) == ("itself", signal.SIGUSR1)
+    assert (ended.cause, ended.signal) == ("exit", signal.SIGUSR1)
 
 
 def test_order_that_comes_when_the_deadline_has_passed_is_told_to_be_late(mate: Mate) -> None:
-    mate.say(protocol.Deadline(event_loop.clock_now()))
+    mate.say(protocol.Deadline(event_loop.boottime()))
     assert mate.refused(mate.run("true")).fault == "late"
 
 
 def test_kill_that_comes_with_its_order_is_obeyed(mate: Mate) -> None:
     claim = mate.run("exec sleep 1000", grace=0)
     mate.say(protocol.Kill(claim, 0))
-    assert mate.ended(claim).because == "kill"
+    assert mate.ended(claim).cause == "kill"
 
 
 def test_second_kill_makes_no_grace_longer(mate: Mate) -> None:
@@ -64,9 +64,9 @@ def test_second_kill_makes_no_grace_longer(mate: Mate) -> None:
 
 def test_runner_says_goodbye_only_when_what_was_on_its_way_is_dead(mate: Mate) -> None:
     claims = [mate.run("exec sleep 1000") for _ in range(5)]
-    mate.say(protocol.Bye())
+    mate.say(protocol.Shutdown())
     mate.farewell()
-    assert [mate.ended(claim).because for claim in claims] == ["kill"] * 5
+    assert [mate.ended(claim).cause for claim in claims] == ["kill"] * 5
 
 
 def test_daemon_of_a_command_that_just_began_is_let_be(mate: Mate) -> None:

@@ -17,7 +17,7 @@ _FOREVER = "echo $$; exec sleep 1000"
 
 
 def _wait_until(moment: float) -> None:
-    while (left := moment - event_loop.clock_now()) > 0:
+    while (left := moment - event_loop.boottime()) > 0:
         select.select([], [], [], left)
 
 
@@ -29,13 +29,13 @@ def _wait_for(is_so: Callable[[], bool]) -> None:
 def test_command_that_is_late_gets_a_polite_signal_first(mate: Mate) -> None:
     claim = mate.run("trap 'echo bye; exit 4' TERM; sleep 1000 & wait", timeout=0.2, grace=50)
     ended = mate.ended(claim)
-    assert (ended.because, ended.exit_code) == ("timeout", 4)
+    assert (ended.cause, ended.exit_code) == ("timeout", 4)
     assert mate.kept[claim] == b"bye\n"
 
 
 def test_command_that_is_late_and_ignores_it_is_killed(mate: Mate) -> None:
     ended = mate.ended(mate.run("trap '' TERM; sleep 1000; sleep 1000", timeout=0.1))
-    assert (ended.because, ended.signal) == ("timeout", signal.SIGKILL)
+    assert (ended.cause, ended.signal) == ("timeout", signal.SIGKILL)
 
 
 def test_kill_ends_one_command_and_no_other(mate: Mate, lives: Callable[[int], bool]) -> None:
@@ -44,7 +44,7 @@ def test_kill_ends_one_command_and_no_other(mate: Mate, lives: Callable[[int], b
     pid = int(mate.word(other))
     mate.say(protocol.Kill(one, 50))
     ended = mate.ended(one)
-    assert (ended.because, ended.signal) == ("kill", signal.SIGTERM)
+    assert (ended.cause, ended.signal) == ("kill", signal.SIGTERM)
     assert lives(pid)
     mate.say(protocol.Kill(one, 0))
 
@@ -64,31 +64,31 @@ def test_everything_but_what_outlives_it_dies_at_the_deadline(
     pid = int(mate.word(tough))
     claim = mate.run("trap '' TERM; echo on; sleep 1000; sleep 1000", grace=1000)
     mate.word(claim)
-    mate.say(protocol.Deadline(event_loop.clock_now() + 0.1))
+    mate.say(protocol.Deadline(event_loop.boottime() + 0.1))
     ended = mate.ended(claim)
-    assert (ended.because, ended.signal) == ("deadline", signal.SIGKILL)
+    assert (ended.cause, ended.signal) == ("deadline", signal.SIGKILL)
     assert lives(pid)
 
 
 def test_nothing_starts_after_the_deadline_until_there_is_a_new_one(mate: Mate) -> None:
-    mate.say(protocol.Deadline(event_loop.clock_now()))
+    mate.say(protocol.Deadline(event_loop.boottime()))
     refused = mate.refused(mate.run("true"))
-    assert (refused.fault, refused.what) == ("late", "the deadline has passed")
-    mate.say(protocol.Deadline(event_loop.clock_now() + 1000))
+    assert (refused.fault, refused.message) == ("late", "the deadline has passed")
+    mate.say(protocol.Deadline(event_loop.boottime() + 1000))
     assert mate.ended(mate.run("true")).exit_code == 0
 
 
 def test_after_a_freeze_the_deadline_comes_before_what_waits_in_the_socket(mate: Mate) -> None:
     claim = mate.run(_FOREVER)
     mate.word(claim)
-    deadline = event_loop.clock_now() + 0.3
+    deadline = event_loop.boottime() + 0.3
     mate.say(protocol.Deadline(deadline))
     mate.ended(mate.run("true"))
     mate.child.send_signal(signal.SIGSTOP)
     _wait_until(deadline)
-    mate.say(protocol.Deadline(event_loop.clock_now() + 1000))
+    mate.say(protocol.Deadline(event_loop.boottime() + 1000))
     mate.child.send_signal(signal.SIGCONT)
-    assert mate.ended(claim).because == "deadline"
+    assert mate.ended(claim).cause == "deadline"
 
 
 def test_goodbye_ends_everything_and_tells_of_it_first(
@@ -96,9 +96,9 @@ def test_goodbye_ends_everything_and_tells_of_it_first(
 ) -> None:
     claim = mate.run(_FOREVER, grace=1000)
     pid = int(mate.word(claim))
-    mate.say(protocol.Bye())
-    assert mate.farewell() == protocol.Bye(None)
-    assert mate.ended(claim).because == "kill"
+    mate.say(protocol.Shutdown())
+    assert mate.farewell() == protocol.Shutdown(None)
+    assert mate.ended(claim).cause == "kill"
     assert not lives(pid)
     assert not mate.folder.exists()
 
@@ -114,7 +114,7 @@ def test_end_of_the_connection_ends_everything(mate: Mate, lives: Callable[[int]
 def test_signal_to_the_runner_ends_everything(mate: Mate, lives: Callable[[int], bool]) -> None:
     pid = int(mate.word(mate.run(_FOREVER)))
     mate.child.terminate()
-    assert mate.farewell().why == "the runner was asked to end by a signal"
+    assert mate.farewell().reason == "the runner was asked to end by a signal"
     assert not lives(pid)
 
 
@@ -122,10 +122,10 @@ def test_signal_to_the_runner_ends_everything(mate: Mate, lives: Callable[[int],
     ("message", "why"),
     [
         (
-            protocol.Ended("0" * 32, "itself", 0, None, 0, 0, 0, 0, None),
-            "Ended is not for a runner",
+            protocol.Ended("0" * 32, "exit", 0, None, 0, 0, 0, 0, None),
+            "a runner takes no Ended",
         ),
-        (protocol.Hello(1, "0" * 32, 0), "cannot be made"),
+        (protocol.Hello(1, "0" * 32, 0), "cannot create"),
     ],
 )
 def test_agent_that_does_not_speak_as_agreed_is_told_why(
@@ -136,7 +136,7 @@ def test_agent_that_does_not_speak_as_agreed_is_told_why(
     pid = mate.run(_FOREVER)
     mate.word(pid)
     mate.say(message)
-    assert why in (mate.farewell().why or "")
+    assert why in (mate.farewell().reason or "")
 
 
 @pytest.mark.parametrize(
@@ -152,13 +152,13 @@ def test_connection_that_begins_wrong_is_not_kept(
 ) -> None:
     mate = Mate(tmp_path)
     mate.say(first)
-    assert why in (mate.farewell().why or "")
+    assert why in (mate.farewell().reason or "")
     mate.close()
 
 
 def test_runner_is_closed_to_its_commands_and_adopts_their_orphans(tmp_path: pathlib.Path) -> None:
     ask = (
-        "from workron_runner import system; import ctypes; system.settle(); "
+        "from workron_runner import sandbox; import ctypes; sandbox.prepare_process(); "
         "c = ctypes.CDLL(None); n = ctypes.c_int(); c.prctl(37, ctypes.byref(n), 0, 0, 0); "
         "print(c.prctl(3, 0, 0, 0, 0), n.value)"
     )
@@ -172,18 +172,18 @@ _AGENT = """
 import asyncio, sys, uuid
 from datetime import timedelta
 from workron.core.ids import ClaimId
-from workron_worker.executor import Task, carry_out
-from workron_worker.runner_executor import RunnerExecutor
+from workron_worker.executor import CommandTask, run_task
+from workron_worker.runner_client import RunnerExecutor
 
 def say(chunk, done):
-    print(chunk.decode(), executor._process.pid, flush=True)
+    print(chunk.decode(), executor._runner.pid, flush=True)
     done(len(chunk))
 
 async def main():
     global executor
     executor = RunnerExecutor(grace=timedelta(minutes=1), boot=uuid.uuid4())
     command = "trap '' TERM; setsid sleep 1000 & echo $! $$; sleep 1000; sleep 1000"
-    await carry_out(executor, Task(ClaimId(uuid.uuid4()), command, {}, 1000), say)
+    await run_task(executor, CommandTask(ClaimId(uuid.uuid4()), command, {}, 1000), say)
 
 asyncio.run(main())
 """

@@ -62,8 +62,8 @@ def test_version_2_is_read_without_what_linux_would_take_back(tmp_path: pathlib.
     _put(tmp_path, "a", _v2_level("max", 2000))
     found = memory.find_memory(tmp_path)
     assert found is not None
-    assert found.standing() == memory.MemoryState(1000, 223)
-    assert found.kills() == 2
+    assert found.headroom() == memory.Headroom(1000, 223)
+    assert found.oom_kills() == 2
 
 
 def test_version_1_is_read_without_what_linux_would_take_back(tmp_path: pathlib.Path) -> None:
@@ -74,8 +74,8 @@ def test_version_1_is_read_without_what_linux_would_take_back(tmp_path: pathlib.
     _put(tmp_path, "memory", _v1_level(_V1_NONE, 9000))
     found = memory.find_memory(tmp_path)
     assert found is not None
-    assert found.standing() == memory.MemoryState(1000, 220)
-    assert found.kills() == 3
+    assert found.headroom() == memory.Headroom(1000, 220)
+    assert found.oom_kills() == 3
 
 
 def test_limit_further_up_counts_if_it_is_nearer(tmp_path: pathlib.Path) -> None:
@@ -84,8 +84,8 @@ def test_limit_further_up_counts_if_it_is_nearer(tmp_path: pathlib.Path) -> None
     _put(tmp_path, "a", _v2_level("5000", 4950, kills=9))
     found = memory.find_memory(tmp_path)
     assert found is not None
-    assert found.standing() == memory.MemoryState(5000, 50)
-    assert found.kills() == 0
+    assert found.headroom() == memory.Headroom(5000, 50)
+    assert found.oom_kills() == 0
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_mount_is_the_cgroup_in_a_container(
         _put(tmp_path, ".", _v2_level("1000", 900))
     found = memory.find_memory(tmp_path)
     assert found is not None
-    assert found.standing() == memory.MemoryState(1000, 100)
+    assert found.headroom() == memory.Headroom(1000, 100)
 
 
 def test_cgroup_below_the_one_that_is_mounted_is_found(tmp_path: pathlib.Path) -> None:
@@ -120,7 +120,7 @@ def test_cgroup_below_the_one_that_is_mounted_is_found(tmp_path: pathlib.Path) -
     _put(tmp_path, "memory", _v1_level("1000", 100))
     found = memory.find_memory(tmp_path)
     assert found is not None
-    assert found.standing() == memory.MemoryState(1000, 100)
+    assert found.headroom() == memory.Headroom(1000, 100)
 
 
 @pytest.mark.parametrize("files", [{}, {"proc/self/cgroup": "0::/\n"}, {"proc/self/cgroup": "?"}])
@@ -146,9 +146,9 @@ def test_limit_that_is_changed_or_taken_away_is_seen(tmp_path: pathlib.Path) -> 
     found = memory.find_memory(tmp_path)
     assert found is not None
     _put(tmp_path, ".", {"memory.max": "2000\n"})
-    assert found.standing() == memory.MemoryState(2000, 1100)
+    assert found.headroom() == memory.Headroom(2000, 1100)
     _put(tmp_path, ".", {"memory.max": "max\n"})
-    assert found.standing() is None
+    assert found.headroom() is None
 
 
 def test_use_that_cannot_be_read_is_no_use_at_all(tmp_path: pathlib.Path) -> None:
@@ -157,7 +157,7 @@ def test_use_that_cannot_be_read_is_no_use_at_all(tmp_path: pathlib.Path) -> Non
     found = memory.find_memory(tmp_path)
     assert found is not None
     (tmp_path / "sys/fs/cgroup/memory.current").write_text("")
-    assert found.standing() is None
+    assert found.headroom() is None
 
 
 @pytest.mark.parametrize(
@@ -190,4 +190,4 @@ def test_what_can_go_to_swap_is_left_too(
         _put(tmp_path, ".", _v2_level("1000", 900) | words)
     found = memory.find_memory(tmp_path)
     assert found is not None
-    assert found.standing() == memory.MemoryState(1000, left)
+    assert found.headroom() == memory.Headroom(1000, left)

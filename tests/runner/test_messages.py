@@ -9,9 +9,9 @@ from workron_runner import protocol
 from workron_runner.protocol import Kind, ProtocolError
 
 _CLAIM = "0123456789abcdef" * 2
-_RUN = protocol.Run(
-    claim=_CLAIM, argv=["a", "\udcff"], environment={"A": "ü"}, inputs="{}", output_bytes=1,
-    window=0, workdir=None, timeout=1.5, grace=1, outlives_deadline=True,
+_RUN = protocol.Start(
+    claim=_CLAIM, argv=["a", "\udcff"], environment={"A": "ü"}, inputs="{}", output_limit_bytes=1,
+    window_bytes=0, workdir=None, timeout=1.5, grace=1, outlives_deadline=True,
 )  # fmt: skip
 
 
@@ -23,53 +23,53 @@ _RUN = protocol.Run(
         protocol.Kill(_CLAIM, 0),
         protocol.Deadline(1e6),
         protocol.Credit(_CLAIM, 5),
-        protocol.Bye("why"),
-        protocol.Ended(_CLAIM, "itself", None, 9, 0.1, 0.01, 5, 0, None),
+        protocol.Shutdown("why"),
+        protocol.Ended(_CLAIM, "exit", None, 9, 0.1, 0.01, 5, 0, None),
         protocol.Refused(_CLAIM, "job", "what", None),
     ],
     ids=lambda one: type(one).__name__,
 )
 def test_message_comes_out_as_it_went_in(message: protocol.Message) -> None:
-    (one,) = protocol.Decoder().feed(protocol.encode(message))
+    (one,) = protocol.FrameDecoder().feed(protocol.encode(message))
     assert protocol.decode(*one) == message
 
 
 def test_bytes_of_a_command_come_out_with_their_claim() -> None:
-    (one,) = protocol.Decoder().feed(protocol.encode_bytes(Kind.OUTPUT, _CLAIM, b"\0\xff"))
+    (one,) = protocol.FrameDecoder().feed(protocol.encode_bytes(Kind.OUTPUT, _CLAIM, b"\0\xff"))
     assert one.kind == Kind.OUTPUT
     assert protocol.decode_bytes(one.payload) == (_CLAIM, b"\0\xff")
 
 
 def test_field_that_is_not_known_is_let_be() -> None:
-    assert protocol.decode(Kind.BYE, b'{"why": null, "mood": 1}') == protocol.Bye(None)
+    assert protocol.decode(Kind.SHUTDOWN, b'{"why": null, "mood": 1}') == protocol.Shutdown(None)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"claim": "x"}, "Run.claim is 'x'"),
-        ({"argv": []}, "Run.argv is \\[\\], not list\\[str\\]"),
-        ({"argv": "ls"}, "Run.argv"),
-        ({"environment": {"A": 1}}, "Run.environment"),
-        ({"window": True}, "Run.window is True, not int"),
-        ({"window": -1}, "Run.window is -1"),
-        ({"timeout": "1"}, "Run.timeout is '1', not float | None"),
-        ({"grace": None}, "Run.grace is None, not float"),
-        ({"outlives_deadline": 1}, "Run.outlives_deadline is 1, not bool"),
+        ({"claim": "x"}, "Start.claim is 'x'"),
+        ({"argv": []}, "Start.argv is \\[\\], not list\\[str\\]"),
+        ({"argv": "ls"}, "Start.argv"),
+        ({"environment": {"A": 1}}, "Start.environment"),
+        ({"window_bytes": True}, "Start.window_bytes is True, not int"),
+        ({"window_bytes": -1}, "Start.window_bytes is -1"),
+        ({"timeout": "1"}, "Start.timeout is '1', not float | None"),
+        ({"grace": None}, "Start.grace is None, not float"),
+        ({"outlives_deadline": 1}, "Start.outlives_deadline is 1, not bool"),
     ],
 )
 def test_field_that_is_wrong_is_named(change: dict[str, Any], words: str) -> None:
     fields = {name: getattr(_RUN, name) for name in _RUN.__slots__} | change
     with pytest.raises(ProtocolError, match=words):
-        protocol.decode(Kind.RUN, json.dumps(fields).encode())
+        protocol.decode(Kind.START, json.dumps(fields).encode())
 
 
 @pytest.mark.parametrize(
     ("kind", "payload", "words"),
     [
-        (99, b"{}", "kind 99 is not known in version 1"),
-        (Kind.BYE, b"{", "Bye is not JSON"),
-        (Kind.BYE, b"[]", "Bye is not a JSON object"),
+        (99, b"{}", "version 1 has no message of kind 99"),
+        (Kind.SHUTDOWN, b"{", "Shutdown is not JSON"),
+        (Kind.SHUTDOWN, b"[]", "Shutdown is not a JSON object"),
         (Kind.DEADLINE, b'{"at": NaN}', "Deadline.at"),
     ],
 )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from workron_runner import process_reaper, workspace
+from workron_runner import leftovers, workspace
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_processes_of_a_boot_are_ended_and_others_are_not(
     boot, other = uuid.uuid4(), uuid.uuid4()
     mine, also_mine = start("sleep 1000", boot=boot), start("sleep 1000", boot=boot)
     not_mine, nobodys = start("sleep 1000", boot=other), start("sleep 1000")
-    assert process_reaper.end_orphans(boot) == process_reaper.SweepResult(2, is_clear=True)
+    assert leftovers.clean_up_boot(boot) == leftovers.CleanupResult(2, is_complete=True)
     assert [lives(pid) for pid in (mine, also_mine, not_mine, nobodys)] == [
         False, False, True, True,
     ]  # fmt: skip
@@ -55,10 +55,10 @@ def test_process_that_dropped_its_environment_is_found_by_its_folder(
     start: Callable[..., int], lives: Callable[[int], bool]
 ) -> None:
     boot = uuid.uuid4()
-    home = workspace.workspace_folder(boot) / "1"
+    home = workspace.boot_folder(boot) / "1"
     home.mkdir(parents=True)
     pid = start("env", "-i", "sleep", "1000", boot=boot, cwd=home)
-    assert process_reaper.end_orphans(boot).ended == 1
+    assert leftovers.clean_up_boot(boot).killed == 1
     assert not lives(pid)
 
 
@@ -68,19 +68,19 @@ def test_process_that_is_stopped_is_ended_too(
     boot = uuid.uuid4()
     pid = start("sleep 1000", boot=boot)
     os.kill(pid, signal.SIGSTOP)
-    assert process_reaper.end_orphans(boot).is_clear
+    assert leftovers.clean_up_boot(boot).is_complete
     assert not lives(pid)
 
 
 def test_folder_of_a_boot_is_removed() -> None:
     boot = uuid.uuid4()
-    (workspace.workspace_folder(boot) / "1" / "deep").mkdir(parents=True)
-    assert process_reaper.end_orphans(boot) == process_reaper.SweepResult(0, is_clear=True)
-    assert not workspace.workspace_folder(boot).exists()
+    (workspace.boot_folder(boot) / "1" / "deep").mkdir(parents=True)
+    assert leftovers.clean_up_boot(boot) == leftovers.CleanupResult(0, is_complete=True)
+    assert not workspace.boot_folder(boot).exists()
 
 
 def test_nothing_is_claimed_to_be_clear_where_processes_cannot_be_seen(
     monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
-    monkeypatch.setattr(process_reaper, "_PROC", tmp_path)
-    assert process_reaper.end_orphans(uuid.uuid4()) == process_reaper.SweepResult(0, is_clear=False)
+    monkeypatch.setattr(leftovers, "_PROC", tmp_path)
+    assert leftovers.clean_up_boot(uuid.uuid4()) == leftovers.CleanupResult(0, is_complete=False)

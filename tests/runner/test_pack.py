@@ -47,7 +47,7 @@ def test_place_where_nothing_can_be_written_is_said(
     monkeypatch.setattr(sys, "argv", ["pack", str(tmp_path / "no" / "runner.pyz")])
     with pytest.raises(SystemExit):
         pack.main()
-    assert "runner.pyz cannot be written: No such file or directory" in capsys.readouterr().err
+    assert "runner.pyz: No such file or directory" in capsys.readouterr().err
 
 
 def test_python_that_is_too_old_is_told_so_before_it_meets_what_it_cannot_read(
@@ -63,5 +63,5 @@ def test_python_that_is_too_old_is_told_so_before_it_meets_what_it_cannot_read(
 
 
 def test_what_says_so_can_be_read_by_any_python_3() -> None:
-    for text in ((_HOME / "__init__.py").read_text(), pack._ENTRY):
+    for text in ((_HOME / "__init__.py").read_text(), pack._MAIN):
         ast.parse(text, feature_version=(3, 6))

@@ -29,18 +29,18 @@ def _next_tick(place: Workspace) -> None:
 
 
 def test_place_that_nobody_touched_is_given_to_the_next(scratch: Workspaces) -> None:
-    place = scratch.place("{}")
-    scratch.leave(place)
-    assert scratch.place("{}") == place
-    assert scratch.place("{}").directory != place.directory
+    place = scratch.acquire("{}")
+    scratch.release(place)
+    assert scratch.acquire("{}") == place
+    assert scratch.acquire("{}").directory != place.directory
 
 
 def test_place_with_inputs_of_its_own_is_given_to_nobody_else(scratch: Workspaces) -> None:
-    place = scratch.place("[1]")
+    place = scratch.acquire("[1]")
     assert place.inputs.read_text() == "[1]"
-    scratch.leave(place)
-    assert scratch.place("[1]").directory != place.directory
-    assert scratch.place("{}").directory != place.directory
+    scratch.release(place)
+    assert scratch.acquire("[1]").directory != place.directory
+    assert scratch.acquire("{}").directory != place.directory
     assert not place.directory.exists()
 
 
@@ -75,11 +75,11 @@ def _put_a_pipe(path: pathlib.Path) -> None:
 def test_place_that_was_touched_is_given_to_nobody_else(
     scratch: Workspaces, touch: Callable[[Workspace], object]
 ) -> None:
-    place = scratch.place("{}")
+    place = scratch.acquire("{}")
     _next_tick(place)
     touch(place)
-    scratch.leave(place)
-    assert scratch.place("{}").directory != place.directory
+    scratch.release(place)
+    assert scratch.acquire("{}").directory != place.directory
 
 
 def test_place_that_nobody_could_look_into_is_given_to_nobody_else(
@@ -87,16 +87,16 @@ def test_place_that_nobody_could_look_into_is_given_to_nobody_else(
 ) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(
-            "workron_runner.workspace._look_into", lambda folder: (folder / "no").stat()
+            "workron_runner.workspace._folder_fingerprint", lambda folder: (folder / "no").stat()
         )
-        place = scratch.place("{}")
-        scratch.leave(place)
-    assert scratch.place("{}").directory != place.directory
+        place = scratch.acquire("{}")
+        scratch.release(place)
+    assert scratch.acquire("{}").directory != place.directory
 
 
 def test_place_is_named_where_none_can_be_made(scratch: Workspaces, tmp_path: pathlib.Path) -> None:
     (root,) = tmp_path.iterdir()
     root.rmdir()
-    with pytest.raises(WorkspaceError, match="no folder can be made in"):
-        scratch.place("{}")
+    with pytest.raises(WorkspaceError, match="cannot create a folder in"):
+        scratch.acquire("{}")
     root.mkdir()

@@ -14,7 +14,7 @@ import pytest
 from tests.runner import ground
 from tests.runner.mate import COMMAND, Mate, environment
 from workron_runner import protocol, uids, workspace
-from workron_runner.uids import Range, Uids
+from workron_runner.uids import UidPool, UidRange
 from workron_runner.workspace import Workspace, WorkspaceError, Workspaces
 
 pytestmark = pytest.mark.skipif(
@@ -102,7 +102,7 @@ def test_command_reaches_no_thread_of_the_runner(
 
 
 def test_command_is_one_uid_through_and_through(own: Mate) -> None:
-    claim = own.run("cat /proc/self/status", output_bytes=10_000)
+    claim = own.run("cat /proc/self/status", output_limit_bytes=10_000)
     assert own.ended(claim).exit_code == 0
     lines = own.kept[claim].decode().splitlines()
     status = dict(line.split(":", 1) for line in lines)
@@ -157,7 +157,7 @@ def test_result_that_is_somebody_elses_file_is_not_read(tmp_path: pathlib.Path) 
     path = tmp_path / "result"
     path.write_text("1")
     assert workspace.read_result(path, owner=os.getuid()) == b"1"
-    with pytest.raises(workspace.ResultFileError, match="somebody else's"):
+    with pytest.raises(workspace.ResultFileError, match="a file of another user"):
         workspace.read_result(path, owner=_FIRST)
 
 
@@ -184,7 +184,7 @@ def test_process_that_is_no_child_of_the_runner_is_ended_with_its_uid(own: Mate)
     own.say(protocol.Kill(claim, 0))
     # Whoever is not waited for has not gone, and so holds up the end.
     assert strangers[0].wait() == -9
-    assert own.ended(claim).because == "kill"
+    assert own.ended(claim).cause == "kill"
     assert strangers[1].poll() is None
     own.say(protocol.Kill(other, 0))
     assert strangers[1].wait() == -9
@@ -218,7 +218,7 @@ def test_fork_bomb_harms_nobody_and_leaves_nothing(own: Mate) -> None:
     own.ended(claim)
     assert not uids.is_used(uid)
     own.say(protocol.Kill(sibling, 0))
-    assert own.ended(sibling).because == "kill"
+    assert own.ended(sibling).cause == "kill"
 
 
 def test_uids_are_given_in_turn_and_none_is_given_twice(passable: pathlib.Path) -> None:
@@ -228,7 +228,7 @@ def test_uids_are_given_in_turn_and_none_is_given_twice(passable: pathlib.Path) 
     assert [_uid_of(mate, claim) for claim in (one, other)] == [_FIRST + 1, _FIRST + 2]
     refused = mate.refused(mate.run("true"))
     assert refused.fault == "machine"
-    assert refused.what == f"no uid of {_FIRST}-{_FIRST + 2} is free for another command"
+    assert refused.message == f"no uid of {_FIRST}-{_FIRST + 2} is free for another command"
     mate.say(protocol.Kill(one, 0))
     mate.ended(one)
     assert mate.ended(mate.run("true")).exit_code == 0
@@ -244,15 +244,15 @@ def test_command_that_was_refused_keeps_no_uid(passable: pathlib.Path) -> None:
 
 
 def test_uid_that_somebody_runs_as_is_passed_over() -> None:
-    drawn = Uids(ground.UIDS)
+    drawn = UidPool(ground.UIDS)
     with subprocess.Popen(["/bin/sleep", "1000"], user=_FIRST + 1) as sleeper:
-        assert drawn.draw() == _FIRST + 2
-        drawn.end_all()
+        assert drawn.acquire() == _FIRST + 2
+        drawn.kill_all()
         assert sleeper.wait() == -9
-    few = Uids(Range(_FIRST, _FIRST + 1))
-    few.draw()
+    few = UidPool(UidRange(_FIRST, _FIRST + 1))
+    few.acquire()
     with pytest.raises(WorkspaceError, match="no uid of"):
-        few.draw()
+        few.acquire()
 
 
 @pytest.mark.parametrize("told", [(0, 0), (0, 5), (5, 0), (_FIRST, _FIRST + 1)])
@@ -263,32 +263,32 @@ def test_signal_to_all_is_not_sent_by_anybody_who_may_do_more(
     monkeypatch.setattr(uids, "is_used", lambda _: True)
     monkeypatch.setattr(os, "kill", lambda pid, _: sent.append(pid))
     # It says that it is somebody else, and is root all the same.
-    monkeypatch.setattr(uids, "_become", lambda *_: None)
-    monkeypatch.setattr(uids, "_ids", lambda: told)
-    with pytest.raises(PermissionError, match="cannot be ended alone"):
-        Uids(ground.UIDS).end(_FIRST + 1)
+    monkeypatch.setattr(uids, "_set_uids", lambda *_: None)
+    monkeypatch.setattr(uids, "_current_uids", lambda: told)
+    with pytest.raises(PermissionError, match="cannot be killed alone"):
+        UidPool(ground.UIDS).kill(_FIRST + 1)
     assert sent == []
 
 
 def test_signal_to_all_is_not_sent_as_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[int] = []
-    become = uids._become
+    become = uids._set_uids
     other = (_FIRST + 3, _FIRST + 4, 0)
     monkeypatch.setattr(uids, "is_used", lambda _: True)
     monkeypatch.setattr(os, "kill", lambda pid, _: sent.append(pid))
-    monkeypatch.setattr(uids, "_become", lambda *ids: become(*(other if any(ids) else ids)))
-    with pytest.raises(PermissionError, match="cannot be ended alone"):
-        Uids(ground.UIDS).end(_FIRST + 1)
+    monkeypatch.setattr(uids, "_set_uids", lambda *ids: become(*(other if any(ids) else ids)))
+    with pytest.raises(PermissionError, match="cannot be killed alone"):
+        UidPool(ground.UIDS).kill(_FIRST + 1)
     assert sent == []
     assert os.getresuid() == (0, 0, 0)
 
 
 def test_thread_that_ended_a_uid_is_root_again() -> None:
     with subprocess.Popen(["/bin/sleep", "1000"], user=_FIRST + 1) as sleeper:
-        assert Uids(ground.UIDS).end(_FIRST + 1)
+        assert UidPool(ground.UIDS).kill(_FIRST + 1)
         assert sleeper.wait() == -9
     assert os.getresuid() == (0, 0, 0)
-    assert not Uids(ground.UIDS).end(_FIRST + 1)
+    assert not UidPool(ground.UIDS).kill(_FIRST + 1)
 
 
 def test_runner_in_a_folder_that_others_cannot_pass_says_which(passable: pathlib.Path) -> None:
@@ -296,7 +296,7 @@ def test_runner_in_a_folder_that_others_cannot_pass_says_which(passable: pathlib
     closed.mkdir(mode=0o700)
     mate = Mate(closed, *_OPTIONS)
     mate.say(protocol.Hello(protocol.VERSION, mate.boot.hex, 0))
-    assert f"cannot pass through {closed}" in (mate.farewell().why or "")
+    assert f"cannot pass through {closed}" in (mate.farewell().reason or "")
     mate.close()
 
 
@@ -310,10 +310,10 @@ def scratch(passable: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 def test_place_that_nobody_touched_is_given_to_the_same_uid_alone(scratch: Workspaces) -> None:
-    place = scratch.place("{}", _FIRST)
-    scratch.leave(place)
-    assert scratch.place("{}", _FIRST + 1).directory != place.directory
-    assert scratch.place("{}", _FIRST) == place
+    place = scratch.acquire("{}", _FIRST)
+    scratch.release(place)
+    assert scratch.acquire("{}", _FIRST + 1).directory != place.directory
+    assert scratch.acquire("{}", _FIRST) == place
 
 
 @pytest.mark.parametrize(
@@ -330,10 +330,10 @@ def test_place_that_nobody_touched_is_given_to_the_same_uid_alone(scratch: Works
 def test_place_of_a_uid_that_was_touched_is_removed(
     scratch: Workspaces, touch: Callable[[Workspace], object]
 ) -> None:
-    place = scratch.place("{}", _FIRST)
+    place = scratch.acquire("{}", _FIRST)
     touch(place)
-    scratch.leave(place)
-    assert scratch.place("{}", _FIRST).directory != place.directory
+    scratch.release(place)
+    assert scratch.acquire("{}", _FIRST).directory != place.directory
 
 
 def _count(uid: int) -> int:
@@ -359,6 +359,6 @@ def test_before_a_runner_waits_what_a_killed_one_left_under_its_uids_is_dead(
         command = [*COMMAND, "--socket", str(path), *_OPTIONS]
         with subprocess.Popen(command, env=environment(passable), stderr=subprocess.PIPE) as runner:
             assert runner.stderr is not None
-            assert b"an agent is waited for" in runner.stderr.readline()
+            assert b"waiting for an agent" in runner.stderr.readline()
             assert orphan.wait() == -signal.SIGKILL
             runner.terminate()

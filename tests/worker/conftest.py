@@ -44,7 +44,7 @@ def make() -> Make:
     def make(command: str | Sequence[str], **fields: Any) -> CommandTask:
         environment = fields.pop("environment", {})
         return CommandTask(
-            ClaimId(uuid.uuid4()), command, environment, **{"output_bytes": 1000} | fields
+            ClaimId(uuid.uuid4()), command, environment, **{"output_limit_bytes": 1000} | fields
         )
 
     return make

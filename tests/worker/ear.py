@@ -2,7 +2,7 @@
 
 import asyncio
 
-from workron_worker.executor import Done
+from workron_worker.executor import Acknowledge
 
 
 class Ear:
@@ -12,7 +12,7 @@ class Ear:
         self._event = asyncio.Event()
         self.heard = bytearray()
 
-    def __call__(self, chunk: bytes, done: Done) -> None:
+    def __call__(self, chunk: bytes, done: Acknowledge) -> None:
         self.heard += chunk
         done(len(chunk))
         self._event.set()

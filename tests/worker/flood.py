@@ -42,7 +42,7 @@ class Door:
     def __getattr__(self, verb: str) -> Any:
         return getattr(self._store, verb)
 
-    async def beat(self, key: Any) -> Any:
+    async def heartbeat(self, key: Any) -> Any:
         answer = await self._store.heartbeat(key)
         self.beats.append(time.monotonic())
         return answer
@@ -73,9 +73,9 @@ async def _submit(store: Store, name: str, **spec: Any) -> JobId:
 async def _measure(store: Store, executor: Executor, boot: uuid.UUID, stream: int) -> Any:
     door: Any = Door(store)
     clock, rng = RealClock(), random.Random()
-    around = AgentDependencies(door, executor, Slots(2), clock, rng, store.wait_for_work)
+    dependencies = AgentDependencies(door, executor, Slots(2), clock, rng, store.wait_for_work)
     token = await store.ensure_pool("default", "default")
-    agent = Agent(around, Registration(token, "flood", boot, 2), _RHYTHM)
+    agent = Agent(dependencies, Registration(token, "flood", boot, 2), _RHYTHM)
     work = asyncio.create_task(agent.run())
     await wait.wait(store, [await _submit(store, "idle", command="true")])
     idle, began = _calm_down(), time.monotonic()

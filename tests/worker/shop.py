@@ -20,17 +20,17 @@ from workron.scheduling.maintainer import Maintainer
 from workron.store import connect
 from workron.store.api import Store, WorkerStore
 from workron.store.types import ClaimedJob, JobRow, Registration
-from workron_worker import meter
 from workron_worker.agent import Agent
 from workron_worker.config import AgentConfig, AgentDependencies, Slots
 from workron_worker.executor import Executor, OnOutput
+from workron_worker.metrics import WorkerMetrics
 from workron_worker.runner_client import RunnerExecutor
 
 QUICK = AgentConfig(
     heartbeat=timedelta(milliseconds=10),
     poll=timedelta(milliseconds=50),
-    margin=timedelta(seconds=5),
-    patience=timedelta(minutes=1),
+    lease_margin=timedelta(seconds=5),
+    store_timeout=timedelta(minutes=1),
 )
 
 
@@ -59,7 +59,7 @@ class Shop:
         self.ear = Ear()
         self.heard_of: list[ClaimedJob] = []
         self.slots = Slots(4)
-        self.meter = meter.NO_METER
+        self.metrics = WorkerMetrics()
 
     async def job(self, name: str = "job", **spec: Any) -> JobId:
         """Submit a Job."""
@@ -77,23 +77,23 @@ class Shop:
         self,
         *,
         door: object | None = None,
-        rhythm: AgentConfig = QUICK,
+        config: AgentConfig = QUICK,
         name: str = "worker",
         pool: str = "default",
     ) -> Agent:
         """Hire an agent; a `door` stands before the store's."""
-        around = AgentDependencies(
-            door=cast("WorkerStore", door or self.store),
+        dependencies = AgentDependencies(
+            store=cast("WorkerStore", door or self.store),
             executor=self.executor,
             slots=self.slots,
             clock=self.clock,
             rng=self.rng,
             wait_for_work=self.store.wait_for_work,
             listener=self._listen,
-            meter=self.meter,
+            metrics=self.metrics,
         )
         token = await self.store.ensure_pool("default", pool)
-        return Agent(around, Registration(token, name, self.boot, self.slots.count), rhythm)
+        return Agent(dependencies, Registration(token, name, self.boot, self.slots.count), config)
 
     @contextlib.asynccontextmanager
     async def working(self, agent: Agent) -> AsyncIterator[asyncio.Task[None]]:

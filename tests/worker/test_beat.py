@@ -4,7 +4,7 @@ from uuid import UUID
 
 from workron.core.ids import ClaimId, Fence, JobId
 from workron.store.types import ClaimRef, HeartbeatReply, HeldClaim, Signal
-from workron_worker.claims import HeartbeatActions, KnownClaims, read_heartbeat
+from workron_worker.claims import ClaimSnapshot, HeartbeatActions, read_heartbeat
 
 A, B = ClaimId(UUID(int=1)), ClaimId(UUID(int=2))
 NONE: frozenset[ClaimId] = frozenset()
@@ -15,8 +15,8 @@ def _beat(*held: ClaimId, mark: Signal | None = None) -> HeartbeatReply:
     return HeartbeatReply(rows, is_draining=False, database="x")
 
 
-def _runs(*claims: ClaimId) -> KnownClaims:
-    return KnownClaims(frozenset(claims), frozenset(claims))
+def _runs(*claims: ClaimId) -> ClaimSnapshot:
+    return ClaimSnapshot(frozenset(claims), frozenset(claims))
 
 
 def test_beat_asks_for_nothing_when_both_sides_agree() -> None:
@@ -44,7 +44,7 @@ def test_claim_that_nothing_here_runs_is_released_under_its_own_fence() -> None:
 
 
 def test_claim_that_is_over_and_not_reported_yet_is_not_released() -> None:
-    over = KnownClaims(frozenset(), frozenset({A}))
+    over = ClaimSnapshot(frozenset(), frozenset({A}))
     assert read_heartbeat(_beat(A), _runs(A), over).release == []
 
 

@@ -16,7 +16,7 @@ _CLAIM = ClaimId(uuid.uuid4())
 
 
 def _read(order: bytes) -> protocol.Message:
-    [one] = protocol.Decoder().feed(order)
+    [one] = protocol.FrameDecoder().feed(order)
     return protocol.decode(one.kind, one.payload)
 
 
@@ -25,7 +25,7 @@ def test_order_is_read_by_a_runner_as_it_was_meant() -> None:
         _CLAIM, ("printf", "ü"), {"A": "1"}, 1000, inputs={"up": [1]}, workdir="/work",
         timeout=timedelta(seconds=1.5), outlives_lease=True,
     )  # fmt: skip
-    assert _read(runner_client.encode_order(task, 3.0, is_heard=True)) == protocol.Run(
+    assert _read(runner_client.encode_start(task, 3.0, is_streamed=True)) == protocol.Start(
         _CLAIM.hex, ["printf", "ü"], {"A": "1"}, '{"up": [1]}', 1000, WINDOW_BYTES, "/work", 1.5,
         3.0, outlives_deadline=True,
     )  # fmt: skip
@@ -33,25 +33,25 @@ def test_order_is_read_by_a_runner_as_it_was_meant() -> None:
 
 def test_order_of_a_shell_without_anything_else_is_read_as_it_was_meant() -> None:
     assert _read(
-        runner_client.encode_order(CommandTask(_CLAIM, "true", {}, 5), 0.0, is_heard=False)
-    ) == protocol.Run(
+        runner_client.encode_start(CommandTask(_CLAIM, "true", {}, 5), 0.0, is_streamed=False)
+    ) == protocol.Start(
         _CLAIM.hex, ["sh", "-c", "true"], {}, "{}", 5, 0, None, None, 0.0, outlives_deadline=False
     )
 
 
 def test_byte_that_is_no_text_reaches_the_runner() -> None:
     order = _read(
-        runner_client.encode_order(CommandTask(_CLAIM, ["\udcff"], {}, 5), 0.0, is_heard=False)
+        runner_client.encode_start(CommandTask(_CLAIM, ["\udcff"], {}, 5), 0.0, is_streamed=False)
     )
-    assert isinstance(order, protocol.Run)
+    assert isinstance(order, protocol.Start)
     assert order.argv == ["\udcff"]
 
 
 @pytest.mark.parametrize("wrong", [None, "the result is too large: \udcff"])
 def test_end_is_read_as_the_runner_meant_it(wrong: str | None) -> None:
-    end = protocol.Ended(_CLAIM.hex, "itself", None, 9, 0.5, 1, 5, 0, wrong)
-    [one] = protocol.Decoder().feed(protocol.encode(end))
-    assert runner_client.read_message(one) == end
+    end = protocol.Ended(_CLAIM.hex, "exit", None, 9, 0.5, 1, 5, 0, wrong)
+    [one] = protocol.FrameDecoder().feed(protocol.encode(end))
+    assert runner_client.decode_message(one) == end
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_end_is_read_as_the_runner_meant_it(wrong: str | None) -> None:
 )
 def test_end_that_cannot_be_read_is_named(payload: bytes) -> None:
     with pytest.raises(ProtocolError, match="Ended"):
-        runner_client.read_message(Frame(Kind.ENDED, payload))
+        runner_client.decode_message(Frame(Kind.ENDED, payload))

@@ -18,10 +18,10 @@ from workron.store.types import AttemptReport, ClaimedJob, CompleteReply, Outcom
 from workron_worker.claims import ClaimExchange, Claims
 from workron_worker.config import AgentDependencies, Slots
 from workron_worker.executor import Executor
-from workron_worker.store_calls import StoreRetry
+from workron_worker.store_retry import StoreRetry
 
 _KEY = SessionKey(uuid.uuid4())
-_PLENTY = 200
+_MANY = 200
 
 
 class _Door:
@@ -48,26 +48,26 @@ class _Scene:
         self.door = _Door()
         self.ledger = Claims(random.Random())
         clock = RealClock()
-        around = AgentDependencies(
+        dependencies = AgentDependencies(
             cast("WorkerStore", self.door), cast("Executor", None), Slots(1), clock,
             random.Random(),
             wait_for_work=cast("Any", None),
         )  # fmt: skip
-        self.exchange = ClaimExchange(around, self.ledger, StoreRetry(clock, timedelta(0)))
+        self.exchange = ClaimExchange(dependencies, self.ledger, StoreRetry(clock, timedelta(0)))
 
     def end(self, count: int) -> None:
         """Have so many commands end."""
-        for claim in self.ledger.ask(count, RealClock().now()):
+        for claim in self.ledger.request(count, RealClock().now()):
             claimed = cast("ClaimedJob", type("Claim", (), {"claim": claim})())
             running = self.ledger.start(claimed, now=0.0)
             self.ledger.end(running, AttemptReport(JobId(1), claim, Fence(1), Outcome.SUCCEEDED))
-            self.exchange.notice()
+            self.exchange.report_added()
 
     @contextlib.asynccontextmanager
     async def under_way(self) -> AsyncIterator[asyncio.Task[Any]]:
         """Have an exchange of one end be under way."""
         self.end(1)
-        task = asyncio.ensure_future(self.exchange.make(_KEY, ()))
+        task = asyncio.ensure_future(self.exchange.exchange(_KEY, ()))
         while not self.door.told:
             await asyncio.sleep(0)
         yield task
@@ -80,33 +80,33 @@ async def scene() -> _Scene:
 
 async def test_many_ends_do_not_wait_for_the_exchange_that_is_under_way(scene: _Scene) -> None:
     async with scene.under_way() as exchange:
-        scene.end(_PLENTY)
-        await scene.exchange.plenty()
-        beside = asyncio.ensure_future(scene.exchange.report_beside(_KEY))
+        scene.end(_MANY)
+        await scene.exchange.wait_for_many_reports()
+        beside = asyncio.ensure_future(scene.exchange.report_in_parallel(_KEY))
         while len(scene.door.told) < 2:
             await asyncio.sleep(0)
-        assert scene.door.told == [1, _PLENTY]
-        assert scene.ledger.count == 1 + _PLENTY
+        assert scene.door.told == [1, _MANY]
+        assert scene.ledger.count == 1 + _MANY
         scene.door.may_answer.set()
         await asyncio.gather(exchange, beside)
     assert scene.ledger.is_empty
-    assert scene.ledger.knowledge().known == frozenset()
+    assert scene.ledger.snapshot().known == frozenset()
 
 
 async def test_few_ends_wait_for_the_next_exchange(scene: _Scene) -> None:
     async with scene.under_way() as exchange:
-        scene.end(_PLENTY - 1)
-        await scene.exchange.report_beside(_KEY)
+        scene.end(_MANY - 1)
+        await scene.exchange.report_in_parallel(_KEY)
         scene.door.may_answer.set()
         await exchange
     assert scene.door.told == [1]
-    assert scene.ledger.ends == _PLENTY - 1
+    assert scene.ledger.report_count == _MANY - 1
 
 
 async def test_nothing_is_reported_beside_no_exchange(scene: _Scene) -> None:
-    scene.end(_PLENTY)
-    await scene.exchange.plenty()
-    await scene.exchange.report_beside(_KEY)
+    scene.end(_MANY)
+    await scene.exchange.wait_for_many_reports()
+    await scene.exchange.report_in_parallel(_KEY)
     assert scene.door.told == []
 
 
@@ -115,5 +115,5 @@ async def test_what_was_told_to_a_store_that_is_away_is_still_held(scene: _Scene
     scene.door.may_answer.set()
     scene.end(3)
     with pytest.raises(errors.StoreUnreachableError):
-        await scene.exchange.make(_KEY, ())
+        await scene.exchange.exchange(_KEY, ())
     assert scene.ledger.count == 3

@@ -45,7 +45,7 @@ class Door:
             if self.is_shut:
                 raise self.error or errors.StoreUnreachableError("the store is away")
             answer = await getattr(self._store, verb)(*given)
-            if verb == "beat" and self.forgets_claims:
+            if verb == "heartbeat" and self.forgets_claims:
                 self.forgets_claims = False
                 answer = dataclasses.replace(answer, held=[])
             if verb in self.swallowed:
@@ -64,7 +64,7 @@ class Stumbling:
         self._times = times
         self.is_ready = True
 
-    async def keep(self, _: object) -> None:
+    async def keep_ready(self, _: object) -> None:
         """It is ready whatever happens."""
 
     def start(self, task: CommandTask, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
@@ -77,14 +77,14 @@ class Stumbling:
     def kill(self, claim: Any) -> None:
         self._executor.kill(claim)
 
-    def hold_until(self, at: float) -> None:
-        self._executor.hold_until(at)
+    def set_deadline(self, at: float) -> None:
+        self._executor.set_deadline(at)
 
     def close(self) -> None:
         self._executor.close()
 
 
-@pytest.mark.parametrize("verb", ["register", "beat", "claim", "complete"])
+@pytest.mark.parametrize("verb", ["register", "heartbeat", "claim", "complete"])
 async def test_job_runs_once_when_an_answer_is_lost(
     shop: Shop, tmp_path: pathlib.Path, verb: str
 ) -> None:
@@ -205,15 +205,15 @@ async def test_agent_gives_up_when_this_machine_starts_nothing(shop: Shop) -> No
 async def test_agent_gives_up_when_the_store_is_away_for_too_long(shop: Shop) -> None:
     door = Door(shop.store)
     door.is_shut = True
-    impatient = AgentConfig(patience=timedelta(0))
+    impatient = AgentConfig(store_timeout=timedelta(0))
     with pytest.raises(errors.StoreUnreachableError, match="away"):
-        await (await shop.agent(door=door, rhythm=impatient)).run()
+        await (await shop.agent(door=door, config=impatient)).run()
 
 
 async def test_killed_agent_does_not_wait_for_a_store_that_is_away(shop: Shop) -> None:
     door = Door(shop.store)
     await shop.job(command="echo on; exec sleep 1000")
-    agent = await shop.agent(door=door, rhythm=dataclasses.replace(QUICK, patience=_FOREVER))
+    agent = await shop.agent(door=door, config=dataclasses.replace(QUICK, store_timeout=_FOREVER))
     work = asyncio.create_task(agent.run())
     await shop.ear.wait()
     door.is_shut = True
@@ -244,7 +244,7 @@ async def test_spec_that_cannot_be_read_fails_its_job_in_words(shop: Shop) -> No
         specs=PlainSpecs([{"command": 5}]),
     )
     [submitted] = await shop.store.submit([plan])
-    async with shop.working(await shop.agent(rhythm=QUICK)):
+    async with shop.working(await shop.agent(config=QUICK)):
         row = await shop.ended(submitted.run)
     assert (row.state, row.reason) == (State.FAILED, Reason.COMMAND_NOT_FOUND)
     assert "this worker cannot read the job's spec" in (row.message or "")

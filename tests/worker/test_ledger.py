@@ -9,7 +9,7 @@ import pytest
 from workron.core import errors
 from workron.core.ids import ClaimId, Fence, JobId
 from workron.store.types import AttemptReport, ClaimedJob, ClaimRef, LossKind, Outcome
-from workron_worker.claims import Claims, Fate, RunningClaim
+from workron_worker.claims import Claims, Disposition, RunningClaim
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -20,9 +20,9 @@ def ledger() -> Claims:
 
 
 def _start(ledger: Claims) -> tuple[RunningClaim, AttemptReport]:
-    [claim] = ledger.ask(1, _NOW)
+    [claim] = ledger.request(1, _NOW)
     right = ClaimRef(claim, Fence(7))
-    claimed = cast("ClaimedJob", type("Claim", (), {"claim": claim, "right": right})())
+    claimed = cast("ClaimedJob", type("Claim", (), {"claim": claim, "ref": right})())
     running = ledger.start(claimed, now=0.0)
     return running, AttemptReport(JobId(1), *right, Outcome.SUCCEEDED)
 
@@ -30,29 +30,36 @@ def _start(ledger: Claims) -> tuple[RunningClaim, AttemptReport]:
 def test_end_is_reported_once_and_known_until_it_was_answered(ledger: Claims) -> None:
     running, end = _start(ledger)
     ledger.end(running, end)
-    assert list(ledger.take_ends()) == [end]
-    assert list(ledger.take_ends()) == []
-    assert ledger.knowledge().known == {end.claim}
+    assert list(ledger.take_reports()) == [end]
+    assert list(ledger.take_reports()) == []
+    assert ledger.snapshot().known == {end.claim}
     ledger.forget([end.claim])
-    assert ledger.knowledge().known == frozenset()
+    assert ledger.snapshot().known == frozenset()
 
 
-@pytest.mark.parametrize("fate", [Fate.REPORT, Fate.RELEASE])
-def test_claim_without_an_end_of_its_own_is_handed_back(ledger: Claims, fate: Fate) -> None:
+@pytest.mark.parametrize("disposition", [Disposition.REPORT, Disposition.RELEASE])
+def test_claim_without_an_end_of_its_own_is_handed_back(
+    ledger: Claims, disposition: Disposition
+) -> None:
     running, _ = _start(ledger)
-    running.fate = fate
+    running.disposition = disposition
     ledger.end(running, None)
-    assert ledger.take_releases() == {None: [running.claimed.ref]}
+    assert ledger.take_releases() == {None: [running.job.ref]}
 
 
 def test_claims_that_were_lost_are_handed_back_apart_by_how_they_fell(ledger: Claims) -> None:
-    fates = [Fate.LOST_TOGETHER, Fate.RELEASE, Fate.LOST_ALONE, Fate.LOST_TOGETHER]
+    fates = [
+        Disposition.LOST_TOGETHER,
+        Disposition.RELEASE,
+        Disposition.LOST_ALONE,
+        Disposition.LOST_TOGETHER,
+    ]
     rights = []
-    for fate in fates:
+    for disposition in fates:
         running, _ = _start(ledger)
-        running.fate = fate
+        running.disposition = disposition
         ledger.end(running, None)
-        rights.append(running.claimed.ref)
+        rights.append(running.job.ref)
     assert ledger.take_releases() == {
         LossKind.TOGETHER: [rights[0], rights[3]],
         None: [rights[1]],
@@ -62,36 +69,36 @@ def test_claims_that_were_lost_are_handed_back_apart_by_how_they_fell(ledger: Cl
 
 
 def test_what_is_told_is_held_until_the_store_has_answered(ledger: Claims) -> None:
-    with ledger.telling(2), ledger.telling(3):
+    with ledger.in_flight(2), ledger.in_flight(3):
         assert ledger.count == 5
     assert ledger.is_empty
-    with pytest.raises(errors.SessionError), ledger.telling(2):
+    with pytest.raises(errors.SessionError), ledger.in_flight(2):
         raise errors.SessionError("taken back")
     assert ledger.is_empty
-    with pytest.raises(errors.StoreUnreachableError), ledger.telling(2):
+    with pytest.raises(errors.StoreUnreachableError), ledger.in_flight(2):
         raise errors.StoreUnreachableError("away")
     assert ledger.count == 2
 
 
 def test_claim_that_the_store_took_back_is_never_spoken_of(ledger: Claims) -> None:
     running, end = _start(ledger)
-    running.fate = Fate.DROP
+    running.disposition = Disposition.DROP
     ledger.end(running, end)
     assert ledger.is_empty
-    assert ledger.knowledge().known == frozenset()
+    assert ledger.snapshot().known == frozenset()
 
 
 def test_nothing_is_left_to_tell_once_the_session_is_lost(ledger: Claims) -> None:
     ended, end = _start(ledger)
     ledger.end(ended, end)
-    ledger.hand_back([ClaimRef(ledger.ask(1, _NOW)[0], Fence(7))])
+    ledger.release_unknown([ClaimRef(ledger.request(1, _NOW)[0], Fence(7))])
     running, late = _start(ledger)
     ledger.forget_all()
-    assert (list(ledger.take_ends()), ledger.take_releases()) == ([], {})
+    assert (list(ledger.take_reports()), ledger.take_releases()) == ([], {})
     ledger.end(running, late)
     assert ledger.is_empty
 
 
 def test_claims_have_ids_of_their_own(ledger: Claims) -> None:
-    claims: list[ClaimId] = ledger.ask(100, _NOW)
+    claims: list[ClaimId] = ledger.request(100, _NOW)
     assert len(set(claims)) == 100

@@ -211,11 +211,11 @@ async def test_inputs_that_are_too_large_fail_the_job_in_words(shop: Shop) -> No
         {"name": "many", "count": 100, "command": big},
         {"name": "end", "command": "true", "dependsOn": [{"name": "many"}]},
     )
-    async with shop.working(await shop.agent(rhythm=QUICK)):
+    async with shop.working(await shop.agent(config=QUICK)):
         await shop.ended(root)
     row = (await shop.store.list_jobs(root))[-1]
     assert (row.state, row.reason) == (State.FAILED, Reason.INPUTS_TOO_LARGE)
-    assert "hand on less" in (row.message or "")
+    assert "return less" in (row.message or "")
 
 
 async def test_agent_that_got_all_it_asked_for_asks_again_at_once(shop: Shop) -> None:
@@ -223,7 +223,7 @@ async def test_agent_that_got_all_it_asked_for_asks_again_at_once(shop: Shop) ->
     root = await shop.workflow({"name": "many", "command": "exec sleep 1000", "count": 40})
     # By no poll that the test would live to see, and no beat.
     agent = await shop.agent(
-        rhythm=AgentConfig(heartbeat=timedelta(hours=1), poll=timedelta(hours=1))
+        config=AgentConfig(heartbeat=timedelta(hours=1), poll=timedelta(hours=1))
     )
     async with shop.working(agent):
         while len(agent.running) < 40:

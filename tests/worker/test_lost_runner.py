@@ -13,7 +13,7 @@ from tests.worker.ear import Ear
 from tests.worker.shop import Shop
 from workron.core.states import Reason, State
 from workron_runner import event_loop
-from workron_worker.executor import CommandTask, RunnerLostError, carry_out
+from workron_worker.executor import CommandTask, RunnerLostError, run_task
 from workron_worker.runner_client import RunnerExecutor
 from workron_worker.runner_connection import ChildRunner
 
@@ -39,8 +39,8 @@ def lone(boot: uuid.UUID) -> Iterator[RunnerExecutor]:
 
 
 def _end(executor: RunnerExecutor, number: signal.Signals) -> None:
-    assert isinstance(executor._process, ChildRunner)
-    os.kill(executor._process.pid, number)
+    assert isinstance(executor._runner, ChildRunner)
+    os.kill(executor._runner.pid, number)
 
 
 async def test_jobs_that_fell_with_the_runner_are_run_again_and_charged_nothing(
@@ -87,7 +87,7 @@ async def test_runner_that_was_told_to_end_has_lost_what_it_ran(
 ) -> None:
     ear = Ear()
     runs = [
-        asyncio.ensure_future(carry_out(lone, make("echo on; exec sleep 9"), ear)) for _ in range(2)
+        asyncio.ensure_future(run_task(lone, make("echo on; exec sleep 9"), ear)) for _ in range(2)
     ]
     while ear.heard.count(b"on") < 2:
         await ear.wait()
@@ -100,7 +100,7 @@ async def test_command_that_was_alone_in_its_lost_runner_is_told_so(
     lone: RunnerExecutor, make: Make
 ) -> None:
     ear = Ear()
-    run = asyncio.ensure_future(carry_out(lone, make("echo on; exec sleep 9"), ear))
+    run = asyncio.ensure_future(run_task(lone, make("echo on; exec sleep 9"), ear))
     await ear.wait()
     _end(lone, signal.SIGKILL)
     with pytest.raises(RunnerLostError) as lost:
@@ -116,7 +116,7 @@ async def test_command_that_the_runner_ended_in_time_is_handed_back(
         await shop.ear.wait()
         # As if this process had stood still, and the runner alone had kept the time. The next beat
         # lets live again; what is claimed before it is not started, and handed back too.
-        runner.hold_until(event_loop.clock_now())
+        runner.set_deadline(event_loop.boottime())
         row = await shop.ended(job)
     assert (row.state, row.failures, row.losses) == (State.SUCCEEDED, 0, 0)
     assert row.attempts >= 2

@@ -43,7 +43,7 @@ def _claimed(**spec: Any) -> ClaimedJob:
 def test_stream_is_what_the_spec_asks_for_as_far_as_this_program_goes(
     spec: dict[str, Any], streamed: int
 ) -> None:
-    assert outcome.task_of(_claimed(**spec)).stream_bytes == streamed
+    assert outcome.task_of(_claimed(**spec)).stream_limit_bytes == streamed
 
 
 @pytest.mark.parametrize("wrong", [-1, "7", 1.5, True])

@@ -38,19 +38,19 @@ class Scene:
     def monotonic(self) -> float:
         return self.seconds
 
-    async def beat(self, _: SessionKey) -> HeartbeatReply:
+    async def heartbeat(self, _: SessionKey) -> HeartbeatReply:
         self._note("beat")
         if self.errors:
             raise self.errors.pop()
         return HeartbeatReply([], is_draining=False, database="x")
 
-    def hold_until(self, at: float) -> None:
+    def set_deadline(self, at: float) -> None:
         self.held_until = at
 
-    def cut_off(self) -> None:
+    def lease_may_have_expired(self) -> None:
         self._note("cut off")
 
-    def obey(self, _: Any) -> None:
+    def apply_heartbeat(self, _: Any) -> None:
         self._note("obey")
 
     def _note(self, event: str) -> None:
@@ -66,10 +66,10 @@ def scene() -> Scene:
 @pytest.fixture
 async def pulse(scene: Scene) -> AsyncIterator[Heartbeat]:
     """A pulse that would rest for an hour after each beat."""
-    ports = {"door": scene, "executor": scene, "slots": None, "wait_for_work": None}
-    around = AgentDependencies(clock=scene, rng=random.Random(), **cast("Any", ports))
-    rhythm = AgentConfig(heartbeat=timedelta(hours=1), margin=timedelta(seconds=4))
-    pulse = Heartbeat(around, rhythm, Claims(random.Random()), cast("Any", scene))
+    ports = {"store": scene, "executor": scene, "slots": None, "wait_for_work": None}
+    dependencies = AgentDependencies(clock=scene, rng=random.Random(), **cast("Any", ports))
+    config = AgentConfig(heartbeat=timedelta(hours=1), lease_margin=timedelta(seconds=4))
+    pulse = Heartbeat(dependencies, config, Claims(random.Random()), cast("Any", scene))
     task = asyncio.create_task(pulse.run())
     # It rests already when it hears of its session.
     await asyncio.sleep(0)
@@ -98,7 +98,7 @@ async def test_no_rest_is_longer_than_a_quarter_of_a_lease(
         rested.set_result(seconds)
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(pulse, "_rest", rest)
+    monkeypatch.setattr(pulse, "_sleep", rest)
     pulse.begin(SESSION, 0.0)
     assert await rested == LEASE / 4
 
@@ -134,8 +134,8 @@ async def test_beat_that_was_not_answered_in_time_is_told_with_that_time(
     scene.errors = [TimeoutError()]
     with testing.capture_logs() as lines:
         await _let_it(pulse, scene, SESSION, 0.0)
-    [missed] = [line for line in lines if line["event"] == "beat was not answered"]
-    assert missed["error"] == "no answer came in 2.5 s"
+    [missed] = [line for line in lines if line["event"] == "heartbeat not answered"]
+    assert missed["error"] == "no answer within 2.5 s"
 
 
 async def test_executor_is_told_how_long_all_may_live_before_the_first_claim_can_come(

@@ -29,8 +29,8 @@ def test_result_of_exactly_the_depth_that_is_allowed_is_taken() -> None:
     ("raw", "complaint"),
     [
         (b"[1, 2", "is not JSON"),
-        (b"NaN", "has no number NaN"),
-        (b"[-Infinity]", "has no number -Infinity"),
+        (b"NaN", "NaN is not a JSON number"),
+        (b"[-Infinity]", "-Infinity is not a JSON number"),
         (b"1e999", "out of range: 1e999"),
         (b"9" * 16_000, "is not JSON"),
         (b"\xff\xfe", "is not JSON"),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from workron_runner import process_reaper, workspace
+from workron_runner import leftovers, workspace
 from workron_worker import identity
 
 
@@ -31,13 +31,13 @@ def left() -> Iterator[tuple[uuid.UUID, int]]:
 
 
 def _note(boot: uuid.UUID, name: str) -> pathlib.Path:
-    note = workspace.workspace_folder(boot).with_suffix(".worker")
+    note = workspace.boot_folder(boot).with_suffix(".worker")
     note.write_text(name)
     return note
 
 
 def _dead_name() -> str:
-    host, pid, start = identity.own_name().split(":")
+    host, pid, start = identity.process_name().split(":")
     return f"{host}:{pid}:{int(start) - 1}"
 
 
@@ -45,7 +45,7 @@ def test_what_a_dead_worker_left_is_ended_and_its_note_goes(
     left: tuple[uuid.UUID, int], lives: Callable[[int], bool], tmp_path: pathlib.Path
 ) -> None:
     _note(left[0], _dead_name())
-    identity.sweep_dead_workers()
+    identity.clean_up_dead_workers()
     assert not lives(left[1])
     assert list(tmp_path.iterdir()) == []
 
@@ -54,9 +54,9 @@ def test_what_a_dead_worker_left_is_ended_and_its_note_goes(
 def test_worker_of_which_nobody_knows_that_it_is_gone_is_left_alone(
     left: tuple[uuid.UUID, int], lives: Callable[[int], bool], name: str
 ) -> None:
-    written = os.fsencode(identity.own_name() if name == "own" else name)
-    workspace.workspace_folder(left[0]).with_suffix(".worker").write_bytes(written)
-    identity.sweep_dead_workers()
+    written = os.fsencode(identity.process_name() if name == "own" else name)
+    workspace.boot_folder(left[0]).with_suffix(".worker").write_bytes(written)
+    identity.clean_up_dead_workers()
     assert lives(left[1])
 
 
@@ -65,7 +65,7 @@ def test_note_of_somebody_else_is_not_believed(
 ) -> None:
     _note(left[0], _dead_name())
     monkeypatch.setattr("os.geteuid", lambda: 12345)
-    identity.sweep_dead_workers()
+    identity.clean_up_dead_workers()
     assert lives(left[1])
 
 
@@ -75,7 +75,7 @@ def test_link_to_a_note_is_not_followed(
     note = _note(left[0], _dead_name())
     note.rename(tmp_path / "elsewhere")
     note.symlink_to(tmp_path / "elsewhere")
-    identity.sweep_dead_workers()
+    identity.clean_up_dead_workers()
     assert lives(left[1])
 
 
@@ -86,9 +86,9 @@ def test_what_is_no_file_keeps_no_worker_from_sweeping(
     make: Callable[[pathlib.Path], None],
 ) -> None:
     """Everybody can make something of that name in the folder that all share."""
-    make(workspace.workspace_folder(uuid.uuid4()).with_suffix(".worker"))
+    make(workspace.boot_folder(uuid.uuid4()).with_suffix(".worker"))
     _note(left[0], _dead_name())
-    identity.sweep_dead_workers()
+    identity.clean_up_dead_workers()
     assert not lives(left[1])
 
 
@@ -98,7 +98,7 @@ def test_note_that_cannot_be_read_is_left_alone(
     _note(left[0], _dead_name())
     with monkeypatch.context() as patched:
         patched.setattr("os.read", lambda *_: pathlib.Path("/none").stat())
-        identity.sweep_dead_workers()
+        identity.clean_up_dead_workers()
     assert lives(left[1])
 
 
@@ -107,17 +107,17 @@ def test_worker_that_could_not_be_swept_up_stays_on_the_roster(
 ) -> None:
     note = _note(left[0], _dead_name())
     monkeypatch.setattr(
-        process_reaper, "end_stray", lambda _: process_reaper.SweepResult(1, is_clear=False)
+        leftovers, "clean_up_boot", lambda _: leftovers.CleanupResult(1, is_complete=False)
     )
-    identity.sweep_dead_workers()
+    identity.clean_up_dead_workers()
     assert note.exists()
 
 
 def test_worker_is_on_the_roster_while_it_runs(tmp_path: pathlib.Path) -> None:
-    with identity.registered_boot(uuid.uuid4()):
+    with identity.recorded_worker(uuid.uuid4()):
         [note] = tmp_path.iterdir()
-        assert note.read_text() == identity.own_name()
-        identity.sweep_dead_workers()
+        assert note.read_text() == identity.process_name()
+        identity.clean_up_dead_workers()
         assert note.exists()
     assert list(tmp_path.iterdir()) == []
 
@@ -126,5 +126,5 @@ def test_worker_that_cannot_be_noted_works_all_the_same(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
-    with identity.registered_boot(uuid.uuid4()):
+    with identity.recorded_worker(uuid.uuid4()):
         pass

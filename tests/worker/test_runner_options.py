@@ -16,7 +16,7 @@ from tests.worker.ear import Ear
 from workron.core.states import Reason
 from workron_runner import uids
 from workron_worker import outcome, runner_connection
-from workron_worker.executor import CommandTask, RunnerLostError, StartError, carry_out
+from workron_worker.executor import CommandTask, RunnerLostError, StartError, run_task
 from workron_worker.runner_client import RunnerExecutor
 from workron_worker.runner_connection import ChildRunner, ChildRunners, RunnerOptions
 
@@ -46,23 +46,25 @@ def narrow(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with cgroup.limited(_LIMIT) as folder:
         enter = ("sh", "-c", f'echo $$ > {folder}/cgroup.procs && exec "$@"', "sh")
-        monkeypatch.setattr(runner_connection, "_COMMAND", (*enter, *runner_connection._COMMAND))
+        monkeypatch.setattr(
+            runner_connection, "_RUNNER_COMMAND", (*enter, *runner_connection._RUNNER_COMMAND)
+        )
         executor = RunnerExecutor(grace=timedelta(seconds=0.1), boot=boot)
         yield executor
         executor.close()
 
 
 def test_options_are_written_as_a_runner_reads_them() -> None:
-    options = RunnerOptions(is_isolating=True, uids=uids.Range(5, 9), processes=7)
-    assert options.words() == ["--isolate", "--uids", "5-9", "--processes", "7"]
-    assert RunnerOptions().words() == []
+    options = RunnerOptions(is_isolating=True, uids=uids.UidRange(5, 9), processes=7)
+    assert options.arguments() == ["--isolate", "--uids", "5-9", "--processes", "7"]
+    assert RunnerOptions().arguments() == []
 
 
 @_ONLY_ROOT
 async def test_commands_have_uids_of_their_own_and_a_limit(
     apart: RunnerExecutor, make: Make
 ) -> None:
-    ended = await carry_out(apart, make("id -u; ulimit -a | grep process"), None)
+    ended = await run_task(apart, make("id -u; ulimit -a | grep process"), None)
     uid, limit = ended.output.decode().splitlines()
     assert ground.UIDS.first < int(uid) <= ground.UIDS.last
     assert limit.split()[-1] == "50"
@@ -74,14 +76,14 @@ async def test_lost_runner_is_told_of_when_nothing_of_its_uids_is_left(
 ) -> None:
     ear = Ear()
     hidden = "cd / && exec env -i sh -c 'id -u; echo $$; exec sleep 1000'"
-    run = asyncio.ensure_future(carry_out(apart, make(hidden), ear))
+    run = asyncio.ensure_future(run_task(apart, make(hidden), ear))
     while len(ear.heard.split()) < 2:
         await ear.wait()
     uid, pid = map(int, ear.heard.split())
     assert uids.is_used(uid)
     assert lives(pid)
-    assert isinstance(apart._process, ChildRunner)
-    os.kill(apart._process.pid, signal.SIGKILL)
+    assert isinstance(apart._runner, ChildRunner)
+    os.kill(apart._runner.pid, signal.SIGKILL)
     with pytest.raises(RunnerLostError):
         await run
     assert not lives(pid)
@@ -101,10 +103,10 @@ async def test_command_that_takes_all_memory_fails_for_that_and_the_others_do_no
 ) -> None:
     ears = [Ear() for _ in range(3)]
     wait = f"echo on; until test -e {tmp_path}/go; do sleep 0.05; done"
-    siblings = [asyncio.ensure_future(carry_out(narrow, make(wait), ear)) for ear in ears]
+    siblings = [asyncio.ensure_future(run_task(narrow, make(wait), ear)) for ear in ears]
     for ear in ears:
         await ear.wait()
-    ended = await carry_out(narrow, make([sys.executable, "-c", cgroup.HOG]), None)
+    ended = await run_task(narrow, make([sys.executable, "-c", cgroup.HOG]), None)
     assert (ended.reason, ended.exit_code) == (Reason.OUT_OF_MEMORY, 137)
     assert ended.message is not None
     assert "near the memory limit of 256 MiB" in ended.message
@@ -115,7 +117,7 @@ async def test_command_that_takes_all_memory_fails_for_that_and_the_others_do_no
 def test_end_for_memory_names_limit_and_peak() -> None:
     ended = outcome.out_of_memory(512 * 2**20, 300 * 2**20, b"out")
     assert ended.message == (
-        "the command was killed near the memory limit of 512 MiB that it shares with all that its "
-        "worker runs; it used up to 300 MiB"
+        "the command was killed near the memory limit of 512 MiB that all commands of its "
+        "worker share; it used up to 300 MiB"
     )
     assert (ended.reason, ended.exit_code, ended.output) == (Reason.OUT_OF_MEMORY, 137, b"out")

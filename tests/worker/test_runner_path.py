@@ -20,7 +20,7 @@ from workron.core.states import State
 from workron.store.types import HeartbeatVersion
 from workron_runner import event_loop, protocol
 from workron_worker import runner_connection
-from workron_worker.executor import CommandTask, StartError, carry_out
+from workron_worker.executor import CommandTask, StartError, run_task
 from workron_worker.metrics import WorkerMetrics
 from workron_worker.runner_client import RunnerExecutor
 from workron_worker.runner_connection import SocketRunner, SocketRunners
@@ -63,9 +63,12 @@ def executor(boot: uuid.UUID, path: pathlib.Path) -> Iterator[RunnerExecutor]:
 def distant(shop: Shop, path: pathlib.Path) -> WorkerMetrics:
     """The shop's executor, which waits for its runner, and what is told of it."""
     shop.executor.close()
-    shop.meter = metrics = WorkerMetrics(shop.slots.count, shop.clock)
+    shop.metrics = metrics = WorkerMetrics()
     shop.executor = RunnerExecutor(
-        grace=timedelta(seconds=0.1), boot=uuid.uuid4(), runners=SocketRunners(path), meter=metrics
+        grace=timedelta(seconds=0.1),
+        boot=uuid.uuid4(),
+        runners=SocketRunners(path),
+        metrics=metrics,
     )
     return metrics
 
@@ -73,7 +76,7 @@ def distant(shop: Shop, path: pathlib.Path) -> WorkerMetrics:
 async def _found(executor: RunnerExecutor) -> "asyncio.Task[None]":
     """Have it look for runners from now on, and wait until it has one."""
     is_ready = asyncio.Event()
-    keeping = asyncio.ensure_future(executor.keep(is_ready.set))
+    keeping = asyncio.ensure_future(executor.keep_ready(is_ready.set))
     await is_ready.wait()
     return keeping
 
@@ -83,12 +86,12 @@ async def test_nothing_is_claimed_and_no_worker_is_entered_until_there_is_a_runn
 ) -> None:
     job = await shop.job(command="true")
     async with shop.working(await shop.agent()):
-        while str(path) not in (distant.why_not_ready() or ""):
+        while str(path) not in (distant.why_not_ready(shop.clock.monotonic()) or ""):
             await asyncio.sleep(0)
         assert list(await shop.store.list_heartbeats()) == []
         start()
         assert (await shop.ended(job)).state is State.SUCCEEDED
-        assert distant.why_not_ready() is None
+        assert distant.why_not_ready(shop.clock.monotonic()) is None
 
 
 async def test_jobs_that_fell_with_a_runner_are_run_by_the_next_and_charged_nothing(
@@ -100,7 +103,7 @@ async def test_jobs_that_fell_with_a_runner_are_run_by_the_next_and_charged_noth
         while shop.ear.heard.count(b"on") < 2:
             await shop.ear.wait()
         first.kill()
-        while distant.why_not_ready() is None:
+        while distant.why_not_ready(shop.clock.monotonic()) is None:
             await asyncio.sleep(0)
         waiting = await shop.job("late", command="true")
         # It hears of the job, and beats on, and asks for nothing.
@@ -118,26 +121,26 @@ async def test_agent_that_waits_for_a_runner_can_be_drained(
     shop: Shop, distant: WorkerMetrics
 ) -> None:
     async with shop.working(await shop.agent()):
-        while distant.why_not_ready() is None:
+        while distant.why_not_ready(shop.clock.monotonic()) is None:
             await asyncio.sleep(0)
 
 
 async def test_agent_that_finds_no_runner_for_long_ends_and_says_why(
     shop: Shop, distant: WorkerMetrics, path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner_connection, "_LONGEST_SECONDS", 0)
+    monkeypatch.setattr(runner_connection, "_WAIT_FOR_RUNNER_SECONDS", 0)
     agent = await shop.agent()
-    with pytest.raises(StartError, match=f"no runner waits at {path}: No such file"):
+    with pytest.raises(StartError, match=f"no runner listens at {path}: No such file"):
         await agent.run()
-    assert "no runner waits at" in (distant.why_hopeless or "")
+    assert "no runner listens at" in (distant.failure or "")
 
 
 async def test_task_that_finds_no_runner_is_told_so_at_once(
     executor: RunnerExecutor, make: Make
 ) -> None:
     assert not executor.is_ready
-    with pytest.raises(StartError, match="no runner waits at"):
-        await carry_out(executor, make("true"), None)
+    with pytest.raises(StartError, match="no runner listens at"):
+        await run_task(executor, make("true"), None)
 
 
 async def test_deadline_and_kill_hold_as_for_a_child(
@@ -146,48 +149,48 @@ async def test_deadline_and_kill_hold_as_for_a_child(
     start()
     keeping = await _found(executor)
     ear, task = Ear(), make("echo on; exec sleep 1000")
-    run = asyncio.ensure_future(carry_out(executor, task, ear))
+    run = asyncio.ensure_future(run_task(executor, task, ear))
     await ear.wait()
     executor.kill(task.claim)
     assert (await run).is_killed
-    executor.hold_until(event_loop.clock_now() + 0.1)
-    assert (await carry_out(executor, make("exec sleep 1000"), None)).is_overdue
+    executor.set_deadline(event_loop.boottime() + 0.1)
+    assert (await run_task(executor, make("exec sleep 1000"), None)).is_past_deadline
     keeping.cancel()
 
 
 def test_lost_runner_is_waited_for_until_it_has_ended_itself(
     path: pathlib.Path, boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner_connection, "CLOSE_SECONDS", 0.01)
+    monkeypatch.setattr(runner_connection, "CLOSE_TIMEOUT_SECONDS", 0.01)
     with subprocess.Popen(["/bin/sleep", "1000"]) as body:
         line = _answered(path, boot, _HELLO, body.pid)
-        burial = threading.Thread(target=line.bury)
+        burial = threading.Thread(target=line.disconnect_and_wait)
         with structlog.testing.capture_logs() as said:
             burial.start()
             while not said:
                 assert burial.is_alive()
         body.kill()
         burial.join()
-    assert said[0]["event"] == "a lost runner has not ended"
+    assert said[0]["event"] == "lost runner still running"
 
 
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
         (b"", "it did not answer"),
-        (protocol.encode(protocol.Bye("tired")), "tired"),
+        (protocol.encode(protocol.Shutdown("tired")), "tired"),
         (protocol.encode(protocol.Hello(2, "", 0)), "it speaks version 2, not 1"),
     ],
 )
 def test_one_that_begins_wrong_is_not_taken(
     path: pathlib.Path, boot: uuid.UUID, answer: bytes, why: str
 ) -> None:
-    with pytest.raises(StartError, match=f"no runner can be had at {path}: {why}"):
+    with pytest.raises(StartError, match=f"cannot use the runner at {path}: {why}"):
         _answered(path, boot, answer)
 
 
 def test_one_whose_end_could_not_be_seen_is_not_taken(path: pathlib.Path, boot: uuid.UUID) -> None:
-    with pytest.raises(StartError, match="hands over nothing that tells of its end"):
+    with pytest.raises(StartError, match="passes no pidfd"):
         _answered(path, boot, _HELLO)
 
 
@@ -203,7 +206,7 @@ def _answered(
         stream, _ = door.accept()
         with stream:
             stream.recv(1000)
-            hello = protocol.encode(protocol.Hello(protocol.VERSION, "", event_loop.clock_now()))
+            hello = protocol.encode(protocol.Hello(protocol.VERSION, "", event_loop.boottime()))
             said = hello if answer is _HELLO else answer
             if body is None:
                 stream.sendall(said)
@@ -218,7 +221,7 @@ def _answered(
         thread = threading.Thread(target=answer_once)
         thread.start()
         try:
-            return SocketRunners(path).begin(boot)
+            return SocketRunners(path).connect(boot)
         finally:
             thread.join()
 

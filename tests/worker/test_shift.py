@@ -29,32 +29,32 @@ class HandClock:
 
 
 async def test_agent_that_was_idle_for_so_long_does_not_wait_for_its_next_poll(shop: Shop) -> None:
-    rhythm = dataclasses.replace(
-        QUICK, poll=timedelta(days=1), longest_idle=timedelta(milliseconds=200)
+    config = dataclasses.replace(
+        QUICK, poll=timedelta(days=1), idle_exit=timedelta(milliseconds=200)
     )
-    agent = await shop.agent(rhythm=rhythm)
+    agent = await shop.agent(config=config)
     async with asyncio.timeout(20):
         await agent.run()
 
 
 def test_time_that_is_left_to_be_idle_is_known() -> None:
     clock = HandClock()
-    assert DrainPolicy(clock, AgentConfig()).idle_left == 0
-    shift = DrainPolicy(clock, AgentConfig(longest_idle=_TEN))
-    assert shift.idle_left == 0
-    shift.reach(asked=1, granted=0, running=0)
+    assert DrainPolicy(clock, AgentConfig()).seconds_until_idle_exit == 0
+    shift = DrainPolicy(clock, AgentConfig(idle_exit=_TEN))
+    assert shift.seconds_until_idle_exit == 0
+    shift.reached_limit(requested=1, granted=0, running=0)
     clock.seconds = 4
-    assert shift.idle_left == 6
+    assert shift.seconds_until_idle_exit == 6
     clock.seconds = 11
-    assert shift.idle_left == 0
+    assert shift.seconds_until_idle_exit == 0
 
 
 async def test_agent_that_drains_by_itself_says_which_limit_it_has_met(shop: Shop) -> None:
     # A command that an earlier test carried out in this process may have silenced such lines.
     structlog.reset_defaults()
     with testing.capture_logs() as lines:
-        rhythm = dataclasses.replace(QUICK, longest_idle=timedelta(milliseconds=1))
-        await (await shop.agent(rhythm=rhythm)).run()
+        config = dataclasses.replace(QUICK, idle_exit=timedelta(milliseconds=1))
+        await (await shop.agent(config=config)).run()
     [line] = [one for one in lines if one["event"].startswith("worker drains")]
     assert line["limit"] == "idle_exit"
 
@@ -64,52 +64,52 @@ def test_shift_without_a_limit_is_never_over() -> None:
     shift = DrainPolicy(clock, AgentConfig())
     for _ in range(3):
         clock.seconds += 1e6
-        assert shift.cap(1000) == 1000
-        assert not shift.reach(asked=1000, granted=0, running=0)
+        assert shift.limit(1000) == 1000
+        assert not shift.reached_limit(requested=1000, granted=0, running=0)
 
 
 def test_no_more_is_asked_for_than_is_left_of_the_jobs() -> None:
-    shift = DrainPolicy(HandClock(), AgentConfig(most_jobs=5))
-    assert shift.cap(4) == 4
-    assert not shift.reach(asked=4, granted=3, running=0)
-    assert shift.cap(4) == 2
-    assert shift.reach(asked=2, granted=2, running=3) == "max_jobs"
+    shift = DrainPolicy(HandClock(), AgentConfig(max_jobs=5))
+    assert shift.limit(4) == 4
+    assert not shift.reached_limit(requested=4, granted=3, running=0)
+    assert shift.limit(4) == 2
+    assert shift.reached_limit(requested=2, granted=2, running=3) == "max_jobs"
 
 
 def test_shift_is_over_when_nothing_was_found_for_so_long() -> None:
     clock = HandClock()
-    shift = DrainPolicy(clock, AgentConfig(longest_idle=_TEN))
-    assert not shift.reach(asked=1, granted=0, running=0)
+    shift = DrainPolicy(clock, AgentConfig(idle_exit=_TEN))
+    assert not shift.reached_limit(requested=1, granted=0, running=0)
     clock.seconds = 9.9
-    assert not shift.reach(asked=1, granted=0, running=0)
+    assert not shift.reached_limit(requested=1, granted=0, running=0)
     clock.seconds = 10
-    assert shift.reach(asked=1, granted=0, running=0) == "idle_exit"
+    assert shift.reached_limit(requested=1, granted=0, running=0) == "idle_exit"
 
 
 def test_idle_time_begins_anew_with_whatever_runs() -> None:
     clock = HandClock()
-    shift = DrainPolicy(clock, AgentConfig(longest_idle=_TEN))
-    shift.reach(asked=1, granted=0, running=0)
+    shift = DrainPolicy(clock, AgentConfig(idle_exit=_TEN))
+    shift.reached_limit(requested=1, granted=0, running=0)
     clock.seconds = 9
-    shift.reach(asked=1, granted=0, running=1)
+    shift.reached_limit(requested=1, granted=0, running=1)
     clock.seconds = 15
-    assert not shift.reach(asked=1, granted=0, running=0)
+    assert not shift.reached_limit(requested=1, granted=0, running=0)
     clock.seconds = 25
-    assert shift.reach(asked=1, granted=0, running=0)
+    assert shift.reached_limit(requested=1, granted=0, running=0)
 
 
 def test_who_asked_for_nothing_has_not_found_nothing() -> None:
     clock = HandClock()
-    shift = DrainPolicy(clock, AgentConfig(longest_idle=_TEN))
-    shift.reach(asked=0, granted=0, running=0)
+    shift = DrainPolicy(clock, AgentConfig(idle_exit=_TEN))
+    shift.reached_limit(requested=0, granted=0, running=0)
     clock.seconds = 20
-    assert not shift.reach(asked=1, granted=0, running=0)
-    assert not shift.reach(asked=0, granted=0, running=0)
+    assert not shift.reached_limit(requested=1, granted=0, running=0)
+    assert not shift.reached_limit(requested=0, granted=0, running=0)
 
 
 async def test_agent_runs_so_many_jobs_and_leaves_the_rest(shop: Shop) -> None:
     root = await shop.workflow({"name": "many", "count": 10, "command": "true"})
-    agent = await shop.agent(rhythm=dataclasses.replace(QUICK, most_jobs=6))
+    agent = await shop.agent(config=dataclasses.replace(QUICK, max_jobs=6))
     async with asyncio.timeout(20):
         await agent.run()
     states = [state for name, state in (await shop.states(root)).items() if "/" in name]
@@ -118,7 +118,7 @@ async def test_agent_runs_so_many_jobs_and_leaves_the_rest(shop: Shop) -> None:
 
 
 async def test_agent_that_found_nothing_for_long_ends(shop: Shop) -> None:
-    agent = await shop.agent(rhythm=dataclasses.replace(QUICK, longest_idle=timedelta(hours=1)))
+    agent = await shop.agent(config=dataclasses.replace(QUICK, idle_exit=timedelta(hours=1)))
     task = asyncio.create_task(agent.run())
     await shop.ended(await shop.job(command="true"))
     while not task.done():

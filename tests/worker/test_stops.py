@@ -12,7 +12,7 @@ from workron.core import errors
 from workron.core.ids import SessionKey
 from workron.core.states import State
 from workron.store.api import Store
-from workron_worker import start_failures
+from workron_worker import attempt
 from workron_worker.agent import Agent
 from workron_worker.claims import RunningClaim
 from workron_worker.config import Slots
@@ -49,7 +49,7 @@ async def test_killed_agent_hands_back_what_was_just_granted(shop: Shop) -> None
     assert (row.state, row.attempts, row.losses) == (State.QUEUED, 1, 0)
 
 
-@pytest.mark.parametrize("stop", ["cut_off", "lose"])
+@pytest.mark.parametrize("stop", ["lease_may_have_expired", "session_lost"])
 async def test_command_that_was_just_granted_does_not_start_when_the_lease_may_be_over(
     shop: Shop, stop: str
 ) -> None:
@@ -75,12 +75,12 @@ async def test_command_does_not_start_when_the_session_was_lost_before_its_grant
         await lost.wait()
 
     def lose() -> None:
-        Agent.lose(agent)
+        Agent.session_lost(agent)
         lost.set()
 
     job = await shop.job(command=f"echo begin $WORKRON_ATTEMPT >> {tmp_path}/ledger")
     agent = await shop.agent(door=Interrupted(shop.store, lose_first))
-    monkeypatch.setattr(agent, "lose", lose)
+    monkeypatch.setattr(agent, "session_lost", lose)
     async with shop.working(agent):
         await shop.ended(job)
     assert (tmp_path / "ledger").read_text() == "begin 2\n"
@@ -113,7 +113,7 @@ class Refusing:
 async def test_agent_that_fails_waits_for_nothing_that_nobody_ends(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(start_failures, "_MOST", 1)
+    monkeypatch.setattr(attempt, "_MAX_START_FAILURES", 1)
     shop.executor, shop.slots = cast("Executor", Refusing(shop.executor)), Slots(30)
     await shop.workflow({"name": "many", "count": 30, "command": "true"})
     with pytest.raises(StartError):
@@ -129,11 +129,11 @@ async def test_late_word_about_an_old_session_leaves_the_new_one_alone(
         await may_answer.wait()
         raise errors.SessionError("unknown session key")
 
-    monkeypatch.setattr(agent._exchange, "report_beside", beside)
+    monkeypatch.setattr(agent._exchange, "report_in_parallel", beside)
     async with shop.working(agent):
         while (old := agent._key) is None:
             await asyncio.sleep(0)
-        agent._exchange._has_plenty.set()
+        agent._exchange._has_many.set()
         await shop.store.deregister(old)
         job = await shop.job(command="echo on; exec sleep 1000")
         await shop.ear.wait()
@@ -158,7 +158,7 @@ async def test_agent_leaves_when_nothing_runs_any_more_however_often_it_is_given
 
     work = asyncio.create_task(agent.run())
     await shop.ear.wait()
-    monkeypatch.setattr(agent._exchange, "make", fail)
+    monkeypatch.setattr(agent._exchange, "exchange", fail)
     agent._wake.set()
     await shop.ear.wait()
     for _ in range(3):

@@ -19,7 +19,7 @@ from workron.store.types import OutputChunk, ReportResult
 from workron_worker import agent as loop
 from workron_worker import output_stream
 from workron_worker.executor import WINDOW_BYTES
-from workron_worker.output_stream import PIECE_BYTES, OutputStream
+from workron_worker.output_stream import CHUNK_BYTES, OutputStream
 
 _MINUTE = timedelta(minutes=1)
 _AWAY = errors.StoreUnreachableError("the store is away")
@@ -76,7 +76,7 @@ async def _stored(shop: Shop, job: JobId, attempt: int = 1) -> bytes:
     return b"".join(piece.data for piece in await shop.store.read_output_chunks(job, attempt))
 
 
-@pytest.mark.parametrize("size", [2, 1000, PIECE_BYTES, 3_000_001])
+@pytest.mark.parametrize("size", [2, 1000, CHUNK_BYTES, 3_000_001])
 async def test_stream_is_stored_byte_by_byte(shop: Shop, tmp_path: pathlib.Path, size: int) -> None:
     path, data = _odd(tmp_path, size)
     job = await shop.job(command=f"cat {path}", outputStreamBytes=size, outputLimitBytes=10)
@@ -246,7 +246,7 @@ async def test_end_is_reported_although_its_output_cannot_be_stored(shop: Shop, 
     door.is_open = False
     job = await shop.job(command="echo all; exit 3", outputStreamBytes=1000, maxAttempts=1)
     agent = await shop.agent(
-        door=door, rhythm=dataclasses.replace(QUICK, patience=timedelta(milliseconds=50))
+        door=door, config=dataclasses.replace(QUICK, store_timeout=timedelta(milliseconds=50))
     )
     async with shop.working(agent):
         row = await shop.ended(job)
@@ -260,11 +260,11 @@ async def test_end_is_reported_although_its_output_cannot_be_stored(shop: Shop, 
 async def test_killed_agent_does_not_wait_long_for_output_to_be_stored(
     shop: Shop, door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "_HURRY", timedelta(milliseconds=10))
+    monkeypatch.setattr(loop, "_KILL_STORE_TIMEOUT", timedelta(milliseconds=10))
     door.is_open = False
     job = await shop.job(command="echo all", outputStreamBytes=1000)
-    rhythm = dataclasses.replace(QUICK, patience=timedelta(days=1))
-    agent = await shop.agent(door=door, rhythm=rhythm)
+    config = dataclasses.replace(QUICK, store_timeout=timedelta(days=1))
+    agent = await shop.agent(door=door, config=config)
     async with shop.working(agent) as work:
         await door.knocked(3)
         agent.kill()
@@ -320,11 +320,11 @@ async def test_stale_claim_stops_its_stream_for_good() -> None:
     shelf, dealt_with = Shelf(), list[int]()
     shelf.answer = ReportResult.STALE
     async with shelf.stream() as one:
-        one.hear(b"abc", dealt_with.append)
+        one.add(b"abc", dealt_with.append)
         await shelf.tried.wait()
-        one.hear(b"defg", dealt_with.append)
+        one.add(b"defg", dealt_with.append)
         await one.finish(_MINUTE)
-        one.hear(b"hi", dealt_with.append)
+        one.add(b"hi", dealt_with.append)
     assert shelf.calls == 1
     assert sum(dealt_with) == 9
 
@@ -333,9 +333,9 @@ async def test_store_that_refuses_a_piece_is_not_asked_again_and_all_is_kept_oth
     shelf, dealt_with = Shelf(), list[int]()
     shelf.errors = [errors.StoreFullError("no space is left")]
     async with shelf.stream() as one:
-        one.hear(b"abc", dealt_with.append)
+        one.add(b"abc", dealt_with.append)
         await one.finish(_MINUTE)
-        assert one.rest(b"head and tail") == b"head and tail"
+        assert one.remaining_output(b"head and tail") == b"head and tail"
     assert sum(dealt_with) == 3
 
 
@@ -343,44 +343,44 @@ async def test_end_waits_no_longer_than_the_agent_does() -> None:
     shelf, dealt_with = Shelf(), list[int]()
     shelf.errors = [_AWAY]
     async with shelf.stream() as one:
-        one.hear(b"abc", dealt_with.append)
+        one.add(b"abc", dealt_with.append)
         finishing = asyncio.create_task(one.finish(_MINUTE))
         await shelf.tried.wait()
-        one.hurry(timedelta())
+        one.shorten_finish(timedelta())
         await finishing
-    assert one.rest(b"").endswith(b"\nabc")
+    assert one.remaining_output(b"").endswith(b"\nabc")
     assert sum(dealt_with) == 3
 
 
 async def test_piece_of_which_nobody_knows_if_it_is_stored_is_never_passed_over() -> None:
     shelf = Shelf()
     async with shelf.stream(tail=4) as one:
-        one.hear(b"first", _deaf)
+        one.add(b"first", _deaf)
         await shelf.tried.wait()
         shelf.errors = [_AWAY]
-        one.hear(b"second", _deaf)
+        one.add(b"second", _deaf)
         await one.finish(timedelta(milliseconds=1))
     assert shelf.pieces == [b"first"]
-    assert one.rest(b"") == b"\n[... of 11 bytes in all, the last 4 follow ...]\ncond"
+    assert one.remaining_output(b"") == b"\n[... of 11 bytes in all, the last 4 follow ...]\ncond"
 
 
 async def test_what_waits_is_let_go_when_the_attempt_is_given_up() -> None:
     shelf, dealt_with = Shelf(), list[int]()
     shelf.errors = [_AWAY]
     async with shelf.stream() as one:
-        one.hear(b"x" * 10, dealt_with.append)
+        one.add(b"x" * 10, dealt_with.append)
         await shelf.tried.wait()
-        one.hear(b"x" * 5, dealt_with.append)
-    one.hear(b"x" * 3, dealt_with.append)
+        one.add(b"x" * 5, dealt_with.append)
+    one.add(b"x" * 3, dealt_with.append)
     assert sum(dealt_with) == 18
 
 
 async def test_pieces_are_bounded_however_much_is_heard_at_once() -> None:
     shelf = Shelf()
     async with shelf.stream() as one:
-        one.hear(b"x" * 1_000_001, _deaf)
+        one.add(b"x" * 1_000_001, _deaf)
         await one.finish(_MINUTE)
-    assert {len(data) for data in shelf.pieces[:-1]} == {PIECE_BYTES}
+    assert {len(data) for data in shelf.pieces[:-1]} == {CHUNK_BYTES}
     assert sum(map(len, shelf.pieces)) == 1_000_000
 
 
@@ -413,4 +413,4 @@ def test_slowest_writer_never_comes_to_more_pieces_than_an_attempt_may_have() ->
     while age < 50 * 365 * 24 * 3600:
         age += output_stream.pause_seconds(age)
         count += 1
-    assert count + payloads.MAX_STREAM_BYTES // PIECE_BYTES < payloads.MAX_CHUNKS
+    assert count + payloads.MAX_STREAM_BYTES // CHUNK_BYTES < payloads.MAX_CHUNKS

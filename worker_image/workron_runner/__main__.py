@@ -1,7 +1,7 @@
-"""The entry of the runner's process: `python -m workron_runner`, with the connection to its agent.
+"""`python -m workron_runner`: the command line of the runner's process.
 
-Either the agent made a pair of sockets and hands one over (`--descriptor`), or it comes to a path
-(`--socket`), where one connection is taken and the path is then removed.
+The agent either creates a socket pair and passes one end (`--descriptor`), or connects to a path
+(`--socket`) at which the runner accepts one connection and then removes the path.
 """
 
 from __future__ import annotations
@@ -11,77 +11,84 @@ import pathlib
 import socket
 import sys
 
-from workron_runner import process_reaper, sandbox, spawn
-from workron_runner.connection import SocketLink, SocketListener
+from workron_runner import leftovers, sandbox, spawn
+from workron_runner.connection import FrameConnection, RunnerListener
 from workron_runner.runner import Runner
-from workron_runner.uids import Range, Uids
+from workron_runner.sandbox import TerminationSignals
+from workron_runner.uids import UidPool, UidRange
 
 
 def main() -> None:
-    """Run for one agent, until it is gone."""
-    told = sandbox.told_to_end()
+    """Serve one agent until it disconnects."""
+    termination = TerminationSignals()
     parser = _parser()
-    options = _read(parser)
+    options = _parse(parser)
     sandbox.prepare_process()
     if options.uids:
-        sandbox.drop_rights(options.processes)
-    own = Uids(options.uids) if options.uids else None
+        sandbox.drop_privileges(options.processes)
+    uids = UidPool(options.uids) if options.uids else None
     stream = (
-        _inherited(options.descriptor)
+        _inherited_socket(options.descriptor)
         if options.socket is None
-        else _awaited(parser, options.socket, own, told)
+        else _accept_agent(parser, options.socket, uids, termination)
     )
     if stream is None:
         return
     runner = Runner(
-        SocketLink(stream),
-        is_isolating=_isolates(options),
-        is_handing_down=options.hand_down,
-        uids=own,
+        FrameConnection(stream),
+        is_isolating=_is_isolating(options),
+        inherits_environment=options.hand_down,
+        uids=uids,
     )
-    runner.end_on(told.fileno())
-    why = runner.run()
+    runner.stop_on(termination)
+    reason = runner.run()
     if options.socket:
-        _say(f"all has ended, as {why}")
+        _log(f"all commands have ended: {reason}")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("workron_runner", description="Runs commands for one agent.")
-    ways = parser.add_mutually_exclusive_group(required=True)
-    ways.add_argument("--descriptor", type=int, help="a connected stream socket, inherited")
-    ways.add_argument("--socket", type=_path, metavar="PATH", help="where to wait for the agent")
-    parser.add_argument(
-        "--isolate", action="store_true", help="shut commands off from each other, with Landlock"
+    address = parser.add_mutually_exclusive_group(required=True)
+    address.add_argument("--descriptor", type=int, help="a connected stream socket, inherited")
+    address.add_argument(
+        "--socket", type=_path, metavar="PATH", help="where to listen for the agent"
     )
     parser.add_argument(
-        "--try-isolate", action="store_true", help="the same where the kernel has it, else say so"
+        "--isolate", action="store_true", help="isolate commands from each other with Landlock"
     )
     parser.add_argument(
-        "--uids", type=_range, metavar="FIRST-LAST",
-        help="give each command a uid of its own; the first is the runner's, for ending the others",
+        "--try-isolate", action="store_true",
+        help="like --isolate, but only log a warning if the kernel lacks Landlock",
     )  # fmt: skip
     parser.add_argument(
-        "--processes", type=int, metavar="N", help="so many processes and threads per command"
+        "--uids", type=_uid_range, metavar="FIRST-LAST",
+        help="run each command as its own uid; the runner uses the first one to kill the others",
+    )  # fmt: skip
+    parser.add_argument(
+        "--processes", type=int, metavar="N", help="at most N processes and threads per command"
     )
     parser.add_argument(
-        "--hand-down", action="store_true", help="give commands the environment of the runner"
+        "--hand-down", action="store_true", help="pass the runner's environment to commands"
     )
     return parser
 
 
-def _read(parser: argparse.ArgumentParser) -> argparse.Namespace:
+def _parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
     options = parser.parse_args()
-    if not spawn.is_known_here():
-        parser.error("commands need glibc 2.29 or musl 1.1.24, or newer; this C library is older")
+    if not spawn.is_supported():
+        parser.error("this C library is too old: glibc 2.29 or musl 1.1.24 is needed")
     if options.isolate and not sandbox.has_landlock():
         parser.error("--isolate needs a kernel with Landlock and its scopes: Linux 6.12 or newer")
-    _check_rights(parser, options)
+    _check_privileges(parser, options)
     return options
 
 
-def _isolates(options: argparse.Namespace) -> bool:
+def _is_isolating(options: argparse.Namespace) -> bool:
     if options.try_isolate and not sandbox.has_landlock():
-        _say("commands can reach each other: this kernel has no Landlock with scopes (Linux 6.12)")
+        _log(
+            "commands are not isolated from each other: this kernel has no Landlock scopes"
+            " (Linux 6.12 or newer has them)"
+        )
         return False
     return bool(options.isolate or options.try_isolate)
 
@@ -90,60 +97,63 @@ def _path(text: str) -> pathlib.Path:
     return pathlib.Path(text).absolute()
 
 
-def _range(text: str) -> Range:
+def _uid_range(text: str) -> UidRange:
     try:
-        return Range.parse(text)
+        return UidRange.parse(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no range of two or more uids that are not root's, as 100000-100099"
+            f"{text!r} is not a range of two or more uids without root, such as 100000-100099"
         ) from None
 
 
-def _check_rights(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+def _check_privileges(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     try:
         if options.uids:
-            sandbox.check_uid_rights(options.uids)
+            sandbox.check_uid_privileges(options.uids)
     except sandbox.SandboxError as error:
         parser.error(f"--uids {error}")
     if options.processes is None:
         return
     if options.processes < 1 or not options.uids:
-        parser.error("--processes needs a number above 0, and --uids: those of a uid are counted")
+        parser.error("--processes needs a number above 0, and --uids: processes count per uid")
     try:
         sandbox.check_process_limit()
     except sandbox.SandboxError as error:
         parser.error(f"--processes {error}")
 
 
-def _inherited(descriptor: int) -> socket.socket:
+def _inherited_socket(descriptor: int) -> socket.socket:
     stream = socket.socket(fileno=descriptor)
-    # It was handed over by inheritance; no command is to have it too.
+    # It came by inheritance; commands must not inherit it in turn.
     stream.set_inheritable(False)
     return stream
 
 
-def _awaited(
-    parser: argparse.ArgumentParser, path: pathlib.Path, own: Uids | None, told: socket.socket
+def _accept_agent(
+    parser: argparse.ArgumentParser,
+    path: pathlib.Path,
+    uids: UidPool | None,
+    termination: TerminationSignals,
 ) -> socket.socket | None:
-    # First of all: who comes may rely on it that nothing runs here but for him.
+    # Before the path exists: an agent that connects relies on it that nothing else runs here.
     try:
-        process_reaper.clear_leftovers()
+        leftovers.clean_up_lost_runners()
     except FileNotFoundError as error:
-        parser.error(f"commands need a writable folder, and there is none: {error.strerror}")
-    if own is not None:
-        own.end_all()
+        parser.error(f"commands need a writable folder: {error.strerror}")
+    if uids is not None:
+        uids.kill_all()
     try:
-        door = SocketListener(path, told)
+        listener = RunnerListener(path, termination)
     except OSError as error:
-        parser.error(f"--socket: {path} cannot be made: {error.strerror or error}")
-    _say(f"an agent is waited for at {path}")
-    stream = door.let_in()
-    _say("an agent has come" if stream else "nobody has come, and the runner was asked to end")
+        parser.error(f"--socket: cannot create {path}: {error.strerror or error}")
+    _log(f"waiting for an agent at {path}")
+    stream = listener.accept()
+    _log("agent connected" if stream else "asked to end before an agent connected")
     return stream
 
 
-def _say(line: str) -> None:
-    """Log a line: nobody else tells what becomes of a runner that was started by itself."""
+def _log(line: str) -> None:
+    # Standard error: a runner that a container starts has no agent that would log for it yet.
     sys.stderr.write(f"workron_runner: {line}\n")
 
 

@@ -1,6 +1,6 @@
-"""One end of the socket between agent and runner; never waits, neither to read nor to write.
+"""The socket between agent and runner: non-blocking framed connections, and the runner's listener.
 
-Called by `runner`, and on the other side by `workron_worker.runner_connection`.
+Both sides use `FrameConnection`; the agent's side is `workron_worker.runner_connection`.
 """
 
 from __future__ import annotations
@@ -11,37 +11,39 @@ import socket
 import struct
 from typing import TYPE_CHECKING, Final
 
-from workron_runner.protocol import Decoder, Frame
+from workron_runner.protocol import Frame, FrameDecoder
 
 if TYPE_CHECKING:
     import pathlib
+
+    from workron_runner.sandbox import TerminationSignals
 
 
 _CHUNK_BYTES: Final = 256 * 1024
 _INT: Final = struct.Struct("i")
 
 
-class SocketLink:
-    """A stream socket that carries frames both ways."""
+class FrameConnection:
+    """A stream socket that carries frames in both directions and never blocks."""
 
     def __init__(self, stream: socket.socket) -> None:
         stream.settimeout(0)
         self._stream = stream
-        self._decoder = Decoder()
-        self._backlog = bytearray()
+        self._decoder = FrameDecoder()
+        self._unsent = bytearray()
         self.is_open = True
 
     def fileno(self) -> int:
-        """Give the descriptor to wait for."""
+        """Return the descriptor to poll."""
         return self._stream.fileno()
 
     @property
-    def has_backlog(self) -> bool:
-        """Whether something waits until the socket can be written to again."""
-        return self.is_open and bool(self._backlog)
+    def has_unsent(self) -> bool:
+        """Whether bytes wait until the socket is writable again."""
+        return self.is_open and bool(self._unsent)
 
     def receive(self) -> list[Frame]:
-        """Read once and give the frames that are complete now; at the end the link is closed."""
+        """Read once and return the frames that are complete; at end of file, `is_open` is False."""
         try:
             data = self._stream.recv(_CHUNK_BYTES)
         except BlockingIOError:
@@ -52,107 +54,116 @@ class SocketLink:
             self.is_open = False
         return self._decoder.feed(data)
 
-    def put(self, frames: bytes) -> None:
-        """Keep this to be written with the next flush; nothing, if nobody is there to read."""
+    def queue(self, frames: bytes) -> None:
+        """Add frames to what the next flush writes; dropped if the connection is closed."""
         if self.is_open:
-            self._backlog += frames
+            self._unsent += frames
 
     def send(self, frames: bytes) -> None:
-        """Write what can be written now and keep the rest."""
-        self.put(frames)
+        """Write what the socket takes now and queue the rest."""
+        self.queue(frames)
         self.flush()
 
-    def send_with(self, frames: bytes, descriptor: int) -> None:
-        """Write a few bytes before all else, and hand a descriptor over with the first of them."""
+    def send_descriptor(self, frames: bytes, descriptor: int) -> None:
+        """Write a few bytes, before anything else, and pass a descriptor with the first of them."""
         try:
             socket.send_fds(self._stream, [frames], [descriptor])
         except OSError:
             self.is_open = False
 
-    def handed_over(self) -> int | None:
-        """Give the descriptor that comes with what can be read next, if there is one."""
-        # Not `recv_fds` of the library, which takes flags and heeds none of them.
+    def peek_descriptor(self) -> int | None:
+        """Return the descriptor that comes with the next unread byte, if any."""
+        # Not `socket.recv_fds`: it ignores its flags argument.
         flags = socket.MSG_PEEK | socket.MSG_CMSG_CLOEXEC
         try:
-            _, beside, _, _ = self._stream.recvmsg(1, socket.CMSG_LEN(_INT.size), flags)
+            _, ancillary, _, _ = self._stream.recvmsg(1, socket.CMSG_LEN(_INT.size), flags)
         except OSError:
             return None
-        handed_over = [data for _, kind, data in beside if kind == socket.SCM_RIGHTS]
-        return _INT.unpack(handed_over[0])[0] if handed_over else None
+        passed = [data for _, kind, data in ancillary if kind == socket.SCM_RIGHTS]
+        return _INT.unpack(passed[0])[0] if passed else None
 
     def flush(self) -> None:
-        """Write as much of what waits as the socket takes."""
-        while self.has_backlog:
+        """Write as much of the queue as the socket takes."""
+        while self.has_unsent:
             try:
-                del self._backlog[: self._stream.send(self._backlog)]
+                del self._unsent[: self._stream.send(self._unsent)]
             except BlockingIOError:
                 return
             except OSError:
                 self.is_open = False
 
     def close(self) -> None:
-        """Close the socket; the other side reads its end."""
+        """Close the socket."""
         self.is_open = False
         self._stream.close()
 
-    def say_last(self, frames: bytes, seconds: float) -> None:
-        """Write this and all that waits, for so long at most, and close."""
+    def send_and_close(self, frames: bytes, timeout_seconds: float) -> None:
+        """Write the queue and these frames, blocking up to the timeout, and close."""
         self.send(frames)
         if self.is_open:
             with contextlib.suppress(OSError):
-                self._stream.settimeout(seconds)
-                self._stream.sendall(self._backlog)
+                self._stream.settimeout(timeout_seconds)
+                self._stream.sendall(self._unsent)
         self.close()
 
 
-_MODE: Final = 0o660
-"""The agent may be another user of the same group."""
-_SILENCE_SECONDS: Final = 10
-"""Who comes and says nothing for so long is shown out again, and keeps no agent waiting."""
+_SOCKET_MODE: Final = 0o660
+"""The agent may run as another user of the same group."""
+_FIRST_BYTE_TIMEOUT_SECONDS: Final = 10
+"""A client that connects and sends nothing must not keep the agent out."""
 
 
-class SocketListener:
-    """A path that is open from now on."""
+class RunnerListener:
+    """A Unix socket at a path, which takes the first client that sends something."""
 
-    def __init__(self, path: pathlib.Path, told: socket.socket) -> None:
-        """Open it; OSError: it cannot be. What `told` can be read for ends the waiting."""
+    def __init__(self, path: pathlib.Path, termination: TerminationSignals) -> None:
+        """Listen at `path`; OSError: that is not possible. `termination` ends `accept`."""
         self._path = path
-        self._told = told
+        self._termination = termination
         self._socket = socket.socket(socket.AF_UNIX)
-        new = path.with_name(f"{path.name}.new")
-        new.unlink(missing_ok=True)
-        self._socket.bind(str(new))
-        new.chmod(_MODE)
-        self._socket.listen(1)
-        # Whole from its first moment on, and in the place of what a killed runner left there.
-        new.rename(path)
-
-    def let_in(self) -> socket.socket | None:
-        """Wait for who comes and speaks, and shut the door; None: somebody asked to end before."""
         try:
-            return self._await()
+            new = path.with_name(f"{path.name}.new")
+            new.unlink(missing_ok=True)
+            self._socket.bind(str(new))
+            new.chmod(_SOCKET_MODE)
+            self._socket.listen(1)
+            # Atomic: complete when it appears, and replaces the socket of a killed runner.
+            new.rename(path)
+        except OSError:
+            self._socket.close()
+            raise
+
+    def accept(self) -> socket.socket | None:
+        """Return the agent's connection and close the listener; None: asked to terminate first."""
+        try:
+            return self._accept_talking_client()
         finally:
             self._path.unlink(missing_ok=True)
             self._socket.close()
 
-    def _await(self) -> socket.socket | None:
-        while self._is_first(self._socket):
+    def _accept_talking_client(self) -> socket.socket | None:
+        while not self._termination.is_requested() and self._wait_readable(self._socket):
             stream, _ = self._socket.accept()
-            if self._is_first(stream, _SILENCE_SECONDS) and _speaks(stream):
+            if self._wait_readable(stream, _FIRST_BYTE_TIMEOUT_SECONDS) and _has_data(stream):
                 return stream
             stream.close()
         return None
 
-    def _is_first(self, stream: socket.socket, seconds: float | None = None) -> bool:
-        """Whether something comes there in time, and before somebody asks to end."""
+    def _wait_readable(self, stream: socket.socket, timeout_seconds: float | None = None) -> bool:
+        """Wait for data; False after the timeout or a request to terminate."""
         poller = select.poll()
-        for one in (stream, self._told):
-            poller.register(one, select.POLLIN)
-        ready = [one for one, _ in poller.poll(None if seconds is None else seconds * 1000)]
-        return bool(ready) and self._told.fileno() not in ready
+        for source in (stream, self._termination):
+            poller.register(source, select.POLLIN)
+        timeout = None if timeout_seconds is None else timeout_seconds * 1000
+        while ready := {descriptor for descriptor, _ in poller.poll(timeout)}:
+            if self._termination.fileno() in ready and self._termination.is_requested():
+                return False
+            if stream.fileno() in ready:
+                return True
+        return False
 
 
-def _speaks(stream: socket.socket) -> bool:
+def _has_data(stream: socket.socket) -> bool:
     with contextlib.suppress(OSError):
         return bool(stream.recv(1, socket.MSG_PEEK))
     return False

@@ -1,6 +1,8 @@
-"""Waits for descriptors and calls whom they belong to.
+"""The runner's event loop (epoll), its clock, and the timers of its attempts.
 
-Called by `runner`.
+The clock is CLOCK_BOOTTIME, which agent and runner share and which goes on while the machine is
+suspended. Because epoll's own timeout stops then, a poll lasts at most `CHECK_INTERVAL_SECONDS`
+while anything runs.
 """
 
 from __future__ import annotations
@@ -15,75 +17,74 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
+CHECK_INTERVAL_SECONDS: Final = 0.5
+
+
+def boottime() -> float:
+    """Read CLOCK_BOOTTIME."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 class EventLoop:
-    """Descriptors, each with what is called when there is something to read from it."""
+    """Descriptors and the callback of each."""
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
-        self._calls: dict[int, Callable[[], None]] = {}
+        self._callbacks: dict[int, Callable[[], None]] = {}
         self._writers: set[int] = set()
 
-    def listen(self, descriptor: int, call: Callable[[], None]) -> None:
-        """Call this whenever the descriptor can be read."""
-        self._calls[descriptor] = call
+    def add_reader(self, descriptor: int, callback: Callable[[], None]) -> None:
+        """Call `callback` whenever the descriptor is readable."""
+        self._callbacks[descriptor] = callback
         self._epoll.register(descriptor, select.EPOLLIN)
 
-    def ignore(self, descriptor: int) -> None:
-        """Wait for it no more."""
-        if self._calls.pop(descriptor, None) is not None:
+    def remove_reader(self, descriptor: int) -> None:
+        """Forget the descriptor, if it is registered."""
+        if self._callbacks.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)
 
-    def also_write(self, descriptor: int, *, is_wanted: bool) -> None:
-        """Wake also when the descriptor can be written to, or no more."""
-        if descriptor in self._calls and is_wanted != (descriptor in self._writers):
+    def set_writable_wanted(self, descriptor: int, *, is_wanted: bool) -> None:
+        """Wake up also when a registered descriptor is writable, or no longer."""
+        if descriptor in self._callbacks and is_wanted != (descriptor in self._writers):
             self._writers ^= {descriptor}
             self._epoll.modify(descriptor, select.EPOLLIN | (select.EPOLLOUT if is_wanted else 0))
 
-    def wait(self, seconds: float | None) -> list[Callable[[], None]]:
-        """Wait until something can be read, and give what is to be called."""
-        ready = self._epoll.poll(seconds)
-        return [self._calls[one] for one, _ in ready if one in self._calls]
+    def poll(self, timeout_seconds: float | None) -> list[Callable[[], None]]:
+        """Wait for events and return the callbacks to run."""
+        ready = self._epoll.poll(timeout_seconds)
+        return [self._callbacks[one] for one, _ in ready if one in self._callbacks]
 
     def close(self) -> None:
-        """Wait for nothing any more."""
+        """Close the epoll descriptor."""
         self._epoll.close()
-
-
-TICK_SECONDS: Final = 0.5
-"""While anything runs, the runner looks this often: waiting itself stands still in a suspension."""
-
-
-def clock_now() -> float:
-    """Read the clock; agent and runner read the same one."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 @dataclass(slots=True)
 class Timer:
-    """The next moment at which something has to be done about an attempt."""
+    """When to act on an attempt next."""
 
     at: float = inf
 
 
 class Timers:
-    """Finds the attempts whose moment has come without looking at all of them each time."""
+    """A lower bound of all timers, so that most iterations need not look at each of them."""
 
     def __init__(self) -> None:
         self._earliest = inf
 
-    def set(self, term: Timer, at: float) -> None:
-        """Set the moment of one attempt."""
-        term.at = at
+    def set(self, timer: Timer, at: float) -> None:
+        """Set one timer."""
+        timer.at = at
         self._earliest = min(self._earliest, at)
 
-    def are_due(self, moment: float) -> bool:
-        """Whether one of them may be due."""
-        return moment >= self._earliest
+    def may_be_due(self, now: float) -> bool:
+        """Whether any timer may have expired."""
+        return now >= self._earliest
 
-    def renew(self, terms: Iterable[Timer]) -> None:
-        """Look at all that there are, when some are over or were set anew."""
-        self._earliest = min((one.at for one in terms), default=inf)
+    def refresh(self, timers: Iterable[Timer]) -> None:
+        """Recompute the bound from the timers that exist."""
+        self._earliest = min((timer.at for timer in timers), default=inf)
 
-    def left(self, moment: float) -> float:
-        """Tell how many seconds are left until the next may be due."""
-        return max(0.0, self._earliest - moment)
+    def seconds_left(self, now: float) -> float:
+        """Return the seconds until a timer may expire."""
+        return max(0.0, self._earliest - now)

@@ -1,6 +1,9 @@
-"""Orders on their way: from the agent's word to a command that runs, or does not.
+"""From a Start message to a running command: starts that are under way, on launcher threads.
 
-Called by `runner`. Meanwhile the agent may already have said more about an order; that waits here.
+Starting takes milliseconds, so it happens on threads and the event loop goes on meanwhile. One
+thread starts all commands, unless each command needs preparation that its thread cannot undo, such
+as a Landlock domain; then each command has a thread of its own, which lives as long as the command
+(the children of a thread that ends would move to the first thread; see `process_reaper`).
 """
 
 from __future__ import annotations
@@ -14,18 +17,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from workron_runner import event_loop, process_reaper, spawn
-from workron_runner.attempt import Attempt
+from workron_runner.attempt import AttemptProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
 
-    from workron_runner.protocol import Credit, Kill, Run
+    from workron_runner.protocol import Credit, Kill, Start
     from workron_runner.spawn import Launch
     from workron_runner.workspace import Workspace
 
 
-class LaunchOrder(NamedTuple):
-    """A command to be started, and the descriptor that it writes to."""
+class LaunchRequest(NamedTuple):
+    """A command to start, and the descriptor that it writes to."""
 
     claim: str
     launch: Launch
@@ -33,202 +36,203 @@ class LaunchOrder(NamedTuple):
 
 
 class LaunchResult(NamedTuple):
-    """What came of an order."""
+    """The outcome of a request; `error` is None if the command was started."""
 
     claim: str
     pid: int
-    mark: int
-    hand: LauncherThread
+    tag: int
+    thread: LauncherThread
     error: Exception | None
 
 
 class LauncherThread:
-    """One such thread.
+    """A thread that starts commands one after the other."""
 
-    It may prepare itself first, in a way that its commands inherit; if that fails, the start does.
-    """
-
-    def __init__(self, hands: LauncherThreads) -> None:
-        self._hands = hands
-        self._orders: queue.SimpleQueue[LaunchOrder | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="hand", daemon=True)
+    def __init__(self, pool: LauncherPool) -> None:
+        self._pool = pool
+        self._requests: queue.SimpleQueue[LaunchRequest | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="launcher", daemon=True)
         self._thread.start()
 
-    def take(self, order: LaunchOrder) -> None:
+    def submit(self, request: LaunchRequest) -> None:
         """Start a command soon."""
-        self._orders.put(order)
+        self._requests.put(request)
 
     def close(self) -> None:
-        """End the thread; its commands would become children of the first one."""
-        self._orders.put(None)
+        """End the thread, once its commands have ended."""
+        self._requests.put(None)
         self._thread.join()
 
-    def _work(self) -> None:
-        while (order := self._orders.get()) is not None:
-            self._hands.answer(self._start(order))
+    def _run(self) -> None:
+        while (request := self._requests.get()) is not None:
+            self._pool.report(self._start(request))
 
-    def _start(self, order: LaunchOrder) -> LaunchResult:
+    def _start(self, request: LaunchRequest) -> LaunchResult:
         try:
-            pid, mark = self._hands.start(order)
-        except Exception as error:  # noqa: BLE001 - whoever asked for it gets it, and judges it
-            return LaunchResult(order.claim, 0, 0, self, error)
+            pid, tag = self._pool.start(request)
+        except Exception as error:  # noqa: BLE001 - classified on the runner's thread
+            return LaunchResult(request.claim, 0, 0, self, error)
         finally:
-            os.close(order.output)
-        return LaunchResult(order.claim, pid, mark, self, None)
+            os.close(request.output)
+        return LaunchResult(request.claim, pid, tag, self, None)
 
 
-class LauncherThreads:
-    """Gives each command its hand: all the same one, or each its own, where it has to prepare."""
+class LauncherPool:
+    """One shared launcher thread, or, with `prepare`, one for each command."""
 
     def __init__(self, prepare: Callable[[], None] | None) -> None:
         self._prepare = prepare
-        self._marks = process_reaper.AttemptMarks()
-        self._marking = threading.Lock()
-        self._answers: queue.SimpleQueue[LaunchResult] = queue.SimpleQueue()
-        self._bell: Final = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._tags = process_reaper.AttemptTags()
+        self._tag_lock = threading.Lock()
+        self._results: queue.SimpleQueue[LaunchResult] = queue.SimpleQueue()
+        self._results_ready: Final = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._shared = LauncherThread(self) if prepare is None else None
-        self._own: dict[int, LauncherThread] = {}
-        self.coming: set[int] = set()
-        """Marks of commands that run already, but of which nobody has been told."""
+        self._by_tag: dict[int, LauncherThread] = {}
+        self.starting_tags: set[int] = set()
+        """Tags of commands that may run already and whose result has not been read."""
 
     def fileno(self) -> int:
-        """Give the descriptor that can be read when there are answers."""
-        return self._bell
+        """Return the descriptor that is readable when there are results."""
+        return self._results_ready
 
-    def take(self, order: LaunchOrder) -> None:
-        """Have a command started, and its descriptor closed; `started` answers later."""
+    def submit(self, request: LaunchRequest) -> None:
+        """Start a command soon and close its descriptor; OSError: there can be no thread for it."""
         if self._shared is not None:
-            self._shared.take(order)
+            self._shared.submit(request)
             return
         try:
-            hand = LauncherThread(self)
+            thread = LauncherThread(self)
         except RuntimeError as error:
-            os.close(order.output)
+            os.close(request.output)
             raise OSError(errno.EAGAIN, str(error)) from None
-        hand.take(order)
+        thread.submit(request)
 
-    def started(self) -> Iterator[LaunchResult]:
-        """Give the answers that have come."""
-        os.eventfd_read(self._bell)
-        while not self._answers.empty():
-            answer = self._answers.get()
-            if self._shared is None and answer.error is None:
-                self._own[answer.mark] = answer.hand
+    def results(self) -> Iterator[LaunchResult]:
+        """Yield the results that have come since the last call."""
+        os.eventfd_read(self._results_ready)
+        while not self._results.empty():
+            result = self._results.get()
+            if self._shared is None and result.error is None:
+                self._by_tag[result.tag] = result.thread
             elif self._shared is None:
-                answer.hand.close()
-            yield answer
-            self.coming.discard(answer.mark)
+                result.thread.close()
+            yield result
+            self.starting_tags.discard(result.tag)
 
-    def done(self, mark: int) -> None:
-        """Let the hand of a command go, if it had one of its own; it has ended."""
-        if hand := self._own.pop(mark, None):
-            hand.close()
+    def release(self, tag: int) -> None:
+        """End the thread of a command that has ended, if it had one of its own."""
+        if thread := self._by_tag.pop(tag, None):
+            thread.close()
 
     def close(self) -> None:
-        """Let all go."""
-        for hand in [*self._own.values(), *([self._shared] if self._shared else [])]:
-            hand.close()
-        os.close(self._bell)
+        """End all threads."""
+        for thread in [*self._by_tag.values(), *([self._shared] if self._shared else [])]:
+            thread.close()
+        os.close(self._results_ready)
 
-    def start(self, order: LaunchOrder) -> tuple[int, int]:
-        """Start a command under a mark of its own; on the thread of a hand."""
+    def start(self, request: LaunchRequest) -> tuple[int, int]:
+        """Start a command with a tag of its own; called on a launcher thread."""
         if self._prepare:
             self._prepare()
-        # The mark is put on the whole process, for the one command that inherits it.
-        with self._marking:
-            mark = self._marks.put_on()
-            # What it leaves at once may be an orphan before its start has been told of.
-            self.coming.add(mark)
+        # The tag is set on the whole process for the one command that inherits it.
+        with self._tag_lock:
+            tag = self._tags.set_next()
+            # Before it runs: it may leave a process behind before its result is read.
+            self.starting_tags.add(tag)
             try:
-                return _start(order), mark
+                return _start(request), tag
             except BaseException:
-                self.coming.discard(mark)
+                self.starting_tags.discard(tag)
                 raise
 
-    def answer(self, started: LaunchResult) -> None:
-        """Hand an answer over; on the thread of a hand."""
-        self._answers.put(started)
-        os.eventfd_write(self._bell, 1)
+    def report(self, result: LaunchResult) -> None:
+        """Queue a result; called on a launcher thread."""
+        self._results.put(result)
+        os.eventfd_write(self._results_ready, 1)
 
 
-def _start(order: LaunchOrder) -> int:
-    uid = order.launch.uid
+def _start(request: LaunchRequest) -> int:
+    uid = request.launch.uid
     if uid is None:
-        return spawn.start(order.launch, order.output)
-    return spawn.start_by_fork(order.launch, uid, order.output)
+        return spawn.spawn(request.launch, request.output)
+    return spawn.fork(request.launch, uid, request.output)
 
 
 @dataclass(slots=True)
 class PendingStart:
-    """An order on its way."""
+    """A command that was requested and has not been started yet."""
 
-    order: Run
-    place: Workspace
+    request: Start
+    workspace: Workspace
     pipe: int
-    heard_at: float
+    received_at: float
     later: list[Kill | Credit] = field(default_factory=list)
-    """What the agent has said about it since."""
+    """Messages about it that have come meanwhile."""
 
 
 class PendingStarts:
-    """All orders on their way."""
+    """All starts that are under way."""
 
     def __init__(self, prepare: Callable[[], None] | None) -> None:
-        self._hands = LauncherThreads(prepare)
+        self._pool = LauncherPool(prepare)
         self._by_claim: dict[str, PendingStart] = {}
 
     def __len__(self) -> int:
         return len(self._by_claim)
 
     def get(self, claim: str) -> PendingStart | None:
-        """Give the start of a claim, if it is on its way."""
+        """Return the start of a claim, if it is under way."""
         return self._by_claim.get(claim)
 
     @property
-    def coming(self) -> Container[int]:
-        """Give the marks of commands that run already, but have not arrived."""
-        return self._hands.coming
+    def starting_tags(self) -> Container[int]:
+        """Tags of commands that may run already and have not been returned by `finished`."""
+        return self._pool.starting_tags
 
     def fileno(self) -> int:
-        """Give the descriptor that can be read when some have arrived."""
-        return self._hands.fileno()
+        """Return the descriptor that is readable when starts have finished."""
+        return self._pool.fileno()
 
-    def begin(self, order: Run, place: Workspace, launch: Launch) -> None:
-        """Send an order on its way; OSError: it cannot even begin."""
+    def begin(self, request: Start, workspace: Workspace, launch: Launch) -> None:
+        """Begin a start; OSError: this machine lacks a descriptor or a thread for it."""
         reader, writer = os.pipe()
         try:
             os.set_blocking(reader, False)
-            self._hands.take(LaunchOrder(order.claim, launch, writer))
+            self._pool.submit(LaunchRequest(request.claim, launch, writer))
         except OSError:
             os.close(reader)
             raise
-        self._by_claim[order.claim] = PendingStart(order, place, reader, event_loop.clock_now())
+        self._by_claim[request.claim] = PendingStart(
+            request, workspace, reader, event_loop.boottime()
+        )
 
-    def arrived(self) -> Iterator[tuple[PendingStart, Attempt | Exception]]:
-        """Give the commands that run since the last call, and why others do not."""
-        for answer in self._hands.started():
-            start = self._by_claim.pop(answer.claim)
-            outcome = answer.error or self._attempt(start, answer)
+    def finished(self) -> Iterator[tuple[PendingStart, AttemptProcess | Exception]]:
+        """Yield the starts that have finished, with the process or the error."""
+        for result in self._pool.results():
+            start = self._by_claim.pop(result.claim)
+            outcome = result.error or self._process(start, result)
             if isinstance(outcome, Exception):
                 os.close(start.pipe)
             yield start, outcome
 
-    def _attempt(self, start: PendingStart, answer: LaunchResult) -> Attempt | OSError:
+    def _process(self, start: PendingStart, result: LaunchResult) -> AttemptProcess | OSError:
         try:
-            attempt = Attempt(start.order, start.place, answer.pid, answer.mark, start.pipe)
+            process = AttemptProcess(
+                start.request, start.workspace, result.pid, result.tag, start.pipe
+            )
         except OSError as error:
-            # There is no descriptor left that would tell of its end.
-            os.kill(answer.pid, signal.SIGKILL)
-            os.waitpid(answer.pid, 0)
-            self.ended(answer.mark)
+            # No descriptor is left for its pidfd.
+            os.kill(result.pid, signal.SIGKILL)
+            os.waitpid(result.pid, 0)
+            self.release(result.tag)
             return error
-        attempt.start_seconds = attempt.begun - start.heard_at
-        return attempt
+        process.start_seconds = process.started_at - start.received_at
+        return process
 
-    def ended(self, mark: int) -> None:
-        """Let go what a command needed for as long as it ran."""
-        self._hands.done(mark)
+    def release(self, tag: int) -> None:
+        """Release what a command needed while it ran."""
+        self._pool.release(tag)
 
     def close(self) -> None:
-        """Start nothing any more."""
-        self._hands.close()
+        """End all launcher threads."""
+        self._pool.close()

@@ -1,9 +1,15 @@
-"""The memory that this process and its commands share, where a cgroup limits it.
+"""Ends an attempt before the memory limit of the cgroup is reached.
 
-Called by `pressure`. A limit may stand at any height above this process, so all that can be seen
-are looked at, and the tightest counts. What Linux would take back before it kills (pages of files,
-and what can go to swap) is not counted as used. Both versions of cgroups are read; they say the
-same with other words.
+When a cgroup reaches its limit, Linux kills a process of its choice, which may be the runner or the
+agent. Therefore, while commands run, `MemoryMonitor` compares the *headroom* of the cgroup with a
+margin, and the supervisor kills the attempt that uses most when the headroom is below it:
+
+    headroom = limit - (used - reclaimable) + swap that may still be used
+    margin   = 5 % of the limit, at least 32 MiB, at most a quarter of the limit
+
+The next check comes after the time in which commands could use the headroom at 4 GiB/s. A limit may
+be set at any level above this process, so all visible levels are read and the tightest counts. Both
+versions of cgroups are supported. If Linux was faster, its own count of kills tells.
 """
 
 from __future__ import annotations
@@ -21,56 +27,55 @@ from workron_runner import event_loop, process_reaper
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from workron_runner.attempt import Attempt
+    from workron_runner.attempt import AttemptProcess
 
 
 _NO_LIMIT: Final = 2**60
-"""Version 1 has no word for it, and says the greatest number of whole pages."""
+"""Version 1 writes "no limit" as the largest number of whole pages."""
 
 
-class _Words(NamedTuple):
-    """What a version of cgroups calls it."""
+class _CgroupFiles(NamedTuple):
+    """The names of files and fields in one version of cgroups."""
 
     limit: str
     used: str
     reclaimable: tuple[str, ...]
-    """Lines of `memory.stat`."""
+    """Fields of `memory.stat`."""
     kills: str
     swap_limit: str
     swap_used: str
-    is_swap_alone: bool
-    """Whether the last two speak of swap alone, or of memory and swap together."""
+    is_swap_only: bool
+    """Whether the last two count swap only, or memory and swap together."""
 
 
-_TYPES: Final = {1: "cgroup", 2: "cgroup2"}
-_WORDS: Final = {
-    2: _Words(
+_FILE_SYSTEMS: Final = {1: "cgroup", 2: "cgroup2"}
+_FILES: Final = {
+    2: _CgroupFiles(
         "memory.max",
         "memory.current",
         ("inactive_file", "active_file", "slab_reclaimable"),
         "memory.events",
         "memory.swap.max",
         "memory.swap.current",
-        is_swap_alone=True,
+        is_swap_only=True,
     ),
-    1: _Words(
+    1: _CgroupFiles(
         "memory.limit_in_bytes",
         "memory.usage_in_bytes",
         ("total_inactive_file", "total_active_file"),
         "memory.oom_control",
         "memory.memsw.limit_in_bytes",
         "memory.memsw.usage_in_bytes",
-        is_swap_alone=False,
+        is_swap_only=False,
     ),
 }
 
 
-class MemoryState(NamedTuple):
-    """How near a limit is."""
+class Headroom(NamedTuple):
+    """A limit and how many bytes are left below it."""
 
     limit: int
     left: float
-    """Bytes until it is reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,86 +83,86 @@ class CgroupLevel:
     """One cgroup that this process is in."""
 
     folder: pathlib.Path
-    words: _Words
+    files: _CgroupFiles
 
     @property
     def limit(self) -> float:
-        """So much may be used here; infinite where nothing limits it."""
-        return _number(self.folder / self.words.limit)
+        """The memory limit in bytes, infinite if there is none."""
+        return _read_number(self.folder / self.files.limit)
 
-    def standing(self, swap_free: int) -> MemoryState | None:
-        """Look how near the limit is, None if there is none (any more)."""
+    def headroom(self, swap_free: int) -> Headroom | None:
+        """Read the headroom; None if there is no limit (any longer) or it cannot be read."""
         limit = self.limit
         if limit == inf:
             return None
-        stat = _table(self.folder / "memory.stat")
-        reclaimable = sum(stat.get(name, 0) for name in self.words.reclaimable)
-        used = _number(self.folder / self.words.used) - reclaimable
-        # It cannot be read: then nothing is known, and nobody is to be killed for that.
+        stat = _read_table(self.folder / "memory.stat")
+        reclaimable = sum(stat.get(name, 0) for name in self.files.reclaimable)
+        used = _read_number(self.folder / self.files.used) - reclaimable
+        # Nothing is killed for a file that cannot be read.
         if used == inf:
             return None
-        return MemoryState(int(limit), limit - used + self._swap_left(limit, swap_free))
+        return Headroom(int(limit), limit - used + self._swap_left(limit, swap_free))
 
-    def kills(self) -> int:
-        """So many processes did Linux kill here for memory."""
-        return _table(self.folder / self.words.kills).get("oom_kill", 0)
+    def oom_kills(self) -> int:
+        """Read how many processes Linux has killed here for memory."""
+        return _read_table(self.folder / self.files.kills).get("oom_kill", 0)
 
     def _swap_left(self, limit: float, swap_free: int) -> float:
         if not swap_free:
             return 0
-        may, used = (
-            _number(self.folder / name) for name in (self.words.swap_limit, self.words.swap_used)
-        )
-        if not self.words.is_swap_alone:
-            may, used = may - limit, used - _number(self.folder / self.words.used)
-        return max(0, min(may - used, swap_free))
+        allowed = _read_number(self.folder / self.files.swap_limit)
+        used = _read_number(self.folder / self.files.swap_used)
+        if not self.files.is_swap_only:
+            allowed -= limit
+            used -= _read_number(self.folder / self.files.used)
+        return max(0, min(allowed - used, swap_free))
 
 
-class Memory:
-    """The levels at which there is a limit, and the one at which Linux counts what it killed."""
+class CgroupMemory:
+    """The levels that have a limit, and the process's own one, where Linux counts its kills."""
 
-    def __init__(self, found: list[CgroupLevel], root: pathlib.Path) -> None:
-        self._limited = [one for one in found if one.limit < inf]
-        self._own = found[0]
+    def __init__(self, levels: list[CgroupLevel], root: pathlib.Path) -> None:
+        self._limited = [level for level in levels if level.limit < inf]
+        self._own = levels[0]
         self._swaps = root / "proc/swaps"
-        self._info = root / "proc/meminfo"
+        self._meminfo = root / "proc/meminfo"
 
-    def standing(self) -> MemoryState | None:
-        """Look at the level whose limit is nearest."""
+    def headroom(self) -> Headroom | None:
+        """Read the smallest headroom of all levels."""
         swap_free = self._swap_free()
-        seen = [one for level in self._limited if (one := level.standing(swap_free))]
-        return min(seen, key=lambda one: one.left, default=None)
+        found = [one for level in self._limited if (one := level.headroom(swap_free))]
+        return min(found, key=lambda one: one.left, default=None)
 
-    def kills(self) -> int:
-        """So many processes did Linux kill for memory."""
-        return self._own.kills()
+    def oom_kills(self) -> int:
+        """Read how many processes Linux has killed for memory."""
+        return self._own.oom_kills()
 
     def _swap_free(self) -> int:
         lines = self._swaps.read_text().splitlines() if self._swaps.exists() else []
-        # The first is a headline.
-        return _table(self._info).get("SwapFree:", 0) * 1024 if len(lines) > 1 else 0
+        # The first line is a header.
+        return _read_table(self._meminfo).get("SwapFree:", 0) * 1024 if len(lines) > 1 else 0
 
 
-def find_memory(root: pathlib.Path = pathlib.Path("/")) -> Memory | None:
+def find_memory(root: pathlib.Path = pathlib.Path("/")) -> CgroupMemory | None:
     """Find what limits the memory of this process; None if nothing does."""
-    found = list(cgroup_levels(root))
-    is_limited = any(one.limit < inf for one in found)
-    return Memory(found, root) if is_limited else None
+    levels = list(cgroup_levels(root))
+    is_limited = any(level.limit < inf for level in levels)
+    return CgroupMemory(levels, root) if is_limited else None
 
 
 def cgroup_levels(root: pathlib.Path) -> Iterator[CgroupLevel]:
-    """Give the cgroups that count the memory of this process, its own one first."""
+    """Yield the cgroups that count the memory of this process, its own one first."""
     with contextlib.suppress(OSError, ValueError):
-        version, path = _own_path(root)
-        top, mount = _mount(root, version)
-        words = _WORDS[version]
+        version, path = _own_cgroup(root)
+        top, mount = _find_mount(root, version)
+        files = _FILES[version]
         for folder in _folders(mount, top, path):
-            if (folder / words.used).exists():
-                yield CgroupLevel(folder, words)
+            if (folder / files.used).exists():
+                yield CgroupLevel(folder, files)
 
 
-def _own_path(root: pathlib.Path) -> tuple[int, str]:
-    """Tell in which cgroup this process is; version 1 goes first where it has the memory."""
+def _own_cgroup(root: pathlib.Path) -> tuple[int, str]:
+    """Return version and path of the own cgroup; version 1 if it has the memory controller."""
     lines = (root / "proc/self/cgroup").read_text().splitlines()
     rows = [line.split(":", 2) for line in lines]
     for _, controllers, path in rows:
@@ -166,21 +171,21 @@ def _own_path(root: pathlib.Path) -> tuple[int, str]:
     return 2, next((path for number, _, path in rows if number == "0"), "/")
 
 
-def _mount(root: pathlib.Path, version: int) -> tuple[str, pathlib.Path]:
-    """Tell which cgroup stands at the mount of that version, and where the mount is."""
+def _find_mount(root: pathlib.Path, version: int) -> tuple[str, pathlib.Path]:
+    """Return which cgroup is mounted for that version, and where."""
     for line in (root / "proc/self/mountinfo").read_text().splitlines():
-        place, _, kind = line.partition(" - ")
-        type_, _, options = kind.split(" ", 2)
-        if type_ == _TYPES[version] and (version > 1 or "memory" in options.split(",")):
-            top, mount = place.split()[3:5]
+        mounted, _, source = line.partition(" - ")
+        type_, _, options = source.split(" ", 2)
+        if type_ == _FILE_SYSTEMS[version] and (version > 1 or "memory" in options.split(",")):
+            top, mount = mounted.split()[3:5]
             return top, root / mount.lstrip("/")
     raise ValueError(f"no cgroup of version {version} is mounted")
 
 
 def _folders(mount: pathlib.Path, top: str, path: str) -> Iterator[pathlib.Path]:
-    """Give the folder of a cgroup and those above it, up to the mount.
+    """Yield the folder of a cgroup and those above it, up to the mount.
 
-    In a container its path may be told as the machine has it, and the mount be the cgroup itself.
+    In a container the path may be the one on the host while the mount is the cgroup itself.
     """
     below = path.removeprefix(top.rstrip("/")).strip("/")
     folder = mount / below
@@ -192,16 +197,16 @@ def _folders(mount: pathlib.Path, top: str, path: str) -> Iterator[pathlib.Path]
         yield folder
 
 
-def _number(path: pathlib.Path) -> float:
+def _read_number(path: pathlib.Path) -> float:
     try:
         number = int(path.read_text())
     except (OSError, ValueError):
-        # Not there at the top of all, and `max` in version 2.
+        # Missing in the root cgroup, and the word `max` in version 2.
         return inf
     return number if number < _NO_LIMIT else inf
 
 
-def _table(path: pathlib.Path) -> dict[str, int]:
+def _read_table(path: pathlib.Path) -> dict[str, int]:
     with contextlib.suppress(OSError, ValueError):
         rows = (line.split() for line in path.read_text().splitlines())
         return {row[0]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdecimal()}
@@ -209,122 +214,124 @@ def _table(path: pathlib.Path) -> dict[str, int]:
 
 
 _MIB: Final = 2**20
-_LEAST_MARGIN: Final = 32 * _MIB
+_MIN_MARGIN: Final = 32 * _MIB
 _MARGIN_SHARE: Final = 0.05
-_MOST_MARGIN_SHARE: Final = 0.25
-_FASTEST: Final = 4096 * _MIB
-"""Bytes a second that commands may come to use; what is left lasts at least so long."""
-_LOOK_SECONDS: Final = (0.005, 0.1)
-_SHELL_SAYS_KILLED: Final = 128 + signal.SIGKILL
-_KEPT_SECONDS: Final = 1
-"""An end comes so soon after the kill that brought it about."""
+_MAX_MARGIN_SHARE: Final = 0.25
+_MAX_BYTES_PER_SECOND: Final = 4096 * _MIB
+_CHECK_SECONDS: Final = (0.005, 0.1)
+_SHELL_CODE_OF_SIGKILL: Final = 128 + signal.SIGKILL
+_KILL_VALID_SECONDS: Final = 1
+"""An exit within this time after Linux killed something may be that kill."""
 
 
 def memory_margin(limit: int) -> float:
-    """So much has to stay free: enough to act in, and never most of a small room."""
-    return min(max(limit * _MARGIN_SHARE, _LEAST_MARGIN), limit * _MOST_MARGIN_SHARE)
+    """Return how many bytes have to stay free."""
+    return min(max(limit * _MARGIN_SHARE, _MIN_MARGIN), limit * _MAX_MARGIN_SHARE)
 
 
-class MemoryWatch:
-    """Looks at the limit now and then, while anything runs."""
+class MemoryMonitor:
+    """Checks the headroom at intervals that depend on it."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: CgroupMemory) -> None:
         self._memory = memory
-        self._next = 0.0
+        self._next_check = 0.0
         self._limit: int | None = None
-        self._kills = memory.kills()
-        self._unclaimed = 0
-        self._risen_at = -inf
+        self._kills = memory.oom_kills()
+        self._unexplained_kills = 0
+        self._last_kill_at = -inf
 
-    def patience(self, moment: float) -> float:
-        """Tell how many seconds are left until the next look."""
-        return max(0.0, self._next - moment)
+    def seconds_until_check(self, now: float) -> float:
+        """Return the seconds until the next check."""
+        return max(0.0, self._next_check - now)
 
-    def look(self) -> int | None:
-        """Look, if it is time to; the limit that is near, if one is."""
-        moment = event_loop.clock_now()
-        if moment < self._next:
+    def check(self) -> int | None:
+        """Check if it is time to; return the limit if the headroom is below the margin."""
+        now = event_loop.boottime()
+        if now < self._next_check:
             return None
-        left = self._left(self._memory.standing())
-        self._next = moment + min(max(left / _FASTEST, _LOOK_SECONDS[0]), _LOOK_SECONDS[1])
-        self._count()
+        left = self._left_above_margin(self._memory.headroom())
+        shortest, longest = _CHECK_SECONDS
+        self._next_check = now + min(max(left / _MAX_BYTES_PER_SECOND, shortest), longest)
+        self._count_kills()
         return self._limit if left <= 0 else None
 
-    def has_ended(self, code: int) -> int | None:
-        """Give the limit, if it was Linux that ended a command so, for memory."""
-        if code not in (-signal.SIGKILL, _SHELL_SAYS_KILLED):
+    def limit_of_kill(self, code: int) -> int | None:
+        """Return the limit if a command that exited like this was killed by Linux for memory."""
+        if code not in (-signal.SIGKILL, _SHELL_CODE_OF_SIGKILL):
             return None
-        self._count()
-        if not self._unclaimed or event_loop.clock_now() > self._risen_at + _KEPT_SECONDS:
+        self._count_kills()
+        is_recent = event_loop.boottime() <= self._last_kill_at + _KILL_VALID_SECONDS
+        if not self._unexplained_kills or not is_recent:
             return None
-        self._unclaimed -= 1
+        self._unexplained_kills -= 1
         return self._limit
 
-    def _left(self, standing: MemoryState | None) -> float:
-        if standing is None:
+    def _left_above_margin(self, headroom: Headroom | None) -> float:
+        if headroom is None:
             return inf
-        self._limit = standing.limit
-        return standing.left - memory_margin(standing.limit)
+        self._limit = headroom.limit
+        return headroom.left - memory_margin(headroom.limit)
 
-    def _count(self) -> None:
-        kills = self._memory.kills()
+    def _count_kills(self) -> None:
+        kills = self._memory.oom_kills()
         if kills > self._kills:
-            self._unclaimed = kills - self._kills
-            self._risen_at = event_loop.clock_now()
+            self._unexplained_kills = kills - self._kills
+            self._last_kill_at = event_loop.boottime()
         self._kills = kills
 
 
 _PROC: Final = pathlib.Path("/proc")
-_OWN: Final = (b"RssAnon", b"RssShmem")
-_SHARES: Final = (b"Pss_Anon", b"Pss_Shmem")
+_RESIDENT_FIELDS: Final = (b"RssAnon", b"RssShmem")
+_PROPORTIONAL_FIELDS: Final = (b"Pss_Anon", b"Pss_Shmem")
 
 
 class _Process(NamedTuple):
     parent: int
     uid: int
     resident: int
-    """Bytes that are no file's; what it shares with a process that it forked is counted whole."""
+    """Bytes not backed by files; pages shared with a forked process count fully."""
 
 
 class MemoryUse(NamedTuple):
-    """An attempt and the bytes that its processes hold."""
+    """An attempt and the bytes that its processes use."""
 
-    attempt: Attempt
+    attempt: AttemptProcess
     resident: int
 
 
-def largest_attempt(attempts: Iterable[Attempt]) -> MemoryUse | None:
-    """Find the attempt whose processes hold most."""
-    processes = {pid: one for pid in process_reaper.pids() if (one := _read(pid))}
-    held = _by_attempt(list(attempts), processes)
-    sums = {one: sum(processes[pid].resident for pid in pids) for one, pids in held.items()}
-    best: MemoryUse | None = None
-    # To share out costs much more than to sum up, and can only make less of it.
-    for attempt in sorted(sums, key=lambda one: sums[one], reverse=True):
-        if best and best.resident >= sums[attempt]:
+def largest_attempt(attempts: Iterable[AttemptProcess]) -> MemoryUse | None:
+    """Find the attempt whose processes use most memory."""
+    processes = {pid: one for pid in process_reaper.list_pids() if (one := _read_process(pid))}
+    pids = _pids_by_attempt(list(attempts), processes)
+    upper_bounds = {one: sum(processes[pid].resident for pid in own) for one, own in pids.items()}
+    largest: MemoryUse | None = None
+    # Proportional sizes are expensive to read, and never larger than the sum of resident sizes.
+    for attempt in sorted(upper_bounds, key=lambda one: upper_bounds[one], reverse=True):
+        if largest and largest.resident >= upper_bounds[attempt]:
             break
-        use = MemoryUse(attempt, min(sums[attempt], _shared_out(held[attempt], processes)))
-        best = max(best, use, key=lambda one: one.resident) if best else use
-    return best
+        exact = min(upper_bounds[attempt], _exact_size(pids[attempt], processes))
+        if largest is None or exact > largest.resident:
+            largest = MemoryUse(attempt, exact)
+    return largest
 
 
-def _by_attempt(
-    attempts: list[Attempt], processes: Mapping[int, _Process]
-) -> dict[Attempt, list[int]]:
-    held: dict[Attempt, list[int]] = {one: [] for one in attempts}
+def _pids_by_attempt(
+    attempts: list[AttemptProcess], processes: Mapping[int, _Process]
+) -> dict[AttemptProcess, list[int]]:
+    pids: dict[AttemptProcess, list[int]] = {one: [] for one in attempts}
     commands = {one.pid: one for one in attempts}
     uids = {one.uid: one for one in attempts if one.uid is not None}
-    marks = {one.mark: one for one in attempts}
+    tags = {one.tag: one for one in attempts}
     for pid, process in processes.items():
-        top = _top(pid, processes)
-        owner = uids.get(process.uid) or commands.get(top) or marks.get(process_reaper.mark(top))
+        top = _top_ancestor(pid, processes)
+        owner = uids.get(process.uid) or commands.get(top) or tags.get(process_reaper.read_tag(top))
         if owner:
-            held[owner].append(pid)
-    return held
+            pids[owner].append(pid)
+    return pids
 
 
-def _top(pid: int, processes: Mapping[int, _Process]) -> int:
-    """Go up to the child of this process that it comes from; 0 if it is none of ours."""
+def _top_ancestor(pid: int, processes: Mapping[int, _Process]) -> int:
+    """Return the child of this process that `pid` descends from, 0 if there is none."""
     own = os.getpid()
     while pid in processes:
         if processes[pid].parent == own:
@@ -333,25 +340,25 @@ def _top(pid: int, processes: Mapping[int, _Process]) -> int:
     return 0
 
 
-def _shared_out(pids: list[int], processes: Mapping[int, _Process]) -> int:
+def _exact_size(pids: list[int], processes: Mapping[int, _Process]) -> int:
     if len(pids) == 1:
         return processes[pids[0]].resident
-    return sum(_share(pid, processes[pid].resident) for pid in pids)
+    return sum(_proportional_size(pid, processes[pid].resident) for pid in pids)
 
 
-def _share(pid: int, resident: int) -> int:
-    """Count what several processes share once; as resident where that cannot be seen."""
+def _proportional_size(pid: int, resident: int) -> int:
+    """Count pages that processes share once; the resident size where that cannot be read."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         _, _, table = (_PROC / str(pid) / "smaps_rollup").read_bytes().partition(b"\n")
-        return _sum(_fields(table), _SHARES)
+        return _sum(_fields(table), _PROPORTIONAL_FIELDS)
     return resident
 
 
-def _read(pid: int) -> _Process | None:
+def _read_process(pid: int) -> _Process | None:
     with contextlib.suppress(OSError, ValueError, IndexError, KeyError):
         fields = _fields((_PROC / str(pid) / "status").read_bytes())
         uid = int(fields[b"Uid"].split()[0])
-        return _Process(int(fields[b"PPid"]), uid, _sum(fields, _OWN))
+        return _Process(int(fields[b"PPid"]), uid, _sum(fields, _RESIDENT_FIELDS))
     return None
 
 

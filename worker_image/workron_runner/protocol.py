@@ -1,7 +1,8 @@
-"""What agent and runner say to each other, and how it stands in frames.
+"""The messages between agent and runner, and their encoding in frames.
 
-Called by both sides; docs/reference/runner-protocol.md says what each message means. A payload is a
-JSON object, or, where bytes of a command are carried, the 16 bytes of its claim and then these.
+A frame is a length (4 bytes), a kind (1 byte) and a payload. A payload is a JSON object, or, for
+bytes of a command, the 16 bytes of its claim followed by those bytes. Both sides use this module;
+docs/reference/runner-protocol.md describes each message.
 """
 
 from __future__ import annotations
@@ -19,67 +20,65 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
+VERSION: Final = 1
+CLAIM_BYTES: Final = 16
 MAX_FRAME_BYTES: Final = 64 * 1024 * 1024
-_HEAD: Final = struct.Struct(">IB")
+_HEADER: Final = struct.Struct(">IB")
 
 
 class ProtocolError(Exception):
-    """The other side does not speak as agreed; nothing that it says can be trusted any more."""
+    """The peer broke the protocol; nothing else that it sends can be trusted."""
 
 
 class Frame(NamedTuple):
-    """One frame as it came."""
+    """One frame as it was received."""
 
     kind: int
     payload: bytes
 
 
 def encode_frame(kind: int, *parts: bytes) -> bytes:
-    """Put a frame together."""
-    return b"".join((_HEAD.pack(sum(map(len, parts)), kind), *parts))
+    """Encode a frame whose payload is the concatenation of `parts`."""
+    return b"".join((_HEADER.pack(sum(map(len, parts)), kind), *parts))
 
 
-class Decoder:
-    """Cuts a stream into frames, however its bytes arrive."""
+class FrameDecoder:
+    """Splits a byte stream into frames, however its bytes arrive."""
 
     def __init__(self) -> None:
-        self._bytes = bytearray()
+        self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Take in the next bytes and give the frames that they complete."""
-        self._bytes += data
+        """Append bytes and return the frames that they complete."""
+        self._buffer += data
         frames = []
         start = 0
-        while len(self._bytes) - start >= _HEAD.size:
-            length, kind = _HEAD.unpack_from(self._bytes, start)
+        while len(self._buffer) - start >= _HEADER.size:
+            length, kind = _HEADER.unpack_from(self._buffer, start)
             if length > MAX_FRAME_BYTES:
                 raise ProtocolError(
-                    f"a frame of {length} bytes; at most {MAX_FRAME_BYTES} are taken"
+                    f"a frame of {length} bytes; at most {MAX_FRAME_BYTES} are allowed"
                 )
-            end = start + _HEAD.size + length
-            if len(self._bytes) < end:
+            end = start + _HEADER.size + length
+            if len(self._buffer) < end:
                 break
-            frames.append(Frame(kind, bytes(self._bytes[start + _HEAD.size : end])))
+            frames.append(Frame(kind, bytes(self._buffer[start + _HEADER.size : end])))
             start = end
-        del self._bytes[:start]
+        del self._buffer[:start]
         return frames
 
 
-VERSION: Final = 1
-CLAIM_BYTES: Final = 16
-
-
 class Kind(IntEnum):
-    """The byte behind the length: below 16 the agent's and those of both, then the runner's."""
+    """The kind byte: below 16 from the agent or from both sides, above from the runner."""
 
     HELLO = 1
-    RUN = 2
+    START = 2
     KILL = 3
     DEADLINE = 4
     CREDIT = 5
-    BYE = 6
+    SHUTDOWN = 6
     OUTPUT = 16
-    KEPT = 17
+    CAPTURED = 17
     RESULT = 18
     ENDED = 19
     REFUSED = 20
@@ -87,27 +86,28 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """The first word of each side."""
+    """The first message of each side."""
 
     version: int
     boot: str
-    """Of the worker: 32 hexadecimal digits; names the runner's folder and marks its commands."""
+    """Id of the worker process, 32 hexadecimal digits; names the runner's folder and is in the
+    environment of its commands."""
     clock: float
     """CLOCK_BOOTTIME as the sender reads it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Start:
     """Start a command."""
 
     claim: str
     argv: list[str]
     environment: dict[str, str]
     inputs: str
-    """The text of the file that `$WORKRON_INPUTS` names."""
-    output_bytes: int
-    window: int
-    """So many bytes of output may be under way to the agent; 0: none is wanted as it comes."""
+    """Content of the file that `$WORKRON_INPUTS` names."""
+    output_limit_bytes: int
+    window_bytes: int
+    """How much output may be in flight to the agent; 0: the agent does not want it as it comes."""
     workdir: str | None
     timeout: float | None
     grace: float
@@ -116,7 +116,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """End a command: TERM, and when the grace is over KILL; a grace of 0 is KILL at once."""
+    """End a command: SIGTERM, and SIGKILL after `grace` seconds; with a grace of 0 at once."""
 
     claim: str
     grace: float
@@ -124,14 +124,14 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """What does not outlive the deadline is killed at that moment of CLOCK_BOOTTIME."""
+    """Commands that do not outlive the deadline are killed at that time of CLOCK_BOOTTIME."""
 
     at: float
 
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """So many bytes of output have been dealt with; as many more may come."""
+    """The agent has processed this many bytes of output; as many more may be sent."""
 
     claim: str
     bytes: int
@@ -139,22 +139,22 @@ class Credit:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A command is over, and nothing of it runs any more."""
+    """A command has ended and none of its processes is left."""
 
     claim: str
-    because: str
-    """`itself`, `timeout`, `kill`, `deadline` or `memory`: what brought the end about."""
+    cause: str
+    """`exit`, `timeout`, `kill`, `deadline` or `memory`."""
     exit_code: int | None
     signal: int | None
     seconds: float
     start_seconds: float
-    """From when the runner took the order in until the command was started."""
+    """From receiving Start until the command was started."""
     peak_bytes: int
-    left_out: int
-    """Bytes of output that are missing between the head and the tail that were kept."""
+    omitted_bytes: int
+    """Bytes of output that are missing between the captured head and tail."""
     result_error: str | None
     limit_bytes: int | None = None
-    """Of memory, where that was the end of it."""
+    """The memory limit, if the cause is `memory`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,104 +165,109 @@ class Refused:
     fault: str
     """`job`: it would fail anywhere; `machine`: it might start elsewhere, or later; `late`: the
     deadline has passed."""
-    what: str
-    where: str | None
+    message: str
+    path: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Bye:
-    """End everything and go; from the runner: it has, and why if it was not asked to."""
+class Shutdown:
+    """From the agent: end all commands and exit. From the runner: done, its last message."""
 
-    why: str | None = None
+    reason: str | None = None
+    """Why the runner exits without having been asked to."""
 
 
-Message = Hello | Run | Kill | Deadline | Credit | Ended | Refused | Bye
+Message = Hello | Start | Kill | Deadline | Credit | Ended | Refused | Shutdown
 
 _CLASSES: Final[Mapping[int, type[Message]]] = {
     Kind.HELLO: Hello,
-    Kind.RUN: Run,
+    Kind.START: Start,
     Kind.KILL: Kill,
     Kind.DEADLINE: Deadline,
     Kind.CREDIT: Credit,
-    Kind.BYE: Bye,
+    Kind.SHUTDOWN: Shutdown,
     Kind.ENDED: Ended,
     Kind.REFUSED: Refused,
 }
-
-
-def _is_claim(one: Any) -> bool:
-    return isinstance(one, str) and _CLAIM.fullmatch(one) is not None
-
-
+_KINDS: Final = {message: kind for kind, message in _CLASSES.items()}
 _CLAIM: Final = re.compile(f"[0-9a-f]{{{2 * CLAIM_BYTES}}}")
-# By how the type is written. Types are compared, not classes: a boolean is no number in JSON.
+
+
+def _is_claim(value: Any) -> bool:
+    return isinstance(value, str) and _CLAIM.fullmatch(value) is not None
+
+
+# By the annotation's text. `type() is` and not `isinstance`: a boolean is not a number in JSON.
 _CHECKS: Final[Mapping[str, Callable[[Any], bool]]] = {
-    "str": lambda one: type(one) is str,
-    "bool": lambda one: type(one) is bool,
-    "int": lambda one: type(one) is int and one >= 0,
-    "float": lambda one: type(one) in (int, float) and isfinite(one) and one >= 0,
-    "list[str]": lambda one: type(one) is list and one != [] and set(map(type, one)) == {str},
-    "dict[str, str]": lambda one: type(one) is dict and set(map(type, one.values())) <= {str},
+    "str": lambda value: type(value) is str,
+    "bool": lambda value: type(value) is bool,
+    "int": lambda value: type(value) is int and value >= 0,
+    "float": lambda value: type(value) in (int, float) and isfinite(value) and value >= 0,
+    "list[str]": lambda value: (
+        type(value) is list and value != [] and set(map(type, value)) == {str}
+    ),
+    "dict[str, str]": lambda value: type(value) is dict and set(map(type, value.values())) <= {str},
 }
-_KINDS: Final = {one: kind for kind, one in _CLASSES.items()}
 
 
 class _Field(NamedTuple):
-    """What a field of a message has to be."""
+    """A field of a message and the check of its value."""
 
     name: str
     type: str
-    fits: Callable[[Any], bool]
-    may_be_null: bool
+    is_valid: Callable[[Any], bool]
+    is_nullable: bool
 
-    def of(self, given: Mapping[str, Any]) -> Any:
-        """Give its value; ProtocolError if that is something else."""
+    def read(self, given: Mapping[str, Any]) -> Any:
+        """Return the field's value; ProtocolError if it has the wrong type."""
         value = given.get(self.name)
-        if (value is None and self.may_be_null) or self.fits(value):
+        if (value is None and self.is_nullable) or self.is_valid(value):
             return value
         raise ProtocolError(f"{self.name} is {value!r:.80}, not {self.type}")
 
 
-def _field(one: dataclasses.Field[Any]) -> _Field:
-    written = str(one.type)
-    fits = _is_claim if one.name == "claim" else _CHECKS[written.removesuffix(" | None")]
-    return _Field(one.name, written, fits, written.endswith(" | None"))
+def _field(field: dataclasses.Field[Any]) -> _Field:
+    written = str(field.type)
+    check = _is_claim if field.name == "claim" else _CHECKS[written.removesuffix(" | None")]
+    return _Field(field.name, written, check, written.endswith(" | None"))
 
 
-# Read once: each job is a message there and a message back.
-_FIELDS: Final = {one: [_field(field) for field in dataclasses.fields(one)] for one in _KINDS}
+# Built once: every attempt needs at least one message in each direction.
+_FIELDS: Final = {
+    message: [_field(field) for field in dataclasses.fields(message)] for message in _KINDS
+}
 
 
 def encode(message: Message) -> bytes:
-    """Write a message as a frame."""
-    fields = {one.name: getattr(message, one.name) for one in _FIELDS[type(message)]}
+    """Encode a message as a frame."""
+    fields = {field.name: getattr(message, field.name) for field in _FIELDS[type(message)]}
     return encode_frame(_KINDS[type(message)], json.dumps(fields).encode())
 
 
 def encode_bytes(kind: Kind, claim: str, data: bytes) -> bytes:
-    """Write bytes of a command as a frame."""
+    """Encode bytes of a command as a frame."""
     return encode_frame(kind, bytes.fromhex(claim), data)
 
 
 def decode(kind: int, payload: bytes) -> Message:
-    """Read a message; ProtocolError says what is wrong with it. Fields not known are let be."""
-    one = _CLASSES.get(kind)
-    if one is None:
-        raise ProtocolError(f"a message of kind {kind} is not known in version {VERSION}")
+    """Decode a message; ProtocolError says what is wrong with it. Unknown fields are ignored."""
+    message = _CLASSES.get(kind)
+    if message is None:
+        raise ProtocolError(f"version {VERSION} has no message of kind {kind}")
     try:
         given = json.loads(payload)
     except ValueError as error:
-        raise ProtocolError(f"{one.__name__} is not JSON: {error}") from None
+        raise ProtocolError(f"{message.__name__} is not JSON: {error}") from None
     if not isinstance(given, dict):
-        raise ProtocolError(f"{one.__name__} is not a JSON object")
+        raise ProtocolError(f"{message.__name__} is not a JSON object")
     try:
-        return one(*[field.of(given) for field in _FIELDS[one]])
+        return message(*[field.read(given) for field in _FIELDS[message]])
     except ProtocolError as error:
-        raise ProtocolError(f"{one.__name__}.{error}") from None
+        raise ProtocolError(f"{message.__name__}.{error}") from None
 
 
 def decode_bytes(payload: bytes) -> tuple[str, bytes]:
-    """Read a claim and the bytes of its command."""
+    """Decode the claim and the bytes of its command."""
     if len(payload) < CLAIM_BYTES:
-        raise ProtocolError(f"{len(payload)} bytes are too few for a claim, which has 16")
+        raise ProtocolError(f"{len(payload)} bytes are too few for a claim of {CLAIM_BYTES}")
     return payload[:CLAIM_BYTES].hex(), payload[CLAIM_BYTES:]

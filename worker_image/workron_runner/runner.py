@@ -1,7 +1,7 @@
-"""The runner: hears what it is to run, and tells what came of it.
+"""The runner: receives messages from its agent, runs commands, and reports how they ended.
 
-Called by `__main__`. One thread waits for the agent's messages, for output and for ends, and never
-for one of them alone. The end of the connection is the end of the agent: all that runs is killed.
+One thread polls the connection, output pipes, pidfds and finished starts, and blocks on none of
+them. When the connection ends, the agent is gone: every command is killed.
 """
 
 from __future__ import annotations
@@ -13,263 +13,273 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from workron_runner import event_loop, memory, process_reaper, protocol, sandbox, spawn, workspace
-from workron_runner.attempt import Attempt
 from workron_runner.event_loop import EventLoop
 from workron_runner.launcher import PendingStarts
-from workron_runner.memory import MemoryWatch
+from workron_runner.memory import MemoryMonitor
 from workron_runner.protocol import Kind, ProtocolError
-from workron_runner.spawn import Launch
+from workron_runner.spawn import Launch, StartRefusal
 from workron_runner.supervisor import Supervisor
 from workron_runner.workspace import Workspace, WorkspaceError, Workspaces
 
 if TYPE_CHECKING:
-    from workron_runner.connection import SocketLink
-    from workron_runner.protocol import Frame, Message, Run
-    from workron_runner.uids import Uids
+    from workron_runner.attempt import AttemptProcess
+    from workron_runner.connection import FrameConnection
+    from workron_runner.protocol import Frame, Message, Start
+    from workron_runner.sandbox import TerminationSignals
+    from workron_runner.uids import UidPool
 
 
-_LAST_LOOK_SECONDS: Final = 5
-_LAST_WORD_SECONDS: Final = 1
+_LEFTOVER_TIMEOUT_SECONDS: Final = 5
+_LAST_MESSAGE_TIMEOUT_SECONDS: Final = 1
 
 
 class Runner:
-    """One connection to an agent, and all that it has this process run."""
+    """One agent's connection, and everything that it has this process run."""
 
     def __init__(
         self,
-        link: SocketLink,
+        connection: FrameConnection,
         *,
         is_isolating: bool = False,
-        is_handing_down: bool = False,
-        uids: Uids | None = None,
+        inherits_environment: bool = False,
+        uids: UidPool | None = None,
     ) -> None:
-        """Make one; `is_handing_down` gives commands the environment of this process."""
-        self._link = link
-        self._is_handing_down = is_handing_down
-        self._turns = EventLoop()
-        self._starts = PendingStarts(sandbox.enter_landlock if is_isolating else None)
+        self._connection = connection
+        self._inherits_environment = inherits_environment
         self._uids = uids
-        found = memory.find_memory()
-        self._crowd = Supervisor(uids, MemoryWatch(found) if found else None, self._starts.coming)
-        self._scratch: Workspaces | None = None
-        self._why: str | None = None
+        self._loop = EventLoop()
+        self._starts = PendingStarts(sandbox.enter_landlock if is_isolating else None)
+        limited = memory.find_memory()
+        self._supervisor = Supervisor(
+            uids, MemoryMonitor(limited) if limited else None, self._starts.starting_tags
+        )
+        self._workspaces: Workspaces | None = None
+        self._stop_reason: str | None = None
         self._is_stopping = False
-        self._next_tick = 0.0
-        self._descriptor = link.fileno()
-        self._turns.listen(self._descriptor, self._hear)
-        self._turns.listen(self._starts.fileno(), self._started)
+        self._next_leftover_check = 0.0
+        self._descriptor = connection.fileno()
+        self._loop.add_reader(self._descriptor, self._receive)
+        self._loop.add_reader(self._starts.fileno(), self._finish_starts)
 
-    def end_on(self, descriptor: int) -> None:
-        """End as soon as this can be read."""
-        self._turns.listen(descriptor, partial(self._told, descriptor))
+    def stop_on(self, termination: TerminationSignals) -> None:
+        """Stop when the process is asked to terminate."""
+        self._loop.add_reader(termination.fileno(), partial(self._signalled, termination))
 
     def run(self) -> str:
-        """Run until the agent says goodbye or is gone, leave nothing behind, and say why."""
-        while not self._is_stopping or len(self._crowd) or len(self._starts):
-            calls = self._turns.wait(self._crowd.patience())
-            # After a freeze this comes first: nothing that waits in the socket may prolong a life.
-            self._crowd.look_at_clock()
-            for call in calls:
-                call()
-            self._report()
-            self._tick()
-        self._leave()
-        return self._why or "the agent is gone"
+        """Run until the agent sends Shutdown or disconnects; return the reason."""
+        while not self._is_stopping or len(self._supervisor) or len(self._starts):
+            callbacks = self._loop.poll(self._supervisor.poll_timeout())
+            # First, because this process may have been frozen: messages that wait in the socket
+            # must not extend a deadline that has passed.
+            self._supervisor.check_timers()
+            for callback in callbacks:
+                callback()
+            self._report_ended()
+            self._check_leftovers()
+        self._close()
+        return self._stop_reason or "the agent has disconnected"
 
-    def _hear(self) -> None:
-        self._link.flush()
+    def _receive(self) -> None:
+        self._connection.flush()
         try:
-            for one in self._link.receive():
-                self._obey(one)
+            for frame in self._connection.receive():
+                self._handle(frame)
         except ProtocolError as error:
-            self._why = str(error)
+            self._stop_reason = str(error)
             self._stop()
-        if not self._link.is_open:
+        if not self._connection.is_open:
             self._stop()
 
-    def _obey(self, one: Frame) -> None:
-        message = protocol.decode(one.kind, one.payload)
-        if self._scratch is None and not isinstance(message, protocol.Hello):
+    def _handle(self, frame: Frame) -> None:
+        message = protocol.decode(frame.kind, frame.payload)
+        if self._workspaces is None and not isinstance(message, protocol.Hello):
             raise ProtocolError(f"{type(message).__name__} came before Hello")
-        self._follow(message)
+        self._dispatch(message)
 
-    def _follow(self, message: Message) -> None:
+    def _dispatch(self, message: Message) -> None:
         match message:
             case protocol.Hello():
-                self._greet(message)
-            case protocol.Run():
+                self._answer_hello(message)
+            case protocol.Start():
                 self._start(message)
             case protocol.Kill() | protocol.Credit():
-                # An attempt that is not there has ended, and that is on its way to the agent.
-                if attempt := self._crowd.get(message.claim):
-                    self._touch(attempt, message)
+                # An unknown claim has ended, and the agent has not read that yet.
+                if attempt := self._supervisor.get(message.claim):
+                    self._apply(message, attempt)
                 elif start := self._starts.get(message.claim):
                     start.later.append(message)
             case protocol.Deadline(at):
-                self._crowd.set_deadline(at)
-            case protocol.Bye():
+                self._supervisor.set_deadline(at)
+            case protocol.Shutdown():
                 self._stop()
             case _:
-                raise ProtocolError(f"{type(message).__name__} is not for a runner")
+                raise ProtocolError(f"a runner takes no {type(message).__name__}")
 
-    def _greet(self, hello: protocol.Hello) -> None:
+    def _answer_hello(self, hello: protocol.Hello) -> None:
         if hello.version != protocol.VERSION:
             raise ProtocolError(
                 f"the agent speaks version {hello.version}, this runner {protocol.VERSION}: "
                 "take both from the same release"
             )
         try:
-            self._scratch = Workspaces(
+            self._workspaces = Workspaces(
                 uuid.UUID(hello.boot),
                 has_uids=self._uids is not None,
-                is_handing_down=self._is_handing_down,
+                inherits_environment=self._inherits_environment,
             )
         except (ValueError, WorkspaceError) as error:
             raise ProtocolError(str(error)) from None
-        answer = protocol.Hello(protocol.VERSION, hello.boot, event_loop.clock_now())
+        answer = protocol.Hello(protocol.VERSION, hello.boot, event_loop.boottime())
+        # The agent waits on this descriptor for the end of this process.
         own = os.pidfd_open(os.getpid())
-        self._link.send_with(protocol.encode(answer), own)
+        self._connection.send_descriptor(protocol.encode(answer), own)
         os.close(own)
 
-    def _start(self, order: Run) -> None:
-        if self._crowd.get(order.claim) or self._starts.get(order.claim):
-            raise ProtocolError(f"the claim {order.claim} runs already")
-        if self._crowd.is_late and not order.outlives_deadline:
-            self._say_no(order, "late", "the deadline has passed", None)
+    def _start(self, request: Start) -> None:
+        if self._supervisor.get(request.claim) or self._starts.get(request.claim):
+            raise ProtocolError(f"claim {request.claim} is running already")
+        if self._supervisor.is_past_deadline and not request.outlives_deadline:
+            self._send_refused(request, "late", "the deadline has passed", None)
             return
         if self._is_stopping:
-            self._say_no(order, "machine", "the runner is about to end", None)
+            self._send_refused(request, "machine", "the runner is shutting down", None)
             return
-        assert self._scratch is not None
+        assert self._workspaces is not None
         try:
-            place = self._place(order.inputs)
+            workspace = self._acquire_workspace(request.inputs)
         except WorkspaceError as error:
-            self._refuse(order, spawn.StartRefusal(False, str(error), None))  # noqa: FBT003
+            self._refuse(request, StartRefusal(is_job_fault=False, message=str(error), path=None))
             return
-        environment = self._scratch.environment(order.environment, place)
-        launch = Launch(order.argv, place.within(order.workdir), environment, place.uid)
+        environment = self._workspaces.environment(request.environment, workspace)
+        directory = workspace.resolve(request.workdir)
+        launch = Launch(request.argv, directory, environment, workspace.uid)
         try:
-            self._starts.begin(order, place, launch)
+            self._starts.begin(request, workspace, launch)
         except OSError as error:
-            self._give_up(order, place, error)
+            self._start_failed(request, workspace, error)
 
-    def _started(self) -> None:
-        for start, outcome in self._starts.arrived():
+    def _finish_starts(self) -> None:
+        for start, outcome in self._starts.finished():
             if isinstance(outcome, Exception):
-                self._give_up(start.order, start.place, outcome)
+                self._start_failed(start.request, start.workspace, outcome)
                 continue
-            self._crowd.enter(outcome, start.order.timeout)
-            self._turns.listen(outcome.pipe, partial(self._pass_on, outcome))
-            self._turns.listen(outcome.exit, partial(self._exited, outcome))
+            self._supervisor.add(outcome, start.request.timeout)
+            self._loop.add_reader(outcome.pipe, partial(self._forward_output, outcome))
+            self._loop.add_reader(outcome.pidfd, partial(self._command_exited, outcome))
             for message in start.later:
-                self._touch(outcome, message)
+                self._apply(message, outcome)
             if self._is_stopping:
-                self._crowd.kill(outcome, 0)
-        self._crowd.look_at_clock()
+                self._supervisor.kill(outcome, 0)
+        self._supervisor.check_timers()
 
-    def _give_up(self, order: Run, place: Workspace, error: Exception) -> None:
-        why = spawn.start_refusal(error)
-        if not place.directory.is_dir():
-            why = spawn.StartRefusal(False, f"{place.directory} is gone", None)  # noqa: FBT003
-        self._leave_place(place)
-        self._refuse(order, why)
+    def _start_failed(self, request: Start, workspace: Workspace, error: Exception) -> None:
+        refusal = spawn.classify_start_error(error)
+        if not workspace.directory.is_dir():
+            message = f"{workspace.directory} was removed"
+            refusal = StartRefusal(is_job_fault=False, message=message, path=None)
+        self._release_workspace(workspace)
+        self._refuse(request, refusal)
 
-    def _place(self, inputs: str) -> Workspace:
-        assert self._scratch is not None
+    def _acquire_workspace(self, inputs: str) -> Workspace:
+        assert self._workspaces is not None
         if self._uids is None:
-            return self._scratch.place(inputs)
-        uid = self._uids.draw()
+            return self._workspaces.acquire(inputs)
+        uid = self._uids.acquire()
         try:
-            return self._scratch.place(inputs, uid)
+            return self._workspaces.acquire(inputs, uid)
         except WorkspaceError:
-            self._uids.give_back(uid)
+            self._uids.release(uid)
             raise
 
-    def _leave_place(self, place: Workspace) -> None:
-        assert self._scratch is not None
-        self._scratch.leave(place)
-        if self._uids is not None and place.uid is not None:
-            self._uids.give_back(place.uid)
+    def _release_workspace(self, workspace: Workspace) -> None:
+        assert self._workspaces is not None
+        self._workspaces.release(workspace)
+        if self._uids is not None and workspace.uid is not None:
+            self._uids.release(workspace.uid)
 
-    def _refuse(self, order: Run, why: spawn.StartRefusal) -> None:
-        self._say_no(order, "job" if why.is_fault_of_job else "machine", why.what, why.where)
+    def _refuse(self, request: Start, refusal: StartRefusal) -> None:
+        fault = "job" if refusal.is_job_fault else "machine"
+        self._send_refused(request, fault, refusal.message, refusal.path)
 
-    def _say_no(self, order: Run, fault: str, what: str, where: str | None) -> None:
-        self._link.put(protocol.encode(protocol.Refused(order.claim, fault, what, where)))
+    def _send_refused(self, request: Start, fault: str, message: str, path: str | None) -> None:
+        refused = protocol.Refused(request.claim, fault, message, path)
+        self._connection.queue(protocol.encode(refused))
 
-    def _pass_on(self, attempt: Attempt) -> None:
+    def _forward_output(self, attempt: AttemptProcess) -> None:
         data = attempt.read()
         if data is None or attempt.is_paused:
-            self._turns.ignore(attempt.pipe)
+            self._loop.remove_reader(attempt.pipe)
         if data and attempt.is_streamed:
-            self._link.put(protocol.encode_bytes(Kind.OUTPUT, attempt.claim, data))
+            self._connection.queue(protocol.encode_bytes(Kind.OUTPUT, attempt.claim, data))
 
-    def _touch(self, attempt: Attempt, message: protocol.Kill | protocol.Credit) -> None:
+    def _apply(self, message: protocol.Kill | protocol.Credit, attempt: AttemptProcess) -> None:
         if isinstance(message, protocol.Kill):
-            self._crowd.kill(attempt, message.grace)
+            self._supervisor.kill(attempt, message.grace)
             return
         was_paused = attempt.is_paused
         attempt.add_credit(message.bytes)
         if was_paused and not attempt.is_paused:
-            self._turns.listen(attempt.pipe, partial(self._pass_on, attempt))
+            self._loop.add_reader(attempt.pipe, partial(self._forward_output, attempt))
 
-    def _exited(self, attempt: Attempt) -> None:
-        if self._crowd.exited(attempt):
-            self._turns.ignore(attempt.exit)
+    def _command_exited(self, attempt: AttemptProcess) -> None:
+        if self._supervisor.command_exited(attempt):
+            self._loop.remove_reader(attempt.pidfd)
 
-    def _report(self) -> None:
-        if self._crowd.is_ending:
-            for attempt in self._crowd.over():
-                self._tell(attempt)
-        # All that was said in this turn goes together.
-        self._link.flush()
-        self._turns.also_write(self._descriptor, is_wanted=self._link.has_backlog)
+    def _report_ended(self) -> None:
+        if self._supervisor.has_ending:
+            for attempt in self._supervisor.take_ended():
+                self._report(attempt)
+        # One write for everything that was queued in this iteration.
+        self._connection.flush()
+        self._loop.set_writable_wanted(self._descriptor, is_wanted=self._connection.has_unsent)
 
-    def _tick(self) -> None:
-        now = event_loop.clock_now()
-        if now >= self._next_tick:
-            self._next_tick = now + event_loop.TICK_SECONDS
-            self._crowd.look_after()
-
-    def _tell(self, attempt: Attempt) -> None:
-        self._turns.ignore(attempt.pipe)
+    def _report(self, attempt: AttemptProcess) -> None:
+        self._loop.remove_reader(attempt.pipe)
         rest = attempt.read_rest()
-        result, wrong = _result(attempt.place)
+        result, result_error = _read_result(attempt.workspace)
         attempt.close()
-        self._starts.ended(attempt.mark)
-        self._leave_place(attempt.place)
+        self._starts.release(attempt.tag)
+        self._release_workspace(attempt.workspace)
         parts = [
             (Kind.OUTPUT, rest if attempt.is_streamed else b""),
-            (Kind.KEPT, attempt.kept),
+            (Kind.CAPTURED, attempt.captured),
             (Kind.RESULT, result),
         ]
-        said = [protocol.encode_bytes(kind, attempt.claim, data) for kind, data in parts if data]
-        self._link.put(b"".join([*said, protocol.encode(attempt.ended(wrong))]))
+        frames = [protocol.encode_bytes(kind, attempt.claim, data) for kind, data in parts if data]
+        self._connection.queue(b"".join([*frames, protocol.encode(attempt.ended(result_error))]))
 
-    def _told(self, descriptor: int) -> None:
-        self._turns.ignore(descriptor)
-        self._why = "the runner was asked to end by a signal"
-        self._stop()
+    def _check_leftovers(self) -> None:
+        now = event_loop.boottime()
+        if now >= self._next_leftover_check:
+            self._next_leftover_check = now + event_loop.CHECK_INTERVAL_SECONDS
+            self._supervisor.kill_leftovers()
+
+    def _signalled(self, termination: TerminationSignals) -> None:
+        if termination.is_requested():
+            self._loop.remove_reader(termination.fileno())
+            self._stop_reason = "the runner was asked to end by a signal"
+            self._stop()
 
     def _stop(self) -> None:
         self._is_stopping = True
-        self._turns.ignore(self._descriptor)
-        self._crowd.kill_all()
+        self._loop.remove_reader(self._descriptor)
+        self._supervisor.kill_all()
 
-    def _leave(self) -> None:
-        until = event_loop.clock_now() + _LAST_LOOK_SECONDS
-        while process_reaper.can_find_strays() and event_loop.clock_now() < until:
-            self._crowd.look_after()
+    def _close(self) -> None:
+        until = event_loop.boottime() + _LEFTOVER_TIMEOUT_SECONDS
+        while process_reaper.has_leftover_processes() and event_loop.boottime() < until:
+            self._supervisor.kill_leftovers()
             time.sleep(0.001)
-        if self._scratch is not None:
-            self._scratch.close()
-        self._turns.close()
-        self._link.say_last(protocol.encode(protocol.Bye(self._why)), _LAST_WORD_SECONDS)
+        if self._workspaces is not None:
+            self._workspaces.close()
+        self._loop.close()
+        shutdown = protocol.Shutdown(self._stop_reason)
+        self._connection.send_and_close(protocol.encode(shutdown), _LAST_MESSAGE_TIMEOUT_SECONDS)
         self._starts.close()
 
 
-def _result(place: Workspace) -> tuple[bytes, str | None]:
+def _read_result(attempt_workspace: Workspace) -> tuple[bytes, str | None]:
     try:
-        return workspace.read_result(place.result, place.uid), None
+        return workspace.read_result(attempt_workspace.result, attempt_workspace.uid), None
     except workspace.ResultFileError as error:
         return b"", str(error)

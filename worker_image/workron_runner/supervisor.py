@@ -1,7 +1,10 @@
-"""The commands that run now: their clocks, their ends, and what they left running.
+"""Ends attempts: their signals, timeouts, the agent's deadline, memory, and leftover processes.
 
-Called by `runner`. An attempt is over when its own command has ended and no process that bears its
-mark is left; only then is it told.
+An attempt runs until its command exits by itself or is killed. Killing is SIGTERM to the process
+group, then SIGKILL after the grace. When the command has exited, the rest of its process group is
+killed, the command is reaped, and the attempt is *ending*: every process with its tag or its uid is
+killed. It has *ended*, and only then is reported, when no such process is left, or after five
+seconds if one cannot be killed because it waits for a device.
 """
 
 from __future__ import annotations
@@ -11,203 +14,207 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from workron_runner import event_loop, memory, process_reaper
-from workron_runner.attempt import Because
+from workron_runner.attempt import EndCause
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container
 
-    from workron_runner.attempt import Attempt
-    from workron_runner.memory import MemoryWatch
-    from workron_runner.uids import Uids
+    from workron_runner.attempt import AttemptProcess
+    from workron_runner.memory import MemoryMonitor
+    from workron_runner.uids import UidPool
 
 
 _UNKILLABLE_SECONDS: Final = 5
-"""What a signal cannot end, because it waits for a device, holds up the report for so long."""
-_ROUNDS: Final = 20
-_LOOK_SECONDS: Final = 0.001
-"""A killed process is dead in a moment, but not at once."""
+_MAX_REAP_ROUNDS: Final = 20
+_ENDING_POLL_SECONDS: Final = 0.001
+"""A killed process dies within microseconds, but not synchronously."""
 
 
 class Supervisor:
-    """All attempts, from their start until they are told of."""
+    """All attempts from their start until they have ended."""
 
     def __init__(
         self,
-        uids: Uids | None = None,
-        pressure: MemoryWatch | None = None,
-        coming: Container[int] = (),
+        uids: UidPool | None = None,
+        memory_monitor: MemoryMonitor | None = None,
+        starting_tags: Container[int] = (),
     ) -> None:
-        self._coming = coming
         self._uids = uids
-        self._pressure = pressure
-        self._by_claim: dict[str, Attempt] = {}
-        self._by_mark: dict[int, Attempt] = {}
-        self._ending: dict[Attempt, float] = {}
-        """Whose commands have ended, and until when what they left is waited for."""
-        self._terms = event_loop.Timers()
+        self._memory = memory_monitor
+        self._starting_tags = starting_tags
+        self._by_claim: dict[str, AttemptProcess] = {}
+        self._by_tag: dict[int, AttemptProcess] = {}
+        self._ending: dict[AttemptProcess, float] = {}
+        """Attempts whose command has exited, and until when their processes are waited for."""
+        self._timers = event_loop.Timers()
         self._deadline = inf
 
     def __len__(self) -> int:
         return len(self._by_claim)
 
     @property
-    def is_ending(self) -> bool:
-        """Whether something has to be looked for again soon."""
+    def has_ending(self) -> bool:
+        """Whether any attempt is ending."""
         return bool(self._ending)
 
-    def get(self, claim: str) -> Attempt | None:
-        """Give the attempt of a claim, if it is not over."""
+    def get(self, claim: str) -> AttemptProcess | None:
+        """Return the attempt of a claim, if it has not ended."""
         return self._by_claim.get(claim)
 
-    def enter(self, attempt: Attempt, timeout: float | None) -> None:
-        """Take in a command that was just started."""
-        self._by_claim[attempt.claim] = self._by_mark[attempt.mark] = attempt
+    def add(self, attempt: AttemptProcess, timeout: float | None) -> None:
+        """Supervise a command that was just started."""
+        self._by_claim[attempt.claim] = self._by_tag[attempt.tag] = attempt
         if timeout is not None:
-            self._terms.set(attempt.term, event_loop.clock_now() + timeout)
+            self._timers.set(attempt.timer, event_loop.boottime() + timeout)
 
-    def kill(self, attempt: Attempt, grace: float, because: Because = Because.KILL) -> None:
-        """Begin to end an attempt, or to end it quicker."""
+    def kill(self, attempt: AttemptProcess, grace: float, cause: EndCause = EndCause.KILL) -> None:
+        """Begin to kill an attempt, or shorten the grace of one that is being killed."""
         if attempt in self._ending:
-            # It came to its own end, and the number of its group may be another's by now.
+            # The command is reaped, so the id of its process group may have been reused.
             return
-        attempt.because = because
-        if attempt.is_told and grace > 0:
-            # It has heard TERM, and its time can only become shorter.
-            self._terms.set(attempt.term, min(attempt.term.at, event_loop.clock_now() + grace))
+        attempt.cause = cause
+        if attempt.is_terminated and grace > 0:
+            kill_at = min(attempt.timer.at, event_loop.boottime() + grace)
+            self._timers.set(attempt.timer, kill_at)
             return
         attempt.grace = grace
-        attempt.is_told = False
-        self._step(attempt)
+        attempt.is_terminated = False
+        self._send_next_signal(attempt)
 
     def kill_all(self) -> None:
-        """End every attempt at once."""
+        """Kill every attempt without grace."""
         for attempt in self._running():
             self.kill(attempt, 0)
 
-    def look_after(self) -> None:
-        """Take away what has died, and kill what belongs to nobody any more."""
-        self._clear()
-
-    def exited(self, attempt: Attempt) -> bool:
-        """Whether its command has ended; then what shared its group is dead or about to be."""
-        # Before its remains are taken away: until then the number of the group is its own.
-        attempt.signal(signal.SIGKILL)
+    def command_exited(self, attempt: AttemptProcess) -> bool:
+        """Reap the command of an attempt, which is ending from then on; False if it still runs."""
+        # Before it is reaped: until then the id of its process group cannot be reused.
+        attempt.signal_group(signal.SIGKILL)
         if not attempt.reap():
             return False
-        self._look_who_killed(attempt)
-        attempt.term.at = inf
-        self._ending[attempt] = event_loop.clock_now() + _UNKILLABLE_SECONDS
+        self._blame_memory(attempt)
+        attempt.timer.at = inf
+        self._ending[attempt] = event_loop.boottime() + _UNKILLABLE_SECONDS
         return True
 
-    def over(self) -> Iterable[Attempt]:
-        """Kill what ended commands left, and give the attempts of which nothing is left."""
-        held = [one for one in self._ending if self._has_company(one)]
-        left = self._clear()
-        now = event_loop.clock_now()
-        done = [
+    def take_ended(self) -> list[AttemptProcess]:
+        """Kill what ending attempts left, and return those of which nothing is left."""
+        with_uid_processes = [one for one in self._ending if self._kill_by_uid(one)]
+        tags = self.kill_leftovers()
+        now = event_loop.boottime()
+        ended = [
             one
             for one, until in self._ending.items()
-            if now > until or (one.mark not in left and one not in held)
+            if now > until or (one.tag not in tags and one not in with_uid_processes)
         ]
-        for attempt in done:
-            del self._ending[attempt], self._by_claim[attempt.claim], self._by_mark[attempt.mark]
-        return done
+        for attempt in ended:
+            del self._ending[attempt], self._by_claim[attempt.claim], self._by_tag[attempt.tag]
+        return ended
 
     def set_deadline(self, at: float) -> None:
-        """Let everything run until then."""
+        """Kill what does not outlive the deadline at that time, instead of the previous one."""
         self._deadline = at
-        # One that has passed already may be followed by a later one, but not be overtaken by it.
-        self.look_at_clock()
+        # Checked now: a later deadline that follows must not undo one that has passed.
+        self.check_timers()
 
     @property
-    def is_late(self) -> bool:
+    def is_past_deadline(self) -> bool:
         """Whether the deadline has passed."""
-        return event_loop.clock_now() >= self._deadline
+        return event_loop.boottime() >= self._deadline
 
-    def look_at_clock(self) -> None:
-        """Begin the ends whose moment has come."""
-        if self.is_late:
+    def check_timers(self) -> None:
+        """Act on deadline, timeouts, graces and memory that are due."""
+        if self.is_past_deadline:
+            self._kill_past_deadline()
+        now = event_loop.boottime()
+        if self._timers.may_be_due(now):
             for attempt in self._running():
-                is_spared = attempt.outlives_deadline or attempt.because is Because.DEADLINE
-                # Who came to its own end in time is not blamed for a late look.
-                if not is_spared and not attempt.has_ended:
-                    self.kill(attempt, 0, Because.DEADLINE)
-        moment = event_loop.clock_now()
-        if self._terms.are_due(moment):
-            for attempt in self._running():
-                if attempt.term.at <= moment and not attempt.has_ended:
-                    self._expire(attempt)
-            self._terms.renew(one.term for one in self._by_claim.values())
-        if self._pressure and self._by_claim and (limit := self._pressure.look()):
-            self._relieve(limit)
+                if attempt.timer.at <= now and not attempt.has_exited:
+                    self._timer_expired(attempt)
+            self._timers.refresh(one.timer for one in self._by_claim.values())
+        if self._memory and self._by_claim and (limit := self._memory.check()):
+            self._kill_largest(limit)
 
-    def patience(self) -> float | None:
-        """Tell how long to wait at most until the next look."""
+    def poll_timeout(self) -> float | None:
+        """Return how long the event loop may wait until it has to call again."""
         if self._ending:
-            return _LOOK_SECONDS
-        if not self._by_claim and not process_reaper.can_find_strays():
+            return _ENDING_POLL_SECONDS
+        if not self._by_claim and not process_reaper.has_leftover_processes():
             return None
-        moment = event_loop.clock_now()
-        until_deadline = self._deadline - moment
-        rests = [event_loop.TICK_SECONDS, self._terms.left(moment)]
-        if self._pressure and self._by_claim:
-            rests.append(self._pressure.patience(moment))
-        return min(rests + ([until_deadline] if until_deadline > 0 else []))
+        now = event_loop.boottime()
+        timeouts = [event_loop.CHECK_INTERVAL_SECONDS, self._timers.seconds_left(now)]
+        if self._memory and self._by_claim:
+            timeouts.append(self._memory.seconds_until_check(now))
+        if (until_deadline := self._deadline - now) > 0:
+            timeouts.append(until_deadline)
+        return min(timeouts)
 
-    def _relieve(self, limit: int) -> None:
-        """Kill who uses most memory, unless one that was killed for it is still going."""
-        if any(one.because is Because.MEMORY for one in self._by_claim.values()):
+    def kill_leftovers(self) -> set[int]:
+        """Kill and reap leftover processes of no running attempt; the tags of those still alive."""
+        tags: set[int] = set()
+        for _ in range(_MAX_REAP_ROUNDS):
+            if not process_reaper.has_leftover_processes():
+                return set()
+            tags, has_reaped = self._kill_leftovers_once()
+            # The children of a reaped process are leftovers from now on: look again.
+            if not has_reaped:
+                break
+        return tags
+
+    def _kill_leftovers_once(self) -> tuple[set[int], bool]:
+        tags: set[int] = set()
+        has_reaped = False
+        for leftover in process_reaper.leftover_processes():
+            owner = self._by_tag.get(leftover.tag)
+            is_of_running = owner is not None and owner not in self._ending
+            is_allowed = is_of_running or leftover.tag in self._starting_tags
+            peak = (
+                process_reaper.reap(leftover.pid)
+                if is_allowed
+                else process_reaper.kill_leftover(leftover)
+            )
+            if owner is not None:
+                owner.peak_bytes = max(owner.peak_bytes, peak)
+            if not is_allowed:
+                has_reaped |= peak >= 0
+                tags.add(leftover.tag)
+        return tags, has_reaped
+
+    def _kill_by_uid(self, attempt: AttemptProcess) -> bool:
+        """Kill every process of the attempt's uid; whether there was any."""
+        return self._uids is not None and attempt.uid is not None and self._uids.kill(attempt.uid)
+
+    def _kill_past_deadline(self) -> None:
+        for attempt in self._running():
+            is_spared = attempt.outlives_deadline or attempt.cause is EndCause.DEADLINE
+            # A command that exited in time is not killed because this check is late.
+            if not is_spared and not attempt.has_exited:
+                self.kill(attempt, 0, EndCause.DEADLINE)
+
+    def _kill_largest(self, limit: int) -> None:
+        """Kill the attempt that uses most memory, unless one that was killed for it still runs."""
+        if any(one.cause is EndCause.MEMORY for one in self._by_claim.values()):
             return
         if use := memory.largest_attempt(self._running()):
             use.attempt.peak_bytes = max(use.attempt.peak_bytes, use.resident)
             use.attempt.limit_bytes = limit
-            self.kill(use.attempt, 0, Because.MEMORY)
+            self.kill(use.attempt, 0, EndCause.MEMORY)
 
-    def _look_who_killed(self, attempt: Attempt) -> None:
-        if self._pressure is None or attempt.because is not Because.ITSELF:
+    def _blame_memory(self, attempt: AttemptProcess) -> None:
+        """Set the cause of an attempt that Linux killed for memory."""
+        if self._memory is None or attempt.cause is not EndCause.EXIT:
             return
-        if limit := self._pressure.has_ended(attempt.code):
-            attempt.because = Because.MEMORY
+        if limit := self._memory.limit_of_kill(attempt.code):
+            attempt.cause = EndCause.MEMORY
             attempt.limit_bytes = limit
 
-    def _has_company(self, attempt: Attempt) -> bool:
-        """Kill what runs as its uid still; whether there was anything."""
-        return self._uids is not None and attempt.uid is not None and self._uids.end(attempt.uid)
-
-    def _running(self) -> list[Attempt]:
+    def _running(self) -> list[AttemptProcess]:
         return [one for one in self._by_claim.values() if one not in self._ending]
 
-    def _expire(self, attempt: Attempt) -> None:
-        if attempt.because is Because.ITSELF:
-            attempt.because = Because.TIMEOUT
-        self._step(attempt)
+    def _timer_expired(self, attempt: AttemptProcess) -> None:
+        if attempt.cause is EndCause.EXIT:
+            attempt.cause = EndCause.TIMEOUT
+        self._send_next_signal(attempt)
 
-    def _step(self, attempt: Attempt) -> None:
-        self._terms.set(attempt.term, event_loop.clock_now() + attempt.step())
-
-    def _clear(self) -> set[int]:
-        """Kill every stray whose attempt is over; the marks of those that are not dead yet."""
-        left: set[int] = set()
-        for _ in range(_ROUNDS):
-            if not process_reaper.can_find_strays():
-                return set()
-            left, is_progress = self._look()
-            # The children of one that has died are strays from now on: looked for at once.
-            if not is_progress:
-                break
-        return left
-
-    def _look(self) -> tuple[set[int], bool]:
-        left: set[int] = set()
-        is_progress = False
-        for stray in process_reaper.find_strays():
-            owner = self._by_mark.get(stray.mark)
-            is_own = owner is not None and owner not in self._ending
-            is_allowed = is_own or stray.mark in self._coming
-            peak = process_reaper.reap(stray.pid) if is_allowed else process_reaper.end_stray(stray)
-            if owner is not None:
-                owner.peak_bytes = max(owner.peak_bytes, peak)
-            if not is_allowed:
-                is_progress |= peak >= 0
-                left.add(stray.mark)
-        return left, is_progress
+    def _send_next_signal(self, attempt: AttemptProcess) -> None:
+        self._timers.set(attempt.timer, event_loop.boottime() + attempt.send_next_signal())

@@ -1,8 +1,8 @@
-"""Uids that attempts have for themselves: drawn one by one, and cleared of all that runs as them.
+"""Uids for attempts: one per command, acquired only when no process runs as it (`--uids`).
 
-Called by `runner` and `crowd`, where the runner was started with `--uids`. Whatever a process does
-to its session, environment, parents or limits, its uid stays: nothing that it starts gets rights
-that it lacks. docs/decisions/0013 says why some of this is asked of Linux past the C library.
+Whatever a process does to its session, environment, parents or limits, it keeps its uid, so killing
+by uid finds every process of a command. docs/decisions/0013 explains why some system calls bypass
+the C library.
 """
 
 from __future__ import annotations
@@ -21,46 +21,49 @@ from workron_runner import event_loop, process_reaper
 from workron_runner.workspace import WorkspaceError
 
 _SETRESUID: Final = {"x86_64": 117, "aarch64": 147, "riscv64": 147}
-"""The number of the system call; of this one thread alone, where the C library changes them all."""
-_CAPABILITIES_3: Final = 0x20080522
-_DEATH_SECONDS: Final = 1
+"""Number of the system call. It changes this thread only; the C library would change them all."""
+_CAPABILITY_VERSION_3: Final = 0x20080522
+_DEATH_TIMEOUT_SECONDS: Final = 1
 
 
-class Range(NamedTuple):
-    """The uids from the first to the last."""
+class UidRange(NamedTuple):
+    """The uids from first to last, both included."""
 
     first: int
     last: int
 
     @classmethod
-    def parse(cls, text: str) -> Range:
-        """Read `FIRST-LAST`; ValueError if it is none, has fewer than two, or has root in it."""
+    def parse(cls, text: str) -> UidRange:
+        """Parse `FIRST-LAST`; ValueError if malformed, shorter than two, or containing root."""
         first, _, last = text.partition("-")
-        one = cls(int(first), int(last))
-        if not 0 < one.first < one.last < 2**32 - 1:
+        parsed = cls(int(first), int(last))
+        if not 0 < parsed.first < parsed.last < 2**32 - 1:
             raise ValueError(text)
-        return one
+        return parsed
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of uids."""
         return self.last - self.first + 1
 
     def __str__(self) -> str:
-        """Write it as it is read."""
+        """Format it as `parse` reads it."""
         return f"{self.first}-{self.last}"
 
 
-class Uids:
-    """Those of a range that are free, the one that has rested longest first."""
+class UidPool:
+    """The free uids of a range, the least recently used first.
 
-    def __init__(self, range_: Range) -> None:
-        self._range = range_
-        self._own = range_.first
-        self._free = deque(range(range_.first + 1, range_.last + 1))
+    The first uid of the range is reserved as the real uid of the runner while it kills others.
+    """
 
-    def draw(self) -> int:
-        """Take one that nothing runs as; ScratchError if there is none."""
+    def __init__(self, uid_range: UidRange) -> None:
+        self._range = uid_range
+        self._own = uid_range.first
+        self._free = deque(range(uid_range.first + 1, uid_range.last + 1))
+
+    def acquire(self) -> int:
+        """Take a uid that no process has; WorkspaceError if there is none."""
         for _ in range(len(self._free)):
             uid = self._free.popleft()
             if not is_used(uid):
@@ -68,39 +71,40 @@ class Uids:
             self._free.append(uid)
         raise WorkspaceError(f"no uid of {self._range} is free for another command")
 
-    def give_back(self, uid: int) -> None:
-        """Let it rest, and then be another's."""
+    def release(self, uid: int) -> None:
+        """Return a uid to the pool."""
         self._free.append(uid)
 
-    def end(self, uid: int) -> bool:
-        """Kill all that runs as that uid, at one blow; whether there was anything.
+    def kill(self, uid: int) -> bool:
+        """Kill every process of that uid in one step; whether there was any.
 
-        Linux signals whatever a sender may signal in one step, which no fork can slip through. A
-        sender may signal whose uid is its real or its effective one; so the real one is nobody's,
-        and not root. And what it is about to kill cannot kill it: that would take its real uid.
+        `kill(-1)` signals everything that the sender may signal, atomically, so no fork escapes it.
+        A sender may signal processes whose uid is its real or its effective one; therefore the real
+        uid is one that nothing else has. The processes cannot kill the sender in turn: they would
+        need its real uid.
         """
         if not is_used(uid):
             return False
         try:
-            _become(self._own, uid, 0)
-            _expect_no_more_than(self._own, uid)
+            _set_uids(self._own, uid, 0)
+            _require_uids_without_capabilities(self._own, uid)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(-1, signal.SIGKILL)
         finally:
-            _become(0, 0, 0)
+            _set_uids(0, 0, 0)
         return True
 
-    def end_all(self) -> None:
-        """Kill all that runs as any of them, and wait for its death, but not for ever."""
-        until = event_loop.clock_now() + _DEATH_SECONDS
-        left = [one for one in self._free if self.end(one)]
-        # Whoever is dead waits here to be taken away by somebody else, and maybe for long.
-        while (left := [one for one in left if _is_alive(one)]) and event_loop.clock_now() < until:
+    def kill_all(self) -> None:
+        """Kill every process of all uids, and wait for a bounded time until they are dead."""
+        until = event_loop.boottime() + _DEATH_TIMEOUT_SECONDS
+        left = [uid for uid in self._free if self.kill(uid)]
+        # Zombies do not count: they may wait long until another process reaps them.
+        while (left := [uid for uid in left if _is_alive(uid)]) and event_loop.boottime() < until:
             time.sleep(0.001)
 
 
 def is_used(uid: int) -> bool:
-    """Whether any process has that uid, one that has ended and was not yet taken away included."""
+    """Whether any process has that uid, zombies included."""
     try:
         os.getpriority(os.PRIO_USER, uid)
     except ProcessLookupError:
@@ -108,18 +112,23 @@ def is_used(uid: int) -> bool:
     return True
 
 
+def is_supported() -> bool:
+    """Whether the number of the system call is known for this machine type."""
+    return os.uname().machine in _SETRESUID
+
+
 def _is_alive(uid: int) -> bool:
-    return any(_is_it(pid, uid) for pid in process_reaper.pids())
+    return any(_runs_as(pid, uid) for pid in process_reaper.list_pids())
 
 
-def _is_it(pid: int, uid: int) -> bool:
+def _runs_as(pid: int, uid: int) -> bool:
     with contextlib.suppress(OSError):
         status = pathlib.Path(f"/proc/{pid}/status").read_text(errors="replace")
         return f"\nUid:\t{uid}\t" in status and "\nState:\tZ" not in status
     return False
 
 
-def _become(real: int, effective: int, saved: int) -> None:
+def _set_uids(real: int, effective: int, saved: int) -> None:
     library = ctypes.CDLL(None, use_errno=True)
     call = _SETRESUID[os.uname().machine]
     if library.syscall(call, *map(ctypes.c_uint32, (real, effective, saved))) != 0:
@@ -127,21 +136,21 @@ def _become(real: int, effective: int, saved: int) -> None:
         raise OSError(number, f"setresuid {effective}: {os.strerror(number)}")
 
 
-def _expect_no_more_than(real: int, effective: int) -> None:
-    """Make sure that a signal to all reaches these uids alone: no doubt is small enough for it."""
-    header = (ctypes.c_uint32 * 2)(_CAPABILITIES_3, 0)
+def _require_uids_without_capabilities(real: int, effective: int) -> None:
+    """Check that a signal to all reaches only these uids; OSError otherwise."""
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     data = (ctypes.c_uint32 * 6)()
     library = ctypes.CDLL(None, use_errno=True)
     is_known = library.capget(header, data) == 0
-    has_powers = bool(data[0] or data[3])
-    if not is_known or has_powers or 0 in (real, effective) or _ids() != (real, effective):
-        raise OSError(errno.EPERM, f"uid {effective} cannot be ended alone")
+    has_capabilities = bool(data[0] or data[3])
+    if (
+        not is_known
+        or has_capabilities
+        or 0 in (real, effective)
+        or _current_uids() != (real, effective)
+    ):
+        raise OSError(errno.EPERM, f"uid {effective} cannot be killed alone")
 
 
-def _ids() -> tuple[int, int]:
+def _current_uids() -> tuple[int, int]:
     return os.getuid(), os.geteuid()
-
-
-def is_known_here() -> bool:
-    """Whether this kind of machine is one whose system calls are known."""
-    return os.uname().machine in _SETRESUID

@@ -1,9 +1,10 @@
-"""The places of attempts on disk, and the environment that points into them.
+"""The folder of each attempt, its environment, and the result file that the command writes.
 
-Called by `runner`, which takes a place for each attempt and gives it back. All of one boot stands
-under one folder that carries the boot in its name, so that a later process can clear what a killed
-one left (`process_reaper`, `workron_worker.identity`); it is locked for as long as its runner
-lives.
+All workspaces of one boot are in one folder, named after the boot and locked while its runner
+lives, so that a later process can recognize and remove it (`leftovers`). Most commands never touch
+their folder, and creating and removing one costs as much as starting a command. Therefore a
+workspace without inputs is reused for the next attempt of the same uid if its fingerprint shows
+that nothing in it has changed. All others are removed by a thread (`FolderRemover`).
 """
 
 from __future__ import annotations
@@ -28,54 +29,66 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 
-_MOST_WAITING: Final = 10_000
-"""So many attempts may be ahead of their removal; then no other begins, lest the disk fill up."""
+BOOT_VARIABLE: Final = "WORKRON_BOOT"
+MAX_RESULT_BYTES: Final = 16 * 1024
+_DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_NO_INPUTS: Final = "{}"
+_MAX_PENDING_REMOVALS: Final = 10_000
+"""With more folders waiting to be removed no attempt starts, so that the disk does not fill up."""
+
+
+class WorkspaceError(Exception):
+    """This machine cannot provide a workspace; the job is not at fault."""
+
+
+class ResultFileError(Exception):
+    """The result file is not acceptable."""
 
 
 @dataclass(frozen=True, slots=True)
-class Leftovers:
-    """What one attempt left: its folder, and files that may never have been written."""
+class Removal:
+    """A folder to remove, and files beside it, which may not exist."""
 
     folder: pathlib.Path
     files: tuple[pathlib.Path, ...]
 
 
 class FolderRemover:
-    """A thread that removes what it is given, in order."""
+    """A thread that removes folders in the order in which they are given."""
 
     def __init__(self) -> None:
-        # Without a bound: who gives it something has deadlines to keep, and never waits for a disk.
-        self._waiting: queue.SimpleQueue[Leftovers | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._sweep, name="broom", daemon=True)
+        # Unbounded: the event loop must never wait for a disk.
+        self._pending: queue.SimpleQueue[Removal | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="folder-remover", daemon=True)
         self._thread.start()
 
     @property
-    def is_behind(self) -> bool:
-        """Whether too much waits to be removed."""
-        return self._waiting.qsize() > _MOST_WAITING
+    def is_overloaded(self) -> bool:
+        """Whether too many folders wait to be removed."""
+        return self._pending.qsize() > _MAX_PENDING_REMOVALS
 
-    def take(self, litter: Leftovers) -> None:
-        """Remove it soon; under the folder's own name nothing is found from now on."""
-        gone = litter.folder.with_name(f"{litter.folder.name}.gone")
+    def remove(self, removal: Removal) -> None:
+        """Remove it soon; it is renamed at once, so that its own path no longer exists."""
+        renamed = removal.folder.with_name(f"{removal.folder.name}.removed")
         with contextlib.suppress(OSError):
-            litter.folder.rename(gone)
-        self._waiting.put(Leftovers(gone, litter.files))
+            removal.folder.rename(renamed)
+        self._pending.put(Removal(renamed, removal.files))
 
     def close(self) -> None:
-        """Return when all is removed."""
-        self._waiting.put(None)
+        """Return when everything is removed."""
+        self._pending.put(None)
         self._thread.join()
 
-    def _sweep(self) -> None:
-        while (litter := self._waiting.get()) is not None:
-            # What is left all the same goes with the folder around it; a thread that died would
-            # have every later attempt wait for ever.
+    def _run(self) -> None:
+        while (removal := self._pending.get()) is not None:
+            # What cannot be removed now is removed with the boot's folder. If this thread died,
+            # every later attempt would be refused.
             with contextlib.suppress(Exception):
-                _clear(litter)
+                _remove(removal)
 
 
-def remove_folder(path: pathlib.Path) -> None:
-    """Remove a tree, also where the command took the right to do so from its folders."""
+def remove_tree(path: pathlib.Path) -> None:
+    """Remove a folder, even if a command has taken the permissions of folders in it away."""
     with contextlib.suppress(OSError):
         shutil.rmtree(path)
         return
@@ -85,152 +98,138 @@ def remove_folder(path: pathlib.Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
-def _clear(litter: Leftovers) -> None:
-    for path in litter.files:
+def _remove(removal: Removal) -> None:
+    for path in removal.files:
         with contextlib.suppress(OSError):
             path.unlink()
     try:
-        litter.folder.rmdir()
+        removal.folder.rmdir()
     except OSError:
-        remove_folder(litter.folder)
-
-
-BOOT_VARIABLE: Final = "WORKRON_BOOT"
-_DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-
-_NO_INPUTS: Final = "{}"
-
-
-class WorkspaceError(Exception):
-    """This machine has no room for an attempt; no fault of the job."""
+        remove_tree(removal.folder)
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Where one attempt runs; its files lie beside its folder, so that this is empty at first."""
+    """Where one attempt runs; inputs and result are outside its folder, which starts empty."""
 
     directory: pathlib.Path
-    """Its cwd, HOME and TMPDIR."""
+    """Its working directory, HOME and TMPDIR."""
     inputs: pathlib.Path
     result: pathlib.Path
-    seal: tuple[object, ...] | None = None
-    """How it was when it was made; None: it has inputs of its own, or nobody could look into it,
-    and so it is for nobody else."""
+    fingerprint: tuple[object, ...] | None = None
+    """Its state when it was created; None: it cannot be reused."""
     uid: int | None = None
-    """Whose it is; None: the runner's own."""
+    """Its owner; None: the runner's own uid."""
 
     @property
-    def litter(self) -> Leftovers:
-        """All that there is of it."""
+    def removal(self) -> Removal:
+        """What has to be removed."""
         if self.uid is None:
-            return Leftovers(self.directory, (self.inputs, self.result))
-        return Leftovers(self.directory.parent, ())
+            return Removal(self.directory, (self.inputs, self.result))
+        return Removal(self.directory.parent, ())
 
-    def within(self, workdir: str | None) -> str:
-        """Resolve a job's `workdir`; a relative one lies in the attempt's own folder."""
+    def resolve(self, workdir: str | None) -> str:
+        """Resolve a job's `workdir`; a relative one is inside the attempt's folder."""
         return str(self.directory / workdir) if workdir else str(self.directory)
 
 
 class Workspaces:
-    """The folder of one boot, with a fresh folder in it for each attempt."""
+    """The workspaces of one boot."""
 
     def __init__(
-        self, boot: UUID, *, has_uids: bool = False, is_handing_down: bool = False
+        self, boot: UUID, *, has_uids: bool = False, inherits_environment: bool = False
     ) -> None:
         self._boot = boot
-        self._handed_down = dict(os.environ) if is_handing_down else {}
-        self._root = workspace_folder(boot)
+        self._inherited = dict(os.environ) if inherits_environment else {}
+        self._root = boot_folder(boot)
         try:
             self._root.mkdir(mode=0o700)
-            self._lock = locked_folders(self._root)
+            self._lock = lock_folder(self._root)
             if has_uids:
-                _open_way(self._root)
+                _allow_passage(self._root)
         except OSError as error:
-            raise WorkspaceError(f"{self._root} cannot be made: {error.strerror}") from error
+            raise WorkspaceError(f"cannot create {self._root}: {error.strerror}") from error
         self._numbers = itertools.count(1)
-        self._broom = FolderRemover()
-        self._spares: defaultdict[int | None, list[Workspace]] = defaultdict(list)
+        self._remover = FolderRemover()
+        self._reusable: defaultdict[int | None, list[Workspace]] = defaultdict(list)
 
-    def place(self, inputs: str, uid: int | None = None) -> Workspace:
-        """Give an attempt a folder as new, with the text of its inputs beside it.
+    def acquire(self, inputs: str, uid: int | None = None) -> Workspace:
+        """Return an empty workspace of that uid with these inputs; it never changes its owner."""
+        if inputs == _NO_INPUTS and (reusable := self._reusable[uid]):
+            return reusable.pop()
+        return self._create(inputs, uid)
 
-        Most commands never touch theirs, and to make one and remove it costs as much as to start a
-        command: so a folder without inputs that is as it was made is given to another, of the same
-        uid: it never changes its owner.
-        """
-        if inputs == _NO_INPUTS and (spares := self._spares[uid]):
-            return spares.pop()
-        return self._make(inputs, uid)
-
-    def leave(self, place: Workspace) -> None:
-        """Keep the folder of an attempt for another, or have it removed with all that is in it."""
-        if place.seal is not None and place.seal == _seal(place):
-            self._spares[place.uid].append(place)
+    def release(self, workspace: Workspace) -> None:
+        """Keep an untouched workspace for another attempt; remove any other."""
+        is_untouched = workspace.fingerprint is not None and workspace.fingerprint == _fingerprint(
+            workspace
+        )
+        if is_untouched:
+            self._reusable[workspace.uid].append(workspace)
         else:
-            self._broom.take(place.litter)
+            self._remover.remove(workspace.removal)
 
-    def _make(self, inputs: str, uid: int | None) -> Workspace:
-        if self._broom.is_behind:
-            raise WorkspaceError(f"{self._root} cannot be cleared as fast as it is filled")
+    def environment(self, own: Mapping[str, str], workspace: Workspace) -> dict[str, str]:
+        """Return the whole environment of a command; `own` are the job's variables."""
+        return {
+            **self._inherited,
+            "PATH": os.environ.get("PATH", _DEFAULT_PATH),
+            "LANG": os.environ.get("LANG", "C.UTF-8"),
+            "HOME": str(workspace.directory),
+            "TMPDIR": str(workspace.directory),
+            **own,
+            "WORKRON_INPUTS": str(workspace.inputs),
+            "WORKRON_RESULT": str(workspace.result),
+            BOOT_VARIABLE: str(self._boot),
+        }
+
+    def close(self) -> None:
+        """Remove everything."""
+        self._remover.close()
+        remove_tree(self._root)
+        os.close(self._lock)
+
+    def _create(self, inputs: str, uid: int | None) -> Workspace:
+        if self._remover.is_overloaded:
+            raise WorkspaceError(f"{self._root} fills up faster than folders can be removed")
         number = next(self._numbers)
-        place = self._shared_place(number) if uid is None else self._own_place(number, uid)
+        workspace = self._shared_layout(number) if uid is None else self._uid_layout(number, uid)
         try:
             if uid is not None:
-                place.directory.parent.mkdir(mode=0o700)
-            place.directory.mkdir()
-            place.inputs.write_text(inputs, encoding="utf-8")
+                workspace.directory.parent.mkdir(mode=0o700)
+            workspace.directory.mkdir()
+            workspace.inputs.write_text(inputs, encoding="utf-8")
             if uid is not None:
-                _hand_over(place, uid)
+                _change_owner(workspace, uid)
         except OSError as error:
             raise WorkspaceError(
-                f"no folder can be made in {self._root}: {error.strerror}"
+                f"cannot create a folder in {self._root}: {error.strerror}"
             ) from error
         if inputs != _NO_INPUTS:
-            return place
-        return dataclasses.replace(place, seal=_seal(place))
+            return workspace
+        return dataclasses.replace(workspace, fingerprint=_fingerprint(workspace))
 
-    def _shared_place(self, number: int) -> Workspace:
+    def _shared_layout(self, number: int) -> Workspace:
         return Workspace(
             self._root / str(number),
             self._root / f"{number}.inputs.json",
             self._root / f"{number}.result.json",
         )
 
-    def _own_place(self, number: int, uid: int) -> Workspace:
-        """Name a place whose files lie in a folder of its own: its uid cannot write beside it."""
-        room = self._root / str(number)
-        return Workspace(room / "home", room / "inputs.json", room / "result.json", uid=uid)
-
-    def environment(self, own: Mapping[str, str], place: Workspace) -> dict[str, str]:
-        """Compose what the command sees: of this process only its PATH and language, or all."""
-        return {
-            **self._handed_down,
-            "PATH": os.environ.get("PATH", _DEFAULT_PATH),
-            "LANG": os.environ.get("LANG", "C.UTF-8"),
-            "HOME": str(place.directory),
-            "TMPDIR": str(place.directory),
-            **own,
-            "WORKRON_INPUTS": str(place.inputs),
-            "WORKRON_RESULT": str(place.result),
-            BOOT_VARIABLE: str(self._boot),
-        }
-
-    def close(self) -> None:
-        """Remove the folder."""
-        self._broom.close()
-        remove_folder(self._root)
-        os.close(self._lock)
+    def _uid_layout(self, number: int, uid: int) -> Workspace:
+        # All in one folder of that uid: it may not write anywhere else in the boot's folder.
+        parent = self._root / str(number)
+        return Workspace(parent / "home", parent / "inputs.json", parent / "result.json", uid=uid)
 
 
-def workspace_folder(boot: UUID) -> pathlib.Path:
-    """Name the folder under which everything of a boot stands."""
+def boot_folder(boot: UUID) -> pathlib.Path:
+    """Return the path of the folder that holds everything of a boot."""
     return pathlib.Path(tempfile.gettempdir()) / f"workron-{boot.hex}"
 
 
-def locked_folders(root: pathlib.Path) -> int:
-    """Lock the folder of a boot for as long as the descriptor is open; OSError: another has it."""
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+def lock_folder(folder: pathlib.Path) -> int:
+    """Lock a folder while the returned descriptor is open; OSError: it is locked already."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -239,64 +238,57 @@ def locked_folders(root: pathlib.Path) -> int:
     return descriptor
 
 
-def _open_way(root: pathlib.Path) -> None:
-    """Let other uids pass through, and list nothing."""
+def _allow_passage(root: pathlib.Path) -> None:
+    """Let other uids pass through, but not list it."""
     root.chmod(0o711)
     if closed := [one for one in root.parents if not one.stat().st_mode & stat.S_IXOTH]:
         root.rmdir()
         raise WorkspaceError(f"commands of other uids cannot pass through {closed[0]}: set TMPDIR")
 
 
-def _hand_over(place: Workspace, uid: int) -> None:
-    room = place.directory.parent
-    place.directory.chmod(0o700)
-    # The outermost last: until then nobody else can put anything in its way.
-    for path in (place.inputs, place.directory, room):
+def _change_owner(workspace: Workspace, uid: int) -> None:
+    parent = workspace.directory.parent
+    workspace.directory.chmod(0o700)
+    # The outermost folder last: until then nobody else can replace anything in it.
+    for path in (workspace.inputs, workspace.directory, parent):
         os.chown(path, uid, uid, follow_symlinks=False)
 
 
-def _seal(place: Workspace) -> tuple[object, ...] | None:
-    """Take down what tells whether a place was touched: nobody can set a time of change back.
+def _fingerprint(workspace: Workspace) -> tuple[object, ...] | None:
+    """Return what changes when a workspace is touched: a ctime cannot be set back.
 
-    None if it cannot be told.
+    None if it cannot be read.
     """
     try:
-        folders = [_look_into(place.directory)]
-        if place.uid is not None:
-            folders.append(_look_into(place.directory.parent))
-        return (*_read(place.inputs), *folders, os.path.lexists(place.result))
+        folders = [_folder_fingerprint(workspace.directory)]
+        if workspace.uid is not None:
+            folders.append(_folder_fingerprint(workspace.directory.parent))
+        return (*_inputs_fingerprint(workspace.inputs), *folders, os.path.lexists(workspace.result))
     except OSError:
         return None
 
 
-# The calls of `os`, here and below, take half the time of those that hide them, at every end.
-def _read(inputs: pathlib.Path) -> tuple[bytes, tuple[int, ...]]:
+# Plain `os` calls, here and below: pathlib takes twice the time, at the end of every attempt.
+def _inputs_fingerprint(inputs: pathlib.Path) -> tuple[bytes, tuple[int, ...]]:
     descriptor = os.open(inputs, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     try:
-        return os.read(descriptor, len(_NO_INPUTS) + 1), _mark(os.fstat(descriptor))
+        return os.read(descriptor, len(_NO_INPUTS) + 1), _status(os.fstat(descriptor))
     finally:
         os.close(descriptor)
 
 
-def _look_into(folder: pathlib.Path) -> tuple[tuple[int, ...], frozenset[str]]:
-    mark = _mark(os.stat(folder, follow_symlinks=False))  # noqa: PTH116
-    # Within one tick of the clock that time stands still, so the contents are looked at too.
-    return mark, frozenset(os.listdir(folder))  # noqa: PTH208
+def _folder_fingerprint(folder: pathlib.Path) -> tuple[tuple[int, ...], frozenset[str]]:
+    status = _status(os.stat(folder, follow_symlinks=False))  # noqa: PTH116
+    # Two changes within one clock tick have the same ctime, so the names are compared too.
+    return status, frozenset(os.listdir(folder))  # noqa: PTH208
 
 
-def _mark(one: os.stat_result) -> tuple[int, ...]:
+def _status(one: os.stat_result) -> tuple[int, ...]:
     return (one.st_ino, one.st_mode, one.st_uid, one.st_gid, one.st_nlink, one.st_ctime_ns)
 
 
-MAX_RESULT_BYTES: Final = 16 * 1024
-
-
-class ResultFileError(Exception):
-    """What stands where the result should be cannot be taken."""
-
-
 def read_result(path: pathlib.Path, owner: int | None = None) -> bytes:
-    """Give the bytes of the result, none if there is none; LeavingsError says what is wrong.
+    """Return the content of the result file, b"" if there is none.
 
     With an owner it has to be a file of that uid: a link may name one that its writer cannot read.
     """
@@ -312,7 +304,7 @@ def read_result(path: pathlib.Path, owner: int | None = None) -> bytes:
         if not stat.S_ISREG(file.st_mode):
             raise ResultFileError("the result is not a regular file")
         if owner is not None and file.st_uid != owner:
-            raise ResultFileError("the result is somebody else's file")
+            raise ResultFileError("the result is a file of another user")
         raw = os.read(descriptor, MAX_RESULT_BYTES + 1)
     finally:
         os.close(descriptor)

@@ -1,7 +1,5 @@
-"""The agent that claims jobs and the runner that starts their commands.
+"""The agent: claims jobs of one pool, has a runner start their commands, and reports their ends.
 
-Belongs here: claiming, beating, reporting, draining, and starting, watching and ending commands.
-Does not belong here: deciding which job may run (`workron.scheduling`), SQL (`workron.store`),
-anything that knows Kopf or the Kubernetes client.
-Called by: `workron.cli`, and the worker image's entry point.
+It also sends heartbeats, streams output and drains. SQL is in `workron.store`; whether a job may
+run is decided in `workron.scheduling`; processes are the runner's (`workron_runner`).
 """

@@ -1,8 +1,15 @@
-"""The agent: claims jobs of one pool, has them run, beats, and reports their ends.
+"""The agent: claims jobs of one pool, has them run, sends heartbeats and reports their ends.
 
-Called by `workron.cli` with the worker's door of a store and an executor. One task exchanges ends
-for claims with the store, one beats, and one listens for work; what becomes of each claim meanwhile
-is in `attempts`. What they share is changed between awaits only.
+These tasks run at the same time; what they share is changed between awaits only.
+
+    _work            reports ends and claims jobs, whenever woken (`claims.ClaimExchange`)
+    heartbeat        proves life, and learns of signals and of a lost session (`heartbeat`)
+    _listen          wakes `_work` when jobs become ready, or at the poll interval
+    _report_many     reports many ends beside an exchange that is under way
+    attempts.watch   raises errors of attempts that are the agent's own (`attempt`)
+    keep_ready       waits for an external runner (`executor`)
+
+`drain` ends it when what runs has ended; `kill` ends what runs and releases it.
 """
 
 from __future__ import annotations
@@ -16,12 +23,12 @@ import structlog
 
 from workron.core import errors
 from workron.core.jobspec import OnLeaseLost
-from workron_worker import store_calls
+from workron_worker import store_retry
 from workron_worker.attempt import AttemptRunner, WorkerLog
-from workron_worker.claims import ClaimExchange, ClaimLimit, Claims, Fate
+from workron_worker.claims import ClaimBatchSize, ClaimExchange, Claims, Disposition
 from workron_worker.config import AgentConfig, AgentDependencies, accept_any_session
 from workron_worker.heartbeat import Heartbeat
-from workron_worker.store_calls import StoreRetry
+from workron_worker.store_retry import StoreRetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,82 +39,82 @@ if TYPE_CHECKING:
     from workron_worker.claims import HeartbeatActions, RunningClaim
 
 
-class DrainPolicy:
-    """Counts what was claimed, and how long there has been nothing to claim."""
+_log = structlog.get_logger(__name__)
+_KILL_STORE_TIMEOUT: Final = timedelta(seconds=2)
+"""A killed agent waits no longer for an unavailable store; the lease will expire. One that drains
+and has no claims waits half of it for the call that is under way."""
+_GATHER_TIMEOUT: Final = timedelta(milliseconds=5)
+_SEVERAL_REPORTS: Final = 2
+_FULL_BATCH: Final = 64
+"""From this size on the fixed cost of a call does not matter."""
 
-    def __init__(self, clock: Clock, rhythm: AgentConfig) -> None:
+
+class DrainPolicy:
+    """Decides when `max_jobs` or `idle_exit` makes the agent drain."""
+
+    def __init__(self, clock: Clock, config: AgentConfig) -> None:
         self._clock = clock
-        self._left = rhythm.most_jobs
-        self._longest_idle = rhythm.longest_idle
+        self._jobs_left = config.max_jobs
+        self._idle_exit = config.idle_exit
         self._idle_since: float | None = None
 
-    def cap(self, free: int) -> int:
-        """Say how many of the free slots may be filled."""
-        return free if self._left is None else min(free, self._left)
+    def limit(self, free: int) -> int:
+        """Return how many of the free slots may be filled."""
+        return free if self._jobs_left is None else min(free, self._jobs_left)
 
-    def reach(self, *, asked: int, granted: int, running: int) -> str | None:
-        """Take in one exchange; if it was the last that asks for claims, name the limit met."""
-        if self._left is not None:
-            self._left -= granted
-        is_idle = self._is_idle(is_busy=bool(granted or running), asked=asked)
-        if self._left == 0:
+    def reached_limit(self, *, requested: int, granted: int, running: int) -> str | None:
+        """Count an exchange; return the name of the limit that it has reached, if any."""
+        if self._jobs_left is not None:
+            self._jobs_left -= granted
+        is_idle = self._is_idle(is_busy=bool(granted or running), requested=requested)
+        if self._jobs_left == 0:
             return "max_jobs"
         return "idle_exit" if is_idle else None
 
     @property
-    def idle_left(self) -> float:
-        """Seconds until nothing was found for too long; 0: it is so, or there is no such limit."""
-        if self._longest_idle is None or self._idle_since is None:
+    def seconds_until_idle_exit(self) -> float:
+        """Seconds until the idle limit; 0 if it is reached, or if there is none."""
+        if self._idle_exit is None or self._idle_since is None:
             return 0.0
-        over_at = self._idle_since + self._longest_idle.total_seconds()
-        return max(0.0, over_at - self._clock.monotonic())
+        exit_at = self._idle_since + self._idle_exit.total_seconds()
+        return max(0.0, exit_at - self._clock.monotonic())
 
-    def _is_idle(self, *, is_busy: bool, asked: int) -> bool:
+    def _is_idle(self, *, is_busy: bool, requested: int) -> bool:
         now = self._clock.monotonic()
         if is_busy:
             self._idle_since = None
-        elif self._idle_since is None and asked:
+        elif self._idle_since is None and requested:
             self._idle_since = now
-        if self._longest_idle is None or self._idle_since is None or not asked:
+        if self._idle_exit is None or self._idle_since is None or not requested:
             return False
-        return now - self._idle_since >= self._longest_idle.total_seconds()
-
-
-_log = structlog.get_logger(__name__)
-_HURRY: Final = timedelta(seconds=2)
-"""A killed agent waits no longer than this for a store that is away; the lease will do then. One
-that drains and holds nothing waits half of it for the answer to what it has just asked."""
-_GATHERING: Final = timedelta(milliseconds=5)
-_SEVERAL: Final = 2
-_MANY: Final = 64
-"""What an exchange costs however many ends it has is little beside so many."""
+        return now - self._idle_since >= self._idle_exit.total_seconds()
 
 
 class Agent:
-    """One worker: one session at a time of one pool."""
+    """One worker, with one session of one pool at a time."""
 
     def __init__(
         self,
-        around: AgentDependencies,
+        dependencies: AgentDependencies,
         registration: Registration,
-        rhythm: AgentConfig | None = None,
+        config: AgentConfig | None = None,
         check: Callable[[Session], None] = accept_any_session,
     ) -> None:
-        """Make one; `check` may refuse a session, before anything is done in it, by an error."""
-        rhythm = rhythm or AgentConfig()
+        """Create it; `check` may refuse a session by an error, before anything is claimed."""
+        config = config or AgentConfig()
         self._check = check
-        self._around = around
+        self._dependencies = dependencies
         self._registration = registration
-        self._rhythm = rhythm
-        self._ledger = Claims(around.rng)
-        self._pulse = Heartbeat(around, rhythm, self._ledger, self)
-        self._patience = StoreRetry(around.clock, rhythm.patience)
-        self._exchange = ClaimExchange(around, self._ledger, self._patience)
-        self._shift = DrainPolicy(around.clock, rhythm)
-        self._appetite = ClaimLimit(registration.slots)
-        self._journal = WorkerLog(registration)
+        self._config = config
+        self._claims = Claims(dependencies.rng)
+        self._heartbeat = Heartbeat(dependencies, config, self._claims, self)
+        self._retry = StoreRetry(dependencies.clock, config.store_timeout)
+        self._exchange = ClaimExchange(dependencies, self._claims, self._retry)
+        self._drain_policy = DrainPolicy(dependencies.clock, config)
+        self._batch_size = ClaimBatchSize(registration.slots)
+        self._log = WorkerLog(registration)
         self._attempts = AttemptRunner(
-            around, self._journal, self._patience, self._finish, lambda: self._pulse.is_late
+            dependencies, self._log, self._retry, self._finish, lambda: self._heartbeat.is_late
         )
         self._wake = asyncio.Event()
         self._key: SessionKey | None = None
@@ -115,101 +122,101 @@ class Agent:
         self._is_killed = False
 
     async def run(self) -> None:
-        """Work until drained; raises the store's errors that do not pass, and StartError."""
+        """Work until drained; raises StartError and errors of the store that are not transient."""
         try:
             async with asyncio.TaskGroup() as group:
-                company = [
-                    group.create_task(self._pulse.run()),
+                background = [
+                    group.create_task(self._heartbeat.run()),
                     group.create_task(self._listen()),
-                    group.create_task(self._report_beside()),
+                    group.create_task(self._report_many()),
                     group.create_task(self._attempts.watch()),
-                    group.create_task(self._around.executor.keep(self._wake.set)),
+                    group.create_task(self._dependencies.executor.keep_ready(self._wake.set)),
                 ]
                 try:
                     await self._work()
                 finally:
-                    await self._end_all()
-                for task in company:
+                    await self._kill_and_wait()
+                for task in background:
                     task.cancel()
         except BaseExceptionGroup as failed:
-            cause = store_calls.first_error(failed)
-            self._around.meter.gave_up(cause)
-            held = self._ledger.count
-            # Nothing runs any more, and no lease has to pass before that is known.
-            if not await self._leave(cause) and self._is_killed:
-                cause = store_calls.not_deregistered(cause, held)
+            cause = _first_error(failed)
+            self._dependencies.metrics.agent_failed(cause)
+            claims = self._claims.count
+            # Nothing runs any more: no lease has to expire before the store knows that.
+            if not await self._deregister(cause) and self._is_killed:
+                cause = store_retry.with_unreported_claims(cause, claims)
             raise cause from failed
-        await self._leave()
+        await self._deregister()
 
     @property
     def running(self) -> Sequence[ClaimedJob]:
-        """Whose commands run."""
-        return [running.claimed for running in self._ledger.running.values()]
+        """The jobs whose commands run."""
+        return [running.job for running in self._claims.running.values()]
 
     def drain(self) -> None:
         """Claim nothing any more; `run` returns when what runs has ended."""
         self._is_draining = True
-        self._around.meter.draining()
-        if self._ledger.is_empty:
-            # What is asked for now would be for nothing.
-            self._patience.cut(_HURRY / 2)
+        self._dependencies.metrics.is_draining = True
+        if self._claims.is_empty:
+            # The call that is under way asks for claims that would be released again.
+            self._retry.shorten_current_calls(_KILL_STORE_TIMEOUT / 2)
         self._wake.set()
 
     def kill(self) -> None:
-        """Drain, but end what runs and hand it back."""
+        """Drain, but kill what runs and release it."""
         self._is_killed = True
-        self._patience.hurry(_HURRY)
-        self._attempts.hurry()
-        self._end(self._ledger.running, Fate.RELEASE)
+        self._retry.stop_within(_KILL_STORE_TIMEOUT)
+        self._attempts.limit_shortened()
+        self._kill_commands(self._claims.running, Disposition.RELEASE)
         self.drain()
 
-    def obey(self, orders: HeartbeatActions) -> None:
-        """Do what the answer to a beat asks."""
-        self._end(orders.drop, Fate.DROP)
-        for claim in orders.kill:
-            self._around.executor.kill(claim)
-        if orders.release:
-            self._ledger.hand_back(orders.release)
+    def apply_heartbeat(self, actions: HeartbeatActions) -> None:
+        """Do what the answer to a heartbeat asks for."""
+        self._kill_commands(actions.drop, Disposition.DROP)
+        for claim in actions.kill:
+            self._dependencies.executor.kill(claim)
+        if actions.release:
+            self._claims.release_unknown(actions.release)
             self._wake.set()
-        for claimed in self._ledger.beaten():
-            self._journal.runs(claimed)
+        for job in self._claims.count_heartbeat():
+            self._log.attempt_running(job)
 
-    def lose(self) -> None:
-        """Stop everything: the store knows this session no more, and has its claims back."""
+    def session_lost(self) -> None:
+        """Stop everything: the store has reaped this session and its claims."""
         if self._key is not None:
-            self._around.meter.lost()
+            self._dependencies.metrics.session_lost()
         self._key = None
-        self._pulse.end()
-        self._ledger.forget_all()
-        self._end(self._ledger.running, Fate.DROP)
+        self._heartbeat.end()
+        self._claims.forget_all()
+        self._kill_commands(self._claims.running, Disposition.DROP)
         self._wake.set()
 
-    def cut_off(self) -> None:
-        """Stop what must not outlive the lease; it is handed back as soon as the store answers."""
+    def lease_may_have_expired(self) -> None:
+        """Kill what must not outlive the lease; released as soon as the store answers."""
         ending = [
             claim
-            for claim, running in self._ledger.running.items()
-            if running.claimed.spec.body.get("onLeaseLost") != OnLeaseLost.CONTINUE
-            and running.fate is Fate.REPORT
+            for claim, running in self._claims.running.items()
+            if running.job.spec.body.get("onLeaseLost") != OnLeaseLost.CONTINUE
+            and running.disposition is Disposition.REPORT
         ]
         if ending:
-            _log.warning("commands are ended: the lease may be over", count=len(ending))
-            self._around.meter.cut_off(len(ending))
-            self._end(ending, Fate.RELEASE)
+            _log.warning("lease may have expired, killing commands", count=len(ending))
+            self._dependencies.metrics.lease_kills += len(ending)
+            self._kill_commands(ending, Disposition.RELEASE)
 
-    def _end(self, claims: Iterable[ClaimId], fate: Fate) -> None:
+    def _kill_commands(self, claims: Iterable[ClaimId], disposition: Disposition) -> None:
         for claim in claims:
-            running = self._ledger.running[claim]
-            # What the store took back is never spoken of again, whatever else happens.
-            if running.fate is not Fate.DROP:
-                running.fate = fate
-            self._around.executor.kill(claim)
+            running = self._claims.running[claim]
+            # A reaped claim is never reported, whatever else happens.
+            if running.disposition is not Disposition.DROP:
+                running.disposition = disposition
+            self._dependencies.executor.kill(claim)
 
-    async def _end_all(self) -> None:
-        """Return when nothing runs any more, whatever it is that ends this agent, and how often."""
-        self._end(self._ledger.running, Fate.RELEASE)
+    async def _kill_and_wait(self) -> None:
+        """Return when nothing runs any more, however often this task is cancelled meanwhile."""
+        self._kill_commands(self._claims.running, Disposition.RELEASE)
         cancelled: asyncio.CancelledError | None = None
-        while self._ledger.running:
+        while self._claims.running:
             self._wake.clear()
             try:
                 await self._wake.wait()
@@ -220,140 +227,151 @@ class Agent:
 
     async def _listen(self) -> None:
         while True:
-            await self._around.wait_for_work(self._rhythm.poll.total_seconds(), self._key)
+            seconds = self._config.poll.total_seconds()
+            await self._dependencies.wait_for_work(seconds, self._key)
             self._wake.set()
 
     async def _work(self) -> None:
         self._wake.set()
-        while not (self._is_draining and self._ledger.is_empty):
+        while not (self._is_draining and self._claims.is_empty):
             await self._wake.wait()
             self._wake.clear()
-            await self._gather()
+            await self._gather_reports()
             try:
-                await self._turn()
+                await self._work_once()
             except errors.TRANSIENT:
-                if not (self._is_draining and self._ledger.is_empty):
+                if not (self._is_draining and self._claims.is_empty):
                     raise
-                # It only asked for more, and wants nothing any more.
+                # The call only asked for claims, and nothing is wanted any more.
                 return
 
     @contextlib.contextmanager
-    def _bearing_loss(self, key: SessionKey) -> Iterator[None]:
-        """Lose the session if the store knows it no more; there may be another one by then."""
+    def _handling_session_loss(self, key: SessionKey) -> Iterator[None]:
+        """Handle the loss of this session; a newer one may exist by then."""
         try:
             yield
         except errors.SessionError as error:
             if key == self._key:
-                _log.warning("worker was taken back", error=str(error))
-                self.lose()
+                _log.warning("session lost", error=str(error))
+                self.session_lost()
 
-    async def _gather(self) -> None:
-        """Wait a moment for more commands to end: an exchange costs the same for one as for many.
+    async def _gather_reports(self) -> None:
+        """Wait a moment for more commands to end: a call costs the same for one as for many.
 
-        Only while most still run, so that the machine is not idle meanwhile, and only where the
-        last exchange had several: who runs a chain beside what takes long waits for nothing.
+        Only while most still run, so that the machine is not idle meanwhile, and only if the last
+        call had several reports: a chain of jobs beside long ones waits for nothing.
         """
-        if self._exchange.told < _SEVERAL:
+        if self._exchange.last_report_count < _SEVERAL_REPORTS:
             return
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_GATHERING.total_seconds()):
-                while self._ledger.has_few_ends(_MANY):
+            async with asyncio.timeout(_GATHER_TIMEOUT.total_seconds()):
+                while self._claims.has_few_unsent(_FULL_BATCH):
                     await self._wake.wait()
                     self._wake.clear()
 
-    async def _turn(self) -> None:
+    async def _work_once(self) -> None:
         if self._key is None:
-            # Its first beat says that what older boots ran is dead: who is ready may say so.
-            if self._ledger.running or not self._around.executor.is_ready:
+            # The first heartbeat of a session proves that older sessions of this name are dead:
+            # only an agent without running commands may say so.
+            if self._claims.running or not self._dependencies.executor.is_ready:
                 return
             await self._register()
         if self._key is not None:
-            with self._bearing_loss(self._key):
-                await self._trade(self._key)
+            with self._handling_session_loss(self._key):
+                await self._report_and_claim(self._key)
 
-    async def _trade(self, key: SessionKey) -> None:
-        await self._exchange.hand_back(key)
-        claims = self._ask()
-        granted = await self._exchange.make(key, claims)
-        self._look_up(asked=len(claims), granted=len(granted))
+    async def _report_and_claim(self, key: SessionKey) -> None:
+        await self._exchange.release(key)
+        claims = self._request_claims()
+        granted = await self._exchange.exchange(key, claims)
+        self._adjust(requested=len(claims), granted=len(granted))
         if key == self._key:
-            self._enter(key, granted)
+            self._begin_soon(key, granted)
         else:
-            self._renounce(granted)
+            self._discard(granted)
 
     async def _register(self) -> None:
-        sent_at = self._around.clock.monotonic()
-        door, registration = self._around.door, self._registration
-        session = await self._patience.insist(lambda: door.register(registration))
+        sent_at = self._dependencies.clock.monotonic()
+        store, registration = self._dependencies.store, self._registration
+        session = await self._retry.call(lambda: store.register(registration))
         self._key = session.key
         self._check(session)
-        self._pulse.begin(session, sent_at)
-        self._journal.registered(session)
+        self._heartbeat.begin(session, sent_at)
+        self._log.worker_registered(session)
 
-    async def _report_beside(self) -> None:
+    async def _report_many(self) -> None:
         while True:
-            await self._exchange.plenty()
+            await self._exchange.wait_for_many_reports()
             if (key := self._key) is not None:
-                with self._bearing_loss(key):
-                    await self._exchange.report_beside(key)
+                with self._handling_session_loss(key):
+                    await self._exchange.report_in_parallel(key)
                 self._wake.set()
 
-    def _look_up(self, *, asked: int, granted: int) -> None:
-        """See what an exchange means for the next one."""
-        if self._appetite.fed(asked=asked, granted=granted):
+    def _adjust(self, *, requested: int, granted: int) -> None:
+        """Learn from an exchange for the next one."""
+        if self._batch_size.adjust(requested=requested, granted=granted):
             self._wake.set()
-        running = len(self._ledger.running)
-        limit = self._shift.reach(asked=asked, granted=granted, running=running)
+        limit = self._drain_policy.reached_limit(
+            requested=requested, granted=granted, running=len(self._claims.running)
+        )
         if limit and not self._is_draining:
-            self._journal.shift_over(limit)
+            self._log.limit_reached(limit)
             self.drain()
-        elif 0 < (left := self._shift.idle_left) < self._rhythm.poll.total_seconds():
+            return
+        left = self._drain_policy.seconds_until_idle_exit
+        if 0 < left < self._config.poll.total_seconds():
             asyncio.get_running_loop().call_later(left, self._wake.set)
 
-    def _ask(self) -> Sequence[ClaimId]:
-        if self._is_draining or self._pulse.is_late or not self._around.executor.is_ready:
+    def _request_claims(self) -> Sequence[ClaimId]:
+        dependencies = self._dependencies
+        if self._is_draining or self._heartbeat.is_late or not dependencies.executor.is_ready:
             return ()
-        free = self._around.slots.take(self._wake.set)
-        wanted = self._shift.cap(free)
-        asked = self._appetite.of(wanted)
-        self._around.slots.give(free - asked)
-        return self._ledger.ask(asked, self._around.clock.now())
+        free = dependencies.slots.take_all(self._wake.set)
+        requested = self._batch_size.limit(self._drain_policy.limit(free))
+        dependencies.slots.give_back(free - requested)
+        return self._claims.request(requested, dependencies.clock.now())
 
-    def _renounce(self, granted: Sequence[ClaimedJob]) -> None:
+    def _discard(self, granted: Sequence[ClaimedJob]) -> None:
         """Leave alone what was granted to a session that has been lost meanwhile."""
-        self._ledger.forget(claimed.claim for claimed in granted)
-        self._around.slots.give(len(granted))
+        self._claims.forget(job.claim for job in granted)
+        self._dependencies.slots.give_back(len(granted))
 
-    def _enter(self, key: SessionKey, granted: Sequence[ClaimedJob]) -> None:
-        """Have what was granted begun as soon as this task waits.
+    def _begin_soon(self, key: SessionKey, granted: Sequence[ClaimedJob]) -> None:
+        """Begin attempts as soon as this task waits.
 
-        That is when the next exchange, if there is to be one, is on its way: so agent and store
-        work at the same time.
+        By then the next exchange, if there is one, is under way, so that agent and store work at
+        the same time.
         """
         if granted:
-            now = self._around.clock.monotonic()
-            entered = [self._ledger.start(claimed, now) for claimed in granted]
-            self._around.meter.began(len(entered))
-            asyncio.get_running_loop().call_soon(self._begin, key, entered)
+            now = self._dependencies.clock.monotonic()
+            started = [self._claims.start(job, now) for job in granted]
+            self._dependencies.metrics.running += len(started)
+            asyncio.get_running_loop().call_soon(self._begin, key, started)
 
-    def _begin(self, key: SessionKey, entered: Sequence[RunningClaim]) -> None:
-        if self._is_killed or self._pulse.is_late:
-            self._end([running.claimed.claim for running in entered], Fate.RELEASE)
-        for running in entered:
-            if running.fate is Fate.REPORT:
+    def _begin(self, key: SessionKey, started: Sequence[RunningClaim]) -> None:
+        if self._is_killed or self._heartbeat.is_late:
+            self._kill_commands([running.job.claim for running in started], Disposition.RELEASE)
+        for running in started:
+            if running.disposition is Disposition.REPORT:
                 self._attempts.begin(running, key)
             else:
                 self._finish(running, None)
 
-    def _finish(self, running: RunningClaim, end: AttemptReport | None) -> None:
-        self._ledger.end(running, end)
-        self._exchange.notice()
-        self._around.meter.over()
-        self._around.slots.give(1)
+    def _finish(self, running: RunningClaim, report: AttemptReport | None) -> None:
+        self._claims.end(running, report)
+        self._exchange.report_added()
+        self._dependencies.metrics.running -= 1
+        self._dependencies.slots.give_back(1)
         self._wake.set()
 
-    async def _leave(self, cause: BaseException | None = None) -> bool:
-        key, door = self._key, self._around.door
-        return key is None or await store_calls.deregister(
-            door, key, self._registration.name, cause
-        )
+    async def _deregister(self, cause: BaseException | None = None) -> bool:
+        """End the session, if there is one; whether the store has answered."""
+        key, store = self._key, self._dependencies.store
+        name = self._registration.name
+        return key is None or await store_retry.deregister(store, key, name, cause)
+
+
+def _first_error(failed: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return one error of several that have the same cause: the group helps no user."""
+    first = failed.exceptions[0]
+    return _first_error(first) if isinstance(first, BaseExceptionGroup) else first

@@ -1,8 +1,9 @@
-"""The claims of an agent, from the asking for one to the answer to its report.
+"""The claims of an agent, from the request for one to the answer to its report.
 
-Called by `loop` alone. A claim is asked for, runs, and then either its end is reported, or it is
-handed back, or nothing more is said of it; which of these is its fate, and may change while it
-runs.
+A claim is requested under an id that the agent creates; if granted, its command runs; then its
+`Disposition` decides: its end is reported, or the claim is released, or it is dropped because the
+store has reaped it. `ClaimExchange` does both directions in one store call, `complete`: it reports
+the ends that have gathered and claims as many jobs as there are free slots.
 """
 
 from __future__ import annotations
@@ -27,171 +28,176 @@ if TYPE_CHECKING:
     from workron.core.ids import ClaimId, SessionKey
     from workron.store.types import AttemptReport, ClaimedJob, ClaimRef, HeartbeatReply
     from workron_worker.config import AgentDependencies
-    from workron_worker.store_calls import StoreRetry
+    from workron_worker.store_retry import StoreRetry
 
 
-_ENDING: Final = frozenset({Signal.CANCEL, Signal.EXPIRE})
+_KILLING_SIGNALS: Final = frozenset({Signal.CANCEL, Signal.EXPIRE})
 
 
 @dataclass(frozen=True, slots=True)
-class KnownClaims:
+class ClaimSnapshot:
     """The claims of an agent at one moment."""
 
     running: AbstractSet[ClaimId]
     known: AbstractSet[ClaimId]
-    """All of them: asked for, running, or over and not reported yet."""
+    """All of them: requested, running, or ended and not reported yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatActions:
-    """What is to be done."""
+    """What the answer to a heartbeat asks for."""
 
     kill: AbstractSet[ClaimId]
-    """Somebody asked for their end; it is reported."""
+    """Cancelled or expired; the end is reported."""
     drop: AbstractSet[ClaimId]
-    """Taken back by the store: killed, and never spoken of again."""
+    """Reaped by the store: killed and not reported."""
     release: Sequence[ClaimRef]
-    """The store counts them as ours, but nothing here runs or ran them."""
+    """Held according to the store, but unknown here."""
 
 
-def read_heartbeat(beat: HeartbeatReply, before: KnownClaims, now: KnownClaims) -> HeartbeatActions:
-    """Compare the store's list with our own."""
-    held = {one.claim for one in beat.held}
-    ending = {one.claim for one in beat.held if one.signal in _ENDING}
+def read_heartbeat(
+    reply: HeartbeatReply, before: ClaimSnapshot, now: ClaimSnapshot
+) -> HeartbeatActions:
+    """Compare the store's list with the claims before and after the call."""
+    held = {one.claim for one in reply.held}
+    ending = {one.claim for one in reply.held if one.signal in _KILLING_SIGNALS}
     return HeartbeatActions(
         kill=ending & now.running,
-        # A claim that came while the beat was on its way is not on a list made before it.
+        # A claim that was granted during the call is not on a list made before it.
         drop=(before.running & now.running) - held,
-        release=[one.ref for one in beat.held if one.claim not in before.known | now.known],
+        release=[one.ref for one in reply.held if one.claim not in before.known | now.known],
     )
 
 
-class Fate(Enum):
-    """What follows when the command of a claim is over."""
+class Disposition(Enum):
+    """What follows when the command of a claim has ended."""
 
     REPORT = auto()
     RELEASE = auto()
     """It was ended for a reason that is not the job's; another worker may have it."""
     DROP = auto()
-    """The store has taken the claim back already."""
+    """The store has reaped the claim already."""
     LOST_ALONE = auto()
-    """It went down with what ran it, and nothing else did."""
+    """Its runner was lost, and it ran nothing else."""
     LOST_TOGETHER = auto()
-    """It went down with what ran it, as others did."""
+    """Its runner was lost together with others."""
 
 
-_LOSSES: Final[Mapping[Fate, LossKind]] = MappingProxyType(
-    {Fate.LOST_ALONE: LossKind.ALONE, Fate.LOST_TOGETHER: LossKind.TOGETHER}
+_LOSSES: Final[Mapping[Disposition, LossKind]] = MappingProxyType(
+    {Disposition.LOST_ALONE: LossKind.ALONE, Disposition.LOST_TOGETHER: LossKind.TOGETHER}
 )
-_WORTH_A_LINE: Final = 2
+_HEARTBEATS_BEFORE_LOG: Final = 2
+"""At its first heartbeat a claim may just have begun; short attempts get no line of their own."""
 
 
 @dataclass(slots=True)
 class RunningClaim:
     """A claim whose command runs."""
 
-    claimed: ClaimedJob
+    job: ClaimedJob
     began_at: float
     """On the agent's clock."""
-    is_over: bool = False
-    fate: Fate = Fate.REPORT
-    beats: int = 0
-    """How often the worker has beaten since it began."""
+    has_ended: bool = False
+    disposition: Disposition = Disposition.REPORT
+    heartbeats: int = 0
+    """How many heartbeats were answered since it began."""
 
 
 class Claims:
-    """What the agent knows of its claims."""
+    """All claims of an agent that the store may count as its own."""
 
     def __init__(self, rng: Rng) -> None:
         self._rng = rng
         self._known: set[ClaimId] = set()
-        self._ends: list[AttemptReport] = []
+        self._reports: list[AttemptReport] = []
         self._releases: dict[LossKind | None, list[ClaimRef]] = {}
-        self._taken = 0
+        self._in_flight = 0
         self._session = object()
-        """Changes when all is forgotten: what is answered afterwards is counted no more."""
+        """Replaced when all is forgotten: later answers to earlier calls do not count."""
         self.running: dict[ClaimId, RunningClaim] = {}
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing runs and nothing is left to tell the store."""
+        """Whether nothing runs and nothing is left to report."""
         return not self.count
 
     @property
     def count(self) -> int:
-        """How many claims run, or are over and the store has not answered a report of them."""
-        return len(self.running) + self._untold + self._taken
+        """How many claims run, or have ended and the store has not answered their report."""
+        return len(self.running) + self._unsent + self._in_flight
 
     @property
-    def ends(self) -> int:
-        """How many ends are to be reported."""
-        return len(self._ends)
+    def report_count(self) -> int:
+        """How many ends wait to be reported."""
+        return len(self._reports)
 
-    def has_few_ends(self, many: int) -> bool:
-        """Whether something is to be told to the store, but less than is many, and more runs."""
-        return 0 < self._untold < min(many, len(self.running))
+    def has_few_unsent(self, many: int) -> bool:
+        """Whether something waits to be sent, but fewer than `many`, and more than that runs."""
+        return 0 < self._unsent < min(many, len(self.running))
 
     @property
-    def _untold(self) -> int:
-        return len(self._ends) + sum(map(len, self._releases.values()))
+    def _unsent(self) -> int:
+        return len(self._reports) + sum(map(len, self._releases.values()))
 
-    def beaten(self) -> Sequence[ClaimedJob]:
-        """Count a beat; give what has run since the one before, which the log did not name yet."""
+    def count_heartbeat(self) -> Sequence[ClaimedJob]:
+        """Count a heartbeat; return the jobs that now run long enough to be logged."""
         for running in self.running.values():
-            running.beats += 1
-        # At its first beat a claim may just have begun.
-        return [one.claimed for one in self.running.values() if one.beats == _WORTH_A_LINE]
+            running.heartbeats += 1
+        return [
+            one.job for one in self.running.values() if one.heartbeats == _HEARTBEATS_BEFORE_LOG
+        ]
 
-    def knowledge(self) -> KnownClaims:
-        """What a beat's answer is compared with."""
-        return KnownClaims(frozenset(self.running), frozenset(self._known))
+    def snapshot(self) -> ClaimSnapshot:
+        """Return what the answer to a heartbeat is compared with."""
+        return ClaimSnapshot(frozenset(self.running), frozenset(self._known))
 
-    def ask(self, count: int, now: datetime) -> list[ClaimId]:
-        """Draw ids for claims that will be asked for."""
+    def request(self, count: int, now: datetime) -> list[ClaimId]:
+        """Create ids for claims that will be requested."""
         claims = ids.mint_claims(now, self._rng, count)
         self._known.update(claims)
         return claims
 
-    def start(self, claimed: ClaimedJob, now: float) -> RunningClaim:
-        """Enter a claim that was granted and runs from now on."""
-        running = self.running[claimed.claim] = RunningClaim(claimed, now)
+    def start(self, job: ClaimedJob, now: float) -> RunningClaim:
+        """Add a claim that was granted and runs from now on."""
+        running = self.running[job.claim] = RunningClaim(job, now)
         return running
 
-    def end(self, running: RunningClaim, end: AttemptReport | None) -> None:
-        """Enter the end of a command; None: it never ran, or not to an end of its own."""
-        claim = running.claimed.claim
-        running.is_over = True
+    def end(self, running: RunningClaim, report: AttemptReport | None) -> None:
+        """End a running claim; None: its command never ran, or was not judged by its end."""
+        claim = running.job.claim
+        running.has_ended = True
         del self.running[claim]
-        if running.fate is Fate.DROP:
+        if running.disposition is Disposition.DROP:
             self._known.discard(claim)
-        elif running.fate is Fate.REPORT and end is not None:
-            self._ends.append(end)
+        elif running.disposition is Disposition.REPORT and report is not None:
+            self._reports.append(report)
         else:
-            self._release(_LOSSES.get(running.fate), [running.claimed.ref])
+            self._add_releases(_LOSSES.get(running.disposition), [running.job.ref])
 
-    def hand_back(self, rights: Iterable[ClaimRef]) -> None:
-        """Enter claims that are ours but that nothing here runs."""
-        self._release(None, rights)
-        self._known.update(right.claim for right in rights)
+    def release_unknown(self, refs: Iterable[ClaimRef]) -> None:
+        """Add claims that the store counts as this agent's and that nothing here runs."""
+        refs = list(refs)
+        self._add_releases(None, refs)
+        self._known.update(ref.claim for ref in refs)
 
-    def take_ends(self) -> Sequence[AttemptReport]:
-        """Give the ends that are to be reported, each once."""
-        ends, self._ends = self._ends, []
-        return ends
+    def take_reports(self) -> Sequence[AttemptReport]:
+        """Return the ends to report, each once."""
+        reports, self._reports = self._reports, []
+        return reports
 
     def take_releases(self) -> Mapping[LossKind | None, Sequence[ClaimRef]]:
-        """Give the claims that are to be handed back, each once, by how they were lost, if so."""
+        """Return the claims to release, each once, by how they were lost."""
         releases, self._releases = self._releases, {}
         return releases
 
     @contextlib.contextmanager
-    def telling(self, count: int) -> Iterator[None]:
-        """Count so many of those that were taken as ours until the store has answered.
+    def in_flight(self, count: int) -> Iterator[None]:
+        """Count this many taken reports as the agent's own until the store has answered.
 
-        That it knows this worker no more is an answer, too; none at all is not.
+        A SessionError is an answer, too; any other error is not.
         """
         session = self._session
-        self._taken += count
+        self._in_flight += count
         try:
             yield
         except errors.SessionError:
@@ -201,130 +207,133 @@ class Claims:
 
     def _answered(self, session: object, count: int) -> None:
         if session is self._session:
-            self._taken -= count
+            self._in_flight -= count
 
     def forget(self, claims: Iterable[ClaimId]) -> None:
-        """Strike claims that the store has answered for, or never granted."""
+        """Forget claims that the store has answered for, or never granted."""
         self._known.difference_update(claims)
 
-    def _release(self, lost: LossKind | None, rights: Iterable[ClaimRef]) -> None:
-        self._releases.setdefault(lost, []).extend(rights)
+    def _add_releases(self, loss: LossKind | None, refs: Iterable[ClaimRef]) -> None:
+        self._releases.setdefault(loss, []).extend(refs)
 
     def forget_all(self) -> None:
-        """Strike everything: the store knows this worker no more."""
+        """Forget everything: the store has reaped this session."""
         for running in self.running.values():
-            running.fate = Fate.DROP
-        self._ends.clear()
+            running.disposition = Disposition.DROP
+        self._reports.clear()
         self._releases.clear()
-        self._session, self._taken = object(), 0
+        self._session, self._in_flight = object(), 0
         self._known = set(self.running)
 
 
-_PLENTY: Final = 200
-"""So many ends are worth a call of their own."""
+_MANY_REPORTS: Final = 200
+"""This many ends are worth a call of their own beside the one that is under way."""
 
 
 class ClaimExchange:
-    """One at a time, and one report beside it."""
+    """Reports and claims, one call at a time, and one more call for many reports beside it."""
 
-    def __init__(self, around: AgentDependencies, ledger: Claims, patience: StoreRetry) -> None:
-        self._around = around
-        self._ledger = ledger
-        self._patience = patience
+    def __init__(self, dependencies: AgentDependencies, claims: Claims, retry: StoreRetry) -> None:
+        self._dependencies = dependencies
+        self._claims = claims
+        self._retry = retry
         self._is_under_way = False
-        self._has_plenty = asyncio.Event()
-        self.told = 0
-        """How many ends the last one had."""
+        self._has_many = asyncio.Event()
+        self.last_report_count = 0
+        """How many ends the last call has reported."""
 
-    async def hand_back(self, key: SessionKey) -> None:
-        """Release what somebody else is to run."""
-        releases = self._ledger.take_releases()
-        with self._ledger.telling(sum(map(len, releases.values()))):
-            for lost, rights in releases.items():
-                release = functools.partial(self._around.door.release, key, rights, lost)
-                await self._patience.insist(release)
-                self._around.meter.released(len(rights))
-                self._ledger.forget(right.claim for right in rights)
+    async def release(self, key: SessionKey) -> None:
+        """Release the claims that other workers are to run."""
+        dependencies = self._dependencies
+        releases = self._claims.take_releases()
+        with self._claims.in_flight(sum(map(len, releases.values()))):
+            for loss, refs in releases.items():
+                await self._retry.call(
+                    functools.partial(dependencies.store.release, key, refs, loss)
+                )
+                dependencies.metrics.released_claims += len(refs)
+                self._claims.forget(ref.claim for ref in refs)
 
-    async def make(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[ClaimedJob]:
-        """Report all ends, and ask for claims under these ids, a slot each; give those granted."""
-        ends = self._ledger.take_ends()
-        self.told = len(ends)
+    async def exchange(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[ClaimedJob]:
+        """Report all ends and request these claims, a slot each; return the granted ones."""
+        dependencies = self._dependencies
+        reports = self._claims.take_reports()
+        self.last_report_count = len(reports)
         granted: Sequence[ClaimedJob] = ()
-        asked_at = self._around.clock.monotonic()
+        sent_at = dependencies.clock.monotonic()
         self._is_under_way = True
         try:
-            granted = await self._complete(key, ends, claims)
+            granted = await self._complete(key, reports, claims)
         finally:
             self._is_under_way = False
-            self._around.slots.give(len(claims) - len(granted))
-            self._ledger.forget(set(claims) - {claimed.claim for claimed in granted})
+            dependencies.slots.give_back(len(claims) - len(granted))
+            self._claims.forget(set(claims) - {job.claim for job in granted})
         if claims:
-            seconds = self._around.clock.monotonic() - asked_at
-            self._around.meter.claimed(len(granted), seconds)
+            seconds = dependencies.clock.monotonic() - sent_at
+            dependencies.metrics.claims_granted(len(granted), seconds)
         return granted
 
-    def notice(self) -> None:
-        """Note that there is an end more."""
-        if self._ledger.ends >= _PLENTY:
-            self._has_plenty.set()
+    def report_added(self) -> None:
+        """Wake `wait_for_many_reports` if there are many."""
+        if self._claims.report_count >= _MANY_REPORTS:
+            self._has_many.set()
 
-    async def plenty(self) -> None:
-        """Wait until there are many ends beside an exchange."""
-        await self._has_plenty.wait()
-        self._has_plenty.clear()
+    async def wait_for_many_reports(self) -> None:
+        """Wait until many ends have gathered."""
+        await self._has_many.wait()
+        self._has_many.clear()
 
-    async def report_beside(self, key: SessionKey) -> None:
-        """Report many ends, if an exchange is under way and does not have them."""
-        if self._is_under_way and self._ledger.ends >= _PLENTY:
-            await self._complete(key, self._ledger.take_ends(), ())
+    async def report_in_parallel(self, key: SessionKey) -> None:
+        """Report many ends, if a call is under way that does not have them."""
+        if self._is_under_way and self._claims.report_count >= _MANY_REPORTS:
+            await self._complete(key, self._claims.take_reports(), ())
 
     async def _complete(
-        self, key: SessionKey, ends: Sequence[AttemptReport], claims: Sequence[ClaimId]
+        self, key: SessionKey, reports: Sequence[AttemptReport], claims: Sequence[ClaimId]
     ) -> Sequence[ClaimedJob]:
-        call = functools.partial(self._call, key, ends, claims)
+        call = functools.partial(self._call_store, key, reports, claims)
         try:
-            with self._ledger.telling(len(ends)):
-                return await self._patience.insist(call)
+            with self._claims.in_flight(len(reports)):
+                return await self._retry.call(call)
         finally:
-            self._ledger.forget(end.claim for end in ends)
+            self._claims.forget(report.claim for report in reports)
 
-    async def _call(
-        self, key: SessionKey, ends: Sequence[AttemptReport], claims: Sequence[ClaimId]
+    async def _call_store(
+        self, key: SessionKey, reports: Sequence[AttemptReport], claims: Sequence[ClaimId]
     ) -> Sequence[ClaimedJob]:
-        if ends:
-            completed = await self._around.door.complete(key, ends, claims)
-            self._around.meter.reported(ends, completed.answers)
-            return completed.claimed
+        if reports:
+            reply = await self._dependencies.store.complete(key, reports, claims)
+            self._dependencies.metrics.reports_answered(reports, reply.answers)
+            return reply.claimed
         if claims:
-            return await self._around.door.claim(key, claims)
+            return await self._dependencies.store.claim(key, claims)
         return ()
 
 
-_FIRST: Final = 32
-"""What is asked for while nothing has come yet."""
-_LEAST: Final = 4
+_INITIAL_BATCH: Final = 32
+_MIN_BATCH: Final = 4
 
 
-class ClaimLimit:
-    """Doubles while it is fed, and shrinks to twice what it was given when it was given less."""
+class ClaimBatchSize:
+    """How many claims to request: doubles while all are granted, else twice what was granted."""
 
     def __init__(self, slots: int) -> None:
-        self._most = max(_FIRST, slots // 2)
-        self._size = _FIRST
-        self._left_some = False
+        self._max = max(_INITIAL_BATCH, slots // 2)
+        self._size = _INITIAL_BATCH
+        self._has_slots_left = False
 
-    def of(self, free: int) -> int:
-        """Say how many of the free slots to ask for."""
-        asked = min(free, self._size, self._most)
-        self._left_some = asked < free
-        return asked
+    def limit(self, free: int) -> int:
+        """Return how many of the free slots to request claims for."""
+        requested = min(free, self._size, self._max)
+        self._has_slots_left = requested < free
+        return requested
 
-    def fed(self, *, asked: int, granted: int) -> bool:
-        """Take in one answer; tell whether there are slots left, and maybe more for them."""
-        if not asked:
+    def adjust(self, *, requested: int, granted: int) -> bool:
+        """Learn from an answer; whether there are slots left and maybe more jobs for them."""
+        if not requested:
             return False
-        wider = max(_LEAST, 2 * granted)
-        # All that was free may have been less than the appetite; that says nothing against it.
-        self._size = max(self._size, wider) if granted == asked else min(self._size, wider)
-        return granted == asked and self._left_some
+        wider = max(_MIN_BATCH, 2 * granted)
+        # All that was free may have been less than the batch; that is no reason to shrink.
+        is_all = granted == requested
+        self._size = max(self._size, wider) if is_all else min(self._size, wider)
+        return is_all and self._has_slots_left

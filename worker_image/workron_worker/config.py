@@ -1,15 +1,12 @@
-"""What an agent is given: the doors and ports that it works with, and its rhythm.
-
-Made by `workron.cli`, read by `loop` and `pulse`.
-"""
+"""What an agent is given: its collaborators, its settings, and the slots that agents share."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from workron_worker import meter
+from workron_worker.metrics import WorkerMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -19,11 +16,10 @@ if TYPE_CHECKING:
     from workron.store.api import WorkerStore
     from workron.store.types import ClaimedJob, Session
     from workron_worker.executor import Executor, OnOutput
-    from workron_worker.meter import WorkerMeter
 
 
 def no_listener(_: ClaimedJob) -> OnOutput | None:
-    """Listen to no attempt; what is kept of its output is reported anyway."""
+    """Listen to no attempt; the captured output is reported anyway."""
     return None
 
 
@@ -33,60 +29,61 @@ def accept_any_session(_: Session) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AgentDependencies:
-    """Doors and ports."""
+    """The collaborators of an agent."""
 
-    door: WorkerStore
+    store: WorkerStore
     executor: Executor
     slots: Slots
     clock: Clock
     rng: Rng
     wait_for_work: Callable[[float, SessionKey | None], Awaitable[None]]
-    """Returns soon after something became ready, or after so many seconds; but not for what was
-    reported in this session."""
+    """Returns soon after a job became ready, or after that many seconds; jobs that became ready by
+    a report of this session do not count."""
     listener: Callable[[ClaimedJob], OnOutput | None] = no_listener
-    """Gives what is to hear every byte of an attempt's output; None: nothing does."""
-    meter: WorkerMeter = meter.NO_METER
+    """Returns what receives every byte of an attempt's output; None: nothing does."""
+    metrics: WorkerMetrics = field(default_factory=WorkerMetrics)
 
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """How often and how long."""
+    """The settings of an agent."""
 
     heartbeat: timedelta = timedelta(seconds=2)
+    """Interval of heartbeats; never longer than a quarter of the lease."""
     poll: timedelta = timedelta(seconds=1)
-    margin: timedelta = timedelta(seconds=4)
-    """So long before the end of its lease, but not before its half, a worker that is cut off
-    begins to kill."""
-    patience: timedelta = timedelta(minutes=1)
-    """So long the store may be away before the agent gives up."""
-    most_jobs: int | None = None
-    """So many are claimed and run, and then the agent drains by itself."""
-    longest_idle: timedelta | None = None
-    """So long it runs nothing and finds nothing, and then it drains by itself."""
+    """Interval of asking for work while nothing notifies."""
+    lease_margin: timedelta = timedelta(seconds=4)
+    """How long before its lease ends, but not before half of it, an agent without an answered
+    heartbeat begins to kill."""
+    store_timeout: timedelta = timedelta(minutes=1)
+    """How long the store may be unavailable before the agent fails."""
+    max_jobs: int | None = None
+    """After this many claims the agent drains."""
+    idle_exit: timedelta | None = None
+    """After this long without anything to run the agent drains."""
 
 
 class Slots:
-    """A count of free slots, and those who found none."""
+    """A counter of free slots that several agents share."""
 
     def __init__(self, count: int) -> None:
         self.count = count
         self._free = count
-        self._hungry: dict[Callable[[], None], None] = {}
+        self._waiting: dict[Callable[[], None], None] = {}
 
-    def take(self, wake: Callable[[], None]) -> int:
-        """Take all that are free; if none is, `wake` is called once when that has changed."""
+    def take_all(self, wake: Callable[[], None]) -> int:
+        """Take all free slots; if there are none, `wake` is called once when there are."""
         taken, self._free = self._free, 0
         if not taken:
-            self._hungry[wake] = None
+            self._waiting[wake] = None
         return taken
 
-    def give(self, count: int) -> None:
-        """Give slots back."""
+    def give_back(self, count: int) -> None:
+        """Return slots and wake the agents that found none."""
         if not count:
             return
         self._free += count
-        # Only those who went away with nothing: waking all would have two idle agents wake each
-        # other for ever.
-        hungry, self._hungry = self._hungry, {}
-        for wake in hungry:
+        # Only those that found none: two idle agents would otherwise wake each other forever.
+        waiting, self._waiting = self._waiting, {}
+        for wake in waiting:
             wake()

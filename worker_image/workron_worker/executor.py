@@ -1,6 +1,6 @@
-"""The port behind which commands are run: what the agent hands over, and what it gets back.
+"""The port through which the agent has commands run: what it hands over, and what it gets back.
 
-Called by `attempts` and `stream`; `runner_executor` fills it with a process beside this one.
+`runner_client.RunnerExecutor` implements it with a runner process.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ if TYPE_CHECKING:
     from workron.core.states import Reason
 
 
-Done = Callable[[int], None]
-"""Says, on the loop of `run`, that so many bytes more have been dealt with."""
+Acknowledge = Callable[[int], None]
+"""Says, on the agent's event loop, that this many more bytes were processed."""
 
-OnOutput = Callable[[bytes, Done], None]
-"""Is given every byte as it comes, on the loop of `run`, which it must not hold up."""
+OnOutput = Callable[[bytes, Acknowledge], None]
+"""Receives every byte as it comes, on the agent's event loop, which it must not block."""
 
 WINDOW_BYTES: Final = 256 * 1024
-"""So much output of one command may wait to be dealt with; then the command waits in its pipe."""
+"""Output of one command that may be unacknowledged; beyond it the command blocks on its pipe."""
 
 
 class CommandTask(msgspec.Struct, frozen=True):
-    """One attempt, as an executor needs it."""
+    """What to run for one attempt."""
 
     claim: ClaimId
     command: str | Sequence[str]
-    """A string goes to `sh -c` as it is written; a sequence is started without a shell."""
+    """A string is passed to `sh -c`; a sequence is executed without a shell."""
     environment: Mapping[str, str]
-    """The job's own variables and those that name the attempt; the executor adds the rest."""
-    output_bytes: int
-    """How much of the output is kept, head and tail together."""
-    stream_bytes: int = 0
-    """How much of it the agent stores while it runs; nothing to an executor."""
+    """The job's own variables and those of the attempt; the executor adds the rest."""
+    output_limit_bytes: int
+    """How much of the output is captured, head and tail together."""
+    stream_limit_bytes: int = 0
+    """How much of it the agent stores while it runs; the executor ignores it."""
     inputs: Mapping[str, Any] | None = None
     workdir: str | None = None
     timeout: timedelta | None = None
     outlives_lease: bool = False
-    """Whether it may run on where an executor ends by itself what its agent has left alone."""
+    """Whether `set_deadline` spares it."""
 
 
 class CommandEnd(msgspec.Struct, frozen=True):
@@ -57,85 +57,83 @@ class CommandEnd(msgspec.Struct, frozen=True):
     reason: Reason | None = None
     message: str | None = None
     exit_code: int | None = None
-    """Of the command; 128 and the signal's number when a signal ended it, as shells have it."""
+    """Of the command; 128 plus the signal's number when a signal ended it, as in shells."""
     output: bytes = b""
     result: Any = None
     is_killed: bool = False
     """Whether `kill` ended it; then the other fields say nothing about the command."""
-    is_overdue: bool = False
-    """Whether the executor did so by itself, at the moment of `hold_until`."""
+    is_past_deadline: bool = False
+    """Whether the executor itself did so, at the time of `set_deadline`."""
     start_seconds: float | None = None
-    """From the order until the command was started; None: it was not, or nobody measured it."""
+    """From the request until the command was started; None: it was not, or not measured."""
 
 
 class StartError(errors.WorkronError):
-    """This machine cannot start commands at present, whatever they are."""
+    """This machine cannot start commands at present; no job is at fault."""
 
 
 class RunnerLostError(errors.WorkronError):
-    """What ran the command is gone, and the command with it; whose fault that is nobody knows."""
+    """The runner was lost, and the command with it; the cause is unknown."""
 
     def __init__(self, why: str, *, is_alone: bool) -> None:
         super().__init__(f"the runner was lost: {why}")
         self.is_alone = is_alone
-        """Whether nothing else fell with it."""
+        """Whether it ran no other command."""
 
 
 OnEnd = Callable[[CommandEnd | Exception], None]
-"""Is told once how an attempt ended, or by which error; never from within `start`, and it raises
-nothing itself."""
+"""Called once with the end of an attempt or its error, but not by `start`; must not raise."""
 
 
 class Executor(Protocol):
-    """Runs commands; knows nothing of stores, claims that move, or retries."""
+    """Runs commands; knows nothing of stores, leases or retries."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether what is started now would run; else nothing should be claimed for it."""
+        """Whether a command could be started now; else nothing should be claimed."""
 
-    async def keep(self, tell: Callable[[], object]) -> None:
-        """See to it that it is ready, and tell each time that it has become so.
+    async def keep_ready(self, on_ready: Callable[[], object]) -> None:
+        """Become ready again whenever it is not, and call `on_ready` each time.
 
-        May return when there is nothing to see to; StartError if it will not be ready any more.
+        Returns if it is always ready; raises StartError if it cannot become ready any more.
         """
 
     def start(self, task: CommandTask, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
-        """Run one attempt; what it leaves behind is dead before `on_end` is told, or by `close`.
+        """Run one attempt; all of its processes are dead when `on_end` is called.
 
-        Without `on_output` nobody hears the output, and it never waits. What is not dealt with at
-        the end of the command does not hold up its end. A StartError is no fault of the job; a
-        RunnerLostError may be, or not; what `on_output` raises ends the attempt as it is.
+        Without `on_output` the command never blocks on its output. Unacknowledged output does not
+        delay the end. The error is a StartError (not the job's fault), a RunnerLostError (unknown),
+        or what `on_output` has raised.
         """
 
     def kill(self, claim: ClaimId) -> None:
-        """End an attempt: TERM, and after a grace KILL. Its end is told when it is dead."""
+        """Kill an attempt: SIGTERM, and SIGKILL after the grace; `on_end` is called as usual."""
 
-    def hold_until(self, at: float) -> None:
-        """Let what runs live until that moment of CLOCK_BOOTTIME, unless this is called again.
+    def set_deadline(self, at: float) -> None:
+        """Kill everything at that time of CLOCK_BOOTTIME, unless called again before.
 
-        Nothing starts after it, either. A task that `outlives_lease` is spared.
+        Nothing starts after it, either. Tasks with `outlives_lease` are spared.
         """
 
     def close(self) -> None:
-        """Give everything back; nothing runs any more."""
+        """Kill everything and release all resources."""
 
 
-async def carry_out(
+async def run_task(
     executor: Executor, task: CommandTask, on_output: OnOutput | None = None
 ) -> CommandEnd:
-    """Run one attempt and wait for its end; whoever waits no longer ends it first."""
+    """Run one attempt and wait for its end; if cancelled, kill it first."""
     end: asyncio.Future[CommandEnd] = asyncio.get_running_loop().create_future()
-    executor.start(task, functools.partial(_settle, end), on_output)
+    executor.start(task, functools.partial(_set_outcome, end), on_output)
     try:
         return await asyncio.shield(end)
     except asyncio.CancelledError:
-        # Given up, which is no fault of its own: it ends as softly as one that is killed.
         executor.kill(task.claim)
         await asyncio.gather(end, return_exceptions=True)
         raise
 
 
-def _settle(end: asyncio.Future[CommandEnd], outcome: CommandEnd | Exception) -> None:
+def _set_outcome(end: asyncio.Future[CommandEnd], outcome: CommandEnd | Exception) -> None:
     if end.done():
         return
     if isinstance(outcome, Exception):

@@ -1,6 +1,15 @@
-"""The beats of an agent, and what follows when they are answered, refused, or not heard at all.
+"""Sends heartbeats on a task of their own, and acts when they are answered, refused or missed.
 
-Called by `loop`, on a task of its own, so that no exchange of claims delays a beat.
+An answered heartbeat extends the lease from the moment at which it was *sent*. The agent assumes
+that its lease may have expired at its deadline (`workron.core.lease`), a margin before the store
+can reap it, and kills its commands then:
+
+    sent_at                  deadline           kill by the executor      lease expires
+       |-------------------------|----- 3/4 margin -----|---- 1/4 margin ----|
+                       SIGTERM and grace by the agent    SIGKILL by the runner
+
+The last quarter of the margin is for the kill itself and for clocks of different speed. The
+executor acts even if this process is frozen.
 """
 
 from __future__ import annotations
@@ -23,114 +32,117 @@ if TYPE_CHECKING:
 
 
 _log = structlog.get_logger(__name__)
-_LAST_SHARE: Final = 0.25
-"""Of the margin: with so much of it left the executor kills what still runs. What was before it was
-for TERM and a grace; this is for the kill and for clocks that do not run equally fast."""
-_AGAIN_SECONDS: Final = 0.25
-"""After a beat that was not answered: an outage of seconds must not cost what runs its lease."""
+_KILL_MARGIN_SHARE: Final = 0.25
+_RETRY_SECONDS: Final = 0.25
+"""Short, so that an outage of seconds does not cost the lease."""
 
 
 class HeartbeatHandler(Protocol):
-    """What the pulse moves."""
+    """The agent, as its heartbeat sees it."""
 
-    def obey(self, orders: HeartbeatActions) -> None:
-        """Do what the answer to a beat asks."""
+    def apply_heartbeat(self, actions: HeartbeatActions) -> None:
+        """Do what the answer to a heartbeat asks for."""
 
     def drain(self) -> None:
         """Claim nothing any more."""
 
-    def lose(self) -> None:
-        """Stop everything: the store knows this session no more."""
+    def session_lost(self) -> None:
+        """Stop everything: the store has reaped this session."""
 
-    def cut_off(self) -> None:
+    def lease_may_have_expired(self) -> None:
         """Stop what must not outlive the lease: the store may give it to another worker."""
 
 
 class Heartbeat:
-    """Beats for one session after another."""
+    """The heartbeats of one session after another."""
 
     def __init__(
-        self, around: AgentDependencies, rhythm: AgentConfig, ledger: Claims, body: HeartbeatHandler
+        self,
+        dependencies: AgentDependencies,
+        config: AgentConfig,
+        known_claims: Claims,
+        handler: HeartbeatHandler,
     ) -> None:
-        self._around = around
-        self._rhythm = rhythm
-        self._ledger = ledger
-        self._body = body
+        self._dependencies = dependencies
+        self._config = config
+        self._claims = known_claims
+        self._handler = handler
         self._key: SessionKey | None = None
         self._deadline = lease.LeaseDeadline(inf, 0, 0)
-        self._begun = asyncio.Event()
+        self._session_began = asyncio.Event()
 
     @property
     def is_late(self) -> bool:
-        """Whether the lease may be over, so that nothing must run and nothing may start."""
-        return self._deadline.has_passed(self._around.clock.monotonic())
+        """Whether the lease may have expired, so that nothing may run or start."""
+        return self._deadline.has_passed(self._dependencies.clock.monotonic())
 
     def begin(self, session: Session, sent_at: float) -> None:
-        """Beat for this session, which was asked for at `sent_at`."""
-        margin = min(self._rhythm.margin.total_seconds(), session.lease_seconds / 2)
+        """Send heartbeats for this session, whose registration was sent at `sent_at`."""
+        margin = min(self._config.lease_margin.total_seconds(), session.lease_seconds / 2)
         self._key = session.key
         self._extend(lease.LeaseDeadline(session.lease_seconds, margin, sent_at))
-        self._around.meter.registered(session.lease_seconds, sent_at)
-        self._begun.set()
+        self._dependencies.metrics.session_began(session.lease_seconds, sent_at)
+        self._session_began.set()
 
     def end(self) -> None:
-        """Beat for no session until there is a new one."""
+        """Send none until the next session begins."""
         self._key = None
 
     async def run(self) -> None:
-        """Beat for ever."""
+        """Send heartbeats forever."""
         while True:
-            # After a freeze this comes first, before a beat could be on its way.
+            # After a freeze this comes before the next heartbeat can be answered.
             if self.is_late:
-                self._body.cut_off()
-            is_heard = self._key is None or await self._beat(self._key)
-            pause = self._rhythm.heartbeat.total_seconds() if is_heard else _AGAIN_SECONDS
-            await self._rest(min(pause, self._patience()))
+                self._handler.lease_may_have_expired()
+            is_answered = self._key is None or await self._send(self._key)
+            pause = self._config.heartbeat.total_seconds() if is_answered else _RETRY_SECONDS
+            await self._sleep(min(pause, self._answer_timeout()))
 
-    async def _rest(self, seconds: float) -> None:
-        """Sleep, but not into a new session: its first beat frees what older boots held."""
+    async def _sleep(self, seconds: float) -> None:
+        """Sleep, but not into a new session: its first heartbeat reaps older ones of this name."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._begun.wait()
-        self._begun.clear()
+                await self._session_began.wait()
+        self._session_began.clear()
 
-    async def _beat(self, key: SessionKey) -> bool:
-        """Beat once; False when no answer came, so that the next beat is urgent."""
-        before, sent_at = self._ledger.knowledge(), self._around.clock.monotonic()
-        seconds = self._patience()
+    async def _send(self, key: SessionKey) -> bool:
+        """Send one heartbeat; False if it was not answered."""
+        dependencies = self._dependencies
+        before, sent_at = self._claims.snapshot(), dependencies.clock.monotonic()
+        timeout_seconds = self._answer_timeout()
         try:
-            async with asyncio.timeout(seconds):
-                answer = await self._around.door.heartbeat(key)
+            async with asyncio.timeout(timeout_seconds):
+                reply = await dependencies.store.heartbeat(key)
         except (errors.StoreError, TimeoutError) as error:
             if key == self._key:
-                self._miss(error, seconds)
+                self._missed(error, timeout_seconds)
             return False
         if key != self._key:
             return True
         self._extend(self._deadline.acknowledge(sent_at))
-        self._around.meter.beaten(sent_at)
-        self._body.obey(claims.read_heartbeat(answer, before, self._ledger.knowledge()))
-        if answer.is_draining:
-            self._body.drain()
+        dependencies.metrics.heartbeat_answered(sent_at)
+        self._handler.apply_heartbeat(claims.read_heartbeat(reply, before, self._claims.snapshot()))
+        if reply.is_draining:
+            self._handler.drain()
         return True
 
     def _extend(self, deadline: lease.LeaseDeadline) -> None:
-        """Live longer, and let live: the executor acts by itself where this process cannot."""
         self._deadline = deadline
-        self._around.executor.hold_until(deadline.at + (1 - _LAST_SHARE) * deadline.margin_seconds)
+        kill_at = deadline.at + (1 - _KILL_MARGIN_SHARE) * deadline.margin_seconds
+        self._dependencies.executor.set_deadline(kill_at)
 
-    def _miss(self, error: Exception, seconds: float) -> None:
+    def _missed(self, error: Exception, timeout_seconds: float) -> None:
         if isinstance(error, errors.SessionError):
-            _log.warning("worker was taken back", error=str(error))
-            self._body.lose()
+            _log.warning("session lost", error=str(error))
+            self._handler.session_lost()
             return
-        why = str(error) or f"no answer came in {seconds:.1f} s"
-        _log.warning("beat was not answered", error=why)
+        reason = str(error) or f"no answer within {timeout_seconds:.1f} s"
+        _log.warning("heartbeat not answered", error=reason)
         if self.is_late:
-            self._body.cut_off()
+            self._handler.lease_may_have_expired()
 
-    def _patience(self) -> float:
-        """Wait for one answer a part of a lease, and never past the deadline."""
+    def _answer_timeout(self) -> float:
+        """Return a fraction of the lease, never past the deadline."""
         share = self._deadline.lease_seconds / lease.HEARTBEATS_PER_LEASE
-        left = self._deadline.at - self._around.clock.monotonic()
+        left = self._deadline.at - self._dependencies.clock.monotonic()
         return min(share, left) if left > 0 else share

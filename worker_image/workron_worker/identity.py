@@ -1,10 +1,12 @@
-"""The name under which a worker of this machine registers, and what such a name still proves.
+"""The name of a worker, which proves its death, and the records of workers on this machine.
 
-A name is `host:pid:start`. The host part tells apart what must not be mixed up: two machines, two
-boots of one, two containers that share a host name. So a process of that pid and start that is
-not found here is gone, and not only out of sight. A worker that is told the uid of its pod has that
-for a name: this machine knows nothing of it, but a newer boot of the same name is proof of an older
-one's death. Called by `workron.cli` and `roster`.
+A name is `host:pid:start`. The host part differs for different machines, boots of a machine and
+containers that share a host name. So if no process of that pid and start time exists here, the
+worker is dead and not only out of sight. The worker of a pod is named after the pod's uid instead:
+nothing on this machine proves its death, but a newer session of the same name does.
+
+Each worker records its name in a file beside its folder. The next worker of the same user reads
+these records and cleans up after those that are dead (`workron_runner.leftovers`).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from workron_runner import process_reaper, workspace
+from workron_runner import leftovers, workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,26 +32,26 @@ if TYPE_CHECKING:
 _PROC: Final = pathlib.Path("/proc")
 _START_FIELD: Final = 19
 """Where `/proc/PID/stat` has the start time, counted from behind the command's name."""
-_REMAINS: Final = frozenset("ZX")
-"""States of a process that has ended and that nobody has waited for."""
+_ENDED_STATES: Final = frozenset("ZX")
+"""Zombies: processes that have ended and were not reaped."""
 
 
-def own_name() -> str:
-    """Name this process."""
+def process_name() -> str:
+    """Return the name of a worker in this process."""
     return f"{_host()}:{os.getpid()}:{_start_of(os.getpid()) or 0}"
 
 
-def pods_name(uid: str) -> str:
-    """Name the one worker of a pod; ValueError: that is no uid of a pod."""
+def pod_name(uid: str) -> str:
+    """Return the name of a pod's worker; ValueError if that is not a uid."""
     return str(uuid.UUID(uid))
 
 
-def is_gone(name: str) -> bool:
-    """Whether that worker was a process of this machine and has ended; if in doubt, it has not."""
+def is_dead(name: str) -> bool:
+    """Whether that worker was a process of this machine and has ended; False if in doubt."""
     host, _, rest = name.partition(":")
     pid, _, start = rest.partition(":")
-    # Where no mark can be read, the host part may be that of many machines.
-    if not any(_marks()) or host != _host() or not (pid.isdecimal() and start.isdecimal()):
+    # Without these ids many machines may have the same host part.
+    if not any(_host_ids()) or host != _host() or not (pid.isdecimal() and start.isdecimal()):
         return False
     if int(start) == 0:
         return not _exists(int(pid))
@@ -57,19 +59,19 @@ def is_gone(name: str) -> bool:
 
 
 def _host() -> str:
-    digest = hashlib.sha256("/".join(_marks()).encode()).hexdigest()[:8]
+    digest = hashlib.sha256("/".join(_host_ids()).encode()).hexdigest()[:8]
     return f"{socket.gethostname()}-{digest}"
 
 
-def _marks() -> list[str]:
+def _host_ids() -> list[str]:
     return [_read("sys/kernel/random/boot_id"), _link("self/ns/pid")]
 
 
 def _start_of(pid: int) -> int | None:
-    """Tell when a process started, in ticks; None if there is none, or only its remains."""
-    # The command's name stands in parentheses and may contain anything, parentheses too.
+    """Return the start time of a process in ticks; None if it does not exist or is a zombie."""
+    # The command's name is in parentheses and may itself contain parentheses.
     fields = _read(f"{pid}/stat").rpartition(")")[2].split()
-    if len(fields) <= _START_FIELD or fields[0] in _REMAINS:
+    if len(fields) <= _START_FIELD or fields[0] in _ENDED_STATES:
         return None
     return int(fields[_START_FIELD])
 
@@ -100,55 +102,57 @@ def _link(path: str) -> str:
 
 _log = structlog.get_logger(__name__)
 _SUFFIX: Final = ".worker"
-_MOST_BYTES: Final = 1_000
+_MAX_RECORD_BYTES: Final = 1_000
 
 
 @contextlib.contextmanager
-def registered_boot(boot: uuid.UUID) -> Iterator[None]:
-    """Have this process be on the roster meanwhile."""
-    note = workspace.workspace_folder(boot).with_suffix(_SUFFIX)
+def recorded_worker(boot: uuid.UUID) -> Iterator[None]:
+    """Record this worker while the context is active."""
+    record = workspace.boot_folder(boot).with_suffix(_SUFFIX)
     try:
-        note.write_text(own_name(), encoding="utf-8")
+        record.write_text(process_name(), encoding="utf-8")
     except OSError as error:
-        _log.warning("nobody will end what a killed worker leaves", error=error.strerror)
+        _log.warning(
+            "cannot record worker, leftovers of a kill will not be cleaned up", error=error.strerror
+        )
     try:
         yield
     finally:
         with contextlib.suppress(OSError):
-            note.unlink()
+            record.unlink()
 
 
-def sweep_dead_workers() -> None:
-    """End what is left of workers of this user that are gone, and strike them off."""
-    for note in pathlib.Path(tempfile.gettempdir()).glob(f"workron-*{_SUFFIX}"):
-        boot, name = _boot_of(note), _name_in(note)
-        if boot is None or name is None or not is_gone(name):
+def clean_up_dead_workers() -> None:
+    """Clean up after the dead workers of this user, and delete their records."""
+    for record in pathlib.Path(tempfile.gettempdir()).glob(f"workron-*{_SUFFIX}"):
+        boot, name = _boot_of(record), _read_record(record)
+        if boot is None or name is None or not is_dead(name):
             continue
-        swept = process_reaper.end_orphans(boot)
-        _log.warning("a killed worker was swept up", worker=name, **swept._asdict())
-        if swept.is_clear:
+        result = leftovers.clean_up_boot(boot)
+        _log.warning("cleaned up after dead worker", worker=name, **result._asdict())
+        if result.is_complete:
             with contextlib.suppress(OSError):
-                note.unlink()
+                record.unlink()
 
 
-def _boot_of(note: pathlib.Path) -> uuid.UUID | None:
+def _boot_of(record: pathlib.Path) -> uuid.UUID | None:
     try:
-        return uuid.UUID(note.stem.removeprefix("workron-"))
+        return uuid.UUID(record.stem.removeprefix("workron-"))
     except ValueError:
         return None
 
 
-def _name_in(note: pathlib.Path) -> str | None:
-    """Read a note, if it is a file of ours: another user's could have us end what runs."""
+def _read_record(record: pathlib.Path) -> str | None:
+    """Read a record of this user; one of another user could make us kill the wrong processes."""
     try:
-        descriptor = os.open(note, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(record, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        there = os.fstat(descriptor)
-        if not stat.S_ISREG(there.st_mode) or there.st_uid != os.geteuid():
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
             return None
-        return os.read(descriptor, _MOST_BYTES).decode(errors="replace")
+        return os.read(descriptor, _MAX_RECORD_BYTES).decode(errors="replace")
     except OSError:
         return None
     finally:

@@ -1,7 +1,4 @@
-"""Tells from how a command ended what that means for its job.
-
-Called by `runner_executor` once the last process is gone.
-"""
+"""Judges how a command ended: outcome, reason, message, result and retry of its attempt."""
 
 from __future__ import annotations
 
@@ -26,17 +23,17 @@ if TYPE_CHECKING:
 
 
 LIMIT_DEPTH: Final = 64
-"""Whoever reads it parses it some levels deeper, and no parser goes down for ever."""
+"""Readers parse it some levels deeper, and every parser has a limit."""
 
 _TOO_DEEP: Final = f"the result is nested too deeply: more than {LIMIT_DEPTH} levels"
 
 
 class ResultError(errors.InputError):
-    """What the command wrote as its result cannot be taken."""
+    """What the command wrote as its result is not acceptable."""
 
 
 def parse_result(raw: bytes) -> Any:
-    """Give the value that these bytes say, None for none; ResultError says what is wrong."""
+    """Parse a result, None if it is empty; ResultError says what is wrong."""
     if not raw.strip():
         return None
     try:
@@ -51,7 +48,7 @@ def parse_result(raw: bytes) -> Any:
 
 
 def _refuse_constant(word: str) -> Never:
-    raise ResultError(f"the result is not JSON: it has no number {word}")
+    raise ResultError(f"the result is not JSON: {word} is not a JSON number")
 
 
 def _finite(digits: str) -> float:
@@ -65,19 +62,21 @@ def _strings(value: Any) -> Iterator[str]:
     level = [value]
     for _ in range(LIMIT_DEPTH + 1):
         yield from (one for one in level if isinstance(one, str))
-        folds = [one for one in level if isinstance(one, (dict, list))]
-        if not folds:
+        containers = [one for one in level if isinstance(one, (dict, list))]
+        if not containers:
             return
-        level = [inner for one in folds for inner in _inside(one)]
+        level = [inner for one in containers for inner in _children(one)]
     raise ResultError(_TOO_DEEP)
 
 
-def _inside(fold: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return [*fold.keys(), *fold.values()] if isinstance(fold, dict) else fold
+def _children(container: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    if isinstance(container, dict):
+        return [*container.keys(), *container.values()]
+    return container
 
 
 def _check_text(text: str) -> None:
-    # PostgreSQL's jsonb keeps neither; one rule for all stores.
+    # PostgreSQL's jsonb stores neither; the rule is the same for all stores.
     if "\x00" in text:
         raise ResultError("the result has a string with a NUL character")
     if not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text):
@@ -91,9 +90,9 @@ _SIGNAL_BASE: Final = 128
 def outcome_of_exit(
     task: CommandTask, code: int, output: bytes, value: Callable[[], Any]
 ) -> CommandEnd:
-    """Judge a command that ended by itself; a negative code is the signal that ended it.
+    """Judge a command that exited; a negative code is the number of the signal that ended it.
 
-    `value` gives its result, or raises ResultError.
+    `value` returns its result, or raises ResultError.
     """
     if code == 0:
         return _succeeded(output, value)
@@ -107,7 +106,7 @@ def outcome_of_exit(
 
 
 def timed_out(timeout: timedelta, output: bytes) -> CommandEnd:
-    """Judge a command that its timeout ended."""
+    """Judge a command that was killed by its timeout."""
     seconds = timeout.total_seconds()
     return CommandEnd(Reason.TIMEOUT, f"the command ran longer than {seconds:g} s", None, output)
 
@@ -115,40 +114,40 @@ def timed_out(timeout: timedelta, output: bytes) -> CommandEnd:
 def out_of_memory(limit_bytes: int, peak_bytes: int, output: bytes) -> CommandEnd:
     """Judge a command that was killed because memory ran short."""
     message = (
-        f"the command was killed near the memory limit of {_mib(limit_bytes)} that it shares with "
-        f"all that its worker runs; it used up to {_mib(peak_bytes)}"
+        f"the command was killed near the memory limit of {_mib(limit_bytes)} that all commands of "
+        f"its worker share; it used up to {_mib(peak_bytes)}"
     )
     return CommandEnd(Reason.OUT_OF_MEMORY, message, _SIGNAL_BASE + signal.SIGKILL, output)
 
 
 def was_killed(output: bytes) -> CommandEnd:
-    """Judge a command that was ended from outside."""
+    """Judge a command that the agent has killed."""
     return CommandEnd(output=output, is_killed=True)
 
 
-def was_overdue(output: bytes) -> CommandEnd:
-    """Judge a command that was ended because its agent had not been heard of in time."""
-    return CommandEnd(output=output, is_killed=True, is_overdue=True)
+def past_deadline(output: bytes) -> CommandEnd:
+    """Judge a command that the executor killed at its deadline."""
+    return CommandEnd(output=output, is_killed=True, is_past_deadline=True)
 
 
-def start_refused(task: CommandTask, why: StartRefusal) -> CommandEnd:
-    """Judge a start that failed; StartError if the job is not to blame."""
-    if not why.is_fault_of_job:
-        raise StartError(f"this machine cannot start commands: {why.what}")
-    where = why.where or _first_word(task)
-    # A relative one is refused as where it would have been.
-    is_workdir = task.workdir and f"/{where}".endswith(f"/{task.workdir}")
-    what = "its workdir " if is_workdir else ""
-    message = f"the command could not be started: {what}{where!r}: {why.what}"
+def start_refused(task: CommandTask, refusal: StartRefusal) -> CommandEnd:
+    """Judge a start that failed; StartError if the job is not at fault."""
+    if not refusal.is_job_fault:
+        raise StartError(f"this machine cannot start commands: {refusal.message}")
+    path = refusal.path or _first_word(task)
+    # The runner has resolved a relative workdir.
+    is_workdir = task.workdir and f"/{path}".endswith(f"/{task.workdir}")
+    prefix = "its workdir " if is_workdir else ""
+    message = f"the command could not be started: {prefix}{path!r}: {refusal.message}"
     return CommandEnd(Reason.COMMAND_NOT_FOUND, message)
 
 
 def _succeeded(output: bytes, value: Callable[[], Any]) -> CommandEnd:
     try:
-        left = value()
+        result = value()
     except ResultError as error:
         return CommandEnd(Reason.RESULT_REFUSED, str(error), 0, output)
-    return CommandEnd(exit_code=0, output=output, result=left)
+    return CommandEnd(exit_code=0, output=output, result=result)
 
 
 def _signal_name(number: int) -> str:
@@ -167,21 +166,21 @@ def _first_word(task: CommandTask) -> str:
 
 
 _TOO_LARGE: Final = (
-    "the results of its upstreams are larger than 1 MiB together; let them hand on less,"
-    " such as the place where the data is"
+    "the results of its upstream jobs are larger than 1 MiB together; let them return less, such as"
+    " the path of a file"
 )
 _NO_RETRY: Final = retry_policy.Decision(is_retry=False)
 
 
 def task_of(claimed: ClaimedJob) -> CommandTask:
-    """Say what to run; ValueError if the spec cannot be read."""
+    """Return what to run; ValueError if the spec cannot be read."""
     spec = claimed.spec.command
     return CommandTask(
         claim=claimed.claim,
         command=spec.argv or spec.command or "",
-        environment={**spec.env, **_names(claimed)},
-        output_bytes=spec.output_limit_bytes,
-        stream_bytes=spec.output_stream_bytes,
+        environment={**spec.env, **_attempt_variables(claimed)},
+        output_limit_bytes=spec.output_limit_bytes,
+        stream_limit_bytes=spec.output_stream_bytes,
         inputs=claimed.inputs,
         workdir=spec.workdir,
         timeout=spec.timeout,
@@ -190,7 +189,7 @@ def task_of(claimed: ClaimedJob) -> CommandTask:
 
 
 def report_of(claimed: ClaimedJob, ended: CommandEnd, rng: Rng) -> AttemptReport:
-    """Report an end, and whether there is another try after it."""
+    """Report how a command ended, and whether the job is retried."""
     decision = _decide(claimed, ended, rng)
     return AttemptReport(
         job=claimed.job,
@@ -207,12 +206,12 @@ def report_of(claimed: ClaimedJob, ended: CommandEnd, rng: Rng) -> AttemptReport
 
 
 def refuse_claim(claimed: ClaimedJob, reason: Reason, message: str) -> AttemptReport:
-    """Report a claim that cannot be run at all."""
+    """Report a claim that cannot be run."""
     return AttemptReport(claimed.job, *claimed.ref, Outcome.FAILED, reason, message)
 
 
 def refuse_inputs(claimed: ClaimedJob) -> AttemptReport:
-    """Report a claim whose inputs no worker hands on."""
+    """Report a claim whose inputs exceed the limit."""
     return refuse_claim(claimed, Reason.INPUTS_TOO_LARGE, _TOO_LARGE)
 
 
@@ -234,19 +233,19 @@ def _outcome(ended: CommandEnd, *, is_retry: bool) -> Outcome:
     return Outcome.FAILED if ended.is_killed or ended.reason else Outcome.SUCCEEDED
 
 
-def _names(claimed: ClaimedJob) -> dict[str, str]:
-    names = {
+def _attempt_variables(claimed: ClaimedJob) -> dict[str, str]:
+    variables = {
         "WORKRON_JOB_ID": str(claimed.job),
         "WORKRON_ATTEMPT": str(claimed.attempt),
         "WORKRON_FENCE": str(claimed.fence),
     }
     if claimed.index is not None:
-        names["WORKRON_INDEX"] = str(claimed.index)
+        variables["WORKRON_INDEX"] = str(claimed.index)
     if claimed.item is not None:
-        names["WORKRON_ITEM"] = _text(claimed.item)
-    return names
+        variables["WORKRON_ITEM"] = _text(claimed.item)
+    return variables
 
 
 def _text(item: Any) -> str:
-    """Write an item as a manifest would: `true` and `1.5`, and a text as it is."""
+    """Format an item as a manifest would: `true`, `1.5`, and a string without quotes."""
     return item if isinstance(item, str) else json.dumps(item)

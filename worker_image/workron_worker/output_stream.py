@@ -1,9 +1,8 @@
-"""Stores what a command writes while it runs, for jobs that ask for it with `outputStreamBytes`.
+"""Stores what a command writes while it runs, for jobs with `outputStreamBytes`.
 
-Called by `loop`. Pieces are stored in order, one after the other, each again until the store has
-answered: while it is away the command waits in its full pipe, but no longer than until it has
-written as much as is stored of it at all. Its end waits for its last piece, as long as the agent
-bears a store that is away.
+The output is stored in chunks, in order, each retried until the store answers. While the store is
+unavailable the command blocks on its full pipe, unless it has already written as much as is ever
+streamed of it. The end of the attempt waits for its last chunk, up to the agent's store timeout.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from workron.core import errors
 from workron.core.jobspec import OUTPUT_BYTES
 from workron.store.types import ReportResult
 from workron_worker import executor
-from workron_worker.claims import Fate
+from workron_worker.claims import Disposition
 from workron_worker.executor import WINDOW_BYTES
-from workron_worker.store_calls import pauses
+from workron_worker.store_retry import STORE_BACKOFF
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -33,128 +32,130 @@ if TYPE_CHECKING:
     from workron.store.types import ClaimRef
     from workron_worker.claims import RunningClaim
     from workron_worker.config import AgentDependencies
-    from workron_worker.executor import CommandEnd, CommandTask, Done, OnOutput
-    from workron_worker.store_calls import StoreRetry
+    from workron_worker.executor import Acknowledge, CommandEnd, CommandTask, OnOutput
+    from workron_worker.store_retry import StoreRetry
+
+    AppendOutput = Callable[[int, bytes], Awaitable[ReportResult]]
 
 
-def _nobody(_: int) -> None:
-    """Stand for who waits for room before anything was heard."""
-
-
-class StreamBuffer:
-    """Takes in the first bytes of an attempt up to a limit, and lets the rest go at once."""
-
-    def __init__(self, limit: int, *, full: int, ring: Callable[[], None]) -> None:
-        self._room = limit
-        self._full = full
-        self._ring = ring
-        self._waiting = bytearray()
-        self._owed = 0
-        self._done: Done = _nobody
-
-    @property
-    def waiting(self) -> int:
-        """How many bytes are here."""
-        return len(self._waiting)
-
-    def hear(self, data: bytes, done: Done) -> None:
-        """Take in what there is room for; rings for the first bytes, and when there are many."""
-        before = len(self._waiting)
-        part = data[: self._room]
-        self._waiting += part
-        self._room -= len(part)
-        self._owed += len(data)
-        self._done = done
-        after = len(self._waiting)
-        # Once there is no room nothing comes to wait here any more, so nobody waits for it.
-        if not self._room:
-            self._pay_all()
-        if (after and not before) or before < self._full <= after:
-            self._ring()
-
-    def take(self) -> tuple[bytes, Callable[[], None]]:
-        """Give what came first, and what is to be called when it is dealt with."""
-        data = bytes(self._waiting[: self._full])
-        del self._waiting[: self._full]
-        paid, done = self._pay(len(data)), self._done
-        return data, lambda: done(paid) if paid else None
-
-    def close(self) -> None:
-        """Let go of all that is here and of all that will come."""
-        self._room = 0
-        self._waiting.clear()
-        self._pay_all()
-
-    def _pay_all(self) -> None:
-        if paid := self._pay(self._owed):
-            self._done(paid)
-
-    def _pay(self, most: int) -> int:
-        paid = min(most, self._owed)
-        self._owed -= paid
-        return paid
-
-
-def tee_output(one: OnOutput | None, other: OnOutput) -> OnOutput:
-    """Give what hands on to both."""
-    return other if one is None else _Both(one, other)
-
-
-class _Both:
-    def __init__(self, *ears: OnOutput) -> None:
-        self._ears = ears
-        self._dealt_with = [0] * len(ears)
-
-    def __call__(self, data: bytes, done: Done) -> None:
-        for at, ear in enumerate(self._ears):
-            ear(data, functools.partial(self._deal, at, done))
-
-    def _deal(self, at: int, done: Done, count: int) -> None:
-        before = min(self._dealt_with)
-        self._dealt_with[at] += count
-        if gained := min(self._dealt_with) - before:
-            done(gained)
-
-
-if TYPE_CHECKING:
-    Append = Callable[[int, bytes], Awaitable[ReportResult]]
-
-PIECE_BYTES: Final = WINDOW_BYTES
-"""A full window makes a piece: the command waits for that one only."""
+CHUNK_BYTES: Final = WINDOW_BYTES
+"""A full window is one chunk, so that the command waits for that one only."""
 
 _log = structlog.get_logger(__name__)
 _PAUSE_SECONDS: Final = 1.0
-_SHARE_OF_AGE: Final = 1 / 1024
-"""A command that writes a line a second for a year must not come to more pieces than it may have;
-who watches it after a day sees a line a minute and a half late."""
-_FAREWELL: Final = timedelta(seconds=1)
-"""For the last words of a command that is handed back."""
-_LINE: Final = b"\n[... of %d bytes in all, the last %d follow ...]\n"
-_MOST_TAIL: Final = OUTPUT_BYTES - 2 * len(_LINE)
-"""The line and it together are not more than a store takes with an end."""
+_PAUSE_SHARE_OF_AGE: Final = 1 / 1024
+"""Keeps an attempt that writes a line per second for a year below the limit on chunks; after a day
+a line is stored within a minute and a half."""
+_RELEASED_TIMEOUT: Final = timedelta(seconds=1)
+"""For the last chunk of a command whose claim is released."""
+_OMISSION_LINE: Final = b"\n[... of %d bytes in all, the last %d follow ...]\n"
+_MAX_TAIL_BYTES: Final = OUTPUT_BYTES - 2 * len(_OMISSION_LINE)
+"""Line and tail together fit into what a store accepts with a report."""
+
+
+def _ignore_count(_: int) -> None:
+    """Acknowledge nothing, before anything was received."""
+
+
+class StreamBuffer:
+    """Holds output until it is stored: the first `limit` bytes of an attempt.
+
+    It acknowledges bytes when they are stored, and those past the limit at once.
+    """
+
+    def __init__(self, limit: int, *, chunk_bytes: int, wake: Callable[[], None]) -> None:
+        self._space = limit
+        self._chunk_bytes = chunk_bytes
+        self._wake = wake
+        self._buffer = bytearray()
+        self._unacknowledged = 0
+        self._acknowledge: Acknowledge = _ignore_count
+
+    @property
+    def size(self) -> int:
+        """How many bytes are buffered."""
+        return len(self._buffer)
+
+    def add(self, data: bytes, acknowledge: Acknowledge) -> None:
+        """Buffer what fits; wake for the first bytes, and when a chunk is full."""
+        before = len(self._buffer)
+        part = data[: self._space]
+        self._buffer += part
+        self._space -= len(part)
+        self._unacknowledged += len(data)
+        self._acknowledge = acknowledge
+        after = len(self._buffer)
+        # Nothing is buffered past the limit, so the command need not wait for what is.
+        if not self._space:
+            self._acknowledge_all()
+        if (after and not before) or before < self._chunk_bytes <= after:
+            self._wake()
+
+    def take_chunk(self) -> tuple[bytes, Callable[[], None]]:
+        """Return the next chunk, and what to call when it is stored."""
+        data = bytes(self._buffer[: self._chunk_bytes])
+        del self._buffer[: self._chunk_bytes]
+        count, acknowledge = self._take_unacknowledged(len(data)), self._acknowledge
+        return data, lambda: acknowledge(count) if count else None
+
+    def close(self) -> None:
+        """Discard and acknowledge what is buffered and what will come."""
+        self._space = 0
+        self._buffer.clear()
+        self._acknowledge_all()
+
+    def _acknowledge_all(self) -> None:
+        if count := self._take_unacknowledged(self._unacknowledged):
+            self._acknowledge(count)
+
+    def _take_unacknowledged(self, limit: int) -> int:
+        count = min(limit, self._unacknowledged)
+        self._unacknowledged -= count
+        return count
+
+
+def tee_output(first: OnOutput | None, second: OnOutput) -> OnOutput:
+    """Return a listener that passes output to both, and acknowledges what both have."""
+    return second if first is None else _Tee(first, second)
+
+
+class _Tee:
+    def __init__(self, *listeners: OnOutput) -> None:
+        self._listeners = listeners
+        self._acknowledged = [0] * len(listeners)
+
+    def __call__(self, data: bytes, acknowledge: Acknowledge) -> None:
+        for number, listener in enumerate(self._listeners):
+            listener(data, functools.partial(self._listener_done, number, acknowledge))
+
+    def _listener_done(self, number: int, acknowledge: Acknowledge, count: int) -> None:
+        before = min(self._acknowledged)
+        self._acknowledged[number] += count
+        if gained := min(self._acknowledged) - before:
+            acknowledge(gained)
 
 
 def pause_seconds(age_seconds: float) -> float:
-    """Say how long after a piece of an attempt of that age the next one is gathered at least."""
-    return max(_PAUSE_SECONDS, _SHARE_OF_AGE * age_seconds)
+    """Return how long to gather output for the next chunk of an attempt of that age."""
+    return max(_PAUSE_SECONDS, _PAUSE_SHARE_OF_AGE * age_seconds)
 
 
 class OutputStream:
-    """One attempt's output, on its way to the store while this is entered."""
+    """One attempt's output; stored by a task while the context is active."""
 
-    def __init__(self, append: Append, *, limit: int, tail: int, clock: Clock) -> None:
+    def __init__(self, append: AppendOutput, *, limit: int, tail: int, clock: Clock) -> None:
         self._append = append
         self._clock = clock
         self._loop = asyncio.get_running_loop()
-        self._bell = asyncio.Event()
-        self._inbox = StreamBuffer(limit, full=PIECE_BYTES, ring=self._bell.set)
+        self._wakeup = asyncio.Event()
+        self._buffer = StreamBuffer(limit, chunk_bytes=CHUNK_BYTES, wake=self._wakeup.set)
         self._tail = _Tail(tail)
         self._stored = 0
-        self._is_sure = True
-        """Whether it is known of the last piece that was sent if it is stored."""
+        self._is_certain = True
+        """Whether it is known if the last chunk that was sent is stored."""
         self._is_ending = False
-        self._began = self._next_at = clock.monotonic()
-        self._last_wait: asyncio.Timeout | None = None
+        self._began = self._next_chunk_at = clock.monotonic()
+        self._finish_timeout: asyncio.Timeout | None = None
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._store())
@@ -164,150 +165,154 @@ class OutputStream:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
-    def hear(self, data: bytes, done: Done) -> None:
-        """Take in what the command wrote."""
+    def add(self, data: bytes, acknowledge: Acknowledge) -> None:
+        """Receive what the command wrote."""
         self._tail.add(data)
-        self._inbox.hear(data, done)
+        self._buffer.add(data, acknowledge)
 
-    async def finish(self, patience: timedelta) -> None:
-        """Store what is left, for so long at most; all of it has been heard."""
+    async def finish(self, limit: timedelta) -> None:
+        """Store what is left, within the limit; the command has ended."""
         self._is_ending = True
-        self._bell.set()
-        self._last_wait = asyncio.timeout(patience.total_seconds())
+        self._wakeup.set()
+        self._finish_timeout = asyncio.timeout(limit.total_seconds())
         try:
-            async with self._last_wait:
+            async with self._finish_timeout:
                 await self._task
         except TimeoutError:
-            _log.warning("output was not stored to its end", bytes=self._tail.seen - self._stored)
+            missing = self._tail.total - self._stored
+            _log.warning("output not stored completely", missing_bytes=missing)
         finally:
-            self._last_wait = None
+            self._finish_timeout = None
 
-    def hurry(self, patience: timedelta) -> None:
-        """Let `finish` wait no longer than that."""
-        wait = self._last_wait
-        if wait is not None and not wait.expired() and (when := wait.when()) is not None:
-            wait.reschedule(min(when, self._loop.time() + patience.total_seconds()))
+    def shorten_finish(self, limit: timedelta) -> None:
+        """Shorten the timeout of a `finish` that is under way."""
+        timeout = self._finish_timeout
+        if timeout is None or timeout.expired():
+            return
+        if (when := timeout.when()) is not None:
+            timeout.reschedule(min(when, self._loop.time() + limit.total_seconds()))
 
-    def rest(self, kept: bytes) -> bytes:
-        """Give what has to follow the pieces that are stored; `kept` is for when there are none."""
-        if self._is_sure:
+    def remaining_output(self, captured: bytes) -> bytes:
+        """Return what has to follow the stored chunks; `captured` if there are none."""
+        if self._is_certain:
             if self._stored == 0:
-                return kept
-            missing = self._tail.last(self._tail.seen - self._stored)
-            if self._stored + len(missing) == self._tail.seen:
+                return captured
+            missing = self._tail.last(self._tail.total - self._stored)
+            if self._stored + len(missing) == self._tail.total:
                 return missing
-        tail = self._tail.last(_MOST_TAIL)
-        return _LINE % (self._tail.seen, len(tail)) + tail
+        tail = self._tail.last(_MAX_TAIL_BYTES)
+        return _OMISSION_LINE % (self._tail.total, len(tail)) + tail
 
     async def _store(self) -> None:
         number, is_current = 0, True
         try:
-            while is_current and await self._gather():
-                data, settle = self._inbox.take()
+            while is_current and await self._wait_for_chunk():
+                data, acknowledge = self._buffer.take_chunk()
                 try:
-                    is_current = await self._insist(number, data)
+                    is_current = await self._append_with_retry(number, data)
                 finally:
-                    settle()
+                    acknowledge()
                 number += 1
                 self._stored += len(data) * is_current
         except errors.StoreError as error:
-            _log.warning("output is not stored any more", error=str(error))
+            _log.warning("output streaming stopped", error=str(error))
         finally:
-            self._inbox.close()
+            self._buffer.close()
 
-    async def _gather(self) -> bool:
-        """Wait until there is a piece to store; False if there will be none."""
-        while not self._is_ending and self._inbox.waiting < PIECE_BYTES:
-            left = self._next_at - self._clock.monotonic() if self._inbox.waiting else None
+    async def _wait_for_chunk(self) -> bool:
+        """Wait until there is a chunk to store; False if there will be none."""
+        while not self._is_ending and self._buffer.size < CHUNK_BYTES:
+            left = self._next_chunk_at - self._clock.monotonic() if self._buffer.size else None
             if left is not None and left <= 0:
                 break
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(left):
-                    await self._bell.wait()
-            self._bell.clear()
+                    await self._wakeup.wait()
+            self._wakeup.clear()
         now = self._clock.monotonic()
-        self._next_at = now + pause_seconds(now - self._began)
-        return self._inbox.waiting > 0
+        self._next_chunk_at = now + pause_seconds(now - self._began)
+        return self._buffer.size > 0
 
-    async def _insist(self, number: int, data: bytes) -> bool:
-        """Store a piece; False if the claim was taken back."""
-        rests = pauses()
+    async def _append_with_retry(self, number: int, data: bytes) -> bool:
+        """Store a chunk; False if the claim was reaped."""
+        pauses = STORE_BACKOFF.pauses()
         while True:
-            was_sure, self._is_sure = self._is_sure, False
+            was_certain, self._is_certain = self._is_certain, False
             try:
                 answer = await self._append(number, data)
             except errors.TRANSIENT as error:
-                if was_sure:
-                    _log.warning("output waits for the store", error=str(error))
+                if was_certain:
+                    _log.warning("store unavailable, output waits", error=str(error))
             except errors.StoreError:
-                # What was refused is not stored; what was sent before may be.
-                self._is_sure = was_sure
+                # What was refused is not stored; an earlier call may have stored it.
+                self._is_certain = was_certain
                 raise
             else:
-                self._is_sure = True
+                self._is_certain = True
                 return answer is not ReportResult.STALE
-            await asyncio.sleep(next(rests))
+            await asyncio.sleep(next(pauses))
 
 
 class OutputStreams:
     """All streams of one agent."""
 
-    def __init__(self, around: AgentDependencies, patience: StoreRetry) -> None:
-        self._around = around
-        self._patience = patience
-        # One piece of an agent at a time is on its way: a worker has two connections for its verbs,
-        # and behind two slow pieces its claims and reports would wait.
-        self._turn = asyncio.Lock()
+    def __init__(self, dependencies: AgentDependencies, retry: StoreRetry) -> None:
+        self._dependencies = dependencies
+        self._retry = retry
+        # One chunk of an agent at a time: a worker has two connections, and two slow chunks would
+        # block its claims and reports.
+        self._append_lock = asyncio.Lock()
         self._open: set[OutputStream] = set()
 
     async def run(
         self, key: SessionKey, running: RunningClaim, task: CommandTask, listener: OnOutput | None
     ) -> CommandEnd:
-        """Run an attempt and store what it writes; its end says what has to follow that."""
-        append = functools.partial(self._append, key, running.claimed.ref)
-        limit, tail = task.stream_bytes, task.output_bytes
-        async with OutputStream(append, limit=limit, tail=tail, clock=self._around.clock) as stream:
+        """Run an attempt and store its output; the end has what must follow the chunks."""
+        append = functools.partial(self._append, key, running.job.ref)
+        limit, tail = task.stream_limit_bytes, task.output_limit_bytes
+        clock = self._dependencies.clock
+        async with OutputStream(append, limit=limit, tail=tail, clock=clock) as stream:
             self._open.add(stream)
             try:
-                hear = tee_output(listener, stream.hear)
-                ended = await executor.carry_out(self._around.executor, task, hear)
-                is_own = running.fate is Fate.REPORT or not ended.is_killed
-                is_reported = is_own and not ended.is_overdue
-                await stream.finish(self._patience.limit if is_reported else _FAREWELL)
+                on_output = tee_output(listener, stream.add)
+                end = await executor.run_task(self._dependencies.executor, task, on_output)
+                is_own_end = running.disposition is Disposition.REPORT or not end.is_killed
+                is_reported = is_own_end and not end.is_past_deadline
+                await stream.finish(self._retry.limit if is_reported else _RELEASED_TIMEOUT)
             finally:
                 self._open.remove(stream)
-            return msgspec.structs.replace(ended, output=stream.rest(ended.output))
+            return msgspec.structs.replace(end, output=stream.remaining_output(end.output))
 
-    def hurry(self) -> None:
-        """Bear a store that is away no longer than the agent does now."""
+    def limit_shortened(self) -> None:
+        """Apply the shortened limit of the store retry to streams that are being finished."""
         for stream in self._open:
-            stream.hurry(self._patience.limit)
+            stream.shorten_finish(self._retry.limit)
 
     async def _append(
-        self, key: SessionKey, right: ClaimRef, number: int, data: bytes
+        self, key: SessionKey, ref: ClaimRef, number: int, data: bytes
     ) -> ReportResult:
-        async with self._turn:
-            return await self._around.door.append_output(key, right, number, data)
+        async with self._append_lock:
+            return await self._dependencies.store.append_output(key, ref, number, data)
 
 
 class _Tail:
-    """The last bytes of all that was heard."""
+    """The last bytes of a stream."""
 
-    __slots__ = ("_kept", "_limit", "seen")
+    __slots__ = ("_buffer", "_limit", "total")
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._kept = bytearray()
-        self.seen = 0
+        self._buffer = bytearray()
+        self.total = 0
 
     def add(self, data: bytes) -> None:
-        """Take in what comes next."""
-        self.seen += len(data)
-        self._kept += data[max(0, len(data) - self._limit) :]
-        # Cut seldom: cutting at every piece would move the whole of it each time.
-        if len(self._kept) > 2 * self._limit:
-            del self._kept[: len(self._kept) - self._limit]
+        """Append the next bytes."""
+        self.total += len(data)
+        self._buffer += data[max(0, len(data) - self._limit) :]
+        # Trimmed by halves: trimming at every call would move the whole buffer each time.
+        if len(self._buffer) > 2 * self._limit:
+            del self._buffer[: len(self._buffer) - self._limit]
 
     def last(self, count: int) -> bytes:
-        """Give so many of the last bytes, or as many as there are."""
-        return bytes(self._kept[max(0, len(self._kept) - min(count, self._limit)) :])
+        """Return that many of the last bytes, or as many as there are."""
+        return bytes(self._buffer[max(0, len(self._buffer) - min(count, self._limit)) :])

@@ -1,8 +1,8 @@
-"""A runner as its agent sees it: frames to it, frames from it, and an end that can be waited for.
+"""Connects an agent to a runner: one that it starts itself, or one that listens at a path.
 
-Made by `runner_process`, for a child of the agent, and by `runner_path`, for one that was started
-elsewhere; used by `runner_executor`. What the runner says is heard on the agent's own loop, and is
-not trusted: it runs other people's commands.
+`ChildRunners` and `SocketRunners` provide runners; a `RunnerConnection` sends frames to one,
+receives frames from it on the agent's event loop, and can wait for its end. What a runner sends is
+not trusted, because it runs other people's commands.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 import structlog
 
 import workron_runner
-from workron_runner import event_loop, process_reaper, protocol
-from workron_runner.connection import SocketLink
-from workron_runner.protocol import Bye, Hello, Kind, ProtocolError
-from workron_runner.uids import Uids
+from workron_runner import event_loop, leftovers, protocol
+from workron_runner.connection import FrameConnection
+from workron_runner.protocol import Hello, Kind, ProtocolError, Shutdown
+from workron_runner.uids import UidPool
 from workron_worker.executor import StartError
 
 if TYPE_CHECKING:
@@ -35,299 +35,292 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from workron_runner.protocol import Frame
-    from workron_runner.uids import Range
-    from workron_worker.meter import WorkerMeter
+    from workron_runner.uids import UidRange
+    from workron_worker.metrics import WorkerMetrics
 
 
-GREETING_SECONDS: Final = 30
-CLOSE_SECONDS: Final = 10
-
-
-class Runners(Protocol):
-    """Where an executor has its runners from."""
-
-    @property
-    def are_awaited(self) -> bool:
-        """Whether they come when they come, and not when one is asked for."""
-
-    def begin(self, boot: UUID) -> RunnerConnection:
-        """Give one that has been greeted; StartError if there is none to be had."""
-
-    def clear(self, boot: UUID) -> None:
-        """End what a lost one left, where this process can reach it."""
-
-
-class RunnerConnection(ABC):
-    """One runner, from its first word until it is gone."""
-
-    def __init__(self, link: SocketLink) -> None:
-        self._link = link
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._is_about_to_write = False
-        self._hear: Callable[[Frame], None]
-        self._lose: Callable[[str], object]
-        self._why = "it is gone"
-
-    @abstractmethod
-    def bury(self) -> None:
-        """Close the connection, whose end has it end all that it runs, and wait for its own end."""
-
-    def attend(self, hear: Callable[[Frame], None], lose: Callable[[str], object]) -> None:
-        """Listen to it on this loop; `lose` is told once why nothing more will be heard."""
-        self._hear = hear
-        self._lose = lose
-        self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(self._link.fileno(), self._listen)
-        self._write_soon()
-
-    def send(self, frames: bytes) -> None:
-        """Send without waiting, all that is said in one turn of the loop together."""
-        self._link.put(frames)
-        self._write_soon()
-
-    def close(self) -> None:
-        """Have it end everything, and return when it is gone."""
-        self._say_goodbye()
-        self.bury()
-
-    def _say_goodbye(self) -> None:
-        self._turn_away()
-        self._link.say_last(protocol.encode(Bye()), CLOSE_SECONDS)
-
-    def _write_soon(self) -> None:
-        if self._loop is not None and not self._is_about_to_write:
-            self._is_about_to_write = True
-            self._loop.call_soon(self._write)
-
-    def _write(self) -> None:
-        self._is_about_to_write = False
-        if self._loop is None:
-            return
-        self._link.flush()
-        if self._link.has_backlog:
-            self._loop.add_writer(self._link.fileno(), self._write)
-        else:
-            self._loop.remove_writer(self._link.fileno())
-
-    def _listen(self) -> None:
-        try:
-            for one in self._link.receive():
-                self._take(one)
-        except ProtocolError as error:
-            self._end(str(error))
-        except Exception as error:  # noqa: BLE001 - what it says is not trusted, however it is wrong
-            self._end(f"it cannot be understood: {type(error).__name__}: {error}")
-        else:
-            if not self._link.is_open:
-                self._end(self._why)
-
-    def _take(self, one: Frame) -> None:
-        if one.kind == Kind.BYE:
-            self._why = _why(one) or self._why
-        else:
-            self._hear(one)
-
-    def _end(self, why: str) -> None:
-        self._turn_away()
-        self._lose(why)
-
-    def _turn_away(self) -> None:
-        loop, self._loop = self._loop, None
-        if loop is not None and not loop.is_closed():
-            loop.remove_reader(self._link.fileno())
-            loop.remove_writer(self._link.fileno())
-
-    def _look_at(self, link: SocketLink) -> None:  # noqa: B027 - there need not be anything
-        """See what comes with the first word."""
-
-    def _greet(self, boot: UUID) -> None:
-        sent_at = event_loop.clock_now()
-        self._link.send(protocol.encode(Hello(protocol.VERSION, boot.hex, sent_at)))
-        hello = self._first_word()
-        if isinstance(hello, Bye):
-            raise ProtocolError(hello.why or "it said goodbye at once")
-        if not isinstance(hello, Hello):
-            raise ProtocolError(f"it began with {hello}")
-        if hello.version != protocol.VERSION:
-            raise ProtocolError(f"it speaks version {hello.version}, not {protocol.VERSION}")
-        if not sent_at <= hello.clock <= event_loop.clock_now():
-            raise ProtocolError("it reads another CLOCK_BOOTTIME; is it in another time namespace?")
-
-    def _first_word(self) -> protocol.Message:
-        until = time.monotonic() + GREETING_SECONDS
-        poller = select.poll()
-        poller.register(self._link, select.POLLIN)
-        while (left := until - time.monotonic()) > 0 and self._link.is_open:
-            poller.poll(left * 1000)
-            self._look_at(self._link)
-            for one in self._link.receive():
-                return protocol.decode(one.kind, one.payload)
-        raise ProtocolError("it did not answer")
-
-
-def _why(bye: Frame) -> str | None:
-    message = protocol.decode(bye.kind, bye.payload)
-    assert isinstance(message, Bye)
-    return message.why
-
+HELLO_TIMEOUT_SECONDS: Final = 30
+CLOSE_TIMEOUT_SECONDS: Final = 10
+_WAIT_FOR_RUNNER_SECONDS: Final = 900
+"""Kubernetes waits for at most 300 s before it restarts a container."""
+_CONNECT_INTERVAL_SECONDS: Final = 0.2
+_RUNNER_COMMAND: Final = (sys.executable, "-PSs", "-m", "workron_runner")
 
 _log = structlog.get_logger(__name__)
 
 
-class SocketRunners:
-    """Has the runners that come to a path, one after the other."""
+class Runners(Protocol):
+    """Where an executor gets its runners from."""
 
-    are_awaited = True
+    @property
+    def are_external(self) -> bool:
+        """Whether something else starts them, so that one may have to be waited for."""
+
+    def connect(self, boot: UUID) -> RunnerConnection:
+        """Return a connection after the Hello messages; StartError if there is no runner."""
+
+    def clean_up(self, boot: UUID) -> None:
+        """Kill what a lost runner left, as far as this process can see it."""
+
+
+class RunnerConnection(ABC):
+    """One runner, from the Hello messages until its end."""
+
+    def __init__(self, connection: FrameConnection) -> None:
+        self._connection = connection
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_write_scheduled = False
+        self._on_frame: Callable[[Frame], None]
+        self._on_lost: Callable[[str], object]
+        self._lost_reason = "it has disconnected"
+
+    @abstractmethod
+    def disconnect_and_wait(self) -> None:
+        """Close the connection, which makes the runner kill everything, and wait for its end."""
+
+    def attach(self, on_frame: Callable[[Frame], None], on_lost: Callable[[str], object]) -> None:
+        """Receive on the running loop; `on_lost` is called once, with the reason."""
+        self._on_frame = on_frame
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._connection.fileno(), self._receive)
+        self._schedule_write()
+
+    def send(self, frames: bytes) -> None:
+        """Send without blocking; all frames of one loop iteration are written together."""
+        self._connection.queue(frames)
+        self._schedule_write()
+
+    def close(self) -> None:
+        """Shut the runner down, and return when it has ended."""
+        self._send_shutdown()
+        self.disconnect_and_wait()
+
+    def _send_shutdown(self) -> None:
+        self._detach()
+        self._connection.send_and_close(protocol.encode(Shutdown()), CLOSE_TIMEOUT_SECONDS)
+
+    def _schedule_write(self) -> None:
+        if self._loop is not None and not self._is_write_scheduled:
+            self._is_write_scheduled = True
+            self._loop.call_soon(self._write)
+
+    def _write(self) -> None:
+        self._is_write_scheduled = False
+        if self._loop is None:
+            return
+        self._connection.flush()
+        if self._connection.has_unsent:
+            self._loop.add_writer(self._connection.fileno(), self._write)
+        else:
+            self._loop.remove_writer(self._connection.fileno())
+
+    def _receive(self) -> None:
+        try:
+            for frame in self._connection.receive():
+                self._handle(frame)
+        except ProtocolError as error:
+            self._lost(str(error))
+        except Exception as error:  # noqa: BLE001 - a runner is not trusted, whatever it sends
+            self._lost(f"cannot understand it: {type(error).__name__}: {error}")
+        else:
+            if not self._connection.is_open:
+                self._lost(self._lost_reason)
+
+    def _handle(self, frame: Frame) -> None:
+        if frame.kind == Kind.SHUTDOWN:
+            message = protocol.decode(frame.kind, frame.payload)
+            assert isinstance(message, Shutdown)
+            self._lost_reason = message.reason or self._lost_reason
+        else:
+            self._on_frame(frame)
+
+    def _lost(self, reason: str) -> None:
+        self._detach()
+        self._on_lost(reason)
+
+    def _detach(self) -> None:
+        loop, self._loop = self._loop, None
+        if loop is not None and not loop.is_closed():
+            loop.remove_reader(self._connection.fileno())
+            loop.remove_writer(self._connection.fileno())
+
+    def _before_receive(self, connection: FrameConnection) -> None:  # noqa: B027 - optional hook
+        """See what comes with the first message."""
+
+    def _exchange_hello(self, boot: UUID) -> None:
+        sent_at = event_loop.boottime()
+        self._connection.send(protocol.encode(Hello(protocol.VERSION, boot.hex, sent_at)))
+        hello = self._first_message()
+        if isinstance(hello, Shutdown):
+            raise ProtocolError(hello.reason or "it shut down at once")
+        if not isinstance(hello, Hello):
+            raise ProtocolError(f"it began with {hello}")
+        if hello.version != protocol.VERSION:
+            raise ProtocolError(f"it speaks version {hello.version}, not {protocol.VERSION}")
+        if not sent_at <= hello.clock <= event_loop.boottime():
+            raise ProtocolError("it reads another CLOCK_BOOTTIME; is it in another time namespace?")
+
+    def _first_message(self) -> protocol.Message:
+        until = time.monotonic() + HELLO_TIMEOUT_SECONDS
+        poller = select.poll()
+        poller.register(self._connection, select.POLLIN)
+        while (left := until - time.monotonic()) > 0 and self._connection.is_open:
+            poller.poll(left * 1000)
+            self._before_receive(self._connection)
+            for frame in self._connection.receive():
+                return protocol.decode(frame.kind, frame.payload)
+        raise ProtocolError("it did not answer")
+
+
+class SocketRunners:
+    """Runners that listen at a path, one after the other."""
+
+    are_external = True
 
     def __init__(self, path: pathlib.Path) -> None:
         self._path = path
 
-    def begin(self, boot: UUID) -> SocketRunner:
-        """Take the one that waits there now."""
+    def connect(self, boot: UUID) -> SocketRunner:
+        """Connect to the runner that listens there now."""
         stream = socket.socket(socket.AF_UNIX)
         try:
-            stream.settimeout(GREETING_SECONDS)
+            stream.settimeout(HELLO_TIMEOUT_SECONDS)
             stream.connect(str(self._path))
         except OSError as error:
             stream.close()
-            why = error.strerror or str(error)
-            raise StartError(f"no runner waits at {self._path}: {why}") from None
+            reason = error.strerror or str(error)
+            raise StartError(f"no runner listens at {self._path}: {reason}") from None
         return SocketRunner(boot, stream, self._path)
 
-    def clear(self, boot: UUID) -> None:
-        """End what carries the boot, where it is seen from here."""
-        # Who runs no command of its own may do without a folder for them.
+    def clean_up(self, boot: UUID) -> None:
+        """Kill what carries the boot, where this process can see it."""
+        # An agent that runs no commands of its own needs no folder for them.
         with contextlib.suppress(FileNotFoundError):
-            process_reaper.end_orphans(boot)
+            leftovers.clean_up_boot(boot)
 
 
 class SocketRunner(RunnerConnection):
-    """One such runner; StartError if it is none."""
+    """A runner at a path, and the pidfd that it passes with its Hello."""
 
     def __init__(self, boot: UUID, stream: socket.socket, path: pathlib.Path) -> None:
-        super().__init__(SocketLink(stream))
+        super().__init__(FrameConnection(stream))
         self._path = path
-        self._death: int | None = None
+        self._pidfd: int | None = None
         try:
-            self._greet(boot)
+            self._exchange_hello(boot)
         except ProtocolError as error:
-            self._forget()
-            raise StartError(f"no runner can be had at {path}: {error}") from None
-        if self._death is None:
-            self._forget()
-            raise StartError(f"the runner at {path} hands over nothing that tells of its end")
+            self._release()
+            raise StartError(f"cannot use the runner at {path}: {error}") from None
+        if self._pidfd is None:
+            self._release()
+            raise StartError(f"cannot use the runner at {path}: it passes no pidfd")
 
-    def bury(self) -> None:
-        """Close the connection and wait, however long: until its end what it ran may still run."""
-        self._link.close()
-        while not self._has_ended():
-            _log.warning("a lost runner has not ended", path=str(self._path))
-        self._forget()
+    def disconnect_and_wait(self) -> None:
+        """Close the connection and wait without limit: until its end its commands may run."""
+        self._connection.close()
+        while not self._wait_for_end():
+            _log.warning("lost runner still running", path=str(self._path))
+        self._release()
 
     def close(self) -> None:
-        """Have it end everything, and return when it is gone, or does not want to."""
-        self._say_goodbye()
-        self._has_ended()
-        self._forget()
+        """Shut the runner down, and return when it has ended or after a timeout."""
+        self._send_shutdown()
+        self._wait_for_end()
+        self._release()
 
-    def _has_ended(self) -> bool:
+    def _wait_for_end(self) -> bool:
         poller = select.poll()
-        if self._death is not None:
-            poller.register(self._death, select.POLLIN)
-        return self._death is None or bool(poller.poll(CLOSE_SECONDS * 1000))
+        if self._pidfd is not None:
+            poller.register(self._pidfd, select.POLLIN)
+        return self._pidfd is None or bool(poller.poll(CLOSE_TIMEOUT_SECONDS * 1000))
 
-    def _look_at(self, link: SocketLink) -> None:
-        if self._death is None:
-            self._death = link.handed_over()
+    def _before_receive(self, connection: FrameConnection) -> None:
+        if self._pidfd is None:
+            self._pidfd = connection.peek_descriptor()
 
-    def _forget(self) -> None:
-        self._link.close()
-        if self._death is not None:
-            os.close(self._death)
-            self._death = None
-
-
-_LONGEST_SECONDS: Final = 900
-"""Kubernetes waits for 300 s at most before it starts a container again."""
-_PAUSE_SECONDS: Final = 0.2
+    def _release(self) -> None:
+        self._connection.close()
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+            self._pidfd = None
 
 
-async def wait_for_runner(look: Callable[[], Awaitable[object]], meter: WorkerMeter) -> None:
-    """Look until there is one; StartError, if there was none for too long."""
+async def wait_for_runner(connect: Callable[[], Awaitable[object]], metrics: WorkerMetrics) -> None:
+    """Connect until that succeeds; StartError after 15 minutes."""
     loop = asyncio.get_running_loop()
-    began, said = loop.time(), ""
-    meter.awaits_runner("a runner is looked for")
+    began, logged = loop.time(), ""
+    metrics.runner_problem = "waiting for a runner"
     while True:
         try:
-            await look()
+            await connect()
         except StartError as error:
-            if loop.time() - began >= _LONGEST_SECONDS:
+            if loop.time() - began >= _WAIT_FOR_RUNNER_SECONDS:
                 raise
-            why = str(error)
+            reason = str(error)
         else:
             break
-        if why != said:
-            said = why
-            meter.awaits_runner(why)
-            _log.info("runner is waited for", why=why)
-        await asyncio.sleep(_PAUSE_SECONDS)
-    meter.found_runner()
-    _log.info("runner found", waited_seconds=round(loop.time() - began, 3))
+        if reason != logged:
+            logged = reason
+            metrics.runner_problem = reason
+            _log.info("waiting for runner", reason=reason)
+        await asyncio.sleep(_CONNECT_INTERVAL_SECONDS)
+    metrics.runner_problem = None
+    _log.info("runner connected", waited_seconds=round(loop.time() - began, 3))
 
 
 @dataclass(frozen=True, slots=True)
 class RunnerOptions:
-    """How commands are kept apart; by default they are not."""
+    """How a runner isolates commands; by default it does not."""
 
     is_isolating: bool = False
     """Each in a Landlock domain of its own."""
-    uids: Range | None = None
-    """Each with a uid of its own out of these, which are nobody else's."""
+    uids: UidRange | None = None
+    """Each with a uid of its own from this range."""
     processes: int | None = None
-    """So many processes and threads of one command at most; only together with uids."""
+    """At most this many processes and threads per command; only together with uids."""
 
-    def words(self) -> list[str]:
-        """Write them for the command line of a runner."""
+    def arguments(self) -> list[str]:
+        """Return them as arguments of the runner's command line."""
         return [
             *(["--isolate"] if self.is_isolating else []),
             *(["--uids", str(self.uids)] if self.uids else []),
             *(["--processes", str(self.processes)] if self.processes is not None else []),
         ]
 
-    def end_all(self) -> None:
-        """Kill what a runner that is gone left under its uids, and return when it is dead."""
+    def kill_uids(self) -> None:
+        """Kill what a lost runner left under its uids, and return when it is dead."""
         if self.uids is not None:
-            Uids(self.uids).end_all()
+            UidPool(self.uids).kill_all()
 
 
-_COMMAND: Final = (sys.executable, "-PSs", "-m", "workron_runner")
-_USUAL: Final = RunnerOptions()
+_DEFAULT_OPTIONS: Final = RunnerOptions()
 
 
 class _KilledError(StartError):
-    """Somebody killed a runner that was about to begin."""
+    """A runner was killed from outside while it started."""
 
 
 class ChildRunners:
-    """Has each runner started by this process."""
+    """Runners that are children of this process."""
 
-    are_awaited = False
+    are_external = False
 
-    def __init__(self, options: RunnerOptions = _USUAL) -> None:
+    def __init__(self, options: RunnerOptions = _DEFAULT_OPTIONS) -> None:
         self._options = options
 
-    def begin(self, boot: UUID) -> ChildRunner:
-        """Start one."""
-        return begun(boot, self._options)
+    def connect(self, boot: UUID) -> ChildRunner:
+        """Start a runner."""
+        return start_child(boot, self._options)
 
-    def clear(self, boot: UUID) -> None:
-        """End all that carries the boot, or has one of the uids."""
-        process_reaper.end_orphans(boot)
-        self._options.end_all()
+    def clean_up(self, boot: UUID) -> None:
+        """Kill everything that carries the boot, or has one of the uids."""
+        leftovers.clean_up_boot(boot)
+        self._options.kill_uids()
 
 
-def begun(boot: UUID, options: RunnerOptions) -> ChildRunner:
-    """Start a runner; one that is killed as it begins is no reason to do without."""
+def start_child(boot: UUID, options: RunnerOptions) -> ChildRunner:
+    """Start a runner, again if it is killed from outside while it starts."""
     try:
         return ChildRunner(boot, options)
     except _KilledError:
@@ -335,55 +328,55 @@ def begun(boot: UUID, options: RunnerOptions) -> ChildRunner:
 
 
 class ChildRunner(RunnerConnection):
-    """One such runner; StartError if there is none to be had."""
+    """A runner as a child process; StartError if it cannot start."""
 
     def __init__(self, boot: UUID, options: RunnerOptions) -> None:
-        self._child, link = _start(options)
-        super().__init__(link)
+        self._child, connection = _start_process(options)
+        super().__init__(connection)
         try:
-            self._greet(boot)
+            self._exchange_hello(boot)
         except ProtocolError as error:
-            self.bury()
+            self.disconnect_and_wait()
             if self._child.returncode < 0:
-                raise _KilledError(f"no runner can be had: {error}; it was killed") from None
-            said = "; its standard error says why" if self._child.returncode else ""
-            raise StartError(f"no runner can be had: {error}{said}") from None
+                raise _KilledError(f"the runner did not start: {error}; it was killed") from None
+            hint = "; its standard error says why" if self._child.returncode else ""
+            raise StartError(f"the runner did not start: {error}{hint}") from None
 
     @property
     def pid(self) -> int:
-        """Of the runner."""
+        """The pid of the runner."""
         return self._child.pid
 
-    def bury(self) -> None:
-        """Close the connection and wait; one that does not end is killed."""
-        self._link.close()
+    def disconnect_and_wait(self) -> None:
+        """Close the connection and wait; kill the runner if it does not end."""
+        self._connection.close()
         try:
-            self._child.wait(CLOSE_SECONDS)
+            self._child.wait(CLOSE_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()
 
 
-def _start(options: RunnerOptions) -> tuple[subprocess.Popen[bytes], SocketLink]:
+def _start_process(options: RunnerOptions) -> tuple[subprocess.Popen[bytes], FrameConnection]:
     if not sys.platform.startswith("linux"):
         raise StartError(
-            f"commands are run on Linux only, and this is {sys.platform}: start workron in a Linux"
-            " container or virtual machine"
+            f"workers run on Linux only, and this is {sys.platform}: use the container image, or a"
+            " Linux virtual machine"
         )
     ours, theirs = socket.socketpair()
-    # Not in isolated mode: the package may stand anywhere, and this names where.
-    home = str(pathlib.Path(workron_runner.__file__).parents[1])
+    # Python's isolated mode would ignore PYTHONPATH, which says where the package is.
+    package_path = str(pathlib.Path(workron_runner.__file__).parents[1])
     passed = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     with theirs:
         try:
             child = subprocess.Popen(  # noqa: S603 - this Python, and our own package
-                [*_COMMAND, "--descriptor", str(theirs.fileno()), *options.words()],
+                [*_RUNNER_COMMAND, "--descriptor", str(theirs.fileno()), *options.arguments()],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                env=passed | {"PYTHONPATH": home, "TMPDIR": tempfile.gettempdir()},
+                env=passed | {"PYTHONPATH": package_path, "TMPDIR": tempfile.gettempdir()},
                 start_new_session=True,
             )
         except OSError as error:
             ours.close()
-            raise StartError(f"no runner can be started: {error.strerror}") from error
-    return child, SocketLink(ours)
+            raise StartError(f"cannot start a runner: {error.strerror}") from error
+    return child, FrameConnection(ours)

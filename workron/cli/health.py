@@ -17,7 +17,7 @@ import structlog
 
 from workron.core import errors
 from workron.scheduling import maintainer
-from workron_worker import meter
+from workron_worker.metrics import WorkerMetrics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -85,15 +85,15 @@ class Subject(Protocol):
 @contextlib.asynccontextmanager
 async def of_worker(
     where: Address | None, slots: int, clock: Clock
-) -> AsyncIterator[meter.WorkerMeter]:
+) -> AsyncIterator[WorkerMetrics]:
     """Tell a worker's health meanwhile, as its agent tells it to the meter; None: nowhere."""
+    metrics = WorkerMetrics()
     if where is None:
-        yield meter.NO_METER
+        yield metrics
         return
-    from workron_worker.metrics import WorkerMetrics
+    from workron_worker.metrics_exporter import WorkerExporter
 
-    metrics = WorkerMetrics(slots, clock)
-    with told(where, metrics, clock):
+    with told(where, WorkerExporter(metrics, slots, clock), clock):
         yield metrics
 
 

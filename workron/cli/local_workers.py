@@ -17,10 +17,11 @@ from workron.core import errors
 from workron.scheduling import maintainer
 from workron.store import connect
 from workron.store.types import Registration
-from workron_runner import process_reaper
-from workron_worker import identity, meter
+from workron_runner import leftovers
+from workron_worker import identity
 from workron_worker.agent import Agent
 from workron_worker.config import AgentDependencies, Slots, accept_any_session, no_listener
+from workron_worker.metrics import WorkerMetrics
 from workron_worker.runner_client import RunnerExecutor
 from workron_worker.runner_connection import ChildRunners
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from workron.store.types import ClaimedJob, Session, WorkerHeartbeat
     from workron_worker.config import AgentConfig
     from workron_worker.executor import OnOutput
-    from workron_worker.meter import WorkerMeter
     from workron_worker.runner_connection import Runners
 
 
@@ -68,11 +68,11 @@ def require_temporary_folder() -> None:
 
 
 def make_executor(
-    boot: UUID, runners: Runners | None = None, meter: WorkerMeter = meter.NO_METER
+    boot: UUID, runners: Runners | None = None, metrics: WorkerMetrics | None = None
 ) -> RunnerExecutor:
     """Make the executor of a worker; by default it starts a runner."""
     return RunnerExecutor(
-        grace=system_clock.KILL_GRACE, boot=boot, runners=runners or ChildRunners(), meter=meter
+        grace=system_clock.KILL_GRACE, boot=boot, runners=runners or ChildRunners(), metrics=metrics
     )
 
 
@@ -87,20 +87,20 @@ class LocalWorkers:
         *,
         config: AgentConfig | None = None,
         listener: Callable[[ClaimedJob], OnOutput | None] | None = None,
-        meter: WorkerMeter = meter.NO_METER,
+        metrics: WorkerMetrics | None = None,
     ) -> None:
         self._boot = executor.boot
         self._config = config
         self._executor = executor
-        self._around = AgentDependencies(
-            door=store,
+        self._dependencies = AgentDependencies(
+            store=store,
             executor=self._executor,
             slots=Slots(slots),
             clock=system_clock.CLOCK,
             rng=system_clock.RNG,
             wait_for_work=store.wait_for_work,
             listener=listener or no_listener,
-            meter=meter,
+            metrics=metrics or WorkerMetrics(),
         )
         self._agents: list[Agent] = []
 
@@ -111,10 +111,10 @@ class LocalWorkers:
         name: str | None = None,
     ) -> None:
         """Add an agent for each pool, given by its token; the default name is this process's."""
-        slots = self._around.slots.count
+        slots = self._dependencies.slots.count
         for token in tokens:
-            registration = Registration(token, name or identity.own_name(), self._boot, slots)
-            self._agents.append(Agent(self._around, registration, self._config, check))
+            registration = Registration(token, name or identity.process_name(), self._boot, slots)
+            self._agents.append(Agent(self._dependencies, registration, self._config, check))
 
     async def run(self) -> None:
         """Work until drained."""
@@ -164,14 +164,14 @@ async def reap_dead_workers(store: Store) -> Sequence[str]:
     messages: list[str] = []
 
     async def is_dead(worker: WorkerHeartbeat) -> bool:
-        if not identity.is_gone(worker.name):
+        if not identity.is_dead(worker.name):
             return False
-        ended = await asyncio.to_thread(process_reaper.end_orphans, worker.boot)
-        if not ended.is_clear:
+        ended = await asyncio.to_thread(leftovers.clean_up_boot, worker.boot)
+        if not ended.is_complete:
             messages.append(_not_proven(worker))
-        elif ended.ended:
-            messages.append(f"ended {_processes(ended.ended)} of a dead worker")
-        return ended.is_clear
+        elif ended.killed:
+            messages.append(f"ended {_processes(ended.killed)} of a dead worker")
+        return ended.is_complete
 
     for worker in await maintainer.reap_proven(store, is_dead):
         # The maintainer of the dead process was elected under the same id.
@@ -180,7 +180,7 @@ async def reap_dead_workers(store: Store) -> Sequence[str]:
 
 
 def _not_proven(worker: WorkerHeartbeat) -> str:
-    if process_reaper.can_be_found():
+    if leftovers.can_read_environments():
         what = "some of its processes cannot be ended"
     else:
         what = "this system cannot find its processes"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workron.core.ids import JobId
     from workron.store.api import ReadStore, Store
     from workron.store.types import ClaimedJob, JobRow, RunRow
-    from workron_worker.executor import Done, OnOutput
+    from workron_worker.executor import Acknowledge, OnOutput
 
 
 def output(
@@ -150,7 +150,7 @@ class OutputDir:
         self._thread.submit(self._write, path, b"", "wb")
         return functools.partial(self._append, path)
 
-    def _append(self, path: Path, chunk: bytes, done: Done) -> None:
+    def _append(self, path: Path, chunk: bytes, done: Acknowledge) -> None:
         self._pending += len(chunk)
 
         def end(_: object) -> None:

@@ -44,7 +44,7 @@ from workron.scheduling.maintainer import Maintainer
 from workron.scheduling.wait import StoreOutage
 from workron.store import connect
 from workron.telemetry import logging
-from workron_runner.sandbox import hide
+from workron_runner.sandbox import make_undumpable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -178,7 +178,7 @@ def run(
     Exits with 1 if a job or workflow failed. A failed task that another task handles (when: Failed
     or Finished) does not fail the workflow.
     """
-    hide()
+    make_undumpable()
     logging.configure()
     settings = _Settings(
         store=options.check_store_url(store),

@@ -26,11 +26,11 @@ from workron.cli.stores import opened, opened_as_worker
 from workron.core import errors, formats, ids, lease
 from workron.telemetry import logging
 from workron_runner import sandbox
-from workron_runner.sandbox import hide
-from workron_runner.uids import Range
+from workron_runner.sandbox import make_undumpable
+from workron_runner.uids import UidRange
 from workron_worker import identity
 from workron_worker.config import AgentConfig
-from workron_worker.meter import WorkerMeter
+from workron_worker.metrics import WorkerMetrics
 from workron_worker.runner_connection import ChildRunners, RunnerOptions, Runners, SocketRunners
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ def isolation_options(
     return RunnerOptions(is_isolating, own, processes)
 
 
-def _range(text: str, slots: int) -> Range:
+def _range(text: str, slots: int) -> UidRange:
     try:
-        own = Range.parse(text)
+        own = UidRange.parse(text)
     except ValueError:
         raise errors.InputError(
             f"--uids: {text!r} is not a range of at least two uids above 0; write it like"
@@ -83,7 +83,7 @@ def _range(text: str, slots: int) -> Range:
             f"--uids: {own} has {own.size} uids, but --slots {slots} needs {slots + 1}: one for"
             " each command and one for the runner"
         )
-    _check_support("--uids", lambda: sandbox.check_uid_rights(own))
+    _check_support("--uids", lambda: sandbox.check_uid_privileges(own))
     return own
 
 
@@ -137,15 +137,15 @@ def runner_from_options(
 
 def prepare_runner(runners: Runners) -> None:
     """Remove what dead workers left on this machine, unless the runner is in another container."""
-    if not runners.are_awaited:
+    if not runners.are_external:
         local_workers.require_temporary_folder()
-        identity.sweep_dead_workers()
+        identity.clean_up_dead_workers()
 
 
 @contextlib.contextmanager
 def recorded_runner(runners: Runners, boot: UUID) -> Iterator[None]:
     """Record this process, so that the next worker finds what it leaves if it is killed."""
-    with contextlib.nullcontext() if runners.are_awaited else identity.registered_boot(boot):
+    with contextlib.nullcontext() if runners.are_external else identity.recorded_worker(boot):
         yield
 
 
@@ -242,7 +242,7 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
     does not count as a failure. Exits with 0 after a signal, or with 1 if the store does not answer
     and jobs could not be requeued; they are requeued when the lease expires.
     """
-    hide()
+    make_undumpable()
     logging.serve(log_format)
     service = SignalledService("worker stopping")
     idle = None if idle_exit is None else options.duration("--idle-exit", idle_exit)
@@ -259,9 +259,9 @@ def worker(  # noqa: PLR0913, PLR0917 - one for each option
         # After an outage longer than the lease all claims are lost, and more waiting costs nothing.
         config=AgentConfig(
             heartbeat=_heartbeat(heartbeat),
-            patience=timedelta.max,
-            most_jobs=max_jobs,
-            longest_idle=idle,
+            store_timeout=timedelta.max,
+            max_jobs=max_jobs,
+            idle_exit=idle,
         ),
         runners=runner_from_options(
             at, is_isolating=is_isolating, uids=uids, processes=processes, slots=commands
@@ -282,9 +282,9 @@ def _heartbeat(text: str) -> timedelta:
 def _name() -> str:
     pod = os.environ.get(POD)
     if pod is None:
-        return identity.own_name()
+        return identity.process_name()
     try:
-        return identity.pods_name(pod)
+        return identity.pod_name(pod)
     except ValueError:
         raise errors.InputError(
             f"{POD} is {pod!r}, which is not a pod uid; set it from the field `metadata.uid`"
@@ -298,16 +298,16 @@ async def _serve(settings: _Settings, service: SignalledService) -> None:
         await _work(settings, meter, service)
 
 
-async def _work(settings: _Settings, meter: WorkerMeter, service: SignalledService) -> None:
+async def _work(settings: _Settings, metrics: WorkerMetrics, service: SignalledService) -> None:
     await asyncio.to_thread(prepare_runner, settings.runners)
     token = os.environ.get(TOKEN) or await _create_pool(settings)
     async with opened_as_worker(settings.store) as store:
         boot = ids.mint_uuid(system_clock.RNG)
         with contextlib.ExitStack() as stack:
             stack.enter_context(recorded_runner(settings.runners, boot))
-            executor = make_executor(boot, settings.runners, meter)
+            executor = make_executor(boot, settings.runners, metrics)
             workers = LocalWorkers(
-                store, executor, settings.slots, config=settings.config, meter=meter
+                store, executor, settings.slots, config=settings.config, metrics=metrics
             )
             stack.enter_context(contextlib.closing(workers))
             workers.add_agents([token], settings.pool.check, settings.name)
