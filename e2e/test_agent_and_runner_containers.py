@@ -64,8 +64,8 @@ def test_agent_is_not_ready_when_the_runner_has_not_started(
 ) -> None:
     submit("first", "true")
     agent = pod.agent()
-    waits = agent.wait_for_event("runner is waited for")
-    assert waits["why"] == f"no runner waits at {RUNNER_SOCKET}: No such file or directory"
+    waits = agent.wait_for_event("waiting for runner")
+    assert waits["reason"] == f"no runner listens at {RUNNER_SOCKET}: No such file or directory"
     assert _ready(agent) == f"503 {waits['why']}"
     pod.runner()
     assert end("first")["phase"] == "Succeeded"
@@ -78,11 +78,11 @@ def test_jobs_run_again_when_their_runner_is_killed(
     runner, agent = pod.runner(), pod.agent()
     for name in ("one", "other"):
         submit(name, _ONCE)
-        agent.wait_for_event("attempt runs")
+        agent.wait_for_event("attempt running")
     runner.kill()
     agent.wait_for_event("command was lost")
-    agent.wait_for_event("runner is waited for")
-    assert _ready(agent).startswith("503 no runner waits at")
+    agent.wait_for_event("waiting for runner")
+    assert _ready(agent).startswith("503 no runner listens at")
     assert len(pod.remaining_files()) == 1
     next_one = pod.runner()
     for name in ("one", "other"):
@@ -98,12 +98,12 @@ async def test_jobs_run_again_before_the_lease_ends_when_the_agent_is_killed_and
     await store_access.execute(store.url, "UPDATE workron.pool SET lease_seconds = 3600")
     runner, agent = pod.runner(), pod.agent()
     submit("job", _ONCE)
-    agent.wait_for_event("attempt runs")
+    agent.wait_for_event("attempt running")
     agent.kill()
     assert runner.wait() == 0
     assert pod.remaining_files() == []
     restarted = pod.agent()
-    restarted.wait_for_event("runner is waited for")
+    restarted.wait_for_event("waiting for runner")
     pod.runner()
     assert restarted.wait_for_event("worker registered")["worker"] == pod.uid
     status = end("job")

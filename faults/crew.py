@@ -18,7 +18,7 @@ _COMMAND = [sys.executable, "-P", "-m", "workron"]
 _RUNNER = "workron_runner"
 _OPEN_DOOR = [sys.executable, "-P", "-m", _RUNNER, "--socket"]
 _FAREWELL_SECONDS = 20
-_ROUTINE = re.compile(r'"event":"(attempt runs|attempt ended|worker registered)"')
+_ROUTINE = re.compile(r'"event":"(attempt running|attempt ended|worker registered)"')
 
 
 class Program:

@@ -47,7 +47,7 @@ def test_worker_that_holds_nothing_leaves_at_once(
     assert now() - since < _PROMISE_SECONDS + _SPARE_SECONDS
     lines = _lines(worker.log.read_text())
     assert "worker drains" in lines
-    assert lines[-1] == "store does not hear the goodbye: the lease ends this worker's session"
+    assert lines[-1] == "deregistration failed; the lease will expire"
     assert not {"what runs is ended and handed back", "the store is waited for no longer"} & {
         *lines
     }
@@ -72,4 +72,4 @@ def test_worker_that_holds_something_ends_in_time_and_says_what_becomes_of_it(
     lines = _lines(worker.log.read_text())
     assert ("what runs is ended and handed back" in lines) != has_ended
     assert lines[-1].startswith("workron: ")
-    assert lines[-1].endswith("this worker held (1 job) is taken back when its lease is over")
+    assert lines[-1].endswith("the store requeues 1 job of this worker when its lease expires")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 DEBUG: Final = "WORKRON_DEBUG"
 _OUTAGE_EVENTS: Final = frozenset(
-    {"store does not answer", "beat was not answered", "maintenance failed, retrying"}
+    {"store unavailable, retrying", "heartbeat not answered", "maintenance failed, retrying"}
 )
 """Logged at each retry by each worker. `workron run` reports an outage once itself."""
 
