@@ -94,7 +94,7 @@ def test_it_says_what_it_does_not_understand(mate: Mate) -> None:
 
 def test_agent_has_to_greet_it_first(stranger: Mate) -> None:
     stranger.run("true")
-    assert stranger.farewell().reason == "Run came before Hello"
+    assert stranger.farewell().reason == "Start came before Hello"
 
 
 def test_agent_of_another_version_is_refused(stranger: Mate) -> None:

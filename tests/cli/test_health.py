@@ -240,7 +240,7 @@ def test_maintainer_is_ready_while_its_rounds_are_completed(clock: HandClock) ->
     metrics.round_over(is_elected=False)
     assert get("/readyz") == (200, "ok\n")
     clock.turn(12.5)
-    words = "the last completed round is 12.5 s ago: the store unavailable, retrying\n"
+    words = "the last completed round is 12.5 s ago: the store does not answer\n"
     assert get("/readyz") == (503, words)
     assert get("/healthz")[0] == 200
     metrics.gave_up(errors.SchemaError("too new"))

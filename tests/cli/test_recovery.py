@@ -56,5 +56,5 @@ async def test_worker_whose_processes_cannot_be_ended_is_left_to_its_lease(
         leftovers, "clean_up_boot", lambda _: leftovers.CleanupResult(3, is_complete=False)
     )
     [line] = await local_workers.reap_dead_workers(store)
-    assert "is given up only after its lease: some of its processes cannot be ended" in line
+    assert "are requeued when its lease expires: some of its processes cannot be ended" in line
     assert len(await store.list_heartbeats()) == 1

@@ -92,7 +92,7 @@ class Shop:
             listener=self._listen,
             metrics=self.metrics,
         )
-        token = await self.store.ensure_pool("default", pool)
+        token = await self.store.ensure_pool("default", pool, lease_seconds=10.0)
         return Agent(dependencies, Registration(token, name, self.boot, self.slots.count), config)
 
     @contextlib.asynccontextmanager
