@@ -9,9 +9,20 @@ import pytest
 _MAIN = "from workron.cli import main; main()"
 
 
+# Whatever this process was started with (`nohup`, a shell's background job) is inherited.
+_DEFAULT_SIGNALS = (
+    "import signal\nfor _ in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD):\n"
+    "    signal.signal(_, signal.SIG_DFL)\n"
+    "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+)
+
+
 def _python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-c", _DEFAULT_SIGNALS + program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -52,10 +63,10 @@ def test_run_in_memory_loads_nothing_of_postgresql() -> None:
 
 _AS_THE_FIRST = """
 import os, signal
-from workron.cli import first_process
+from workron.cli import signals
 
 os.getpid, own = lambda: 1, os.getpid()
-first_process.settle()
+signals.handle_init_signals()
 """
 
 
@@ -75,7 +86,7 @@ def test_first_process_keeps_no_child_that_has_ended() -> None:
 
 def test_process_that_is_not_the_first_leaves_signals_as_they_are() -> None:
     said = _python(
-        "import signal as s\nfrom workron.cli import first_process\nfirst_process.settle()\n"
+        "import signal as s\nfrom workron.cli import signals\nsignals.handle_init_signals()\n"
         "print({s.getsignal(one) for one in (s.SIGTERM, s.SIGHUP, s.SIGCHLD)} == {s.SIG_DFL})"
     )
     assert said.stdout == "True\n"
