@@ -1,7 +1,7 @@
-"""Compares the ledger with the store: what was lost, doubled, or ran beside itself.
+"""Compares the execution log with the store: what was lost, run twice, or overlapped.
 
 - lost: a job that was acknowledged and has no accepted end;
-- doubled: a job with two accepted ends, an accepted end whose execution is not in the ledger, or a
+- doubled: a job with two accepted ends, an accepted end whose execution is not in the log, or a
   claim that was executed twice;
 - overlapping: two executions of one job alive at once, which is excused only while the worker of
   the older one is frozen, and for a second after it goes on (design: the promise of a lease);
@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from faults.ledger import Execution
+from faults.execution_log import Execution
 
 RETURN_SECONDS = 1.0
 """No command outlives its worker's return from a freeze by more."""
@@ -40,7 +40,7 @@ class Overlap:
     @property
     def seconds(self) -> float:
         """How long."""
-        return self.older.last - self.newer.begun
+        return self.older.last - self.newer.began
 
 
 @dataclass
@@ -144,13 +144,13 @@ def _overlaps(mine: Sequence[Execution]) -> list[Overlap]:
     return [
         Overlap(older, newer)
         for older, newer in itertools.combinations(mine, 2)
-        if older.last > newer.begun
+        if older.last > newer.began
     ]
 
 
 def _excuses(freeze: Freeze, overlap: Overlap) -> bool:
-    older, begun = overlap.older, overlap.newer.begun
-    is_frozen = freeze.since <= begun <= freeze.until + RETURN_SECONDS
+    older, began = overlap.older, overlap.newer.began
+    is_frozen = freeze.since <= began <= freeze.until + RETURN_SECONDS
     in_time = older.last <= freeze.until + RETURN_SECONDS
     return older.worker == freeze.worker and is_frozen and in_time
 
@@ -161,7 +161,7 @@ def _early(by_job: dict[int, list[Execution]], books: Books) -> list[str]:
     for upstream, downstream in books.edges:
         _, attempt = books.done.get(upstream, ("", 0))
         end = ends.get((upstream, attempt))
-        if end is not None and any(one.begun < end for one in by_job.get(downstream, [])):
+        if end is not None and any(one.began < end for one in by_job.get(downstream, [])):
             wrongs.append(f"job {downstream} began before job {upstream} ended")
     return wrongs
 

@@ -1,4 +1,4 @@
-"""What a test of faults may ask for: a house of its own on a real PostgreSQL, and time."""
+"""What a test of faults may ask for: a harness of its own on a real PostgreSQL, and time."""
 
 import asyncio
 import pathlib
@@ -12,8 +12,8 @@ import asyncpg
 import pytest
 
 from faults import processes
-from faults.house import House
-from faults.loop import Loop, running
+from faults.harness import FaultHarness
+from faults.loop_thread import LoopThread, running
 from tests import postgres_server
 from tests.postgres_server import Server
 from workron.store.postgres import schema
@@ -79,7 +79,7 @@ def database(server: Server, template: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def loop() -> Iterator[Loop]:
+def loop() -> Iterator[LoopThread]:
     """An event loop beside the tests."""
     with running() as one:
         yield one
@@ -95,9 +95,11 @@ def folder() -> Iterator[pathlib.Path]:
 
 
 @pytest.fixture
-def house(folder: pathlib.Path, server: Server, database: str, loop: Loop) -> Iterator[House]:
+def harness(
+    folder: pathlib.Path, server: Server, database: str, loop: LoopThread
+) -> Iterator[FaultHarness]:
     """A world of this test's own, in which nothing may be left."""
-    one = House(folder, server, database, loop)
+    one = FaultHarness(folder, server, database, loop)
     yield one
     one.close()
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from urllib import parse
 
-from faults.loop import Loop
+from faults.loop_thread import LoopThread
 
 _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _VERB = re.compile(rb"\bworkron\.(\w+)\(")
@@ -88,7 +88,7 @@ class _Point:
 class Proxy:
     """What one worker takes for its PostgreSQL."""
 
-    def __init__(self, loop: Loop, dsn: str) -> None:
+    def __init__(self, loop: LoopThread, dsn: str) -> None:
         self._loop = loop
         self._dsn = parse.urlsplit(dsn)
         self._points: list[_Point] = []

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from faults import processes
-from faults.crew import Worker
-from faults.flow import wave
-from faults.house import House, Submission, now
-from faults.patience import until
+from faults.harness import FaultHarness, Submission, now
+from faults.polling import until
+from faults.programs import Worker
+from faults.storm_workflow import wave
 
 WORKERS = 20
 KILLS_A_MINUTE = 30
@@ -48,10 +48,10 @@ _Fault = Callable[[_Seat], bool]
 
 
 class Storm:
-    """One storm in one house."""
+    """One storm in one harness."""
 
-    def __init__(self, house: House, seed: int) -> None:
-        self._house = house
+    def __init__(self, harness: FaultHarness, seed: int) -> None:
+        self._house = harness
         self._rng = random.Random(seed)
         self._seats: list[_Seat] = []
         self._submission: Submission | None = None
@@ -217,14 +217,14 @@ def _signal(pid: int, number: signal.Signals) -> bool:
     return True
 
 
-def report(storm: Storm, house: House, **facts: Any) -> list[str]:
+def report(storm: Storm, harness: FaultHarness, **facts: Any) -> list[str]:
     """Say what was inflicted, and what the checker found."""
-    executions = house.executions()
+    executions = harness.executions()
     jobs = {one.job for one in executions}
     hits = ", ".join(f"{name} {count}" for name, count in sorted(storm.hits.items()))
     told = ", ".join(f"{name} {value}" for name, value in facts.items())
     return [
         f"storm: {told}, jobs {len(jobs)}, executions {len(executions)}",
         f"storm: {hits}",
-        f"storm: {house.check()}",
+        f"storm: {harness.check()}",
     ]

@@ -1,17 +1,17 @@
-"""The checker sees what it is for: each wrong in a ledger, or in a store, that is made up."""
+"""The checker finds each kind of error in an execution log or a store."""
 
 import dataclasses
 import pathlib
 
 import pytest
 
-from faults import checker, ledger
+from faults import checker, execution_log
 from faults.checker import Books, Freeze
-from faults.ledger import Execution
+from faults.execution_log import Execution
 
-_FIRST = Execution(job=1, attempt=1, fence=10, worker="w0", pid=7, begun=1.0, last=2.0)
+_FIRST = Execution(job=1, attempt=1, fence=10, worker="w0", pid=7, began=1.0, last=2.0)
 _SECOND = Execution(
-    job=1, attempt=2, fence=11, worker="w1", pid=8, begun=3.0, last=4.0, has_ended=True
+    job=1, attempt=2, fence=11, worker="w1", pid=8, began=3.0, last=4.0, has_ended=True
 )
 _NAME = ("flow", "task", None)
 _BOOKS = Books(
@@ -92,7 +92,7 @@ def test_job_that_began_before_its_upstream_ended_is_early() -> None:
         attempts=[*_BOOKS.attempts, (2, 1, "Succeeded")],
         edges=[(1, 2)],
     )
-    after = dataclasses.replace(_SECOND, job=2, attempt=1, begun=3.9)
+    after = dataclasses.replace(_SECOND, job=2, attempt=1, began=3.9)
     assert checker.check([], [_FIRST, _SECOND, after], books).wrongs == [
         "job 2 began before job 1 ended"
     ]
@@ -104,13 +104,13 @@ def test_fence_that_does_not_rise_is_told() -> None:
 
 
 def test_ledger_is_read_as_commands_write_it(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / "ledger"
-    home = f"/house/w03/workron-{'0' * 32}/5"
+    path = tmp_path / "execution_log"
+    home = f"/harness/w03/workron-{'0' * 32}/5"
     path.write_text(
         f"4 1 99 begin 1.00 12 {home}\n5 1 98 begin 1.00 13 {home}\n4 1 99 alive 1.50 12 {home}\n"
         f"4 1 99 end 2.25 12 {home}\n5 1 98 begin 3.00 14 {home}\n"
     )
-    assert ledger.read(path) == [
+    assert execution_log.read(path) == [
         Execution(4, 1, 99, "w03", 12, 1.0, 2.25, has_ended=True),
         Execution(5, 1, 98, "w03", 13, 1.0, 3.0, begins=2),
     ]

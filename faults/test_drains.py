@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from faults import processes
-from faults.house import House, now
+from faults.harness import FaultHarness, now
 from faults.proxy import Proxy
 
 _GRACE_SECONDS = 2
@@ -36,12 +36,14 @@ def _lines(worker_log: str) -> list[str]:
 
 @_away
 def test_worker_that_holds_nothing_leaves_at_once(
-    house: House, away: Callable[[Proxy], None]
+    harness: FaultHarness, away: Callable[[Proxy], None]
 ) -> None:
-    worker = house.worker("--grace", "1h", lease_seconds=_LEASE_SECONDS)
-    house.await_beats(worker, 1)
+    worker = harness.worker("--grace", "1h", lease_seconds=_LEASE_SECONDS)
+    harness.await_heartbeats(worker, 1)
     away(worker.proxy)
-    house.until(lambda: "heartbeat not answered" in worker.log.read_text(), "a beat is missed", 60)
+    harness.until(
+        lambda: "heartbeat not answered" in worker.log.read_text(), "a beat is missed", 60
+    )
     since = now()
     assert worker.end() == 0
     assert now() - since < _PROMISE_SECONDS + _SPARE_SECONDS
@@ -56,15 +58,15 @@ def test_worker_that_holds_nothing_leaves_at_once(
 @_away
 @pytest.mark.parametrize("has_ended", [False, True])
 def test_worker_that_holds_something_ends_in_time_and_says_what_becomes_of_it(
-    house: House, away: Callable[[Proxy], None], *, has_ended: bool
+    harness: FaultHarness, away: Callable[[Proxy], None], *, has_ended: bool
 ) -> None:
-    house.submit("flow", work=f"live {house.folder}/go")
-    worker = house.worker("--grace", f"{_GRACE_SECONDS}s", lease_seconds=_LEASE_SECONDS)
-    command = house.await_execution()
+    harness.submit("flow", work=f"live {harness.folder}/go")
+    worker = harness.worker("--grace", f"{_GRACE_SECONDS}s", lease_seconds=_LEASE_SECONDS)
+    command = harness.await_execution()
     away(worker.proxy)
     if has_ended:
-        (house.folder / "go").touch()
-        house.await_death(command, 10)
+        (harness.folder / "go").touch()
+        harness.await_death(command, 10)
     since = now()
     assert worker.end() == 1
     assert now() - since < _GRACE_SECONDS + _PROMISE_SECONDS + _SPARE_SECONDS

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from faults import processes
-from faults.crew import Worker
-from faults.house import House
+from faults.harness import FaultHarness
+from faults.programs import Worker
 from faults.proxy import Line, Moment, Proxy
 
 _POINTS = [
@@ -31,14 +31,14 @@ _ATTEMPTS_OF_A_KILLED_AGENT = {
 
 
 def _hit(
-    house: House, moment: Moment, verb: str, blow: Callable[[Worker, Line], None]
+    harness: FaultHarness, moment: Moment, verb: str, blow: Callable[[Worker, Line], None]
 ) -> tuple[Worker, Proxy]:
     """Start a worker that is hit at that point, and wait until it is."""
     hurt: list[Worker] = []
-    proxy = house.proxy()
+    proxy = harness.proxy()
     reached = proxy.at(moment, verb, lambda line: blow(hurt[0], line))
-    hurt.append(house.worker(proxy=proxy))
-    assert reached.wait(30), house.told()
+    hurt.append(harness.worker(proxy=proxy))
+    assert reached.wait(30), harness.told()
     return hurt[0], proxy
 
 
@@ -51,85 +51,87 @@ def _kill_runner(worker: Worker, _: Line) -> None:
     os.kill(worker.await_runner(), signal.SIGKILL)
 
 
-def _attempts(house: House) -> dict[str, int]:
-    return {name: attempts for name, (_, _, attempts, _, _) in house.states().items()}
+def _attempts(harness: FaultHarness) -> dict[str, int]:
+    return {name: attempts for name, (_, _, attempts, _, _) in harness.states().items()}
 
 
 @pytest.mark.parametrize(("moment", "verb"), _POINTS)
-def test_agent_is_killed_and_every_job_ends_once(house: House, moment: Moment, verb: str) -> None:
-    house.maintainer()
-    house.submit("flow", **_FLOW)
-    hurt, _ = _hit(house, moment, verb, _kill_agent)
+def test_agent_is_killed_and_every_job_ends_once(
+    harness: FaultHarness, moment: Moment, verb: str
+) -> None:
+    harness.maintainer()
+    harness.submit("flow", **_FLOW)
+    hurt, _ = _hit(harness, moment, verb, _kill_agent)
     hurt.wait()
-    house.worker()
-    house.await_end()
-    assert _attempts(house) == _ATTEMPTS_OF_A_KILLED_AGENT[moment, verb]
-    findings = house.check()
+    harness.worker()
+    harness.await_end()
+    assert _attempts(harness) == _ATTEMPTS_OF_A_KILLED_AGENT[moment, verb]
+    findings = harness.check()
     assert (findings.wrongs, findings.overlaps) == ([], [])
 
 
 @pytest.mark.parametrize(("moment", "verb"), _POINTS)
 def test_runner_is_killed_and_its_agent_has_every_job_end_once(
-    house: House, moment: Moment, verb: str
+    harness: FaultHarness, moment: Moment, verb: str
 ) -> None:
-    house.maintainer()
-    house.submit("flow", **_FLOW)
-    hurt, _ = _hit(house, moment, verb, _kill_runner)
-    house.await_end()
-    assert {state for state, *_ in house.states().values()} == {"Succeeded"}
+    harness.maintainer()
+    harness.submit("flow", **_FLOW)
+    hurt, _ = _hit(harness, moment, verb, _kill_runner)
+    harness.await_end()
+    assert {state for state, *_ in harness.states().values()} == {"Succeeded"}
     assert hurt.is_alive
-    findings = house.check()
+    findings = harness.check()
     assert (findings.wrongs, findings.overlaps) == ([], [])
 
 
 def test_agent_is_killed_in_the_middle_of_a_run_and_takes_its_command_with_it(
-    house: House,
+    harness: FaultHarness,
 ) -> None:
-    house.maintainer()
-    house.submit("flow", work=f"live {house.folder}/go")
-    hurt = house.worker()
-    first = house.await_execution()
+    harness.maintainer()
+    harness.submit("flow", work=f"live {harness.folder}/go")
+    hurt = harness.worker()
+    first = harness.await_execution()
     runner = hurt.await_runner()
     hurt.kill()
-    house.await_death(first)
-    house.until(lambda: not processes.is_alive(runner), "its runner has gone, too", seconds=5)
-    (house.folder / "go").touch()
-    house.worker()
-    house.await_end()
+    harness.await_death(first)
+    harness.until(lambda: not processes.is_alive(runner), "its runner has gone, too", seconds=5)
+    (harness.folder / "go").touch()
+    harness.worker()
+    harness.await_end()
     # A single job on a lost worker is charged with the loss.
-    assert house.states() == {"work": ("Succeeded", None, 2, 0, 1)}
-    findings = house.check()
+    assert harness.states() == {"work": ("Succeeded", None, 2, 0, 1)}
+    findings = harness.check()
     assert (findings.wrongs, findings.overlaps) == ([], [])
 
 
 def test_runner_is_killed_in_the_middle_of_a_run_and_takes_its_command_with_it(
-    house: House,
+    harness: FaultHarness,
 ) -> None:
-    house.maintainer()
-    house.submit("flow", work=f"test $WORKRON_ATTEMPT -gt {_ROUNDS} || live {house.folder}/go")
-    hurt = house.worker()
+    harness.maintainer()
+    harness.submit("flow", work=f"test $WORKRON_ATTEMPT -gt {_ROUNDS} || live {harness.folder}/go")
+    hurt = harness.worker()
     sockets = set()
     for attempt in range(1, _ROUNDS + 1):
-        running = house.await_execution(attempt)
+        running = harness.await_execution(attempt)
         sockets.add(processes.open_sockets(hurt.pid))
         os.kill(hurt.await_runner(), signal.SIGKILL)
-        house.await_death(running)
-    house.await_end()
+        harness.await_death(running)
+    harness.await_end()
     # It fell alone each time, and so is charged with it.
-    assert house.states()["work"] == ("Succeeded", None, _ROUNDS + 1, 0, _ROUNDS)
+    assert harness.states()["work"] == ("Succeeded", None, _ROUNDS + 1, 0, _ROUNDS)
     assert hurt.is_alive
     assert len(sockets) == 1, "sockets to runners that are gone are kept open"
-    findings = house.check()
+    findings = harness.check()
     assert (findings.wrongs, findings.overlaps) == ([], [])
 
 
 def test_agent_and_runner_are_killed_at_once_and_the_next_worker_ends_what_they_left(
-    house: House,
+    harness: FaultHarness,
 ) -> None:
-    house.maintainer()
-    house.submit("flow", work=f"test $WORKRON_ATTEMPT -gt 1 || live {house.folder}/go")
-    hurt = house.worker()
-    first = house.await_execution()
+    harness.maintainer()
+    harness.submit("flow", work=f"test $WORKRON_ATTEMPT -gt 1 || live {harness.folder}/go")
+    hurt = harness.worker()
+    first = harness.await_execution()
     runner = hurt.await_runner()
     # Stopped first, so that neither sees the other go.
     hurt.stop(hurt.pid, runner)
@@ -137,26 +139,26 @@ def test_agent_and_runner_are_killed_at_once_and_the_next_worker_ends_what_they_
     hurt.kill()
     hurt.wait()
     assert processes.is_alive(first.pid)
-    house.worker(after=hurt)
-    house.await_end()
+    harness.worker(after=hurt)
+    harness.await_end()
     assert not processes.is_alive(first.pid)
-    assert house.states()["work"][:4] == ("Succeeded", None, 2, 0)
-    findings = house.check()
+    assert harness.states()["work"][:4] == ("Succeeded", None, 2, 0)
+    findings = harness.check()
     assert (findings.wrongs, findings.overlaps) == ([], [])
 
 
-def test_job_is_killed_in_the_middle_of_its_run_and_is_tried_again(house: House) -> None:
-    house.maintainer()
-    house.submit(
+def test_job_is_killed_in_the_middle_of_its_run_and_is_tried_again(harness: FaultHarness) -> None:
+    harness.maintainer()
+    harness.submit(
         "flow",
         work={
-            "command": f"test $WORKRON_ATTEMPT = 2 || live {house.folder}/go",
+            "command": f"test $WORKRON_ATTEMPT = 2 || live {harness.folder}/go",
             "backoff": {"initial": "10ms"},
         },
     )
-    house.worker()
-    os.kill(house.await_execution().pid, signal.SIGKILL)
-    house.await_end()
-    assert house.states() == {"work": ("Succeeded", None, 2, 1, 0)}
-    findings = house.check()
+    harness.worker()
+    os.kill(harness.await_execution().pid, signal.SIGKILL)
+    harness.await_end()
+    assert harness.states() == {"work": ("Succeeded", None, 2, 1, 0)}
+    findings = harness.check()
     assert (findings.wrongs, findings.overlaps) == ([], [])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import asyncpg
 import pytest
 
-from faults.house import House
+from faults.harness import FaultHarness
 from faults.proxy import Line, Moment
 
 _CALL = "SELECT workron.ensure_pool('default', $1, 'some token', 2)"
@@ -23,35 +23,37 @@ async def _call_twice(dsn: str) -> None:
         connection.terminate()
 
 
-def _count(house: House) -> int:
-    return int(house.value("SELECT count(*) FROM workron.pool"))
+def _count(harness: FaultHarness) -> int:
+    return int(harness.value("SELECT count(*) FROM workron.pool"))
 
 
 @pytest.mark.parametrize(("moment", "committed"), [(Moment.BEFORE, 0), (Moment.AFTER, 1)])
 def test_deed_is_done_before_or_after_the_commit(
-    house: House, moment: Moment, committed: int
+    harness: FaultHarness, moment: Moment, committed: int
 ) -> None:
-    proxy = house.proxy()
+    proxy = harness.proxy()
     reached = proxy.at(moment, "ensure_pool", Line.cut)
     with pytest.raises((asyncpg.PostgresConnectionError, ConnectionError)):
         asyncio.run(_call_twice(proxy.dsn))
     assert reached.is_set()
-    assert _count(house) == committed
+    assert _count(harness) == committed
 
 
-def test_deed_waits_for_the_second_call_when_the_first_was_another_verb(house: House) -> None:
-    proxy = house.proxy()
+def test_deed_waits_for_the_second_call_when_the_first_was_another_verb(
+    harness: FaultHarness,
+) -> None:
+    proxy = harness.proxy()
     reached = proxy.at(Moment.AFTER, "claim", Line.cut)
     asyncio.run(_call_twice(proxy.dsn))
     assert not reached.is_set()
-    assert (_count(house), proxy.answered["ensure_pool"]) == (2, 2)
+    assert (_count(harness), proxy.answered["ensure_pool"]) == (2, 2)
 
 
 @pytest.mark.parametrize("deed", [Line.hush, Line.cut])
 def test_line_is_left_open_without_a_word_or_reset(
-    house: House, deed: Callable[[Line], None]
+    harness: FaultHarness, deed: Callable[[Line], None]
 ) -> None:
-    proxy = house.proxy()
+    proxy = harness.proxy()
     reached = proxy.at(Moment.AMID, "ensure_pool", deed)
     error = (
         TimeoutError if deed is Line.hush else (asyncpg.PostgresConnectionError, ConnectionError)
@@ -61,11 +63,11 @@ def test_line_is_left_open_without_a_word_or_reset(
     assert reached.is_set()
 
 
-def test_silent_proxy_answers_nobody_until_it_is_restored(house: House) -> None:
-    proxy = house.proxy()
+def test_silent_proxy_answers_nobody_until_it_is_restored(harness: FaultHarness) -> None:
+    proxy = harness.proxy()
     proxy.silence()
     with pytest.raises(TimeoutError):
         asyncio.run(asyncio.wait_for(_call_twice(proxy.dsn), 0.5))
     proxy.restore()
     asyncio.run(_call_twice(proxy.dsn))
-    assert _count(house) == 2
+    assert _count(harness) == 2

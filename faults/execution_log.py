@@ -1,4 +1,4 @@
-"""The ledger outside the store: every command writes down that it began, that it lives and ended.
+"""The execution log outside the store: every command logs that it began, runs and ended.
 
 A line is one write at the end of the file, so lines of many processes never mix. The time is that
 of /proc/uptime, CLOCK_BOOTTIME to a hundredth of a second; who wrote it is told by the folder of
@@ -32,7 +32,7 @@ class Execution:
     fence: int
     worker: str
     pid: int
-    begun: float
+    began: float
     last: float
     """When it was last heard of."""
     has_ended: bool = False
@@ -41,7 +41,7 @@ class Execution:
 
 
 def command(path: pathlib.Path, body: str) -> str:
-    """Have the shell command keep the ledger at `path`.
+    """Wrap a shell command so that it writes the execution log at `path`.
 
     It may call `live FILE`, which goes on, and tells so, until that file is there.
     """

@@ -10,10 +10,10 @@ from collections.abc import Coroutine, Iterator
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
-_PATIENCE_SECONDS = 60
+_TIMEOUT_SECONDS = 60
 
 
-class Loop:
+class LoopThread:
     """Runs coroutines for other threads."""
 
     def __init__(self) -> None:
@@ -21,13 +21,13 @@ class Loop:
 
     def call(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Have it run, and give what it returns."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(_PATIENCE_SECONDS)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(_TIMEOUT_SECONDS)
 
 
 @contextlib.contextmanager
-def running() -> Iterator[Loop]:
+def running() -> Iterator[LoopThread]:
     """A loop, until all that it runs is cancelled and over."""
-    one = Loop()
+    one = LoopThread()
     thread = threading.Thread(target=one.loop.run_forever, name="beside", daemon=True)
     thread.start()
     try:

@@ -1,8 +1,8 @@
-"""A fork bomb with a counter: no more than so many processes ever come of it.
+"""A fork bomb with a bounded number of processes.
 
-Run by a job: `python bomb.py COUNTER`. Each process takes a number before it forks, by a byte that
-it appends to the file under a lock; what is killed is not replaced when all numbers are taken. The
-first process ends when half of the numbers are taken.
+Run by a job: `python fork_bomb.py COUNTER`. Each process takes a number before it forks, by a byte
+that it appends to the file under a lock; a killed process is not replaced when all numbers are
+taken. The first process ends when half of the numbers are taken.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ _MOST = 200
 
 
 def main(path: pathlib.Path) -> None:
-    """Go off."""
+    """Fork until the numbers are used up."""
     if _fork(path):
         while path.stat().st_size < _MOST / 2:
             time.sleep(0.01)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from faults import processes
-from faults.patience import until
+from faults.polling import until
 from faults.processes import Process
 from faults.proxy import Proxy
 

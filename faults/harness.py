@@ -1,7 +1,6 @@
-"""One test's own world: a database, a ledger, workers and maintainers, and what they may leave.
+"""What one test has to itself: a database, an execution log, workers and maintainers.
 
-Made by the fixture `house`, which after every test ends what the test did not, and looks whether
-anything is left.
+The fixture `harness` ends them after every test, and checks that no process or folder is left.
 """
 
 import contextlib
@@ -15,11 +14,11 @@ from typing import Any, NamedTuple, TypeVar
 import asyncpg
 import yaml
 
-from faults import checker, crew, ledger, processes
+from faults import checker, execution_log, processes, programs
 from faults.checker import Books, Findings, Freeze
-from faults.crew import Program, Runner, Worker
-from faults.loop import Loop
-from faults.patience import until
+from faults.loop_thread import LoopThread
+from faults.polling import until
+from faults.programs import Program, Runner, Worker
 from faults.proxy import Proxy
 from tests.postgres_server import Server
 
@@ -40,7 +39,7 @@ _EDGES = """
 
 
 def now() -> float:
-    """Read the clock of the ledger."""
+    """Read the clock of the execution log."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -55,17 +54,17 @@ def _indexes(task: dict[str, Any]) -> Iterable[int | None]:
     return range(task["count"]) if "count" in task else [None]
 
 
-class House:
+class FaultHarness:
     """What one test has to itself."""
 
-    def __init__(self, folder: pathlib.Path, server: Server, dsn: str, loop: Loop) -> None:
+    def __init__(self, folder: pathlib.Path, server: Server, dsn: str, loop: LoopThread) -> None:
         self.folder = folder
         self.server = server
         self.dsn = dsn
-        self.ledger = folder / "ledger"
-        self.ledger.touch()
+        self.execution_log = folder / "execution_log"
+        self.execution_log.touch()
         # A command may run as another user than its worker.
-        self.ledger.chmod(0o666)
+        self.execution_log.chmod(0o666)
         self.workers: list[Worker] = []
         self.freezes: list[Freeze] = []
         self._frozen: dict[str, float] = {}
@@ -124,7 +123,7 @@ class House:
         return self._tokens[lease_seconds]
 
     def submit(self, name: str, **tasks: Any) -> None:
-        """Submit a workflow of these tasks; a text is a command that keeps the ledger."""
+        """Submit a workflow of these tasks; a text is a command that writes the execution log."""
         submission = self.begin_submission(name, **tasks)
         submission.program.wait()
         self.acknowledge(submission)
@@ -152,7 +151,9 @@ class House:
 
     def _spec(self, spec: str | dict[str, Any]) -> dict[str, Any]:
         given = {"command": spec} if isinstance(spec, str) else dict(spec)
-        given["command"] = ledger.command(self.ledger, textwrap.dedent(given["command"]))
+        given["command"] = execution_log.command(
+            self.execution_log, textwrap.dedent(given["command"])
+        )
         return given
 
     def until(self, condition: Callable[[], _T], what: str, seconds: float = 30) -> _T:
@@ -167,14 +168,14 @@ class House:
         """Ask for one value."""
         return self.ask(statement, *values)[0][0]
 
-    def executions(self) -> list[ledger.Execution]:
-        """Read the ledger."""
-        return ledger.read(self.ledger)
+    def executions(self) -> list[execution_log.Execution]:
+        """Read the execution log."""
+        return execution_log.read(self.execution_log)
 
-    def await_execution(self, attempt: int = 1) -> ledger.Execution:
+    def await_execution(self, attempt: int = 1) -> execution_log.Execution:
         """Give the first execution with such a number, as soon as it is there."""
 
-        def found() -> list[ledger.Execution]:
+        def found() -> list[execution_log.Execution]:
             return [one for one in self.executions() if one.attempt == attempt]
 
         return self.until(found, f"attempt {attempt} begins")[0]
@@ -191,14 +192,14 @@ class House:
         )
         return count
 
-    def await_death(self, execution: ledger.Execution, seconds: float = 1) -> None:
+    def await_death(self, execution: execution_log.Execution, seconds: float = 1) -> None:
         """Wait until a command is dead; it has no more time than that."""
         self.until(lambda: not processes.is_alive(execution.pid), "the command is dead", seconds)
 
-    def await_beats(self, worker: Worker, count: int) -> None:
+    def await_heartbeats(self, worker: Worker, count: int) -> None:
         """Wait until so many more beats of a worker are answered."""
-        enough = worker.proxy.answered["beat"] + count
-        self.until(lambda: worker.proxy.answered["beat"] >= enough, f"{worker.name} beats")
+        enough = worker.proxy.answered["heartbeat"] + count
+        self.until(lambda: worker.proxy.answered["heartbeat"] >= enough, f"{worker.name} beats")
 
     def await_reap(self, worker: Worker) -> None:
         """Wait until the store has taken back what the worker of that process held."""
@@ -240,7 +241,7 @@ class House:
         )
 
     def check(self) -> Findings:
-        """Compare ledger and store."""
+        """Compare execution log and store."""
         return checker.check(self._acknowledged, self.executions(), self.books(), self.freezes)
 
     def told(self) -> str:
@@ -294,11 +295,11 @@ class House:
         until(lambda: not left(), what, 10, lambda: f"{left()}\n{self.told()}")
 
     def _processes(self) -> Sequence[object]:
-        return crew.leftovers(self._known, self.server.home)
+        return programs.leftovers(self._known, self.server.home)
 
     def _files(self) -> Sequence[object]:
         left = [path for one in self._programs for path in one.folder.iterdir()]
-        return [*left, *crew.sockets(self.folder)]
+        return [*left, *programs.sockets(self.folder)]
 
     def _sessions(self) -> Sequence[object]:
         return self.ask(
@@ -312,7 +313,7 @@ class House:
             if one.is_alive:
                 one.kill()
                 one.wait()
-        for process in crew.leftovers(self._known, self.server.home):
+        for process in programs.leftovers(self._known, self.server.home):
             os.kill(process.pid, 9)
 
 
