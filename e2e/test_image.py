@@ -175,7 +175,7 @@ def test_job_finishes_when_it_ends_within_the_grace_of_a_stopped_worker(
     worker = work("--grace", "1h")
     worker.wait_for_event("attempt running")
     with subprocess.Popen(["docker", "stop", "--time", "60", worker.id], stdout=subprocess.DEVNULL):
-        worker.wait_for_event("worker drains")
+        worker.wait_for_event("worker draining")
         worker.execute("touch", "/tmp/go")
     assert worker.wait() == 0
     status = store_access.job_status(call, store, "short")

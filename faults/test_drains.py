@@ -48,9 +48,9 @@ def test_worker_that_holds_nothing_leaves_at_once(
     assert worker.end() == 0
     assert now() - since < _PROMISE_SECONDS + _SPARE_SECONDS
     lines = _lines(worker.log.read_text())
-    assert "worker drains" in lines
+    assert "worker draining" in lines
     assert lines[-1] == "deregistration failed; the lease will expire"
-    assert not {"what runs is ended and handed back", "the store is waited for no longer"} & {
+    assert not {"stopping running jobs and requeueing them", "stopped waiting for the store"} & {
         *lines
     }
 
@@ -72,6 +72,6 @@ def test_worker_that_holds_something_ends_in_time_and_says_what_becomes_of_it(
     assert now() - since < _GRACE_SECONDS + _PROMISE_SECONDS + _SPARE_SECONDS
     assert not processes.is_alive(command.pid)
     lines = _lines(worker.log.read_text())
-    assert ("what runs is ended and handed back" in lines) != has_ended
+    assert ("stopping running jobs and requeueing them" in lines) != has_ended
     assert lines[-1].startswith("workron: ")
     assert lines[-1].endswith("the store requeues 1 job of this worker when its lease expires")

@@ -55,7 +55,7 @@ async def test_agent_that_drains_by_itself_says_which_limit_it_has_met(shop: Sho
     with testing.capture_logs() as lines:
         config = dataclasses.replace(QUICK, idle_exit=timedelta(milliseconds=1))
         await (await shop.agent(config=config)).run()
-    [line] = [one for one in lines if one["event"].startswith("worker drains")]
+    [line] = [one for one in lines if one["event"].startswith("limit reached")]
     assert line["limit"] == "idle_exit"
 
 

@@ -235,7 +235,7 @@ class WorkerLog:
 
     def limit_reached(self, limit: str) -> None:
         """Log that the worker drains because of one of its own limits."""
-        self._log.info("worker drains, limit reached", worker=self._worker, limit=limit)
+        self._log.info("limit reached, draining", worker=self._worker, limit=limit)
 
     def set_attempt(self, job: ClaimedJob) -> None:
         """Add the fields of an attempt to every event of the current task."""
