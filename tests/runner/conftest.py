@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests import leaks
 from tests.runner.mate import Mate
+
+
+@pytest.fixture(autouse=True)
+def _leaves_nothing() -> Iterator[None]:
+    with leaks.checked():
+        yield
 
 
 @pytest.fixture

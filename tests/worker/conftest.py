@@ -8,12 +8,19 @@ from typing import Any
 
 import pytest
 
+from tests import leaks
 from tests.worker.shop import Shop, opened
 from workron.core.ids import ClaimId
 from workron_worker.executor import CommandTask
 from workron_worker.runner_client import RunnerExecutor
 
 Make = Callable[..., CommandTask]
+
+
+@pytest.fixture(autouse=True)
+def _leaves_nothing() -> Iterator[None]:
+    with leaks.checked():
+        yield
 
 
 @pytest.fixture
