@@ -18,7 +18,7 @@ def test_pool_has_defaults_for_all_but_its_name() -> None:
     spec = _pool().spec
     assert (spec.image, spec.slots, spec.drain_timeout) == (None, 4, timedelta(minutes=10))
     assert (spec.min_replicas, spec.max_replicas, spec.replicas) == (0, 10, None)
-    assert (spec.lease, spec.heartbeat) == (timedelta(seconds=10), timedelta(seconds=2))
+    assert (spec.lease, spec.heartbeat) == (timedelta(seconds=60), timedelta(seconds=2))
     assert spec.automount_service_account_token is False
     assert _pool().status is None
 

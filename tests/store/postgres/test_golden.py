@@ -28,8 +28,8 @@ async def test_functions_that_the_program_calls_are_written_down(fresh_database:
     called = await golden.called(connection)
     await connection.close()
     assert golden.FUNCTIONS.read_text().splitlines()[1:] == called
-    assert any(signature.startswith("beat(uuid)") for signature in called)
-    assert not any(signature.startswith("settle_ends") for signature in called)
+    assert any(signature.startswith("heartbeat(uuid)") for signature in called)
+    assert not any(signature.startswith("propagate_ends") for signature in called)
 
 
 def test_number_is_raised_when_the_text_changed_and_only_then() -> None:

@@ -123,7 +123,7 @@ async def test_file_in_a_read_only_folder_is_refused(open_folder: Path) -> None:
     await (await opening.open_store(path)).close()
     _lock(path, 0o666)
     _lock(open_folder, 0o555)
-    with _powerless(), pytest.raises(errors.StoreFullError, match=f"{path}: .*its folder"):
+    with _powerless(), pytest.raises(errors.StoreFullError, match=f"{path}: .*its directory"):
         await opening.open_store(path)
 
 

@@ -27,7 +27,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"result": float("inf")}, "JSON"),
     ({"result": object()}, "JSON serializable"),
     ({"result": {"a\0": 1}}, "has a NUL"),
-    ({"message": "a\0b"}, "a message has no NUL"),
+    ({"message": "a\0b"}, "message has no NUL"),
     ({"exit_code": 2**63}, "too large"),
     ({"outcome": Outcome.FAILED, "reason": None}, "a failure has a reason"),
     ({"outcome": Outcome.RETRY, "delay_seconds": float("inf")}, "infinity"),

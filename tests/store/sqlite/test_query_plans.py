@@ -7,13 +7,13 @@ import pytest
 
 from workron.store.sqlite.connection import statement_text, statements_in
 
-_LISTS = {"claims", "list_jobs", "parents", "list_specs"}
+_LISTS = {"claims", "jobs", "upstreams", "specs"}
 _HOT = [
     f"{file}.{name}"
     for file in (
-        *("session", "heartbeat", "claim", "complete", "give_back", "end_claims", "place"),
-        *("settle_ends", "leave_places", "release", "append_output", "submit"),
-        *("list_jobs", "list_specs", "edges", "list_attempts", "read_result"),
+        *("find_session", "heartbeat", "claim", "complete", "requeue", "end_claims", "enqueue"),
+        *("propagate_ends", "leave_queues", "release", "append_output", "submit"),
+        *("list_jobs", "list_specs", "list_attempts", "read_result"),
         *("get_jobs", "filter_ended", "find_job", "get_spec", "read_output_chunks", "list_owned"),
     )
     for name in statements_in(file)
@@ -73,14 +73,14 @@ def test_group_is_known_to_wait_without_a_look_at_each_member(
         ((job,) for job in range(1, 20_003)),
     )
     bare.set_progress_handler(lambda: steps.append(1), 100)
-    [row] = bare.execute(statement_text("get_jobs.get_jobs"), {"list_jobs": f"[{group}]"})
+    [row] = bare.execute(statement_text("get_jobs.get_jobs"), {"jobs": f"[{group}]"})
     assert row["state"] == "Waiting"
     assert len(steps) < 10
 
 
 def test_claim_walks_the_index_in_order(bare: sqlite3.Connection) -> None:
     plan = _plan(bare, "claim.select_ready")
-    walk = next(place for place, step in enumerate(plan) if "ready_walk" in step)
+    walk = next(place for place, step in enumerate(plan) if "ready_claim_order" in step)
     assert "pool=? AND alone=?" in plan[walk]
     # Only the few rows that the walk has found are sorted, to be numbered.
     assert not any("TEMP B-TREE" in step for step in plan[:walk])

@@ -100,13 +100,17 @@ async def test_maintainer_goes_on_with_a_cancel_that_was_left_unfinished(
 ) -> None:
     (run,) = await store.submit([plans.dag(a=task(count=3), b=task("a"))])
     await store._write(lambda tx: tx.run("cancel.update_run", run=run.run))
-    await store._write(lambda tx: tx.run("sweep.begin", run=run.run, verb="cancel", priority=None))
+    await store._write(
+        lambda tx: tx.run("bulk_update.request", run=run.run, operation="cancel", priority=None)
+    )
     while await store.propagate(MANY):
         pass
     assert {row.state for row in await store.list_jobs(run.run)} == {State.CANCELLED}
 
 
-@pytest.mark.parametrize("table", ["deadline", "unbound", "missing", "sweep"])
+@pytest.mark.parametrize(
+    "table", ["deadline", "external_dependency", "awaiting_proof", "bulk_update"]
+)
 async def test_ended_job_leaves_nothing_behind(
     store: SqliteStore, session: Session, path: Path, table: str
 ) -> None:

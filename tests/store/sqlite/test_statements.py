@@ -16,7 +16,7 @@ _ROOM = Path(str(resources.files("workron.store.sqlite")))
 _FILES = sorted(path.stem for path in (_ROOM / "sql").glob("*.sql"))
 _SOURCES = {path.name: path.read_text() for path in _ROOM.glob("*.py")}
 _NAMES = [f"{file}.{name}" for file in _FILES for name in connection.statements_in(file)]
-_CALLED_WHOLE = {"scratch", "clear"}
+_CALLED_WHOLE = {"scratch", "clear_scratch"}
 
 VERBS = [
     *("register", "heartbeat", "claim", "complete", "release", "append_output", "deregister"),
@@ -38,12 +38,11 @@ VERBS = [
         "list_runs",
         "list_jobs",
         "list_specs",
-        "edges",
         "list_blockers",
         "list_attempts",
         "read_output",
     ),
-    *("read_output_chunks", "read_result", "count_states", "queue"),
+    *("read_output_chunks", "read_result", "count_states"),
 ]
 
 

@@ -73,7 +73,7 @@ class WorkerPoolSpec(base.Record):
         Resources(), description="Resources of the container in which commands run."
     )
     lease: base.PositiveDuration = Field(
-        timedelta(seconds=10),
+        timedelta(seconds=60),
         description="How long a worker keeps its claims after its last heartbeat.",
     )
     heartbeat: base.PositiveDuration = Field(

@@ -1,8 +1,8 @@
--- audit: how many of the waiting jobs behind an id wait although all that they wait for has ended, and
--- the id that the next look goes on from.
+-- audit: count waiting jobs after an id although everything that they wait for has ended, and return
+-- the id to continue after.
 
 -- name: audit
--- An end that is still to be passed on is not missed.
+-- An end that was not propagated yet is no error.
 WITH seen AS MATERIALIZED (
     SELECT job, suspended, awaits_proof FROM waiting WHERE job > :after ORDER BY job LIMIT :limit
 )

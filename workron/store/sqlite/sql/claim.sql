@@ -1,23 +1,23 @@
--- claim: take at most one ready job for each claim id, by priority, then by age.
+-- claim: claim up to one ready job per claim id, by priority, then by age.
 -- Queued -> Running (claim)
 
 -- name: select_repeated
--- What an earlier call with these ids took: then this one gets that again, and no more.
+-- What an earlier call with these ids claimed; then nothing new is claimed.
 INSERT INTO temp.new_claim
-    (place, job, worker, pool, priority, attempt, failures, losses, fence, alone)
+    (number, job, worker, pool, priority, attempt, failures, losses, fence, alone)
 SELECT claim.key + 1, running.job, running.worker, running.pool, running.priority, running.attempt,
        running.failures, running.losses, running.fence, running.alone
 FROM json_each(:claims) AS claim CROSS JOIN running ON running.claim = claim.value
 
 -- name: constraints
--- A job that went down with others is tried alone: who holds one takes nothing more.
+-- A worker that holds a job that must run alone claims nothing more.
 SELECT EXISTS (SELECT 1 FROM running WHERE worker = :worker) AS holds_any,
        EXISTS (SELECT 1 FROM running WHERE worker = :worker AND alone) AS holds_alone,
        EXISTS (SELECT 1 FROM ready WHERE pool = :pool AND alone = 1) AS is_alone_ready
 
 -- name: is_reserved_for_alone
--- A job that must be alone is for a worker that holds nothing. So that there is one, those that hold
--- least take no more while it waits, as many as there are such jobs; all others go on.
+-- A job that must run alone needs a worker without claims. The least loaded workers claim nothing
+-- while such jobs are ready, one per job; all others go on.
 WITH load AS (
     SELECT worker.id, count(running.job) AS claims
     FROM worker LEFT JOIN running ON running.worker = worker.id
@@ -30,8 +30,8 @@ SELECT (SELECT count(*) FROM load CROSS JOIN load AS mine
      < (SELECT count(*) FROM ready WHERE pool = :pool AND alone = 1) AS is_reserved
 
 -- name: select_ready
--- An ordered walk over claimable rows only, down to the number of claims; each gets the next place. The
--- fence rises with every claim, also across lost commits: the clock in microseconds sees to that.
+-- In the order of the index, up to the number of claim ids. A fence increases with every claim; as it
+-- is at least the time in microseconds, also across lost commits.
 INSERT INTO temp.new_claim (job, worker, pool, priority, attempt, failures, losses, fence, alone)
 SELECT job, :worker, pool, priority, attempts + 1, failures, losses, max(fence + 1, :now), alone
 FROM ready
@@ -39,34 +39,34 @@ WHERE pool = :pool AND alone = :alone
 ORDER BY priority DESC, job LIMIT :count
 
 -- name: delete_ready
--- What is taken is claimable no more.
+-- No other worker can claim them now.
 DELETE FROM ready WHERE job IN (SELECT job FROM temp.new_claim)
 
 -- name: insert_running
--- Each under the claim id of its place.
+-- Each under the claim id of its number.
 INSERT INTO running (job, worker, claim, pool, priority, attempt, failures, losses, fence, alone,
                      claimed_at)
 SELECT new_claim.job, new_claim.worker, claim.value, new_claim.pool, new_claim.priority, new_claim.attempt, new_claim.failures,
        new_claim.losses, new_claim.fence, new_claim.alone, :now
-FROM json_each(:claims) AS claim CROSS JOIN temp.new_claim ON new_claim.place = claim.key + 1
+FROM json_each(:claims) AS claim CROSS JOIN temp.new_claim ON new_claim.number = claim.key + 1
 
 -- name: claimed_jobs
--- All that the worker needs to run what it holds under these ids.
-SELECT new_claim.place, new_claim.job, new_claim.attempt, new_claim.failures, new_claim.losses, new_claim.fence,
+-- What a worker needs to run the jobs.
+SELECT new_claim.number, new_claim.job, new_claim.attempt, new_claim.failures, new_claim.losses, new_claim.fence,
        run.namespace, run.name AS run, job.name, job."index", job.item, job.spec,
        job.feeds_inputs
 FROM temp.new_claim
 CROSS JOIN job ON job.id = new_claim.job
 CROSS JOIN run ON run.id = job.run
 WHERE new_claim.worker = :worker
-ORDER BY new_claim.place
+ORDER BY new_claim.number
 
 -- name: specs
--- Each body once, however many of the claimed jobs share it.
+-- Each text once, for all jobs that share it.
 SELECT spec.id, spec.body FROM json_each(:specs) AS wanted CROSS JOIN spec ON spec.id = wanted.value
 
 -- name: upstreams
--- Whose results the claimed jobs are given.
+-- The jobs whose results are inputs.
 SELECT edge.downstream, edge.upstream, upstream.name
 FROM json_each(:jobs) AS wanted
 CROSS JOIN edge ON edge.downstream = wanted.value
@@ -74,7 +74,7 @@ CROSS JOIN job AS upstream ON upstream.id = edge.upstream
 ORDER BY edge.downstream, edge.upstream
 
 -- name: result_sizes
--- Bytes of each upstream's results, so that what is too large is never read.
+-- Sizes first, so that inputs that are too large are never read.
 SELECT wanted.value AS upstream,
        coalesce((SELECT length(CAST(result.body AS BLOB)) FROM result WHERE result.job = wanted.value),
                 (SELECT sum(length(CAST(result.body AS BLOB)))
@@ -84,7 +84,7 @@ SELECT wanted.value AS upstream,
 FROM json_each(:upstreams) AS wanted
 
 -- name: results
--- A job's own result has no index; an array's elements stand in order, with null where one has none.
+-- A job's own result has no index; the results of an array are ordered by index, with null for none.
 SELECT wanted.value AS upstream, NULL AS "index", result.body
 FROM json_each(:upstreams) AS wanted CROSS JOIN result ON result.job = wanted.value
 UNION ALL

@@ -1,31 +1,31 @@
--- clear_scratch: empty the scratch sets, so that no verb finds what another one left.
+-- clear_scratch: empty the temporary tables before an operation.
 
 -- name: attempt_report
--- Left by complete.
+-- Filled by complete.
 DELETE FROM temp.attempt_report
 
 -- name: selected_job
--- Left by every bounded step.
+-- Filled by bounded steps.
 DELETE FROM temp.selected_job
 
 -- name: new_claim
--- Left by claim.
+-- Filled by claim.
 DELETE FROM temp.new_claim
 
 -- name: ended_claim
--- Left by whatever ended claims.
+-- Filled by operations that end claims.
 DELETE FROM temp.ended_claim
 
 -- name: unblocked_job
--- Left by whatever queued, deferred or held something.
+-- Filled by operations that queue, defer or suspend jobs.
 DELETE FROM temp.unblocked_job
 
 -- name: ended_job
--- Also emptied between the ends that are told now and those that are left for later.
+-- Also emptied between ends that are propagated now and ends that are left for later.
 DELETE FROM temp.ended_job
 
 -- name: downstream_update
--- Left by whatever told waiting jobs of something.
+-- Filled by operations that propagate ends.
 DELETE FROM temp.downstream_update
 
 -- name: new_edge

@@ -1,7 +1,7 @@
--- count_states: the commands of a run by state, groups not counted.
+-- count_states: count a run's jobs by state, without groups.
 
 -- name: count_states
--- Places are counted whole, and the few groups taken off: cheaper than asking of each what it is.
+-- All jobs of each table, minus the few groups: cheaper than looking up the kind of every job.
 WITH whole AS (
     SELECT id AS first, last FROM run WHERE id = :run
 ), grouped AS (

@@ -1,10 +1,10 @@
--- deregister: forget a worker that goes; what it still holds is released.
+-- deregister: delete a worker and release the claims that it holds.
 -- Running -> Queued (release)
 
 -- name: select_claims
--- All that it holds.
+-- All its claims.
 INSERT INTO temp.selected_job (job) SELECT job FROM running WHERE worker = :worker
 
 -- name: delete_worker
--- Its key opens nothing from here on.
+-- Its session key is invalid from here on.
 DELETE FROM worker WHERE id = :worker

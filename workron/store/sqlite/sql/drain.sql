@@ -1,5 +1,5 @@
--- drain: let a worker end what it has and claim no more.
+-- drain: let a worker finish what it runs and claim no more.
 
 -- name: drain
--- It learns of it with its next beat.
+-- The worker learns it from its next heartbeat.
 UPDATE worker SET draining = 1 WHERE id = :worker

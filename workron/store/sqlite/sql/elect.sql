@@ -1,8 +1,8 @@
--- elect: become or stay the maintainer; nothing changes while another one's lease runs.
+-- elect: become or stay the maintainer; no row is returned while another holder's lease is valid.
 
 -- name: elect
--- Two at once are harmless: the lease only saves work. One that ends later than one asked for now is
--- from before the clock was put back; it binds nobody.
+-- Two maintainers do no harm; the lease only saves work. A lease that expires later than the
+-- requested one was granted before the clock was set back, and is ignored.
 INSERT INTO leader (only, holder, expires) VALUES (1, :holder, :expires)
 ON CONFLICT (only) DO UPDATE SET holder = excluded.holder, expires = excluded.expires
 WHERE leader.holder = excluded.holder OR leader.expires < :now

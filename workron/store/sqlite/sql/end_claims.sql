@@ -1,9 +1,9 @@
--- end_claims: what follows when claims are over, whoever ended them; shared by the verbs that do.
+-- end_claims: process ended claims (`ended_claim`); shared by all operations that end claims.
 -- Running -> Cancelled (cancel)
 -- Running -> Failed (expire)
 
 -- name: apply_signals
--- What somebody asked of a running job decides, whatever its worker says; Hold is obeyed by place.
+-- A signal decides, whatever the worker reported. Suspend is applied by enqueue.
 UPDATE temp.ended_claim SET
     state = CASE signal WHEN 'Cancel' THEN 'Cancelled' ELSE 'Failed' END,
     reason = CASE signal WHEN 'Expire' THEN 'DeadlineExceeded' END,
@@ -15,34 +15,34 @@ UPDATE temp.ended_claim SET
 WHERE signal IN ('Cancel', 'Expire')
 
 -- name: insert_attempts
--- Every claim that was ever made leaves one row.
+-- Every claim leaves one row.
 INSERT INTO attempt
     (job, attempt, claim, outcome, reason, exit_code, worker, started_at, finished_at)
 SELECT job, attempt, claim, outcome, reason, exit_code, name, claimed_at, :now FROM temp.ended_claim
 
 -- name: delete_running
--- From here on nothing from these claims is stored any more.
+-- Later reports on these claims are stale.
 DELETE FROM running WHERE job IN (SELECT job FROM temp.ended_claim)
 
 -- name: select_ended_jobs
--- Those that are over with their claim.
+-- Jobs that end with their claim.
 INSERT INTO temp.ended_job
     (job, state, reason, message, exit_code, attempts, failures, losses, worker)
 SELECT job, state, reason, message, exit_code, attempt, failures, losses, name
 FROM temp.ended_claim WHERE state IS NOT NULL
 
 -- name: select_unblocked_jobs
--- Those that are tried again.
+-- Jobs that are tried again.
 INSERT INTO temp.unblocked_job
     (job, due, reason, priority, attempts, failures, losses, fence, alone, awaits_proof)
 SELECT job, due, 'Backoff', priority, attempt, failures, losses, fence, alone, awaits_proof
 FROM temp.ended_claim WHERE state IS NULL
 
 -- name: insert_awaiting_proof
--- Whose death is to be proven before an unproven job may go on.
+-- The worker whose death must be proven before the job may go on.
 INSERT INTO awaiting_proof (job, worker, pool, name)
 SELECT job, worker, pool, name FROM temp.ended_claim WHERE state IS NULL AND awaits_proof
 
 -- name: results
--- What became of each job.
+-- The new state of each job; null if it goes on.
 SELECT job, state FROM temp.ended_claim ORDER BY job

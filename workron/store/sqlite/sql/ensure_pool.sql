@@ -1,7 +1,7 @@
--- ensure_pool: make a pool if it is new, and admit one more token for a year.
+-- ensure_pool: create a pool if needed, and add a token that is valid for one year.
 
 -- name: insert_pool
--- A submission may have made it already.
+-- A submission may have created it.
 INSERT INTO pool (namespace, name) VALUES (:namespace, :name) ON CONFLICT DO NOTHING
 
 -- name: set_lease
@@ -10,10 +10,10 @@ UPDATE pool SET lease_seconds = :lease
 WHERE namespace = :namespace AND name = :name AND lease_seconds <> :lease
 
 -- name: delete_expired_tokens
--- Else they would pile up.
+-- So that they do not accumulate.
 DELETE FROM token WHERE expires < :now
 
 -- name: insert_token
--- Older tokens stay good, so that nobody who holds one is shut out by another's call.
+-- Older tokens stay valid.
 INSERT INTO token (hash, pool, expires)
 SELECT :hash, id, :expires FROM pool WHERE namespace = :namespace AND name = :name

@@ -1,4 +1,4 @@
--- expire: end jobs whose deadline has passed; mark those that run.
+-- expire: end jobs whose deadline has passed, and signal those that run.
 -- Waiting -> Failed (expire)
 -- Queued -> Failed (expire)
 
@@ -8,28 +8,28 @@ INSERT INTO temp.selected_job (job)
 SELECT job FROM deadline WHERE due <= :now ORDER BY due, job LIMIT :limit
 
 -- name: signal_running
--- Cancel is stronger, Hold is weaker.
+-- Cancel is stronger, Suspend is weaker.
 UPDATE running SET signal = 'Expire'
 WHERE job IN (SELECT job FROM temp.selected_job) AND signal IS NOT 'Cancel'
 
 -- name: select_ready
--- Claimable until now.
+-- Jobs that could be claimed until now.
 INSERT INTO temp.ended_job (job, state, reason, attempts, failures, losses)
 SELECT ready.job, 'Failed', 'DeadlineExceeded', attempts, failures, losses
 FROM temp.selected_job CROSS JOIN ready ON ready.job = selected_job.job
 
 -- name: select_deferred
--- Between two tries, or before its start.
+-- Jobs in a backoff or before their start.
 INSERT INTO temp.ended_job (job, state, reason, attempts, failures, losses)
 SELECT deferred.job, 'Failed', 'DeadlineExceeded', attempts, failures, losses
 FROM temp.selected_job CROSS JOIN deferred ON deferred.job = selected_job.job
 
 -- name: select_waiting
--- Whatever it waits for.
+-- Whatever they wait for.
 INSERT INTO temp.ended_job (job, state, reason, attempts, failures, losses)
 SELECT waiting.job, 'Failed', 'DeadlineExceeded', attempts, failures, losses
 FROM temp.selected_job CROSS JOIN waiting ON waiting.job = selected_job.job
 
 -- name: delete_deadlines
--- A mark stays with the claim, so a deadline passes once.
+-- A signal stays with its claim, so a deadline is handled once.
 DELETE FROM deadline WHERE job IN (SELECT job FROM temp.selected_job)

@@ -1,5 +1,5 @@
--- filter_ended: which of some jobs have ended.
+-- filter_ended: return those of some jobs that have ended; waiting callers run it again and again.
 
 -- name: filter_ended
--- As cheap as it can be: who waits asks it again and again.
+-- By key only: waiting callers run it again and again.
 SELECT done.job FROM json_each(:jobs) AS wanted CROSS JOIN done ON done.job = wanted.value

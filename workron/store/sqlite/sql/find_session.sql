@@ -1,5 +1,5 @@
--- find_session: the worker behind a session key.
+-- find_session: find the worker of a session key.
 
 -- name: find_session
--- All that a worker's verbs need of its row.
+-- What the calls of a worker need of its row.
 SELECT id, name, pool, draining FROM worker WHERE session = :session

@@ -1,5 +1,5 @@
--- get_spec: the spec of one job.
+-- get_spec: get the spec of a job.
 
 -- name: get_spec
--- No row: the job is not there.
+-- No row: the job is unknown.
 SELECT spec.body FROM job CROSS JOIN spec ON spec.id = job.spec WHERE job.id = :job

@@ -1,7 +1,7 @@
--- grant_pool: let workers into a pool by this token for a year from now.
+-- grant_pool: allow workers to register in a pool with a token for one year.
 
 -- name: grant_pool
--- What was admitted before is good for longer.
+-- Granting it again extends its validity.
 INSERT INTO token (hash, pool, expires, granted)
 SELECT :hash, id, :expires, 1 FROM pool WHERE namespace = :namespace AND name = :name
 ON CONFLICT (hash) DO UPDATE

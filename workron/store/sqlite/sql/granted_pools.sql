@@ -1,7 +1,7 @@
--- granted_pools: the pools that the operator has let workers into.
+-- granted_pools: list the pools that were granted and not revoked.
 
 -- name: granted_pools
--- Here its tokens are all that tells.
+-- SQLite has no roles, so the tokens tell.
 SELECT DISTINCT pool.namespace, pool.name
 FROM token JOIN pool ON pool.id = token.pool
 WHERE token.granted

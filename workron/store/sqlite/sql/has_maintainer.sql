@@ -1,5 +1,5 @@
--- has_maintainer: whether a maintainer's lease runs.
+-- has_maintainer: return whether a maintainer is elected and its lease is valid.
 
 -- name: has_maintainer
--- No row: nobody was elected, or not again.
+-- No row: no lease is valid.
 SELECT 1 AS is_elected FROM leader WHERE expires > :now

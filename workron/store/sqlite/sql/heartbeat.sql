@@ -1,20 +1,20 @@
--- heartbeat: prove that a worker lives, and tell it what it still holds.
--- The first beat proves its older boots dead. The registration does not: it may be a late copy of a
--- dead boot's, and that boot never beats.
+-- heartbeat: increment a worker's heartbeat counter and return the claims that it holds.
+-- The first heartbeat reaps older sessions of the same name. A registration does not prove that they
+-- are dead: it may be a delayed copy from a dead process, which sends no heartbeats.
 
 -- name: increment
--- A rise in place; nothing else proves life, and no index moves with it.
+-- In place; no index changes.
 UPDATE worker SET heartbeats = heartbeats + 1, seen_at = :now WHERE session = :session
 
 -- name: held_claims
--- What it runs and does not find here, it must kill.
+-- The worker must kill what it runs and does not find here.
 SELECT running.job, running.claim, running.fence, running.signal
 FROM worker CROSS JOIN running ON running.worker = worker.id
 WHERE worker.session = :session
 ORDER BY running.job
 
 -- name: reply
--- Another identity of the database means another history.
+-- A different database identity means that the database was replaced.
 SELECT worker.id, worker.pool, worker.name, worker.heartbeats, worker.draining, meta.value AS database
 FROM worker JOIN meta ON meta.key = 'database'
 WHERE worker.session = :session

@@ -1,13 +1,13 @@
--- leave_queues: take the jobs that end now out of wherever they waited.
+-- leave_queues: delete jobs that end (`ended_job`) from the tables in which they waited.
 
 -- name: ready
--- Nobody can claim them any more.
+-- They cannot be claimed any more.
 DELETE FROM ready WHERE job IN (SELECT job FROM temp.ended_job)
 
 -- name: deferred
--- Nor will their time come.
+-- Their time does not come any more.
 DELETE FROM deferred WHERE job IN (SELECT job FROM temp.ended_job)
 
 -- name: waiting
--- Nor will they be told of ends.
+-- Ends do not reach them any more.
 DELETE FROM waiting WHERE job IN (SELECT job FROM temp.ended_job)

@@ -1,5 +1,5 @@
--- list_attempts: the ended attempts of a job.
+-- list_attempts: list the ended attempts of a job.
 
 -- name: list_attempts
--- In the order in which they were made.
+-- In the order of the attempts.
 SELECT * FROM attempt WHERE attempt.job = :job ORDER BY attempt

@@ -1,4 +1,4 @@
--- list_failures: the commands of a run that failed first.
+-- list_failures: list the jobs of a run that failed first, without groups.
 
 -- name: list_failures
 -- Groups fail by their members, and are left out.

@@ -1,7 +1,7 @@
--- list_heartbeats: every worker, its counter, and how long its claims outlive its last beat.
+-- list_heartbeats: list all workers with their heartbeat counters.
 
 -- name: list_heartbeats
--- Who stands still from look to look is reaped after a lease.
+-- A worker whose counter does not change for a lease is reaped.
 SELECT worker.id, worker.heartbeats, worker.lease_seconds, worker.name, worker.boot
 FROM worker
 ORDER BY worker.id

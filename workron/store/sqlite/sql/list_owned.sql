@@ -1,8 +1,8 @@
--- list_owned: some runs that were made from objects of a cluster and have not ended.
+-- list_owned: list unfinished runs made from cluster objects, in order of id.
 
 -- name: list_owned
--- In order of their ids, so that the next call goes on behind the last. A run ends last of all its
--- jobs. So this goes from one job that has not ended to its run, and on behind the last job of that.
+-- A run ends last of all its jobs. So this goes from an unfinished job to its run and continues after
+-- the last job of that run.
 WITH RECURSIVE walk (run, last) AS (
     SELECT 0, :after
     UNION ALL

@@ -1,8 +1,8 @@
--- list_run_summaries: every run as it stands itself, newest first, and how far its commands are.
+-- list_run_summaries: list runs with their own state and progress, newest first; a null namespace
+-- means all.
 
 -- name: list_run_summaries
--- Without a namespace, of all. Ends are counted whole and those of the few groups taken off; where the
--- run has ended, all of it has.
+-- Ends are counted with groups, which are then subtracted. A null namespace means all.
 WITH listed AS (
     SELECT run.*, run.last - run.id + 1 - (
                SELECT count(*) FROM job INDEXED BY job_group

@@ -1,5 +1,5 @@
--- list_runs: what was submitted, newest first.
+-- list_runs: list runs, newest first; a null namespace means all.
 
 -- name: list_runs
--- Without a namespace, of all.
+-- A null namespace means all.
 SELECT * FROM run WHERE :namespace IS NULL OR namespace = :namespace ORDER BY id DESC

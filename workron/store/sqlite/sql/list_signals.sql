@@ -1,7 +1,7 @@
--- list_signals: what was asked of the running jobs of a run, and is not in effect yet.
+-- list_signals: list signals to running jobs of a run that have not taken effect yet.
 
 -- name: list_signals
--- A mark goes with its claim.
+-- A signal is deleted with its claim.
 SELECT running.job, running.signal
 FROM run JOIN running ON running.job BETWEEN run.id AND run.last
 WHERE run.id = :run AND running.signal IS NOT NULL

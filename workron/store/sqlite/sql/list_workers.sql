@@ -1,7 +1,7 @@
--- list_workers: every worker, its pool, how many claims it holds, and whether it takes more.
+-- list_workers: list all workers with the number of claims that they hold.
 
 -- name: list_workers
--- The dead are among them until their claims are taken back.
+-- Includes lost workers that were not reaped yet.
 SELECT worker.id AS worker, pool.namespace, pool.name AS pool, worker.name, worker.slots,
        worker.draining, (SELECT count(*) FROM running WHERE running.worker = worker.id) AS claims
 FROM worker JOIN pool ON pool.id = worker.pool

@@ -1,14 +1,16 @@
--- mark_worker_dead: let go the jobs that waited for proof of a worker's death, or of an older boot's of its
+-- mark_worker_dead: unblock jobs that waited for proof that a worker is dead, or an older one of its
+-- name: a name has one process at a time.
+
 -- name: one process at a time has a name.
 -- Waiting -> Queued (ready)
 
 -- name: select_waiting
--- Its id lasts beyond its row.
+-- A worker id stays in `awaiting_proof` after the worker was deleted.
 INSERT INTO temp.downstream_update (downstream, count, verdict)
 SELECT job, 1, 0 FROM awaiting_proof WHERE worker = :worker OR (worker < :worker AND pool = :pool AND name = :name)
 
 -- name: clear_awaits_proof
--- So that none is told twice.
+-- So that each is counted down once.
 UPDATE waiting SET awaits_proof = 0 WHERE job IN (SELECT downstream FROM temp.downstream_update)
 
 -- name: delete_awaiting_proof
@@ -16,5 +18,5 @@ UPDATE waiting SET awaits_proof = 0 WHERE job IN (SELECT downstream FROM temp.do
 DELETE FROM awaiting_proof WHERE job IN (SELECT downstream FROM temp.downstream_update)
 
 -- name: unblocked
--- Whom the proof lets go.
+-- The jobs that wait for this proof no more.
 SELECT downstream AS job FROM temp.downstream_update ORDER BY downstream

@@ -1,7 +1,7 @@
--- migrate: the record of which numbered files made this schema, and the database's identity.
+-- migrate: record the applied migrations and the identity of the database.
 
 -- name: create_migration_table
--- The first thing in a new file.
+-- The first table of a new file.
 CREATE TABLE IF NOT EXISTS migration (
     number     INTEGER PRIMARY KEY,
     name       TEXT NOT NULL,
@@ -11,18 +11,18 @@ CREATE TABLE IF NOT EXISTS migration (
 )
 
 -- name: applied_migrations
--- What `migration.pending` decides by.
+-- The input of `migrations.pending_migrations`.
 SELECT number, name, checksum, compatible FROM migration ORDER BY number
 
 -- name: insert_migration
--- In the transaction of the file itself.
+-- In the transaction of the migration.
 INSERT INTO migration (number, name, checksum, compatible, applied_at)
 VALUES (:number, :name, :checksum, :compatible, :now)
 
 -- name: insert_identity
--- A worker that sees another identity knows that this is another history.
+-- A worker that sees another identity knows that the database was replaced.
 INSERT INTO meta (key, value) VALUES ('database', :identity) ON CONFLICT DO NOTHING
 
 -- name: count_tables
--- Whether a file without our application id has anything in it.
+-- Whether a file without our application id is empty.
 SELECT count(*) AS tables FROM sqlite_master

@@ -1,4 +1,4 @@
--- promote: queue deferred jobs that are due.
+-- promote: move deferred jobs that are due to ready.
 -- Waiting -> Queued (ready)
 
 -- name: select_due
@@ -8,5 +8,5 @@ SELECT job, priority, attempts, failures, losses, fence, alone
 FROM deferred WHERE due <= :now ORDER BY due, job LIMIT :limit
 
 -- name: delete_deferred
--- Place puts them on.
+-- Enqueue inserts them into another table.
 DELETE FROM deferred WHERE job IN (SELECT job FROM temp.unblocked_job)

@@ -1,5 +1,5 @@
--- propagate_ends: write ends down, tell their downstreams and groups, and decide who waits for no more;
--- shared by all verbs that end something.
+-- propagate_ends: record ended jobs, propagate them to their downstreams and groups, and resolve jobs
+-- that wait for nothing more.
 -- Waiting -> Queued (ready)
 -- Waiting -> Skipped (skip)
 -- Waiting -> Cancelled (cancel)
@@ -7,26 +7,26 @@
 -- Waiting -> Failed (fail)
 
 -- name: insert_done
--- The primary key makes it one end a job.
+-- The primary key allows one end per job.
 INSERT INTO done
     (job, state, reason, message, exit_code, finished_at, attempts, failures, losses, worker)
 SELECT job, state, reason, message, exit_code, :now, attempts, failures, losses, worker
 FROM temp.ended_job
 
 -- name: delete_deadlines
--- An end needs no deadline.
+-- An ended job has no deadline.
 DELETE FROM deadline WHERE job IN (SELECT job FROM temp.ended_job)
 
 -- name: delete_external_dependencies
--- Who has ended waits for no name.
+-- An ended job waits for no name.
 DELETE FROM external_dependency WHERE downstream IN (SELECT job FROM temp.ended_job)
 
 -- name: delete_awaiting_proof
--- Nor for a proof.
+-- An ended job waits for no proof.
 DELETE FROM awaiting_proof WHERE job IN (SELECT job FROM temp.ended_job)
 
 -- name: select_downstreams
--- Each end counts once with each downstream and with its group; the gravest verdict wins.
+-- Each end counts once for each downstream and for its group; the highest verdict wins.
 INSERT INTO temp.downstream_update (downstream, count, verdict)
 SELECT downstream, count(*), max(verdict)
 FROM (
@@ -40,14 +40,14 @@ FROM (
 GROUP BY downstream
 
 -- name: count_down
--- A job that was cancelled or expired meanwhile has no row here, and hears nothing.
+-- A job that was cancelled or has expired has no row here.
 UPDATE waiting SET
     remaining = remaining - (SELECT downstream_update.count FROM temp.downstream_update WHERE downstream_update.downstream = waiting.job),
     verdict = max(verdict, (SELECT downstream_update.verdict FROM temp.downstream_update WHERE downstream_update.downstream = waiting.job))
 WHERE job IN (SELECT downstream FROM temp.downstream_update)
 
 -- name: select_unblocked_jobs
--- A command goes when nothing spoke against it; verdict 0 is GO.
+-- A job goes on if no verdict prevents it; verdict 0 is GO.
 INSERT INTO temp.unblocked_job (job, due, reason, priority, attempts, failures, losses, fence, alone)
 SELECT waiting.job, CASE WHEN job.start_after > :now THEN job.start_after END, 'Scheduled',
        waiting.priority, waiting.attempts, waiting.failures, waiting.losses, waiting.fence,
@@ -58,7 +58,7 @@ CROSS JOIN job ON job.id = waiting.job
 WHERE waiting.remaining = 0 AND waiting.verdict = 0 AND job.kind = 'Job'
 
 -- name: select_ended_jobs
--- All others end: groups as their members did, commands as skipped.
+-- All others end: groups by the verdict of their members, jobs as skipped.
 INSERT INTO temp.ended_job (job, state, reason, attempts, failures, losses)
 SELECT waiting.job,
        CASE WHEN run.cancelled THEN 'Cancelled' ELSE end_state(waiting.verdict) END,
@@ -71,9 +71,9 @@ CROSS JOIN run ON run.id = job.run
 WHERE waiting.remaining = 0 AND (waiting.verdict > 0 OR job.kind <> 'Job')
 
 -- name: delete_waiting
--- Each of them is now in `moving` or in `ended`.
+-- Each is now in `unblocked_job` or `ended_job`.
 DELETE FROM waiting WHERE remaining = 0 AND job IN (SELECT downstream FROM temp.downstream_update)
 
 -- name: insert_unpropagated
--- What ended by being told is told on by the maintainer, one level a step.
+-- The maintainer propagates these ends, one level per step.
 INSERT INTO unpropagated (job) SELECT job FROM temp.ended_job

@@ -1,8 +1,8 @@
--- read_output: what the newest attempt that wrote anything wrote: its pieces in order, then what its end
--- brought. With a number, only the last of these that are needed for so many bytes.
+-- read_output: read the output of the newest attempt that has any: its chunks in order, then what
+-- came with its end; or only the chunks needed for the last bytes.
 
 -- name: read_output
--- Sizes first, so that no more is read than is given.
+-- Sizes first, so that no more is read than needed.
 WITH sized AS (
     SELECT attempt, chunk, length(data) AS size FROM output
     WHERE job = :job AND attempt = (SELECT max(attempt) FROM output WHERE job = :job)

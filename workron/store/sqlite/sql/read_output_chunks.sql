@@ -1,8 +1,8 @@
--- read_output_chunks: some of what one attempt wrote, from one piece on; what its end brought stands last, under
--- the number behind the highest that a piece can have.
+-- read_output_chunks: read some chunks of an attempt; what came with its end is the last one,
+-- numbered one above the highest chunk.
 
 -- name: read_output_chunks
--- The end is one row, so that it costs nothing to add it and to cut it off again.
+-- What came with the end is one row, ordered after all chunks.
 SELECT * FROM (
     SELECT * FROM (
         SELECT chunk, data FROM output

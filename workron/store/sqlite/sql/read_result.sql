@@ -1,5 +1,5 @@
--- read_result: what a job wrote as its result.
+-- read_result: read a job's result.
 
 -- name: read_result
--- No row: it wrote none.
+-- No row: no result.
 SELECT body FROM result WHERE job = :job

@@ -1,5 +1,6 @@
--- reap_older_sessions: take back at once what older boots of a worker held; they are dead, for this one lives.
+-- reap_older_sessions: reap the older sessions of a worker name; this session proves that they are
+-- dead.
 
 -- name: older_sessions
--- Who was entered before; what was entered later is for its own beats to decide.
+-- Those that registered before; a later one is left to its own heartbeats.
 SELECT id FROM worker WHERE pool = :pool AND name = :name AND id < :worker ORDER BY id

@@ -1,9 +1,9 @@
--- reap_orphans: take back claims whose worker has no row.
+-- reap_orphans: requeue claims whose worker has no row.
 -- Running -> Queued (reap)
 -- Running -> Waiting (suspend)
 
 -- name: select_claims
--- There are none as long as every reap and leave is one transaction.
+-- Orphans should not exist: a worker and its claims are deleted in one transaction.
 INSERT INTO temp.selected_job (job)
 SELECT running.job FROM running
 WHERE NOT EXISTS (SELECT 1 FROM worker WHERE worker.id = running.worker)

@@ -1,10 +1,10 @@
--- release: hand claims back that this worker will not end; nothing is counted, unless they are lost.
+-- release: requeue claims that their worker returns; nothing is charged, unless they were lost.
 -- Running -> Queued (release)
 -- Running -> Queued (reap)
 -- Running -> Failed (fail)
 
 -- name: select_claims
--- Only what this worker holds.
+-- Only claims of this worker.
 INSERT INTO temp.selected_job (job)
 SELECT running.job
 FROM json_each(:claims) AS named
@@ -13,7 +13,7 @@ WHERE running.worker = :worker
 GROUP BY running.job
 
 -- name: answers
--- Asked before the claims are taken back, so that what stands is what will be accepted.
+-- Before the claims are requeued: valid claims will be accepted.
 SELECT CASE
            WHEN EXISTS (SELECT 1 FROM running
                         WHERE running.claim = json_extract(named.value, '$[0]')

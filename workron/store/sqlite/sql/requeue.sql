@@ -1,13 +1,13 @@
--- requeue: take the picked jobs off workers that did not end them.
+-- requeue: select claims that end without an end of their job.
 -- Running -> Queued (release)
 -- Running -> Queued (reap)
 -- Running -> Waiting (suspend)
 -- Running -> Failed (fail)
--- `:losses` is what each is charged, `:alone` makes each run alone next, `:proven` says that its worker
--- cannot run it any more.
+-- `:losses` is charged to each job, `:alone` makes each run alone next, and `:proven` says that the
+-- worker certainly does not run them any more.
 
 -- name: select_ended_claims
--- Too many losses end a job; one that forbids overlap waits for proof of its worker's death.
+-- Too many losses end a job. A job with `overlap: Forbid` waits for proof of its worker's death.
 INSERT INTO temp.ended_claim
     (job, claim, worker, name, pool, priority, attempt, failures, losses, fence, alone, signal,
      claimed_at, outcome, state, reason, message, awaits_proof)

@@ -1,5 +1,5 @@
--- resign: give the maintainer's lease up at once.
+-- resign: give up the maintainer's lease.
 
 -- name: resign
--- Only one's own.
+-- Only its own lease.
 DELETE FROM leader WHERE holder = :holder

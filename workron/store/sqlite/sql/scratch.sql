@@ -1,46 +1,46 @@
--- scratch: sets that live between the statements of one verb, private to the connection, and in memory.
--- They are emptied before every verb. A verb fills them, and the shared files work them off:
--- `fallen` by end_claims, `moving` by place, `ended` and `told` by settle_ends.
+-- scratch: create temporary tables that live between the statements of one operation, in memory.
+-- An operation fills them, and shared statements process them: `ended_claim` by end_claims,
+-- `unblocked_job` by enqueue, `ended_job` and `downstream_update` by propagate_ends.
 
 -- name: attempt_report
--- The ends as a worker worded them, one row each, so that a value which SQLite refuses is found with
--- its row. The checks say what would be refused later, where neighbours would fail with it, and what no
--- reader would understand; a NUL is refused because PostgreSQL cannot keep it either.
+-- The reports of a worker, one row each, so that a value that SQLite refuses is found with its row.
+-- The checks refuse what would be refused later, together with other reports, and what PostgreSQL
+-- cannot store.
 CREATE TEMP TABLE attempt_report (
-    place     INTEGER PRIMARY KEY,
+    number     INTEGER PRIMARY KEY,
     job       INTEGER NOT NULL,
     claim     TEXT NOT NULL,
     fence     INTEGER NOT NULL,
     outcome   TEXT NOT NULL
-        CONSTRAINT "the outcome of a report is Succeeded, Failed or Retry"
+        CONSTRAINT "outcome is Succeeded, Failed or Retry"
         CHECK (outcome = 'Succeeded' OR outcome = 'Failed' OR outcome = 'Retry'),
     reason    TEXT
         CONSTRAINT "a failure has a reason" CHECK (outcome <> 'Failed' OR reason IS NOT NULL)
-        CONSTRAINT "the reason is one by which a job can fail"
+        CONSTRAINT "reason is a failure reason"
         CHECK (outcome = 'Succeeded' OR reason IS NULL OR reason IN (
             'ExitCode', 'Signal', 'Timeout', 'DeadlineExceeded', 'WorkerLost', 'CommandNotFound',
             'OutOfMemory', 'InputsTooLarge', 'ResultRefused', 'MemberFailed')),
     message   TEXT
-        CONSTRAINT "a message has no NUL" CHECK (message IS NULL OR instr(message, char(0)) = 0),
+        CONSTRAINT "message has no NUL" CHECK (message IS NULL OR instr(message, char(0)) = 0),
     exit_code INTEGER,
     delay     INTEGER NOT NULL,
     result    TEXT
-        CONSTRAINT "a result has at most 65536 bytes"
+        CONSTRAINT "result has at most 65536 bytes"
         CHECK (result IS NULL OR length(CAST(result AS BLOB)) <= 65536),
     output    BLOB NOT NULL
-        CONSTRAINT "an output has at most 1048576 bytes" CHECK (length(output) <= 1048576)
+        CONSTRAINT "output has at most 1048576 bytes" CHECK (length(output) <= 1048576)
 )
 
 -- name: selected_job
--- The jobs that a bounded step works on.
+-- The jobs of a bounded step.
 CREATE TEMP TABLE selected_job (
     job INTEGER PRIMARY KEY
 )
 
 -- name: new_claim
--- Claims as they are made, or were by an earlier call: each under the number, from 1, of its claim id.
+-- New or repeated claims; `number` is the position of the claim id, from 1.
 CREATE TEMP TABLE new_claim (
-    place    INTEGER PRIMARY KEY,
+    number    INTEGER PRIMARY KEY,
     job      INTEGER NOT NULL,
     worker   INTEGER NOT NULL,
     pool     INTEGER NOT NULL,
@@ -53,8 +53,8 @@ CREATE TEMP TABLE new_claim (
 )
 
 -- name: ended_claim
--- Claims that are over. `state` is the end of the job, or null when it goes on, `place` the report that
--- ended it.
+-- Claims that end. `state` is the end of the job, or null if it goes on; `number` is that of its
+-- report.
 CREATE TEMP TABLE ended_claim (
     job        INTEGER PRIMARY KEY,
     claim      TEXT NOT NULL,
@@ -76,11 +76,11 @@ CREATE TEMP TABLE ended_claim (
     exit_code  INTEGER,
     due        INTEGER,
     awaits_proof   INTEGER NOT NULL DEFAULT 0,
-    place      INTEGER
+    number      INTEGER
 )
 
 -- name: unblocked_job
--- Jobs with nothing left to wait for, or with a time to wait for only; `place` is where they go.
+-- Jobs that wait for nothing, or only for a time; `destination` is the table where they go.
 CREATE TEMP TABLE unblocked_job (
     job      INTEGER PRIMARY KEY,
     due      INTEGER,
@@ -93,7 +93,7 @@ CREATE TEMP TABLE unblocked_job (
     alone    INTEGER NOT NULL,
     awaits_proof INTEGER NOT NULL DEFAULT 0,
     pool     INTEGER,
-    place    TEXT
+    destination TEXT
 )
 
 -- name: ended_job
@@ -111,7 +111,7 @@ CREATE TEMP TABLE ended_job (
 )
 
 -- name: downstream_update
--- Waiting jobs, how much less they wait for, and the gravest verdict that they were told.
+-- Waiting jobs, the number of ends to subtract, and their highest verdict.
 CREATE TEMP TABLE downstream_update (
     downstream   INTEGER PRIMARY KEY,
     count    INTEGER NOT NULL,
@@ -119,7 +119,7 @@ CREATE TEMP TABLE downstream_update (
 )
 
 -- name: new_edge
--- Waits for other runs that are being tied to them.
+-- Edges between runs.
 CREATE TEMP TABLE new_edge (
     upstream    INTEGER NOT NULL,
     downstream     INTEGER NOT NULL,

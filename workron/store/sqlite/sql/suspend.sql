@@ -1,27 +1,27 @@
--- suspend: suspend all of a run that does not run, mark what runs.
+-- suspend: suspend a bounded number of a run's queued jobs, and signal its running ones.
 -- Queued -> Waiting (suspend)
 
 -- name: update_run
--- From here on nothing of it becomes ready; a cancelled run has nothing to hold.
+-- From here on nothing of the run becomes ready; a cancelled run cannot be suspended.
 UPDATE run SET suspended = 1
 WHERE id = :run AND NOT cancelled AND NOT EXISTS (SELECT 1 FROM done WHERE done.job = :run)
 
 -- name: signal_running
--- What comes back from running is held then; a stronger mark stays.
+-- They are suspended when their attempt ends; a stronger signal stays.
 UPDATE running SET signal = 'Suspend' WHERE job BETWEEN :run AND :last AND signal IS NULL
 
 -- name: select_ready
--- On to place, which holds what belongs to a held run.
+-- Enqueue moves jobs of a suspended run to `waiting`.
 INSERT INTO temp.unblocked_job (job, priority, attempts, failures, losses, fence, alone)
 SELECT job, priority, attempts, failures, losses, fence, alone
 FROM ready WHERE job BETWEEN :run AND :last ORDER BY job LIMIT :limit
 
 -- name: delete_ready
--- Nobody can claim them any more.
+-- They cannot be claimed any more.
 DELETE FROM ready WHERE job IN (SELECT job FROM temp.unblocked_job)
 
 -- name: select_deferred
--- A hold outlasts a backoff; a start that lies ahead is looked up again on resume.
+-- A suspension ends a backoff; a scheduled start is looked up again by resume.
 INSERT INTO temp.unblocked_job (job, priority, attempts, failures, losses, fence, alone)
 SELECT job, priority, attempts, failures, losses, fence, alone
 FROM deferred WHERE job BETWEEN :run AND :last ORDER BY job LIMIT :limit
@@ -31,7 +31,7 @@ FROM deferred WHERE job BETWEEN :run AND :last ORDER BY job LIMIT :limit
 DELETE FROM deferred WHERE job IN (SELECT job FROM temp.unblocked_job)
 
 -- name: suspend_waiting
--- One more to wait for; groups are held by their members.
+-- They wait for one thing more; groups wait for their members.
 UPDATE waiting SET suspended = 1, remaining = remaining + 1
 WHERE job IN (
     SELECT waiting.job FROM waiting CROSS JOIN job ON job.id = waiting.job

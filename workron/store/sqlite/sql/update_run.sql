@@ -1,14 +1,15 @@
--- update_run: ask of a run what its object says now, unless a newer edition of that was heard already.
+-- update_run: apply the mutable fields of a cluster object to its run, unless its generation is not
+-- newer.
 
 -- name: set_generation
--- Whatever it says, it was heard.
+-- Whatever else it says.
 UPDATE run SET generation = :generation WHERE id = :run AND generation < :generation
 
 -- name: current
--- What was asked of it before; nothing can be asked of what has ended, or was cancelled.
+-- The current fields; an ended or cancelled run does not change.
 SELECT suspended, priority FROM run
 WHERE id = :run AND NOT cancelled AND NOT EXISTS (SELECT 1 FROM done WHERE done.job = :run)
 
 -- name: update_run
--- From here on what becomes ready goes by it.
+-- From here on jobs that become ready follow it.
 UPDATE run SET cancelled = :cancelled, suspended = :suspended, priority = :priority WHERE id = :run
