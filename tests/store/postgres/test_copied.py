@@ -131,7 +131,7 @@ async def test_submission_in_a_new_session_does_not_ask_what_its_values_are(stag
     submitter = await stage.actor()
     await submitter.submit([plans.dag(a=task())])
     asked = await submitter.connection.fetch("SELECT statement FROM pg_prepared_statements")
-    assert any("submit_bind" in row["statement"] for row in asked)
+    assert any("submit_link_runs" in row["statement"] for row in asked)
     assert not [row["statement"] for row in asked if "pg_type" in row["statement"]]
 
 

@@ -162,7 +162,7 @@ async def test_worker_has_left_when_the_answer_to_that_was_lost(
     assert await remote.list_heartbeats() == []
 
 
-@pytest.mark.parametrize("statement", ["UPDATE workron.run SET cancelled", "sweep_step"])
+@pytest.mark.parametrize("statement", ["UPDATE workron.run SET cancelled", "bulk_update_step"])
 async def test_root_is_cancelled_when_the_answer_to_that_was_lost(
     remote: PostgresStore, wire: Wire, statement: str
 ) -> None:
@@ -175,7 +175,7 @@ async def test_root_is_cancelled_when_the_answer_to_that_was_lost(
     assert {row.state for row in await remote.list_jobs(run)} == {"Cancelled"}
 
 
-@pytest.mark.parametrize("statement", ["UPDATE workron.run SET cancelled", "sweep_step"])
+@pytest.mark.parametrize("statement", ["UPDATE workron.run SET cancelled", "bulk_update_step"])
 async def test_root_is_cancelled_by_the_maintainer_when_nobody_asks_again(
     remote: PostgresStore, wire: Wire, statement: str
 ) -> None:

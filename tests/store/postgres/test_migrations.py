@@ -124,7 +124,9 @@ async def test_schema_too_new_is_refused(
 
 async def _put_another_weigh(connection: asyncpg.Connection, *, ahead: int) -> None:
     """Leave the functions of a program that is so many changes ahead of this one."""
-    text = functions.function_sources()["weigh"].replace("'Finished' THEN 0", "'Finished' THEN 5")
+    text = functions.function_sources()["evaluate"].replace(
+        "'Finished' THEN 0", "'Finished' THEN 5"
+    )
     await connection.execute(text)
     await _number(connection, ahead=ahead)
 

@@ -61,7 +61,7 @@ _BOUNDS: dict[str, tuple[int, int, set[str]]] = {
     "list_specs": (500, 1_000, {"job_pkey"}),
     "edges": (500, 200, {"edge_child"}),
     "list_attempts": (50, 50, {"attempt_pkey"}),
-    "list_blockers": (500, 200, {"edge_child", "unbound_child"}),
+    "list_blockers": (500, 200, {"edge_downstream", "external_dependency_downstream"}),
     "read_output": (50, 50, set()),
     "read_output_chunks": (50, 50, set()),
     "read_result": (50, 50, set()),

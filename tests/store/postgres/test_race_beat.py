@@ -23,7 +23,7 @@ async def test_beat_tells_of_a_claim_that_was_on_its_way_for_long(stage: Stage) 
 async def test_claim_that_was_on_its_way_is_forgotten_when_its_row_is_not_held(
     stage: Stage,
 ) -> None:
-    await stage.without("since")
+    await stage.without("claims_since")
     assert await _beat_while_it_claims(stage) == 0
 
 

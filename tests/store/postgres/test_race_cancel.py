@@ -35,7 +35,7 @@ async def test_job_is_marked_when_it_is_claimed_during_the_cancel(stage: Stage) 
 
 
 async def test_job_runs_on_when_a_cancel_looks_only_once(stage: Stage) -> None:
-    await stage.replace("sweep_step", _LOOK, _NO_LOOK)
+    await stage.replace("bulk_update_step", _LOOK, _NO_LOOK)
     worker = await _cancel_while_it_is_claimed(stage)
     assert [held.signal for held in (await worker.beat()).held] == [None]
 
@@ -55,7 +55,7 @@ async def test_job_is_cancelled_when_it_is_promoted_meanwhile(stage: Stage) -> N
 
 
 async def test_cancelled_job_is_queued_when_a_cancel_looks_only_once(stage: Stage) -> None:
-    await stage.replace("sweep_step", _LOOK, _NO_LOOK)
+    await stage.replace("bulk_update_step", _LOOK, _NO_LOOK)
     assert await _cancel_while_it_is_promoted(stage) == {"job": "Queued"}
 
 

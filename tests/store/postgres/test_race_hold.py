@@ -33,7 +33,7 @@ async def test_job_is_marked_when_it_is_claimed_during_the_hold(stage: Stage) ->
 
 
 async def test_job_is_not_held_when_a_hold_looks_only_once(stage: Stage) -> None:
-    await stage.replace("sweep_step", _LOOK, _NO_LOOK)
+    await stage.replace("bulk_update_step", _LOOK, _NO_LOOK)
     assert await _hold_while_it_is_claimed(stage) is None
 
 

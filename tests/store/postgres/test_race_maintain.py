@@ -163,7 +163,7 @@ async def test_job_behind_many_is_given_without_a_maintainer_when_two_of_them_en
 
 
 async def test_wide_row_is_a_convoy_when_who_finds_it_locked_waits(stage: Stage) -> None:
-    await stage.without("arrivals")
+    await stage.without("pending_ends")
     assert await _end_two_elements_at_once(stage)
 
 

@@ -78,7 +78,7 @@ async def _cancel_and_expire_the_same_three(stage: Stage) -> list[object]:
     jobs = sorted(claimed.job for claimed in await worker.claim(3))
     await _put_the_last_first(stage, "running", jobs)
     canceller, expirer = await stage.actor(), await stage.actor()
-    await _let_plans_loose(stage, "sweep_step")
+    await _let_plans_loose(stage, "bulk_update_step")
     await canceller.forbid("indexscan", "bitmapscan")
     holder = await _hold_row(stage, "running", jobs[1])
     calls = [
@@ -96,7 +96,7 @@ async def test_cancel_and_expiry_do_not_deadlock_when_they_mark_the_same_jobs(
 
 
 async def test_cancel_and_expiry_deadlock_when_one_marks_as_it_finds(stage: Stage) -> None:
-    await stage.without("mark")
+    await stage.without("signal")
     assert _deadlocks(await _cancel_and_expire_the_same_three(stage)) == 1
 
 

@@ -35,7 +35,7 @@ async def test_output_is_whole_before_the_claim_is_given_back(stage: Stage) -> N
 async def test_output_comes_after_its_attempt_when_it_does_not_hold_the_claim(
     stage: Stage,
 ) -> None:
-    await stage.without("read_output")
+    await stage.without("output")
     assert await _write_while_it_is_released(stage) == 1
 
 
@@ -60,7 +60,7 @@ async def test_output_is_stale_when_the_claim_was_given_back_just_before(stage: 
 async def test_output_of_an_ended_attempt_is_stored_when_it_does_not_ask_for_the_claim(
     stage: Stage,
 ) -> None:
-    await stage.without("read_output")
+    await stage.without("output")
     assert await _write_after_the_release(stage) is ReportResult.ACCEPTED
 
 
@@ -91,7 +91,7 @@ async def test_two_pieces_at_once_do_not_share_the_last_room(stage: Stage) -> No
 async def test_two_pieces_at_once_share_the_last_room_when_they_do_not_hold_the_claim(
     stage: Stage,
 ) -> None:
-    await stage.without("read_output")
+    await stage.without("output")
     assert await _write_two_at_once(stage) == 2
 
 

@@ -43,6 +43,6 @@ async def test_downstream_is_queued_when_both_its_upstreams_end_at_once(stage: S
 async def test_downstream_is_stranded_when_it_is_counted_down_in_one_statement(
     stage: Stage,
 ) -> None:
-    await stage.replace("settle_ends", _IN_TWO_STATEMENTS, _IN_ONE_STATEMENT)
+    await stage.replace("propagate_ends", _IN_TWO_STATEMENTS, _IN_ONE_STATEMENT)
     assert await _end_both_upstreams_at_once(stage) == "Waiting/Upstream"
     assert await stage.stranded() == 1

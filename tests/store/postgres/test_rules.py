@@ -34,7 +34,7 @@ async def test_ends_weigh_the_same_in_sql_as_in_the_core(fresh_database: str) ->
 
 def test_verdicts_have_the_same_outcome_in_sql_as_in_the_core() -> None:
     lists = re.findall(
-        r"ARRAY\[([^\]]*)\]\)\[verdict \+ 1\]", functions.function_sources()["decide"]
+        r"ARRAY\[([^\]]*)\]\)\[verdict \+ 1\]", functions.function_sources()["resolve_waiting"]
     )
     found, reasons = (
         [None if item.strip() == "NULL" else item.strip().strip("'") for item in items.split(",")]
@@ -45,7 +45,9 @@ def test_verdicts_have_the_same_outcome_in_sql_as_in_the_core() -> None:
 
 
 def test_cancelled_roots_end_by_the_verdict_of_a_cancel() -> None:
-    cancelled = re.findall(r"r\.cancelled THEN (\d+)", functions.function_sources()["decide"])
+    cancelled = re.findall(
+        r"r\.cancelled THEN (\d+)", functions.function_sources()["resolve_waiting"]
+    )
     assert cancelled == [str(int(verdict.Verdict.CANCELLED))]
 
 
@@ -65,7 +67,9 @@ async def test_ends_of_the_tables_are_those_of_the_core(fresh_database: str) -> 
     assert await _values(fresh_database, "end_state") == set(states.TERMINAL_STATES)
 
 
-@pytest.mark.parametrize(("domain", "state"), [("failure", State.FAILED), ("skip", State.SKIPPED)])
+@pytest.mark.parametrize(
+    ("domain", "state"), [("failure_reason", State.FAILED), ("skip_reason", State.SKIPPED)]
+)
 async def test_reasons_of_the_tables_are_those_of_the_core(
     fresh_database: str, domain: str, state: State
 ) -> None:
@@ -73,7 +77,7 @@ async def test_reasons_of_the_tables_are_those_of_the_core(
 
 
 def test_bound_on_inputs_is_that_of_the_core() -> None:
-    for verb in ("inputs_of", "result_size"):
+    for verb in ("job_inputs", "result_size"):
         bounds = re.findall(r"[<>]=? (\d{5,})", functions.function_sources()[verb])
         assert set(bounds) == {str(payloads.MAX_INPUT_BYTES)}
 

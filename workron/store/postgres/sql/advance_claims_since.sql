@@ -9,7 +9,7 @@ AS $$
 DECLARE
     _oldest bigint;
 BEGIN
-    PERFORM 1 FROM workron.worker WHERE id = _worker.id FOR UPDATE SKIP LOCKED; -- guard: since
+    PERFORM 1 FROM workron.worker WHERE id = _worker.id FOR UPDATE SKIP LOCKED; -- guard: claims_since
     IF FOUND THEN
         SELECT r.heartbeat INTO _oldest FROM workron.running r
         WHERE r.worker = _worker.id AND r.heartbeat >= _worker.claims_since ORDER BY r.heartbeat LIMIT 1;

@@ -10,7 +10,7 @@ DECLARE
 BEGIN
     SELECT coalesce(array_agg(job), '{}') INTO _locked FROM (
         SELECT job FROM workron.waiting WHERE job = ANY (_jobs) ORDER BY job
-        FOR UPDATE SKIP LOCKED -- guard: arrivals
+        FOR UPDATE SKIP LOCKED -- guard: pending_ends
     ) lockable;
     -- Read after the lock, so that all pending ends inserted before it are visible.
     IF EXISTS (SELECT 1 FROM workron.pending_end WHERE job = ANY (_locked)) THEN

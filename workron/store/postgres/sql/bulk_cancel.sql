@@ -9,7 +9,7 @@ DECLARE
 BEGIN
     PERFORM 1 FROM workron.running
     WHERE job BETWEEN _run AND _last AND signal IS DISTINCT FROM 'Cancel'
-    ORDER BY job FOR UPDATE; -- guard: mark
+    ORDER BY job FOR UPDATE; -- guard: signal
     UPDATE workron.running SET signal = 'Cancel'
     WHERE job BETWEEN _run AND _last AND signal IS DISTINCT FROM 'Cancel';
 

@@ -12,7 +12,7 @@ DECLARE
     _pool integer;
     _role text;
 BEGIN
-    PERFORM 1 FROM workron.meta WHERE key = 'database' FOR UPDATE; -- guard: admit
+    PERFORM 1 FROM workron.meta WHERE key = 'database' FOR UPDATE; -- guard: grant_pool
     SELECT id INTO STRICT _pool FROM workron.ensure_pools(ARRAY[_namespace], ARRAY[_name]);
     IF _password IS NOT NULL THEN
         _role := workron.ensure_pool_role(_namespace, _name, _password, _connections);

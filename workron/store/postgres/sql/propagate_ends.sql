@@ -47,7 +47,7 @@ BEGIN
     ) updates CROSS JOIN LATERAL (SELECT wide FROM workron.waiting WHERE job = updates.job OFFSET 0) w;
 
     IF _narrow IS NOT NULL THEN
-        PERFORM 1 FROM workron.waiting WHERE job = ANY (_narrow) ORDER BY job FOR UPDATE; -- guard: settle
+        PERFORM 1 FROM workron.waiting WHERE job = ANY (_narrow) ORDER BY job FOR UPDATE; -- guard: propagate
         WITH unblocked AS (
             DELETE FROM workron.waiting w
             USING unnest(_jobs, _counts, _verdicts) AS t(job, count, verdict),

@@ -6,7 +6,7 @@ AS $$
 DECLARE
     _pool workron.pool;
 BEGIN
-    PERFORM 1 FROM workron.meta WHERE key = 'database' FOR UPDATE; -- guard: dismiss
+    PERFORM 1 FROM workron.meta WHERE key = 'database' FOR UPDATE; -- guard: revoke_pool
     SELECT * INTO _pool FROM workron.pool WHERE namespace = _namespace AND name = _name;
     IF EXISTS (SELECT 1 FROM workron.worker WHERE pool = _pool.id) THEN
         RETURN QUERY SELECT false, NULL::text;

@@ -10,7 +10,7 @@ DECLARE
     _operation text;
 BEGIN
     SELECT * INTO _old FROM workron.run WHERE id = _run AND generation < _generation
-    FOR UPDATE; -- guard: edit
+    FOR UPDATE; -- guard: update_run
     IF NOT FOUND THEN
         RETURN false;
     END IF;
