@@ -142,7 +142,7 @@ async def _spend(hand: Hand, run: Any) -> dict[str, Toll]:
     claimed = await note("claim", lambda: store.claim(key, mint(10)))
     ends = [end_of(one, result=1, output=b"text") for one in claimed]
     again = (await note("complete", lambda: store.complete(key, ends, mint(10)))).claimed
-    rights = [one.right for one in again]
+    rights = [one.ref for one in again]
     await note("report late", lambda: store.complete(key, ends))
     await note("heartbeat", lambda: store.heartbeat(key))
     if rights:
