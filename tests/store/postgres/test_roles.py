@@ -63,6 +63,8 @@ def _attempts_on(row: asyncpg.Record) -> list[str]:
     name, column = row["name"], row["column"]
     if row["kind"] == "S":
         return [f"SELECT nextval('{name}')", f"SELECT setval('{name}', 1)", f"TABLE {name}"]
+    if row["kind"] == "v":
+        return [f"TABLE {name}", f"COPY (TABLE {name}) TO STDOUT", f"DROP VIEW {name}"]
     return [
         f"SELECT 1 FROM {name}",
         f"SELECT 1 FROM {name} FOR KEY SHARE",
