@@ -48,7 +48,7 @@ class Overlap(StrEnum):
 
 
 class OnLeaseLost(StrEnum):
-    """What a worker does with the command when its lease runs out."""
+    """Action of a worker on the command when its lease runs out."""
 
     KILL = "kill"
     CONTINUE = "continue"
@@ -65,7 +65,7 @@ class BackoffPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What a worker needs of a spec; exactly one of `command` and `argv` is set."""
+    """The part of a spec that a worker needs; exactly one of `command` and `argv` is set."""
 
     command: str | None = None
     argv: tuple[str, ...] | None = None
@@ -99,7 +99,7 @@ class Spec:
 
     @functools.cached_property
     def command(self) -> Command:
-        """What to run and how; ValueError if a field is invalid."""
+        """The command and how to run it; ValueError if a field is invalid."""
         return read(self.body)
 
 

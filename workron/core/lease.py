@@ -61,7 +61,7 @@ class _Seen:
 class LeaseObserver:
     """Decides which workers to reap from the heartbeats that this process has observed.
 
-    It trusts no timestamp of another machine, so a clock that jumps reaps nobody. While the
+    It trusts no timestamp of another machine, so a clock that jumps cannot cause a reap. While the
     database is away no counter can rise, so a gap between two observations does not count against
     a worker: it gets a whole lease again. A failover is such a gap too, however short, since it may
     bring back a version that was seen before.
@@ -126,5 +126,5 @@ class LeaseDeadline:
         return self.sent_at + self.lease_seconds - self.margin_seconds
 
     def has_passed(self, now: float) -> bool:
-        """Tell whether every command must be stopped by now."""
+        """Return whether every command must be stopped by now."""
         return now >= self.at

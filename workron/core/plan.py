@@ -117,7 +117,7 @@ class PlainSpecs:
 
 
 class Digest(Protocol):
-    """Digest of the content; tells a repeated submission from another one of the same name."""
+    """Digest of the content; a repeated submission has the same, another one has not."""
 
     def __call__(self) -> str:
         """Return the digest; it is computed once."""

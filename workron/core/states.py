@@ -93,7 +93,7 @@ REASONS: Final[Mapping[State, frozenset[Reason]]] = MappingProxyType(
 
 
 class Event(StrEnum):
-    """What can happen to a job."""
+    """An event in the life of a job, which moves it to another state."""
 
     READY = "ready"
     """It no longer waits for anything."""

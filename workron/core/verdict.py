@@ -1,4 +1,4 @@
-"""What the end of an upstream means for a downstream job: it runs, or it is skipped and why.
+"""The effect of an upstream's end on a downstream job: it runs, or it is skipped and why.
 
 A job is evaluated when its last upstream has ended, and by the most severe verdict of all of them.
 So the outcome of a DAG does not depend on the order in which its jobs end. Groups (workflows and

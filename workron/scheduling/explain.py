@@ -39,7 +39,7 @@ _SIGNALS: Final[Mapping[Signal, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class QueueContext:
-    """What the rows of a namespace's jobs do not say."""
+    """Facts on a namespace that the rows of its jobs do not contain."""
 
     now: datetime
     has_maintainer: bool = True
@@ -49,11 +49,11 @@ class QueueContext:
     """Of the jobs of one run."""
 
     def is_overdue(self, row: JobRow) -> bool:
-        """Tell whether the time that a job waits for has passed without effect."""
+        """Return whether the time that a job waits for has passed without effect."""
         return row.due is not None and self.now - row.due > _OVERDUE
 
     def lacks_worker(self, row: JobRow) -> bool:
-        """Tell whether a job is queued in a pool without workers."""
+        """Return whether a job is queued in a pool without workers."""
         is_queued = row.kind is Kind.JOB and row.state is State.QUEUED
         return is_queued and row.pool not in self.pools
 
@@ -72,7 +72,7 @@ async def read_queue_context(
 
 
 def is_blocked(row: JobRow) -> bool:
-    """Tell whether a job waits for upstreams; a group does not count, it waits for its jobs."""
+    """Return whether a job waits for upstreams; a group does not count, it waits for its jobs."""
     return row.kind is Kind.JOB and row.state is State.WAITING and row.reason is Reason.UPSTREAM
 
 

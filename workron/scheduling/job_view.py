@@ -17,7 +17,7 @@ Argo CD and Flux.
 | Succeeded, or Skipped as NotNeeded     | Accepted, Complete                     |
 | Failed, Cancelled, Skipped otherwise   | Accepted, Failed, Stalled              |
 
-A job that was not needed is Complete: nothing went wrong and nobody has to look at it.
+A job that was not needed is Complete: nothing went wrong, and no user has to act.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _CONCURRENT_READS: Final = 100
 
 
 class Phase(NamedTuple):
-    """What a status says first: a state, a reason in one word, and a sentence."""
+    """The start of a status: a state, a reason in one word, and a sentence."""
 
     state: State
     reason: str | None = None
@@ -256,7 +256,7 @@ class RunTime(NamedTuple):
 
 
 def has_run_time(row: JobRow) -> bool:
-    """Tell whether the row alone gives the time of its last attempt."""
+    """Return whether the row alone gives the time of its last attempt."""
     return row.kind is not Kind.JOB or row.attempts <= 1
 
 

@@ -6,7 +6,7 @@ Several processes may run a `Maintainer` on one store; the store elects one of t
 One step of the elected maintainer:
 
     every step      promote     queue jobs that are due
-                    propagate   tell downstream jobs and groups of ends
+                    propagate   apply ends to downstream jobs and groups
     every round     elect       renew its own lease
                     reap        requeue the claims of workers whose lease has expired
                     expire      end jobs whose deadline has passed
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Duty(StrEnum):
-    """What moves jobs; each value is the name of the store's verb."""
+    """A duty that moves jobs; its value is the name of the store's verb."""
 
     PROMOTE = "promote"
     PROPAGATE = "propagate"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a set of manifests asks for."""
+    """The plans and pools of a set of manifests."""
 
     plans: Sequence[Plan]
     cancelled: AbstractSet[UUID]
@@ -70,7 +70,7 @@ class Request:
 
 
 class Effect(Enum):
-    """What submitting a manifest has changed."""
+    """The change that submitting a manifest made."""
 
     CREATED = auto()
     NONE = auto()
@@ -90,7 +90,7 @@ class Submission:
 
     @property
     def is_existing(self) -> bool:
-        """Tell whether the run existed before and is not cancelled."""
+        """Return whether the run existed before and is not cancelled."""
         return self.effect not in {Effect.CREATED, Effect.CANCELLED}
 
 

@@ -119,7 +119,7 @@ def explain(
 
 
 def _is_echo(details: Any) -> bool:
-    """Tell whether a list is reported as too short only because its entries were invalid."""
+    """Return whether a list is reported as too short only because its entries were invalid."""
     return details["type"] == "too_short" and len(details["input"]) > 0
 
 

@@ -1,4 +1,4 @@
-r"""What a plain YAML scalar means: a text, a number, true, false or null.
+r"""The meaning of a plain YAML scalar: a text, a number, true, false or null.
 
 The rules are those of the reader behind `kubectl apply`, so that one file means one thing on a
 laptop and in a cluster. They are neither YAML 1.1 nor 1.2: `y` and `off` are booleans, `017` and

@@ -113,7 +113,7 @@ class CommandSpec(base.Record):
     )
     on_lease_lost: Annotated[OnLeaseLost, base.LAX] = Field(
         DEFAULTS.on_lease_lost,
-        description="What a worker does with the command if its own lease runs out.",
+        description="Whether a worker kills the command or continues it when its lease runs out.",
     )
     output_limit_bytes: int = Field(
         DEFAULTS.output_limit_bytes,
@@ -125,7 +125,7 @@ class CommandSpec(base.Record):
         DEFAULTS.output_stream_bytes,
         ge=OUTPUT_STREAM.least,
         le=OUTPUT_STREAM.most,
-        description="How many bytes of the output to store while the command runs. What exceeds"
+        description="How many bytes of the output to store while the command runs. Output beyond"
         " them is kept up to outputLimitBytes. With 0, output is stored at the end of the attempt.",
     )
 

@@ -91,7 +91,7 @@ class Task(CommandSpec):
 
     @property
     def is_array(self) -> bool:
-        """Tell whether the task is an array, even one of a single element."""
+        """Return whether the task is an array, even one of a single element."""
         return self.count is not None or self.items is not None
 
     @property
