@@ -80,7 +80,7 @@ def test_jobs_run_again_when_their_runner_is_killed(
         submit(name, _ONCE)
         agent.wait_for_event("attempt running")
     runner.kill()
-    agent.wait_for_event("command was lost")
+    agent.wait_for_event("command lost")
     agent.wait_for_event("waiting for runner")
     assert _ready(agent).startswith("503 no runner listens at")
     assert len(pod.remaining_files()) == 1
