@@ -44,9 +44,9 @@ of its own answers, also while the rest of the process is stuck.
 
 The first two are `ok`, or else 503 and a line of text that says why.
 
-A process does not live when its event loop has not turned for 10 seconds, or when it has failed for
-good and is still there; then it is not ready either. A store that is away does not fail `/healthz`,
-for another process would not find it either, and workers and maintainers ask again by themselves.
+`/healthz` fails when the event loop has been blocked for 10 seconds, or when the process has failed
+for good and still exists; then `/readyz` fails, too. An outage of the store does not fail
+`/healthz`: a restart would not help, and workers and maintainers retry.
 
 A worker is ready once it is registered, while its last answered beat is younger than its lease,
 until it drains; with `--runner`, while it has one. A maintainer is ready when its last round was

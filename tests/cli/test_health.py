@@ -20,7 +20,7 @@ from workron.cli.maintainer_metrics import MaintainerMetrics
 from workron.core import errors
 from workron.scheduling.maintainer import Duty, Maintainer
 from workron.store import connect
-from workron.telemetry.http_server import EventLoopWatchdog
+from workron.telemetry.health import EventLoopWatchdog
 from workron_worker.metrics import WorkerMetrics
 from workron_worker.metrics_exporter import WorkerExporter
 
@@ -37,7 +37,7 @@ def _told(subject: Any) -> Callable[[str], tuple[int, str]]:
     pages = health.pages(subject, EventLoopWatchdog(HandClock()))
 
     def get(path: str) -> tuple[int, str]:
-        page = pages[path.encode()]()
+        page = pages[path]()
         return page.status, page.body.decode()
 
     return get
@@ -46,7 +46,7 @@ def _told(subject: Any) -> Callable[[str], tuple[int, str]]:
 @contextlib.asynccontextmanager
 async def _asked(subject: Any, clock: HandClock) -> Any:
     """Give a way to ask that leaves the loop free."""
-    with health.told(HERE, subject, clock) as port:
+    with health.served(HERE, subject, clock) as port:
         yield lambda path: asyncio.to_thread(ask, port, path)
 
 
@@ -66,15 +66,15 @@ def test_address_is_a_host_and_a_port(text: str, meant: Address) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "'' names no host and port; it is HOST:PORT, such as 127.0.0.1:9464"),
-        ("9464", "'9464' names no host and port"),
-        (":9464", "':9464' names no host and port; .* or 0.0.0.0:9464 for every interface"),
-        ("[]:1", "names no host and port"),
-        ("localhost:", "'' is no port from 0 to 65535"),
-        ("localhost:http", "'http' is no port from 0 to 65535"),
-        ("localhost:-1", "'-1' is no port"),
-        ("localhost:65536", "'65536' is no port"),
-        ("localhost:\u0661", "is no port"),
+        ("", "'' is not a host and port; use HOST:PORT, such as 127.0.0.1:9464"),
+        ("9464", "'9464' is not a host and port"),
+        (":9464", "':9464' is not a host and port; .* or 0.0.0.0:9464 for all interfaces"),
+        ("[]:1", "is not a host and port"),
+        ("localhost:", "'' is not a port from 0 to 65535"),
+        ("localhost:http", "'http' is not a port from 0 to 65535"),
+        ("localhost:-1", "'-1' is not a port"),
+        ("localhost:65536", "'65536' is not a port"),
+        ("localhost:\u0661", "is not a port"),
         ("::1:80", r"'::1:80': write \[::1\]:80 for an IPv6 address"),
     ],
 )
@@ -90,7 +90,7 @@ def taken() -> Iterator[int]:
 
 
 async def test_port_in_use_is_named(taken: int, clock: HandClock) -> None:
-    words = f"--health: 127.0.0.1:{taken}: another program listens there already"
+    words = f"--health: 127.0.0.1:{taken}: the port is in use"
     with pytest.raises(errors.InputError, match=re.escape(words)):
         async with health.of_worker(Address("127.0.0.1", taken), 1, clock):
             pass
@@ -98,7 +98,7 @@ async def test_port_in_use_is_named(taken: int, clock: HandClock) -> None:
 
 @pytest.mark.parametrize(
     ("host", "words"),
-    [("192.0.2.1", "no address of this machine"), ("a..b", "no such host is known here")],
+    [("192.0.2.1", "not an address of this machine"), ("a..b", "unknown host")],
 )
 async def test_host_that_is_not_here_is_named(host: str, words: str, clock: HandClock) -> None:
     with pytest.raises(errors.InputError, match=words):
@@ -191,7 +191,7 @@ def test_stuck_event_loop_is_told_of_while_it_is_stuck(clock: HandClock) -> None
     begun, release = threading.Event(), threading.Event()
 
     async def live() -> None:
-        with health.told(HERE, WorkerExporter(metrics, 4, clock), clock) as port:
+        with health.served(HERE, WorkerExporter(metrics, 4, clock), clock) as port:
             at.append(port)
             begun.set()
             # This holds up the whole loop.
@@ -206,7 +206,7 @@ def test_stuck_event_loop_is_told_of_while_it_is_stuck(clock: HandClock) -> None
         for path in ("/healthz", "/readyz"):
             answer = ask(at[0], path)
             assert answer.status == 503
-            assert answer.body == "the event loop has not turned for 10.5 s\n"
+            assert answer.body == "the event loop has been blocked for 10.5 s\n"
         assert "workron_worker_slots 4.0" in ask(at[0], "/metrics").body
     finally:
         release.set()
@@ -216,7 +216,7 @@ def test_stuck_event_loop_is_told_of_while_it_is_stuck(clock: HandClock) -> None
 async def test_loop_that_turns_is_alive_however_long_it_lives(
     clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workron.telemetry.http_server._EVERY_SECONDS", 0.0)
+    monkeypatch.setattr("workron.telemetry.health._CHECK_SECONDS", 0.0)
     async with _asked(WorkerExporter(WorkerMetrics(), 1, clock), clock) as get:
         clock.turn(3600)
         # The way there and back is many turns of the loop.

@@ -30,7 +30,7 @@ def _hear(process: subprocess.Popen[str], event: str) -> dict[str, str]:
 
 
 def _port(process: subprocess.Popen[str]) -> int:
-    return int(_hear(process, "health is served")["address"].rpartition(":")[2])
+    return int(_hear(process, "health endpoint started")["address"].rpartition(":")[2])
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -70,7 +70,7 @@ def test_draining_worker_is_not_ready_and_lives(
     port = _port(worker)
     _hear(worker, "attempt running")
     worker.send_signal(signal.SIGTERM)
-    _hear(worker, "worker drains")
+    _hear(worker, "worker draining")
     while (answer := ask(port, "/readyz")).status == 200:
         pass
     assert answer.body == "this worker is draining: it claims nothing any more\n"
@@ -107,9 +107,7 @@ finally:
         check=True,
     )
     assert "workron_worker.agent" in said.stdout.split()
-    assert {"prometheus_client", "workron.telemetry.http_server"} & set(
-        said.stdout.split()
-    ) == set()
+    assert {"prometheus_client", "workron.telemetry.health"} & set(said.stdout.split()) == set()
     # What manifests and people need is much of the memory that an idle worker could take.
     models = {"workron.core.model.base", "pydantic", "pydantic_core"}
     heavy = models | {"yaml", "rich", "kopf", "kubernetes"}
@@ -120,7 +118,7 @@ finally:
 def test_address_that_is_none_is_bad_input(call: Call, url: str, command: str) -> None:
     said = call(command, "--store", url, "--health", "9464")
     assert (said.code, said.out) == (2, "")
-    assert "--health: '9464' names no host and port; it is HOST:PORT" in said.err
+    assert "--health: '9464' is not a host and port; use HOST:PORT" in said.err
 
 
 @pytest.mark.parametrize("command", ["worker", "maintain"])
@@ -129,4 +127,4 @@ def test_port_in_use_is_bad_input(call: Call, url: str, command: str) -> None:
         port = other.getsockname()[1]
         said = call(command, "--store", url, "--health", f"127.0.0.1:{port}")
     assert said.code == 2
-    assert f"--health: 127.0.0.1:{port}: another program listens there already" in said.err
+    assert f"--health: 127.0.0.1:{port}: the port is in use" in said.err

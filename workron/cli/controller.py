@@ -187,7 +187,7 @@ def _told(
     if where is None:
         yield
         return
-    with health.told(where, _Health(maintainer, metrics), system_clock.CLOCK):
+    with health.served(where, _Health(maintainer, metrics), system_clock.CLOCK):
         yield
 
 

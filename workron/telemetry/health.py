@@ -1,0 +1,242 @@
+"""The HTTP endpoint of health and metrics, served by the standard library on threads of its own.
+
+The endpoint answers while the event loop is blocked, because it reports exactly that. A client gets
+one answer and has a few seconds for all of it: reading the request, writing the answer, and waiting
+for the client to close. When too many connections are open, the oldest one is closed, so the number
+of threads is bounded and no client can keep a probe out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from math import inf
+from socketserver import TCPServer
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import structlog
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from workron.core.clock import Clock
+
+
+_log = structlog.get_logger(__name__)
+_MAX_CONNECTIONS: Final = 16
+_CLIENT_SECONDS: Final = 10.0
+_MAX_UNREAD_BYTES: Final = 64 * 1024
+"""Bytes read after the request, so that closing does not discard the answer."""
+_ACCEPT_PAUSE_SECONDS: Final = 0.1
+"""After a connection that could not be accepted, as when the process is out of descriptors."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpPage:
+    """The answer at a path."""
+
+    body: bytes
+    status: HTTPStatus = HTTPStatus.OK
+    content_type: str = "text/plain; charset=utf-8"
+
+
+Pages = Mapping[str, Callable[[], HttpPage]]
+"""A function for each path; it runs on the thread of a connection."""
+
+
+class HealthServer:
+    """Serves pages from construction until `stop`; OSError if it cannot listen."""
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        pages: Pages,
+        clock: Clock,
+        client_seconds: float = _CLIENT_SECONDS,
+    ) -> None:
+        self._server = _Server(address, pages, clock, client_seconds)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="health", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def port(self) -> int:
+        """The port, which the system chose if port 0 was given."""
+        port: int = self._server.socket.getsockname()[1]
+        return port
+
+    def stop(self) -> None:
+        """Close all connections and the port."""
+        # Wakes the accepting thread at once; without it, it polls.
+        with contextlib.suppress(OSError):
+            self._server.socket.shutdown(socket.SHUT_RDWR)
+        self._server.shutdown()
+        self._server.disconnect_until(inf)
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 4 * _MAX_CONNECTIONS
+
+    def __init__(
+        self, address: tuple[str, int], pages: Pages, clock: Clock, client_seconds: float
+    ) -> None:
+        family, _, _, _, where = socket.getaddrinfo(
+            *address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        self.address_family = family
+        self.pages = pages
+        self._clock = clock
+        self._client_seconds = client_seconds
+        self._lock = threading.Lock()
+        self._deadlines: dict[socket.socket, float] = {}
+        """Open connections, the oldest first."""
+        super().__init__((str(where[0]), int(where[1])), _Handler)
+
+    def server_bind(self) -> None:
+        # The method of HTTPServer also looks up the name of the host, which may take seconds.
+        TCPServer.server_bind(self)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        try:
+            return super().get_request()
+        except OSError:
+            time.sleep(_ACCEPT_PAUSE_SECONDS)
+            raise
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            if len(self._deadlines) >= _MAX_CONNECTIONS:
+                self._disconnect(next(iter(self._deadlines)))
+            self._deadlines[request] = self._clock.monotonic() + self._client_seconds
+        super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        """Disconnect slow clients; called after each connection and every half second."""
+        self.disconnect_until(self._clock.monotonic())
+
+    def disconnect_until(self, moment: float) -> None:
+        """Disconnect the clients whose deadline has passed at that moment."""
+        with self._lock:
+            for request in [one for one, at in self._deadlines.items() if at <= moment]:
+                self._disconnect(request)
+
+    def _disconnect(self, request: socket.socket) -> None:
+        # The thread of the connection sees its end and closes the socket.
+        del self._deadlines[request]
+        with contextlib.suppress(OSError):
+            request.shutdown(socket.SHUT_RDWR)
+
+    def shutdown_request(self, request: Any) -> None:
+        with contextlib.suppress(OSError):
+            request.shutdown(socket.SHUT_WR)
+            unread = _MAX_UNREAD_BYTES
+            while unread > 0 and (data := request.recv(4096)):
+                unread -= len(data)
+        with self._lock:
+            self._deadlines.pop(request, None)
+            request.close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore errors of connections."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    # HTTP/0.9, the default, has no status line to report an invalid request with.
+    default_request_version = "HTTP/1.0"
+
+    def do_GET(self) -> None:
+        self._answer(self._page())
+
+    def do_HEAD(self) -> None:
+        self._answer(self._page(), has_body=False)
+
+    def do_POST(self) -> None:
+        self._answer(_error_page(HTTPStatus.METHOD_NOT_ALLOWED))
+
+    do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_TRACE = do_POST  # noqa: N815
+
+    def _page(self) -> HttpPage:
+        page = self.server.pages.get(self.path.partition("?")[0])
+        if page is None:
+            return _error_page(HTTPStatus.NOT_FOUND)
+        try:
+            return page()
+        except Exception:  # noqa: BLE001 - the client gets an answer whatever it is
+            _log.exception("page failed", path=self.path)
+            return _error_page(HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    def _answer(self, page: HttpPage, *, has_body: bool = True) -> None:
+        self.send_response(page.status)
+        self.send_header("Content-Type", page.content_type)
+        self.send_header("Content-Length", str(len(page.body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Connection", "close")
+        if page.status is HTTPStatus.METHOD_NOT_ALLOWED:
+            self.send_header("Allow", "GET, HEAD")
+        self.end_headers()
+        if has_body:
+            self.wfile.write(page.body)
+
+    def send_error(self, code: int, *_: object, **__: object) -> None:
+        """Answer an invalid request, without repeating parts of it as the base class does."""
+        self._answer(_error_page(HTTPStatus(code)))
+
+    def version_string(self) -> str:
+        return "workron"
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base
+        """Log nothing: probes come every few seconds."""
+
+
+def _error_page(status: HTTPStatus) -> HttpPage:
+    return HttpPage(f"{status.phrase.lower()}\n".encode(), status)
+
+
+_CHECK_SECONDS: Final = 1.0
+_BLOCKED_SECONDS: Final = 10.0
+
+
+class EventLoopWatchdog:
+    """Detects a blocked event loop; use it as a context manager on that loop."""
+
+    def __init__(self, clock: Clock, check_seconds: float | None = None) -> None:
+        self._clock = clock
+        self._check_seconds = _CHECK_SECONDS if check_seconds is None else check_seconds
+        self._turned_at = clock.monotonic()
+        self._next: asyncio.TimerHandle | None = None
+
+    def why_blocked(self) -> str | None:
+        """Return a message if the loop is blocked."""
+        age = self._clock.monotonic() - self._turned_at
+        if age <= _BLOCKED_SECONDS:
+            return None
+        return f"the event loop has been blocked for {age:.1f} s"
+
+    def __enter__(self) -> Self:
+        self._turn()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._next is not None:
+            self._next.cancel()
+
+    def _turn(self) -> None:
+        self._turned_at = self._clock.monotonic()
+        self._next = asyncio.get_running_loop().call_later(self._check_seconds, self._turn)
