@@ -78,7 +78,7 @@ def test_board_tells_what_has_failed_and_is_tried_again_after_what_runs() -> Non
     lines = _draw(rows.look(flaky, rows.row("one", State.RUNNING, seconds=1)))
     assert lines[-2:] == [
         "▸ flow/one  1.0 s  first line …",
-        "↻ flow/flaky  failed 2 times, again in 3.0 s",
+        "↻ flow/flaky  failed 2 times, retry in 3.0 s",
     ]
 
 

@@ -45,7 +45,6 @@ def test_machine_without_a_writable_temporary_directory_is_told_what_is_needed(
     said = call(command, *([job] * (command == "run")), "--store", url)
     assert said.code == 2
     assert said.err == (
-        "workron: commands need a writable temporary directory, and there is none here (looked at"
-        " ['/proc', '/sys']): set TMPDIR to one, or give the container one with"
-        " `--tmpfs /tmp:exec`\n"
+        "workron: no writable temporary directory found (searched ['/proc', '/sys']);"
+        " set TMPDIR, or start the container with `--tmpfs /tmp:exec`\n"
     )

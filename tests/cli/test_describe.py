@@ -46,8 +46,8 @@ def test_describe_says_that_it_shows_but_the_end_of_an_output(
         call("run", write(name, command=f"{command} | tr '\\0' x"), "--store", url)
     few, many, wide = (call("describe", one, "--store", url).out for one in ("few", "many", "wide"))
     assert "Output\n  | 1\n" in few
-    assert "Output  the end of it; `workron output` prints all that is kept\n  | 2\n" in many
-    assert "Output  the end of it" in wide
+    assert "Output  last lines; `workron output` prints all\n  | 2\n" in many
+    assert "Output  last lines" in wide
 
 
 def test_describe_and_get_tell_that_nobody_serves_a_pool(
@@ -78,7 +78,7 @@ def test_describe_and_get_tell_a_cancel_that_is_not_in_effect_yet(
 
 
 def test_describe_says_in_words_why_a_workflow_failed(call: Call, done: str) -> None:
-    assert "Why        a job of it failed" in call("describe", "flow", "--store", done).out
+    assert "Why        one of its jobs failed" in call("describe", "flow", "--store", done).out
 
 
 def test_describe_tells_a_result(call: Call, done: str) -> None:

@@ -36,7 +36,7 @@ class Reader:
         self.looks = 0
         self.fails_at = 0
 
-    async def jobs(self, _: JobId) -> list[JobRow]:
+    async def list_jobs(self, _: JobId) -> list[JobRow]:
         self.looks += 1
         if self.looks == self.fails_at:
             raise errors.StoreUnreachableError("db does not answer")

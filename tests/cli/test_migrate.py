@@ -25,7 +25,7 @@ def test_migrate_waits_for_a_server_that_comes_later(
         pytest.skip("the server of WORKRON_TEST_DSN has no socket that could come later")
     process = start("migrate", "--timeout", "50s", "--store", _by(tmp_path, empty_database))
     assert process.stdout is not None
-    assert "does not answer; it is asked again for 50s" in process.stdout.readline()
+    assert "does not answer; retrying for 50s" in process.stdout.readline()
     (tmp_path / ".s.PGSQL.5432").symlink_to(pathlib.Path(homes[0], ".s.PGSQL.5432"))
     said, _ = process.communicate()
     assert process.returncode == 0, said

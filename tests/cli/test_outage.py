@@ -62,13 +62,13 @@ def test_run_goes_on_after_an_outage_and_speaks_of_it_calmly(
         f"name: a, command: 'echo > {tmp_path}/on'",
         "name: b, command: echo, dependsOn: [{name: a}]",
     )
-    verbs = ["jobs", "ended", "standing", "complete", "claim", "elect", "promote"]
+    verbs = ["list_jobs", "filter_ended", "get_jobs", "complete", "claim", "elect", "promote"]
     shut(verbs, _AWAY, tmp_path / "on", times=3)
     said = call("run", flow, "--store", url)
     assert (said.code, said.err) == (0, "")
     told = [line for line in said.out.splitlines() if "the store" in line]
     assert told[:2] == [
-        "the store unavailable, retrying; it is asked again for 1m: db does not answer",
+        "the store does not answer; retrying for 1m: db does not answer",
         "the store answers again",
     ]
     assert said.out.count("Succeeded  flow/") == 2
@@ -78,11 +78,11 @@ def test_wait_goes_on_after_an_outage(
     call: Call, write: Write, url: str, tmp_path: pathlib.Path, shut: Shut
 ) -> None:
     call("run", write("hello"), "--store", url)
-    shut(["ended", "standing"], _AWAY, tmp_path, times=3)
+    shut(["filter_ended", "get_jobs"], _AWAY, tmp_path, times=3)
     said = call("wait", "hello", "--store", url)
     assert (said.code, said.out) == (0, "job/hello Succeeded\n")
     assert said.err.splitlines()[:2] == [
-        "workron: the store unavailable, retrying; it is asked again for 5m: db does not answer",
+        "workron: the store does not answer; retrying for 5m: db does not answer",
         "workron: the store answers again",
     ]
 
@@ -94,7 +94,7 @@ def test_who_waits_bears_an_outage_from_the_opening_on(
 ) -> None:  # fmt: skip
     call("run", write("hello", command="echo out"), "--store", fresh_database)
     monkeypatch.setattr(wait, "Backoff", lambda *_: Backoff(0.01, 0.01))
-    for owner, name in ((connect, "connect"), (PostgresStore, "find")):
+    for owner, name in ((connect, "connect"), (PostgresStore, "find_run")):
         monkeypatch.setattr(owner, name, _failing_once(getattr(owner, name)))
     said = call(*asked, "--store", fresh_database)
     assert said.code == 0
@@ -117,7 +117,7 @@ def test_wait_that_outlasts_its_patience_has_an_exit_code_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     call("run", write("hello"), "--store", url)
-    shut(["ended"], _AWAY, tmp_path, times=10**9)
+    shut(["filter_ended"], _AWAY, tmp_path, times=10**9)
     monkeypatch.setattr(stores, "OUTAGE_LIMIT", timedelta(milliseconds=50))
     said = call("wait", "hello", "--store", url)
     assert (said.code, said.out) == (5, "")
@@ -128,13 +128,13 @@ def test_wait_whose_time_is_over_while_the_store_is_away_has_the_same_exit_code(
     call: Call, write: Write, url: str, tmp_path: pathlib.Path, shut: Shut
 ) -> None:
     call("submit", write("hello"), "--store", url)
-    shut(["ended"], _AWAY, tmp_path, times=10**9)
+    shut(["filter_ended"], _AWAY, tmp_path, times=10**9)
     said = call("wait", "hello", "--timeout", "50ms", "--store", url)
     assert (said.code, said.out) == (5, "")
-    assert said.err.splitlines()[1:] == ["the time to wait is over, and the store is away"]
+    assert said.err.splitlines()[1:] == ["timed out: the store does not answer"]
 
 
-@pytest.mark.parametrize("verb", ["jobs", "promote", "claim"])
+@pytest.mark.parametrize("verb", ["list_jobs", "promote", "claim"])
 def test_run_that_is_ended_by_its_store_ends_its_commands_softly_and_says_how_to_go_on(
     call: Call, write: Write, url: str, tmp_path: pathlib.Path, shut: Shut, verb: str
 ) -> None:
@@ -146,7 +146,7 @@ def test_run_that_is_ended_by_its_store_ends_its_commands_softly_and_says_how_to
     shut([verb], _FULL, tmp_path / "on", times=1)
     said = call("run", job, "--store", url)
     assert (said.code, said.err) == (1, "workron: jobs.db: there is no space left\n")
-    assert said.out.endswith("not all has run; the same command goes on from here\n")
+    assert said.out.endswith("not all jobs have run; repeat the same command to resume\n")
     assert (tmp_path / "ended").exists()
     assert "State      Queued" in call("describe", "hello", "--store", url).out
     assert call("run", job, "--store", url).code == 0

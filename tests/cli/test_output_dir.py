@@ -68,7 +68,7 @@ async def test_trouble_is_remembered_and_harms_nobody(tmp_path: pathlib.Path) ->
 
 
 class Reader:
-    async def output(self, job: JobId) -> bytes:
+    async def read_output(self, job: JobId) -> bytes:
         return b"kept %d" % job
 
 
@@ -163,4 +163,4 @@ async def test_job_that_began_when_the_folder_was_far_behind_is_filled_in(
         await hanging.complete(cast("ReadStore", Reader()), [run])
     await hearing
     assert (tmp_path / "flow.b.log").read_bytes() == b"kept 9"
-    assert hanging.error == f"{tmp_path}/flow.b.log: the folder takes in less than is written"
+    assert hanging.error == f"{tmp_path}/flow.b.log: the disk is slower than the output of the jobs"

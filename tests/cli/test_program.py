@@ -76,7 +76,7 @@ def test_full_disk_behind_standard_output_is_told_once() -> None:
 
 def test_libraries_print_nothing_by_themselves() -> None:
     program = (
-        "import logging; from workron.cli import log; log.silence_libraries();"
+        "import logging; from workron.telemetry import logging as log; log.silence_libraries();"
         "logging.getLogger('asyncpg').error('lost', exc_info=ValueError('why'))"
     )
     said = subprocess.run(

@@ -97,8 +97,8 @@ def test_run_killed_with_its_runner_goes_on_where_it_was_and_its_orphans_are_dea
     said = call("run", flow, "--store", url)
     assert said.code == 0, said
     assert _ledger(tmp_path) == ["first", "second 1", "second 2", "third"]
-    assert "ended 1 process of a worker that was killed" in said.out
-    assert "going on with flow, which was begun before: 1 of 3 jobs had ended" in said.out
+    assert "ended 1 process of a dead worker" in said.out
+    assert "resuming flow: 1 of 3 jobs have ended" in said.out
 
 
 def test_resumed_run_tells_of_nothing_that_had_happened_before(
@@ -112,7 +112,7 @@ def test_resumed_run_tells_of_nothing_that_had_happened_before(
     assert [line.split()[1] for line in out.splitlines() if line.startswith("Succeeded  ")] == [
         "flow/second", "flow/third",
     ]  # fmt: skip
-    assert "3 succeeded; 1 of them had ended before" in out
+    assert "3 succeeded; 1 of them ended before this start" in out
 
 
 def test_output_that_an_earlier_process_wrote_in_full_is_kept(
@@ -140,7 +140,7 @@ def test_what_was_ended_of_a_killed_run_is_told_also_when_the_file_is_refused(
     flow.write_text(flow.read_text().replace("echo third", "echo another"))
     said = call("run", flow, "--store", url)
     assert said.code == 2
-    assert "ended 1 process of a worker that was killed" in said.out
+    assert "ended 1 process of a dead worker" in said.out
     assert "has other content" in said.err
 
 
@@ -178,8 +178,8 @@ async def test_run_that_is_drained_by_its_store_says_so(
     await asyncio.to_thread((tmp_path / "go").write_text, "go")
     out, _ = await asyncio.to_thread(run.communicate)
     assert run.returncode == 1
-    assert "somebody drained this worker: it takes no more jobs" in out
-    assert "the same command goes on from here" in out
+    assert "this worker was drained by another process and takes no more jobs" in out
+    assert "repeat the same command to resume" in out
 
 
 def test_killed_run_costs_its_jobs_nothing(
@@ -204,7 +204,7 @@ def test_second_interrupt_ends_what_runs_and_the_next_run_goes_on(
     run.send_signal(signal.SIGINT)
     out, _ = run.communicate()
     assert run.returncode == 130
-    assert "the same command goes on from here" in out
+    assert "repeat the same command to resume" in out
     assert not pathlib.Path(f"/proc/{sleeper}/cmdline").exists() or not _is_asleep(sleeper)
     assert call("run", flow, "--store", url).code == 0
     assert _ledger(tmp_path) == ["first", "second 1", "second 2", "third"]
@@ -220,7 +220,7 @@ def test_first_interrupt_lets_running_commands_finish(
     run = start("run", flow)
     (tmp_path / "on").read_text()
     run.send_signal(signal.SIGINT)
-    _read_until(run, "finishing 1 job; press Ctrl-C again to end what runs")
+    _read_until(run, "finishing 1 job; press Ctrl-C again to stop")
     (tmp_path / "go").write_text("go")
     out, _ = run.communicate()
     assert run.returncode == 130

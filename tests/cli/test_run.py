@@ -41,7 +41,7 @@ def test_run_ends_with_1_when_a_job_is_skipped_because_of_a_failure(
     bad = write("bad", command="exit 1", more="maxAttempts: 1")
     said = call("run", bad, write("next", more="dependsOn: [{name: bad}]"))
     assert said.code == 1
-    assert "Skipped    next  a job that it depends on failed" in said.out
+    assert "Skipped    next  an upstream job failed" in said.out
 
 
 def test_run_says_that_it_makes_nothing_of_a_pool(
@@ -51,7 +51,9 @@ def test_run_says_that_it_makes_nothing_of_a_pool(
     pool.write_text("{apiVersion: workron.dev/v1alpha1, kind: WorkerPool, metadata: {name: big}}")
     said = call("run", pool, write("hello"))
     assert said.code == 0
-    assert "workerpool/big left alone: its pods, with their image, slots and env" in said.out
+    assert (
+        "workerpool/big ignored: only the controller in a cluster creates worker pods" in said.out
+    )
 
 
 def test_run_ends_with_0_when_a_job_was_not_needed(call: Call, write: Write) -> None:

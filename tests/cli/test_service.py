@@ -29,8 +29,8 @@ def silent() -> Iterator[socket.socket]:
 @pytest.mark.parametrize(
     ("command", "token", "line"),
     [
-        ("worker", "a-token", "worker drains"),
-        ("worker", "", "worker drains"),
+        ("worker", "a-token", "worker draining"),
+        ("worker", "", "worker draining"),
         ("maintain", "", "maintainer ends"),
     ],
 )

@@ -23,7 +23,7 @@ def test_submit_acknowledges_and_leaves(call: Call, write: Write, url: str) -> N
 def test_submit_of_the_same_again_changes_nothing(call: Call, write: Write, url: str) -> None:
     call("submit", write("hello"), "--store", url)
     said = call("submit", write("hello"), "--store", url)
-    assert said.out == "job/hello unchanged: it was submitted before and goes on\n"
+    assert said.out == "job/hello unchanged: already submitted\n"
 
 
 def test_submit_takes_all_files_or_none(call: Call, write: Write, url: str) -> None:
@@ -49,14 +49,14 @@ def test_store_has_to_be_named(call: Call, command: str) -> None:
 def test_store_in_memory_is_refused_where_nothing_can_be_in_it(call: Call, url: str) -> None:
     said = call("get", "--store", url)
     assert said.code == 2
-    assert "a store in memory ends with the command" in said.err
+    assert "a memory: store is empty, because it ends with the command" in said.err
 
 
 @pytest.mark.parametrize("command", ["run", "submit", "get", "migrate"])
 def test_empty_name_of_a_store_is_refused(call: Call, write: Write, command: str) -> None:
     said = call(command, *([write("hello")] if command in {"run", "submit"} else []), "--store", "")
     assert said.code == 2
-    assert "--store is given, but empty" in said.err
+    assert "--store is empty" in said.err
 
 
 @pytest.mark.parametrize("command", ["get", "wait", "cancel", "describe", "output", "graph"])
@@ -79,13 +79,13 @@ def test_store_is_taken_from_the_environment(
 
 def test_wait_answers_when_all_have_ended(call: Call, done: str) -> None:
     said = call("wait", "flow", "--store", done)
-    assert (said.code, said.out) == (1, "workflow/flow Failed: a job of it failed\n")
+    assert (said.code, said.out) == (1, "workflow/flow Failed: one of its jobs failed\n")
 
 
 def test_wait_ends_with_124_when_it_takes_too_long(call: Call, write: Write, url: str) -> None:
     call("submit", write("hello"), "--store", url)
     said = call("wait", "hello", "--timeout", "10ms", "--store", url)
-    assert (said.code, said.err) == (124, "the time to wait is over\n")
+    assert (said.code, said.err) == (124, "timed out: not all jobs have ended\n")
     assert said.out == "job/hello Queued\n"
 
 
@@ -127,13 +127,13 @@ def test_word_that_is_no_kind_is_told_with_those_there_are(call: Call, url: str)
     call("migrate", "--store", url)
     said = call("get", "pool/default", "--store", url)
     assert said.code == 4
-    assert "of the kind job or workflow" in said.err
+    assert "where KIND is job or workflow" in said.err
 
 
 def test_get_lists_what_there_is(call: Call, done: str) -> None:
     heading, line = call("get", "--store", done).out.splitlines()
     assert heading.split() == ["NAME", "STATUS", "JOBS", "ATTEMPTS", "TOOK", "AGE", "REASON"]
-    assert re.match(r"workflow/flow +Failed +4/4 .* a job of it failed$", line)
+    assert re.match(r"workflow/flow +Failed +4/4 .* one of its jobs failed$", line)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_what_concerns_a_root_or_one_job_is_asked_without_reading_all_jobs(
         raise AssertionError("all jobs of a root are read")
 
     said = call(*arguments, "--store", done)
-    for reader in ("jobs", "specs"):
+    for reader in ("list_jobs", "list_specs"):
         monkeypatch.setattr(SqliteStore, reader, refuse)
     assert call(*arguments, "--store", done) == said
 
@@ -162,7 +162,11 @@ def test_get_counts_the_ends_of_each_group(call: Call, done: str) -> None:
 def test_get_of_nothing_says_so(call: Call, url: str) -> None:
     call("migrate", "--store", url)
     said = call("get", "--store", url)
-    assert (said.code, said.out, said.err) == (0, "", "nothing in namespace 'default'\n")
+    assert (said.code, said.out, said.err) == (
+        0,
+        "",
+        "no jobs or workflows in namespace 'default'\n",
+    )
 
 
 def test_get_of_a_workflow_lists_its_jobs(call: Call, done: str) -> None:
@@ -213,7 +217,7 @@ def test_output_of_a_group_names_an_example(
     [
         ("flow/none", "; its tasks: one, many, bad"),
         ("flow/many/2", ": many has elements 0 to 1"),
-        ("flow/one/0", ": one is one command"),
+        ("flow/one/0", ": one is a single job"),
     ],
 )
 def test_unknown_task_ends_with_4_and_names_those_there_are(

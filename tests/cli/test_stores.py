@@ -62,7 +62,7 @@ def test_killed_run_goes_on_in_postgresql(
     run.kill()
     run.communicate()
     said = call("run", flow, "--store", fresh_database)
-    assert (said.code, said.out.count("going on with flow")) == (0, 1)
+    assert (said.code, said.out.count("resuming flow")) == (0, 1)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ class Reader:
     def __init__(self) -> None:
         self.asked: list[JobId] = []
 
-    async def attempts(self, job: JobId) -> list[AttemptRow]:
+    async def list_attempts(self, job: JobId) -> list[AttemptRow]:
         self.asked.append(job)
         end = rows.NOON + timedelta(seconds=1)
         return [AttemptRow(job, 2, "Succeeded", None, 0, "w", rows.NOON, end)]
@@ -49,7 +49,7 @@ async def test_slowest_are_those_whose_last_attempt_was_and_no_others_are_asked_
     await summary.print_summary(console, cast("ReadStore", reader), runs, 9.0, before=1)
     told = cast("io.StringIO", console.file).getvalue().splitlines()
     assert told[1:] == [
-        "55 jobs in 9.0 s: 55 succeeded; 1 of them had ended before",
+        "55 jobs in 9.0 s: 55 succeeded; 1 of them ended before this start",
         "slowest: flow/n5 5.0 s, flow/n4 4.0 s, flow/n3 3.0 s",
     ]
     assert reader.asked == [JobId(2)]

@@ -170,7 +170,7 @@ def test_drained_worker_lets_run_what_runs(
     (fifos / "on").read_text()
     call("submit", write("later"), "--store", url)
     worker.send_signal(signal.SIGTERM)
-    _hear(worker, "worker drains")
+    _hear(worker, "worker draining")
     (fifos / "go").write_text("")
     worker.communicate()
     assert worker.returncode == 0
@@ -205,11 +205,11 @@ def test_command_that_outlasts_the_drain_is_ended_and_handed_back_uncharged(  # 
     worker = start("worker", "--store", url, "--grace", grace)
     pid = (fifos / "on").read_text().strip()
     worker.send_signal(signal.SIGTERM)
-    _hear(worker, "worker drains")
+    _hear(worker, "worker draining")
     # Two signals that come at once are one.
     if signals == 2:
         worker.send_signal(signal.SIGTERM)
-    _hear(worker, "what runs is ended and handed back")
+    _hear(worker, "stopping running jobs and requeueing them")
     worker.communicate()
     assert worker.returncode == 0
     assert not _lives(int(pid))
@@ -288,7 +288,10 @@ def _state(pid: int) -> str:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["--store", "memory:"], "a store in memory ends with the command that made it"),
+        (
+            ["--store", "memory:"],
+            "a memory: store is empty, because it ends with the command that made it",
+        ),
         (["--store", "sqlite:///{}/none.db"], "none.db is not there"),
         (["--store", "{}", "--grace", "5"], "--grace: '5' is not a duration; write it as 90s"),
         (["--store", "{}", "--pool", "Big"], "--pool: 'Big' is not the name of a pool"),
