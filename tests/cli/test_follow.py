@@ -77,7 +77,7 @@ def test_follow_goes_on_with_the_next_attempt(
         (tmp_path / "go").write_text("")
         out, err = child.communicate()
         run.communicate()
-    assert (out, err, child.returncode) == (b"this is 2\n", b"workron: attempt 2 began\n", 0)
+    assert (out, err, child.returncode) == (b"this is 2\n", b"workron: attempt 2 started\n", 0)
 
 
 def test_follow_of_a_job_that_does_not_stream_says_so(

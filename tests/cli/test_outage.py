@@ -155,6 +155,6 @@ def test_run_that_is_ended_by_its_store_ends_its_commands_softly_and_says_how_to
 def test_what_is_left_out_during_an_outage_is_what_the_parts_below_log() -> None:
     package = pathlib.Path(workron.__file__).parent
     worker = package.parent / "worker_image" / "workron_worker"
-    texts = [path.read_text() for path in [*worker.glob("*.py"), *package.rglob("maintain.py")]]
+    texts = [path.read_text() for path in [*worker.glob("*.py"), *package.rglob("maintainer.py")]]
     assert {event for event in logging._OUTAGE_EVENTS
             if not any(f'_log.warning("{event}"' in text for text in texts)} == set()  # fmt: skip

@@ -138,4 +138,4 @@ def test_help_tells_the_exit_codes(call: Call) -> None:
     out = " ".join(call("--help").out.split())
     assert "4 no such job or workflow, 5 the store did not answer in time, 124 --timeout" in out
     assert "expired, 129 terminated by SIGHUP" in out
-    assert "143 ended by TERM" in out
+    assert "143 terminated by SIGTERM" in out

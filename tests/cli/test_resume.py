@@ -266,7 +266,7 @@ def test_other_content_under_the_name_of_an_unfinished_run_is_refused(
     said = call("run", write("hello", command="false"), "--store", url)
     assert said.code == 2
     assert "hello is unfinished and has other content" in said.err
-    assert "`workron cancel` ends it" in said.err
+    assert "to stop it, use `workron cancel`" in said.err
 
 
 def test_submitted_job_is_run_by_a_run_of_the_same_content(

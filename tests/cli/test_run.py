@@ -115,7 +115,7 @@ def test_output_of_a_new_attempt_takes_the_place_of_the_one_before(
 def test_folder_for_output_that_cannot_be_made_is_bad_input(call: Call, write: Write) -> None:
     said = call("run", write("hello"), "--output-dir", "/dev/null/x")
     assert said.code == 2
-    assert "--output-dir /dev/null/x: Not a directory; name a folder that you may" in said.err
+    assert "--output-dir /dev/null/x: Not a directory; give a writable folder" in said.err
 
 
 def test_job_sees_the_namespace_that_the_option_names(call: Call, write: Write, url: str) -> None:

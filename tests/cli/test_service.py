@@ -29,9 +29,9 @@ def silent() -> Iterator[socket.socket]:
 @pytest.mark.parametrize(
     ("command", "token", "line"),
     [
-        ("worker", "a-token", "worker draining"),
-        ("worker", "", "worker draining"),
-        ("maintain", "", "maintainer ends"),
+        ("worker", "a-token", "worker stopping"),
+        ("worker", "", "worker stopping"),
+        ("maintain", "", "maintainer stopping"),
     ],
 )
 def test_signal_that_comes_while_the_store_is_opened_ends_it_in_order(  # noqa: PLR0913, PLR0917

@@ -63,10 +63,10 @@ def test_run_in_memory_loads_nothing_of_postgresql() -> None:
 
 _AS_THE_FIRST = """
 import os, signal
-from workron.cli import signals
+from workron.cli import init_process
 
 os.getpid, own = lambda: 1, os.getpid()
-signals.handle_init_signals()
+init_process.handle_signals()
 """
 
 
@@ -79,14 +79,14 @@ def test_first_process_ends_on_a_signal_that_nobody_handles_yet(number: signal.S
 def test_first_process_keeps_no_child_that_has_ended() -> None:
     said = _python(
         f"{_AS_THE_FIRST}if not (child := os.fork()):\n    os._exit(3)\n"
-        "try:\n    os.waitpid(child, 0)\nexcept ChildProcessError:\n    print('buried')"
+        "try:\n    os.waitpid(child, 0)\nexcept ChildProcessError:\n    print('reaped')"
     )
-    assert (said.returncode, said.stdout) == (0, "buried\n")
+    assert (said.returncode, said.stdout) == (0, "reaped\n")
 
 
 def test_process_that_is_not_the_first_leaves_signals_as_they_are() -> None:
     said = _python(
-        "import signal as s\nfrom workron.cli import signals\nsignals.handle_init_signals()\n"
+        "import signal as s\nfrom workron.cli import init_process\ninit_process.handle_signals()\n"
         "print({s.getsignal(one) for one in (s.SIGTERM, s.SIGHUP, s.SIGCHLD)} == {s.SIG_DFL})"
     )
     assert said.stdout == "True\n"

@@ -10,9 +10,9 @@ __all__ = ["main"]
 def main() -> None:
     """Run the program; Ctrl-C ends it quietly, also while modules are being imported."""
     try:
-        from workron.cli import signals
+        from workron.cli import init_process
 
-        signals.handle_init_signals()
+        init_process.handle_signals()
         from workron.cli import app
 
         app.main()

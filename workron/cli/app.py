@@ -36,7 +36,7 @@ COMMANDS: Final = {
     "get": "inspect",
     "describe": "inspect",
     "output": "output",
-    "graph": "inspect",
+    "graph": "graph",
     "validate": "manage",
     "migrate": "manage",
     "version": "app",

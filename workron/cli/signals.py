@@ -3,14 +3,13 @@
 `run`: the first Ctrl-C drains (running jobs finish), every further signal stops them at once.
 `worker`: the first signal of any kind drains; a second one, or the end of --grace, stops running
 jobs and requeues them. Before there is anything to drain, a signal cancels the command, and before
-the event loop runs, it exits at once. Process 1 of a container needs handlers of its own.
+the event loop runs, it exits at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -191,20 +190,3 @@ class DrainSignals:
             else:
                 _log.warning("stopped waiting for the store", reason=why)
             self._target.kill()
-
-
-_INIT_PID: Final = 1
-
-
-def handle_init_signals() -> None:
-    """As process 1, exit on signals like any other process, and keep no zombie processes."""
-    if os.getpid() != _INIT_PID:
-        return
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)
-    # Linux then reaps all children itself. The runner reports its own end over its connection.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-
-
-def _end(number: int, _: FrameType | None) -> None:
-    os._exit(_SIGNAL_BASE + number)
