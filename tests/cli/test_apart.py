@@ -31,9 +31,9 @@ def test_commands_of_a_worker_have_uids_of_their_own(
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"uids": "0-9"}, "--uids: '0-9' is no range of two or more uids that are not root's"),
-        ({"uids": "all"}, "write it as 100000-100099"),
-        ({"uids": "5-8"}, "--uids: 5-8 are 4 uids, and --slots 4 need 5: one for each command"),
+        ({"uids": "0-9"}, "--uids: '0-9' is not a range of at least two uids above 0"),
+        ({"uids": "all"}, "write it like 100000-100099"),
+        ({"uids": "5-8"}, "--uids: 5-8 has 4 uids, but --slots 4 needs 5: one for each command"),
         ({"processes": 5}, "--processes needs --uids"),
     ],
 )

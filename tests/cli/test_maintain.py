@@ -58,4 +58,4 @@ async def test_maintainer_that_is_ended_gives_the_office_up_at_once(
 
 def test_maintainer_of_no_store_is_refused_in_words(call: Call, tmp_path: pathlib.Path) -> None:
     assert "is not there" in call("maintain", "--store", f"sqlite:///{tmp_path}/none.db").err
-    assert "which store?" in call("maintain").err
+    assert "no store given" in call("maintain").err

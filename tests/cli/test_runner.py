@@ -36,15 +36,14 @@ def test_what_a_runner_is_told_where_it_is_started_is_refused(
     with pytest.raises(errors.InputError) as refused:
         worker.runner_from_options(_DOOR, **_USUAL | asked)
     assert str(refused.value) == (
-        f"{option} is for a runner that this worker starts; of the one that waits at /workron/door"
-        " it is asked where that is started: python3 -m workron_runner --socket /workron/door"
-        f" {option}"
+        f"{option} cannot be combined with --runner; pass it where that runner is started:"
+        f" python3 -m workron_runner --socket /workron/door {option}"
     )
 
 
 @pytest.mark.parametrize("path", ["", "/", "/run/" + "d" * 103])
 def test_path_that_no_socket_can_have_is_refused(path: str) -> None:
-    with pytest.raises(errors.InputError, match="no path of a socket, which has at most 107 bytes"):
+    with pytest.raises(errors.InputError, match="is not a socket path of at most 107 bytes"):
         worker.runner_from_options(pathlib.Path(path), **_USUAL)
 
 
@@ -98,4 +97,4 @@ def test_worker_whose_pod_has_no_uid_does_not_begin(
     monkeypatch.setenv("WORKRON_POD_UID", "worker-0")
     said = call("worker", "--store", url)
     assert said.code == 2
-    assert "WORKRON_POD_UID is 'worker-0', which is no uid of a pod" in said.err
+    assert "WORKRON_POD_UID is 'worker-0', which is not a pod uid" in said.err

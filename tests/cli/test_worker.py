@@ -88,9 +88,9 @@ def test_worker_beats_as_often_as_it_was_told(
 ) -> None:
     call("submit", write("hello"), "--store", url)
     made = mock.Mock(wraps=local_workers.LocalWorkers)
-    monkeypatch.setattr("workron.cli.worker.Crew", made)
+    monkeypatch.setattr("workron.cli.worker.LocalWorkers", made)
     call("worker", "--store", url, "--idle-exit", "1ms", *given)
-    assert made.call_args.kwargs["rhythm"].beat.total_seconds() == seconds
+    assert made.call_args.kwargs["config"].heartbeat.total_seconds() == seconds
 
 
 def test_worker_works_for_no_other_pool_than_its_own(call: Call, write: Write, url: str) -> None:
@@ -133,7 +133,7 @@ def test_token_of_another_pool_than_the_one_that_was_named_is_refused(
     call("submit", write("hello"), "--store", url)
     monkeypatch.setenv("WORKRON_TOKEN", _token(url))
     said = call("worker", "--store", url, "--idle-exit", "1ms", *given)
-    words = f"the token in WORKRON_TOKEN is of pool default/default, not of {wanted}: set one"
+    words = f"the token in WORKRON_TOKEN is for pool default/default, not {wanted}; set"
     assert (said.code, said.err.count(words)) == (1, 1)
     assert "worker registered" not in said.err
     assert _row(call, url)["phase"] == "Queued"
@@ -157,7 +157,7 @@ async def test_role_of_a_worker_without_a_token_is_told_first_that_there_is_none
     assert worker.returncode == 1
     # Before it stands what else was swept up on this machine.
     [first, second, third] = said.splitlines()[-3:]
-    assert first.startswith("workron: WORKRON_TOKEN is not set, and only the owner")
+    assert first.startswith("workron: WORKRON_TOKEN is not set; only the owner")
     assert "SELECT workron.ensure_pool('default', 'large', 'TOKEN', NULL)" in second
     assert "permission denied" in third
 
@@ -290,7 +290,7 @@ def _state(pid: int) -> str:
     [
         (
             ["--store", "memory:"],
-            "a memory: store is empty, because it ends with the command that made it",
+            "a memory: store is empty, because it ends with the command that created it",
         ),
         (["--store", "sqlite:///{}/none.db"], "none.db is not there"),
         (["--store", "{}", "--grace", "5"], "--grace: '5' is not a duration; write it as 90s"),
@@ -299,10 +299,10 @@ def _state(pid: int) -> str:
         (["--store", "{}", "--idle-exit", "soon"], "--idle-exit: 'soon' is not a duration"),
         (
             ["--store", "{}", "--heartbeat", "99ms"],
-            "--heartbeat: 99ms is too short; at least 100ms",
+            "--heartbeat: 99ms is too short; the minimum is 100ms",
         ),
         (["--store", "{}", "--log", "yaml"], "'yaml' is not one of: text, json"),
-        ([], "which store?"),
+        ([], "no store given"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_words(
