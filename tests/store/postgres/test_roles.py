@@ -108,7 +108,7 @@ async def test_role_runs_a_job_from_its_claim_to_its_end(stage: Stage, role: Rol
         ({"outcome": "Failed", "reason": None}, "reason matches state"),
         ({"result": "no JSON"}, "invalid input syntax for type json"),
         ({"result": '"\\u0000"'}, "unsupported Unicode escape"),
-        ({"result": "1" * 65_537}, "at most 65536 bytes"),
+        ({"result": "1" * 65_537}, "more than 65536 bytes"),
         ({"message": "x" * 5000, "outcome": "Held"}, "Succeeded, Failed or Retry"),
     ],
     ids=str,

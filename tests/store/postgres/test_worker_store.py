@@ -60,7 +60,9 @@ async def test_role_that_was_granted_nothing_is_told_what_to_grant(stage: Stage)
         with pytest.raises(errors.PermissionDeniedError) as refusal:
             await _open(nobody.dsn)
     assert f"SELECT workron.grant_worker('{nobody.name}')" in str(refusal.value)
-    assert "append_output, beat, claim, complete, leave, register, release" in str(refusal.value)
+    assert "append_output, claim, complete, deregister, heartbeat, register, release" in str(
+        refusal.value
+    )
 
 
 async def test_role_that_loses_its_rights_later_is_told_what_to_grant(
@@ -76,19 +78,19 @@ async def test_role_that_loses_its_rights_later_is_told_what_to_grant(
 
 
 async def test_role_of_a_worker_opens_no_other_door(role: Role) -> None:
-    with pytest.raises(errors.PermissionDeniedError, match="all else needs that owner"):
+    with pytest.raises(errors.PermissionDeniedError, match="everything else needs that owner"):
         await connect.connect(role.dsn, clock=HandClock(), rng=random.Random())
 
 
 async def test_database_without_a_schema_is_told_of(empty_database: str) -> None:
     async with roles.nobody_in(empty_database) as nobody:
-        with pytest.raises(errors.SchemaMissingError, match="make it with `workron migrate"):
+        with pytest.raises(errors.SchemaMissingError, match="create it with `workron migrate"):
             await _open(nobody.dsn)
 
 
 async def test_database_without_a_verb_that_is_called_is_told_of(stage: Stage, role: Role) -> None:
     await stage.sql.execute("ALTER FUNCTION workron.deregister(uuid) RENAME TO leave_then")
-    with pytest.raises(errors.SchemaError, match=r"lacks leave\(uuid\) returns void"):
+    with pytest.raises(errors.SchemaError, match=r"lacks deregister\(uuid\) returns void"):
         await _open(role.dsn)
 
 
