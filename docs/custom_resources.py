@@ -13,7 +13,7 @@ from workron_controller.crds.kinds import KINDS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workron_controller.crds.kinds import Kind
+    from workron_controller.crds.kinds import CustomResourceKind
 
 
 _PAGE: Final = """\
@@ -144,14 +144,14 @@ def _columns() -> Iterator[tuple[str, ...]]:
         yield kind.name, _headings(kind, is_wide=False), _headings(kind, is_wide=True)
 
 
-def _headings(kind: Kind, *, is_wide: bool) -> str:
+def _headings(kind: CustomResourceKind, *, is_wide: bool) -> str:
     return ", ".join(one.name for one in kind.columns if one.is_wide is is_wide)
 
 
 def _selectors() -> Iterator[tuple[str, ...]]:
     for kind in KINDS:
-        if kind.selectable:
-            yield kind.name, ", ".join(f"`{path[1:]}`" for path in kind.selectable)
+        if kind.selectable_fields:
+            yield kind.name, ", ".join(f"`{path[1:]}`" for path in kind.selectable_fields)
 
 
 def _refused() -> Iterator[str]:

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from workron.cli.maintainer_metrics import MaintainerMetrics
 from workron.store.types import PoolDemand
 from workron_controller import metrics
-from workron_controller.jobs.informer import MissedChanges
+from workron_controller.jobs.object_handler import MissedChanges
 from workron_controller.jobs.status_writer import StatusQueue
 from workron_controller.jobs.workqueue import Workqueue
 from workron_controller.kube.client import ApiWrite
@@ -79,16 +79,17 @@ These, and those of a maintainer.
 
 {controller}
 
-Each controller takes in all objects, and one of them leads: only that one writes, and tells of
-queues. `outcome` is Done, or what the API server said instead: Conflict, Forbidden, Busy and the
-like; renewals of the lease by which they elect their leader are not counted. A status that may not
-be written is in `statuses_held`, and in no lag. `change` is Added, Edited or Deleted: a watch that
-breaks has a few, for what happens until it is begun again, and a comparison mends it; changes that
-are younger than half a minute are not counted, nor deletions that the watch tells of later.
-Claims, and ends by their reason, are counted by the workers.
+Every controller watches all objects; only the leader writes, and only the leader has metrics of
+queues. `outcome` is `Done`, or the error of the API server: `Conflict`, `Forbidden`, `Busy` and so
+on. Renewals of the leader's Lease are not counted. A status that the API server refuses counts in
+`statuses_deferred` and in no lag.
 
-`workron_queue_oldest_seconds` counts from the submission of a job, so that one which waited
-long for its upstreams looks old.
+`change` is `Added`, `Edited` or `Deleted`. A watch that breaks misses a few changes until it is
+restarted, and a resync finds them. Changes that are younger than 30 seconds are not counted, nor
+are deletions that a watch reports later. The workers count claims, and ends by reason.
+
+`workron_queue_oldest_seconds` counts from the submission of a job, so a job that has waited long
+for its upstreams counts as old.
 
 ## How to read them
 
@@ -110,25 +111,28 @@ def page() -> str:
     return _PAGE.format(
         worker=_table(WorkerExporter(WorkerMetrics(), 1, _Standstill()).registry),
         maintainer=_table(MaintainerMetrics(_Standstill()).registry),
-        controller=_table(_of_a_controller()),
+        controller=_table(_controller_registry()),
     )
 
 
-def _of_a_controller() -> CollectorRegistry:
-    # One that has seen nothing yet: all that it is asked for is what its numbers are called.
-    operator: Any = SimpleNamespace(
-        objects=(), is_leading=False, began_at=0.0,
-        inbox=Workqueue(_Standstill()), outbox=StatusQueue(1, 1), misses=MissedChanges(),
-        herald=SimpleNamespace(left_out=0),
-        writes={ApiWrite("patch", "workronjobs/status", "Done"): 1},
-        comparison=SimpleNamespace(completed_at=None),
-        writer=SimpleNamespace(written=0, delayed=0),
-        doorbell=SimpleNamespace(restarts=0),
+def _controller_registry() -> CollectorRegistry:
+    # An empty controller: only names, labels and descriptions are read.
+    manager: Any = SimpleNamespace(
+        objects=(), is_leading=False, started_at=0.0,
+        workqueue=Workqueue(_Standstill()), status_queue=StatusQueue(1, 1),
+        missed_changes=MissedChanges(),
+        events=SimpleNamespace(dropped=0),
+        api_writes={ApiWrite("patch", "workronjobs/status", "Done"): 1},
+        resync=SimpleNamespace(completed_at=None),
+        status_writer=SimpleNamespace(written=0, retried=0),
+        informer=SimpleNamespace(restarts=0),
         # Labels are those of what there is.
-        keeper=SimpleNamespace(demand={("namespace", "pool"): PoolDemand(0, _Standstill().now())}),
+        workerpools=SimpleNamespace(
+            demand={("namespace", "pool"): PoolDemand(0, _Standstill().now())}
+        ),
     )  # fmt: skip
     registry = CollectorRegistry()
-    metrics.ControllerMetrics(operator, registry, _Standstill())
+    metrics.ControllerMetrics(manager, registry, _Standstill())
     return registry
 
 

@@ -30,8 +30,8 @@ from workron.store import connect
 from workron_controller.kube import auth, resources
 from workron_controller.kube.client import ApiClient
 from workron_controller.kube.leader_election import LeaderElection, LeaseLock
-from workron_controller.manager import Manager, ManagerDependencies, ManagerScope
-from workron_controller.workerpools.config import PoolSettings
+from workron_controller.manager import ControllerConfig, ControllerDependencies, Manager
+from workron_controller.workerpools.config import PoolConfig
 
 _POLL_SECONDS: Final = 0.05
 _QUICK: Final = 100_000.0
@@ -54,7 +54,7 @@ async def _bare() -> AsyncIterator[Callable[[], int]]:
 
     @kopf.on.login(registry=registry)
     async def _log_in(**_: Any) -> kopf.ConnectionInfo:
-        return (await way_in.entry()).for_kopf
+        return (await way_in.endpoint()).kopf_connection
 
     for kind in resources.BY_KIND.values():
 
@@ -80,17 +80,17 @@ async def _operator(url: str, *, is_leading: bool) -> AsyncIterator[Callable[[],
         seat = LeaseLock(server, "default", "workron", "bench")
         election = (LeaderElection if is_leading else _Nobody)(seat, _CLOCK, _RNG)
         maintainer = Maintainer(store, _CLOCK, ids.mint_uuid(_RNG))
-        pools = PoolSettings("workron:bench")
-        around = ManagerDependencies(
+        pools = PoolConfig("workron:bench")
+        around = ControllerDependencies(
             pools, store, server, way_in, election, maintainer, _CLOCK, _RNG
         )
-        operator = Manager(around, ManagerScope(rate=_QUICK))
+        operator = Manager(around, ControllerConfig(status_writes_per_second=_QUICK))
 
         def known() -> int:
-            if operator.comparison.completed_at is None:
+            if operator.resync.completed_at is None:
                 return 0
             if is_leading:
-                return operator.writer.written
+                return operator.status_writer.written
             return sum(seen.run is not None for seen in operator.objects)
 
         task = asyncio.create_task(operator.run())

@@ -1,17 +1,22 @@
-"""All parts of the operator, put together and kept going.
+"""The manager: wires the parts of the controller together and runs them.
 
-Every replica takes in; only the leader tells, since two who write the same are twice the writes and
-nothing else. Whatever ends a part ends the operator, and the cluster begins it anew.
+Every replica takes in objects, and one maintains the store. The leader also writes statuses and
+Events, deletes expired objects and reconciles pools: two replicas that do so are harmless, and
+wasteful. When a part fails the process ends, and Kubernetes starts a new one.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from workron_controller.jobs import resync, ttl
 from workron_controller.jobs.cache import ObjectCache
-from workron_controller.jobs.informer import Informer, ObjectHandler
+from workron_controller.jobs.custom_objects import CustomObjects
+from workron_controller.jobs.informer import Informer
+from workron_controller.jobs.object_handler import ObjectHandler
 from workron_controller.jobs.resync import Resync
 from workron_controller.jobs.status_sync import StatusSync
 from workron_controller.jobs.status_writer import StatusQueue, StatusWriter
@@ -19,10 +24,10 @@ from workron_controller.jobs.submitter import Submitter
 from workron_controller.jobs.ttl import TtlController
 from workron_controller.jobs.workqueue import Workqueue
 from workron_controller.kube.client import RetryingCalls
-from workron_controller.kube.custom_objects import CustomObjects
 from workron_controller.kube.events import EventRecorder
-from workron_controller.workerpools import reconciler
+from workron_controller.workerpools import controller
 from workron_controller.workerpools.autoscaler import ConnectionBudget
+from workron_controller.workerpools.config import PoolDependencies
 from workron_controller.workerpools.controller import WorkerPoolController
 
 if TYPE_CHECKING:
@@ -34,32 +39,34 @@ if TYPE_CHECKING:
     from workron_controller.kube.auth import ApiAccess
     from workron_controller.kube.client import ApiClient, ApiWrite
     from workron_controller.kube.leader_election import LeaderElection
-    from workron_controller.workerpools.config import PoolSettings
+    from workron_controller.workerpools.config import PoolConfig
 
 
-_LOOK_SECONDS: Final = 5.0
-"""Pools are looked at again soon, so nobody insists on one look."""
+_POOL_RETRY_SECONDS: Final = 5.0
+"""Short, as the pool controller starts a new round soon."""
 
 
 @dataclass(frozen=True, slots=True)
-class ManagerScope:
-    """What it looks after, and how fast it may write."""
+class ControllerConfig:
+    """Settings of the controller."""
 
     namespaces: Collection[str] = ()
-    """None: all."""
-    rate: float = 200.0
-    """Statuses a second."""
-    connections: int | None = None
-    """How many of the database's workers may have; None: three of four."""
+    """The namespaces to watch; none: the whole cluster."""
+    status_writes_per_second: float = 200.0
+    max_worker_connections: int | None = None
+    """Database connections of all workers; None: three quarters of what the database accepts."""
+    resync_margin: timedelta = resync.RESYNC_MARGIN
+    ttl_interval: float = ttl.INTERVAL_SECONDS
+    quiet_pool_interval: float = controller.QUIET_INTERVAL
 
 
 @dataclass(frozen=True, slots=True)
-class ManagerDependencies:
-    """What it works with."""
+class ControllerDependencies:
+    """What the controller works with."""
 
-    pools: PoolSettings
+    pools: PoolConfig
     store: Store
-    server: ApiClient
+    api: ApiClient
     access: ApiAccess
     election: LeaderElection
     maintainer: Maintainer
@@ -70,88 +77,94 @@ class ManagerDependencies:
 class Manager:
     """One replica."""
 
-    def __init__(self, around: ManagerDependencies, scope: ManagerScope) -> None:
-        self._around = around
-        self.began_at = around.clock.monotonic()
+    def __init__(self, deps: ControllerDependencies, config: ControllerConfig) -> None:
+        self._deps = deps
+        store, clock, rng = deps.store, deps.clock, deps.rng
+        self.started_at = clock.monotonic()
         self.objects = ObjectCache()
-        store, clock = around.store, around.clock
-        self.inbox = Workqueue(clock)
-        ear = ObjectHandler(self.objects, self.inbox)
-        self.misses = ear.misses
-        retrying = RetryingCalls(clock, around.rng)
-        cluster = CustomObjects(around.server, retrying, scope.namespaces)
-        self.doorbell = Informer(ear, around.access, scope.namespaces, clock, around.rng)
-        self.comparison = Resync(cluster, store, ear, clock, around.rng)
-        self.carrier = Submitter(store, self.inbox, self.objects)
-        self.outbox = StatusQueue(scope.rate, burst=scope.rate)
-        self.herald = EventRecorder(around.server, retrying, clock)
-        self.writer = StatusWriter(
-            cluster.tell, self.outbox, self.objects, clock, self.herald.leave
+        self.workqueue = Workqueue(clock)
+        handler = ObjectHandler(self.objects, self.workqueue)
+        self.missed_changes = handler.missed_changes
+        retrying = RetryingCalls(clock, rng)
+        cluster = CustomObjects(deps.api, retrying, config.namespaces)
+        self.informer = Informer(handler, deps.access, config.namespaces, clock, rng)
+        self.resync = Resync(cluster, store, handler, clock, rng, config.resync_margin)
+        self.submitter = Submitter(store, self.workqueue, self.objects)
+        rate = config.status_writes_per_second
+        self.status_queue = StatusQueue(rate, burst=rate)
+        self.events = EventRecorder(deps.api, retrying, clock)
+        self.status_writer = StatusWriter(
+            cluster.write_status, self.status_queue, self.objects, clock, self.events.record
         )
-        self.keeper = self._keeper(scope)
-        self.look = StatusSync(store, self.objects, self.writer.put, self.keeper.hint, clock)
-        self.farewell = TtlController(store, cluster.delete, self.objects, clock)
+        self.workerpools = WorkerPoolController(
+            self._pool_dependencies(config), config.quiet_pool_interval
+        )
+        self.status_sync = StatusSync(
+            store,
+            self.objects,
+            self.status_writer.enqueue,
+            self.workerpools.blocking_reason,
+            clock,
+        )
+        self.ttl = TtlController(store, cluster.delete, self.objects, clock, config.ttl_interval)
 
-    def _keeper(self, scope: ManagerScope) -> WorkerPoolController:
-        around = self._around
-        retrying = RetryingCalls(around.clock, around.rng, seconds=_LOOK_SECONDS)
-        return WorkerPoolController(
-            reconciler.ReconcilerDependencies(
-                api=around.server,
-                retrying=retrying,
-                store=around.store,
-                budget=ConnectionBudget(scope.connections),
-                settings=around.pools,
-                namespaces=scope.namespaces,
-                clock=around.clock,
-                leave=self.herald.leave,
-            )
+    def _pool_dependencies(self, config: ControllerConfig) -> PoolDependencies:
+        deps = self._deps
+        return PoolDependencies(
+            api=deps.api,
+            retrying=RetryingCalls(deps.clock, deps.rng, seconds=_POOL_RETRY_SECONDS),
+            store=deps.store,
+            budget=ConnectionBudget(config.max_worker_connections),
+            config=deps.pools,
+            namespaces=config.namespaces,
+            clock=deps.clock,
+            record_event=self.events.record,
         )
 
     @property
     def is_leading(self) -> bool:
-        """Whether it is this one that tells."""
-        return self._around.election.is_leading
+        """Whether this replica is the leader."""
+        return self._deps.election.is_leading
 
     @property
-    def writes(self) -> Mapping[ApiWrite, int]:
-        """Count what was asked of the API server that changes something."""
-        return self._around.server.writes
+    def api_writes(self) -> Mapping[ApiWrite, int]:
+        """The writing requests to the API server by outcome."""
+        return self._deps.api.writes
 
     async def run(self) -> None:
-        """Work until it is cancelled; then hand over at once."""
-        around = self._around
-        async with asyncio.TaskGroup() as parts:
+        """Run until it is cancelled, and release the leadership then."""
+        deps = self._deps
+        async with asyncio.TaskGroup() as tasks:
             for part in (
-                around.election.hold(),
-                around.maintainer.run(around.store.wait_for_work),
-                self.doorbell.run(),
-                self.comparison.run(),
-                self.carrier.run(),
-                self._lead(),
+                deps.election.run(),
+                deps.maintainer.run(deps.store.wait_for_work),
+                self.informer.run(),
+                self.resync.run(),
+                self.submitter.run(),
+                self._run_leader(),
             ):
-                parts.create_task(part)
+                tasks.create_task(part)
 
-    async def _lead(self) -> None:
-        """Do what only one should do, for as long as this one is the one."""
-        election = self._around.election
+    async def _run_leader(self) -> None:
+        """Run the parts of the leader whenever this replica leads."""
+        election = self._deps.election
         while True:
             await election.wait(leading=True)
-            self.outbox.clear()
-            self.objects.doubt()
-            work = [asyncio.create_task(part.run()) for part in self._leaders]
-            over = asyncio.create_task(election.wait(leading=False))
+            self.status_queue.clear()
+            self.objects.mark_all_unsynced()
+            parts = [asyncio.create_task(part.run()) for part in self._leader_parts]
+            lost = asyncio.create_task(election.wait(leading=False))
             try:
-                done, _ = await asyncio.wait([*work, over], return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait([*parts, lost], return_when=asyncio.FIRST_COMPLETED)
             finally:
-                for task in (*work, over):
+                for task in (*parts, lost):
                     task.cancel()
-                await asyncio.wait([*work, over])
-            for task in done - {over}:
+                await asyncio.wait([*parts, lost])
+            for task in done - {lost}:
                 task.result()
 
     @property
-    def _leaders(
+    def _leader_parts(
         self,
     ) -> tuple[StatusSync, StatusWriter, EventRecorder, TtlController, WorkerPoolController]:
-        return self.look, self.writer, self.herald, self.farewell, self.keeper
+        return self.status_sync, self.status_writer, self.events, self.ttl, self.workerpools

@@ -89,7 +89,7 @@ def test_pool_and_jobs_report_an_image_that_cannot_be_pulled(namespace: Namespac
 def test_jobs_wait_and_say_so_when_their_pool_does_not_exist(namespace: Namespace) -> None:
     namespace.apply(job("early", pool="missing"))
     status = namespace.wait_for_phase("early", "Waiting/PoolNotFound")
-    assert "no WorkerPool missing" in status["message"]
+    assert "WorkerPool missing does not exist" in status["message"]
     namespace.apply(pool("missing"))
     namespace.wait_for_phase("early", "Succeeded")
 

@@ -18,7 +18,7 @@ from workron_worker.runner_connection import ChildRunners, SocketRunners
 Write = Callable[..., pathlib.Path]
 Start = Callable[..., "subprocess.Popen[str]"]
 
-_DOOR = pathlib.Path("/workron/door")
+_DOOR = pathlib.Path("/workron/socket")
 _USUAL: dict[str, Any] = {"is_isolating": False, "uids": None, "processes": None, "slots": 4}
 
 
@@ -37,7 +37,7 @@ def test_what_a_runner_is_told_where_it_is_started_is_refused(
         worker.runner_from_options(_DOOR, **_USUAL | asked)
     assert str(refused.value) == (
         f"{option} cannot be combined with --runner; pass it where that runner is started:"
-        f" python3 -m workron_runner --socket /workron/door {option}"
+        f" python3 -m workron_runner --socket /workron/socket {option}"
     )
 
 

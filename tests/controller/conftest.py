@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.controller.fake_api.fake import FakeApi
-from tests.controller.hand_time import HandTime
+from tests.controller.manual_clock import ManualClock
 from workron.store import connect
 from workron.store.api import Store
 from workron.store.types import Registration, Session
 from workron_controller.jobs.cache import ObjectCache
-from workron_controller.jobs.informer import ObjectHandler
+from workron_controller.jobs.object_handler import ObjectHandler
 from workron_controller.jobs.workqueue import Workqueue
 from workron_controller.kube import auth
 from workron_controller.kube.auth import ApiAccess
@@ -21,12 +21,12 @@ from workron_controller.kube.client import ApiClient, RetryingCalls
 
 
 @pytest.fixture
-def time() -> HandTime:
-    return HandTime()
+def time() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-async def store(time: HandTime) -> AsyncIterator[Store]:
+async def store(time: ManualClock) -> AsyncIterator[Store]:
     store = await connect.connect("memory:", clock=time, rng=random.Random())
     yield store
     await store.close()
@@ -38,13 +38,13 @@ def objects() -> ObjectCache:
 
 
 @pytest.fixture
-def inbox(time: HandTime) -> Workqueue:
+def workqueue(time: ManualClock) -> Workqueue:
     return Workqueue(time)
 
 
 @pytest.fixture
-def ear(objects: ObjectCache, inbox: Workqueue) -> ObjectHandler:
-    return ObjectHandler(objects, inbox)
+def handler(objects: ObjectCache, workqueue: Workqueue) -> ObjectHandler:
+    return ObjectHandler(objects, workqueue)
 
 
 @pytest.fixture
@@ -61,16 +61,16 @@ async def api() -> AsyncIterator[FakeApi]:
 
 
 @pytest.fixture
-def way_in(api: FakeApi, time: HandTime, tmp_path: Path) -> ApiAccess:
+def access(api: FakeApi, time: ManualClock, tmp_path: Path) -> ApiAccess:
     return auth.find_api_server(time, {"KUBECONFIG": str(api.kubeconfig(tmp_path))})
 
 
 @pytest.fixture
-async def server(way_in: ApiAccess) -> AsyncIterator[ApiClient]:
-    async with ApiClient(way_in, seconds=10) as server:
+async def server(access: ApiAccess) -> AsyncIterator[ApiClient]:
+    async with ApiClient(access, seconds=10) as server:
         yield server
 
 
 @pytest.fixture
-def retrying(time: HandTime) -> RetryingCalls:
+def retrying(time: ManualClock) -> RetryingCalls:
     return RetryingCalls(time, random.Random(1), seconds=60, sleep=time.sleep)

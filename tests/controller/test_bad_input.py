@@ -11,16 +11,17 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from tests import postgres_server
-from tests.controller import whole
+from tests.controller import harness
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import JOB, POOL, WORKFLOW, Json, Kind
-from tests.controller.whole import Scene
+from tests.controller.harness import Scene
 from tests.corpus import cases
 from tests.postgres_server import Server
 from workron.cli import system_clock
 from workron.core.states import State
 from workron.store.postgres import schema
 from workron_controller.kube.auth import ApiAccess
+from workron_controller.manager import ControllerConfig
 from workron_controller.metrics import ControllerMetrics
 
 GOOD = {"command": "true"}
@@ -30,14 +31,11 @@ ODD = "\u202e\u05d0e\u0301\U0001f600\u2028\u2029\x85\x7f\x1b[31m"
 
 @pytest.fixture
 async def scene(api: FakeApi, fresh_database: str) -> AsyncIterator[Scene]:
-    async with whole.opened(api, fresh_database) as scene:
+    async with harness.opened(api, fresh_database) as scene:
         yield scene
 
 
-@pytest.fixture(autouse=True)
-def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workron_controller.jobs.ttl._REST_SECONDS", 0.02)
-    monkeypatch.setattr("workron_controller.workerpools.controller._IDLE_SECONDS", 0.1)
+FAST = ControllerConfig(ttl_interval=0.02, quiet_pool_interval=0.1)
 
 
 def _put(scene: Scene, name: str, kind: Kind = JOB, **over: Any) -> None:
@@ -79,7 +77,7 @@ UNACCEPTED = [case for case in cases.of("unaccepted") if not case.name.startswit
 
 
 async def test_what_the_schema_lets_through_and_cannot_be_run_says_why(
-    scene: Scene, way_in: ApiAccess
+    scene: Scene, access: ApiAccess
 ) -> None:
     assert len(UNACCEPTED) >= 20
     raws = [yaml.safe_load(case.text) for case in UNACCEPTED]
@@ -89,7 +87,7 @@ async def test_what_the_schema_lets_through_and_cannot_be_run_says_why(
     ]
     for raw, (name, kind, namespace) in zip(raws, who, strict=True):
         scene.api.add(kind, name, namespace, spec=raw["spec"])
-    async with whole.running(scene, way_in), whole.worked(scene):
+    async with harness.running(scene, access, config=FAST), harness.worked(scene):
         await _goes_through(scene)
         await scene.until(lambda: all(_refusal(scene, *one) for one in who))
     told = {namespace: _refusal(scene, *one) for one in who for namespace in one[2:]}
@@ -128,13 +126,13 @@ FLOWS: dict[str, tuple[Json, str]] = {
 
 
 async def test_object_that_an_older_schema_let_in_says_what_is_wrong_with_it(
-    scene: Scene, way_in: ApiAccess
+    scene: Scene, access: ApiAccess
 ) -> None:
     for name, (over, _) in SHAPES.items():
         _put(scene, name, **over)
     for name, (task, _) in FLOWS.items():
         _put(scene, name, WORKFLOW, spec={"tasks": [GOOD | task]})
-    async with whole.running(scene, way_in), whole.worked(scene):
+    async with harness.running(scene, access, config=FAST), harness.worked(scene):
         await _goes_through(scene)
         await scene.until(lambda: all(_refusal(scene, name) for name in SHAPES))
         await scene.until(lambda: all(_refusal(scene, name, WORKFLOW) for name in FLOWS))
@@ -168,9 +166,9 @@ FINE: dict[str, Json] = {
 
 
 async def test_object_of_an_odd_shape_that_asks_for_what_can_be_done_is_done(
-    scene: Scene, way_in: ApiAccess
+    scene: Scene, access: ApiAccess
 ) -> None:
-    async with whole.running(scene, way_in), whole.worked(scene):
+    async with harness.running(scene, access, config=FAST), harness.worked(scene):
         await scene.api.streams.opened(JOB)
         for name, over in FINE.items():
             _put(scene, name, **over)
@@ -182,19 +180,22 @@ async def test_object_of_an_odd_shape_that_asks_for_what_can_be_done_is_done(
 
 
 async def test_object_that_is_none_ends_neither_the_watch_nor_the_list(
-    scene: Scene, way_in: ApiAccess
+    scene: Scene, access: ApiAccess
 ) -> None:
     _put(scene, "a", metadata={"uid": "no uid"})
     _put(scene, "b", metadata={"namespace": None})
     _put(scene, "c", WORKFLOW, metadata={"uid": 7})
-    async with whole.running(scene, way_in) as operator, whole.worked(scene):
-        await scene.until(lambda: operator.comparison.completed_at is not None)
+    async with (
+        harness.running(scene, access, config=FAST) as operator,
+        harness.worked(scene),
+    ):
+        await scene.until(lambda: operator.resync.completed_at is not None)
         await _goes_through(scene)
-        assert operator.doorbell.restarts == 0
+        assert operator.informer.restarts == 0
 
 
 async def test_each_tenth_of_many_says_what_is_wrong_and_all_others_run(
-    scene: Scene, way_in: ApiAccess
+    scene: Scene, access: ApiAccess
 ) -> None:
     def waits_for(number: int) -> Json:
         return GOOD | {"dependsOn": [{"name": f"job-{number}"}]}
@@ -205,7 +206,7 @@ async def test_each_tenth_of_many_says_what_is_wrong_and_all_others_run(
     for at in range(300):
         scene.api.add(JOB, f"job-{at}", spec=(bad | circles).get(at, GOOD))
     fine = [f"job-{at}" for at in range(300) if at not in bad | circles]
-    async with whole.running(scene, way_in), whole.worked(scene):
+    async with harness.running(scene, access, config=FAST), harness.worked(scene):
         await scene.until(lambda: all(scene.phase(name) == "Succeeded" for name in fine))
         await scene.until(lambda: all(_refusal(scene, f"job-{at}") for at in bad))
         await scene.until(
@@ -213,31 +214,31 @@ async def test_each_tenth_of_many_says_what_is_wrong_and_all_others_run(
         )
 
 
-async def test_large_objects_go_through(scene: Scene, way_in: ApiAccess) -> None:
+async def test_large_objects_go_through(scene: Scene, access: ApiAccess) -> None:
     tasks = [{"name": f"t{at}", "command": "true " + "x" * 1_400} for at in range(1_000)]
     env = [{"name": f"E{at}", "value": "v" * 100_000} for at in range(14)]
     scene.api.add(WORKFLOW, "large", spec={"tasks": tasks})
     scene.api.add(JOB, "large", spec=GOOD | {"env": env})
-    async with whole.running(scene, way_in), whole.worked(scene):
+    async with harness.running(scene, access, config=FAST), harness.worked(scene):
         await scene.until(lambda: scene.phase("large", WORKFLOW) == "Succeeded")
         await scene.until(lambda: scene.phase("large") == "Succeeded")
         await _goes_through(scene)
 
 
-async def test_longest_names_are_waited_for_by_name(scene: Scene, way_in: ApiAccess) -> None:
+async def test_longest_names_are_waited_for_by_name(scene: Scene, access: ApiAccess) -> None:
     first, second = "a" * 253, "b." + "c" * 251
     scene.api.add(JOB, second, spec=GOOD | {"dependsOn": [{"name": first, "kind": "Workflow"}]})
-    async with whole.running(scene, way_in), whole.worked(scene):
+    async with harness.running(scene, access, config=FAST), harness.worked(scene):
         await scene.until(lambda: _status(scene, second).get("reason") == "Upstream")
         scene.api.add(WORKFLOW, first, spec={"tasks": [GOOD | {"name": "t" * 63}]})
         await scene.until(lambda: scene.phase(second) == "Succeeded")
 
 
-async def test_pool_that_is_nonsense_keeps_no_job_waiting(scene: Scene, way_in: ApiAccess) -> None:
+async def test_pool_that_is_nonsense_keeps_no_job_waiting(scene: Scene, access: ApiAccess) -> None:
     _put(scene, "a", POOL, spec=["x"])
     _put(scene, "b", POOL, spec=None, status="x", metadata={"generation": None, "labels": None})
     _put(scene, "c", POOL, spec={"minReplicas": "many"}, status={"conditions": [7, {"type": []}]})
-    async with whole.running(scene, way_in), whole.worked(scene):
+    async with harness.running(scene, access, config=FAST), harness.worked(scene):
         await _goes_through(scene)
         await scene.until(lambda: all(_status(scene, name, POOL) for name in ("a", "b", "c")))
         await scene.until(lambda: "many" in str(_status(scene, "c", POOL)))
@@ -245,46 +246,49 @@ async def test_pool_that_is_nonsense_keeps_no_job_waiting(scene: Scene, way_in: 
     assert "spec.minReplicas: must be a whole number" in str(_status(scene, "c", POOL))
 
 
-async def test_job_of_a_pool_that_there_is_not_says_so(scene: Scene, way_in: ApiAccess) -> None:
+async def test_job_of_a_pool_that_there_is_not_says_so(scene: Scene, access: ApiAccess) -> None:
     scene.api.add(JOB, "lost", spec=GOOD | {"pool": "nowhere"})
-    async with whole.running(scene, way_in), whole.worked(scene):
+    async with harness.running(scene, access, config=FAST), harness.worked(scene):
         await _goes_through(scene)
         await scene.until(lambda: _status(scene, "lost").get("reason") == "PoolNotFound")
     status = _status(scene, "lost")
     assert status["phase"] == "Waiting"
-    assert "no WorkerPool nowhere in namespace default; make it" in status["message"]
+    assert "WorkerPool nowhere does not exist in namespace default; create it" in status["message"]
 
 
 async def test_forged_end_takes_nothing_away_from_a_job_that_goes_on(
-    scene: Scene, way_in: ApiAccess
+    scene: Scene, access: ApiAccess
 ) -> None:
     forged = {"phase": "Succeeded", "finishedAt": "2001-01-01T00:00:00Z"}
     scene.api.add(JOB, "held", spec=GOOD | {"suspend": True, "ttlSecondsAfterFinished": 1})
-    async with whole.running(scene, way_in):
+    async with harness.running(scene, access, config=FAST):
         await scene.until(lambda: scene.phase("held") == "Waiting")
     scene.api.edit(JOB, "held", status=forged)
-    async with whole.running(scene, way_in, "another"):
+    async with harness.running(scene, access, "another", config=FAST):
         await scene.until(lambda: scene.phase("held") != "Succeeded")
     assert scene.phase("held") == "Waiting"
 
 
-async def test_another_end_than_the_true_one_is_put_right(scene: Scene, way_in: ApiAccess) -> None:
+async def test_another_end_than_the_true_one_is_put_right(scene: Scene, access: ApiAccess) -> None:
     scene.api.add(JOB, "done", spec=GOOD)
-    async with whole.running(scene, way_in) as operator, whole.worked(scene):
+    async with (
+        harness.running(scene, access, config=FAST) as operator,
+        harness.worked(scene),
+    ):
         await scene.until(lambda: scene.phase("done") == "Succeeded")
         for forged in ("Failed", "Running", ["Succeeded"]):
             scene.api.edit(JOB, "done", status={"phase": forged})
-            await operator.comparison.compare()
+            await operator.resync.run_once()
             await scene.until(lambda: scene.phase("done") == "Succeeded")
 
 
 async def test_namespace_that_ends_with_all_that_is_in_it_ends_its_jobs(
-    scene: Scene, way_in: ApiAccess
+    scene: Scene, access: ApiAccess
 ) -> None:
     names = [f"job-{number}" for number in range(20)]
     for name in names:
         scene.api.add(JOB, name, "ending", spec=GOOD)
-    async with whole.running(scene, way_in), whole.worked(scene):
+    async with harness.running(scene, access, config=FAST), harness.worked(scene):
         await scene.until(lambda: all(_status(scene, name, JOB, "ending") for name in names))
         for name in names:
             scene.api.remove(JOB, name, "ending")
@@ -300,9 +304,12 @@ def database() -> Iterator[Server]:
 
 
 async def test_objects_wait_for_a_database_that_is_down_and_nothing_is_stalled_by_that(
-    api: FakeApi, database: Server, way_in: ApiAccess
+    api: FakeApi, database: Server, access: ApiAccess
 ) -> None:
-    async with whole.opened(api, database.dsn) as scene, whole.running(scene, way_in) as operator:
+    async with (
+        harness.opened(api, database.dsn) as scene,
+        harness.running(scene, access, config=FAST) as operator,
+    ):
         registry = CollectorRegistry()
         ControllerMetrics(operator, registry, system_clock.CLOCK)
         api.add(POOL, "some", spec={})
@@ -312,10 +319,10 @@ async def test_objects_wait_for_a_database_that_is_down_and_nothing_is_stalled_b
         api.add(JOB, "meanwhile", spec=GOOD)
         await scene.until(lambda: "DatabaseUnavailable" in str(_status(scene, "some", POOL)))
         await scene.until(
-            lambda: registry.get_sample_value("workron_controller_inbox_objects") == 1
+            lambda: registry.get_sample_value("workron_controller_workqueue_depth") == 1
         )
         assert "Stalled" not in str(_status(scene, "some", POOL))
         assert _status(scene, "meanwhile") == {}
         await asyncio.to_thread(database.begin)
-        async with whole.worked(scene):
+        async with harness.worked(scene):
             await scene.until(lambda: scene.phase("meanwhile") == "Succeeded")

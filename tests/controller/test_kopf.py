@@ -48,58 +48,58 @@ def _settings(silence: float) -> kopf.OperatorSettings:
 
 
 @asynccontextmanager
-async def _listening(way_in: ApiAccess, silence: float = 70) -> AsyncIterator[_Ear]:
+async def _listening(access: ApiAccess, silence: float = 70) -> AsyncIterator[_Ear]:
     """Run Kopf with one handler."""
-    ear, registry, stop = _Ear(), kopf.OperatorRegistry(), asyncio.Event()
+    handler, registry, stop = _Ear(), kopf.OperatorRegistry(), asyncio.Event()
 
     async def login(**_: Any) -> kopf.ConnectionInfo:
-        return (await way_in.anew()).for_kopf
+        return (await access.refresh()).kopf_connection
 
     async def hear(event: Any, name: str | None, **_: Any) -> None:
-        ear.take(event["type"], name or "")
+        handler.take(event["type"], name or "")
 
     kopf.on.login(registry=registry)(login)
     kopf.on.event("workron.dev", "v1alpha1", "workronjobs", registry=registry)(hear)
     operator = kopf.operator(
         registry=registry, settings=_settings(silence), clusterwide=True, stop_flag=stop
     )
-    ear.operator = asyncio.create_task(operator)
+    handler.operator = asyncio.create_task(operator)
     try:
-        yield ear
+        yield handler
     finally:
         stop.set()
-        await asyncio.wait([ear.operator])
+        await asyncio.wait([handler.operator])
 
 
 async def test_kopf_hears_of_what_is_there_what_comes_and_what_goes(
-    api: FakeApi, way_in: ApiAccess
+    api: FakeApi, access: ApiAccess
 ) -> None:
     api.add(JOB, "old")
-    async with _listening(way_in) as ear:
-        await ear.hears((None, "old"))
+    async with _listening(access) as handler:
+        await handler.hears((None, "old"))
         await api.streams.opened(JOB)
         api.add(JOB, "new", "elsewhere")
         api.edit(JOB, "old", spec={"priority": 1})
         api.remove(JOB, "old")
-        await ear.hears(("ADDED", "new"), ("MODIFIED", "old"), ("DELETED", "old"))
+        await handler.hears(("ADDED", "new"), ("MODIFIED", "old"), ("DELETED", "old"))
 
 
-async def test_kopf_writes_nothing(api: FakeApi, way_in: ApiAccess) -> None:
+async def test_kopf_writes_nothing(api: FakeApi, access: ApiAccess) -> None:
     api.add(JOB, "old")
-    async with _listening(way_in) as ear:
+    async with _listening(access) as handler:
         await api.streams.opened(JOB)
         api.add(JOB, "new")
         api.edit(JOB, "old", status={"phase": "Running"})
         api.remove(JOB, "old")
-        await ear.hears(("ADDED", "new"), ("MODIFIED", "old"), ("DELETED", "old"))
+        await handler.hears(("ADDED", "new"), ("MODIFIED", "old"), ("DELETED", "old"))
     assert api.record.writes == []
 
 
-async def test_kopf_lists_in_parts_and_watches_from_there(api: FakeApi, way_in: ApiAccess) -> None:
+async def test_kopf_lists_in_parts_and_watches_from_there(api: FakeApi, access: ApiAccess) -> None:
     for number in range(501):
         api.add(JOB, f"job-{number:03}")
-    async with _listening(way_in) as ear:
-        await ear.hears(*[(None, f"job-{number:03}") for number in range(501)])
+    async with _listening(access) as handler:
+        await handler.hears(*[(None, f"job-{number:03}") for number in range(501)])
         await api.streams.opened(JOB)
     lists = api.record.of(verb="list", plural="workronjobs")
     assert [asked.query["limit"] for asked in lists] == ["500", "500"]
@@ -109,13 +109,13 @@ async def test_kopf_lists_in_parts_and_watches_from_there(api: FakeApi, way_in: 
 
 
 async def test_kopf_knows_us_by_the_token_and_asks_for_a_new_one(
-    api: FakeApi, way_in: ApiAccess, tmp_path: Any
+    api: FakeApi, access: ApiAccess, tmp_path: Any
 ) -> None:
     api.add(JOB, "old")
     api.admit("first")
     api.kubeconfig(tmp_path)
-    async with _listening(way_in) as ear:
-        await ear.hears((None, "old"))
+    async with _listening(access) as handler:
+        await handler.hears((None, "old"))
         await api.streams.opened(JOB)
         api.admit("second")
         api.kubeconfig(tmp_path)
@@ -123,18 +123,18 @@ async def test_kopf_knows_us_by_the_token_and_asks_for_a_new_one(
         await api.record.reached(1, verb="watch", code=401)
         await api.streams.opened(JOB)
         api.add(JOB, "new")
-        await ear.hears(("ADDED", "new"))
+        await handler.hears(("ADDED", "new"))
 
 
-async def test_deletion_between_list_and_watch_is_heard(api: FakeApi, way_in: ApiAccess) -> None:
+async def test_deletion_between_list_and_watch_is_heard(api: FakeApi, access: ApiAccess) -> None:
     api.add(JOB, "old")
     api.faults.meanwhile(lambda: api.remove(JOB, "old"), verb="watch")
-    async with _listening(way_in) as ear:
-        await ear.hears((None, "old"), ("DELETED", "old"))
+    async with _listening(access) as handler:
+        await handler.hears((None, "old"), ("DELETED", "old"))
 
 
 async def test_deletion_that_the_server_has_forgotten_is_never_heard(
-    api: FakeApi, way_in: ApiAccess
+    api: FakeApi, access: ApiAccess
 ) -> None:
     """So the operator compares full lists by itself."""
 
@@ -145,43 +145,43 @@ async def test_deletion_that_the_server_has_forgotten_is_never_heard(
     api.add(JOB, "old")
     api.add(JOB, "survivor")
     api.faults.meanwhile(forget, verb="watch")
-    async with _listening(way_in) as ear:
-        await ear.hears((None, "survivor"), (None, "survivor"))
+    async with _listening(access) as handler:
+        await handler.hears((None, "survivor"), (None, "survivor"))
         await api.streams.opened(JOB)
         api.add(JOB, "new")
-        await ear.hears(("ADDED", "new"))
-    assert ("DELETED", "old") not in ear.heard
+        await handler.hears(("ADDED", "new"))
+    assert ("DELETED", "old") not in handler.heard
 
 
-async def test_watch_that_is_cut_goes_on_where_it_was(api: FakeApi, way_in: ApiAccess) -> None:
-    async with _listening(way_in) as ear:
+async def test_watch_that_is_cut_goes_on_where_it_was(api: FakeApi, access: ApiAccess) -> None:
+    async with _listening(access) as handler:
         await api.streams.opened(JOB)
         api.streams.cut(JOB)
         api.add(JOB, "new")
-        await ear.hears(("ADDED", "new"))
+        await handler.hears(("ADDED", "new"))
         await api.streams.opened(JOB)
-    assert ear.heard == [("ADDED", "new")]
+    assert handler.heard == [("ADDED", "new")]
     assert len(api.record.of(verb="list", plural="workronjobs")) == 1
 
 
-async def test_watch_that_goes_silent_is_left_for_another(api: FakeApi, way_in: ApiAccess) -> None:
-    async with _listening(way_in, silence=0.2) as ear:
+async def test_watch_that_goes_silent_is_left_for_another(api: FakeApi, access: ApiAccess) -> None:
+    async with _listening(access, silence=0.2) as handler:
         await api.streams.opened(JOB)
         api.streams.hold(JOB)
         api.add(JOB, "new")
         await api.record.reached(2, verb="watch")
-        assert ear.heard == []
+        assert handler.heard == []
         api.streams.let_go(JOB)
-        await ear.hears(("ADDED", "new"))
+        await handler.hears(("ADDED", "new"))
 
 
 async def test_kopf_ends_when_a_watch_fails_other_than_by_age(
-    api: FakeApi, way_in: ApiAccess
+    api: FakeApi, access: ApiAccess
 ) -> None:
     """So somebody has to start it again."""
-    async with _listening(way_in) as ear:
+    async with _listening(access) as handler:
         await api.streams.opened(JOB)
         api.streams.fail(JOB, 500)
-        assert ear.operator is not None
+        assert handler.operator is not None
         with pytest.raises(Exception, match="Error in the watch-stream"):
-            await ear.operator
+            await handler.operator

@@ -112,7 +112,7 @@ def _health(kind: str, types: str, reason: str, message: str = "") -> tuple[str,
         ("Stalled", "CycleDetected", "Degraded"),
         ("Suspended Reconciling", "Suspended", "Suspended"),
         ("Ready", "Ready", "Healthy"),
-        ("Ready Stalled", "PodsFail", "Degraded"),
+        ("Ready Stalled", "PodsNotReady", "Degraded"),
     ],
 )
 @pytest.mark.parametrize("kind", _KINDS)

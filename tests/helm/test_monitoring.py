@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.controller.pools.seen import POOL, spec
+from tests.controller.workerpools.observed_objects import POOL, spec
 from tests.helm import chart
 from workron_controller.workerpools import manifests
 

@@ -1,4 +1,4 @@
-"""`workron controller`: the operator, which carries objects of a cluster into a store."""
+"""`workron controller`: submits Jobs and Workflows of a cluster, and runs its WorkerPools."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from workron.cli.health import Address
-    from workron_controller.manager import Manager, ManagerScope
+    from workron_controller.manager import ControllerConfig, Manager
     from workron_controller.metrics import ControllerMetrics
-    from workron_controller.workerpools.config import PoolSettings as Pools
+    from workron_controller.workerpools.config import PoolConfig
 
 
-LEASE: Final = "workron-controller"
+LEASE_NAME: Final = "workron-controller"
 _POD_NAME: Final = "WORKRON_POD_NAME"
 _POD_NAMESPACE: Final = "WORKRON_POD_NAMESPACE"
 
@@ -37,8 +37,8 @@ _POD_NAMESPACE: Final = "WORKRON_POD_NAMESPACE"
 @dataclass(frozen=True, slots=True)
 class _Settings:
     store: str
-    scope: ManagerScope
-    pools: Pools
+    config: ControllerConfig
+    pools: PoolConfig
     health: Address | None
 
 
@@ -49,7 +49,7 @@ def controller(  # noqa: PLR0913, PLR0917 - one for each option
         typer.Option(
             envvar="WORKRON_WATCH_NAMESPACE",
             metavar="NAMESPACE",
-            help="Whose objects are looked after; may be repeated. Default: those of all.",
+            help="Namespace to watch; repeat for several. Default: the whole cluster.",
         ),
     ] = None,
     status_writes_per_second: Annotated[
@@ -65,7 +65,7 @@ def controller(  # noqa: PLR0913, PLR0917 - one for each option
         typer.Option(
             envvar="WORKRON_WORKER_IMAGE",
             metavar="IMAGE",
-            help="Of workers' agents, and of the commands of pools that name none.",
+            help="Image of agents, and of commands in pools without an image.",
         ),
     ] = f"workron-worker:{workron.__version__}",
     default_worker_pool: Annotated[
@@ -96,94 +96,95 @@ def controller(  # noqa: PLR0913, PLR0917 - one for each option
             help="Database connections that all workers together may use; default: 3 of 4.",
         ),
     ] = None,
-    is_role_shared: Annotated[
+    uses_shared_role: Annotated[
         bool,
         typer.Option(
             "--shared-role",
             envvar="WORKRON_SHARED_ROLE",
-            help="Workers log in as the controller does, and not as a role of their pool.",
+            help="Have workers log in with the controller's database role instead of one per pool.",
         ),
     ] = False,
     where: options.Health = None,
     log_format: options.Log = None,
 ) -> None:
-    """Carry Jobs and Workflows of a cluster into a store, and run WorkerPools for them.
+    """Run Jobs and Workflows of a cluster, and the WorkerPools for them.
 
-    The cluster is that of KUBECONFIG, of the pod that this runs in, or of ~/.kube/config. Any
-    number of them may run: all take in, one of them writes statuses and scales pools, and one
-    maintains the store. When these end others follow, at once if they were ended by a signal,
-    else within 15 s.
+    The cluster is that of KUBECONFIG, of the pod in which this runs, or of ~/.kube/config. Run
+    several replicas for availability: all submit objects to the store, one leader writes statuses
+    and scales pools, and one maintains the store. Another replica takes over at once when one is
+    stopped by a signal, and within 15 s when one crashes.
     """
     logging.serve(log_format)
     logging.redirect_library("kopf")
     service = SignalledService("controller stopping")
-    _need_libraries()
-    from workron_controller.manager import ManagerScope
-    from workron_controller.workerpools.config import PoolSettings as Pools
+    _require_libraries()
+    from workron_controller.manager import ControllerConfig
+    from workron_controller.workerpools.config import PoolConfig
 
-    scope = ManagerScope(
+    config = ControllerConfig(
         _namespaces(watch_namespace or ()), status_writes_per_second, max_worker_connections
     )
-    asked = Pools(worker_image, _namespace(), default_worker_pool, worker_pools, is_role_shared)
-    settings = _Settings(options.require_persistent_store(store), scope, asked, health.given(where))
-    service.run(_control(settings))
+    pools = PoolConfig(
+        worker_image, _namespace(), default_worker_pool, worker_pools, uses_shared_role
+    )
+    url = options.require_persistent_store(store)
+    service.run(_run(_Settings(url, config, pools, health.given(where))))
 
 
 def _namespaces(given: Sequence[str]) -> list[str]:
     return [options.name("--watch-namespace", one, formats.LABEL) for one in given]
 
 
-def _need_libraries() -> None:
+def _require_libraries() -> None:
     try:
         import kopf  # noqa: F401
         import kubernetes.aio  # noqa: F401
     except ImportError as missing:
         raise errors.InputError(
-            f"the controller needs a library that is not installed: {missing.name}\n"
-            "install `workron[controller]`, which brings it"
+            f"the controller needs the library {missing.name}, which is not installed\n"
+            "install it with `pip install workron[controller]`"
         ) from None
 
 
-async def _control(settings: _Settings) -> None:
+async def _run(settings: _Settings) -> None:
     from workron_controller.kube import auth
     from workron_controller.kube.client import ApiClient
     from workron_controller.kube.leader_election import LeaderElection, LeaseLock
-    from workron_controller.manager import Manager, ManagerDependencies
+    from workron_controller.manager import ControllerDependencies, Manager
 
-    way_in = auth.find_api_server(system_clock.CLOCK)
-    maintainer = MaintainerMetrics(system_clock.CLOCK)
+    clock, rng = system_clock.CLOCK, system_clock.RNG
+    access = auth.find_api_server(clock)
+    maintainer = MaintainerMetrics(clock)
     async with (
         opened(settings.store) as store,
-        ApiClient(way_in) as server,
-        # Who writes much must not keep who renews a lease waiting.
-        ApiClient(way_in) as apart,
+        ApiClient(access) as api,
+        # Renewals of the Lease must not wait behind other requests.
+        ApiClient(access) as lease_api,
     ):
-        seat = LeaseLock(apart, _namespace(), LEASE, _identity())
-        around = ManagerDependencies(
+        lock = LeaseLock(lease_api, _namespace(), LEASE_NAME, _identity())
+        deps = ControllerDependencies(
             pools=settings.pools,
             store=store,
-            server=server,
-            access=way_in,
-            election=LeaderElection(seat, system_clock.CLOCK, system_clock.RNG),
-            maintainer=Maintainer(
-                store, system_clock.CLOCK, ids.mint_uuid(system_clock.RNG), maintainer
-            ),
-            clock=system_clock.CLOCK,
-            rng=system_clock.RNG,
+            api=api,
+            access=access,
+            election=LeaderElection(lock, clock, rng),
+            maintainer=Maintainer(store, clock, ids.mint_uuid(rng), maintainer),
+            clock=clock,
+            rng=rng,
         )
-        operator = Manager(around, settings.scope)
-        with _told(settings.health, maintainer, operator):
-            await operator.run()
+        manager = Manager(deps, settings.config)
+        with _health_server(settings.health, maintainer, manager):
+            await manager.run()
 
 
 @contextlib.contextmanager
-def _told(
-    where: Address | None, maintainer: MaintainerMetrics, operator: Manager
+def _health_server(
+    where: Address | None, maintainer: MaintainerMetrics, manager: Manager
 ) -> Iterator[None]:
-    """Answer probes meanwhile, if they are asked for."""
+    """Serve probes and metrics meanwhile if `--health` is given."""
     from workron_controller.metrics import ControllerMetrics
 
-    metrics = ControllerMetrics(operator, maintainer.registry, system_clock.CLOCK)
+    metrics = ControllerMetrics(manager, maintainer.registry, system_clock.CLOCK)
     if where is None:
         yield
         return
@@ -192,7 +193,7 @@ def _told(
 
 
 class _Health:
-    """Both halves of it: the database's and the cluster's."""
+    """The health of the maintainer and of the controller."""
 
     def __init__(self, maintainer: MaintainerMetrics, metrics: ControllerMetrics) -> None:
         self.registry = maintainer.registry

@@ -1,8 +1,5 @@
-"""The custom resource definitions, made from the models of `workron.core.model`.
+"""The custom resource definitions, generated from the models in `workron.core.model`.
 
-Belongs here: names, columns and subresources of the three kinds, the rules that the API server
-checks, and the way from a model to a schema that it takes.
-Does not belong here: fields, bounds and defaults (they are the models'), Kopf, and any client of
-Kubernetes.
-Called by: `make generate`, as `python -m workron_controller.crds`.
+`kinds` has names, columns and subresources, `rules` the CEL rules, `schema` the conversion. `make
+generate` runs it as `python -m workron_controller.crds`.
 """

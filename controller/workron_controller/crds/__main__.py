@@ -1,7 +1,6 @@
-"""Write the definitions as files into a folder, or with `--check` only compare them.
+"""Write the definitions to files in a folder.
 
-Called by `make generate` and, with `--check`, by `make check`: exit code 1 says that a file is not
-what the models say.
+`--check` only compares them, and exits with 1 if a file is outdated.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ _HEADER = "# Made by `make generate` from the models in workron/core/model/; edi
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes what stands in two places twice, as people and other tools expect it."""
+    """Writes repeated values in full, without YAML anchors, which not every tool reads."""
 
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - of none
-        """Use no anchors."""
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+        """Use no anchors for any value."""
         return True
 
 
 def files() -> dict[str, str]:
-    """Render each definition, by the name of its file."""
+    """Return the content of each file by its name."""
     return {
         f"{kind.plural}.yaml": _HEADER
         + yaml.dump(schema.definition(kind), Dumper=_Dumper, sort_keys=False, width=100)
@@ -38,7 +37,7 @@ def files() -> dict[str, str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write what differs, or with `--check` name it; 1 if a check found something."""
+    """Write what statuses_differ, or with `--check` name it; 1 if a check found something."""
     parser = argparse.ArgumentParser(prog="workron_controller.crds", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--check", action="store_true")
@@ -47,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     stale = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
     if given.check:
         for path in stale:
-            sys.stderr.write(f"{path} is not what the models say; run `make generate`\n")
+            sys.stderr.write(f"{path} is outdated; run `make generate`\n")
         return 1 if stale else 0
     for path in stale:
         path.write_text(made[path])

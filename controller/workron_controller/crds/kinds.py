@@ -1,4 +1,4 @@
-"""How the three kinds are called in a cluster, what `kubectl get` shows of them and selects by."""
+"""Names, `kubectl get` columns, selectable fields and subresources of the three kinds."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from workron.core.model.job import Job
 from workron.core.model.workerpool import WorkerPool
 from workron.core.model.workflow import Workflow
 
-_NOT_SEEN: Final = {
+_NOT_OBSERVED: Final = {
     "type": "Reconciling",
     "status": "True",
-    "reason": "NotSeenYet",
+    "reason": "NotObservedYet",
     "message": "The controller has not looked at this object yet.",
 }
-"""Who waits for an object by its conditions would take one without any for ready. It has no time:
-nobody was there."""
+"""The default condition: tools take an object without conditions for ready. It has no time."""
 
 
-class Column(NamedTuple):
-    """One column of `kubectl get`; `is_wide` ones are shown with `-o wide` alone."""
+class PrinterColumn(NamedTuple):
+    """A column of `kubectl get`; `is_wide` ones need `-o wide`."""
 
     name: str
     path: str
@@ -29,99 +28,99 @@ class Column(NamedTuple):
     is_wide: bool = False
 
     def as_manifest(self) -> dict[str, Any]:
-        """Give it in the shape of a definition."""
+        """Return it as a part of the definition."""
         wide = {"priority": 1} if self.is_wide else {}
         return {"name": self.name, "type": self.type, "jsonPath": self.path} | wide
 
 
-_STATUS: Final = Column("Status", ".status.phase")
-_REASON: Final = Column("Reason", ".status.reason")
-_STARTED: Final = Column("Started", ".status.startedAt", "date")
-_FINISHED: Final = Column("Finished", ".status.finishedAt", "date", is_wide=True)
-_MESSAGE: Final = Column("Message", ".status.message", is_wide=True)
-_AGE: Final = Column("Age", ".metadata.creationTimestamp", "date")
+_STATUS: Final = PrinterColumn("Status", ".status.phase")
+_REASON: Final = PrinterColumn("Reason", ".status.reason")
+_STARTED: Final = PrinterColumn("Started", ".status.startedAt", "date")
+_FINISHED: Final = PrinterColumn("Finished", ".status.finishedAt", "date", is_wide=True)
+_MESSAGE: Final = PrinterColumn("Message", ".status.message", is_wide=True)
+_AGE: Final = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What a definition says of one kind beyond its fields."""
+class CustomResourceKind:
+    """What the definition of a kind has beyond its fields."""
 
     model: type[meta.Resource]
     plural: str
     short: str
-    columns: tuple[Column, ...]
+    columns: tuple[PrinterColumn, ...]
     status: dict[str, Any]
-    """That of an object that nobody has looked at."""
-    selectable: tuple[str, ...] = ()
-    is_frozen: bool = True
-    """Whether most of its spec cannot be edited."""
+    """The default status."""
+    selectable_fields: tuple[str, ...] = ()
+    is_immutable: bool = True
+    """Whether most fields of its spec cannot be changed."""
     subresources: dict[str, Any] = field(default_factory=dict)
-    """Beyond the status."""
+    """In addition to the status."""
     metadata: dict[str, Any] = field(default_factory=dict)
-    """Bounds of the name that are narrower than the cluster's own."""
+    """Schema of the metadata, where names are more limited than the cluster's."""
 
     @property
     def name(self) -> str:
-        """The kind, as manifests have it."""
+        """The kind in manifests."""
         return self.model.__name__
 
 
 KINDS: Final = (
-    Kind(
+    CustomResourceKind(
         Job,
         "workronjobs",
         "wj",
         (
             _STATUS,
-            Column("Attempt", ".status.attempts", "integer"),
-            Column("Pool", ".spec.pool"),
+            PrinterColumn("Attempt", ".status.attempts", "integer"),
+            PrinterColumn("Pool", ".spec.pool"),
             _REASON,
             _STARTED,
             _AGE,
-            Column("Worker", ".status.worker", is_wide=True),
-            Column("Exit code", ".status.exitCode", "integer", is_wide=True),
+            PrinterColumn("Worker", ".status.worker", is_wide=True),
+            PrinterColumn("Exit code", ".status.exitCode", "integer", is_wide=True),
             _FINISHED,
             _MESSAGE,
         ),
-        status={"phase": "Waiting", "conditions": [_NOT_SEEN]},
-        selectable=(".spec.pool", ".status.phase"),
+        status={"phase": "Waiting", "conditions": [_NOT_OBSERVED]},
+        selectable_fields=(".spec.pool", ".status.phase"),
     ),
-    Kind(
+    CustomResourceKind(
         Workflow,
         "workronflows",
         "wflow",
         (
             _STATUS,
-            Column("Jobs", ".status.jobs.total", "integer"),
-            Column("Done", ".status.jobs.done", "integer"),
-            Column("Failed", ".status.jobs.failed", "integer"),
+            PrinterColumn("Jobs", ".status.jobs.total", "integer"),
+            PrinterColumn("Done", ".status.jobs.done", "integer"),
+            PrinterColumn("Failed", ".status.jobs.failed", "integer"),
             _REASON,
             _STARTED,
             _AGE,
-            Column("Running", ".status.jobs.running", "integer", is_wide=True),
+            PrinterColumn("Running", ".status.jobs.running", "integer", is_wide=True),
             _FINISHED,
             _MESSAGE,
         ),
-        status={"phase": "Waiting", "conditions": [_NOT_SEEN]},
-        selectable=(".status.phase",),
+        status={"phase": "Waiting", "conditions": [_NOT_OBSERVED]},
+        selectable_fields=(".status.phase",),
     ),
-    Kind(
+    CustomResourceKind(
         WorkerPool,
         "workerpools",
         "wpool",
         (
-            Column("Ready", ".status.readyReplicas", "integer"),
-            Column("Desired", ".status.desiredReplicas", "integer"),
-            Column("Busy", ".status.busy", "integer"),
-            Column("Queued", ".status.queued", "integer"),
-            Column("Slots", ".spec.slots", "integer"),
+            PrinterColumn("Ready", ".status.readyReplicas", "integer"),
+            PrinterColumn("Desired", ".status.desiredReplicas", "integer"),
+            PrinterColumn("Busy", ".status.busy", "integer"),
+            PrinterColumn("Queued", ".status.queued", "integer"),
+            PrinterColumn("Slots", ".spec.slots", "integer"),
             _AGE,
-            Column("Min", ".spec.minReplicas", "integer", is_wide=True),
-            Column("Max", ".spec.maxReplicas", "integer", is_wide=True),
-            Column("Image", ".spec.image", is_wide=True),
+            PrinterColumn("Min", ".spec.minReplicas", "integer", is_wide=True),
+            PrinterColumn("Max", ".spec.maxReplicas", "integer", is_wide=True),
+            PrinterColumn("Image", ".spec.image", is_wide=True),
         ),
-        status={"conditions": [_NOT_SEEN]},
-        is_frozen=False,
+        status={"conditions": [_NOT_OBSERVED]},
+        is_immutable=False,
         subresources={
             "scale": {
                 "specReplicasPath": ".spec.replicas",

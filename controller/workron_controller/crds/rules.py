@@ -1,9 +1,8 @@
-"""What the API server checks beyond the form of single fields: which may change, which go together.
+"""Validation rules in CEL: which fields may change, and which exclude or need each other.
 
-Rules are in CEL, and the cluster refuses a definition whose rules might cost too much on the
-greatest object that the bounds allow. What ten thousand tasks make too dear, and what CEL cannot
-see, only the models check; `tests/corpus/unaccepted` has it all. Called by `structural` and
-`definition`.
+The API server refuses a definition whose rules could cost too much on the largest object that the
+bounds allow. So rules that ten thousand tasks make too expensive, and rules that CEL cannot
+express, are checked by the models alone; `tests/corpus/unaccepted` has an example of each.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 EDITABLE: Final = ("suspend", "cancel", "priority", "ttlSecondsAfterFinished")
-"""Of a Job and of a Workflow. What a pool is like may be edited altogether."""
+"""Fields of Jobs and Workflows that may change. Every field of a WorkerPool may."""
 
 
-class Rule(NamedTuple):
-    """One rule, about the record that it stands in or about one field of it."""
+class ValidationRule(NamedTuple):
+    """A rule about a record, or about one field of it."""
 
     expression: str
     message: str
@@ -25,87 +24,91 @@ class Rule(NamedTuple):
     reason: str = "FieldValueInvalid"
 
     def as_manifest(self) -> dict[str, str]:
-        """Give it in the shape of a definition."""
+        """Return it as a part of the definition."""
         place = {"fieldPath": f".{self.field}"} if self.field else {}
         return {"rule": self.expression, "message": self.message, "reason": self.reason} | place
 
 
-def _exactly_one_of(*fields: str) -> Rule:
+def _exactly_one_of(*fields: str) -> ValidationRule:
     count = " + ".join(f"(has(self.{field}) ? 1 : 0)" for field in fields)
-    return Rule(f"{count} == 1", f"set exactly one of {', '.join(fields)}")
+    return ValidationRule(f"{count} == 1", f"set exactly one of {', '.join(fields)}")
 
 
-def _some_time(field: str, hint: str = "") -> Rule:
-    return Rule(
+def _positive_duration(field: str, hint: str = "") -> ValidationRule:
+    return ValidationRule(
         f"!has(self.{field}) || self.{field}.matches('[1-9]')",
         f"{field} must be greater than zero{hint}",
         field,
     )
 
 
-def _final(field: str) -> Rule:
-    return Rule(
+def _irrevocable(field: str) -> ValidationRule:
+    return ValidationRule(
         f"!has(oldSelf.{field}) || !oldSelf.{field} || (has(self.{field}) && self.{field})",
-        f"{field} cannot be taken back: what it ended is over; make a new object",
+        f"{field} cannot be undone; create a new object",
         field,
         "FieldValueForbidden",
     )
 
 
 _NO_LIMIT: Final = "; to have no limit leave the field out"
-_ONE_COMMAND: Final = Rule(
+_ONE_COMMAND: Final = ValidationRule(
     "has(self.command) != has(self.argv)", "set exactly one of command and argv"
 )
-_OWN_VARIABLES: Final = Rule(
+_OWN_VARIABLES: Final = ValidationRule(
     "!has(self.env) || self.env.all(one, !one.name.startsWith('WORKRON_'))",
     "names in WORKRON_ are reserved: Workron sets them for each attempt",
     "env",
 )
-RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
+RULES: Final[Mapping[str, tuple[ValidationRule, ...]]] = MappingProxyType(
     {
         "JobSpec": (
             _ONE_COMMAND,
-            Rule(
+            ValidationRule(
                 r"!has(self.argv) || self.argv[0].matches('\\S')",
                 "argv[0], the program, is blank",
                 "argv",
             ),
-            Rule(
+            ValidationRule(
                 "!has(self.retryOn) || !has(self.failOn)"
                 " || self.retryOn.all(code, !(code in self.failOn))",
                 "an exit code is in retryOn and in failOn; keep it in one",
                 "failOn",
             ),
             _OWN_VARIABLES,
-            _some_time("timeout", _NO_LIMIT),
-            _some_time("deadline", _NO_LIMIT),
-            _final("cancel"),
+            _positive_duration("timeout", _NO_LIMIT),
+            _positive_duration("deadline", _NO_LIMIT),
+            _irrevocable("cancel"),
         ),
-        "Task": (_ONE_COMMAND, _some_time("timeout", _NO_LIMIT), _some_time("deadline", _NO_LIMIT)),
-        "WorkflowSpec": (_final("cancel"),),
+        "Task": (
+            _ONE_COMMAND,
+            _positive_duration("timeout", _NO_LIMIT),
+            _positive_duration("deadline", _NO_LIMIT),
+        ),
+        "WorkflowSpec": (_irrevocable("cancel"),),
         "WorkerPoolSpec": (
-            Rule(
+            ValidationRule(
                 "self.minReplicas <= self.maxReplicas", "is greater than maxReplicas", "minReplicas"
             ),
-            Rule(
+            ValidationRule(
                 "duration(self.lease) >= duration(self.heartbeat) + duration(self.heartbeat)",
                 "must be at least twice the heartbeat",
                 "lease",
             ),
-            _some_time("lease"),
-            Rule(
+            _positive_duration("lease"),
+            ValidationRule(
                 "duration(self.heartbeat) >= duration('100ms')",
                 "must be at least 100ms",
                 "heartbeat",
             ),
             _OWN_VARIABLES,
-            Rule(
+            ValidationRule(
                 "!has(self.volumeMounts) || self.volumeMounts.all(mount,"
                 " has(self.volumes) && self.volumes.exists(one, one.name == mount.name))",
                 "has an entry that is not in volumes",
                 "volumeMounts",
             ),
-            Rule(
+            ValidationRule(
                 "!has(self.labels) || self.labels.all(key, !key.startsWith('workron.dev/'))",
                 "workron.dev/ labels are reserved: they are set by the controller",
                 "labels",
@@ -115,7 +118,7 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
         "PoolEnvVar": (_exactly_one_of("value", "valueFrom"),),
         "EnvFrom": (
             _exactly_one_of("secretRef", "configMapRef"),
-            Rule(
+            ValidationRule(
                 "!has(self.prefix) || !self.prefix.startsWith('WORKRON_')",
                 "names in WORKRON_ are reserved: Workron sets them for each attempt",
                 "prefix",
@@ -123,19 +126,19 @@ RULES: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
         ),
         "Volume": (_exactly_one_of("secret", "configMap", "emptyDir", "persistentVolumeClaim"),),
         "VolumeMount": (
-            Rule(
+            ValidationRule(
                 "self.mountPath.startsWith('/') && !self.mountPath.contains(':')",
                 "must begin with '/' and must not contain ':'",
                 "mountPath",
             ),
         ),
         "Toleration": (
-            Rule(
+            ValidationRule(
                 "self.operator != 'Exists' || !has(self.value)",
                 "operator Exists does not take a value; remove it",
                 "value",
             ),
-            Rule(
+            ValidationRule(
                 "self.operator != 'Equal' || has(self.key)",
                 "set a key, or operator: Exists for every key",
             ),
@@ -153,38 +156,38 @@ _KEYS: Final[Mapping[str, list[str]]] = MappingProxyType(
         "StatusCondition": ["type"],
     }
 )
-"""What no two records of one list may have the same of."""
+"""The fields that identify a record in a list."""
 
 
 def of_record(name: str) -> dict[str, Any]:
-    """Give the rules of a record, by its model's name."""
+    """Return the rules of a record by the name of its model."""
     return as_schema(RULES.get(name, ()))
 
 
 def of_list(item: str | None) -> dict[str, Any]:
-    """Say whether a list of such records is merged by keys, or is one value."""
+    """Return whether a list of such records is merged by keys or replaced as a whole."""
     if item is not None and item in _KEYS:
         return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": _KEYS[item]}
     return {"x-kubernetes-list-type": "atomic"}
 
 
 def of_keys(pattern: str) -> dict[str, Any]:
-    """Check the keys of a map, which a cluster's schema has no other way to."""
-    # In a text of CEL a backslash stands twice.
+    """Return the rule for the keys of a map, which a schema of the cluster cannot check itself."""
+    # A string in CEL needs a double backslash.
     escaped = pattern.replace("\\", "\\\\")
     message = "a key has up to 63 letters, digits, '-', '_' or '.', after an optional 'prefix/'"
-    return as_schema([Rule(f"self.all(key, key.matches('{escaped}'))", message)])
+    return as_schema([ValidationRule(f"self.all(key, key.matches('{escaped}'))", message)])
 
 
-def frozen(kind: str, fields: Iterable[str]) -> list[Rule]:
-    """Forbid that a field is changed, added or taken away."""
-    # A rule at the field itself would not be asked when the field comes or goes.
+def immutable(kind: str, fields: Iterable[str]) -> list[ValidationRule]:
+    """Return the rules that forbid to change, add or remove fields."""
+    # A rule at the field itself is not evaluated when the field is added or removed.
     editable = ", ".join(EDITABLE)
     return [
-        Rule(
+        ValidationRule(
             f"has(self.{field}) == has(oldSelf.{field})"
             f" && (!has(self.{field}) || self.{field} == oldSelf.{field})",
-            f"{field} cannot be changed: of a {kind} only {editable} can be; make a new {kind}",
+            f"{field} cannot be changed: only {editable} of a {kind} can; create a new {kind}",
             field,
             "FieldValueForbidden",
         )
@@ -193,7 +196,7 @@ def frozen(kind: str, fields: Iterable[str]) -> list[Rule]:
     ]
 
 
-def as_schema(rules: Iterable[Rule]) -> dict[str, Any]:
-    """Give the part of a schema that rules are in."""
+def as_schema(rules: Iterable[ValidationRule]) -> dict[str, Any]:
+    """Return the part of a schema that has the rules."""
     found = [rule.as_manifest() for rule in rules]
     return {"x-kubernetes-validations": found} if found else {}

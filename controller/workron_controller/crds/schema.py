@@ -1,7 +1,7 @@
-"""From the JSON schema of a model to a structural schema, the only kind that a cluster takes.
+"""Converts the JSON schema of a model to a structural schema, the only kind that a CRD accepts.
 
-Nothing is referred to: each record stands where it is used. What may be null in JSON schema only
-may be absent here: the API server drops a null as the models do. Called by `definition`.
+A structural schema has no references, so each record is copied to where it is used. A field that
+can be null in the JSON schema is optional here: the API server drops nulls, as the models do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from workron.core.model import meta
 from workron_controller.crds import rules
-from workron_controller.crds.kinds import Kind
+from workron_controller.crds.kinds import CustomResourceKind
 
 Schema = dict[str, Any]
 
@@ -35,22 +35,22 @@ _KEPT: Final[tuple[str, ...]] = (
 )
 _NULL: Final = {"type": "null"}
 _NO_CONTAINER: Final = {"minItems": 1, "maxItems": 0, "minProperties": 1, "maxProperties": 0}
-"""No list and no mapping is both longer and shorter than one; all else has no length."""
+"""Excludes lists and mappings: none can satisfy both bounds, and scalars ignore them."""
 
 _WITHOUT_DEFAULTS: Final = frozenset({"Task", "JobStatus", "WorkflowStatus", "WorkerPoolStatus"})
-"""The API server stores defaults in every object. Ten thousand tasks with all of theirs are more
-than it takes as one object, and what nobody has counted yet is not 0."""
+"""The API server stores defaults in every object. Ten thousand tasks with all defaults would be too
+large for one object, and a counter in a status that is not written yet is not 0."""
 
 
 class Inliner:
-    """Writes records out in full."""
+    """Replaces references by the records that they refer to."""
 
     def __init__(self, records: Mapping[str, Schema], *, has_defaults: bool = True) -> None:
         self._records = records
         self._has_defaults = has_defaults
 
     def record(self, name: str) -> Schema:
-        """Write out the record of this name, with all that is in it and the rules about it."""
+        """Return the full schema of a record with its rules."""
         if self._has_defaults and name in _WITHOUT_DEFAULTS:
             return Inliner(self._records, has_defaults=False).record(name)
         return self._plain(self._records[name]) | rules.of_record(name)
@@ -78,7 +78,7 @@ class Inliner:
         return inside
 
     def _field(self, given: Schema) -> Schema:
-        schema = _unless_null(given)
+        schema = _without_null(given)
         name = _name(schema)
         made = self.record(name) if name else self._plain(schema)
         made |= _described(schema)
@@ -86,7 +86,7 @@ class Inliner:
 
 
 def schema_defaults(record: Schema) -> Schema:
-    """Give the defaults of a record's fields: what is in the record when nothing is."""
+    """Return the defaults of a record's fields: the value of an empty record."""
     fields: Schema = record["properties"]
     return {name: one["default"] for name, one in fields.items() if "default" in one}
 
@@ -99,9 +99,9 @@ def _default(schema: Schema, made: Schema) -> Schema:
 
 
 def _described(schema: Schema) -> Schema:
-    """Say what a field is for, before what its record is in general, and its default at the end.
+    """Return the description of a field, which replaces its record's, with the default at the end.
 
-    `kubectl explain` shows defaults nowhere else.
+    `kubectl explain` does not show defaults otherwise.
     """
     if "description" not in schema:
         return {}
@@ -111,7 +111,7 @@ def _described(schema: Schema) -> Schema:
     return {"description": text}
 
 
-def _unless_null(schema: Schema) -> Schema:
+def _without_null(schema: Schema) -> Schema:
     some = [one for one in schema.get("anyOf", ()) if one != _NULL]
     if len(some) != 1:
         return schema
@@ -124,11 +124,11 @@ def _is_any_scalar(schema: Schema) -> bool:
 
 
 def _any_scalar(made: Schema) -> Schema:
-    """Take texts, numbers and booleans in one place, which a cluster has no types for.
+    """Return a schema for strings, numbers and booleans, for which the cluster has no type.
 
-    It lets anything in where it is told to keep what it does not know; the bounds are obeyed all
-    the same, each by the values that it is about. A null is let in too: the server keeps it either
-    way, and where it may not be there, no rule can be asked about the object ever again.
+    It accepts unknown values, and each bound still applies to the values of its type. It accepts
+    null, too: the server stores a null anyway, and where the schema forbids one, the server cannot
+    evaluate rules on that object any more.
     """
     bounds = {key: value for one in made["anyOf"] for key, value in one.items() if key != "type"}
     rest = {key: value for key, value in made.items() if key != "anyOf"}
@@ -137,12 +137,12 @@ def _any_scalar(made: Schema) -> Schema:
 
 
 def _name(schema: Schema) -> str | None:
-    """Name the record that is referred to, if one is."""
+    """Return the name of the record that a schema refers to."""
     return str(schema["$ref"]).rpartition("/")[2] if "$ref" in schema else None
 
 
-def definition(kind: Kind) -> dict[str, Any]:
-    """Give the custom resource definition of a kind."""
+def definition(kind: CustomResourceKind) -> dict[str, Any]:
+    """Return the CustomResourceDefinition of a kind."""
     group, _, version = meta.API_VERSION.partition("/")
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -164,8 +164,8 @@ def definition(kind: Kind) -> dict[str, Any]:
     }
 
 
-def _version(kind: Kind) -> dict[str, Any]:
-    selectable = [{"jsonPath": path} for path in kind.selectable]
+def _version(kind: CustomResourceKind) -> dict[str, Any]:
+    selectable = [{"jsonPath": path} for path in kind.selectable_fields]
     return {
         "additionalPrinterColumns": [column.as_manifest() for column in kind.columns],
         **({"selectableFields": selectable} if selectable else {}),
@@ -174,7 +174,7 @@ def _version(kind: Kind) -> dict[str, Any]:
     }
 
 
-def _schema(kind: Kind) -> dict[str, Any]:
+def _schema(kind: CustomResourceKind) -> dict[str, Any]:
     schema, records = meta.json_schema(kind.model)
     inliner = Inliner(records)
     fields = schema["properties"]
@@ -184,7 +184,7 @@ def _schema(kind: Kind) -> dict[str, Any]:
     return {
         "description": schema["description"],
         "type": "object",
-        # The cluster's own fields; it allows little to be said about them.
+        # The cluster defines these fields and allows few constraints on them.
         **({"required": required} if required else {}),
         "properties": {
             "apiVersion": _text(fields["apiVersion"]),
@@ -198,10 +198,10 @@ def _schema(kind: Kind) -> dict[str, Any]:
     }
 
 
-def _spec(kind: Kind, spec: dict[str, Any], *, is_required: bool) -> dict[str, Any]:
-    if kind.is_frozen:
-        frozen = rules.as_schema(rules.frozen(kind.name, spec["properties"]))
-        spec["x-kubernetes-validations"] += frozen["x-kubernetes-validations"]
+def _spec(kind: CustomResourceKind, spec: dict[str, Any], *, is_required: bool) -> dict[str, Any]:
+    if kind.is_immutable:
+        immutable = rules.as_schema(rules.immutable(kind.name, spec["properties"]))
+        spec["x-kubernetes-validations"] += immutable["x-kubernetes-validations"]
     return spec if is_required else spec | {"default": schema_defaults(spec)}
 
 

@@ -1,7 +1,5 @@
-"""From objects of the cluster to the store: what was seen, what it asks for, and asking for it.
+"""Jobs and Workflows: from objects of the cluster to runs in the store, and back to statuses.
 
-Belongs here: watching and listing objects, reading them, carrying them into the store, and finding
-those that are gone.
-Does not belong here: what becomes of a job (the store's), and telling of it (`telling`).
-Called by: `workron_controller.manager`.
+`informer` and `resync` fill `cache` and `workqueue`, `submitter` empties the queue into the store,
+`status_sync` and `status_writer` write statuses, and `ttl` deletes finished objects.
 """

@@ -1,7 +1,17 @@
-"""All objects that this replica has seen and that are there still, each in few words.
+"""Every Job and Workflow that this replica has observed, with the state of its processing.
 
-Made of what watches and lists bring, by `intake`; `telling` goes through it to find what is to be
-told. Of what an object asks for hardly anything is kept: the store has it, and the cluster.
+`CachedObject` is the only place that changes this state. Other modules call its transitions:
+
+    observed                        a watch or a list returned the object
+    run_found, submitted,           the store has a run for it, or a newer generation of its spec
+    update_submitted
+    rejected                        its spec cannot be run
+    state_read                      the store returned the state of its job
+    status_pending, status_settled, the status writer has a status to write, has written it, or
+    status_written                  does not need to write it
+    status_synced, status_stale     its status was computed, or has to be computed again
+
+The cache keeps little of the spec: the store and the cluster have it.
 """
 
 from __future__ import annotations
@@ -18,22 +28,15 @@ if TYPE_CHECKING:
     from workron.core.ids import JobId
     from workron.core.plan import Kind
     from workron.core.states import State
+    from workron_controller.kube.conditions import StatusReason
 
 
-_ENDS: Final = frozenset(str(state) for state in TERMINAL_STATES)
+_TERMINAL_PHASES: Final = frozenset(str(state) for state in TERMINAL_STATES)
 
 
 @dataclass(frozen=True, slots=True)
-class StatusReason:
-    """Why something is not done: a word, and a sentence for a person."""
-
-    reason: str
-    message: str
-
-
-@dataclass(slots=True)
-class CachedObject:
-    """One object: who it is, which edition of it was seen last, and what its status said."""
+class ObservedObject:
+    """One generation of an object, as a watch or a list returned it."""
 
     uid: UUID
     kind: Kind
@@ -43,91 +46,199 @@ class CachedObject:
     status: Mapping[str, Any] = field(default_factory=dict)
     ttl_seconds: int | None = None
     is_suspended: bool = False
-    """Whether it asks that nothing of it be started."""
     pools: tuple[str, ...] = ()
-    """Those that a Workflow's tasks name; which one a Job is in is told with its row."""
-    run: JobId | None = None
-    """What the store made of it; None: that is not known yet, or it was refused."""
-    heard: int = 0
-    """The edition that the store has heard of, as far as this replica knows."""
-    end: State | None = None
-    """How its job has ended, as the store says, as far as this replica knows."""
-    refusal: StatusReason | None = None
-    """What it asks for cannot be done, and its edition `heard` was judged so."""
-    told: Mapping[str, Any] | None = None
-    """What this replica wrote into its status last, which may not have come back yet."""
-    looked: Hashable = None
-    """How its job stood when that was told."""
-    late_since: float | None = None
-    """Since when there is something that it could say and does not, on the monotonic clock."""
+    """The pools of a Workflow's tasks. The pool of a Job is in its row of the store."""
+
+
+class CachedObject:
+    """One object and how far it was processed; see the head of this module for transitions."""
+
+    __slots__ = (
+        "_end_state",
+        "_latest",
+        "_pending_since",
+        "_rejection",
+        "_run",
+        "_submitted_generation",
+        "_synced_inputs",
+        "_written_status",
+    )
+
+    def __init__(self, latest: ObservedObject) -> None:
+        self._latest = latest
+        self._run: JobId | None = None
+        self._submitted_generation = 0
+        self._rejection: StatusReason | None = None
+        self._end_state: State | None = None
+        self._written_status: Mapping[str, Any] | None = None
+        self._synced_inputs: Hashable = None
+        self._pending_since: float | None = None
+
+    # What the cluster says.
 
     @property
-    def is_unheard(self) -> bool:
-        """Whether the store has made a job of it, and not heard of its newest edition."""
-        return self.run is not None and self.heard < self.generation
+    def latest(self) -> ObservedObject:
+        """The newest generation that was observed."""
+        return self._latest
 
     @property
-    def is_live(self) -> bool:
-        """Whether there may be something to tell of it."""
-        if self.run is None:
-            return self.refusal is not None
-        return self.end is None or self.phase != self.end
+    def uid(self) -> UUID:
+        """The uid, which never changes."""
+        return self._latest.uid
 
     @property
-    def is_told_over(self) -> bool:
-        """Whether its status says that it has ended."""
-        return self.phase in _ENDS
+    def log_fields(self) -> dict[str, str]:
+        """The fields by which log events name the object."""
+        one = self._latest
+        return {"kind": one.kind, "namespace": one.namespace, "name": one.name}
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """The status that this replica wrote last, else the observed one. Users can edit it."""
+        return self._latest.status if self._written_status is None else self._written_status
 
     @property
     def phase(self) -> str:
-        """Give what its status says of it in one word; empty if that is none."""
-        phase = self.said.get("phase")
+        """The phase in the status; empty if it is missing or malformed."""
+        phase = self.status.get("phase")
         return phase if isinstance(phase, str) else ""
 
     @property
-    def said(self) -> Mapping[str, Any]:
-        """Give its status, as far as it is known here; anybody may have written anything there."""
-        return self.status if self.told is None else self.told
+    def is_finished(self) -> bool:
+        """Whether the status says that it has ended."""
+        return self.phase in _TERMINAL_PHASES
 
+    def observed(self, latest: ObservedObject) -> None:
+        """Take over what was observed, unless it is older than what is known."""
+        if latest.generation >= self._latest.generation:
+            self._latest = latest
 
-def generation(raw: Mapping[str, Any]) -> int:
-    """Say which edition of an object this is; the first where that is not said."""
-    given = raw["metadata"].get("generation")
-    return given if isinstance(given, int) else 1
+    # What the store says.
+
+    @property
+    def run(self) -> JobId | None:
+        """The run in the store; None while it is unknown, and for a rejected object."""
+        return self._run
+
+    @property
+    def submitted_generation(self) -> int:
+        """The newest generation that the store has, or that was rejected; 0 for none."""
+        return self._submitted_generation
+
+    @property
+    def rejection(self) -> StatusReason | None:
+        """Why the submitted generation cannot be run."""
+        return self._rejection
+
+    @property
+    def is_unsubmitted(self) -> bool:
+        """Whether the store has a run for it, but not its newest generation."""
+        return self._run is not None and self._submitted_generation < self._latest.generation
+
+    @property
+    def needs_submit(self) -> bool:
+        """Whether the store lacks this generation; finished objects are never run again."""
+        is_newer = self._latest.generation > self._submitted_generation
+        return is_newer and not (self._run is None and self.is_finished)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether its status may still have to change."""
+        if self._run is None:
+            return self._rejection is not None
+        return self._end_state is None or self.phase != self._end_state
+
+    def run_found(self, run: JobId) -> None:
+        """Record the run that the store has for it."""
+        self._run = run
+
+    def submitted(self, run: JobId, generation: int) -> None:
+        """Record the run and the generation that the store has."""
+        self._run, self._submitted_generation, self._rejection = run, generation, None
+
+    def update_submitted(self, generation: int) -> None:
+        """Record that the run is updated to this generation."""
+        self._submitted_generation = generation
+
+    def rejected(self, reason: StatusReason) -> None:
+        """Record that the newest generation cannot be run."""
+        self._rejection, self._submitted_generation = reason, self._latest.generation
+
+    def state_read(self, state: State) -> None:
+        """Record the state of its job."""
+        self._end_state = state if state in TERMINAL_STATES else None
+
+    # What its status says.
+
+    @property
+    def synced_inputs(self) -> Hashable:
+        """What the last computed status was computed from; None: compute it again."""
+        return self._synced_inputs
+
+    @property
+    def pending_since(self) -> float | None:
+        """Since when a status waits to be written, on the monotonic clock."""
+        return self._pending_since
+
+    def status_synced(self, inputs: Hashable) -> None:
+        """Record what the status was computed from."""
+        self._synced_inputs = inputs
+
+    def status_stale(self) -> None:
+        """Have the status computed again."""
+        self._synced_inputs = None
+
+    def status_pending(self, now: float) -> None:
+        """Record that a status waits, unless one waits already."""
+        if self._pending_since is None:
+            self._pending_since = now
+
+    def status_settled(self) -> None:
+        """Record that no status waits: it was written, refused, or is not needed."""
+        self._pending_since = None
+
+    def status_written(self, status: Mapping[str, Any], inputs_before: Hashable) -> None:
+        """Record a status that the API server has accepted.
+
+        `inputs_before` are the `synced_inputs` from before the request. If they have changed since,
+        the status may be outdated even if they change back: compute it again.
+        """
+        self._written_status = status
+        if self._synced_inputs != inputs_before:
+            self._synced_inputs = None
+
+    def status_unknown(self) -> None:
+        """Forget what was written: others may have written since. Trust what is observed."""
+        self._written_status = self._synced_inputs = None
 
 
 class ObjectCache:
-    """By uid: a name may come again and mean another object."""
+    """The objects by uid; a deleted object's name may return with another uid."""
 
     def __init__(self) -> None:
-        self._seen: dict[UUID, CachedObject] = {}
+        self._objects: dict[UUID, CachedObject] = {}
 
     def __len__(self) -> int:
-        return len(self._seen)
+        return len(self._objects)
 
     def __iter__(self) -> Iterator[CachedObject]:
-        return iter(list(self._seen.values()))
+        return iter(list(self._objects.values()))
 
     def get(self, uid: UUID) -> CachedObject | None:
-        """Give what is known of an object."""
-        return self._seen.get(uid)
+        """Return the object with this uid."""
+        return self._objects.get(uid)
 
-    def note(self, seen: CachedObject) -> CachedObject:
-        """Take in what was seen now, unless something newer was, and give all that is known."""
-        known = self._seen.setdefault(seen.uid, seen)
-        if known is not seen and seen.generation >= known.generation:
-            known.generation = seen.generation
-            known.ttl_seconds = seen.ttl_seconds
-            known.is_suspended = seen.is_suspended
-            known.pools = seen.pools
-            known.status = seen.status
-        return known
+    def upsert(self, latest: ObservedObject) -> CachedObject:
+        """Add the object or update it, and return its entry."""
+        cached = self._objects.setdefault(latest.uid, CachedObject(latest))
+        cached.observed(latest)
+        return cached
 
-    def doubt(self) -> None:
-        """Have all be looked at anew: what was told may have been written over since."""
-        for seen in self._seen.values():
-            seen.told = seen.looked = None
+    def mark_all_unsynced(self) -> None:
+        """Have every status computed again from what is observed."""
+        for cached in self._objects.values():
+            cached.status_unknown()
 
-    def forget(self, uid: UUID) -> None:
-        """Take it out: it is gone from the cluster."""
-        self._seen.pop(uid, None)
+    def remove(self, uid: UUID) -> None:
+        """Remove an object that is not in the cluster anymore."""
+        self._objects.pop(uid, None)

@@ -1,6 +1,8 @@
-"""What an object of the cluster is, and what it asks for: from the API server's JSON. Pure.
+"""Parses Jobs and Workflows from the API server's JSON. Pure.
 
-Called by `doorbell` for who it is, and by `carrier` for what it asks for, which takes longer.
+`parse_object` reads identity and a few fields, and accepts anything that a user may have written.
+`parse_plan` and `parse_update` validate the whole spec, which takes longer; the submitter calls
+them.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ from workron.core.model.job import Job
 from workron.core.model.workflow import Workflow
 from workron.core.plan import Kind
 from workron.store.types import RunUpdate
-from workron_controller.jobs import cache
-from workron_controller.jobs.cache import CachedObject, StatusReason
+from workron_controller.jobs.cache import ObservedObject
+from workron_controller.kube import resources
+from workron_controller.kube.conditions import StatusReason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,88 +29,87 @@ if TYPE_CHECKING:
     from workron.core.plan import Plan
 
 
-INVALID: Final = "InvalidSpec"
-NO_DAG: Final = "InvalidGraph"
-_SHOWN: Final = 5
-_MESSAGE: Final = 1024
-_TTL: Final = "ttlSecondsAfterFinished"
-_SUSPEND: Final = "suspend"
-_TASKS: Final = "tasks"
-_POOL: Final = "pool"
-_USUAL: Final = "default"
+INVALID_SPEC: Final = "InvalidSpec"
+INVALID_GRAPH: Final = "InvalidGraph"
+_MAX_PROBLEMS: Final = 5
+_MAX_MESSAGE: Final = 1024
+_DEFAULT_POOL: Final = "default"
 
 
 class InvalidObjectError(errors.InputError):
-    """An object asks for what cannot be done."""
+    """The spec of an object cannot be run."""
 
-    def __init__(self, refusal: StatusReason) -> None:
-        super().__init__(refusal.message)
-        self.refusal = refusal
+    def __init__(self, reason: StatusReason) -> None:
+        super().__init__(reason.message)
+        self.reason = reason
 
 
-def parse_object(kind: Kind, raw: Mapping[str, Any]) -> CachedObject:
-    """Say who it is; nothing that a person wrote into it can stop that."""
+def parse_object(kind: Kind, raw: Mapping[str, Any]) -> ObservedObject:
+    """Read identity and status; fields that a user wrote are ignored where they are malformed."""
     metadata = raw["metadata"]
     spec, status = raw.get("spec"), raw.get("status")
     spec = spec if isinstance(spec, dict) else {}
-    ttl = spec.get(_TTL)
-    return CachedObject(
+    ttl = spec.get("ttlSecondsAfterFinished")
+    return ObservedObject(
         uid=UUID(metadata["uid"]),
         kind=kind,
         namespace=metadata["namespace"],
         name=metadata["name"],
-        generation=cache.generation(raw),
+        generation=resources.generation_of(raw),
         status=status if isinstance(status, dict) else {},
         ttl_seconds=ttl if isinstance(ttl, int) else None,
-        is_suspended=spec.get(_SUSPEND) is True,
-        pools=tuple(sorted(set(_pools(spec)))),
+        is_suspended=spec.get("suspend") is True,
+        pools=tuple(sorted(set(_task_pools(spec)))),
     )
 
 
-def _pools(spec: Mapping[str, Any]) -> Iterator[str]:
-    tasks = spec.get(_TASKS)
+def _task_pools(spec: Mapping[str, Any]) -> Iterator[str]:
+    tasks = spec.get("tasks")
     for task in tasks if isinstance(tasks, list) else ():
-        pool = task.get(_POOL, _USUAL) if isinstance(task, dict) else None
+        pool = task.get("pool", _DEFAULT_POOL) if isinstance(task, dict) else None
         if isinstance(pool, str):
             yield pool
 
 
 def parse_plan(kind: Kind, raw: Mapping[str, Any]) -> Plan:
-    """Flatten what it asks for; RefusedError says why that cannot be done."""
-    parsed = _parsed(kind, raw)
+    """Validate an object and plan its jobs; raises InvalidObjectError."""
+    parsed = _parse(kind, raw)
     uid = UUID(raw["metadata"]["uid"])
     try:
-        flat = (
+        plan = (
             planner.plan_job(parsed, uid)
             if isinstance(parsed, Job)
             else planner.plan_workflow(parsed, uid)
         )
     except errors.GraphError as error:
-        raise InvalidObjectError(StatusReason(NO_DAG, _shortened(str(error)))) from None
-    edition = cache.generation(raw)
+        raise InvalidObjectError(StatusReason(INVALID_GRAPH, _shorten(str(error)))) from None
+    generation = resources.generation_of(raw)
     if not parsed.spec.cancel:
-        return dataclasses.replace(flat, generation=edition)
-    # It must not begin before it is cancelled, which is the next edition that the store hears of.
-    return dataclasses.replace(flat, is_suspended=True, generation=edition - 1)
+        return dataclasses.replace(plan, generation=generation)
+    # Submitted suspended and one generation older, so that nothing starts before the update to
+    # this generation cancels it.
+    return dataclasses.replace(plan, is_suspended=True, generation=generation - 1)
 
 
 def parse_update(kind: Kind, raw: Mapping[str, Any]) -> RunUpdate:
-    """Say what it wants of what may be edited; RefusedError if that cannot be read."""
-    spec = _parsed(kind, raw).spec
-    return RunUpdate(cache.generation(raw), spec.cancel, spec.suspend, spec.priority)
+    """Validate an object and return its editable fields; raises InvalidObjectError."""
+    spec = _parse(kind, raw).spec
+    return RunUpdate(resources.generation_of(raw), spec.cancel, spec.suspend, spec.priority)
 
 
-def _parsed(kind: Kind, raw: Mapping[str, Any]) -> Job | Workflow:
+def _parse(kind: Kind, raw: Mapping[str, Any]) -> Job | Workflow:
     model = Job if kind is Kind.JOB else Workflow
     try:
         return model.parse(raw)
     except pydantic.ValidationError as error:
         found, more = problems.explain(error, model)
-        told = [f"{problems.format_path(path)}: {message}" for path, message in found[:_SHOWN]]
-        if hidden := more + len(found) - len(told):
-            told.append(f"and {hidden:,} more")
-        raise InvalidObjectError(StatusReason(INVALID, _shortened("; ".join(told)))) from None
+        lines = [
+            f"{problems.format_path(path)}: {message}" for path, message in found[:_MAX_PROBLEMS]
+        ]
+        if hidden := more + len(found) - len(lines):
+            lines.append(f"and {hidden:,} more")
+        raise InvalidObjectError(StatusReason(INVALID_SPEC, _shorten("; ".join(lines)))) from None
 
 
-def _shortened(message: str) -> str:
-    return message if len(message) <= _MESSAGE else message[: _MESSAGE - 1] + "…"
+def _shorten(message: str) -> str:
+    return message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"

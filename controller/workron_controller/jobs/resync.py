@@ -1,9 +1,14 @@
-"""Compares all objects that there are with what the store was made of: at first, and then at times.
+"""The resync: compares all objects of the cluster with the store, at start and every five minutes.
 
-Watches lose things: what was deleted while nobody watched is never told of. So this is what all
-rests on, and watches only make it quick. A job counts as one whose object was deleted only if its
-object can be seen from here, was stored before a complete list began, is missing in that list, and
-is asked for by its name in vain, or has another uid there.
+Watches lose events: a deletion that happens while no watch runs is never reported. So correctness
+rests on the resync, and watches only make it fast. A resync runs earlier when the workqueue has
+dropped an object or a watch has ended.
+
+The run of an object that is not listed is cancelled only if
+- the lists cover the namespace of the object,
+- the run was submitted before the lists began, by `RESYNC_MARGIN`,
+- no list has the uid of the object, and
+- a request by name finds no object, or one with another uid.
 """
 
 from __future__ import annotations
@@ -12,131 +17,128 @@ import asyncio
 import contextlib
 import functools
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 import structlog
 
 from workron.core import errors
 from workron.core.plan import Kind
-from workron_controller.jobs import informer
+from workron_controller.jobs import object_handler
 from workron_controller.jobs.workqueue import QueuedObject
 from workron_controller.kube.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping
     from datetime import datetime
 
     from workron.core.clock import Clock, Rng
     from workron.store.api import OperatorStore
     from workron.store.types import OwnedRun
-    from workron_controller.jobs.informer import ObjectHandler
+    from workron_controller.jobs.custom_objects import CustomObjects
+    from workron_controller.jobs.object_handler import ObjectHandler
 
 
 RESYNC_PERIOD: Final = timedelta(minutes=5)
-_RETRY_SECONDS: Final = 5.0
-_AT_ONCE: Final = 1_000
 RESYNC_MARGIN: Final = timedelta(seconds=30)
-"""The database has a clock of its own."""
+"""The clocks of the database and of this replica may differ by this much."""
+_RETRY_SECONDS: Final = 5.0
+_PAGE_SIZE: Final = 1_000
 
 _log = structlog.get_logger(__name__)
 
 
-class ObjectLister(Protocol):
-    """What of the API server is needed here: the objects that can be seen from here."""
-
-    def objects(self, kind: Kind) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
-        """List all, some at a time; raises rather than leave any out."""
-
-    def covers(self, namespace: str) -> bool:
-        """Tell whether objects of this namespace are among them."""
-
-    async def uid_of(self, kind: Kind, namespace: str, name: str) -> UUID | None:
-        """Ask for one by its name."""
-
-
 class Resync:
-    """Compares for as long as it runs: once in a period, or at once when something was missed."""
+    """Compares objects with runs."""
 
     def __init__(
         self,
-        cluster: ObjectLister,
+        cluster: CustomObjects,
         store: OperatorStore,
-        ear: ObjectHandler,
+        handler: ObjectHandler,
         clock: Clock,
         rng: Rng,
+        margin: timedelta = RESYNC_MARGIN,
     ) -> None:
         self._cluster = cluster
         self._store = store
-        self._ear = ear
+        self._handler = handler
         self._clock = clock
         self._rng = rng
+        self._margin = margin
         self.completed_at: float | None = None
-        """When the last one was complete, on the monotonic clock."""
+        """When the last complete resync ended, on the monotonic clock."""
 
     async def run(self) -> None:
-        """Go on for ever."""
+        """Resync until it is cancelled."""
         while True:
-            self._ear.inbox.has_overflown.clear()
+            self._handler.workqueue.has_overflowed.clear()
             try:
-                await self.compare()
-                rest = RESYNC_PERIOD.total_seconds() * (0.9 + 0.2 * self._rng.random())
-            except (ApiError, errors.StoreError) as trouble:
-                _log.warning("objects cannot be compared", error=str(trouble))
-                rest = _RETRY_SECONDS
+                await self.run_once()
+                pause = RESYNC_PERIOD.total_seconds() * (0.9 + 0.2 * self._rng.random())
+            except (ApiError, errors.StoreError) as error:
+                _log.warning("resync failed", error=str(error))
+                pause = _RETRY_SECONDS
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(rest):
-                    await self._ear.inbox.has_overflown.wait()
-                    # What turned it away has to be worked off first.
+                async with asyncio.timeout(pause):
+                    await self._handler.workqueue.has_overflowed.wait()
+                    # Let the submitter make room in the queue first.
                     await asyncio.sleep(_RETRY_SECONDS)
 
-    async def compare(self) -> None:
-        """List all objects, take in what is new, and find what is gone."""
-        began = self._clock.now()
-        self._ear.misses.settle()
-        before = {seen.uid for seen in self._ear.objects}
+    async def run_once(self) -> None:
+        """List all objects, handle them, and cancel the runs of deleted ones."""
+        started_at = self._clock.now()
+        self._handler.missed_changes.close_window()
+        known = {cached.uid for cached in self._handler.objects}
         listed: set[UUID] = set()
         for kind in (Kind.JOB, Kind.WORKFLOW):
-            async for page in self._cluster.objects(kind):
-                heard = (self._hear(kind, raw, began) for raw in page)
-                listed.update(uid for uid in heard if uid is not None)
-                # A page is much to take in at once, and there may be many.
+            async for page in self._cluster.list_pages(kind):
+                uids = (self._handle_safely(kind, raw, started_at) for raw in page)
+                listed.update(uid for uid in uids if uid is not None)
+                # Let other tasks run between pages.
                 await asyncio.sleep(0)
-        for uid in before - listed:
-            self._lose(uid)
-        # What was written is in the lists by now; what else is there is somebody else's.
-        self._ear.objects.doubt()
-        async for owned in self._missing(listed):
-            if owned.submitted_at < began - RESYNC_MARGIN and await self._is_gone(owned):
-                self._ear.inbox.put(QueuedObject(owned.uid, owned.kind, None))
-                _log.info("object is gone", kind=owned.kind, name=owned.name)
+        for uid in known - listed:
+            self._forget(uid)
+        # The lists have every status that was written before, by this replica or by others.
+        self._handler.objects.mark_all_unsynced()
+        async for owned in self._unlisted(listed):
+            is_older = owned.submitted_at < started_at - self._margin
+            if is_older and await self._is_deleted(owned):
+                self._handler.workqueue.add(QueuedObject(owned.uid, owned.kind, None))
+                _log.info("found deleted object", kind=owned.kind, name=owned.name)
         self.completed_at = self._clock.monotonic()
 
-    def _hear(self, kind: Kind, raw: Mapping[str, Any], began: datetime) -> UUID | None:
-        return informer.handle_safely(functools.partial(self._heard, began), kind, raw)
+    def _handle_safely(
+        self, kind: Kind, raw: Mapping[str, Any], started_at: datetime
+    ) -> UUID | None:
+        handle = functools.partial(self._handle, started_at)
+        return object_handler.handle_safely(handle, kind, raw)
 
-    def _heard(self, began: datetime, kind: Kind, raw: Mapping[str, Any]) -> UUID | None:
+    def _handle(self, started_at: datetime, kind: Kind, raw: Mapping[str, Any]) -> UUID | None:
         if self.completed_at is not None:
-            # Before that nobody had watched.
-            known = self._ear.objects.get(UUID(raw["metadata"]["uid"]))
-            self._ear.misses.listed(raw, known, before=began - RESYNC_MARGIN)
-        return self._ear.hear(kind, raw)
+            # The first resync finds objects that no watch could have reported.
+            known = self._handler.objects.get(UUID(raw["metadata"]["uid"]))
+            before = started_at - self._margin
+            self._handler.missed_changes.check_listed(raw, known, before=before)
+        return self._handler.handle_update(kind, raw)
 
-    def _lose(self, uid: UUID) -> None:
-        if self._ear.objects.get(uid) is not None:
-            self._ear.objects.forget(uid)
-            self._ear.misses.lacked(uid)
+    def _forget(self, uid: UUID) -> None:
+        if self._handler.objects.get(uid) is not None:
+            self._handler.objects.remove(uid)
+            self._handler.missed_changes.expect_deletion(uid)
 
-    async def _missing(self, listed: set[UUID]) -> AsyncIterator[OwnedRun]:
+    async def _unlisted(self, listed: set[UUID]) -> AsyncIterator[OwnedRun]:
+        """Yield the runs of objects that should have been listed and were not."""
         after = 0
-        while some := await self._store.list_owned(_AT_ONCE, after=after):
-            after = some[-1].run
-            for owned in some:
-                if (seen := self._ear.objects.get(owned.uid)) is not None:
-                    # Its status may say that it has ended, whoever wrote that.
-                    seen.run = owned.run
+        while page := await self._store.list_owned(_PAGE_SIZE, after=after):
+            after = page[-1].run
+            for owned in page:
+                if (cached := self._handler.objects.get(owned.uid)) is not None:
+                    # Its status is written even if it claims to have ended: users can edit it.
+                    cached.run_found(owned.run)
                 elif owned.uid not in listed and self._cluster.covers(owned.namespace):
                     yield owned
 
-    async def _is_gone(self, owned: OwnedRun) -> bool:
-        return await self._cluster.uid_of(owned.kind, owned.namespace, owned.name) != owned.uid
+    async def _is_deleted(self, owned: OwnedRun) -> bool:
+        uid = await self._cluster.find_uid(owned.kind, owned.namespace, owned.name)
+        return uid != owned.uid

@@ -1,14 +1,14 @@
-"""Looks at how the jobs of all live objects stand, again and again, and has told what is new.
+"""The status sync: computes the status of every active object from its rows in the store.
 
-A look asks for rows and remembers nothing of its own but what was told: whatever was missed, the
-next look finds. It rests for some times as long as it took, so that many objects never keep the
-database busy with it.
+It reads all rows in a loop and keeps no state of its own but what each status was computed from, so
+the next round finds whatever an earlier one has missed. After a round it rests for four times as
+long as the round took: however many objects there are, it uses a fifth of its time.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -26,101 +26,100 @@ if TYPE_CHECKING:
     from workron.core.ids import JobId
     from workron.store.api import ReadStore
     from workron.store.types import JobRow
-    from workron_controller.jobs.cache import CachedObject, ObjectCache, StatusReason
+    from workron_controller.jobs.cache import CachedObject, ObjectCache
     from workron_controller.jobs.status import Status
+    from workron_controller.kube.conditions import StatusReason
+
+    BlockingReason = Callable[[str, str], StatusReason | None]
+    """Why no worker can claim the jobs of a namespace and pool, if none can."""
 
 
-if TYPE_CHECKING:
-    Hint = Callable[[str, str], StatusReason | None]
-    """What keeps jobs of this namespace and pool from being claimed, if anything does."""
-
-_AT_ONCE: Final = 1_000
-_LEAST_SECONDS: Final = 0.25
-_RESTS: Final = 4
-_COUNTED_SECONDS: Final = 5.0
-"""A workflow is counted anew no more often than that, while its own row stays as it is."""
+_PAGE_SIZE: Final = 1_000
+_MIN_PAUSE: Final = 0.25
+_REST_FACTOR: Final = 4
+_COUNT_SECONDS: Final = 5.0
+"""The jobs of a workflow are counted at most this often while its own row does not change."""
 
 _log = structlog.get_logger(__name__)
 
 
-class PutStatus(Protocol):
-    """Has an object say something."""
-
-    def __call__(self, letter: PendingStatus) -> None:
-        """Say it as soon as may be."""
-
-
 class StatusSync:
-    """Looks for as long as it runs."""
+    """Computes statuses and enqueues those that may have changed."""
 
     def __init__(
-        self, store: ReadStore, objects: ObjectCache, tell: PutStatus, hint: Hint, clock: Clock
+        self,
+        store: ReadStore,
+        objects: ObjectCache,
+        enqueue: Callable[[PendingStatus], None],
+        blocking_reason: BlockingReason,
+        clock: Clock,
     ) -> None:
         self._store = store
         self._objects = objects
-        self._tell = tell
-        self._hint = hint
+        self._enqueue = enqueue
+        self._blocking_reason = blocking_reason
         self._clock = clock
 
     async def run(self) -> None:
-        """Go on for ever."""
+        """Compute statuses until it is cancelled."""
         while True:
-            began = self._clock.monotonic()
+            started_at = self._clock.monotonic()
             try:
-                await self.look()
-            except errors.StoreError as trouble:
-                _log.warning("store cannot be looked at", error=str(trouble))
-            took = self._clock.monotonic() - began
-            await asyncio.sleep(max(_LEAST_SECONDS, _RESTS * took))
+                await self.run_once()
+            except errors.StoreError as error:
+                _log.warning("statuses not computed", error=str(error))
+            took = self._clock.monotonic() - started_at
+            await asyncio.sleep(max(_MIN_PAUSE, _REST_FACTOR * took))
 
-    async def look(self) -> None:
-        """Look once at everything."""
-        live = [seen for seen in self._objects if seen.is_live]
-        for seen in live:
-            if seen.refusal is not None:
+    async def run_once(self) -> None:
+        """Compute the status of every active object once."""
+        active = [cached for cached in self._objects if cached.is_active]
+        for cached in active:
+            if cached.rejection is not None:
                 now = self._clock.now()
-                self._say(seen, status.refused_status(seen, seen.refusal, now), is_end=False)
-        stored = [seen for seen in live if seen.run is not None]
-        for first in range(0, len(stored), _AT_ONCE):
-            await self._look_at(stored[first : first + _AT_ONCE])
+                rejected = status.rejected_status(cached, cached.rejection, now)
+                self._enqueue(PendingStatus(cached.uid, rejected, is_final=False))
+        submitted = [cached for cached in active if cached.run is not None]
+        for first in range(0, len(submitted), _PAGE_SIZE):
+            await self._sync_page(submitted[first : first + _PAGE_SIZE])
 
-    async def _look_at(self, some: Sequence[CachedObject]) -> None:
-        by_root: dict[JobId, CachedObject] = {
-            seen.run: seen for seen in some if seen.run is not None
+    async def _sync_page(self, page: Sequence[CachedObject]) -> None:
+        by_run: dict[JobId, CachedObject] = {
+            cached.run: cached for cached in page if cached.run is not None
         }
-        for row in await self._store.get_jobs(list(by_root)):
-            seen = by_root[row.job]
-            seen.end = row.state if row.state in TERMINAL_STATES else None
-            if (looked := self._looked(seen, row)) != seen.looked:
-                self._say(seen, await self._worded(seen, row), is_end=row.state in TERMINAL_STATES)
-                seen.looked = looked
+        for row in await self._store.get_jobs(list(by_run)):
+            cached = by_run[row.job]
+            cached.state_read(row.state)
+            if (inputs := self._inputs(cached, row)) != cached.synced_inputs:
+                computed = await self._compute(cached, row)
+                is_final = row.state in TERMINAL_STATES
+                self._enqueue(PendingStatus(cached.uid, computed, is_final))
+                cached.status_synced(inputs)
 
-    def _looked(self, seen: CachedObject, row: JobRow) -> Hashable:
-        """Put into one value all that a status depends on."""
-        counted = None
-        if seen.kind is Kind.WORKFLOW:
-            counted = self._clock.monotonic() // _COUNTED_SECONDS
-        hint = self._hinder(seen, row)
-        stands = row.state, row.reason, row.attempts, row.losses, row.worker, row.due
-        return *stands, counted, seen.is_suspended, hint
+    def _inputs(self, cached: CachedObject, row: JobRow) -> Hashable:
+        """Return everything that the status depends on."""
+        count_round = None
+        if cached.latest.kind is Kind.WORKFLOW:
+            count_round = self._clock.monotonic() // _COUNT_SECONDS
+        blocked_by = self._blocked_by(cached, row)
+        from_row = row.state, row.reason, row.attempts, row.losses, row.worker, row.due
+        return *from_row, count_round, cached.latest.is_suspended, blocked_by
 
-    def _hinder(self, seen: CachedObject, row: JobRow) -> StatusReason | None:
-        """Say what keeps its jobs from being claimed, whichever of its pools they are in."""
-        if seen.kind is not Kind.WORKFLOW:
-            return self._hint(seen.namespace, row.pool)
-        hints = [self._hint(seen.namespace, pool) for pool in seen.pools]
-        return hints[0] if hints and all(hints) else None
+    def _blocked_by(self, cached: CachedObject, row: JobRow) -> StatusReason | None:
+        """Return why no worker can claim its jobs, in whichever of its pools they are."""
+        one = cached.latest
+        if one.kind is not Kind.WORKFLOW:
+            return self._blocking_reason(one.namespace, row.pool)
+        reasons = [self._blocking_reason(one.namespace, pool) for pool in one.pools]
+        return reasons[0] if reasons and all(reasons) else None
 
-    async def _worded(self, seen: CachedObject, row: JobRow) -> Status:
-        now, hint = self._clock.now(), self._hinder(seen, row)
-        if seen.kind is Kind.WORKFLOW:
+    async def _compute(self, cached: CachedObject, row: JobRow) -> Status:
+        now, blocked_by = self._clock.now(), self._blocked_by(cached, row)
+        if cached.latest.kind is Kind.WORKFLOW:
             progress = await self._store.count_states(row.job)
             failures = await self._store.list_failures(row.job, job_view.MAX_FAILURES)
-            return status.workflow_status(seen, row, hint, progress, failures, now)
+            return status.workflow_status(cached, row, blocked_by, progress, failures, now)
         output = b""
         if row.state in TERMINAL_STATES:
             output = await self._store.read_output(row.job, last=job_view.TAIL_READ_BYTES)
-        return status.job_status(seen, row, hint, output, now)
-
-    def _say(self, seen: CachedObject, said: Status, *, is_end: bool) -> None:
-        self._tell(PendingStatus(seen.uid, said, is_end))
+        return status.job_status(cached, row, blocked_by, output, now)

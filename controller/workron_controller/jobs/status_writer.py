@@ -1,9 +1,14 @@
-"""Writes statuses into objects, some at a time: the whole status each time, and nothing else.
+"""The status writer: writes computed statuses to the API server, at a bounded rate.
 
-The uid goes with it, so that it can never meet another object that was given the same name.
-What the API server cannot take now is tried again with what the object has to say by then; what it
-refuses for good, too, but of that object alone, and more and more seldom. What is refused is who
-writes, and where, mostly; so another thing to say is no reason to try sooner, unless it is the end.
+Each write replaces the whole status and tests the uid, so that it never reaches a new object of the
+same name. `StatusQueue` holds at most one status of each object and decides which is next:
+
+- final statuses come first; any other object is written at most once a second;
+- a status that the API server refuses for a reason of this object alone is *deferred*: it is
+  retried after 1 s, 2 s, 4 s ... up to 5 minutes, with the content that the object has by then. A
+  newer status does not end the wait, except the final one: usually the permission is refused, not
+  the content;
+- while the API server is unavailable or refuses everything, the whole queue is *paused*.
 """
 
 from __future__ import annotations
@@ -11,272 +16,280 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import heapq
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from workron_controller.jobs import status
-from workron_controller.kube import errors, events
-from workron_controller.kube.backoff import Backoff
+from workron.retry import Backoff
+from workron_controller.kube import conditions, errors, events
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from uuid import UUID
 
     from workron.core.clock import Clock
     from workron_controller.jobs.cache import CachedObject, ObjectCache
     from workron_controller.jobs.status import Status
-    from workron_controller.kube.events import KubernetesEvent
+    from workron_controller.kube.events import EventTrigger, KubernetesEvent
 
 
-_APART_SECONDS: Final = 1.0
-"""Between two writes to one object, unless it has ended."""
+_MIN_INTERVAL: Final = 1.0
+"""Seconds between two writes to one object, except for the final status."""
+_MAX_IN_FLIGHT: Final = 16
+_FIRST_PAUSE: Final = 1.0
+_BACKOFF: Final = Backoff(_FIRST_PAUSE, longest=300.0)
+_SERVER_ERRORS: Final = (errors.TransientApiError, errors.UnauthorizedError, errors.AccessError)
+"""Errors that are not about one object: the server has a problem, or does not know us."""
+
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class PendingStatus:
-    """What one object is to say."""
+    """A status to write."""
 
     uid: UUID
     status: Status
-    is_end: bool
+    is_final: bool
 
 
 class StatusQueue:
-    """Letters that are not sent yet."""
+    """The statuses that are not written yet; `rate` is in writes per second."""
 
     def __init__(self, rate: float, burst: float) -> None:
         self._rate = rate
         self._burst = burst
         self._tokens = burst
-        self._counted_at = 0.0
-        self._ends: OrderedDict[UUID, PendingStatus] = OrderedDict()
+        self._refilled_at = 0.0
+        self._final: OrderedDict[UUID, PendingStatus] = OrderedDict()
         self._others: OrderedDict[UUID, PendingStatus] = OrderedDict()
         self._not_before: OrderedDict[UUID, float] = OrderedDict()
-        self._held: dict[UUID, tuple[float, PendingStatus]] = {}
+        self._deferred: dict[UUID, tuple[float, PendingStatus]] = {}
         self._due: list[tuple[float, UUID]] = []
-        """A heap of those that are held, and of some that are not any more."""
+        """A heap of deferred objects by time; an entry is outdated if `_deferred` differs."""
 
     def __len__(self) -> int:
-        return len(self._ends) + len(self._others) + len(self._held)
+        return len(self._final) + len(self._others) + len(self._deferred)
 
     @property
-    def held(self) -> int:
-        """Count those that were refused, and are tried again at times."""
-        return len(self._held)
+    def deferred(self) -> int:
+        """The number of deferred statuses."""
+        return len(self._deferred)
 
-    def is_held(self, uid: UUID) -> bool:
-        """Tell whether an object has to wait, as what it had to say was refused."""
-        return uid in self._held
+    def is_deferred(self, uid: UUID) -> bool:
+        """Return whether the status of an object is deferred."""
+        return uid in self._deferred
 
-    def put(self, letter: PendingStatus) -> None:
-        """Have an object say this, and not what it was to say before."""
-        until, held = self._held.get(letter.uid, (0.0, None))
-        if held is not None and (held.is_end or not letter.is_end):
-            self._held[letter.uid] = until, letter
+    def add(self, pending: PendingStatus) -> None:
+        """Add a status in place of an older one of the object."""
+        until, deferred = self._deferred.get(pending.uid, (0.0, None))
+        if deferred is not None and (deferred.is_final or not pending.is_final):
+            self._deferred[pending.uid] = until, pending
             return
-        # An end comes once, and is waited for: what was refused before it may be taken now.
-        self._held.pop(letter.uid, None)
-        was = self._ends.pop(letter.uid, None)
-        if letter.is_end or was is not None:
-            self._others.pop(letter.uid, None)
-            self._ends[letter.uid] = letter
+        self._deferred.pop(pending.uid, None)
+        was_final = self._final.pop(pending.uid, None) is not None
+        if pending.is_final or was_final:
+            self._others.pop(pending.uid, None)
+            self._final[pending.uid] = pending
         else:
-            self._others[letter.uid] = letter
+            self._others[pending.uid] = pending
 
-    def put_back(self, letter: PendingStatus) -> None:
-        """Have it sent again, unless the object has something newer to say."""
-        if not self._has(letter.uid):
-            self.put(letter)
+    def requeue(self, pending: PendingStatus) -> None:
+        """Add a status again, unless the object has a newer one."""
+        if not self._has(pending.uid):
+            self.add(pending)
 
-    def hold(self, letter: PendingStatus, until: float) -> None:
-        """Send this again no sooner than then, or what the object has to say by then."""
-        newer = self._ends.get(letter.uid) or self._others.get(letter.uid)
-        if newer is not None and newer.is_end and not letter.is_end:
+    def defer(self, pending: PendingStatus, until: float) -> None:
+        """Add a status, or the newer one that the object has, to be written at that time."""
+        newer = self._final.get(pending.uid) or self._others.get(pending.uid)
+        if newer is not None and newer.is_final and not pending.is_final:
             return
-        self.drop(letter.uid)
-        self._held[letter.uid] = until, newer or letter
-        heapq.heappush(self._due, (until, letter.uid))
+        self.remove(pending.uid)
+        self._deferred[pending.uid] = until, newer or pending
+        heapq.heappush(self._due, (until, pending.uid))
 
-    def drop(self, uid: UUID) -> None:
-        """Forget an object."""
-        for waiting in (self._ends, self._others, self._held, self._not_before):
+    def remove(self, uid: UUID) -> None:
+        """Remove the status of an object."""
+        for waiting in (self._final, self._others, self._deferred, self._not_before):
             waiting.pop(uid, None)
 
     def clear(self) -> None:
-        """Forget all: another replica has told since."""
-        for waiting in (self._ends, self._others, self._held, self._due):
+        """Remove everything."""
+        for waiting in (self._final, self._others, self._deferred, self._due):
             waiting.clear()
 
     def take(self, now: float) -> PendingStatus | float:
-        """Give the letter that may be sent now, or say for how long there is none."""
-        self._tokens = min(self._burst, self._tokens + (now - self._counted_at) * self._rate)
-        self._counted_at = now
+        """Remove and return the next status, or the seconds until there may be one."""
+        self._tokens = min(self._burst, self._tokens + (now - self._refilled_at) * self._rate)
+        self._refilled_at = now
         if self._tokens < 1:
             return (1 - self._tokens) / self._rate
-        self._let_go(now)
-        letter = self._first(now)
-        if isinstance(letter, PendingStatus):
+        self._undefer(now)
+        pending = self._next(now)
+        if isinstance(pending, PendingStatus):
             self._tokens -= 1
-            self._not_before[letter.uid] = now + _APART_SECONDS
-            self._not_before.move_to_end(letter.uid)
-        return letter
+            self._not_before[pending.uid] = now + _MIN_INTERVAL
+            self._not_before.move_to_end(pending.uid)
+        return pending
 
-    def put_off(self, seconds: float, now: float) -> None:
-        """Send nothing for so long: the API server asked for that."""
-        self._counted_at = max(self._counted_at, now + seconds)
+    def pause(self, seconds: float, now: float) -> None:
+        """Return nothing from `take` for this long."""
+        self._refilled_at = max(self._refilled_at, now + seconds)
         self._tokens = min(self._tokens, 0)
 
     def _has(self, uid: UUID) -> bool:
-        return uid in self._ends or uid in self._others or uid in self._held
+        return uid in self._final or uid in self._others or uid in self._deferred
 
-    def _let_go(self, now: float) -> None:
+    def _undefer(self, now: float) -> None:
         while self._due and self._due[0][0] <= now:
             until, uid = heapq.heappop(self._due)
-            if uid in self._held and self._held[uid][0] == until:
-                self.put(self._held.pop(uid)[1])
+            if uid in self._deferred and self._deferred[uid][0] == until:
+                self.add(self._deferred.pop(uid)[1])
 
-    def _first(self, now: float) -> PendingStatus | float:
+    def _next(self, now: float) -> PendingStatus | float:
         while self._not_before and next(iter(self._not_before.values())) <= now:
             self._not_before.popitem(last=False)
-        if self._ends:
-            return self._ends.popitem(last=False)[1]
+        if self._final:
+            return self._final.popitem(last=False)[1]
         soonest = self._due[0][0] if self._due else float("inf")
         for uid in self._others:
-            at = self._not_before.get(uid, 0.0)
-            if at <= now:
+            not_before = self._not_before.get(uid, 0.0)
+            if not_before <= now:
                 return self._others.pop(uid)
-            soonest = min(soonest, at)
+            soonest = min(soonest, not_before)
         return soonest - now
 
 
-_AT_ONCE: Final = 16
-_PAUSE_SECONDS: Final = 1.0
-_LONGEST_SECONDS: Final = 300.0
-_OF_ALL: Final = (errors.TransientError, errors.UnauthorizedError, errors.AccessError)
-"""What is no object's own: the server is in trouble, or does not know who we are."""
-
-_log = structlog.get_logger(__name__)
-
-
-class SendStatus(Protocol):
-    """Writes one status."""
-
-    async def __call__(self, seen: CachedObject, status: Status, /) -> None:
-        """Write it, or raise one of `api.errors`."""
-
-
 class StatusWriter:
-    """Sends what is in the outbox for as long as it runs."""
+    """Writes the statuses of a queue; `send` writes one or raises ApiError."""
 
     def __init__(
         self,
-        send: SendStatus,
-        outbox: StatusQueue,
+        send: Callable[[CachedObject, Status], Awaitable[None]],
+        queue: StatusQueue,
         objects: ObjectCache,
         clock: Clock,
-        leave: Callable[[KubernetesEvent], None],
+        record_event: Callable[[KubernetesEvent], None],
     ) -> None:
         self._send = send
-        self._leave = leave
-        self._outbox = outbox
+        self._record_event = record_event
+        self._queue = queue
         self._objects = objects
         self._clock = clock
-        self._has_news = asyncio.Event()
-        self._refused: dict[UUID, Backoff] = {}
+        self._has_changed = asyncio.Event()
+        self._failures: Counter[UUID] = Counter()
         self.written = 0
-        self.delayed = 0
-
-    def put(self, letter: PendingStatus) -> None:
-        """Have an object say this, and nothing where it says so already."""
-        seen = self._objects.get(letter.uid)
-        if seen is None or not status.differs(letter.status, seen.said):
-            self._settle(letter.uid)
-            self._outbox.drop(letter.uid)
-            return
-        self._outbox.put(letter)
-        if seen.late_since is None and not self._outbox.is_held(letter.uid):
-            seen.late_since = self._clock.monotonic()
-        self._has_news.set()
+        self.retried = 0
 
     @property
     def lag(self) -> float:
-        """Tell for how long the object has waited that waits longest; the refused left aside."""
-        times = [seen.late_since for seen in self._objects if seen.late_since is not None]
+        """The seconds for which the oldest status waits, deferred ones aside."""
+        times = [one.pending_since for one in self._objects if one.pending_since is not None]
         return self._clock.monotonic() - min(times) if times else 0.0
 
-    async def run(self) -> None:
-        """Go on for ever; what is on its way when this is cancelled is given up."""
-        # Of this run alone: what is cancelled while it waits for a letter gives nothing back.
-        room = asyncio.Semaphore(_AT_ONCE)
-        self._refused.clear()
-        for seen in self._objects:
-            # Others have told since.
-            seen.late_since = None
-        async with asyncio.TaskGroup() as sending:
-            while True:
-                await room.acquire()
-                letter = await self._next()
-                sent = sending.create_task(self.deliver(letter))
-                sent.add_done_callback(lambda _: room.release())
+    def enqueue(self, pending: PendingStatus) -> None:
+        """Have a status written, unless the object has it already."""
+        cached = self._objects.get(pending.uid)
+        if cached is None or not conditions.statuses_differ(pending.status, cached.status):
+            self._settle(pending.uid)
+            self._queue.remove(pending.uid)
+            return
+        self._queue.add(pending)
+        if not self._queue.is_deferred(pending.uid):
+            cached.status_pending(self._clock.monotonic())
+        self._has_changed.set()
 
-    async def _next(self) -> PendingStatus:
+    async def run(self) -> None:
+        """Write statuses until it is cancelled, which cancels the requests in flight, too."""
+        # Made here, as the loop may be cancelled between `acquire` and the release of a slot.
+        slots = asyncio.Semaphore(_MAX_IN_FLIGHT)
+        self._failures.clear()
+        for cached in self._objects:
+            # Another leader has written since.
+            cached.status_settled()
+        async with asyncio.TaskGroup() as writes:
+            while True:
+                await slots.acquire()
+                pending = await self._take()
+                write = writes.create_task(self.write(pending))
+                write.add_done_callback(lambda _: slots.release())
+
+    async def _take(self) -> PendingStatus:
         while True:
-            self._has_news.clear()
-            found = self._outbox.take(self._clock.monotonic())
+            self._has_changed.clear()
+            found = self._queue.take(self._clock.monotonic())
             if isinstance(found, PendingStatus):
                 return found
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(None if found == float("inf") else found):
-                    await self._has_news.wait()
+                    await self._has_changed.wait()
 
-    async def deliver(self, letter: PendingStatus) -> None:
-        """Write one status, or see to it that it is tried again where that is of use."""
-        seen = self._objects.get(letter.uid)
-        if seen is None:
-            self._settle(letter.uid)
+    async def write(self, pending: PendingStatus) -> None:
+        """Write a status, or arrange its retry."""
+        cached = self._objects.get(pending.uid)
+        if cached is None:
+            self._settle(pending.uid)
             return
-        # A watch may bring what we write before we know that it was written.
-        before, looked = seen.said, seen.looked
+        # A watch may report our write before the response arrives.
+        before, inputs_before = cached.status, cached.synced_inputs
         try:
-            await self._send(seen, letter.status)
-        except _OF_ALL as trouble:
-            self._put_off(letter, trouble)
-        except errors.ApiError as refused:
-            self._hold(letter, seen, refused)
+            await self._send(cached, pending.status)
+        except _SERVER_ERRORS as error:
+            self._pause(pending, error)
+        except errors.ApiError as error:
+            self._defer(pending, cached, error)
         else:
-            self._settle(letter.uid)
-            if (notice := events.event_of_status_change(seen, before, letter.status)) is not None:
-                self._leave(notice)
-            seen.told = letter.status
-            if seen.looked != looked:
-                # It came to stand otherwise while that was on its way, if only for a moment.
-                seen.looked = None
+            self._settle(pending.uid)
+            event = event_for_change(cached, before, pending.status)
+            if event is not None:
+                self._record_event(event)
+            cached.status_written(pending.status, inputs_before)
             self.written += 1
 
     def _settle(self, uid: UUID) -> None:
-        """Take note that nothing is in the way of an object, or that it is gone."""
-        self._refused.pop(uid, None)
-        if (seen := self._objects.get(uid)) is not None:
-            seen.late_since = None
+        self._failures.pop(uid, None)
+        if (cached := self._objects.get(uid)) is not None:
+            cached.status_settled()
 
-    def _hold(self, letter: PendingStatus, seen: CachedObject, refused: errors.ApiError) -> None:
-        """Leave it for a while: it is gone, or has a namesake, or we may not write it."""
-        seen.late_since = None
-        wait = self._refused.setdefault(letter.uid, Backoff(_PAUSE_SECONDS, _LONGEST_SECONDS))
-        seconds = wait.more()
-        self._outbox.hold(letter, self._clock.monotonic() + seconds)
-        self._has_news.set()
-        about = {"kind": seen.kind, "namespace": seen.namespace, "name": seen.name}
-        _log.warning("status is not written", error=str(refused), again_in=seconds, **about)
+    def _defer(self, pending: PendingStatus, cached: CachedObject, error: errors.ApiError) -> None:
+        """Retry later: the object is deleted or replaced, or we are not allowed to write it."""
+        cached.status_settled()
+        self._failures[pending.uid] += 1
+        seconds = _BACKOFF.pause(self._failures[pending.uid])
+        self._queue.defer(pending, self._clock.monotonic() + seconds)
+        self._has_changed.set()
+        _log.warning(
+            "status not written", error=str(error), retry_seconds=seconds, **cached.log_fields
+        )
 
-    def _put_off(self, letter: PendingStatus, trouble: errors.ApiError) -> None:
-        after = trouble.after if isinstance(trouble, errors.TransientError) else None
-        seconds = after or _PAUSE_SECONDS
-        self.delayed += 1
-        self._outbox.put_back(letter)
-        self._outbox.put_off(seconds, self._clock.monotonic())
-        self._has_news.set()
-        _log.warning("statuses have to wait", seconds=seconds, error=str(trouble))
+    def _pause(self, pending: PendingStatus, error: errors.ApiError) -> None:
+        after = error.after if isinstance(error, errors.TransientApiError) else None
+        seconds = after or _FIRST_PAUSE
+        self.retried += 1
+        self._queue.requeue(pending)
+        self._queue.pause(seconds, self._clock.monotonic())
+        self._has_changed.set()
+        _log.warning("status writes paused", seconds=seconds, error=str(error))
+
+
+_TRIGGERS: Final[Sequence[EventTrigger]] = (
+    events.EventTrigger("Accepted", "False"),
+    events.EventTrigger("Reconciling", "True", events.NOT_ENABLED),
+)
+
+
+def event_for_change(
+    cached: CachedObject, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> KubernetesEvent | None:
+    """Return the Event for a status that begins to report something that a user has to act on."""
+    cause = events.newly_reported(before, after, _TRIGGERS)
+    if cause is None:
+        return None
+    one = cached.latest
+    involved = events.InvolvedObject(str(one.kind), one.namespace, one.name, str(one.uid))
+    # All objects that wait for the same namespace share one Event.
+    is_shared = cause.reason == events.NOT_ENABLED
+    key = one.namespace if is_shared else f"{one.uid}/{one.generation}"
+    return events.KubernetesEvent(involved, cause, key)

@@ -1,212 +1,208 @@
-"""Carries what was seen into the store, some objects at once.
+"""The submitter: takes objects from the workqueue and submits, updates or cancels their runs.
 
-One bad object among many is found, and refused by itself. While the database is away everything
-stays where it is, and the newest edition of each object is tried again.
+It works in batches. When the store rejects a batch, the submitter submits smaller parts until it
+has found the object that is wrong, and rejects only that one. While the database is unreachable the
+batch goes back to the queue, where the newest version of each object replaces it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from workron.core import errors
-from workron.store.api import OperatorStore, SubmitStore
-from workron_controller.jobs import cache, object_parser
-from workron_controller.jobs.cache import StatusReason
+from workron_controller.jobs import object_parser
+from workron_controller.kube import resources
+from workron_controller.kube.conditions import StatusReason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from uuid import UUID
 
     from workron.core.plan import Plan
+    from workron.store.api import Store
     from workron.store.types import OwnedRun
     from workron_controller.jobs.cache import ObjectCache
     from workron_controller.jobs.workqueue import QueuedObject, Workqueue
 
 
-REFUSED: Final = "Refused"
-_MOST: Final = 500
-_MOST_BYTES: Final = 4 << 20
-_MOST_ROWS: Final = 100_000
-"""A page of YAML may be 200,000 jobs and ten times as many edges."""
+REJECTED: Final = "Rejected"
+_MAX_OBJECTS: Final = 500
+_MAX_BYTES: Final = 4 << 20
+_MAX_ROWS: Final = 100_000
+"""One manifest can be 200,000 jobs with ten times as many edges."""
 _PAUSE_SECONDS: Final = 1.0
 
 _log = structlog.get_logger(__name__)
 
 
-class SubmitterStore(SubmitStore, OperatorStore, Protocol):
-    """What of a store is needed here."""
-
-
 class Submitter:
-    """Takes from the inbox for as long as it runs."""
+    """Submits what is in the workqueue; `max_rows` bounds the jobs and edges of one submission."""
 
-    def __init__(self, store: SubmitterStore, inbox: Workqueue, objects: ObjectCache) -> None:
+    def __init__(
+        self, store: Store, workqueue: Workqueue, objects: ObjectCache, max_rows: int = _MAX_ROWS
+    ) -> None:
         self._store = store
-        self._inbox = inbox
+        self._workqueue = workqueue
         self._objects = objects
+        self._max_rows = max_rows
 
     async def run(self) -> None:
-        """Go on for ever."""
+        """Process batches until it is cancelled."""
         while True:
-            some = await self._inbox.take(_MOST, _MOST_BYTES)
+            batch = await self._workqueue.take(_MAX_OBJECTS, _MAX_BYTES)
             try:
-                await self.carry(some)
-            except errors.TRANSIENT as away:
-                self._inbox.put_back(some)
-                _log.warning("store is away", waiting=len(self._inbox), error=str(away))
-                await asyncio.sleep(_PAUSE_SECONDS)
-            except errors.StoreError as trouble:
-                # A full disk, a right that is missing: somebody has to act, and then it goes on.
-                self._inbox.put_back(some)
-                _log.exception("store refuses", waiting=len(self._inbox), error=str(trouble))
+                await self.process(batch)
+            except errors.StoreError as error:
+                # An error that does not pass, such as a full disk, goes on once it is repaired.
+                self._workqueue.requeue(batch)
+                is_transient = isinstance(error, errors.TRANSIENT)
+                log = _log.warning if is_transient else _log.exception
+                log("batch not submitted", queued=len(self._workqueue), error=str(error))
                 await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def carry(self, some: Sequence[QueuedObject]) -> None:
-        """Have the store know of all of them, or raise what keeps it from that."""
-        known = await self._store.find_by_uid([news.uid for news in some])
-        for news in some:
-            if (owned := known.get(news.uid)) is not None:
-                await self._renew_safely(news, owned)
-        await self._submit([news for news in some if news.text and news.uid not in known])
+    async def process(self, batch: Sequence[QueuedObject]) -> None:
+        """Bring all objects into the store, or raise the StoreError that prevents it."""
+        known = await self._store.find_by_uid([item.uid for item in batch])
+        for item in batch:
+            if (owned := known.get(item.uid)) is not None:
+                await self._update_safely(item, owned)
+        await self._submit_new([item for item in batch if item.json and item.uid not in known])
 
-    async def _renew_safely(self, news: QueuedObject, owned: OwnedRun) -> None:
+    async def _update_safely(self, item: QueuedObject, owned: OwnedRun) -> None:
         try:
-            await self._renew(news, owned)
-        except Exception as trouble:
-            if _is_of_all(trouble):
+            await self._update(item, owned)
+        except Exception as error:
+            if _concerns_store(error):
                 raise
-            _log.exception("edition cannot be carried", **_named(owned))
+            _log.exception("run not updated", **_log_fields(owned))
 
-    async def _renew(self, news: QueuedObject, owned: OwnedRun) -> None:
-        """Bring a change to what is there, or the end of its object."""
-        if news.text is None:
+    async def _update(self, item: QueuedObject, owned: OwnedRun) -> None:
+        """Update the run of an object, or cancel it if the object was deleted."""
+        if item.json is None:
             if not owned.has_ended:
                 await self._store.cancel(owned.run)
-                _log.info("object is gone, so its job is cancelled", **_named(owned))
+                _log.info("run cancelled: its object was deleted", **_log_fields(owned))
             return
-        self._found(owned)
-        raw = news.read()
-        if owned.has_ended or cache.generation(raw) <= owned.generation:
+        cached = self._objects.get(owned.uid)
+        if cached is not None:
+            cached.submitted(owned.run, owned.generation)
+        raw = item.decode()
+        if owned.has_ended or resources.generation_of(raw) <= owned.generation:
             return
         try:
-            wish = object_parser.parse_update(news.kind, raw)
-        except object_parser.InvalidObjectError as refused:
-            # The schema keeps such an edition out; who gets one past it changes nothing by that.
-            _log.warning("edition is refused", message=str(refused), **_named(owned))
+            update = object_parser.parse_update(item.kind, raw)
+        except object_parser.InvalidObjectError as error:
+            # Only an object that bypassed the schema gets here; the run stays as it is.
+            _log.warning("update rejected", message=str(error), **_log_fields(owned))
             return
-        if (seen := self._objects.get(owned.uid)) is not None:
-            seen.heard = wish.generation
-        if await self._store.update_run(owned.run, wish):
-            _log.info("object was edited", generation=wish.generation, **_named(owned))
+        if cached is not None:
+            cached.update_submitted(update.generation)
+        if await self._store.update_run(owned.run, update):
+            _log.info("run updated", generation=update.generation, **_log_fields(owned))
 
-    def _found(self, owned: OwnedRun) -> None:
-        if (seen := self._objects.get(owned.uid)) is not None:
-            seen.run, seen.heard, seen.refusal = owned.run, owned.generation, None
+    async def _submit_new(self, batch: Sequence[QueuedObject]) -> None:
+        unplanned = deque(self._runnable(batch))
+        plans = await asyncio.to_thread(_plan_batch, unplanned, self._max_rows)
+        valid = [plan for plan in plans.values() if not isinstance(plan, StatusReason)]
+        for uid, reason in plans.items():
+            if isinstance(reason, StatusReason):
+                self._reject(uid, reason)
+        # If the batch is full, its last plan may be most of it: the others do not wait for that.
+        first = valid[:-1] if unplanned else valid
+        await self._submit(first)
+        await self._submit(valid[len(first) :])
+        # The rest waits behind objects that were added meanwhile.
+        self._workqueue.requeue(unplanned)
+        for item in batch:
+            # An object that is cancelled from the start needs its update, too.
+            if (cached := self._objects.get(item.uid)) is not None and cached.is_unsubmitted:
+                self._workqueue.requeue([item])
 
-    async def _submit(self, some: Sequence[QueuedObject]) -> None:
-        wanted = deque(self._wanted(some))
-        plans = await asyncio.to_thread(_plans, wanted)
-        good = [plan for plan in plans.values() if not isinstance(plan, StatusReason)]
-        for uid, refusal in plans.items():
-            if isinstance(refusal, StatusReason):
-                self._refuse(uid, refusal)
-        # Where they are many jobs the last of them may be most, and nobody is to wait for it.
-        light = good[:-1] if wanted else good
-        await self._store_some(light)
-        await self._store_some(good[len(light) :])
-        # And behind those that came meanwhile.
-        self._inbox.put_back(wanted)
-        for news in some:
-            # It was stored, and has something to say beside that: that it is cancelled.
-            if (seen := self._objects.get(news.uid)) is not None and seen.is_unheard:
-                self._inbox.put_back([news])
-
-    def _wanted(self, some: Sequence[QueuedObject]) -> list[QueuedObject]:
-        """Leave out what has ended: the store that knew of it may be another one now."""
+    def _runnable(self, batch: Sequence[QueuedObject]) -> list[QueuedObject]:
+        """Leave out finished objects: the store that ran them may have been replaced."""
         return [
-            news
-            for news in some
-            if (seen := self._objects.get(news.uid)) is not None and not seen.is_told_over
+            item
+            for item in batch
+            if (cached := self._objects.get(item.uid)) is not None and not cached.is_finished
         ]
 
-    async def _store_some(self, plans: Sequence[Plan]) -> None:
-        """Store all, or find those that cannot be."""
+    async def _submit(self, plans: Sequence[Plan]) -> None:
+        """Submit all plans, or find and reject those that the store does not accept."""
         if not plans:
             return
         try:
-            submitted = await self._store.submit(plans, supersedes=True)
-        except Exception as trouble:
-            if _is_of_all(trouble):
+            runs = await self._store.submit(plans, supersedes=True)
+        except Exception as error:
+            if _concerns_store(error):
                 raise
             if len(plans) == 1:
-                self._refuse(plans[0].identity.uid, _refusal(trouble))
+                self._reject(plans[0].identity.uid, _rejection(error))
                 return
-            for part in _parts(plans, trouble):
-                await self._store_some(part)
+            for part in _split(plans, error):
+                await self._submit(part)
             return
-        for plan, answer in zip(plans, submitted, strict=True):
-            seen = self._objects.get(plan.identity.uid)
-            if seen is not None:
-                seen.run, seen.heard, seen.refusal = answer.run, plan.generation or 0, None
+        for plan, submitted in zip(plans, runs, strict=True):
+            if (cached := self._objects.get(plan.identity.uid)) is not None:
+                cached.submitted(submitted.run, plan.generation or 0)
 
-    def _refuse(self, uid: UUID, refusal: StatusReason) -> None:
-        if (seen := self._objects.get(uid)) is None:
+    def _reject(self, uid: UUID, reason: StatusReason) -> None:
+        if (cached := self._objects.get(uid)) is None:
             return
-        seen.refusal, seen.heard = refusal, seen.generation
-        about = {"kind": seen.kind, "namespace": seen.namespace, "name": seen.name}
-        _log.warning("object is refused", reason=refusal.reason, message=refusal.message, **about)
+        cached.rejected(reason)
+        _log.warning(
+            "object rejected", reason=reason.reason, message=reason.message, **cached.log_fields
+        )
 
 
-def _plans(wanted: deque[QueuedObject]) -> Mapping[UUID, Plan | StatusReason]:
-    """Flatten what each asks for, until it is much; in a thread, since a large one takes long."""
+def _plan_batch(unplanned: deque[QueuedObject], max_rows: int) -> dict[UUID, Plan | StatusReason]:
+    """Plan objects until the batch is full; runs in a thread, as a large object takes long."""
     plans: dict[UUID, Plan | StatusReason] = {}
-    room = _MOST_ROWS
-    while wanted and room > 0:
-        news = wanted.popleft()
-        plans[news.uid] = plan = _plan(news)
-        room -= 1 if isinstance(plan, StatusReason) else len(plan.nodes) + len(plan.edges)
+    rows_left = max_rows
+    while unplanned and rows_left > 0:
+        item = unplanned.popleft()
+        plans[item.uid] = plan = _plan(item)
+        rows_left -= 1 if isinstance(plan, StatusReason) else len(plan.nodes) + len(plan.edges)
     return plans
 
 
-def _plan(news: QueuedObject) -> Plan | StatusReason:
+def _plan(item: QueuedObject) -> Plan | StatusReason:
     try:
-        return object_parser.parse_plan(news.kind, news.read())
-    except object_parser.InvalidObjectError as refused:
-        return refused.refusal
-    except Exception as surprise:  # noqa: BLE001 - it must not keep the others from being read
-        _log.exception("object cannot be read", uid=str(news.uid))
-        return StatusReason(REFUSED, f"it cannot be read: {surprise}")
+        return object_parser.parse_plan(item.kind, item.decode())
+    except object_parser.InvalidObjectError as error:
+        return error.reason
+    except Exception as error:  # noqa: BLE001 - one object must not stop the others
+        _log.exception("object not parsed", uid=str(item.uid))
+        return StatusReason(REJECTED, f"cannot read the object: {error}")
 
 
-def _is_of_all(trouble: Exception) -> bool:
-    """Tell whether it is the store that is in trouble, and not one object that makes it."""
-    is_of_one = isinstance(trouble, errors.StoreDataError)
-    return isinstance(trouble, errors.StoreError) and not is_of_one
+def _concerns_store(error: Exception) -> bool:
+    """Tell an error of the store from one that a single object causes."""
+    return isinstance(error, errors.StoreError) and not isinstance(error, errors.StoreDataError)
 
 
-def _parts(plans: Sequence[Plan], trouble: Exception) -> Iterator[Sequence[Plan]]:
-    """Give parts to be stored one by one, where all together were refused."""
-    named = trouble.uids if isinstance(trouble, errors.CycleError) else frozenset()
-    if suspects := [plan for plan in plans if plan.identity.uid in named]:
-        # All others at once; of a cycle only what closes it is refused then.
-        yield [plan for plan in plans if plan.identity.uid not in named]
-        yield from ([plan] for plan in suspects)
+def _split(plans: Sequence[Plan], error: Exception) -> Iterator[Sequence[Plan]]:
+    """Yield parts of a rejected batch that are submitted one after the other."""
+    uids = error.uids if isinstance(error, errors.CycleError) else frozenset()
+    if in_cycle := [plan for plan in plans if plan.identity.uid in uids]:
+        # Each alone, so that only the object that closes the cycle is rejected.
+        yield [plan for plan in plans if plan.identity.uid not in uids]
+        yield from ([plan] for plan in in_cycle)
     else:
         half = len(plans) // 2
         yield from (plans[:half], plans[half:])
 
 
-def _refusal(trouble: Exception) -> StatusReason:
-    if isinstance(trouble, errors.CycleError):
-        return StatusReason("CycleDetected", str(trouble))
-    if not isinstance(trouble, errors.WorkronError):
-        _log.error("object cannot be stored", exc_info=trouble)
-    return StatusReason(REFUSED, f"it cannot be stored: {trouble}")
+def _rejection(error: Exception) -> StatusReason:
+    if isinstance(error, errors.CycleError):
+        return StatusReason("CycleDetected", str(error))
+    if not isinstance(error, errors.WorkronError):
+        _log.error("object not stored", exc_info=error)
+    return StatusReason(REJECTED, f"cannot store the object: {error}")
 
 
-def _named(owned: OwnedRun) -> dict[str, str]:
+def _log_fields(owned: OwnedRun) -> dict[str, str]:
     return {"kind": owned.kind, "namespace": owned.namespace, "name": owned.name}

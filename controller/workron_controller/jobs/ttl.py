@@ -1,9 +1,13 @@
-"""Deletes objects that have ended and had their time; their jobs stay in the store's history."""
+"""The TTL controller: deletes finished objects after `ttlSecondsAfterFinished`.
+
+Their jobs stay in the history of the store. A status can be edited by users, so an object is
+deleted only if the store agrees that its run has ended.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -12,7 +16,7 @@ from workron_controller.kube import conditions
 from workron_controller.kube.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from datetime import datetime
 
     from workron.core.clock import Clock
@@ -20,69 +24,71 @@ if TYPE_CHECKING:
     from workron_controller.jobs.cache import CachedObject, ObjectCache
 
 
-_REST_SECONDS: Final = 5.0
-_AT_ONCE: Final = 100
+INTERVAL_SECONDS: Final = 5.0
+_MAX_DELETIONS: Final = 100
+"""Per interval."""
 
 _log = structlog.get_logger(__name__)
 
 
-class DeleteObject(Protocol):
-    """Deletes one object."""
-
-    async def __call__(self, seen: CachedObject, /) -> None:
-        """Delete it, if it still is the same, or raise one of `api.errors`."""
-
-
 class TtlController:
-    """Deletes for as long as it runs."""
+    """Deletes expired objects; `delete` raises ApiError where it cannot."""
 
     def __init__(
-        self, store: OperatorStore, delete: DeleteObject, objects: ObjectCache, clock: Clock
+        self,
+        store: OperatorStore,
+        delete: Callable[[CachedObject], Awaitable[None]],
+        objects: ObjectCache,
+        clock: Clock,
+        interval: float = INTERVAL_SECONDS,
     ) -> None:
         self._store = store
         self._delete = delete
         self._objects = objects
         self._clock = clock
+        self._interval = interval
 
     async def run(self) -> None:
-        """Go on for ever."""
+        """Delete expired objects until it is cancelled."""
         while True:
             try:
-                await self.part()
-            except errors.StoreError as trouble:
-                _log.warning("nobody is deleted while the store is away", error=str(trouble))
-            await asyncio.sleep(_REST_SECONDS)
+                await self.run_once()
+            except errors.StoreError as error:
+                _log.warning("expired objects not deleted", error=str(error))
+            await asyncio.sleep(self._interval)
 
-    async def part(self) -> None:
-        """Delete some of those whose time has come."""
+    async def run_once(self) -> None:
+        """Delete the first expired objects."""
         now = self._clock.now()
-        due = [seen for seen in self._objects if is_due(seen, now)]
-        for seen in await self._over(due[:_AT_ONCE]):
+        expired = [cached for cached in self._objects if is_expired(cached, now)]
+        for cached in await self._ended(expired[:_MAX_DELETIONS]):
             try:
-                await self._delete(seen)
-            except ApiError as trouble:
-                about = {"kind": seen.kind, "namespace": seen.namespace, "name": seen.name}
-                _log.warning("object is not deleted", error=str(trouble), **about)
+                await self._delete(cached)
+            except ApiError as error:
+                _log.warning("object not deleted", error=str(error), **cached.log_fields)
             else:
-                self._objects.forget(seen.uid)
+                self._objects.remove(cached.uid)
 
-    async def _over(self, some: Sequence[CachedObject]) -> Sequence[CachedObject]:
-        """Leave out whose job goes on: anybody may have written that it has ended."""
-        known = await self._store.find_by_uid([seen.uid for seen in some]) if some else {}
-        over = []
-        for seen in some:
-            if (owned := known.get(seen.uid)) is None or owned.has_ended:
-                over.append(seen)
+    async def _ended(self, expired: Sequence[CachedObject]) -> Sequence[CachedObject]:
+        """Leave out objects whose run has not ended in spite of their status."""
+        uids = [cached.uid for cached in expired]
+        known = await self._store.find_by_uid(uids) if uids else {}
+        ended = []
+        for cached in expired:
+            if (owned := known.get(cached.uid)) is None or owned.has_ended:
+                ended.append(cached)
             else:
-                # What it says is mended by the next look, which is at all whose job is known.
-                seen.run, seen.looked = owned.run, None
-        return over
+                # The status sync writes the status of every object that has a run.
+                cached.run_found(owned.run)
+                cached.status_stale()
+        return ended
 
 
-def is_due(seen: CachedObject, now: datetime) -> bool:
-    """Tell whether an object has ended, and so long ago that it is to leave."""
-    if seen.ttl_seconds is None or not seen.is_told_over:
+def is_expired(cached: CachedObject, now: datetime) -> bool:
+    """Return whether an object has finished, and its time to live is over."""
+    ttl = cached.latest.ttl_seconds
+    if ttl is None or not cached.is_finished:
         return False
-    finished = conditions.parse_time(seen.said.get("finishedAt"))
-    # No sum of them, which may be in no year that there is.
-    return finished is not None and (now - finished).total_seconds() >= seen.ttl_seconds
+    finished = conditions.parse_time(cached.status.get("finishedAt"))
+    # A sum of the two can be a year that datetime does not have; a difference cannot.
+    return finished is not None and (now - finished).total_seconds() >= ttl

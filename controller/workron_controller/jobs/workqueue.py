@@ -1,7 +1,8 @@
-"""What was seen and is not carried into the store yet: the newest edition of each object.
+"""The workqueue: objects that were observed and are not submitted to the store yet.
 
-Filled by watches and lists, which must never wait; so it is bounded, and who finds it full has the
-object listed again later. Emptied by `carrier`.
+It holds the newest version of each object in the order in which the objects came, as a Kubernetes
+workqueue does. Watches and lists add to it and must never block, so it is bounded: an object that
+finds it full is dropped, and `has_overflowed` triggers a resync. The submitter empties it.
 """
 
 from __future__ import annotations
@@ -20,87 +21,87 @@ if TYPE_CHECKING:
 
 
 MAX_QUEUED_OBJECTS: Final = 20_000
-_MOST_BYTES: Final = 64 << 20
-"""An object may have 1.5 MB, so that a bound on their number alone would be none."""
+_MAX_BYTES: Final = 64 << 20
+"""One object can have 1.5 MB, so a limit on the number of objects alone does not bound memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedObject:
-    """One object as it was seen, or that it is gone."""
+    """An object as it was observed, or a deleted one."""
 
     uid: UUID
     kind: Kind
-    text: bytes | None
-    """Of its JSON: read, it would take several times as much. None: it is gone from the cluster."""
+    json: bytes | None
+    """The object as JSON text, which needs a fraction of the decoded size. None: deleted."""
 
     @property
     def size(self) -> int:
-        """How much of an inbox it takes."""
-        return len(self.text or b"")
+        """The bytes that count toward the limit of the queue."""
+        return len(self.json or b"")
 
-    def read(self) -> Mapping[str, Any]:
-        """Give the object as it was seen."""
-        read: Mapping[str, Any] = json.loads(self.text or b"{}")
-        return read
+    def decode(self) -> Mapping[str, Any]:
+        """Return the object."""
+        decoded: Mapping[str, Any] = json.loads(self.json or b"{}")
+        return decoded
 
 
 class Workqueue:
-    """The newest news of each object, in the order in which objects first came."""
+    """A bounded queue without duplicates."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._news: dict[UUID, QueuedObject] = {}
+        self._queued: dict[UUID, QueuedObject] = {}
         self._since: dict[UUID, float] = {}
-        self._in_hand: dict[UUID, float] = {}
-        """What was taken last, and since when it had waited: it is carried when more is taken."""
+        self._in_progress: dict[UUID, float] = {}
+        """When the objects of the last batch were added; the next `take` ends their processing."""
         self._bytes = 0
-        self._has_come = asyncio.Event()
-        self.has_overflown = asyncio.Event()
-        """Set when something was turned away; who lists all objects anew clears it before."""
+        self._is_filled = asyncio.Event()
+        self.has_overflowed = asyncio.Event()
+        """Set when an object was dropped; a resync clears it before it lists all objects."""
 
     def __len__(self) -> int:
-        return len(self._news)
+        return len(self._queued)
 
     @property
     def lag(self) -> float:
-        """Tell for how long the first has waited of what is not carried yet."""
-        times = [*self._since.values(), *self._in_hand.values()]
+        """The seconds since the oldest unprocessed object was added."""
+        times = [*self._since.values(), *self._in_progress.values()]
         return self._clock.monotonic() - min(times) if times else 0.0
 
-    def put(self, news: QueuedObject) -> None:
-        """Take it in place of what is there of the object, or turn it away."""
-        self._put(news, self._clock.monotonic())
+    def add(self, item: QueuedObject) -> None:
+        """Add an object in place of an older version of it, or drop it if the queue is full."""
+        self._add(item, self._clock.monotonic())
 
-    def _put(self, news: QueuedObject, since: float) -> None:
-        replaced = self._news.get(news.uid)
-        size = self._bytes + news.size - (replaced.size if replaced else 0)
-        if size > _MOST_BYTES or (replaced is None and len(self._news) >= MAX_QUEUED_OBJECTS):
-            self.has_overflown.set()
+    def _add(self, item: QueuedObject, since: float) -> None:
+        replaced = self._queued.get(item.uid)
+        size = self._bytes + item.size - (replaced.size if replaced else 0)
+        if size > _MAX_BYTES or (replaced is None and len(self._queued) >= MAX_QUEUED_OBJECTS):
+            self.has_overflowed.set()
             return
-        self._news[news.uid] = news
-        self._since.setdefault(news.uid, since)
+        self._queued[item.uid] = item
+        self._since.setdefault(item.uid, since)
         self._bytes = size
-        self._has_come.set()
+        self._is_filled.set()
 
-    async def take(self, most: int, most_bytes: int) -> Sequence[QueuedObject]:
-        """Wait until there is something, and take the first of it; at least one."""
-        self._in_hand = {}
-        while not self._news:
-            self._has_come.clear()
-            await self._has_come.wait()
+    async def take(self, max_items: int, max_bytes: int) -> Sequence[QueuedObject]:
+        """Wait for objects and remove the first ones, at least one; ends the batch before it."""
+        self._in_progress = {}
+        while not self._queued:
+            self._is_filled.clear()
+            await self._is_filled.wait()
         taken: list[QueuedObject] = []
-        room = most_bytes
-        for news in list(self._news.values())[:most]:
-            if taken and news.size > room:
+        bytes_left = max_bytes
+        for item in list(self._queued.values())[:max_items]:
+            if taken and item.size > bytes_left:
                 break
-            room -= news.size
-            taken.append(self._news.pop(news.uid))
-        self._bytes -= sum(news.size for news in taken)
-        self._in_hand = {news.uid: self._since.pop(news.uid) for news in taken}
+            bytes_left -= item.size
+            taken.append(self._queued.pop(item.uid))
+        self._bytes -= sum(item.size for item in taken)
+        self._in_progress = {item.uid: self._since.pop(item.uid) for item in taken}
         return taken
 
-    def put_back(self, some: Sequence[QueuedObject]) -> None:
-        """Take what could not be carried out, unless something newer has come meanwhile."""
-        for news in some:
-            if news.uid not in self._news:
-                self._put(news, self._in_hand.get(news.uid, self._clock.monotonic()))
+    def requeue(self, items: Sequence[QueuedObject]) -> None:
+        """Add objects of the last batch again, unless a newer version was added meanwhile."""
+        for item in items:
+            if item.uid not in self._queued:
+                self._add(item, self._in_progress.get(item.uid, self._clock.monotonic()))

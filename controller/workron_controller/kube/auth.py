@@ -1,8 +1,8 @@
-"""Finds the API server and who we are to it, and asks again when either may have changed.
+"""Finds the API server and our credentials, and renews the credentials.
 
-In a pod it is the service account, whose token is replaced while the pod runs; elsewhere it is the
-kubeconfig that kubectl would take, with its plugins and certificates. The library reads both.
-One `Access` serves one event loop.
+In a pod they are those of the service account, whose token Kubernetes replaces while the pod runs.
+Elsewhere they come from the kubeconfig that kubectl would use, with its plugins and certificates.
+The `kubernetes` library reads both. An `ApiAccess` belongs to one event loop.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClientCertificates:
-    """Whom to trust and, where that is how we are known, who we are."""
+    """The certificate authority to trust, and our client certificate if we have one."""
 
-    authority: str | None
-    own: str | None
-    key: str | None
-    is_verifying: bool
-    content: tuple[bytes, ...]
-    """What is in the files: they are renewed in place."""
+    ca_file: str | None
+    cert_file: str | None
+    key_file: str | None
+    verifies_server: bool
+    contents: tuple[bytes, ...]
+    """The contents of the files, which are renewed in place."""
 
     @classmethod
-    def of(cls, configuration: Configuration) -> ClientCertificates:
-        """Read what the configuration names."""
+    def load(cls, configuration: Configuration) -> ClientCertificates:
+        """Read the files of a configuration."""
         paths = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
-        content = tuple(Path(path).read_bytes() for path in paths if path)
-        return cls(*paths, configuration.verify_ssl, content)
+        contents = tuple(Path(path).read_bytes() for path in paths if path)
+        return cls(*paths, configuration.verify_ssl, contents)
 
-    def context(self) -> ssl.SSLContext:
-        """Make of them what a connection needs."""
-        context = ssl.create_default_context(cafile=self.authority)
-        if self.own:
-            context.load_cert_chain(self.own, self.key)
-        if not self.is_verifying:
+    def ssl_context(self) -> ssl.SSLContext:
+        """Make the context of a connection."""
+        context = ssl.create_default_context(cafile=self.ca_file)
+        if self.cert_file:
+            context.load_cert_chain(self.cert_file, self.key_file)
+        if not self.verifies_server:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         return context
@@ -60,130 +60,139 @@ class ClientCertificates:
 
 @dataclass(frozen=True, slots=True)
 class ApiEndpoint:
-    """Where the API server is and who we are to it."""
+    """The address of the API server and our credentials."""
 
     server: str
     authorization: str | None
     certificates: ClientCertificates
-    tls: ssl.SSLContext
+    ssl_context: ssl.SSLContext
     proxy: str | None
     server_name: str | None
-    """In the server's certificate, where it is not that of the address."""
+    """The name in the server's certificate, where it differs from the address."""
 
     @classmethod
-    def of(cls, configuration: Configuration, before: ApiEndpoint | None) -> ApiEndpoint:
-        """Take from the library what it has found; connections outlive it if they can."""
-        certificates = ClientCertificates.of(configuration)
+    def from_configuration(
+        cls, configuration: Configuration, before: ApiEndpoint | None
+    ) -> ApiEndpoint:
+        """Convert the library's configuration; connections stay open if no certificate changed."""
+        certificates = ClientCertificates.load(configuration)
         is_same = before is not None and before.certificates == certificates
         return cls(
             server=configuration.host.rstrip("/"),
             authorization=_authorization(configuration),
             certificates=certificates,
-            tls=before.tls if before and is_same else certificates.context(),
+            ssl_context=before.ssl_context if before and is_same else certificates.ssl_context(),
             proxy=configuration.proxy,
             server_name=configuration.tls_server_name,
         )
 
     @property
     def headers(self) -> dict[str, str]:
-        """What every request says of us."""
+        """The headers of every request."""
         return {"Authorization": self.authorization} if self.authorization else {}
 
     @property
-    def for_kopf(self) -> kopf.ConnectionInfo:
-        """The same way in, for Kopf, which makes connections of its own."""
+    def kopf_connection(self) -> kopf.ConnectionInfo:
+        """The same endpoint for Kopf, which makes its own connections."""
         if self.server_name:
             raise errors.AccessError(
                 f"the kubeconfig sets tls-server-name {self.server_name!r}, which Kopf does not"
-                " know; name the server by an address that is in its certificate"
+                " support; use an address of the server that is in its certificate"
             )
         scheme, _, token = (self.authorization or "").partition(" ")
         return kopf.ConnectionInfo(
             server=self.server,
-            ca_path=self.certificates.authority,
-            insecure=not self.certificates.is_verifying,
+            ca_path=self.certificates.ca_file,
+            insecure=not self.certificates.verifies_server,
             scheme=scheme or None,
             token=token or None,
-            certificate_path=self.certificates.own,
-            private_key_path=self.certificates.key,
+            certificate_path=self.certificates.cert_file,
+            private_key_path=self.certificates.key_file,
             proxy_url=self.proxy,
         )
 
 
 def _authorization(configuration: Configuration) -> str | None:
-    said: str = configuration.api_key.get("BearerToken", "")
-    scheme, _, token = said.partition(" ")
-    # A file of a token may end with a line feed, which a header must not.
+    value: str = configuration.api_key.get("BearerToken", "")
+    scheme, _, token = value.partition(" ")
+    # A token file can end with a newline, which a header must not contain.
     return f"{scheme.capitalize()} {token.strip()}" if token.strip() else None
 
 
-_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_USUAL: Final = "~/.kube/config"
+_ACCOUNT_FOLDER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_DEFAULT_KUBECONFIG: Final = "~/.kube/config"
 _TOKEN_SECONDS: Final = 60.0
-"""A token is replaced long before it expires, so that a minute's delay is none."""
-_ASKING_SECONDS: Final = 30.0
-_UNREADABLE: Final = (
+"""How long a token is used before it is read again; Kubernetes replaces it long before it ends."""
+_LOAD_TIMEOUT: Final = 30.0
+_LOAD_ERRORS: Final = (
     ConfigException, yaml.YAMLError, OSError, ValueError, LookupError, TypeError, AttributeError,
 )  # fmt: skip
-"""The library takes it for granted that what a person wrote has the right shape."""
+"""The library does not check the shape of a kubeconfig, so a mistake in it can be any of these."""
 
 
 class ApiAccess:
-    """The way in, kept fresh."""
+    """The endpoint, which is loaded again when it is old or refused."""
 
     def __init__(
-        self, ask: Callable[[], Awaitable[Configuration]], clock: Clock, keeps_seconds: float
+        self, load: Callable[[], Awaitable[Configuration]], clock: Clock, max_age: float
     ) -> None:
-        self._ask = ask
+        self._load = load
         self._clock = clock
-        self._keeps_seconds = keeps_seconds
-        self._entry: ApiEndpoint | None = None
-        self._asked_at = -inf
-        self._asking = asyncio.Lock()
+        self._max_age = max_age
+        self._endpoint: ApiEndpoint | None = None
+        self._loaded_at = -inf
+        self._lock = asyncio.Lock()
 
-    async def entry(self) -> ApiEndpoint:
-        """Give the way in as it is now."""
-        async with self._asking:
-            is_stale = self._clock.monotonic() >= self._asked_at + self._keeps_seconds
-            return await self._renew() if self._entry is None or is_stale else self._entry
+    async def endpoint(self) -> ApiEndpoint:
+        """Return the endpoint; raises AccessError if it cannot be loaded."""
+        async with self._lock:
+            is_stale = self._clock.monotonic() >= self._loaded_at + self._max_age
+            is_missing = self._endpoint is None
+            return await self._renew() if is_missing or is_stale else self._current
 
-    async def anew(self, refused: ApiEndpoint | None = None) -> ApiEndpoint:
-        """Ask at once, because this one was refused; once, however many were refused with it."""
-        async with self._asking:
-            is_refused = refused is None or self._entry is refused
-            return await self._renew() if self._entry is None or is_refused else self._entry
+    async def refresh(self, refused: ApiEndpoint | None = None) -> ApiEndpoint:
+        """Load the endpoint again, once for all requests that were refused with the same one."""
+        async with self._lock:
+            is_refused = refused is None or self._endpoint is refused
+            is_missing = self._endpoint is None
+            return await self._renew() if is_missing or is_refused else self._current
+
+    @property
+    def _current(self) -> ApiEndpoint:
+        assert self._endpoint is not None
+        return self._endpoint
 
     async def _renew(self) -> ApiEndpoint:
         try:
-            async with asyncio.timeout(_ASKING_SECONDS):
-                configuration = await self._ask()
-            entry = ApiEndpoint.of(configuration, self._entry)
-        except _UNREADABLE as error:
-            why = str(error) or f"the program named under `exec` ran for {_ASKING_SECONDS:g} s"
-            raise errors.AccessError(f"there is no way to an API server: {why}") from error
-        _check(entry)
-        self._entry, self._asked_at = entry, self._clock.monotonic()
-        return entry
+            async with asyncio.timeout(_LOAD_TIMEOUT):
+                configuration = await self._load()
+            endpoint = ApiEndpoint.from_configuration(configuration, self._endpoint)
+        except _LOAD_ERRORS as error:
+            why = str(error) or f"the program under `exec` did not end within {_LOAD_TIMEOUT:g} s"
+            raise errors.AccessError(f"cannot find an API server: {why}") from error
+        _require_credentials(endpoint)
+        self._endpoint, self._loaded_at = endpoint, self._clock.monotonic()
+        return endpoint
 
 
 def find_api_server(
-    clock: Clock, environ: Mapping[str, str] = os.environ, account: Path = _ACCOUNT
+    clock: Clock, environ: Mapping[str, str] = os.environ, account: Path = _ACCOUNT_FOLDER
 ) -> ApiAccess:
-    """Choose whom to ask: the kubeconfig that is named, the pod's account, or the usual one."""
-    named = environ.get("KUBECONFIG")
-    if not named and SERVICE_HOST_ENV_NAME in environ:
-        return ApiAccess(_Account(environ, account).ask, clock, _TOKEN_SECONDS)
-    return ApiAccess(_Kubeconfig(named or _USUAL).ask, clock, inf)
+    """Use the kubeconfig in KUBECONFIG, the service account of the pod, or ~/.kube/config."""
+    kubeconfig = environ.get("KUBECONFIG")
+    if not kubeconfig and SERVICE_HOST_ENV_NAME in environ:
+        return ApiAccess(_ServiceAccount(environ, account).load, clock, _TOKEN_SECONDS)
+    return ApiAccess(_Kubeconfig(kubeconfig or _DEFAULT_KUBECONFIG).load, clock, inf)
 
 
-class _Account:
-    """The service account of the pod that this program runs in."""
+class _ServiceAccount:
+    """The service account of the pod in which this program runs."""
 
     def __init__(self, environ: Mapping[str, str], folder: Path) -> None:
         self._environ = environ
         self._folder = folder
 
-    async def ask(self) -> Configuration:
+    async def load(self) -> Configuration:
         configuration = Configuration()
         loader = InClusterConfigLoader(
             str(self._folder / "token"),
@@ -196,33 +205,33 @@ class _Account:
 
 
 class _Kubeconfig:
-    """One or more files, as kubectl takes them."""
+    """One or more files, separated as kubectl separates them."""
 
     def __init__(self, paths: str) -> None:
         self._paths = paths
 
-    async def ask(self) -> Configuration:
-        self._check()
+    async def load(self) -> Configuration:
+        self._require_file()
         configuration = Configuration()
         await load_kube_config(
             self._paths, client_configuration=configuration, persist_config=False
         )
         return configuration
 
-    def _check(self) -> None:
-        names = [Path(name).expanduser() for name in self._paths.split(os.pathsep) if name]
-        if not any(name.exists() for name in names):
+    def _require_file(self) -> None:
+        paths = [Path(name).expanduser() for name in self._paths.split(os.pathsep) if name]
+        if not any(path.exists() for path in paths):
             raise ConfigException(
                 f"no kubeconfig at {self._paths}; set KUBECONFIG, or run in a pod with a service"
                 " account"
             )
 
 
-def _check(entry: ApiEndpoint) -> None:
-    """Refuse to go on as nobody, which is what a plugin that failed leaves us as."""
-    is_somebody = entry.authorization or entry.certificates.own
-    if entry.server.startswith("https:") and not is_somebody:
+def _require_credentials(endpoint: ApiEndpoint) -> None:
+    """Refuse to continue as an anonymous user, which is how a failed plugin leaves us."""
+    has_credentials = endpoint.authorization or endpoint.certificates.cert_file
+    if endpoint.server.startswith("https:") and not has_credentials:
         raise errors.AccessError(
-            f"nothing says who we are to {entry.server}: the user of the kubeconfig has no token"
-            " and no certificate, or the program named under `exec` gave none (see the log)"
+            f"no credentials for {endpoint.server}: the user of the kubeconfig has neither a token"
+            " nor a certificate, or the program under `exec` returned none (see the log)"
         )

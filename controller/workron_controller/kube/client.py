@@ -1,14 +1,15 @@
-"""One session with the API server: a verb a method, plain JSON in and out, one try each.
+"""A client of the Kubernetes API: one method for each verb, JSON objects in and out.
 
-Called by all that asks or tells the cluster something; `retrying` repeats what may pass. Whoever
-must not queue behind others (an election) has a `Server` of its own.
+`ApiClient` sends each request once, and once more after a 401 with fresh credentials. Errors are
+those of `kube.errors`. `RetryingCalls` retries transient errors, and `list_pages` reads a
+collection in pages. A component whose requests must not wait behind others, such as the leader
+election, has a client of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
-import math
 from collections import Counter
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeVa
 import aiohttp
 import msgspec
 
+from workron.retry import Backoff, Deadline, retry
 from workron_controller.kube import errors
 from workron_controller.kube.errors import ErrorResponse
 
@@ -29,56 +31,87 @@ if TYPE_CHECKING:
 
 
 FIELD_MANAGER: Final = "workron-controller"
-"""Who the cluster says wrote our fields."""
-_IN_FLIGHT: Final = 32
-_SECONDS: Final = 30.0
-
-
-_READS: Final = frozenset({"get", "list"})
+_MAX_IN_FLIGHT: Final = 32
+_TIMEOUT: Final = 30.0
+_MANAGED: Final = {"fieldManager": FIELD_MANAGER}
+_MERGE_PATCH: Final = "application/merge-patch+json"
+_JSON_PATCH: Final = "application/json-patch+json"
+_APPLY_PATCH: Final = "application/apply-patch+yaml"
+_READ_VERBS: Final = frozenset({"get", "list"})
 WRITE_OK: Final = "Done"
 
 
+class KubeApi(Protocol):
+    """The requests of `ApiClient`; tests of pools answer them from memory."""
+
+    async def get(self, path: ResourcePath, /) -> dict[str, Any]:
+        """Read one object."""
+
+    async def list_page(
+        self, path: ResourcePath, parameters: Mapping[str, str], /
+    ) -> dict[str, Any]:
+        """Read one page of a list."""
+
+    async def create(self, path: ResourcePath, body: Mapping[str, Any], /) -> dict[str, Any]:
+        """Create an object in this collection."""
+
+    async def patch(self, path: ResourcePath, body: Mapping[str, Any], /) -> dict[str, Any]:
+        """Change the fields that are in the body."""
+
+    async def replace_status(
+        self, path: ResourcePath, uid: str, status: Mapping[str, Any], /
+    ) -> object:
+        """Replace the status of the object with this uid."""
+
+    async def apply(self, path: ResourcePath, body: Mapping[str, Any], /) -> dict[str, Any]:
+        """Apply an object on the server side."""
+
+    async def delete(self, path: ResourcePath, uid: str, /) -> None:
+        """Delete the object with this uid."""
+
+
 class ApiWrite(NamedTuple):
-    """What requests that change something are counted by."""
+    """The labels by which writing requests are counted."""
 
     verb: str
     resource: str
     outcome: str
-    """Done, or the error that it ended in, as `errors` calls it."""
+    """`WRITE_OK`, or the name of the error without `Error`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What is asked, apart from who asks."""
-
     verb: str
     method: str
-    place: ResourcePath
+    path: ResourcePath
     parameters: Mapping[str, str]
     body: bytes | None = None
-    form: str = "application/json"
+    content_type: str = "application/json"
 
-    def write(self, outcome: str) -> ApiWrite:
-        """Say what it is counted as."""
-        kind, part = self.place.resource.plural, self.place.subresource
-        return ApiWrite(self.verb, f"{kind}/{part}" if part else kind, outcome)
+    def count_as(self, outcome: str) -> ApiWrite:
+        plural, subresource = self.path.resource.plural, self.path.subresource
+        resource = f"{plural}/{subresource}" if subresource else plural
+        return ApiWrite(self.verb, resource, outcome)
 
-    def refusal(self, answer: aiohttp.ClientResponse, body: bytes) -> ErrorResponse:
-        is_testing = self.form == _STEPS
-        return ErrorResponse(self.verb, self.place, answer.status, answer.headers, body, is_testing)
+    def error(self, answer: aiohttp.ClientResponse, body: bytes) -> errors.ApiError:
+        tests_uid = self.content_type == _JSON_PATCH
+        response = ErrorResponse(
+            self.verb, self.path, answer.status, answer.headers, body, tests_uid
+        )
+        return response.error
 
 
 class ApiClient:
-    """A session; use it as an async context manager."""
+    """A session with the API server, to be used as an async context manager."""
 
     def __init__(
-        self, access: ApiAccess, in_flight: int = _IN_FLIGHT, seconds: float = _SECONDS
+        self, access: ApiAccess, in_flight: int = _MAX_IN_FLIGHT, seconds: float = _TIMEOUT
     ) -> None:
         self._access = access
-        self._turns = asyncio.Semaphore(in_flight)
+        self._slots = asyncio.Semaphore(in_flight)
         self._seconds = seconds
         self.writes: Counter[ApiWrite] = Counter()
-        # The turns bound the connections, and waiting for one's turn is not waiting for an answer.
+        # The slots bound the connections: the timeout does not count the wait for a slot.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
             timeout=aiohttp.ClientTimeout(total=seconds),
@@ -91,52 +124,53 @@ class ApiClient:
     async def __aexit__(self, *_: object) -> None:
         await self._session.close()
 
-    async def get(self, place: ResourcePath) -> dict[str, Any]:
+    async def get(self, path: ResourcePath) -> dict[str, Any]:
         """Read one object."""
-        return await self._ask(_Request("get", "GET", place, {}))
+        return await self._send(_Request("get", "GET", path, {}))
 
-    async def part(self, place: ResourcePath, parameters: Mapping[str, str]) -> dict[str, Any]:
-        """Read a part of a list; `listing` puts parts together."""
-        return await self._ask(_Request("list", "GET", place, parameters))
+    async def list_page(self, path: ResourcePath, parameters: Mapping[str, str]) -> dict[str, Any]:
+        """Read one page of a list; see `list_pages`."""
+        return await self._send(_Request("list", "GET", path, parameters))
 
-    async def create(self, place: ResourcePath, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Make an object in this collection; ConflictError if there is one of that name."""
-        return await self._ask(
-            _Request("create", "POST", place, _MANAGED, msgspec.json.encode(body))
+    async def create(self, path: ResourcePath, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Create an object in this collection; ConflictError if the name exists."""
+        return await self._send(
+            _Request("create", "POST", path, _MANAGED, msgspec.json.encode(body))
         )
 
-    async def patch(self, place: ResourcePath, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Change the fields that the body names; null removes one.
+    async def patch(self, path: ResourcePath, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Change the fields that are in the body; null removes one.
 
-        A `metadata.resourceVersion` in it makes it ConflictError if the object has changed since. A
-        `metadata.uid` guards the object alone, not its status: see `set_status`.
+        `metadata.resourceVersion` makes it a ConflictError if the object has changed since, and
+        `metadata.uid` if it is another object. The server ignores both for a status: see
+        `replace_status`.
         """
-        return await self._ask(
-            _Request("patch", "PATCH", place, _MANAGED, msgspec.json.encode(body), _MERGE)
+        return await self._send(
+            _Request("patch", "PATCH", path, _MANAGED, msgspec.json.encode(body), _MERGE_PATCH)
         )
 
-    async def set_status(
-        self, place: ResourcePath, uid: str, status: Mapping[str, Any]
+    async def replace_status(
+        self, path: ResourcePath, uid: str, status: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Write the whole status of the object with this uid; ConflictError if it is another one.
+        """Replace the status of the object with this uid; ConflictError if it is another one.
 
-        The server takes no notice of a uid in a merge patch to a status, so it is asked to test it.
+        The server ignores a uid in a merge patch of a status, so a JSON patch tests it.
         """
         steps = [
             {"op": "test", "path": "/metadata/uid", "value": uid},
             {"op": "add", "path": "/status", "value": status},
         ]
         body = msgspec.json.encode(steps)
-        return await self._ask(_Request("patch", "PATCH", place, _MANAGED, body, _STEPS))
+        return await self._send(_Request("patch", "PATCH", path, _MANAGED, body, _JSON_PATCH))
 
-    async def apply(self, place: ResourcePath, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Make the object, or make what we said of it before into this; others' words yield."""
-        whose = {**_MANAGED, "force": "true"}
-        return await self._ask(
-            _Request("patch", "PATCH", place, whose, msgspec.json.encode(body), _APPLY)
+    async def apply(self, path: ResourcePath, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Apply an object on the server side, and take over fields of other managers."""
+        parameters = {**_MANAGED, "force": "true"}
+        return await self._send(
+            _Request("patch", "PATCH", path, parameters, msgspec.json.encode(body), _APPLY_PATCH)
         )
 
-    async def delete(self, place: ResourcePath, uid: str) -> None:
+    async def delete(self, path: ResourcePath, uid: str) -> None:
         """Delete the object with this uid; ConflictError if it is another one."""
         options = {
             "apiVersion": "v1",
@@ -144,177 +178,163 @@ class ApiClient:
             "propagationPolicy": "Background",
             "preconditions": {"uid": uid},
         }
-        await self._ask(_Request("delete", "DELETE", place, {}, msgspec.json.encode(options)))
+        await self._send(_Request("delete", "DELETE", path, {}, msgspec.json.encode(options)))
 
-    async def _ask(self, request: _Request) -> dict[str, Any]:
-        async with self._turns:
-            entry = await self._access.entry()
+    async def _send(self, request: _Request) -> dict[str, Any]:
+        async with self._slots:
+            endpoint = await self._access.endpoint()
             try:
-                return await self._counted(request, entry)
+                return await self._send_counted(request, endpoint)
             except errors.UnauthorizedError:
-                # The token was replaced, and this one is over.
-                return await self._counted(request, await self._access.anew(entry))
+                # The token has expired.
+                return await self._send_counted(request, await self._access.refresh(endpoint))
 
-    async def _counted(self, request: _Request, entry: ApiEndpoint) -> dict[str, Any]:
+    async def _send_counted(self, request: _Request, endpoint: ApiEndpoint) -> dict[str, Any]:
         outcome = WRITE_OK
         try:
-            return await self._try(request, entry)
+            return await self._send_once(request, endpoint)
         except errors.ApiError as error:
             outcome = type(error).__name__.removesuffix("Error")
             raise
         finally:
-            if request.verb not in _READS:
-                self.writes[request.write(outcome)] += 1
+            if request.verb not in _READ_VERBS:
+                self.writes[request.count_as(outcome)] += 1
 
-    async def _try(self, request: _Request, entry: ApiEndpoint) -> dict[str, Any]:
+    async def _send_once(self, request: _Request, endpoint: ApiEndpoint) -> dict[str, Any]:
         try:
             async with self._session.request(
                 request.method,
-                entry.server + request.place.path,
+                endpoint.server + request.path.path,
                 params=request.parameters,
                 data=request.body,
-                headers={**entry.headers, "Content-Type": request.form},
-                ssl=entry.tls,
-                proxy=entry.proxy,
-                server_hostname=entry.server_name,
+                headers={**endpoint.headers, "Content-Type": request.content_type},
+                ssl=endpoint.ssl_context,
+                proxy=endpoint.proxy,
+                server_hostname=endpoint.server_name,
                 allow_redirects=False,
             ) as answer:
                 body = await answer.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            why = str(error) or f"no answer came in {self._seconds:g} s"
+            why = str(error) or f"no answer within {self._seconds:g} s"
             raise errors.UnreachableError(
-                f"{request.verb} {request.place}: {entry.server} does not answer: {why}"
+                f"{request.verb} {request.path}: {endpoint.server} does not answer: {why}"
             ) from error
-        return _read(request, answer, body)
+        return _decode(request, answer, body)
 
 
-_MANAGED: Final = {"fieldManager": FIELD_MANAGER}
-_MERGE: Final = "application/merge-patch+json"
-_STEPS: Final = "application/json-patch+json"
-_APPLY: Final = "application/apply-patch+yaml"
-
-
-def _read(request: _Request, answer: aiohttp.ClientResponse, body: bytes) -> dict[str, Any]:
+def _decode(request: _Request, answer: aiohttp.ClientResponse, body: bytes) -> dict[str, Any]:
     if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
-        raise request.refusal(answer, body).error
+        raise request.error(answer, body)
     try:
-        read = msgspec.json.decode(body, type=dict[str, Any])
+        return msgspec.json.decode(body, type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise errors.UnreachableError(
-            f"{request.verb} {request.place}: the answer is no JSON object ({error}); something"
-            " between us and the API server answers in its place"
+            f"{request.verb} {request.path}: the answer is not a JSON object ({error}); a proxy"
+            " between the controller and the API server may have answered instead"
         ) from error
-    return read
 
 
 Answer = TypeVar("Answer")
 
-_FIRST_SECONDS: Final = 0.5
-_LONGEST_SECONDS: Final = 10.0
+_FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 10.0
 
 
 class RetryingCalls:
-    """Patience, and how much of it there is."""
+    """Retries transient errors for up to `seconds`."""
 
     def __init__(
         self, clock: Clock, rng: Rng, seconds: float = 60.0, sleep: Sleep = asyncio.sleep
     ) -> None:
         self._clock = clock
-        self._rng = rng
+        self._backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE, jitter=0.5, rng=rng)
         self._seconds = seconds
         self._sleep = sleep
 
     async def __call__(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Call until there is an answer; raises what does not pass, or has not in time."""
-        end, tries = self._clock.monotonic() + self._seconds, 0
-        while True:
-            try:
-                return await call()
-            except errors.TransientError as error:
-                wait = self._wait(error, tries)
-                if self._clock.monotonic() + wait > end:
-                    raise
-            tries += 1
-            await self._sleep(wait)
-
-    def _wait(self, error: errors.TransientError, tries: int) -> float:
-        """As long as the server asks for, and never all at the same moment."""
-        longest = min(_LONGEST_SECONDS, math.ldexp(_FIRST_SECONDS, tries))
-        return (error.after or 0.0) + longest * (1 + self._rng.random()) / 2
+        """Call until there is an answer; raises other errors, and the last one when time is up."""
+        return await retry(
+            call,
+            errors=errors.TransientApiError,
+            backoff=self._backoff,
+            deadline=Deadline.after(self._clock, self._seconds),
+            sleep=self._sleep,
+        )
 
 
-_CHUNK: Final = 500
-_BEGINNINGS: Final = 3
-"""A list that expires more often than this takes longer than the server remembers."""
-
-
-class ListClient(Protocol):
-    """What of `server` is needed here."""
-
-    async def part(
-        self, place: ResourcePath, parameters: Mapping[str, str], /
-    ) -> Mapping[str, Any]:
-        """Read a part of a list."""
+_PAGE_SIZE: Final = 500
+_MAX_STARTS: Final = 3
+"""A list that expires this often takes longer than the server keeps its snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """A part of a list."""
+    """One page of a list."""
 
     items: list[dict[str, Any]]
-    version: str
-    """Of the list; the same on every page since the first."""
+    resource_version: str
+    """Of the list: the same on every page since the first."""
     is_first: bool
-    """What came before it is void: the list has begun, or begun anew."""
+    """The list has started, or started again: drop the pages before."""
     is_last: bool
-    """Only now what came since the first is all there is."""
+    """The pages since the first are the whole list."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListSelector:
-    """Which objects of a collection, as selectors of the API; empty for all."""
+    """Label and field selectors of the API; empty for all objects."""
 
     labels: str = ""
     fields: str = ""
 
     @property
     def parameters(self) -> dict[str, str]:
-        """What a request says of it."""
-        said = {"labelSelector": self.labels, "fieldSelector": self.fields}
-        return {key: value for key, value in said.items() if value}
+        """The parameters of the request."""
+        selectors = {"labelSelector": self.labels, "fieldSelector": self.fields}
+        return {key: value for key, value in selectors.items() if value}
 
 
 async def list_pages(
-    server: ListClient,
+    api: KubeApi,
     retrying: RetryingCalls,
-    place: ResourcePath,
-    choice: ListSelector | None = None,
-    chunk: int = _CHUNK,
+    path: ResourcePath,
+    selector: ListSelector | None = None,
+    page_size: int = _PAGE_SIZE,
 ) -> AsyncIterator[ListPage]:
-    """Read all objects of a collection; where a page has `is_first`, forget those before it.
+    """Yield all objects of a collection; a page with `is_first` replaces those before it.
 
-    Raises what stays away for longer than there is patience, and GoneError when the server has
-    forgotten the list too often: of what was not read nothing is known then.
+    Raises TransientApiError when the retries are used up, and ExpiredError when the list has
+    expired too often. What was yielded is not the whole list then.
     """
-    wanted = {**(choice or ListSelector()).parameters, "limit": str(chunk)}
-    for beginning in range(1, _BEGINNINGS + 1):
+    parameters = {**(selector or ListSelector()).parameters, "limit": str(page_size)}
+    for start in range(1, _MAX_STARTS + 1):
         try:
-            async for page in _once(server, retrying, place, wanted):
+            async for page in _list_once(api, retrying, path, parameters):
                 yield page
         except errors.ExpiredError:
-            if beginning == _BEGINNINGS:
+            if start == _MAX_STARTS:
                 raise
         else:
             return
 
 
-async def _once(
-    server: ListClient, retrying: RetryingCalls, place: ResourcePath, wanted: Mapping[str, str]
+async def _list_once(
+    api: KubeApi, retrying: RetryingCalls, path: ResourcePath, parameters: Mapping[str, str]
 ) -> AsyncIterator[ListPage]:
-    more: str | None = None
-    while more != "":
-        where = {"continue": more} if more else {}
-        answer = await retrying(functools.partial(server.part, place, {**wanted, **where}))
-        about, is_first = answer["metadata"], more is None
-        more = about.get("continue") or ""
-        yield ListPage(answer["items"], about["resourceVersion"], is_first, is_last=not more)
+    token: str | None = None
+    while token != "":
+        position = {"continue": token} if token else {}
+        answer = await retrying(functools.partial(api.list_page, path, {**parameters, **position}))
+        metadata, is_first = answer["metadata"], token is None
+        token = metadata.get("continue") or ""
+        yield ListPage(answer["items"], metadata["resourceVersion"], is_first, is_last=not token)
+
+
+async def list_all(
+    api: KubeApi, retrying: RetryingCalls, path: ResourcePath, labels: str = ""
+) -> list[Mapping[str, Any]]:
+    """Return a whole collection."""
+    items: list[Mapping[str, Any]] = []
+    async for page in list_pages(api, retrying, path, ListSelector(labels)):
+        items = [*([] if page.is_first else items), *page.items]
+    return items

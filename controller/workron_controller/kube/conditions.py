@@ -1,22 +1,32 @@
-"""Conditions as the API server stores them: merged with those that the object has already.
+"""Conditions as the API server stores them, and how statuses are compared. Pure.
 
-A condition that still holds keeps its transition time. What a Job or a Workflow has is decided in
-`workron.scheduling.job_view`, what a pool has in `workerpools.conditions`.
+A condition that still holds keeps its transition time. What a Job or a Workflow reports is decided
+in `workron.scheduling.job_view`, and what a WorkerPool reports in `workerpools.conditions`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workron_controller.jobs.cache import StatusReason
+
+_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {}, 0)
 
 
-class StatusFact(NamedTuple):
-    """One condition that holds, or does not."""
+@dataclass(frozen=True, slots=True)
+class StatusReason:
+    """Why something is not possible: a reason in CamelCase, and a sentence for users."""
+
+    reason: str
+    message: str
+
+
+class ConditionValue(NamedTuple):
+    """A condition without its times."""
 
     type: str
     holds: bool
@@ -24,52 +34,53 @@ class StatusFact(NamedTuple):
     message: str = ""
 
 
-def conditions_of_refusal(refusal: StatusReason) -> list[StatusFact]:
-    """Give those of an object that asks for what cannot be done."""
-    return [
-        StatusFact("Accepted", holds=False, reason=refusal.reason, message=refusal.message),
-        StatusFact("Stalled", holds=True, reason=refusal.reason, message=refusal.message),
-    ]
-
-
 def merge_conditions(
-    wanted: Sequence[StatusFact], before: Sequence[Any], generation: int, now: datetime
+    values: Sequence[ConditionValue], before: Sequence[Any], generation: int, now: datetime
 ) -> list[Mapping[str, Any]]:
-    """Word them for the cluster; what held before has held since then."""
+    """Return the conditions to store; those that held before keep their transition time."""
     since = {
         (str(one.get("type")), str(one.get("status"))): parse_time(one.get("lastTransitionTime"))
         for one in before
         if isinstance(one, dict)
     }
-    return [_worded(one, since, generation, now) for one in wanted]
+    return [_manifest(value, since, generation, now) for value in values]
+
+
+def _manifest(
+    value: ConditionValue,
+    since: Mapping[tuple[str, str], datetime | None],
+    generation: int,
+    now: datetime,
+) -> Mapping[str, Any]:
+    status = "True" if value.holds else "False"
+    return {
+        "type": value.type,
+        "status": status,
+        "reason": value.reason,
+        "message": value.message,
+        "lastTransitionTime": format_time(since.get((value.type, status)) or now),
+        "observedGeneration": generation,
+    }
+
+
+def statuses_differ(status: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
+    """Return whether two statuses differ beyond empty fields, which the API server may drop."""
+    return _without_empty(status) != _without_empty(stored)
+
+
+def _without_empty(status: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in status.items() if value not in _EMPTY}
 
 
 def format_time(moment: datetime) -> str:
-    """Word a time as the API server does: in whole seconds, in UTC."""
+    """Format a time as the API server does: in UTC and whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse_time(moment: object) -> datetime | None:
-    """Read such a time; None if it is none, for anybody may have written it."""
+    """Parse such a time; None if it is malformed, as a user may have written it."""
     try:
         read = datetime.fromisoformat(str(moment))
         return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         return None
-
-
-def _worded(
-    one: StatusFact,
-    since: Mapping[tuple[str, str], datetime | None],
-    generation: int,
-    now: datetime,
-) -> Mapping[str, Any]:
-    status = "True" if one.holds else "False"
-    return {
-        "type": one.type,
-        "status": status,
-        "reason": one.reason,
-        "message": one.message,
-        "lastTransitionTime": format_time(since.get((one.type, status)) or now),
-        "observedGeneration": generation,
-    }

@@ -1,20 +1,20 @@
-"""What the API server may answer instead of what was asked for, as one tree.
+"""Errors of the Kubernetes API, as one tree.
 
     ApiError(WorkronError)
-    ├── AccessError           it is not known where the server is, or who we are
-    ├── PassingError          may be over soon: the same request may be answered then
-    │   ├── UnreachableError      no answer, or one that says that the server is in trouble
-    │   └── BusyError             it takes no more requests of us for now
-    ├── AbsentError           no such object
-    ├── UnservedError         no such resource: its definition is missing
-    ├── ConflictError         the object is another one, or has changed
-    │   └── TakenError            the name is somebody else's, and stays so
-    ├── GoneError             what was to be continued is forgotten; begin anew
-    ├── ForbiddenError        we are known, and may not do that
-    ├── UnauthorizedError     we are not known
-    └── RefusedError          the request itself is wrong
+    ├── AccessError           the address of the server or our credentials are unknown
+    ├── TransientApiError     the same request may succeed soon
+    │   ├── UnreachableError      no answer, or a server error (5xx)
+    │   └── BusyError             too many requests (429)
+    ├── ObjectNotFoundError   no such object or namespace (404)
+    ├── KindNotServedError    no such resource: its CustomResourceDefinition is missing (404)
+    ├── ConflictError         the object is another one, or has changed (409)
+    │   └── ForeignObjectError    the name belongs to an object of somebody else
+    ├── ExpiredError          a list cannot be continued (410)
+    ├── ForbiddenError        we are not allowed to do that (403)
+    ├── UnauthorizedError     our credentials are refused (401)
+    └── InvalidError          the request itself is wrong
 
-The message is for a person: which request, what was wrong, and what would be right.
+A message says which request failed, why, and what to do.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import msgspec
 from msgspec import Struct
 
 from workron.core import errors
+from workron.retry import RetryAfterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,63 +36,63 @@ if TYPE_CHECKING:
 
 
 class ApiError(errors.WorkronError):
-    """The API server could not do what was asked."""
+    """A request to the API server failed."""
 
 
 class AccessError(ApiError):
-    """It is not known where the API server is, or who we are to it."""
+    """The address of the API server or our credentials are unknown."""
 
 
-class TransientError(ApiError):
-    """What may be over soon; `after` holds the seconds that the server asks us to wait."""
+class TransientApiError(ApiError, RetryAfterError):
+    """The same request may succeed soon; `after` has the seconds that the server asks for."""
 
     def __init__(self, message: str, after: float | None = None) -> None:
         super().__init__(message)
         self.after = after
 
 
-class UnreachableError(TransientError):
-    """No answer came, or the server is in trouble; what was asked may have been done or not."""
+class UnreachableError(TransientApiError):
+    """No answer, or a server error; the request may have been carried out or not."""
 
 
-class BusyError(TransientError):
-    """The server takes no more requests of us for now; it did nothing."""
+class BusyError(TransientApiError):
+    """The server limits our requests; it did nothing."""
 
 
 class ObjectNotFoundError(ApiError):
-    """The object, or the namespace that it was to be made in, does not exist."""
+    """The object or its namespace does not exist."""
 
 
 class KindNotServedError(ApiError):
-    """The server knows no such resource; nothing can be said of its objects."""
+    """The server does not know the resource, which says nothing about its objects."""
 
 
 class ConflictError(ApiError):
-    """An object of that name exists, or has changed, or is another one than was meant."""
+    """The name exists, or the object has changed or is another one."""
 
 
-class AlreadyExistsError(ConflictError):
-    """An object of that name is somebody else's; nobody but that one can make way."""
+class ForeignObjectError(ConflictError):
+    """An object of this name belongs to somebody else, who has to remove it."""
 
 
 class ExpiredError(ApiError):
-    """The server has forgotten where we were; what was read must be read anew."""
+    """The server cannot continue a list; it must be read from its start."""
 
 
 class ForbiddenError(ApiError):
-    """The server knows us, and we may not do that."""
+    """The server knows us and does not allow the request."""
 
 
 class UnauthorizedError(ApiError):
-    """The server does not know us."""
+    """The server refuses our credentials."""
 
 
 class InvalidError(ApiError):
-    """The request is wrong in itself; it will be refused again."""
+    """The request itself is wrong and would be refused again."""
 
 
-_LONGEST: Final = 500
-"""Of what the server says: it repeats the whole object where it does not like one."""
+_MAX_MESSAGE: Final = 500
+"""A message of the server can repeat the whole object."""
 
 
 class _Cause(Struct):
@@ -105,7 +106,7 @@ class _Details(Struct, rename={"retry_after": "retryAfterSeconds"}):
 
 
 class _Status(Struct):
-    """What the server says of itself; all empty where somebody else has answered."""
+    """The Status object of the API; all fields are empty where a proxy has answered."""
 
     message: str = ""
     details: _Details = msgspec.field(default_factory=_Details)
@@ -113,74 +114,73 @@ class _Status(Struct):
 
 @dataclass(frozen=True, slots=True)
 class ErrorResponse:
-    """An answer that is none."""
+    """A response with a status code other than 2xx."""
 
     verb: str
-    """As rights are named: get, list, create, patch, delete."""
-    place: ResourcePath
+    """As RBAC names it: get, list, create, patch, delete."""
+    path: ResourcePath
     code: int
     headers: Mapping[str, str]
     body: bytes
-    is_testing: bool = False
-    """Whether the request was to test the uid first."""
+    tests_uid: bool = False
+    """Whether the request was a JSON patch that tests the uid."""
 
     @property
     def error(self) -> ApiError:
-        """Say it as an error of ours."""
+        """The error to raise."""
         status = _status(self.body)
-        said = _said(status, self.body)
-        what = f"{self.verb} {self.place}: {self.code} {said}".rstrip()
+        message = f"{self.verb} {self.path}: {self.code} {_text(status, self.body)}".rstrip()
         if self.code == HTTPStatus.TOO_MANY_REQUESTS:
-            return BusyError(what, self._after(status))
+            return BusyError(message, self._retry_after(status))
         if self.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return UnreachableError(what, self._after(status))
-        return self._lasting(status, what)
+            return UnreachableError(message, self._retry_after(status))
+        return self._lasting_error(status, message)
 
-    def _lasting(self, status: _Status, what: str) -> ApiError:
+    def _lasting_error(self, status: _Status, message: str) -> ApiError:
         match self.code:
-            case HTTPStatus.NOT_FOUND if not self._is_about_an_object(status):
-                return KindNotServedError(f"{what}; {self._definition()}")
+            case HTTPStatus.NOT_FOUND if not self._is_about_object(status):
+                return KindNotServedError(f"{message}; {self._missing_definition()}")
             case HTTPStatus.FORBIDDEN:
-                return ForbiddenError(f"{what}; {self._right()}")
-            case HTTPStatus.UNPROCESSABLE_ENTITY if self._is_about_another(status):
-                return ConflictError(f"{what}; it is another object of that name")
+                return ForbiddenError(f"{message}; {self._missing_permission()}")
+            case HTTPStatus.UNPROCESSABLE_ENTITY if self._is_about_uid(status):
+                return ConflictError(f"{message}; another object has this name now")
             case _:
-                error, advice = _PLAIN.get(self.code, (InvalidError, ""))
-                return error(what + advice)
+                error, advice = _BY_CODE.get(self.code, (InvalidError, ""))
+                return error(message + advice)
 
-    def _is_about_an_object(self, status: _Status) -> bool:
-        """Tell a missing object from a missing resource: that says nothing of its objects."""
-        return status.details.kind in {self.place.resource.plural, "namespaces"}
+    def _is_about_object(self, status: _Status) -> bool:
+        """Tell a missing object from a missing resource."""
+        return status.details.kind in {self.path.resource.plural, "namespaces"}
 
-    def _is_about_another(self, status: _Status) -> bool:
-        """Tell whether the uid is what was not liked; a failed test is answered without details."""
-        is_failed_test = self.is_testing and status.details == _Details()
+    def _is_about_uid(self, status: _Status) -> bool:
+        """Return whether the uid did not match; a failed test of a JSON patch has no details."""
+        is_failed_test = self.tests_uid and status.details == _Details()
         return is_failed_test or any(
             cause.field == "metadata.uid" for cause in status.details.causes
         )
 
-    def _definition(self) -> str:
-        resource = self.place.resource
+    def _missing_definition(self) -> str:
+        resource = self.path.resource
         return (
             f"the server has no resource {resource} of version {resource.version}: install its"
             " CustomResourceDefinition"
         )
 
-    def _right(self) -> str:
-        place = self.place
-        part = f"/{place.subresource}" if place.subresource else ""
+    def _missing_permission(self) -> str:
+        path = self.path
+        subresource = f"/{path.subresource}" if path.subresource else ""
         role, where = (
-            ("Role", f" in namespace {place.namespace}") if place.namespace else ("ClusterRole", "")
+            ("Role", f" in namespace {path.namespace}") if path.namespace else ("ClusterRole", "")
         )
         return (
-            f"a {role}{where} would allow it by the verb {self.verb} on {place.resource.plural}"
-            f'{part} of API group "{place.resource.group}"'
+            f"to allow it, add the verb {self.verb} on {path.resource.plural}{subresource} of API"
+            f' group "{path.resource.group}" to a {role}{where}'
         )
 
-    def _after(self, status: _Status) -> float | None:
-        said = self.headers.get("Retry-After") or status.details.retry_after
+    def _retry_after(self, status: _Status) -> float | None:
+        seconds = self.headers.get("Retry-After") or status.details.retry_after
         try:
-            return None if said is None else float(int(said))
+            return None if seconds is None else float(int(seconds))
         except ValueError:
             return None  # a date, which the API server does not send
 
@@ -192,18 +192,18 @@ def _status(body: bytes) -> _Status:
         return _Status()
 
 
-def _said(status: _Status, body: bytes) -> str:
-    said = (status.message or body.decode(errors="replace")).strip()
-    return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"
+def _text(status: _Status, body: bytes) -> str:
+    text = (status.message or body.decode(errors="replace")).strip()
+    return text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}…"
 
 
-_PLAIN: Final[dict[int, tuple[type[ApiError], str]]] = {
+_BY_CODE: Final[dict[int, tuple[type[ApiError], str]]] = {
     HTTPStatus.NOT_FOUND: (ObjectNotFoundError, ""),
     HTTPStatus.CONFLICT: (ConflictError, ""),
-    HTTPStatus.GONE: (ExpiredError, "; begin anew"),
+    HTTPStatus.GONE: (ExpiredError, "; start the list again"),
     HTTPStatus.UNAUTHORIZED: (
         UnauthorizedError,
         "; the token or certificate is wrong or has expired: renew it",
     ),
 }
-"""What a code means by itself, and what would be right."""
+"""Error and advice of the codes that need no closer look."""

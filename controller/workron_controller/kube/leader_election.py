@@ -1,9 +1,15 @@
-"""Stands for election, and says who may believe that it leads.
+"""Leader election by a Lease of the cluster: at most one replica leads at a time.
 
-Called by whoever leads. No clock of another machine is believed. A holder is gone when *we* saw its
-record stand still for as long as it promised to renew it; and a leader stops believing in itself
-earlier than that, counted from when it *sent* its last renewal that was answered. So two never lead
-at once, as long as their clocks run equally fast within the difference between the two times.
+The algorithm is that of client-go. No clock of another machine is trusted:
+
+- a candidate takes over when *it* has seen the record unchanged for the `leaseDurationSeconds` that
+  the holder has written;
+- a leader stops leading `renew_deadline` seconds after it *sent* the last renewal that was
+  answered.
+
+The second time is shorter than the first, so two replicas never lead at once as long as their
+clocks run equally fast within the difference. After a crash the next replica leads within the lease
+and two retry intervals; a replica that is stopped releases the Lease at once.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from workron_controller.kube import errors
-from workron_controller.kube.resources import Resource
+from workron_controller.kube.resources import ApiResource
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -28,220 +34,223 @@ if TYPE_CHECKING:
 
 
 _log = structlog.get_logger(__name__)
-_TRIES_TO_LEAVE: Final = 2
-"""A renewal that was on its way when we stopped may come between reading and writing."""
+_RELEASE_TRIES: Final = 2
+"""A renewal in flight may arrive between the read and the write of the first try."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionTiming:
-    """Seconds. After a crash a successor leads when `lasts` and two looks are over, at most."""
+    """Times of the election in seconds."""
 
-    lasts: int = 12
-    """Nobody else leads for so long after a renewal."""
-    believes: float = 8.0
-    """So long after it sent its last renewal that was answered, a leader stops."""
-    renews: float = 2.0
-    """Between two renewals."""
-    looks: float = 1.0
-    """Between two looks of one that does not lead, or had no answer; at most."""
-    waits: float = 3.0
-    """For one answer, at most."""
+    lease_seconds: int = 12
+    """Nobody else leads for this long after a renewal."""
+    renew_deadline: float = 8.0
+    """A leader stops this long after it sent the last renewal that was answered."""
+    renew_interval: float = 2.0
+    retry_interval: float = 1.0
+    """The longest time between two reads of a candidate, or two tries of a failing renewal."""
+    request_timeout: float = 3.0
 
 
 class LeaderElection:
-    """One candidate: stands for as long as `hold` runs, and tells who asks whether it leads."""
+    """One candidate, which takes part while `run` runs."""
 
     def __init__(
         self,
-        seat: LeaseLock,
+        lock: LeaseLock,
         clock: Clock,
         rng: Rng,
-        terms: ElectionTiming | None = None,
+        timing: ElectionTiming | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self._seat = seat
+        self._lock = lock
         self._clock = clock
         self._rng = rng
-        self._terms = terms or ElectionTiming()
+        self._timing = timing or ElectionTiming()
         self._sleep = sleep
-        self._until = -inf
+        self._leads_until = -inf
         self._record: LeaseRecord | None = None
-        self._since = inf
-        self._turn = asyncio.Event()
-        self._is_told_leading = False
-        self._trouble = ""
+        self._unchanged_since = inf
+        self._has_changed = asyncio.Event()
+        self._was_leading = False
+        self._last_error = ""
 
     @property
     def is_leading(self) -> bool:
-        """Whether this one leads now; ask right before doing what only one should do."""
-        return self._clock.monotonic() < self._until
+        """Whether this replica leads now; check it right before an action of the leader."""
+        return self._clock.monotonic() < self._leads_until
 
     async def wait(self, *, leading: bool) -> None:
-        """Return once this one leads, or leads no more."""
+        """Wait until this replica leads, or until it does not."""
         while self.is_leading is not leading:
-            await self._turn.wait()
+            await self._has_changed.wait()
 
-    async def hold(self) -> None:
-        """Stand until cancelled; then step down at once, so that nobody waits for the lease."""
+    async def run(self) -> None:
+        """Take part until cancelled; then release the Lease, so that nobody waits for its end."""
         try:
             while True:
                 await self._try()
-                self._tell()
+                self._publish()
                 await self._sleep(self._pause())
-                self._tell()
+                self._publish()
         finally:
             await self._step_down()
 
     async def _try(self) -> None:
-        """Renew, or see whether there is anything to take; no answer changes nothing."""
-        seconds = min(self._terms.waits, self._left) if self.is_leading else self._terms.waits
+        """Renew or acquire the Lease; without an answer nothing changes."""
+        timeout = self._timing.request_timeout
+        seconds = min(timeout, self._seconds_left) if self.is_leading else timeout
         try:
             async with asyncio.timeout(seconds):
-                await self._stand()
+                await self._renew_or_acquire()
         except (errors.ApiError, TimeoutError) as error:
-            self._complain(str(error) or f"no answer came in {seconds:g} s")
+            self._log_error(str(error) or f"no answer within {seconds:g} s")
         else:
-            self._trouble = ""
+            self._last_error = ""
 
     @property
-    def _left(self) -> float:
-        return max(0.0, self._until - self._clock.monotonic())
+    def _seconds_left(self) -> float:
+        return max(0.0, self._leads_until - self._clock.monotonic())
 
-    async def _stand(self) -> None:
+    async def _renew_or_acquire(self) -> None:
         if not self.is_leading or self._record is None:
-            await self._look()
+            await self._read()
         record, now = self._record, self._clock.now()
-        if record is not None and record.holder == self._seat.identity:
-            await self._lead(self._seat.renew(record, now))
+        if record is not None and record.holder == self._lock.identity:
+            await self._lead(self._lock.renew(record, now))
         elif record is None or self._is_free(record):
-            await self._lead(self._seat.take(record, self._terms.lasts, now))
+            await self._lead(self._lock.acquire(record, self._timing.lease_seconds, now))
 
-    async def _look(self) -> None:
-        before, self._record = self._record, await self._seat.read()
+    async def _read(self) -> None:
+        before, self._record = self._record, await self._lock.read()
         if before is None or self._record is None or self._record.spec != before.spec:
-            # The clock is read after the answer: what that shows was written earlier.
-            self._since = self._clock.monotonic()
+            # Read after the answer: the record was written earlier, so the wait is long enough.
+            self._unchanged_since = self._clock.monotonic()
 
     def _is_free(self, record: LeaseRecord) -> bool:
-        return not record.holder or self._clock.monotonic() - self._since >= record.lasts
+        unchanged = self._clock.monotonic() - self._unchanged_since
+        return not record.holder or unchanged >= record.lease_seconds
 
     async def _lead(self, write: Awaitable[LeaseRecord]) -> None:
-        """Lead from when the write was sent, once it is answered; or somebody else was first."""
+        """Lead from the time at which the write was sent, unless another replica was faster."""
         sent_at = self._clock.monotonic()
         self._record = None
         with contextlib.suppress(errors.ConflictError):
             self._record = await write
-            self._until = sent_at + self._terms.believes
+            self._leads_until = sent_at + self._timing.renew_deadline
 
     def _pause(self) -> float:
-        look = self._terms.looks * (1 + self._rng.random()) / 2
+        retry = self._timing.retry_interval * (1 + self._rng.random()) / 2
         if self.is_leading:
-            return min(look if self._trouble else self._terms.renews, self._left)
-        return look
+            pause = retry if self._last_error else self._timing.renew_interval
+            return min(pause, self._seconds_left)
+        return retry
 
-    def _tell(self) -> None:
-        if self.is_leading is not self._is_told_leading:
-            self._is_told_leading = self.is_leading
-            _log.info("leads" if self.is_leading else "leads no more", who=self._seat.identity)
-            self._turn.set()
-            self._turn = asyncio.Event()
+    def _publish(self) -> None:
+        if self.is_leading is not self._was_leading:
+            self._was_leading = self.is_leading
+            message = "leadership acquired" if self.is_leading else "leadership lost"
+            _log.info(message, identity=self._lock.identity)
+            self._has_changed.set()
+            self._has_changed = asyncio.Event()
 
-    def _complain(self, why: str) -> None:
-        """Say what is in the way, once for as long as it is the same."""
-        if why != self._trouble:
-            _log.warning("election had no answer", lease=str(self._seat.place), error=why)
-        self._trouble = why
+    def _log_error(self, error: str) -> None:
+        if error != self._last_error:
+            _log.warning("lease not renewed or read", lease=str(self._lock.path), error=error)
+        self._last_error = error
 
     async def _step_down(self) -> None:
-        has_led, self._until = self._until > -inf, -inf
-        self._tell()
+        has_led, self._leads_until = self._leads_until > -inf, -inf
+        self._publish()
         if has_led:
             with contextlib.suppress(errors.ApiError, TimeoutError):
-                async with asyncio.timeout(self._terms.waits):
-                    await self._leave()
+                async with asyncio.timeout(self._timing.request_timeout):
+                    await self._release()
 
-    async def _leave(self) -> None:
-        for _ in range(_TRIES_TO_LEAVE):
-            record = await self._seat.read()
-            if record is None or record.holder != self._seat.identity:
+    async def _release(self) -> None:
+        for _ in range(_RELEASE_TRIES):
+            record = await self._lock.read()
+            if record is None or record.holder != self._lock.identity:
                 return
             with contextlib.suppress(errors.ConflictError):
-                await self._seat.leave(record, self._clock.now())
+                await self._lock.release(record, self._clock.now())
                 return
 
 
-LEASES: Final = Resource("coordination.k8s.io", "v1", "leases")
+LEASES: Final = ApiResource("coordination.k8s.io", "v1", "leases")
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """What the object says."""
+    """The content of the Lease."""
 
-    version: str
+    resource_version: str
     spec: Mapping[str, Any]
 
     @classmethod
-    def of(cls, body: Mapping[str, Any]) -> LeaseRecord:
-        """Read it from an answer."""
+    def from_object(cls, body: Mapping[str, Any]) -> LeaseRecord:
+        """Read it from a response."""
         return cls(body["metadata"]["resourceVersion"], body.get("spec") or {})
 
     @property
     def holder(self) -> str:
-        """Who sits there; nobody, if empty."""
+        """The identity of the leader; empty if there is none."""
         return self.spec.get("holderIdentity") or ""
 
     @property
-    def lasts(self) -> float:
-        """Seconds: the holder's own promise, as it may be of another version than we are."""
+    def lease_seconds(self) -> float:
+        """The duration that the holder has promised; another version may use another one."""
         return float(self.spec.get("leaseDurationSeconds") or 0)
 
 
 class LeaseLock:
-    """The object of one name, as one candidate uses it."""
+    """Reads and writes the Lease for one candidate; a lost race raises ConflictError."""
 
-    def __init__(self, server: ApiClient, namespace: str, name: str, identity: str) -> None:
-        self._server = server
-        self._about = {"namespace": namespace, "name": name}
+    def __init__(self, api: ApiClient, namespace: str, name: str, identity: str) -> None:
+        self._api = api
+        self._metadata = {"namespace": namespace, "name": name}
         self._collection = LEASES.at(namespace)
-        self.place: Final = LEASES.at(namespace, name)
+        self.path: Final = LEASES.at(namespace, name)
         self.identity: Final = identity
 
     async def read(self) -> LeaseRecord | None:
-        """Tell what it says, or that it was never made."""
+        """Return the record; None if there is no Lease yet."""
         try:
-            return LeaseRecord.of(await self._server.get(self.place))
+            return LeaseRecord.from_object(await self._api.get(self.path))
         except errors.ObjectNotFoundError:
             return None
 
-    async def take(self, before: LeaseRecord | None, lasts: int, now: datetime) -> LeaseRecord:
-        """Sit down where nobody sits any more."""
+    async def acquire(
+        self, before: LeaseRecord | None, lease_seconds: int, now: datetime
+    ) -> LeaseRecord:
+        """Become the holder of a free Lease, or create it."""
         spec = {
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": lasts,
-            "acquireTime": _stamp(now),
-            "renewTime": _stamp(now),
+            "leaseDurationSeconds": lease_seconds,
+            "acquireTime": _micro_time(now),
+            "renewTime": _micro_time(now),
             "leaseTransitions": before.spec.get("leaseTransitions", 0) + 1 if before else 0,
         }
-        return await self._change(before, spec) if before else await self._make(spec)
+        return await self._update(before, spec) if before else await self._create(spec)
 
     async def renew(self, before: LeaseRecord, now: datetime) -> LeaseRecord:
-        """Stay."""
-        return await self._change(before, {"renewTime": _stamp(now)})
+        """Stay the holder."""
+        return await self._update(before, {"renewTime": _micro_time(now)})
 
-    async def leave(self, before: LeaseRecord, now: datetime) -> None:
-        """Stand up, so that whoever looks next may sit down at once."""
-        await self._change(before, {"holderIdentity": "", "renewTime": _stamp(now)})
+    async def release(self, before: LeaseRecord, now: datetime) -> None:
+        """Remove the holder, so that the next candidate does not have to wait."""
+        await self._update(before, {"holderIdentity": "", "renewTime": _micro_time(now)})
 
-    async def _make(self, spec: dict[str, Any]) -> LeaseRecord:
+    async def _create(self, spec: dict[str, Any]) -> LeaseRecord:
         kind = {"apiVersion": f"{LEASES.group}/{LEASES.version}", "kind": "Lease"}
-        body = {**kind, "metadata": self._about, "spec": spec}
-        return LeaseRecord.of(await self._server.create(self._collection, body))
+        body = {**kind, "metadata": self._metadata, "spec": spec}
+        return LeaseRecord.from_object(await self._api.create(self._collection, body))
 
-    async def _change(self, before: LeaseRecord, spec: dict[str, Any]) -> LeaseRecord:
-        body = {"metadata": {"resourceVersion": before.version}, "spec": spec}
-        return LeaseRecord.of(await self._server.patch(self.place, body))
+    async def _update(self, before: LeaseRecord, spec: dict[str, Any]) -> LeaseRecord:
+        body = {"metadata": {"resourceVersion": before.resource_version}, "spec": spec}
+        return LeaseRecord.from_object(await self._api.patch(self.path, body))
 
 
-def _stamp(moment: datetime) -> str:
-    """Word a time as the API takes it: with microseconds, even where there are none."""
+def _micro_time(moment: datetime) -> str:
+    """Format a time as the API's MicroTime, which needs microseconds even if they are 0."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,12 +1,9 @@
-"""Where something is on the API server: the path of a request, and its name in a message.
-
-Made by whoever asks for something, of a `Resource` written down once.
-"""
+"""Resources of the Kubernetes API, and the paths of their objects."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from workron.core.plan import Kind
@@ -16,18 +13,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
-    """One kind of object as its API names it; the plural, because kinds of two groups collide."""
+class ApiResource:
+    """A resource, which is named by its plural: two groups can have the same kind."""
 
     group: str
-    """Empty for what was there before there were groups: pods, secrets."""
+    """Empty for the core group, which has pods and secrets."""
     version: str
     plural: str
 
     def at(
         self, namespace: str | None = None, name: str | None = None, subresource: str | None = None
     ) -> ResourcePath:
-        """Name one object, or all of a namespace, or all of the cluster."""
+        """Return the path of an object, of a namespace's collection, or of the cluster's."""
         return ResourcePath(self, namespace, name, subresource)
 
     def __str__(self) -> str:
@@ -38,41 +35,48 @@ class Resource:
 class ResourcePath:
     """One object or one collection."""
 
-    resource: Resource
+    resource: ApiResource
     namespace: str | None = None
     name: str | None = None
     subresource: str | None = None
 
     @property
     def path(self) -> str:
-        """What follows the address of the server."""
-        kind = self.resource
-        run = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
-        steps = [
+        """The path of the URL."""
+        resource = self.resource
+        prefix = f"/apis/{resource.group}" if resource.group else "/api"
+        segments = [
             *(["namespaces", self.namespace] if self.namespace else []),
-            kind.plural,
+            resource.plural,
             *([self.name] if self.name else []),
             *([self.subresource] if self.subresource else []),
         ]
-        # A name comes from outside: nothing in it may lead to another place.
-        return "/".join([run, *(quote(step, safe="") for step in steps)])
+        # Names come from outside: quoting keeps a name from leading to another path.
+        quoted = (quote(segment, safe="") for segment in segments)
+        return "/".join([prefix, resource.version, *quoted])
 
     def __str__(self) -> str:
-        part = f"/{self.subresource}" if self.subresource else ""
-        which = "/".join(step for step in (self.namespace, self.name) if step)
-        return f"{self.resource}{part} {which}".rstrip()
+        subresource = f"/{self.subresource}" if self.subresource else ""
+        name = "/".join(segment for segment in (self.namespace, self.name) if segment)
+        return f"{self.resource}{subresource} {name}".rstrip()
 
 
 GROUP: Final = "workron.dev"
 VERSION: Final = "v1alpha1"
 
 
-JOBS: Final = Resource(GROUP, VERSION, "workronjobs")
-WORKFLOWS: Final = Resource(GROUP, VERSION, "workronflows")
-WORKERPOOLS: Final = Resource(GROUP, VERSION, "workerpools")
-BY_KIND: Final[Mapping[Kind, Resource]] = {Kind.JOB: JOBS, Kind.WORKFLOW: WORKFLOWS}
-PODS: Final = Resource("", "v1", "pods")
-SECRETS: Final = Resource("", "v1", "secrets")
-EVENTS: Final = Resource("", "v1", "events")
-NODES: Final = Resource("", "v1", "nodes")
-REPLICA_SETS: Final = Resource("apps", "v1", "replicasets")
+JOBS: Final = ApiResource(GROUP, VERSION, "workronjobs")
+WORKFLOWS: Final = ApiResource(GROUP, VERSION, "workronflows")
+WORKERPOOLS: Final = ApiResource(GROUP, VERSION, "workerpools")
+BY_KIND: Final[Mapping[Kind, ApiResource]] = {Kind.JOB: JOBS, Kind.WORKFLOW: WORKFLOWS}
+PODS: Final = ApiResource("", "v1", "pods")
+SECRETS: Final = ApiResource("", "v1", "secrets")
+EVENTS: Final = ApiResource("", "v1", "events")
+NODES: Final = ApiResource("", "v1", "nodes")
+REPLICA_SETS: Final = ApiResource("apps", "v1", "replicasets")
+
+
+def generation_of(raw: Mapping[str, Any]) -> int:
+    """Return the generation of an object as the API server gave it; 1 where it has none."""
+    generation = raw["metadata"].get("generation")
+    return generation if isinstance(generation, int) else 1

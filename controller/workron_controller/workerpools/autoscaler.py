@@ -1,6 +1,8 @@
-"""How many workers a pool should have: at once as many as its jobs keep busy, fewer in time. Pure.
+"""How many workers a pool should have. Pure.
 
-The queue's depth alone decides, so a pool without work has no worker, unless it is to keep some.
+A pool needs as many workers as have slots for all its queued and running jobs. It grows at once,
+and shrinks when fewer workers were needed for five minutes. `ConnectionBudget` bounds the workers
+of all pools together by the connections of the database, and shares them fairly.
 """
 
 from __future__ import annotations
@@ -15,31 +17,31 @@ if TYPE_CHECKING:
     from workron.core.model.workerpool import WorkerPoolSpec
 
 
-IDLE_SECONDS: Final = 300.0
-"""A worker that is not needed is kept for so long: jobs often come in waves, and pods are slow."""
+SCALE_DOWN_SECONDS: Final = 300.0
+"""How long an idle worker is kept: jobs often come in waves, and a pod takes long to start."""
 
 
-def desired_replicas(spec: WorkerPoolSpec, ready: int, running: int) -> int:
-    """Say how many would have all jobs running now, within what the pool allows."""
+def desired_replicas(spec: WorkerPoolSpec, queued: int, running: int) -> int:
+    """Return the workers that could run all jobs now, within the bounds of the pool."""
     if spec.replicas is not None:
         return spec.replicas
-    wanted = math.ceil((ready + running) / spec.slots)
-    return max(spec.min_replicas, min(wanted, spec.max_replicas))
+    needed = math.ceil((queued + running) / spec.slots)
+    return max(spec.min_replicas, min(needed, spec.max_replicas))
 
 
 class ScaleDownDelay:
-    """What was needed lately: the most of it still is."""
+    """The maximum of what was needed within the last `SCALE_DOWN_SECONDS`."""
 
     def __init__(self, present: int, now: float) -> None:
-        # Whoever begins knows nothing of the time before, and takes nothing away because of that.
+        # A new leader does not know what was needed before, so it keeps what is there.
         self._needed: deque[tuple[float, int]] = deque([(now, present)])
 
-    def most(self, spec: WorkerPoolSpec, needed: int, now: float) -> int:
-        """Take in what is needed now, and give the most of the last minutes."""
+    def desired(self, spec: WorkerPoolSpec, needed: int, now: float) -> int:
+        """Record what is needed now, and return the workers to have."""
         if spec.replicas is not None:
-            # A number that somebody wrote is meant.
+            # A fixed number is meant to take effect at once.
             self._needed.clear()
-        while self._needed and self._needed[0][0] <= now - IDLE_SECONDS:
+        while self._needed and self._needed[0][0] <= now - SCALE_DOWN_SECONDS:
             self._needed.popleft()
         while self._needed and self._needed[-1][1] <= needed:
             self._needed.pop()
@@ -49,85 +51,85 @@ class ScaleDownDelay:
 
 
 CONNECTIONS_PER_WORKER: Final = 4
-"""Two for verbs, one to beat, one to listen."""
-_SHARE: Final = 0.75
-"""Of all that the database takes: the operator, people and other programs need some, too."""
+"""Two for store calls, one for heartbeats, one for LISTEN."""
+_WORKERS_SHARE: Final = 0.75
+"""Of the database's connections; controllers, users and other programs need some, too."""
 
 
-def role_connection_limit(most: int) -> int:
-    """Say how many connections a pool of so many workers needs while all are being replaced."""
-    return CONNECTIONS_PER_WORKER * (2 * most + 1)
+def role_connection_limit(max_workers: int) -> int:
+    """Return the connections that a pool of this size needs while all workers are replaced."""
+    return CONNECTIONS_PER_WORKER * (2 * max_workers + 1)
 
 
 class ConnectionBudget:
-    """How many workers there may be, and who has them."""
+    """How many workers there may be, and how many each pool may have."""
 
     def __init__(self, connections: int | None = None) -> None:
-        """Share out so many connections, or by itself three of four that the database has."""
+        """Share this number of connections, or by default three quarters of the database's."""
         self._connections = connections
         self._limit: int | None = None
         self._wanted: dict[Hashable, int] = {}
         self._present: dict[Hashable, int] = {}
         self._others = 0
 
-    def learn(self, connections: int | None) -> None:
-        """Take in how many connections the database takes from everybody."""
-        self._limit = connections and int(connections * _SHARE)
+    def set_database_limit(self, connections: int | None) -> None:
+        """Record how many connections the database accepts; None: no limit is known."""
+        self._limit = connections and int(connections * _WORKERS_SHARE)
 
     @property
-    def most(self) -> int | None:
-        """Say how many workers there may be in all; None: nobody counts."""
+    def max_workers(self) -> int | None:
+        """The number of workers of all pools together; None: unlimited."""
         connections = self._limit if self._connections is None else self._connections
         return None if connections is None else connections // CONNECTIONS_PER_WORKER
 
-    def keep(self, pools: Mapping[Any, int], others: int = 0) -> None:
-        """Take in how many workers each pool wants, and how many there are of none of these.
+    def set_demand(self, pools: Mapping[Any, int], others: int = 0) -> None:
+        """Record how many workers each pool wants, and how many belong to none of these pools.
 
-        Those are of pools that were deleted, and end in time, or are run by people. They take room,
-        and nobody ends because of them.
+        The others belong to deleted pools, or were started by users. They use connections, and are
+        never stopped because of that.
         """
         self._wanted, self._others = dict(pools), others
-        self._present = {pool: had for pool, had in self._present.items() if pool in pools}
+        self._present = {pool: count for pool, count in self._present.items() if pool in pools}
 
-    def begin(self, pool: Hashable, present: int) -> None:
-        """Take in how many a pool has of which nothing was noted yet."""
+    def add_pool(self, pool: Hashable, present: int) -> None:
+        """Record how many workers a new pool has."""
         self._present.setdefault(pool, present)
 
-    def note(self, pool: Hashable, present: int) -> None:
-        """Take in how many it has, those that are about to end among them."""
+    def set_present(self, pool: Hashable, present: int) -> None:
+        """Record how many workers a pool has, terminating ones included."""
         self._present[pool] = present
 
     def wanted(self, pool: Hashable) -> int:
-        """Say how many workers it wants."""
+        """Return how many workers a pool wants."""
         return self._wanted.get(pool, 0)
 
     def share(self, pool: Hashable) -> int:
-        """Say how many of the workers it wants it is to have in the end."""
-        if self.most is None:
+        """Return how many of the wanted workers a pool gets in the end."""
+        if self.max_workers is None:
             return self.wanted(pool)
-        return _shares(self._wanted, self.most).get(pool, 0)
+        return _fair_shares(self._wanted, self.max_workers).get(pool, 0)
 
-    def room(self, pool: Hashable) -> float:
-        """Say how many it may have beside those of all others as they are."""
-        if self.most is None:
+    def headroom(self, pool: Hashable) -> float:
+        """Return how many workers a pool may have now, beside the present ones of all others."""
+        if self.max_workers is None:
             return math.inf
-        present = sum(had for other, had in self._present.items() if other != pool)
-        return self.most - self._others - present
+        present = sum(count for other, count in self._present.items() if other != pool)
+        return self.max_workers - self._others - present
 
 
-def _shares(wanted: Mapping[Hashable, int], most: int) -> Mapping[Hashable, int]:
-    """Give one worker after the other to whoever has fewest and wants more."""
-    level = _level(wanted, most)
-    shares = {pool: min(want, level) for pool, want in wanted.items()}
-    hungry = [pool for pool, want in wanted.items() if want > level]
-    for pool in hungry[: most - sum(shares.values())]:
+def _fair_shares(wanted: Mapping[Hashable, int], total: int) -> Mapping[Hashable, int]:
+    """Give workers one by one to the pool that has fewest and wants more."""
+    level = _water_level(wanted, total)
+    shares = {pool: min(count, level) for pool, count in wanted.items()}
+    unsatisfied = [pool for pool, count in wanted.items() if count > level]
+    for pool in unsatisfied[: total - sum(shares.values())]:
         shares[pool] += 1
     return shares
 
 
-def _level(wanted: Mapping[Hashable, int], most: int) -> int:
-    """Find the number up to which everybody can have what it wants."""
-    left, level = most, 0
+def _water_level(wanted: Mapping[Hashable, int], total: int) -> int:
+    """Return the number up to which every pool gets what it wants."""
+    left, level = total, 0
     rest = sorted(wanted.values())
     while rest:
         share = left // len(rest)

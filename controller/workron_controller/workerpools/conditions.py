@@ -1,7 +1,8 @@
-"""What keeps a pool from having the workers that it should have, and how that is told. Pure.
+"""Why a pool does not have the workers that it should have, and its conditions. Pure.
 
-A trouble is a reason and a sentence for whoever can mend it. Some pass by themselves; of the others
-somebody has to do something about, and then the pool is Stalled.
+A problem is a `StatusReason`. *Transient* problems end without action of a user; with any other
+the pool is Stalled. *Blocking* problems stop all scaling. The rest only affects some workers, such
+as those of a new revision: a pool that has its workers is Ready beside such a problem.
 """
 
 from __future__ import annotations
@@ -9,10 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from workron.core import errors
-from workron_controller.jobs.cache import StatusReason
 from workron_controller.kube import errors as api_errors
 from workron_controller.kube import events
-from workron_controller.kube.conditions import StatusFact
+from workron_controller.kube.conditions import ConditionValue, StatusReason
 from workron_controller.workerpools import manifests
 
 if TYPE_CHECKING:
@@ -21,175 +21,185 @@ if TYPE_CHECKING:
     from workron_controller.workerpools.observed import ObservedContainer, ObservedPod, ObservedPool
 
 
-IMAGE: Final = "ImagePullFailed"
-QUOTA: Final = "QuotaExceeded"
-PODS: Final = "PodsFail"
-BUDGET: Final = "ConnectionBudget"
-INVALID: Final = "InvalidSpec"
-TAKEN: Final = "NameTaken"
+IMAGE_PULL_FAILED: Final = "ImagePullFailed"
+QUOTA_EXCEEDED: Final = "QuotaExceeded"
+PODS_NOT_READY: Final = "PodsNotReady"
+CONNECTION_LIMIT: Final = "ConnectionLimit"
+INVALID_SPEC: Final = "InvalidSpec"
+NAME_TAKEN: Final = "NameTaken"
 NOT_ENABLED: Final = events.NOT_ENABLED
-NOT_FOUND: Final = "PoolNotFound"
-DATABASE: Final = "DatabaseUnavailable"
-_ENDING: Final = "NamespaceTerminating"
-_RIGHTS: Final = "DatabaseRights"
-_SERVER: Final = "ApiUnavailable"
-_UNSCHEDULED: Final = "Unschedulable"
-_PASSING: Final = frozenset({DATABASE, _SERVER, _UNSCHEDULED})
-"""What may be over without anybody doing anything."""
-_OURS: Final = frozenset({DATABASE, _SERVER})
-"""What every pool has at once, and nobody learns anything from in a job."""
-_BORNE: Final = frozenset({BUDGET, QUOTA, IMAGE, PODS, _SERVER, _UNSCHEDULED})
-"""What does no harm to a pool that has its workers: those of another revision, for one."""
+POOL_NOT_FOUND: Final = "PoolNotFound"
+DATABASE_UNAVAILABLE: Final = "DatabaseUnavailable"
+DATABASE_PERMISSION_DENIED: Final = "DatabasePermissionDenied"
+NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
+API_UNAVAILABLE: Final = "ApiUnavailable"
+UNSCHEDULABLE: Final = "Unschedulable"
+_READY: Final = "Ready"
+_SCALED_TO_ZERO: Final = "ScaledToZero"
+_STARTING: Final = "Starting"
 
-_NO_IMAGE: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName"})
-_NO_START: Final = frozenset(
-    {"CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+_TRANSIENT: Final = frozenset({DATABASE_UNAVAILABLE, API_UNAVAILABLE, UNSCHEDULABLE})
+_SYSTEM_WIDE: Final = frozenset({DATABASE_UNAVAILABLE, API_UNAVAILABLE})
+"""Problems of all pools at once, which a job does not report."""
+_PARTIAL: Final = frozenset(
+    {
+        CONNECTION_LIMIT,
+        QUOTA_EXCEEDED,
+        IMAGE_PULL_FAILED,
+        PODS_NOT_READY,
+        API_UNAVAILABLE,
+        UNSCHEDULABLE,
+    }
+)
+"""Problems beside which a pool can have all its workers."""
+_BY_SEVERITY: Final = (QUOTA_EXCEEDED, IMAGE_PULL_FAILED, PODS_NOT_READY, UNSCHEDULABLE)
+
+_IMAGE_ERRORS: Final = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName"})
+_MISSING_CONFIG: Final = "CreateContainerConfigError"
+_START_ERRORS: Final = frozenset(
+    {"CrashLoopBackOff", _MISSING_CONFIG, "CreateContainerError", "RunContainerError"}
 )
 _OVER_QUOTA: Final = "exceeded quota"
 _BEING_TERMINATED: Final = "being terminated"
-_MESSAGE: Final = 1000
-_MEANS: Final[tuple[tuple[type[errors.WorkronError], str], ...]] = (
-    (api_errors.TransientError, _SERVER),
-    (api_errors.AlreadyExistsError, TAKEN),
-    (api_errors.InvalidError, INVALID),
-    (api_errors.ApiError, _SERVER),
-    (errors.PermissionDeniedError, _RIGHTS),
+_MAX_MESSAGE: Final = 1000
+_REASON_BY_ERROR: Final[tuple[tuple[type[errors.WorkronError], str], ...]] = (
+    (api_errors.TransientApiError, API_UNAVAILABLE),
+    (api_errors.ForeignObjectError, NAME_TAKEN),
+    (api_errors.InvalidError, INVALID_SPEC),
+    (api_errors.ApiError, API_UNAVAILABLE),
+    (errors.PermissionDeniedError, DATABASE_PERMISSION_DENIED),
 )
 
 
-def condition_of_error(
-    error: errors.WorkronError, namespace: str, enabling: str
+def reason_for_error(
+    error: errors.WorkronError, namespace: str, enable_command: str
 ) -> StatusReason | None:
-    """Say what an error means for a pool; `enabling` is the command that lets us work there."""
-    message = str(error)[:_MESSAGE]
+    """Return the problem that an error means for a pool; None: the next round shows."""
+    message = str(error)[:_MAX_MESSAGE]
     if isinstance(error, api_errors.ForbiddenError):
-        return _of_denial(message, namespace, enabling)
-    is_over = isinstance(error, api_errors.ConflictError | api_errors.ObjectNotFoundError)
-    if is_over and not isinstance(error, api_errors.AlreadyExistsError):
-        # Somebody else was faster: the next look shows how things are.
+        return _reason_for_denial(message, namespace, enable_command)
+    has_changed = isinstance(error, api_errors.ConflictError | api_errors.ObjectNotFoundError)
+    if has_changed and not isinstance(error, api_errors.ForeignObjectError):
         return None
-    reason = next((word for kind, word in _MEANS if isinstance(error, kind)), DATABASE)
-    return StatusReason(reason, message)
+    reasons = (reason for kind, reason in _REASON_BY_ERROR if isinstance(error, kind))
+    return StatusReason(next(reasons, DATABASE_UNAVAILABLE), message)
 
 
-def _of_denial(message: str, namespace: str, enabling: str) -> StatusReason:
+def _reason_for_denial(message: str, namespace: str, enable_command: str) -> StatusReason:
     if _OVER_QUOTA in message:
-        return StatusReason(QUOTA, message)
+        return StatusReason(QUOTA_EXCEEDED, message)
     if _BEING_TERMINATED in message:
         return StatusReason(
-            _ENDING, f"namespace {namespace} is being deleted: no workers come there"
+            NAMESPACE_TERMINATING, f"namespace {namespace} is being deleted and gets no workers"
         )
-    return not_enabled(namespace, enabling)
+    return not_enabled(namespace, enable_command)
 
 
-def not_enabled(namespace: str, enabling: str) -> StatusReason:
-    """Say by which command a namespace is opened to us."""
+def not_enabled(namespace: str, enable_command: str) -> StatusReason:
+    """Return the problem that the controller is not allowed to run workers in a namespace."""
     return StatusReason(
         NOT_ENABLED,
-        f"no workers may be run in namespace {namespace} yet; who administrates it lets them by:"
-        f" {enabling}",
+        f"workers are not enabled in namespace {namespace}; an administrator enables them with:"
+        f" {enable_command}",
     )
 
 
-def not_found(namespace: str, name: str) -> StatusReason:
-    """Say that jobs wait for a pool that is not there."""
+def pool_not_found(namespace: str, name: str) -> StatusReason:
+    """Return the problem that jobs wait for a pool that does not exist."""
     return StatusReason(
-        NOT_FOUND,
-        f"there is no WorkerPool {name} in namespace {namespace}; make it, or name another pool"
-        " in a new job",
+        POOL_NOT_FOUND,
+        f"WorkerPool {name} does not exist in namespace {namespace}; create it, or name another"
+        " pool in a new job",
     )
 
 
-def job_hint(trouble: StatusReason | None, pool: str) -> StatusReason | None:
-    """Say what a job that waits for a pool is to be told of the pool's trouble."""
-    if trouble is None or trouble.reason in _OURS:
+def over_budget(wanted: int, share: int, max_workers: int) -> StatusReason:
+    """Return the problem that the database has too few connections."""
+    return StatusReason(
+        CONNECTION_LIMIT,
+        f"the pool gets {share} of {wanted} workers: the database has connections for"
+        f" {max_workers} workers of all pools; raise its max_connections, or lower maxReplicas",
+    )
+
+
+def reason_for_jobs(problem: StatusReason | None, pool: str) -> StatusReason | None:
+    """Return what a job that waits for a pool reports about the pool's problem."""
+    if problem is None or problem.reason in _SYSTEM_WIDE:
         return None
-    if trouble.reason == NOT_ENABLED:
-        return trouble
-    return StatusReason(trouble.reason, f"WorkerPool {pool}: {trouble.message}")
+    if problem.reason == NOT_ENABLED:
+        return problem
+    return StatusReason(problem.reason, f"WorkerPool {pool}: {problem.message}")
 
 
-def over_budget(wanted: int, share: int, most: int) -> StatusReason:
-    """Say that there are more workers wanted than the database has connections for."""
-    return StatusReason(
-        BUDGET,
-        f"{wanted} workers are wanted, and there may be {share}: the database has connections for"
-        f" {most} in all; raise its max_connections, or lower maxReplicas of pools",
+def reason_from_pods(observed: ObservedPool) -> StatusReason | None:
+    """Return the most severe problem of a pool's ReplicaSets and pods."""
+    live = (pod for pod in observed.pods if pod.is_live)
+    found = [*_replica_set_problems(observed), *(one for pod in live for one in _pod_problems(pod))]
+    return min(found, key=lambda one: _BY_SEVERITY.index(one.reason), default=None)
+
+
+def _replica_set_problems(observed: ObservedPool) -> Iterator[StatusReason]:
+    for one in observed.replica_sets:
+        if one.failure is not None:
+            reason = QUOTA_EXCEEDED if _OVER_QUOTA in one.failure else PODS_NOT_READY
+            yield StatusReason(reason, f"cannot create pods: {one.failure}"[:_MAX_MESSAGE])
+
+
+def _pod_problems(pod: ObservedPod) -> Iterator[StatusReason]:
+    if pod.unschedulable is not None:
+        yield StatusReason(UNSCHEDULABLE, f"no node for pod {pod.name}: {pod.unschedulable}")
+    for one in pod.containers:
+        if one.waiting_reason in _IMAGE_ERRORS:
+            yield StatusReason(IMAGE_PULL_FAILED, _message(pod, one, "has no image"))
+        elif one.waiting_reason in _START_ERRORS:
+            plural = "s" * (one.restarts > 1)
+            restarts = f" after {one.restarts} restart{plural}" if one.restarts else ""
+            yield StatusReason(PODS_NOT_READY, _message(pod, one, f"does not run{restarts}"))
+
+
+def _message(pod: ObservedPod, one: ObservedContainer, what: str) -> str:
+    why = f"{one.waiting_reason}: {one.message}" if one.message else one.waiting_reason
+    return f"container {one.name} of pod {pod.name} {what}: {why}"[:_MAX_MESSAGE]
+
+
+def lacks_secret(observed: ObservedPool) -> bool:
+    """Return whether an agent cannot start because its Secret is missing."""
+    return any(
+        container.waiting_reason == _MISSING_CONFIG
+        for pod in observed.pods
+        for container in pod.containers
+        if container.name == manifests.AGENT_CONTAINER
     )
 
 
-def condition_of_pods(sight: ObservedPool) -> StatusReason | None:
-    """Say what is wrong with a pool's pods, or with making them; the gravest alone."""
-    found = [*_of_sets(sight), *(why for pod in sight.pods if pod.is_live for why in _of_pod(pod))]
-    return min(found, key=lambda why: _GRAVITY.index(why.reason), default=None)
+def is_transient(problem: StatusReason) -> bool:
+    """Return whether a problem ends without action of a user."""
+    return problem.reason in _TRANSIENT
 
 
-def is_starving(sight: ObservedPool) -> bool:
-    """Tell whether an agent lacks what it needs to begin: its Secret."""
-    agents = (
-        one for pod in sight.pods for one in pod.containers if one.name == manifests.AGENT_CONTAINER
-    )
-    return any(one.waits == "CreateContainerConfigError" for one in agents)
+def blocks_scaling(problem: StatusReason | None) -> bool:
+    """Return whether nothing can be done for a pool until a user acts."""
+    return problem is not None and problem.reason not in _PARTIAL | _TRANSIENT
 
 
-def is_transient(trouble: StatusReason) -> bool:
-    """Tell whether it may be over without anybody doing anything."""
-    return trouble.reason in _PASSING
-
-
-def blocks_scaling(trouble: StatusReason | None) -> bool:
-    """Tell whether nothing can be done for a pool before somebody does something."""
-    return trouble is not None and trouble.reason not in _BORNE | _PASSING
-
-
-def pool_conditions(trouble: StatusReason | None, ready: int, wanted: int) -> list[StatusFact]:
-    """Give those of a pool that should have so many workers and has so many that are ready."""
-    is_ready = ready >= wanted and (trouble is None or trouble.reason in _BORNE)
-    told = [_readiness(trouble, ready, wanted, is_ready=is_ready)]
-    if trouble is not None and not is_transient(trouble):
-        told.append(StatusFact("Stalled", True, trouble.reason, trouble.message))  # noqa: FBT003
-    elif not is_ready:
-        told.append(told[0]._replace(type="Reconciling", holds=True))
-    return told
+def pool_conditions(problem: StatusReason | None, ready: int, wanted: int) -> list[ConditionValue]:
+    """Return Ready, and Stalled or Reconciling for a pool with a problem or missing workers."""
+    is_ready = ready >= wanted and (problem is None or problem.reason in _PARTIAL)
+    readiness = _readiness(problem, ready, wanted, is_ready=is_ready)
+    if problem is not None and not is_transient(problem):
+        stalled = ConditionValue("Stalled", True, problem.reason, problem.message)  # noqa: FBT003
+        return [readiness, stalled]
+    if not is_ready:
+        return [readiness, readiness._replace(type="Reconciling", holds=True)]
+    return [readiness]
 
 
 def _readiness(
-    trouble: StatusReason | None, ready: int, wanted: int, *, is_ready: bool
-) -> StatusFact:
+    problem: StatusReason | None, ready: int, wanted: int, *, is_ready: bool
+) -> ConditionValue:
     message = f"{ready} of {wanted} workers are ready"
     if is_ready:
-        return StatusFact("Ready", True, "Ready" if wanted else "NothingToDo", message)  # noqa: FBT003
-    why = trouble or StatusReason("Starting", message)
-    return StatusFact("Ready", False, why.reason, why.message)  # noqa: FBT003
-
-
-_GRAVITY: Final = (QUOTA, IMAGE, PODS, _UNSCHEDULED)
-
-
-def _of_sets(sight: ObservedPool) -> Iterator[StatusReason]:
-    for one in sight.sets:
-        if one.failure is not None:
-            is_quota = _OVER_QUOTA in one.failure
-            yield StatusReason(
-                QUOTA if is_quota else PODS, f"no pod can be made: {one.failure}"[:_MESSAGE]
-            )
-
-
-def _of_pod(pod: ObservedPod) -> Iterator[StatusReason]:
-    if pod.unscheduled is not None:
-        yield StatusReason(_UNSCHEDULED, f"no node is found for pod {pod.name}: {pod.unscheduled}")
-    for one in pod.containers:
-        if one.waits in _NO_IMAGE:
-            yield StatusReason(IMAGE, _says(pod, one, "has no image"))
-        elif one.waits in _NO_START:
-            yield StatusReason(PODS, _says(pod, one, _does_not_run(one)))
-
-
-def _does_not_run(one: ObservedContainer) -> str:
-    restarts = f", after {one.restarts} restart{'s' * (one.restarts > 1)}" if one.restarts else ""
-    return f"does not run{restarts}"
-
-
-def _says(pod: ObservedPod, one: ObservedContainer, what: str) -> str:
-    because = f"{one.waits}: {one.message}" if one.message else one.waits
-    return f"container {one.name} of pod {pod.name} {what}: {because}"[:_MESSAGE]
+        reason = _READY if wanted else _SCALED_TO_ZERO
+        return ConditionValue("Ready", True, reason, message)  # noqa: FBT003
+    why = problem or StatusReason(_STARTING, message)
+    return ConditionValue("Ready", False, why.reason, why.message)  # noqa: FBT003

@@ -1,4 +1,4 @@
-"""What an installation says of its pools; made by the command, used by all parts here."""
+"""Settings of all WorkerPools, and what the parts of the pool controller share."""
 
 from __future__ import annotations
 
@@ -7,26 +7,54 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pathlib
+    from collections.abc import Callable, Collection
+
+    from workron.core.clock import Clock
+    from workron.store.api import Store
+    from workron_controller.kube.client import KubeApi, RetryingCalls
+    from workron_controller.kube.events import KubernetesEvent
+    from workron_controller.workerpools.autoscaler import ConnectionBudget
 
 
 @dataclass(frozen=True, slots=True)
-class PoolSettings:
-    """What no WorkerPool says of itself."""
+class PoolConfig:
+    """Settings of the installation."""
 
     image: str
-    """Of agents, and of commands where a pool names none."""
-    home: str = "default"
-    """The namespace of the installation, with its service account in it."""
-    template: pathlib.Path | None = None
-    """The spec of the pool that is made where jobs want `default`; None: none is made."""
-    asked: pathlib.Path | None = None
-    """More pools, as the values of the chart name them."""
-    is_role_shared: bool = False
-    """Whether workers log in as the operator does, for want of roles of their own."""
+    """The image of agents, and of commands where a pool has no image."""
+    namespace: str = "default"
+    """The namespace of the controller and its service account."""
+    default_pool_file: pathlib.Path | None = None
+    """The spec of the pool `default`, which is created where jobs need it; None: never."""
+    pools_file: pathlib.Path | None = None
+    """More pools, from the values of the chart."""
+    uses_shared_role: bool = False
+    """Whether workers log in to the database as the controller does, without their own roles."""
 
-    def enabling(self, namespace: str) -> str:
-        """Word the one command that lets workers into a namespace."""
+    def enable_command(self, namespace: str) -> str:
+        """Return the command that allows workers in a namespace."""
         return (
             "kubectl create rolebinding workron-pools --clusterrole=workron-pools"
-            f" --serviceaccount={self.home}:workron-controller --namespace {namespace}"
+            f" --serviceaccount={self.namespace}:workron-controller --namespace {namespace}"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class PoolDependencies:
+    """What all pools are reconciled with."""
+
+    api: KubeApi
+    retrying: RetryingCalls
+    """Gives up after seconds, as the next round comes soon."""
+    store: Store
+    budget: ConnectionBudget
+    config: PoolConfig
+    namespaces: Collection[str]
+    """The namespaces whose pools are managed; none: all."""
+    clock: Clock
+    record_event: Callable[[KubernetesEvent], None]
+    """Never blocks."""
+
+    def covers(self, namespace: str) -> bool:
+        """Return whether the pools of a namespace are managed."""
+        return not self.namespaces or namespace in self.namespaces

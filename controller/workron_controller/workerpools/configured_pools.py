@@ -1,7 +1,7 @@
-"""Pools that nobody applied: those that values of the chart name, and the template of `default`.
+"""Creates the pools of the installation: those of the chart's values, and `default` on demand.
 
-Read anew each time, as a ConfigMap changes while it is mounted. A slip in one of them stops no
-other. Called by `founding`.
+The files are mounted from a ConfigMap, which changes while the controller runs, so they are read in
+every round. An error in one pool is logged once and does not affect the others.
 """
 
 from __future__ import annotations
@@ -27,18 +27,24 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from workron_controller.jobs.cache import StatusReason
-    from workron_controller.workerpools.reconciler import ReconcilerDependencies
+    from workron_controller.kube.conditions import StatusReason
+    from workron_controller.workerpools.config import PoolDependencies
+
+    Name = tuple[str, str]
 
 
 DEFAULT_POOL: Final = "default"
-_KEYS: Final = frozenset({"namespace", "name", "spec"})
+_FIELDS: Final = frozenset({"namespace", "name", "spec"})
+_REAPPLY_SECONDS: Final = 300.0
+_REAPPLY_MISSING_SECONDS: Final = 10.0
+"""A pool that is missing although it was applied may be about to be deleted."""
+_RETRY_SECONDS: Final = 10.0
 _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredPool:
-    """A pool that there should be."""
+    """A pool that should exist."""
 
     namespace: str
     name: str
@@ -46,7 +52,7 @@ class ConfiguredPool:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Give it as an object."""
+        """The WorkerPool to apply."""
         return {
             "apiVersion": API_VERSION,
             "kind": "WorkerPool",
@@ -56,163 +62,152 @@ class ConfiguredPool:
 
 
 def configured_pools(path: pathlib.Path | None) -> Sequence[ConfiguredPool]:
-    """Give those that a file lists, each as {namespace, name, spec}; what is wrong is logged."""
-    return [] if path is None else _pools(path, _content(path))
+    """Read a list of {namespace, name, spec}; invalid entries are logged and left out."""
+    return [] if path is None else _parse_pools(path, _read(path))
 
 
 def default_pool(path: pathlib.Path | None, namespace: str) -> ConfiguredPool | None:
-    """Give the pool that is made in a namespace by itself; the file holds its spec."""
-    made = None if path is None else _template(path, _content(path))
-    return None if made is None else dataclasses.replace(made, namespace=namespace)
+    """Read the spec of the pool `default`; None if there is no valid one."""
+    pool = None if path is None else _parse_default(path, _read(path))
+    return None if pool is None else dataclasses.replace(pool, namespace=namespace)
 
 
-def _content(path: pathlib.Path) -> bytes | str:
-    """Read a file, or say why that cannot be done."""
+def _read(path: pathlib.Path) -> bytes | str:
+    """Return the content of a file, or as text why it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
         return str(error.strerror)
 
 
-# By their content, so that each slip is told once and not every few seconds.
+# Cached by content, so that an error is logged once and not in every round.
 @functools.lru_cache(maxsize=2)
-def _pools(path: pathlib.Path, content: bytes | str) -> Sequence[ConfiguredPool]:
+def _parse_pools(path: pathlib.Path, content: bytes | str) -> Sequence[ConfiguredPool]:
     entries: list[Any] = []
-    for value in _values(path, content):
+    for value in _documents(path, content):
         if isinstance(value, list):
             entries += value
         elif value is not None:
-            _log.warning(
-                "pools cannot be read", file=str(path), found=problems.describe_value(value)
-            )
-    return list(_good(path, entries))
+            found = problems.describe_value(value)
+            _log.warning("pools file is not a list", file=str(path), found=found)
+    return list(_valid(path, entries))
 
 
 @functools.lru_cache(maxsize=2)
-def _template(path: pathlib.Path, content: bytes | str) -> ConfiguredPool | None:
-    entries = [{"name": DEFAULT_POOL, "spec": spec} for spec in _values(path, content)]
-    return next(_good(path, entries), None)
+def _parse_default(path: pathlib.Path, content: bytes | str) -> ConfiguredPool | None:
+    entries = [{"name": DEFAULT_POOL, "spec": spec} for spec in _documents(path, content)]
+    return next(_valid(path, entries), None)
 
 
-def _values(path: pathlib.Path, content: bytes | str) -> Iterator[Any]:
+def _documents(path: pathlib.Path, content: bytes | str) -> Iterator[Any]:
     if isinstance(content, str):
-        _log.warning("file cannot be read", file=str(path), error=content)
+        _log.warning("file not read", file=str(path), error=content)
         return
-    for one in yaml_reader.read_documents(content):
-        for problem in one.problems:
-            _log.warning("file cannot be read", error=problem.format(str(path)))
-        if not one.problems:
-            yield one.value
+    for document in yaml_reader.read_documents(content):
+        for problem in document.problems:
+            _log.warning("file not read", error=problem.format(str(path)))
+        if not document.problems:
+            yield document.value
 
 
-def _good(path: pathlib.Path, entries: Sequence[Any]) -> Iterator[ConfiguredPool]:
+def _valid(path: pathlib.Path, entries: Sequence[Any]) -> Iterator[ConfiguredPool]:
     for number, entry in enumerate(entries):
-        if not isinstance(entry, dict) or not entry.keys() <= _KEYS or "name" not in entry:
-            _log.warning("pool is refused", file=str(path), number=number, needs=sorted(_KEYS))
+        if not isinstance(entry, dict) or not entry.keys() <= _FIELDS or "name" not in entry:
+            fields = sorted(_FIELDS)
+            _log.warning("configured pool ignored", file=str(path), number=number, fields=fields)
             continue
-        named = {"name": entry["name"], "namespace": entry.get("namespace", "default")}
-        raw = {"apiVersion": API_VERSION, "kind": "WorkerPool", "metadata": named}
+        metadata = {"name": entry["name"], "namespace": entry.get("namespace", "default")}
+        raw = {"apiVersion": API_VERSION, "kind": "WorkerPool", "metadata": metadata}
         spec = entry.get("spec") or {}
         try:
             WorkerPool.parse(raw | {"spec": spec})
         except pydantic.ValidationError as error:
-            _log.warning("pool is refused", file=str(path), message=pool_refusal(error), **named)
+            message = describe_errors(error)
+            _log.warning("configured pool ignored", file=str(path), message=message, **metadata)
         else:
-            yield ConfiguredPool(named["namespace"], named["name"], spec)
+            yield ConfiguredPool(metadata["namespace"], metadata["name"], spec)
 
 
-def pool_refusal(error: pydantic.ValidationError) -> str:
-    """Say what is wrong with a pool."""
+def describe_errors(error: pydantic.ValidationError) -> str:
+    """Return everything that is wrong with a pool, in one line."""
     found, more = problems.explain(error, WorkerPool)
-    told = [f"{problems.format_path(path)}: {message}" for path, message in found]
-    return "; ".join([*told, *([f"and {more:,} more"] if more else [])])
-
-
-if TYPE_CHECKING:
-    Name = tuple[str, str]
-
-_AGAIN_SECONDS: Final = 300.0
-_MISSED_SECONDS: Final = 10.0
-"""One that is not seen although it was made may be about to be deleted."""
-_DENIED_SECONDS: Final = 10.0
+    lines = [f"{problems.format_path(path)}: {message}" for path, message in found]
+    return "; ".join([*lines, *([f"and {more:,} more"] if more else [])])
 
 
 class PoolCreator:
-    """Which were made, and which could not be."""
+    """Applies configured pools and creates `default` pools."""
 
-    def __init__(self, around: ReconcilerDependencies) -> None:
-        self._around = around
-        self._said: dict[Name, tuple[ConfiguredPool, float]] = {}
-        self._troubles: dict[Name, tuple[StatusReason, float]] = {}
+    def __init__(self, deps: PoolDependencies) -> None:
+        self._deps = deps
+        self._applied: dict[Name, tuple[ConfiguredPool, float]] = {}
+        self._problems: dict[Name, tuple[StatusReason, float]] = {}
 
-    async def found(self, there: AbstractSet[Name], wanted: AbstractSet[Name]) -> None:
-        """Have what the values name be as they say, and make `default` where it is wanted."""
-        settings = self._around.settings
-        for one in configured_pools(settings.asked):
-            if not self._covers(one.namespace):
-                self._complain(one)
-            elif not self._is_as_said(one, there):
-                await self._make(one, self._apply)
-        for namespace, pool in sorted(wanted - there):
-            if pool == DEFAULT_POOL and self._covers(namespace):
-                default = default_pool(settings.template, namespace)
+    async def create_missing(self, existing: AbstractSet[Name], needed: AbstractSet[Name]) -> None:
+        """Apply the configured pools, and create `default` where jobs need it."""
+        config = self._deps.config
+        for pool in configured_pools(config.pools_file):
+            if not self._deps.covers(pool.namespace):
+                self._ignore(pool)
+            elif not self._is_applied(pool, existing):
+                await self._write(pool, self._apply)
+        for namespace, name in sorted(needed - existing):
+            if name == DEFAULT_POOL and self._deps.covers(namespace):
+                default = default_pool(config.default_pool_file, namespace)
                 if default is not None:
-                    await self._make(default, self._create)
+                    await self._write(default, self._create)
 
-    def hint(self, namespace: str, pool: str) -> StatusReason | None:
-        """Say why a pool is not there, unless it is about to be made."""
-        if not self._covers(namespace):
+    def missing_reason(self, namespace: str, name: str) -> StatusReason | None:
+        """Return why a pool does not exist; None if it is about to be created."""
+        if not self._deps.covers(namespace):
             return None
-        if (trouble := self._troubles.get((namespace, pool))) is not None:
-            return trouble[0]
-        is_made = pool == DEFAULT_POOL and self._around.settings.template is not None
-        return None if is_made else conditions.not_found(namespace, pool)
+        if (problem := self._problems.get((namespace, name))) is not None:
+            return problem[0]
+        is_created = name == DEFAULT_POOL and self._deps.config.default_pool_file is not None
+        return None if is_created else conditions.pool_not_found(namespace, name)
 
-    def _covers(self, namespace: str) -> bool:
-        return not self._around.namespaces or namespace in self._around.namespaces
+    def _is_applied(self, pool: ConfiguredPool, existing: AbstractSet[Name]) -> bool:
+        name = pool.namespace, pool.name
+        applied, at = self._applied.get(name, (None, 0.0))
+        period = _REAPPLY_SECONDS if name in existing else _REAPPLY_MISSING_SECONDS
+        return applied == pool and self._deps.clock.monotonic() < at + period
 
-    def _is_as_said(self, one: ConfiguredPool, there: AbstractSet[Name]) -> bool:
-        name = one.namespace, one.name
-        said, at = self._said.get(name, (None, 0.0))
-        rest = _AGAIN_SECONDS if name in there else _MISSED_SECONDS
-        return said == one and self._around.clock.monotonic() < at + rest
+    def _ignore(self, pool: ConfiguredPool) -> None:
+        name = pool.namespace, pool.name
+        if name not in self._applied:
+            _log.warning("configured pool ignored: its namespace is not watched", pool=name)
+        self._applied[name] = pool, 0.0
 
-    def _complain(self, one: ConfiguredPool) -> None:
-        name = one.namespace, one.name
-        if name not in self._said:
-            _log.warning("pool is not made: its namespace is not watched", pool=name)
-        self._said[name] = one, 0.0
-
-    async def _make(
-        self, one: ConfiguredPool, how: Callable[[ConfiguredPool], Awaitable[None]]
+    async def _write(
+        self, pool: ConfiguredPool, write: Callable[[ConfiguredPool], Awaitable[None]]
     ) -> None:
-        name, now = (one.namespace, one.name), self._around.clock.monotonic()
-        before, until = self._troubles.get(name, (None, 0.0))
-        if now < until:
+        name, now = (pool.namespace, pool.name), self._deps.clock.monotonic()
+        before, retry_at = self._problems.get(name, (None, 0.0))
+        if now < retry_at:
             return
         try:
-            await how(one)
+            await write(pool)
         except api_errors.ConflictError:
-            # It is there by now.
+            # It exists by now.
             return
         except errors.WorkronError as error:
-            why = self._why(one, error)
-            if why != before:
-                _log.warning("pool cannot be made", pool=name, error=str(error))
-            self._troubles[name] = why, now + _DENIED_SECONDS
+            problem = self._problem(pool, error)
+            if problem != before:
+                _log.warning("pool not created", pool=name, error=str(error))
+            self._problems[name] = problem, now + _RETRY_SECONDS
         else:
-            _log.info("pool is made", pool=name)
-            self._troubles.pop(name, None)
+            _log.info("pool created", pool=name)
+            self._problems.pop(name, None)
 
-    async def _apply(self, one: ConfiguredPool) -> None:
-        place = resources.WORKERPOOLS.at(one.namespace, one.name)
-        await self._around.api.apply(place, one.manifest)
-        self._said[one.namespace, one.name] = one, self._around.clock.monotonic()
+    async def _apply(self, pool: ConfiguredPool) -> None:
+        path = resources.WORKERPOOLS.at(pool.namespace, pool.name)
+        await self._deps.api.apply(path, pool.manifest)
+        self._applied[pool.namespace, pool.name] = pool, self._deps.clock.monotonic()
 
-    async def _create(self, one: ConfiguredPool) -> None:
-        await self._around.api.create(resources.WORKERPOOLS.at(one.namespace), one.manifest)
+    async def _create(self, pool: ConfiguredPool) -> None:
+        await self._deps.api.create(resources.WORKERPOOLS.at(pool.namespace), pool.manifest)
 
-    def _why(self, one: ConfiguredPool, error: errors.WorkronError) -> StatusReason:
-        enabling = self._around.settings.enabling(one.namespace)
-        why = conditions.condition_of_error(error, one.namespace, enabling)
-        return why or conditions.not_found(one.namespace, one.name)
+    def _problem(self, pool: ConfiguredPool, error: errors.WorkronError) -> StatusReason:
+        command = self._deps.config.enable_command(pool.namespace)
+        problem = conditions.reason_for_error(error, pool.namespace, command)
+        return problem or conditions.pool_not_found(pool.namespace, pool.name)

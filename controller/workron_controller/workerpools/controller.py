@@ -1,8 +1,8 @@
-"""Keeps all WorkerPools: looks at all of them together, and has each tended by itself.
+"""The WorkerPool controller: lists all pools every two seconds and reconciles each that is due.
 
-Runs on the one replica that leads; two at once only do twice what is harmless. Pools are tens, not
-thousands, so they are listed every few seconds, and nothing has to be remembered of what a watch
-has told.
+It runs on the leader; two at once only do harmless work twice. There are tens of pools, not
+thousands, so a list is cheaper than the state that a watch needs. A round reads the store once for
+all pools. Then each pool is reconciled in a task of its own, so that a slow one delays no other.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from workron.core import errors
-from workron_controller.jobs.cache import StatusReason
+from workron_controller.kube import client, resources
 from workron_controller.kube import errors as api_errors
-from workron_controller.kube import resources
-from workron_controller.workerpools import autoscaler, conditions, snapshot
-from workron_controller.workerpools.cluster_state import list_all
+from workron_controller.kube.conditions import StatusReason
+from workron_controller.workerpools import autoscaler, conditions, pool_input
 from workron_controller.workerpools.configured_pools import PoolCreator
 from workron_controller.workerpools.credentials import CredentialRevoker
+from workron_controller.workerpools.pool_input import PoolInput
 from workron_controller.workerpools.reconciler import PoolReconciler
-from workron_controller.workerpools.snapshot import PoolView
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -36,215 +35,227 @@ if TYPE_CHECKING:
     )
 
     from workron.store.types import PoolDemand, WorkerRow
+    from workron_controller.workerpools.config import PoolDependencies
     from workron_controller.workerpools.manifests import PoolNames
-    from workron_controller.workerpools.reconciler import ReconcilerDependencies
 
-
-if TYPE_CHECKING:
     Name = tuple[str, str]
-    Work = Callable[[], Awaitable[None]]
 
-_REST_SECONDS: Final = 2.0
-_RESTS: Final = 4
-"""Looks at a long queue take their time, and leave the database more."""
-_IDLE_SECONDS: Final = 15.0
-"""A pool that needs no worker, or can have none, is looked at no more often."""
-_LONGEST_SECONDS: Final = 60.0
-_FOUNDING: Final = "founding"
-_DISMISSAL: Final = "dismissal"
+_INTERVAL_SECONDS: Final = 2.0
+_REST_FACTOR: Final = 4
+"""A round over a long queue takes longer, and rests longer to spare the database."""
+QUIET_INTERVAL: Final = 15.0
+"""How often a pool is reconciled that needs no worker or cannot have one."""
+_TASK_TIMEOUT: Final = 60.0
+_CREATE: Final = "create"
+_REVOKE: Final = "revoke"
 
 _log = structlog.get_logger(__name__)
 
 
 class WorkerPoolController:
-    """Keeps them for as long as it runs."""
+    """Reconciles all pools."""
 
-    def __init__(self, around: ReconcilerDependencies) -> None:
-        self._around = around
-        self._founding = PoolCreator(around)
-        self._dismissal = CredentialRevoker(around, self._doubt)
-        self._tended: dict[PoolNames, PoolReconciler] = {}
+    def __init__(
+        self,
+        deps: PoolDependencies,
+        quiet_interval: float = QUIET_INTERVAL,
+        task_timeout: float = _TASK_TIMEOUT,
+    ) -> None:
+        self._deps = deps
+        self._quiet_interval = quiet_interval
+        self._task_timeout = task_timeout
+        self._creator = PoolCreator(deps)
+        self._revoker = CredentialRevoker(deps, self._invalidate_grant)
+        self._reconcilers: dict[PoolNames, PoolReconciler] = {}
         self._by_name: dict[Name, PoolReconciler] = {}
-        self._staffed: frozenset[Name] = frozenset()
-        self._closed: set[str] = set()
-        self._rests: dict[PoolNames, tuple[int, float]] = {}
-        self._hands: dict[Hashable, asyncio.Task[None]] = {}
-        self._has_looked = False
-        self._is_away = False
+        self._with_workers: frozenset[Name] = frozenset()
+        self._forbidden: set[str] = set()
+        self._quiet_until: dict[PoolNames, tuple[int, float]] = {}
+        self._tasks: dict[Hashable, asyncio.Task[None]] = {}
+        self._has_observed = False
+        self._is_failing = False
         self.demand: Mapping[Name, PoolDemand] = {}
-        """What waits in all pools, as far as this replica looks after them."""
+        """The queues of all pools; empty on a replica that does not lead."""
 
     async def run(self) -> None:
-        """Go on for ever."""
+        """Reconcile until it is cancelled."""
         try:
             while True:
-                began = self._around.clock.monotonic()
+                started_at = self._deps.clock.monotonic()
                 await self._round()
-                took = self._around.clock.monotonic() - began
-                await asyncio.sleep(max(_REST_SECONDS, _RESTS * took))
+                took = self._deps.clock.monotonic() - started_at
+                await asyncio.sleep(max(_INTERVAL_SECONDS, _REST_FACTOR * took))
         finally:
             self.stop()
 
     def stop(self) -> None:
-        """Let go of everything: who leads again later knows nothing of the time between."""
-        self.demand, self._tended, self._has_looked = {}, {}, False
-        for task in self._hands.values():
+        """Cancel all tasks and forget all pools: the state is outdated when it leads again."""
+        self.demand, self._reconcilers, self._has_observed = {}, {}, False
+        for task in self._tasks.values():
             task.cancel()
 
     async def _round(self) -> None:
         try:
-            await self.look()
-        except errors.WorkronError as trouble:
-            if not self._is_away:
-                _log.warning("pools cannot be looked at", error=str(trouble))
-            self._is_away = True
+            await self.reconcile_all()
+        except errors.WorkronError as error:
+            if not self._is_failing:
+                _log.warning("pools not listed", error=str(error))
+            self._is_failing = True
         else:
-            self._is_away = False
+            self._is_failing = False
 
-    async def look(self) -> None:
-        """Look at all pools once, and set off tending those that are not in hand."""
-        known = await self._known()
-        listed = await self._listed()
-        # Who deletes one wants it to end now.
-        raws = [one for one in listed if "deletionTimestamp" not in one["metadata"]]
+    async def reconcile_all(self) -> None:
+        """List all pools once, and start the reconciliation of each that is due."""
+        granted = await self._granted()
+        listed = await self._list_pools()
+        # A finalizer may keep a deleted pool, but its user wants its workers to end.
+        raws = [raw for raw in listed if "deletionTimestamp" not in raw["metadata"]]
         try:
-            staff, demand = (
-                await self._around.store.list_workers(),
-                await self._around.store.pool_demand(),
-            )
-        except errors.StoreError as away:
-            trouble = conditions.condition_of_error(away, "", "")
-            pools = [PoolView(raw, snapshot.parse_spec(raw), 0, (), trouble) for raw in raws]
-            self._know(pools)
+            workers = await self._deps.store.list_workers()
+            demand = await self._deps.store.pool_demand()
+        except errors.StoreError as error:
+            problem = conditions.reason_for_error(error, "", "")
+            pools = [PoolInput(raw, pool_input.parse_spec(raw), 0, (), problem) for raw in raws]
+            self._update_reconcilers(pools)
         else:
-            self.demand = demand
-            self._staffed = frozenset((worker.namespace, worker.pool) for worker in staff)
-            pools = [_view(raw, staff, demand) for raw in raws]
-            self._know(pools)
-            self._weigh(pools, staff)
-            self._has_looked = True
-            there, wanted = set(self._by_name), demand.keys() - self._staffed
-            self._set_off(_FOUNDING, partial(self._founding.found, there, wanted))
-            missing = self._missing(known, listed)
-            if missing:
-                self._set_off(_DISMISSAL, partial(self._dismissal.dismiss, missing))
+            pools = [_pool_input(raw, workers, demand) for raw in raws]
+            self._update_reconcilers(pools)
+            self._observe_store(pools, workers, demand)
+            self._create_and_revoke(self._missing(granted, listed))
         for one in pools:
             if self._is_due(one):
-                self._set_off(one.pool, partial(self._tended[one.pool].tend, one))
+                self._start(one.pool, partial(self._reconcilers[one.pool].reconcile, one))
 
-    def hint(self, namespace: str, pool: str) -> StatusReason | None:
-        """Say what keeps jobs of this pool from being claimed, if anything does."""
+    def blocking_reason(self, namespace: str, pool: str) -> StatusReason | None:
+        """Return why no worker can claim the jobs of a pool; None if one can or may soon."""
         name = namespace, pool
-        if not self._has_looked or name in self._staffed or namespace in self._closed:
+        is_unknown = not self._has_observed or namespace in self._forbidden
+        if is_unknown or name in self._with_workers:
             return None
-        if (tending := self._by_name.get(name)) is not None:
-            return conditions.job_hint(tending.trouble, pool)
-        return self._founding.hint(namespace, pool)
+        if (reconciler := self._by_name.get(name)) is not None:
+            return conditions.reason_for_jobs(reconciler.problem, pool)
+        return self._creator.missing_reason(namespace, pool)
 
-    async def settled(self) -> None:
-        """Return when nothing is in hand any more."""
-        while self._hands:
-            await asyncio.wait(self._hands.values())
+    async def wait_idle(self) -> None:
+        """Wait until no task runs."""
+        while self._tasks:
+            await asyncio.wait(self._tasks.values())
 
-    async def _known(self) -> Collection[Name]:
+    async def _granted(self) -> Collection[Name]:
         try:
-            return await self._dismissal.candidates()
+            return await self._revoker.list_granted()
         except errors.StoreError:
-            # What keeps the store from answering is told when it is asked for more.
+            # The calls that follow report the error.
             return ()
 
     def _missing(
-        self, known: Iterable[Name], listed: Iterable[Mapping[str, Any]]
+        self, granted: Iterable[Name], listed: Iterable[Mapping[str, Any]]
     ) -> Collection[Name]:
-        """Give those that the store knew of before the list began, and that are not on it."""
-        there = {(one["metadata"]["namespace"], one["metadata"]["name"]) for one in listed}
-        return {name for name in {*known} - there if self._covers(name[0])}
+        """Return the pools that the store knew before the list began, and that it lacks."""
+        existing = {(raw["metadata"]["namespace"], raw["metadata"]["name"]) for raw in listed}
+        return {name for name in {*granted} - existing if self._is_listed(name[0])}
 
-    def _covers(self, namespace: str) -> bool:
-        """Tell whether pools of this namespace were on the list, if there are any."""
-        return not self._around.namespaces or (
-            namespace in self._around.namespaces and namespace not in self._closed
-        )
+    def _is_listed(self, namespace: str) -> bool:
+        return self._deps.covers(namespace) and namespace not in self._forbidden
 
-    def _doubt(self, name: Name) -> None:
-        if (tending := self._by_name.get(name)) is not None:
-            tending.doubt()
+    def _invalidate_grant(self, name: Name) -> None:
+        if (reconciler := self._by_name.get(name)) is not None:
+            reconciler.invalidate_grant()
 
-    async def _listed(self) -> Sequence[Mapping[str, Any]]:
-        """List all that can be seen."""
-        found = [] if self._around.namespaces else await self._list(None)
-        closed = set()
-        for namespace in sorted(self._around.namespaces):
+    async def _list_pools(self) -> Sequence[Mapping[str, Any]]:
+        found = [] if self._deps.namespaces else await self._list(None)
+        forbidden = set()
+        for namespace in sorted(self._deps.namespaces):
             try:
                 found += await self._list(namespace)
             except api_errors.ForbiddenError as error:
-                # The others are none the worse for it.
-                closed.add(namespace)
-                if namespace not in self._closed:
-                    _log.warning("pools cannot be listed", namespace=namespace, error=str(error))
-        self._closed = closed
+                forbidden.add(namespace)
+                if namespace not in self._forbidden:
+                    _log.warning("pools not listed", namespace=namespace, error=str(error))
+        self._forbidden = forbidden
         return found
 
     async def _list(self, namespace: str | None) -> list[Mapping[str, Any]]:
-        place = resources.WORKERPOOLS.at(namespace)
-        return await list_all(self._around.api, self._around.retrying, place)
+        path = resources.WORKERPOOLS.at(namespace)
+        return await client.list_all(self._deps.api, self._deps.retrying, path)
 
-    def _know(self, pools: Iterable[PoolView]) -> None:
-        """Know of these pools, and of no others."""
-        before, self._tended = self._tended, {}
+    def _update_reconcilers(self, pools: Iterable[PoolInput]) -> None:
+        """Keep the reconcilers of these pools, and add and remove others."""
+        before, self._reconcilers = self._reconcilers, {}
         for one in pools:
-            self._tended[one.pool] = before.get(one.pool) or PoolReconciler(one.pool, self._around)
-        self._by_name = {(pool.namespace, pool.name): one for pool, one in self._tended.items()}
-        self._rests = {pool: at for pool, at in self._rests.items() if pool in self._tended}
+            self._reconcilers[one.pool] = before.get(one.pool) or PoolReconciler(
+                one.pool, self._deps
+            )
+        self._by_name = {
+            (pool.namespace, pool.name): one for pool, one in self._reconcilers.items()
+        }
+        self._quiet_until = {
+            pool: until for pool, until in self._quiet_until.items() if pool in self._reconcilers
+        }
 
-    def _weigh(self, pools: Iterable[PoolView], staff: Iterable[WorkerRow]) -> None:
-        """Take in how many workers each wants beside all others."""
+    def _observe_store(
+        self,
+        pools: Iterable[PoolInput],
+        workers: Iterable[WorkerRow],
+        demand: Mapping[Name, PoolDemand],
+    ) -> None:
+        """Take over workers and queues, and give the budget what each pool wants."""
+        names = [(worker.namespace, worker.pool) for worker in workers]
+        self.demand, self._with_workers = demand, frozenset(names)
         wanted = {one.pool: self._wanted(one) for one in pools}
-        others = sum((worker.namespace, worker.pool) not in self._by_name for worker in staff)
-        self._around.budget.keep(wanted, others)
+        others = sum(name not in self._by_name for name in names)
+        self._deps.budget.set_demand(wanted, others)
         for one in pools:
-            self._around.budget.begin(one.pool, len(one.staff))
+            self._deps.budget.add_pool(one.pool, len(one.workers))
+        self._has_observed = True
 
-    def _wanted(self, one: PoolView) -> int:
-        """Say how many it wants; of one that is wrong nobody knows, so none are taken away."""
+    def _wanted(self, one: PoolInput) -> int:
+        """Return how many workers a pool wants; one with an invalid spec keeps what it has."""
+        present = len(one.workers)
         if isinstance(one.spec, StatusReason):
-            return len(one.staff)
+            return present
         needed = autoscaler.desired_replicas(one.spec, one.queued, one.running)
-        return self._tended[one.pool].wants(one.spec, needed, len(one.staff))
+        return self._reconcilers[one.pool].desired_replicas(one.spec, needed, present)
 
-    def _is_due(self, one: PoolView) -> bool:
-        """Tell whether it needs something; where nothing can be done a look at times is enough."""
-        pool, now = one.pool, self._around.clock.monotonic()
-        is_idle = not one.staff and not self._around.budget.wanted(pool)
-        tending = self._tended[pool]
-        is_quiet = is_idle or tending.is_refused or conditions.blocks_scaling(tending.trouble)
-        generation, until = self._rests.get(pool, (None, 0.0))
+    def _create_and_revoke(self, missing: Collection[Name]) -> None:
+        existing, needed = set(self._by_name), self.demand.keys() - self._with_workers
+        self._start(_CREATE, partial(self._creator.create_missing, existing, needed))
+        if missing:
+            self._start(_REVOKE, partial(self._revoker.revoke_missing, missing))
+
+    def _is_due(self, one: PoolInput) -> bool:
+        """Return whether to reconcile now; a pool without work to do is reconciled less often."""
+        pool, now = one.pool, self._deps.clock.monotonic()
+        is_idle = not one.workers and not self._deps.budget.wanted(pool)
+        reconciler = self._reconcilers[pool]
+        is_blocked = conditions.blocks_scaling(reconciler.problem)
+        is_quiet = is_idle or reconciler.is_rejected or is_blocked
+        generation, until = self._quiet_until.get(pool, (None, 0.0))
         if is_quiet and generation == one.generation and now < until:
             return False
-        self._rests[pool] = one.generation, now + _IDLE_SECONDS
+        self._quiet_until[pool] = one.generation, now + self._quiet_interval
         return True
 
-    def _set_off(self, key: Hashable, work: Work) -> None:
-        """Have it done beside all else, unless it still is from the last time."""
-        if key in self._hands:
+    def _start(self, key: Hashable, work: Callable[[], Awaitable[None]]) -> None:
+        """Start a task, unless the one of the last round still runs."""
+        if key in self._tasks:
             return
-        task = asyncio.create_task(_safely(key, work))
-        self._hands[key] = task
-        task.add_done_callback(lambda _: self._hands.pop(key))
+        task = asyncio.create_task(self._run_safely(key, work))
+        self._tasks[key] = task
+        task.add_done_callback(lambda _: self._tasks.pop(key))
+
+    async def _run_safely(self, key: Hashable, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            async with asyncio.timeout(self._task_timeout):
+                await work()
+        except Exception:  # noqa: BLE001 - one pool must not stop the others
+            _log.exception("pool not reconciled", pool=str(key))
 
 
-async def _safely(key: Hashable, work: Work) -> None:
-    try:
-        async with asyncio.timeout(_LONGEST_SECONDS):
-            await work()
-    except Exception:  # noqa: BLE001 - nothing in one pool may stop the others
-        _log.exception("pool cannot be tended", pool=str(key))
-
-
-def _view(
-    raw: Mapping[str, Any], staff: Iterable[WorkerRow], demand: Mapping[Name, PoolDemand]
-) -> PoolView:
+def _pool_input(
+    raw: Mapping[str, Any], workers: Iterable[WorkerRow], demand: Mapping[Name, PoolDemand]
+) -> PoolInput:
     name = raw["metadata"]["namespace"], raw["metadata"]["name"]
     queued = demand[name].ready if name in demand else 0
-    own = [worker for worker in staff if (worker.namespace, worker.pool) == name]
-    return PoolView(raw, snapshot.parse_spec(raw), queued, own)
+    own = [worker for worker in workers if (worker.namespace, worker.pool) == name]
+    return PoolInput(raw, pool_input.parse_spec(raw), queued, own)

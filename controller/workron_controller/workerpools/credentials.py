@@ -1,8 +1,8 @@
-"""Takes back from pools that are gone what let their workers into the store.
+"""Revokes the credentials of deleted pools: their role and their token in the store.
 
-As careful as the comparison of jobs: a pool is gone if the store knew of it before a complete list
-began, its namespace could be listed, it is missing there, and it is asked for by its name in vain.
-A pool of that name may come again at any time, and is let in anew. Called by `keeper`.
+A pool counts as deleted only if the store knew it before a complete list began, the list covers its
+namespace and lacks the pool, and a request by name finds no such pool. A pool of the same name may
+be created at any time, even during the revocation; it is granted new credentials then.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ from workron_controller.kube import resources
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from workron_controller.workerpools.reconciler import ReconcilerDependencies
+    from workron_controller.workerpools.config import PoolDependencies
 
-
-if TYPE_CHECKING:
     Name = tuple[str, str]
 
 _PERIOD_SECONDS: Final = 60.0
@@ -30,43 +28,43 @@ _log = structlog.get_logger(__name__)
 
 
 class CredentialRevoker:
-    """Which pools the store knew of, and which of them are no more."""
+    """Finds deleted pools once a minute; `invalidate_grant` has a pool granted again."""
 
-    def __init__(self, around: ReconcilerDependencies, doubt: Callable[[Name], None]) -> None:
-        self._around = around
-        self._doubt = doubt
+    def __init__(self, deps: PoolDependencies, invalidate_grant: Callable[[Name], None]) -> None:
+        self._deps = deps
+        self._invalidate_grant = invalidate_grant
         self._due_at = 0.0
 
-    async def candidates(self) -> Collection[Name]:
-        """Give, at times, all that were let in; to be asked before pools are listed."""
-        now = self._around.clock.monotonic()
+    async def list_granted(self) -> Collection[Name]:
+        """Return all pools with credentials if a check is due; call it before listing pools."""
+        now = self._deps.clock.monotonic()
         if now < self._due_at:
             return ()
-        known = await self._around.store.granted_pools()
+        known = await self._deps.store.granted_pools()
         self._due_at = now + _PERIOD_SECONDS
         return known
 
-    async def dismiss(self, missing: Iterable[Name]) -> None:
-        """Take it back from those that are not there, one after the other."""
+    async def revoke_missing(self, missing: Iterable[Name]) -> None:
+        """Revoke the credentials of those pools that do not exist."""
         for name in sorted(missing):
-            if await self._is_gone(name):
-                await self._dismiss(name)
+            if await self._is_deleted(name):
+                await self._revoke(name)
 
-    async def _is_gone(self, name: Name) -> bool:
+    async def _is_deleted(self, name: Name) -> bool:
         try:
-            await self._around.api.get(resources.WORKERPOOLS.at(*name))
+            await self._deps.api.get(resources.WORKERPOOLS.at(*name))
         except api_errors.ObjectNotFoundError:
             return True
-        except api_errors.ApiError as unknown:
-            _log.warning("pool is not asked for", pool=name, error=str(unknown))
+        except api_errors.ApiError as error:
+            _log.warning("pool not checked", pool=name, error=str(error))
         return False
 
-    async def _dismiss(self, name: Name) -> None:
+    async def _revoke(self, name: Name) -> None:
         try:
-            if await self._around.store.revoke_pool(*name):
-                _log.info("pool is gone, and its workers are let in no more", pool=name)
-        except errors.PermissionDeniedError as rest:
-            _log.warning("role of a pool that is gone is left", pool=name, error=str(rest))
+            if await self._deps.store.revoke_pool(*name):
+                _log.info("credentials revoked: the pool was deleted", pool=name)
+        except errors.PermissionDeniedError as error:
+            _log.warning("role of a deleted pool not dropped", pool=name, error=str(error))
         finally:
-            # One that was made meanwhile may have been let in just before.
-            self._doubt(name)
+            # A new pool of this name may have been granted just before.
+            self._invalidate_grant(name)

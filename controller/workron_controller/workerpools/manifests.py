@@ -1,7 +1,10 @@
-"""What a WorkerPool becomes in its namespace: a ReplicaSet for each revision, and a Secret. Pure.
+"""The objects of a WorkerPool: a ReplicaSet for each revision, and a Secret. Pure.
 
-A revision is known by a digest of the pod's template, which is the same for the same template from
-whatever Python it is made.
+A pod has three containers. `pack` copies the runner's code to a volume, `runner` runs the commands
+in the image of the pool, and `agent` talks to the store in our image. Runner and agent share a
+socket. Only the agent gets the Secret, and only the runner what the pool's spec asks for.
+
+The revision of a pod template is a digest of its JSON, which no Python version changes.
 """
 
 from __future__ import annotations
@@ -23,36 +26,36 @@ if TYPE_CHECKING:
 
 
 CODE_VOLUME: Final = "workron-code"
-SOCKET_VOLUME: Final = "workron-door"
-WORK_VOLUME: Final = "workron-room"
+SOCKET_VOLUME: Final = "workron-socket"
+WORK_VOLUME: Final = "workron-tmp"
 ACCOUNT_VOLUME: Final = "workron-account"
 STORE_KEY: Final = "store"
 TOKEN_KEY: Final = "token"  # noqa: S105 - the name of a key
 HEALTH_PORT: Final = 8080
 
 AGENT_CONTAINER: Final = "agent"
-_CODE_AT: Final = "/workron/code"
-_DOOR_AT: Final = "/workron/door"
-_PROGRAM: Final = f"{_CODE_AT}/runner.pyz"
-_SOCKET: Final = f"{_DOOR_AT}/runner"
-_KEPT: Final = ("--hand-down", "--try-isolate")
-"""Nodes differ in their kernels, and where one cannot keep commands apart they run all the same."""
-_ACCOUNT_AT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+_CODE_PATH: Final = "/workron/code"
+_SOCKET_PATH: Final = "/workron/socket"
+_RUNNER_FILE: Final = f"{_CODE_PATH}/runner.pyz"
+_RUNNER_SOCKET: Final = f"{_SOCKET_PATH}/runner"
+_RUNNER_FLAGS: Final = ("--hand-down", "--try-isolate")
+"""`--try-isolate`: commands run even where the kernel of a node cannot isolate them."""
+_ACCOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 _SECURITY: Final[dict[str, Any]] = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
     "readOnlyRootFilesystem": True,
 }
-_SMALL: Final[dict[str, Any]] = {
+_AGENT_RESOURCES: Final[dict[str, Any]] = {
     "requests": {"cpu": "50m", "memory": "96Mi"},
     "limits": {"memory": "384Mi"},
 }
-"""No limit of CPU: an agent that is slowed down may lose its lease, and all that runs with it."""
+"""Without a CPU limit: a throttled agent can lose its lease, and its jobs with it."""
 
 
 def containers(spec: WorkerPoolSpec, image: str, secret: str) -> dict[str, list[dict[str, Any]]]:
-    """Give them as a pod has them; `image` is ours, and the commands' where the pool names none."""
+    """Return the containers of a pod; `image` is ours, and the default of commands."""
     return {
         "initContainers": [_packer(image), _runner(spec, spec.image or image)],
         "containers": [_agent(spec, image, secret)],
@@ -63,28 +66,27 @@ def _packer(image: str) -> dict[str, Any]:
     return {
         "name": "pack",
         "image": image,
-        "command": ["python3", "-m", "workron_runner.pack", _PROGRAM],
-        "volumeMounts": [{"name": CODE_VOLUME, "mountPath": _CODE_AT}],
-        "resources": _SMALL,
+        "command": ["python3", "-m", "workron_runner.pack", _RUNNER_FILE],
+        "volumeMounts": [{"name": CODE_VOLUME, "mountPath": _CODE_PATH}],
+        "resources": _AGENT_RESOURCES,
         "securityContext": _SECURITY,
     }
 
 
 def _runner(spec: WorkerPoolSpec, image: str) -> dict[str, Any]:
-    """Make it a sidecar, which begins before the agent and ends after it."""
+    """Return a sidecar, which starts before the agent and ends after it."""
     own = spec.as_manifest()
     return {
         "name": "runner",
         "image": image,
         "restartPolicy": "Always",
-        # Neither what the commands' image has in its folders nor what its user left is to be
-        # imported by what starts them.
-        "command": ["python3", "-IS", _PROGRAM, "--socket", _SOCKET, *_KEPT],
+        # Isolated mode (-I): the runner imports nothing from the folders of the pool's image.
+        "command": ["python3", "-IS", _RUNNER_FILE, "--socket", _RUNNER_SOCKET, *_RUNNER_FLAGS],
         "env": own.get("env", []),
         "envFrom": own.get("envFrom", []),
         "volumeMounts": [
-            {"name": CODE_VOLUME, "mountPath": _CODE_AT, "readOnly": True},
-            {"name": SOCKET_VOLUME, "mountPath": _DOOR_AT},
+            {"name": CODE_VOLUME, "mountPath": _CODE_PATH, "readOnly": True},
+            {"name": SOCKET_VOLUME, "mountPath": _SOCKET_PATH},
             {"name": WORK_VOLUME, "mountPath": "/tmp"},  # noqa: S108 - of the container
             *_account_mount(spec),
             *own.get("volumeMounts", []),
@@ -97,7 +99,7 @@ def _runner(spec: WorkerPoolSpec, image: str) -> dict[str, Any]:
 def _account_mount(spec: WorkerPoolSpec) -> list[dict[str, Any]]:
     if not spec.automount_service_account_token:
         return []
-    return [{"name": ACCOUNT_VOLUME, "mountPath": _ACCOUNT_AT, "readOnly": True}]
+    return [{"name": ACCOUNT_VOLUME, "mountPath": _ACCOUNT_PATH, "readOnly": True}]
 
 
 def _agent(spec: WorkerPoolSpec, image: str, secret: str) -> dict[str, Any]:
@@ -114,14 +116,14 @@ def _agent(spec: WorkerPoolSpec, image: str, secret: str) -> dict[str, Any]:
             {"name": "WORKRON_STORE", "valueFrom": _from_secret(secret, STORE_KEY)},
             {"name": "WORKRON_TOKEN", "valueFrom": _from_secret(secret, TOKEN_KEY)},
             {"name": "WORKRON_POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}},
-            {"name": "WORKRON_RUNNER", "value": _SOCKET},
+            {"name": "WORKRON_RUNNER", "value": _RUNNER_SOCKET},
         ],
         "ports": [{"name": "health", "containerPort": HEALTH_PORT}],
-        # Patient: a machine that is busy with jobs must not have its agent taken for dead.
+        # High thresholds: a node that is busy with jobs must not get its agent killed.
         "livenessProbe": _probe("/healthz", failures=6),
         "readinessProbe": _probe("/readyz", failures=3),
-        "volumeMounts": [{"name": SOCKET_VOLUME, "mountPath": _DOOR_AT}],
-        "resources": _SMALL,
+        "volumeMounts": [{"name": SOCKET_VOLUME, "mountPath": _SOCKET_PATH}],
+        "resources": _AGENT_RESOURCES,
         "securityContext": _SECURITY,
     }
 
@@ -147,17 +149,19 @@ REVISION_LABEL: Final = "workron.dev/revision"
 _NAME: Final = "app.kubernetes.io/name"
 
 _USER: Final = 65532
-"""That of our image; an image of the pool's own may have named none, or root."""
-_ENDING_SECONDS: Final = 30
-"""So long an agent has, when its grace is over, to end what runs and hand it back."""
+"""The user of our image; the image of a pool may have none, or root."""
+_RELEASE_SECONDS: Final = 30
+"""How long an agent has after `drainTimeout` to end its commands and release their claims."""
 _REVISION_DIGITS: Final = 10
-_PLACE: Final = frozenset({"host", "port", "dbname", "database", "sslmode", "target_session_attrs"})
-"""What a URL may say of where its database is, and how it is reached, beyond its host and path."""
+_LOCATION_PARAMETERS: Final = frozenset(
+    {"host", "port", "dbname", "database", "sslmode", "target_session_attrs"}
+)
+"""The parameters of a URL that say where its database is and how it is reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolNames:
-    """Who a pool is."""
+    """The identity of a pool, and the names of its objects."""
 
     namespace: str
     name: str
@@ -165,31 +169,31 @@ class PoolNames:
 
     @property
     def secret(self) -> str:
-        """Name the Secret of its workers."""
+        """The name of the Secret of its workers."""
         return f"workron-pool-{self.name}"
 
     @property
     def selector(self) -> str:
-        """Select its pods."""
+        """The label selector of its ReplicaSets and pods."""
         return f"{MANAGED_BY}={MANAGED_BY_VALUE},{POOL_LABEL}={self.name}"
 
     def replica_set(self, revision: str) -> str:
-        """Name the ReplicaSet of a revision."""
+        """Return the name of the ReplicaSet of a revision."""
         return f"workron-{self.name}-{revision}"
 
     @property
     def labels(self) -> dict[str, str]:
-        """Give those of all that belongs to it."""
+        """The labels of all its objects."""
         return {_NAME: "workron-worker", MANAGED_BY: MANAGED_BY_VALUE, POOL_LABEL: self.name}
 
 
 def pod_template(pool: PoolNames, spec: WorkerPoolSpec, image: str, store: str) -> dict[str, Any]:
-    """Give the pod's template; `image` is that of the agent, `store` the URL of the database."""
+    """Return the template; `image` is that of the agent, `store` the URL of the database."""
     return {
         "metadata": {
             "labels": {**spec.labels, **pool.labels},
-            # An agent reads its Secret when it begins: one of another database is to be another.
-            "annotations": {STORE_ANNOTATION: _whereabouts(store)},
+            # An agent reads its Secret only at its start, so another database is a new revision.
+            "annotations": {STORE_ANNOTATION: _store_digest(store)},
         },
         "spec": {
             **containers(spec, image, pool.secret),
@@ -203,7 +207,7 @@ def pod_template(pool: PoolNames, spec: WorkerPoolSpec, image: str, store: str) 
                 "fsGroupChangePolicy": "OnRootMismatch",
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
-            # Who shares processes could read the agent's environment.
+            # With a shared namespace, commands could read the environment of the agent.
             "shareProcessNamespace": False,
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
@@ -213,17 +217,17 @@ def pod_template(pool: PoolNames, spec: WorkerPoolSpec, image: str, store: str) 
 
 
 def revision(template: Mapping[str, Any]) -> str:
-    """Tell one template from another."""
+    """Return the digest that identifies a template."""
     text = json.dumps(template, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return _digest(text)
 
 
-def _whereabouts(store: str) -> str:
-    """Tell one database from another, and nothing of who enters it."""
+def _store_digest(store: str) -> str:
+    """Return a digest of the database's location, without user and password."""
     parts = parse.urlsplit(store)
     host = parts.netloc.rpartition("@")[2]
-    said = [one for one in parse.parse_qsl(parts.query) if one[0] in _PLACE]
-    return _digest(json.dumps([host, parts.path, said]))
+    parameters = [one for one in parse.parse_qsl(parts.query) if one[0] in _LOCATION_PARAMETERS]
+    return _digest(json.dumps([host, parts.path, parameters]))
 
 
 def _digest(text: str) -> str:
@@ -231,14 +235,14 @@ def _digest(text: str) -> str:
 
 
 def replica_set(pool: PoolNames, template: Mapping[str, Any], replicas: int) -> dict[str, Any]:
-    """Give the ReplicaSet of a template."""
-    which = revision(template)
-    labels = {**pool.labels, REVISION_LABEL: which}
+    """Return the ReplicaSet of a template."""
+    digest = revision(template)
+    labels = {**pool.labels, REVISION_LABEL: digest}
     metadata = {**template["metadata"], "labels": {**template["metadata"]["labels"], **labels}}
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
-        "metadata": _metadata(pool, pool.replica_set(which), labels),
+        "metadata": _metadata(pool, pool.replica_set(digest), labels),
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": labels},
@@ -248,17 +252,17 @@ def replica_set(pool: PoolNames, template: Mapping[str, Any], replicas: int) -> 
 
 
 def secret(pool: PoolNames, url: str, token: str) -> dict[str, Any]:
-    """Give the Secret by which its agents open the store."""
+    """Return the Secret by which the agents open the store."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": _metadata(pool, pool.secret, pool.labels),
         "type": "Opaque",
-        "data": {STORE_KEY: _encoded(url), TOKEN_KEY: _encoded(token)},
+        "data": {STORE_KEY: _encode(url), TOKEN_KEY: _encode(token)},
     }
 
 
-def _encoded(text: str) -> str:
+def _encode(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
@@ -269,7 +273,7 @@ def _metadata(pool: PoolNames, name: str, labels: Mapping[str, str]) -> dict[str
         "name": pool.name,
         "uid": pool.uid,
         "controller": True,
-        # To hold up another's deletion takes a right that nothing else here needs.
+        # True would need a permission that nothing else here needs.
         "blockOwnerDeletion": False,
     }
     return {
@@ -281,7 +285,7 @@ def _metadata(pool: PoolNames, name: str, labels: Mapping[str, str]) -> dict[str
 
 
 def _grace_seconds(spec: WorkerPoolSpec) -> int:
-    return math.ceil(spec.drain_timeout.total_seconds()) + _ENDING_SECONDS
+    return math.ceil(spec.drain_timeout.total_seconds()) + _RELEASE_SECONDS
 
 
 def _placement(spec: WorkerPoolSpec) -> dict[str, Any]:
@@ -296,12 +300,12 @@ def _volumes(spec: WorkerPoolSpec) -> list[dict[str, Any]]:
         {"name": name, "emptyDir": {}} for name in (CODE_VOLUME, SOCKET_VOLUME, WORK_VOLUME)
     ]
     if spec.automount_service_account_token:
-        own.append({"name": ACCOUNT_VOLUME, "projected": {"sources": _account()}})
+        own.append({"name": ACCOUNT_VOLUME, "projected": {"sources": _account_sources()}})
     return [*own, *spec.as_manifest().get("volumes", [])]
 
 
-def _account() -> list[dict[str, Any]]:
-    """Give what Kubernetes would put into every container, for one of them."""
+def _account_sources() -> list[dict[str, Any]]:
+    """Return what Kubernetes mounts into every container by default, for one of them."""
     name = {"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}
     authority = {"key": "ca.crt", "path": "ca.crt"}
     return [

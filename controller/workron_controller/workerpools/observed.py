@@ -1,6 +1,6 @@
-"""What can be seen of a pool in its namespace, in few words: its ReplicaSets and its pods. Pure.
+"""The ReplicaSets and pods of a pool, parsed from the API server's JSON. Pure.
 
-Made of the API server's JSON, in which anything but who it is may be missing.
+Apart from their identity, objects may lack any field.
 """
 
 from __future__ import annotations
@@ -15,48 +15,46 @@ if TYPE_CHECKING:
 
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
-_OVER: Final = frozenset({"Succeeded", "Failed"})
-_UNKNOWN: Final = "ContainerStatusUnknown"
-"""Where the kubelet did not find a container that it should have seen the end of."""
+_FINISHED_PHASES: Final = frozenset({"Succeeded", "Failed"})
+_STATUS_UNKNOWN: Final = "ContainerStatusUnknown"
+"""The reason of a terminated container that the kubelet did not find, so nobody saw its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedContainer:
-    """One container of a pod, as its kubelet told last."""
+    """A container of a pod, as its kubelet has reported it."""
 
     name: str
     has_ended: bool
-    """Whether its end was seen."""
-    waits: str | None = None
-    """Why it does not run."""
+    """Whether the kubelet has seen its end."""
+    waiting_reason: str | None = None
     message: str = ""
     restarts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedPod:
-    """One pod of a pool."""
+    """A pod."""
 
     name: str
     uid: str
     owner: str
     """The uid of its ReplicaSet."""
-    born: str
+    created_at: str
     node: str | None = None
     is_ready: bool = False
-    is_over: bool = False
-    """Whether nothing of it will ever run again, says whoever said so."""
-    is_ending: bool = False
-    """Whether somebody has asked for its end."""
-    cost: int = 0
+    is_finished: bool = False
+    """Whether its phase is final, whoever has set it."""
+    is_terminating: bool = False
+    deletion_cost: int = 0
     containers: Sequence[ObservedContainer] = field(default_factory=tuple)
-    unscheduled: str | None = None
-    """Why no node was found for it."""
+    unschedulable: str | None = None
+    """The scheduler's message, if it finds no node."""
 
     @property
     def is_live(self) -> bool:
         """Whether its ReplicaSet counts it."""
-        return not (self.is_over or self.is_ending)
+        return not (self.is_finished or self.is_terminating)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,45 +65,47 @@ class ObservedReplicaSet:
     uid: str
     revision: str
     replicas: int
-    born: str
+    created_at: str
     failure: str | None = None
-    """Why it cannot make pods."""
+    """Why it cannot create pods."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedPool:
-    """All that there is of a pool."""
+    """All ReplicaSets, oldest first, and all pods of a pool."""
 
-    sets: Sequence[ObservedReplicaSet] = ()
+    replica_sets: Sequence[ObservedReplicaSet] = ()
     pods: Sequence[ObservedPod] = ()
 
-    def of(self, one: ObservedReplicaSet) -> list[ObservedPod]:
-        """Give the pods of a set."""
-        return [pod for pod in self.pods if pod.owner == one.uid]
+    def pods_of(self, replica_set: ObservedReplicaSet) -> list[ObservedPod]:
+        """Return the pods of a ReplicaSet."""
+        return [pod for pod in self.pods if pod.owner == replica_set.uid]
 
     @property
-    def ready(self) -> int:
-        """Count those that can work."""
+    def ready_count(self) -> int:
+        """The number of pods that are ready and not terminating."""
         return sum(pod.is_ready and pod.is_live for pod in self.pods)
 
     @property
-    def present(self) -> int:
-        """Count those that may be connected to the database, now or soon."""
-        unmade = sum(max(0, one.replicas - self._live(one)) for one in self.sets)
-        return sum(not pod.is_over for pod in self.pods) + unmade
+    def worker_count(self) -> int:
+        """The number of workers that may be connected to the database now or soon."""
+        pending = sum(max(0, one.replicas - self._live_count(one)) for one in self.replica_sets)
+        return sum(not pod.is_finished for pod in self.pods) + pending
 
-    def _live(self, one: ObservedReplicaSet) -> int:
-        return sum(pod.is_live for pod in self.of(one))
+    def _live_count(self, replica_set: ObservedReplicaSet) -> int:
+        return sum(pod.is_live for pod in self.pods_of(replica_set))
 
 
 def observe(
-    pool: manifests.PoolNames, sets: Iterable[Mapping[str, Any]], pods: Iterable[Mapping[str, Any]]
+    pool: manifests.PoolNames,
+    replica_sets: Iterable[Mapping[str, Any]],
+    pods: Iterable[Mapping[str, Any]],
 ) -> ObservedPool:
-    """Take in what is this pool's; what only bears its labels is somebody else's."""
-    own = [_set(raw) for raw in sets if _owner(raw) == pool.uid]
+    """Parse what the pool owns; objects that only have its labels belong to somebody else."""
+    own = [_replica_set(raw) for raw in replica_sets if _owner(raw) == pool.uid]
     uids = {one.uid for one in own}
     return ObservedPool(
-        sorted(own, key=lambda one: (one.born, one.name)),
+        sorted(own, key=lambda one: (one.created_at, one.name)),
         [_pod(raw) for raw in pods if _owner(raw) in uids],
     )
 
@@ -115,7 +115,7 @@ def _owner(raw: Mapping[str, Any]) -> str | None:
     return next((one["uid"] for one in owners if one.get("controller")), None)
 
 
-def _set(raw: Mapping[str, Any]) -> ObservedReplicaSet:
+def _replica_set(raw: Mapping[str, Any]) -> ObservedReplicaSet:
     metadata, status = raw["metadata"], raw.get("status") or {}
     failing = _condition(status, "ReplicaFailure")
     return ObservedReplicaSet(
@@ -123,7 +123,7 @@ def _set(raw: Mapping[str, Any]) -> ObservedReplicaSet:
         uid=metadata["uid"],
         revision=(metadata.get("labels") or {}).get(manifests.REVISION_LABEL, ""),
         replicas=(raw.get("spec") or {}).get("replicas", 1),
-        born=metadata.get("creationTimestamp") or "",
+        created_at=metadata.get("creationTimestamp") or "",
         failure=failing.get("message") or None if failing.get("status") == "True" else None,
     )
 
@@ -131,33 +131,34 @@ def _set(raw: Mapping[str, Any]) -> ObservedReplicaSet:
 def _pod(raw: Mapping[str, Any]) -> ObservedPod:
     metadata, status = raw["metadata"], raw.get("status") or {}
     spec = raw.get("spec") or {}
-    placing = _condition(status, "PodScheduled")
+    scheduled = _condition(status, "PodScheduled")
+    is_unschedulable = scheduled.get("reason") == "Unschedulable"
     return ObservedPod(
         name=metadata["name"],
         uid=metadata["uid"],
         owner=_owner(raw) or "",
-        born=metadata.get("creationTimestamp") or "",
+        created_at=metadata.get("creationTimestamp") or "",
         node=spec.get("nodeName"),
         is_ready=_condition(status, "Ready").get("status") == "True",
-        is_over=status.get("phase") in _OVER,
-        is_ending="deletionTimestamp" in metadata,
-        cost=_cost(metadata.get("annotations") or {}),
+        is_finished=status.get("phase") in _FINISHED_PHASES,
+        is_terminating="deletionTimestamp" in metadata,
+        deletion_cost=_deletion_cost(metadata.get("annotations") or {}),
         containers=[
             _container(one)
             for kind in ("initContainerStatuses", "containerStatuses")
             for one in status.get(kind) or ()
         ],
-        unscheduled=placing.get("message") if placing.get("reason") == "Unschedulable" else None,
+        unschedulable=scheduled.get("message") if is_unschedulable else None,
     )
 
 
 def _container(raw: Mapping[str, Any]) -> ObservedContainer:
     state = raw.get("state") or {}
-    ended, waiting = state.get("terminated") or {}, state.get("waiting") or {}
+    terminated, waiting = state.get("terminated") or {}, state.get("waiting") or {}
     return ObservedContainer(
         name=raw["name"],
-        has_ended="terminated" in state and ended.get("reason") != _UNKNOWN,
-        waits=waiting.get("reason"),
+        has_ended="terminated" in state and terminated.get("reason") != _STATUS_UNKNOWN,
+        waiting_reason=waiting.get("reason"),
         message=waiting.get("message") or "",
         restarts=raw.get("restartCount", 0),
     )
@@ -168,7 +169,7 @@ def _condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     return next(found, {})
 
 
-def _cost(annotations: Mapping[str, str]) -> int:
+def _deletion_cost(annotations: Mapping[str, str]) -> int:
     try:
         return int(annotations.get(DELETION_COST, 0))
     except ValueError:

@@ -1,222 +1,195 @@
-"""Tends one pool: sees what there is of it, buries the dead, lets it in, and takes the next steps.
+"""Reconciles one pool: observe it, reap dead workers, grant access to the store, take next steps.
 
-Made by `keeper` for each pool, and called by it again and again. What it remembers is of use and no
-more: how many workers were needed lately, and when it looked.
+Everything that matters is in the cluster and in the store. What a reconciler remembers only saves
+work: when access was granted last, and how many workers were needed lately.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import secrets
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from workron.core import errors
-from workron.store.api import MaintainerStore, OperatorStore
 from workron.store.types import PoolGrant
-from workron_controller.jobs.cache import StatusReason
+from workron_controller.kube.conditions import StatusReason
 from workron_controller.workerpools import autoscaler, conditions, manifests, rollout
 from workron_controller.workerpools.autoscaler import ScaleDownDelay
-from workron_controller.workerpools.cluster_state import PoolCluster, PoolCredentials
 from workron_controller.workerpools.observed import ObservedPool
-from workron_controller.workerpools.rollout import ChoosePodToDelete, RolloutTarget
+from workron_controller.workerpools.pool_client import PoolClient, PoolCredentials
+from workron_controller.workerpools.rollout import MarkPodForDeletion, RolloutTarget
 from workron_controller.workerpools.status import PoolStatusWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from workron.core.clock import Clock
     from workron.core.model.workerpool import WorkerPoolSpec
     from workron.store.types import WorkerRow
-    from workron_controller.kube.client import RetryingCalls
-    from workron_controller.kube.events import KubernetesEvent
-    from workron_controller.workerpools.autoscaler import ConnectionBudget
-    from workron_controller.workerpools.cluster_state import PoolApiClient
-    from workron_controller.workerpools.config import PoolSettings
+    from workron_controller.workerpools.config import PoolDependencies
     from workron_controller.workerpools.manifests import PoolNames
     from workron_controller.workerpools.observed import ObservedPod
+    from workron_controller.workerpools.pool_input import PoolInput
     from workron_controller.workerpools.rollout import RolloutStep
-    from workron_controller.workerpools.snapshot import PoolView
 
 
-_READMITTED_SECONDS: Final = 300.0
-"""A database that was restored may lack a role or a token that it had."""
+_REGRANT_SECONDS: Final = 300.0
+"""A database that was restored from a backup may lack a role or a token."""
 
 _log = structlog.get_logger(__name__)
 
 
-class PoolStore(OperatorStore, MaintainerStore, Protocol):
-    """What of a store is needed here."""
-
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class ReconcilerDependencies:
-    """What all pools are tended with."""
-
-    api: PoolApiClient
-    retrying: RetryingCalls
-    """Of little patience: a look that fails is taken again soon."""
-    store: PoolStore
-    budget: ConnectionBudget
-    settings: PoolSettings
-    namespaces: Collection[str]
-    """Whose pools are looked after; none: those of all."""
-    clock: Clock
-    leave: Callable[[KubernetesEvent], None]
-    """Has a person be told of something; never waits."""
-
-
 class PoolReconciler:
-    """One pool, for as long as there is one with its uid."""
+    """One pool, as long as an object with its uid exists."""
 
-    def __init__(self, pool: PoolNames, around: ReconcilerDependencies) -> None:
+    def __init__(self, pool: PoolNames, deps: PoolDependencies) -> None:
         self.pool = pool
-        self.trouble: StatusReason | None = None
-        self.is_refused = False
-        """Whether what was asked last was refused, so that to ask again at once is in vain."""
-        self.sight = ObservedPool()
-        self._around = around
-        self._ground = PoolCluster(around.api, around.retrying, pool)
-        self._teller = PoolStatusWriter(pool, self._ground, around.clock, around.leave)
-        self._patience: ScaleDownDelay | None = None
-        self._admitted: tuple[int, float] | None = None
-        self._doubts = 0
+        self.problem: StatusReason | None = None
+        self.is_rejected = False
+        """Whether the last request was rejected, so that the next one soon would be, too."""
+        self.observed = ObservedPool()
+        self._deps = deps
+        self._client = PoolClient(deps.api, deps.retrying, pool)
+        self._status = PoolStatusWriter(pool, self._client, deps.clock, deps.record_event)
+        self._scale_down: ScaleDownDelay | None = None
+        self._granted: tuple[int, float] | None = None
+        self._invalidations = 0
         self._log = _log.bind(namespace=pool.namespace, pool=pool.name)
 
-    def wants(self, spec: WorkerPoolSpec, needed: int, present: int) -> int:
-        """Say how many workers it should have; those that are there are not sent off at once."""
-        now = self._around.clock.monotonic()
-        if self._patience is None:
-            self._patience = ScaleDownDelay(present, now)
-        return self._patience.most(spec, needed, now)
+    def desired_replicas(self, spec: WorkerPoolSpec, needed: int, present: int) -> int:
+        """Return how many workers the pool should have, idle ones that it keeps included."""
+        now = self._deps.clock.monotonic()
+        if self._scale_down is None:
+            self._scale_down = ScaleDownDelay(present, now)
+        return self._scale_down.desired(spec, needed, now)
 
-    async def tend(self, view: PoolView) -> None:
-        """Do what is to be done now, and tell how it stands."""
-        self.is_refused = False
+    async def reconcile(self, given: PoolInput) -> None:
+        """Take the next steps and write the status."""
+        self.is_rejected = False
         try:
-            trouble = await self._work(view)
+            problem = await self._reconcile(given)
         except errors.WorkronError as error:
-            enabling = self._around.settings.enabling(self.pool.namespace)
-            trouble = conditions.condition_of_error(error, self.pool.namespace, enabling)
-            self.is_refused = trouble is not None and not conditions.is_transient(trouble)
-        if trouble is not None and trouble != self.trouble:
-            self._log.warning("pool has trouble", **dataclasses.asdict(trouble))
-        self.trouble = trouble
-        wanted = self._around.budget.share(self.pool)
-        await self._teller.tell(view, self.sight, wanted, trouble)
+            command = self._deps.config.enable_command(self.pool.namespace)
+            problem = conditions.reason_for_error(error, self.pool.namespace, command)
+            self.is_rejected = problem is not None and not conditions.is_transient(problem)
+        if problem is not None and problem != self.problem:
+            self._log.warning("pool has a problem", **dataclasses.asdict(problem))
+        self.problem = problem
+        wanted = self._deps.budget.share(self.pool)
+        await self._status.write(given, self.observed, wanted, problem)
 
-    def doubt(self) -> None:
-        """Let its workers in again, whatever was done before, or is being done."""
-        self._admitted = None
-        self._doubts += 1
+    def invalidate_grant(self) -> None:
+        """Grant access again, even if a grant is in progress."""
+        self._granted = None
+        self._invalidations += 1
 
-    async def _work(self, view: PoolView) -> StatusReason | None:
-        if view.trouble is not None:
-            return view.trouble
-        if isinstance(view.spec, StatusReason):
-            return view.spec
-        self.sight = await self._ground.look()
-        await self._bury(view.staff)
-        if self._around.budget.share(self.pool) or self.sight.sets:
-            await self._admit(view.spec, view.generation)
-        await self._step(view.spec, view.staff)
-        return conditions.condition_of_pods(self.sight) or self._over_budget()
+    async def _reconcile(self, given: PoolInput) -> StatusReason | None:
+        if given.problem is not None:
+            return given.problem
+        if isinstance(given.spec, StatusReason):
+            return given.spec
+        self.observed = await self._client.observe()
+        await self._reap_dead(given.workers)
+        if self._deps.budget.share(self.pool) or self.observed.replica_sets:
+            await self._grant(given.spec, given.generation)
+        await self._roll_out(given.spec, given.workers)
+        return conditions.reason_from_pods(self.observed) or self._over_budget()
 
-    async def _bury(self, staff: Sequence[WorkerRow]) -> None:
-        """Take back what dead workers held, and only then remove what is left of them."""
-        for pod in self.sight.pods:
-            workers = [worker for worker in staff if worker.name == pod.uid]
-            proof = await self._proof(pod) if workers else None
+    async def _reap_dead(self, workers: Sequence[WorkerRow]) -> None:
+        """Reap the sessions of dead workers, and only then delete their pods."""
+        for pod in self.observed.pods:
+            sessions = [worker for worker in workers if worker.name == pod.uid]
+            proof = await self._death_proof(pod) if sessions else None
             if proof is not None:
                 self._log.warning("worker is dead", pod=pod.name, proof=proof)
-                for worker in workers:
-                    await self._around.store.reap(worker.worker, version=None)
-            if proof is not None or (pod.is_over and not workers):
-                await self._ground.bury(pod)
+                for session in sessions:
+                    await self._deps.store.reap(session.worker, version=None)
+            if proof is not None or (pod.is_finished and not sessions):
+                await self._client.delete_pod(pod)
 
-    async def _proof(self, pod: ObservedPod) -> str | None:
-        """Say what proves that nothing of a pod runs any more, if anything does."""
-        proof = rollout.proven_by_kubelet(pod)
+    async def _death_proof(self, pod: ObservedPod) -> str | None:
+        """Return what proves that nothing in a pod runs anymore."""
+        proof = rollout.proof_from_pod(pod)
         if proof is None and pod.node is not None and not pod.is_ready:
-            # Where a node is lost, no pod is ready for long.
-            proof = rollout.proven_by_node(pod.node, await self._ground.node(pod.node))
+            # The pods of a lost node become unready, so no others need a look at their node.
+            proof = rollout.proof_from_node(pod.node, await self._client.get_node(pod.node))
         return proof
 
-    async def _admit(self, spec: WorkerPoolSpec, generation: int) -> None:
-        """Let its workers into the store, as they were let in before if that is known."""
-        now = self._around.clock.monotonic()
-        if self._is_admitted(generation, now):
+    async def _grant(self, spec: WorkerPoolSpec, generation: int) -> None:
+        """Grant the pool access to the store, with the credentials that it has if possible."""
+        now = self._deps.clock.monotonic()
+        if self._is_granted(generation, now):
             return
-        doubts = self._doubts
-        kept = await self._ground.credentials()
-        admission = self._admission(spec, kept)
-        admitted = await self._around.store.grant_pool(admission)
-        self._around.budget.learn(admitted.connections)
-        renewed = PoolCredentials(admitted.url, admission.token)
-        if renewed != kept:
-            await self._ground.keep(renewed)
-            self._log.info("pool is let into the store", role_is_shared=admission.password is None)
-        if doubts == self._doubts:
-            self._admitted = generation, now
+        invalidations = self._invalidations
+        before = await self._client.read_credentials()
+        grant = self._pool_grant(spec, before)
+        granted = await self._deps.store.grant_pool(grant)
+        self._deps.budget.set_database_limit(granted.connections)
+        credentials = PoolCredentials(granted.url, grant.token)
+        if credentials != before:
+            await self._client.write_credentials(credentials)
+            self._log.info("access granted", uses_shared_role=grant.password is None)
+        if invalidations == self._invalidations:
+            self._granted = generation, now
 
-    def _is_admitted(self, generation: int, now: float) -> bool:
-        if self._admitted is None or conditions.is_starving(self.sight):
+    def _is_granted(self, generation: int, now: float) -> bool:
+        if self._granted is None or conditions.lacks_secret(self.observed):
             return False
-        before, at = self._admitted
-        return before == generation and now < at + _READMITTED_SECONDS
+        granted_generation, at = self._granted
+        return granted_generation == generation and now < at + _REGRANT_SECONDS
 
-    def _admission(self, spec: WorkerPoolSpec, kept: PoolCredentials | None) -> PoolGrant:
+    def _pool_grant(self, spec: WorkerPoolSpec, before: PoolCredentials | None) -> PoolGrant:
         password = None
-        if not self._around.settings.is_role_shared:
-            # That of our own role is for nobody else.
-            own = kept and kept.url != self._around.store.url and kept.password
-            password = own or secrets.token_urlsafe()
-        most = spec.max_replicas if spec.replicas is None else spec.replicas
+        if not self._deps.config.uses_shared_role:
+            # The password of the controller's own role must not become the pool's.
+            is_own = before is not None and before.url != self._deps.store.url
+            password = (before.password if before and is_own else None) or secrets.token_urlsafe()
+        max_workers = spec.max_replicas if spec.replicas is None else spec.replicas
         return PoolGrant(
             namespace=self.pool.namespace,
             pool=self.pool.name,
-            token=kept.token if kept else secrets.token_urlsafe(),
+            token=before.token if before else secrets.token_urlsafe(),
             lease_seconds=spec.lease.total_seconds(),
             password=password,
-            # Those that are to end need theirs until they have.
-            connections=autoscaler.role_connection_limit(max(most, self.sight.present)),
+            # Terminating workers need their connections until they have ended.
+            connections=autoscaler.role_connection_limit(
+                max(max_workers, self.observed.worker_count)
+            ),
         )
 
-    async def _step(self, spec: WorkerPoolSpec, staff: Sequence[WorkerRow]) -> None:
-        # What there is to share is known by now.
-        budget, pool = self._around.budget, self.pool
-        url = self._around.store.url
-        template = manifests.pod_template(pool, spec, self._around.settings.image, url)
-        aim = RolloutTarget(manifests.revision(template), budget.share(pool), budget.room(pool))
-        steps = rollout.plan_rollout(self.sight, staff, aim)
-        # Before anything is waited for, so that no other pool is given the same room.
-        budget.note(pool, rollout.remaining_after(self.sight, steps))
+    async def _roll_out(self, spec: WorkerPoolSpec, workers: Sequence[WorkerRow]) -> None:
+        # After the grant, which has set the limit of the budget.
+        budget, pool = self._deps.budget, self.pool
+        template = manifests.pod_template(pool, spec, self._deps.config.image, self._deps.store.url)
+        target = RolloutTarget(
+            manifests.revision(template), budget.share(pool), budget.headroom(pool)
+        )
+        steps = rollout.plan_rollout(self.observed, workers, target)
+        # Before the first await, so that no other pool uses the same headroom.
+        budget.set_present(pool, rollout.worker_count_after(self.observed, steps))
         for step in steps:
-            await self._take(step, template)
+            await self._apply_step(step, template)
 
-    async def _take(self, step: RolloutStep, template: Mapping[str, Any]) -> None:
-        if isinstance(step, ChoosePodToDelete):
+    async def _apply_step(self, step: RolloutStep, template: Mapping[str, Any]) -> None:
+        if isinstance(step, MarkPodForDeletion):
             for worker in step.workers:
-                await self._around.store.drain(worker.worker)
-        await self._ground.carry_out(step, template)
-        self._log.info("pool changes", **_told(step))
+                await self._deps.store.drain(worker.worker)
+        await self._client.apply_step(step, template)
+        self._log.info("rollout step applied", **_log_fields(step))
 
     def _over_budget(self) -> StatusReason | None:
-        budget = self._around.budget
+        budget = self._deps.budget
         wanted, share = budget.wanted(self.pool), budget.share(self.pool)
-        if budget.most is None or share >= wanted:
+        if budget.max_workers is None or share >= wanted:
             return None
-        return conditions.over_budget(wanted, share, budget.most)
+        return conditions.over_budget(wanted, share, budget.max_workers)
 
 
-def _told(step: RolloutStep) -> Mapping[str, object]:
-    return {"step": type(step).__name__.lower()} | {
+def _log_fields(step: RolloutStep) -> Mapping[str, object]:
+    return {"step": type(step).__name__} | {
         name: getattr(value, "name", value)
-        for name in ("set", "pod", "replicas")
+        for name in ("replica_set", "pod", "replicas")
         if (value := getattr(step, name, None)) is not None
     }

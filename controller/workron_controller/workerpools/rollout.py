@@ -1,8 +1,18 @@
-"""Which ReplicaSet is made, grown or shrunk next, and which of its workers goes. Pure.
+"""Which ReplicaSets and pods to change next, and what proves a worker dead. Pure.
 
-To scale in and to bring a new revision are one thing: workers are told to end, and end when they
-have finished what they run, or their grace is over. Which set has how many is all there is to
-remember, and the cluster remembers it: whoever leads next goes on from there.
+Scaling down and rolling out a new revision work alike. A pod is *marked*: its worker drains, and a
+low deletion cost makes its ReplicaSet delete it first. Then the ReplicaSet is scaled down by one.
+The pod terminates once its jobs have ended or `drainTimeout` is over.
+
+For a new revision:
+
+1. The new ReplicaSet gets `replicas - kept` workers and a quarter more, at least one.
+2. `kept` is the number of older workers that still replace new ones that are not ready. Each new
+   worker that becomes ready lowers it, and the oldest ReplicaSet is scaled down.
+3. An older ReplicaSet without pods is deleted.
+
+The replicas of the sets are the only state, and the API server stores it: a new leader continues
+where the last one stopped. At no time are there more workers than `max_workers`.
 """
 
 from __future__ import annotations
@@ -21,63 +31,62 @@ if TYPE_CHECKING:
     )
 
 
-DELETION_COST_CHOSEN: Final = -1000
-"""A pod of this cost goes before all that are as ready as it is."""
-_SURGE: Final = 4
-"""A quarter as many again, while one revision takes the place of another."""
+MARKED_DELETION_COST: Final = -1000
+"""A ReplicaSet deletes pods with a lower cost first, among those that are equally ready."""
+_SURGE_DIVISOR: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class CreateReplicaSet:
-    """Make the set of the newest revision."""
+    """Create the ReplicaSet of the newest revision."""
 
     replicas: int
 
 
 @dataclass(frozen=True, slots=True)
-class ResizeReplicaSet:
-    """Have a set bigger or smaller."""
+class ScaleReplicaSet:
+    """Scale a ReplicaSet."""
 
-    set: ObservedReplicaSet
+    replica_set: ObservedReplicaSet
     replicas: int
 
 
 @dataclass(frozen=True, slots=True)
-class ChoosePodToDelete:
-    """Have a pod be the next to go, and its worker claim nothing more."""
+class DeleteReplicaSet:
+    """Delete a ReplicaSet that is empty and outdated."""
+
+    replica_set: ObservedReplicaSet
+
+
+@dataclass(frozen=True, slots=True)
+class MarkPodForDeletion:
+    """Drain the workers of a pod, and have its ReplicaSet delete it first."""
 
     pod: ObservedPod
     workers: Sequence[WorkerRow]
 
 
 @dataclass(frozen=True, slots=True)
-class SparePod:
-    """Have a pod that was chosen once be like any other."""
+class UnmarkPod:
+    """Remove the mark of a pod that was not deleted."""
 
     pod: ObservedPod
 
 
 @dataclass(frozen=True, slots=True)
-class ReplacePod:
-    """Have another pod come for one whose worker claims nothing more."""
+class DeletePod:
+    """Delete a pod whose worker drains, so that its ReplicaSet creates another one."""
 
     pod: ObservedPod
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveReplicaSet:
-    """Remove a set that is empty and of no use."""
-
-    set: ObservedReplicaSet
 
 
 RolloutStep = (
     CreateReplicaSet
-    | ResizeReplicaSet
-    | ChoosePodToDelete
-    | SparePod
-    | ReplacePod
-    | RemoveReplicaSet
+    | ScaleReplicaSet
+    | DeleteReplicaSet
+    | MarkPodForDeletion
+    | UnmarkPod
+    | DeletePod
 )
 
 
@@ -87,140 +96,146 @@ class RolloutTarget:
 
     revision: str
     replicas: int
-    room: float
-    """No more workers than these at any time, those that are about to end among them."""
+    max_workers: float
+    """The bound on workers at any time, terminating ones included."""
 
 
 def plan_rollout(
-    sight: ObservedPool, staff: Iterable[WorkerRow], aim: RolloutTarget
+    observed: ObservedPool, workers: Iterable[WorkerRow], target: RolloutTarget
 ) -> list[RolloutStep]:
-    """Say what to do now, in order; what is to follow is seen the next time."""
+    """Return the steps to take now, in order; the next reconciliation plans what follows."""
     by_pod: dict[str, list[WorkerRow]] = {}
-    for worker in staff:
+    for worker in workers:
         by_pod.setdefault(worker.name, []).append(worker)
-    return list(_Plan(sight, by_pod, aim).steps())
+    return list(_RolloutPlan(observed, by_pod, target).steps())
 
 
-def remaining_after(sight: ObservedPool, steps: Iterable[RolloutStep]) -> int:
-    """Count the workers that there are or will be when these steps are taken."""
-    more = 0
+def worker_count_after(observed: ObservedPool, steps: Iterable[RolloutStep]) -> int:
+    """Return the number of workers that are there or come when these steps are taken."""
+    added = 0
     for step in steps:
         if isinstance(step, CreateReplicaSet):
-            more += step.replicas
-        elif isinstance(step, ResizeReplicaSet):
-            more += max(0, step.replicas - step.set.replicas)
-    return sight.present + more
+            added += step.replicas
+        elif isinstance(step, ScaleReplicaSet):
+            added += max(0, step.replicas - step.replica_set.replicas)
+    return observed.worker_count + added
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    sight: ObservedPool
-    staff: Mapping[str, Sequence[WorkerRow]]
-    aim: RolloutTarget
+class _RolloutPlan:
+    observed: ObservedPool
+    workers: Mapping[str, Sequence[WorkerRow]]
+    """By the uid of their pod."""
+    target: RolloutTarget
 
     def steps(self) -> Iterator[RolloutStep]:
-        newest = next((one for one in self.sight.sets if one.revision == self.aim.revision), None)
-        older = [one for one in self.sight.sets if one is not newest]
+        sets, revision = self.observed.replica_sets, self.target.revision
+        newest = next((one for one in sets if one.revision == revision), None)
+        older = [one for one in sets if one is not newest]
         kept = self._kept(newest, older)
-        yield from self._retire(older, kept)
+        yield from self._scale_down_older(older, kept)
         wanted = self._wanted(kept)
         if newest is None:
             if wanted:
-                yield CreateReplicaSet(self._fitting(0, wanted))
+                yield CreateReplicaSet(self._within_limit(0, wanted))
         elif wanted < newest.replicas:
-            yield from self._shrink(newest, wanted)
+            yield from self._scale_down(newest, wanted)
         else:
-            yield from self._replace(newest)
-            if (fitting := self._fitting(newest.replicas, wanted)) > newest.replicas:
-                yield ResizeReplicaSet(newest, fitting)
+            yield from self._replace_draining(newest)
+            replicas = self._within_limit(newest.replicas, wanted)
+            if replicas > newest.replicas:
+                yield ScaleReplicaSet(newest, replicas)
 
     def _kept(self, newest: ObservedReplicaSet | None, older: Iterable[ObservedReplicaSet]) -> int:
-        """Say how many older workers are needed yet: as many as newer ones are not ready."""
-        ready = sum(pod.is_ready and pod.is_live for pod in self.sight.of(newest)) if newest else 0
-        still = sum(min(one.replicas, self._working(one)) for one in older)
-        missing = max(0, self.aim.replicas - ready)
-        # Where there is no room for both, an older one goes first: one for each that gets ready.
-        beside = max(0, self.aim.room - min(ready + 1, self.aim.replicas))
-        return int(min(still, missing, beside))
+        """Return how many older workers are still needed while new ones are not ready."""
+        new_pods = self.observed.pods_of(newest) if newest else []
+        ready = sum(pod.is_ready and pod.is_live for pod in new_pods)
+        working = sum(min(one.replicas, self._working(one)) for one in older)
+        missing = max(0, self.target.replicas - ready)
+        # Without room for both, an older worker goes for the next new one that gets ready.
+        beside_new = max(0, self.target.max_workers - min(ready + 1, self.target.replicas))
+        return int(min(working, missing, beside_new))
 
     def _wanted(self, kept: int) -> int:
-        """Say how many newer ones there are to be while older ones are kept."""
+        """Return how many new workers there should be while older ones are kept."""
+        replicas = self.target.replicas
         if not kept:
-            return self.aim.replicas
-        surge = max(1, self.aim.replicas // _SURGE)
-        return min(self.aim.replicas, self.aim.replicas - kept + surge)
+            return replicas
+        surge = max(1, replicas // _SURGE_DIVISOR)
+        return min(replicas, replicas - kept + surge)
 
-    def _retire(self, older: Sequence[ObservedReplicaSet], kept: int) -> Iterator[RolloutStep]:
-        """Shrink older sets to those that work, and the oldest further, until so many are left."""
+    def _scale_down_older(
+        self, older: Sequence[ObservedReplicaSet], kept: int
+    ) -> Iterator[RolloutStep]:
+        """Scale older sets down to `kept` working pods together, the oldest set first."""
         working = [min(one.replicas, self._working(one)) for one in older]
         excess = sum(working) - kept
-        for one, still in zip(older, working, strict=True):
-            fewer = min(still, excess)
-            excess -= fewer
-            if still - fewer < one.replicas:
-                yield from self._shrink(one, still - fewer)
-            elif not one.replicas and all(pod.is_over for pod in self.sight.of(one)):
-                yield RemoveReplicaSet(one)
+        for one, count in zip(older, working, strict=True):
+            removed = min(count, excess)
+            excess -= removed
+            if count - removed < one.replicas:
+                yield from self._scale_down(one, count - removed)
+            elif not one.replicas and all(pod.is_finished for pod in self.observed.pods_of(one)):
+                yield DeleteReplicaSet(one)
 
-    def _replace(self, one: ObservedReplicaSet) -> Iterator[RolloutStep]:
-        """End those that were told to claim nothing, and whose set was not shrunk then after all.
+    def _replace_draining(self, one: ObservedReplicaSet) -> Iterator[RolloutStep]:
+        """Delete pods that drain although their set was not scaled down in the end.
 
-        They would be counted and do nothing, for as long as what they run takes.
+        They would count as workers and claim nothing.
         """
-        live = [pod for pod in self.sight.of(one) if pod.is_live]
+        live = [pod for pod in self.observed.pods_of(one) if pod.is_live]
         if len(live) > one.replicas:
             return
         for pod in live:
-            if self.staff.get(pod.uid) and not self._takes(pod):
-                yield ReplacePod(pod)
+            if self.workers.get(pod.uid) and not self._claims(pod):
+                yield DeletePod(pod)
 
-    def _shrink(self, one: ObservedReplicaSet, replicas: int) -> Iterator[RolloutStep]:
-        live = [pod for pod in self.sight.of(one) if pod.is_live]
-        youngest_first = sorted(live, key=lambda pod: pod.born, reverse=True)
-        pods = sorted(youngest_first, key=self._rank)
-        leaving = max(0, len(pods) - replicas)
-        for pod in pods[:leaving]:
-            yield ChoosePodToDelete(pod, self.staff.get(pod.uid, ()))
-        for pod in pods[leaving:]:
-            if pod.cost:
-                # It was chosen, and another went in its place.
-                yield SparePod(pod)
-        yield ResizeReplicaSet(one, replicas)
+    def _scale_down(self, one: ObservedReplicaSet, replicas: int) -> Iterator[RolloutStep]:
+        live = [pod for pod in self.observed.pods_of(one) if pod.is_live]
+        youngest_first = sorted(live, key=lambda pod: pod.created_at, reverse=True)
+        pods = sorted(youngest_first, key=self._deletion_rank)
+        excess = max(0, len(pods) - replicas)
+        for pod in pods[:excess]:
+            yield MarkPodForDeletion(pod, self.workers.get(pod.uid, ()))
+        for pod in pods[excess:]:
+            if pod.deletion_cost:
+                yield UnmarkPod(pod)
+        yield ScaleReplicaSet(one, replicas)
 
-    def _rank(self, pod: ObservedPod) -> tuple[bool, bool, bool, int]:
-        """Order them as their set does, and then by what it costs to end them."""
-        workers = self.staff.get(pod.uid, ())
-        held = sum(worker.claims for worker in workers)
-        return pod.node is not None, pod.is_ready, self._takes(pod), held
+    def _deletion_rank(self, pod: ObservedPod) -> tuple[bool, bool, bool, int]:
+        """Rank pods as their ReplicaSet does, and then by how many jobs they run."""
+        claims = sum(worker.claims for worker in self.workers.get(pod.uid, ()))
+        return pod.node is not None, pod.is_ready, self._claims(pod), claims
 
-    def _fitting(self, replicas: int, wanted: int) -> int:
-        """Grow no further than there is room for, and shrink nothing for want of it."""
-        return int(min(wanted, replicas + max(0, self.aim.room - self.sight.present)))
+    def _within_limit(self, replicas: int, wanted: int) -> int:
+        """Return the replicas to scale up to; the limit never scales down."""
+        room = max(0, self.target.max_workers - self.observed.worker_count)
+        return int(min(wanted, replicas + room))
 
     def _working(self, one: ObservedReplicaSet) -> int:
-        """Count those that take jobs; one that is slow to answer probes may do so all the same."""
-        pods = (pod for pod in self.sight.of(one) if pod.is_live)
-        return sum(pod.is_ready or self._takes(pod) for pod in pods)
+        """Count the pods that run jobs; one with a slow probe may run them all the same."""
+        pods = (pod for pod in self.observed.pods_of(one) if pod.is_live)
+        return sum(pod.is_ready or self._claims(pod) for pod in pods)
 
-    def _takes(self, pod: ObservedPod) -> bool:
-        return any(not worker.is_draining for worker in self.staff.get(pod.uid, ()))
+    def _claims(self, pod: ObservedPod) -> bool:
+        return any(not worker.is_draining for worker in self.workers.get(pod.uid, ()))
 
 
 _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
-"""Set by a person who knows that the machine is off; Kubernetes itself relies on it."""
+"""A taint that an administrator sets on a machine that is off; Kubernetes relies on it, too."""
 
 
-def proven_by_kubelet(pod: ObservedPod) -> str | None:
-    """Say that the pod's own node has seen the end of all that was in it."""
-    if pod.is_over and pod.containers and all(one.has_ended for one in pod.containers):
-        return f"the kubelet reported that all containers of pod {pod.name} have ended"
+def proof_from_pod(pod: ObservedPod) -> str | None:
+    """Return the proof of death that the kubelet has seen all containers end."""
+    if pod.is_finished and pod.containers and all(one.has_ended for one in pod.containers):
+        return f"the kubelet reported the end of all containers of pod {pod.name}"
     return None
 
 
-def proven_by_node(name: str, node: Mapping[str, Any] | None) -> str | None:
-    """Say that a node is no more, or off for certain; None stands for one that does not exist."""
+def proof_from_node(name: str, node: Mapping[str, Any] | None) -> str | None:
+    """Return the proof of death that the node does not exist (None) or is out of service."""
     if node is None:
-        return f"node {name} does not exist any more"
+        return f"node {name} does not exist"
     taints = (node.get("spec") or {}).get("taints") or ()
     if any(taint.get("key") == _OUT_OF_SERVICE for taint in taints):
         return f"node {name} is out of service"

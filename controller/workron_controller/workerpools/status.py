@@ -1,4 +1,4 @@
-"""Tells in a WorkerPool how it stands: soon what people wait for, the mere numbers at times."""
+"""Writes the status of a WorkerPool: important changes at once, counters every 10 seconds."""
 
 from __future__ import annotations
 
@@ -6,112 +6,127 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from workron_controller.jobs import status
+from workron.retry import Backoff
 from workron_controller.kube import conditions, errors, events
-from workron_controller.kube.backoff import Backoff
-from workron_controller.kube.events import InvolvedObject, KubernetesEvent
-from workron_controller.workerpools.conditions import DATABASE, pool_conditions
+from workron_controller.kube.events import EventTrigger, InvolvedObject, KubernetesEvent
+from workron_controller.workerpools.conditions import DATABASE_UNAVAILABLE, pool_conditions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from workron.core.clock import Clock
-    from workron_controller.jobs.cache import StatusReason
-    from workron_controller.workerpools.cluster_state import PoolCluster
+    from workron_controller.kube.conditions import StatusReason
     from workron_controller.workerpools.manifests import PoolNames
     from workron_controller.workerpools.observed import ObservedPool
-    from workron_controller.workerpools.snapshot import PoolView
+    from workron_controller.workerpools.pool_client import PoolClient
+    from workron_controller.workerpools.pool_input import PoolInput
 
 
-_APART_SECONDS: Final = 10.0
-_LONGEST_SECONDS: Final = 300.0
-_PASSING: Final = frozenset({"busy", "queued"})
-"""What changes all the time, and is looked at at times."""
-
-_CALLS: Final = (("Stalled", "True", None), ("Ready", "False", DATABASE))
-"""A database that is away may come back by itself, and mostly somebody has to see to that."""
+_COUNTER_INTERVAL: Final = 10.0
+_BACKOFF: Final = Backoff(1.0, longest=300.0)
+_COUNTERS: Final = frozenset({"busy", "queued"})
+"""Fields that change all the time."""
+_TRIGGERS: Final = (
+    EventTrigger("Stalled", "True"),
+    # It may pass, but usually somebody has to look after the database.
+    EventTrigger("Ready", "False", DATABASE_UNAVAILABLE),
+)
 
 _log = structlog.get_logger(__name__)
 
 
 class PoolStatusWriter:
-    """One pool's status, and when it was written last."""
+    """The status of one pool."""
 
     def __init__(
         self,
         pool: PoolNames,
-        ground: PoolCluster,
+        client: PoolClient,
         clock: Clock,
-        leave: Callable[[KubernetesEvent], None],
+        record_event: Callable[[KubernetesEvent], None],
     ) -> None:
         self._pool = pool
-        self._ground = ground
+        self._client = client
         self._clock = clock
-        self._leave = leave
-        self._told_at = 0.0
-        self._refused = Backoff(1.0, _LONGEST_SECONDS)
-        self._refusal: str | None = None
+        self._record_event = record_event
+        self._written_at = 0.0
+        self._failures = 0
+        self._last_error: str | None = None
         self._not_before = 0.0
 
-    async def tell(
-        self, view: PoolView, sight: ObservedPool, wanted: int, trouble: StatusReason | None
+    async def write(
+        self,
+        given: PoolInput,
+        observed: ObservedPool,
+        wanted: int,
+        problem: StatusReason | None,
     ) -> None:
-        """Write the status, if it says anything new."""
-        before = view.status
-        said = self._worded(view, sight, wanted, trouble)
-        if self._clock.monotonic() < self._not_before or not self._is_due(said, before):
+        """Write the status if it has changed enough."""
+        before = given.status
+        status = self._status(given, observed, wanted, problem)
+        if self._clock.monotonic() < self._not_before or not self._is_due(status, before):
             return
         try:
-            await self._ground.tell(said)
-        except errors.ApiError as refused:
-            self._hold(refused)
+            await self._client.write_status(status)
+        except errors.ApiError as error:
+            self._defer(error)
         else:
-            self._refused.reset()
-            self._told_at, self._refusal = self._clock.monotonic(), None
-            self._call(view, events.event_if_begun(before, said, _CALLS))
+            self._failures = 0
+            self._written_at, self._last_error = self._clock.monotonic(), None
+            self._record(given, events.newly_reported(before, status, _TRIGGERS))
 
-    def _hold(self, refused: errors.ApiError) -> None:
-        if not isinstance(refused, errors.TransientError):
-            # It will be refused again, and is tried more and more seldom.
-            self._not_before = self._clock.monotonic() + self._refused.more()
-        about = {"namespace": self._pool.namespace, "pool": self._pool.name}
-        if str(refused) != self._refusal:
-            _log.warning("status is not written", error=str(refused), **about)
-        self._refusal = str(refused)
+    def _defer(self, error: errors.ApiError) -> None:
+        if not isinstance(error, errors.TransientApiError):
+            self._failures += 1
+            self._not_before = self._clock.monotonic() + _BACKOFF.pause(self._failures)
+        if str(error) != self._last_error:
+            _log.warning(
+                "pool status not written",
+                namespace=self._pool.namespace,
+                pool=self._pool.name,
+                error=str(error),
+            )
+        self._last_error = str(error)
 
-    def _call(self, view: PoolView, why: StatusReason | None) -> None:
-        if why is not None:
+    def _record(self, given: PoolInput, cause: StatusReason | None) -> None:
+        if cause is not None:
             pool = self._pool
-            subject = InvolvedObject("WorkerPool", pool.namespace, pool.name, pool.uid)
-            self._leave(KubernetesEvent(subject, why, f"{pool.uid}/{view.generation}"))
+            involved = InvolvedObject("WorkerPool", pool.namespace, pool.name, pool.uid)
+            key = f"{pool.uid}/{given.generation}"
+            self._record_event(KubernetesEvent(involved, cause, key))
 
-    def _worded(
-        self, view: PoolView, sight: ObservedPool, wanted: int, trouble: StatusReason | None
+    def _status(
+        self,
+        given: PoolInput,
+        observed: ObservedPool,
+        wanted: int,
+        problem: StatusReason | None,
     ) -> dict[str, Any]:
-        before = view.status
-        held = pool_conditions(trouble, sight.ready, wanted)
-        now, generation = self._clock.now(), view.generation
-        stands = conditions.merge_conditions(held, before.get("conditions") or (), generation, now)
-        if view.trouble is not None:
-            # Nothing else is known now.
-            return {**before, "observedGeneration": generation, "conditions": stands}
+        before, generation = given.status, given.generation
+        values = pool_conditions(problem, observed.ready_count, wanted)
+        merged = conditions.merge_conditions(
+            values, before.get("conditions") or (), generation, self._clock.now()
+        )
+        if given.problem is not None:
+            # The counters are unknown: keep them.
+            return {**before, "observedGeneration": generation, "conditions": merged}
         return {
             "desiredReplicas": wanted,
-            "replicas": sum(pod.is_live for pod in sight.pods),
-            "readyReplicas": sight.ready,
-            "busy": sum(worker.claims for worker in view.staff),
-            "queued": view.queued,
+            "replicas": sum(pod.is_live for pod in observed.pods),
+            "readyReplicas": observed.ready_count,
+            "busy": sum(worker.claims for worker in given.workers),
+            "queued": given.queued,
             "selector": self._pool.selector,
             "observedGeneration": generation,
-            "conditions": stands,
+            "conditions": merged,
         }
 
-    def _is_due(self, said: dict[str, Any], before: Mapping[str, Any]) -> bool:
-        if status.differs(_lasting(said), _lasting(before)):
+    def _is_due(self, status: dict[str, Any], before: Mapping[str, Any]) -> bool:
+        if conditions.statuses_differ(_without_counters(status), _without_counters(before)):
             return True
-        rested = self._clock.monotonic() >= self._told_at + _APART_SECONDS
-        return rested and status.differs(said, before)
+        has_waited = self._clock.monotonic() >= self._written_at + _COUNTER_INTERVAL
+        return has_waited and conditions.statuses_differ(status, before)
 
 
-def _lasting(status: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in status.items() if name not in _PASSING}
+def _without_counters(status: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in status.items() if name not in _COUNTERS}

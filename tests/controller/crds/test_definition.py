@@ -7,7 +7,7 @@ import pytest
 from workron.core.model import base
 from workron.core.model.status import JobStatus, WorkerPoolStatus, WorkflowStatus
 from workron_controller.crds import schema
-from workron_controller.crds.kinds import KINDS, Kind
+from workron_controller.crds.kinds import KINDS, CustomResourceKind
 
 _BY_KIND = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 _MOST_SELECTABLE = 8
@@ -18,12 +18,12 @@ _STATUS: dict[str, type[base.Record]] = {
 }
 
 
-def _version(kind: Kind) -> dict[str, Any]:
+def _version(kind: CustomResourceKind) -> dict[str, Any]:
     version: dict[str, Any] = schema.definition(kind)["spec"]["versions"][0]
     return version
 
 
-def _field(kind: Kind, path: str) -> dict[str, Any]:
+def _field(kind: CustomResourceKind, path: str) -> dict[str, Any]:
     field: dict[str, Any] = _version(kind)["schema"]["openAPIV3Schema"]
     for name in path.removeprefix(".").split("."):
         field = field["properties"][name]
@@ -31,7 +31,9 @@ def _field(kind: Kind, path: str) -> dict[str, Any]:
 
 
 @_BY_KIND
-def test_definition_is_named_after_the_plural_and_no_other_kind_of_kubernetes(kind: Kind) -> None:
+def test_definition_is_named_after_the_plural_and_no_other_kind_of_kubernetes(
+    kind: CustomResourceKind,
+) -> None:
     made = schema.definition(kind)
     names = made["spec"]["names"]
     assert made["metadata"]["name"] == f"{names['plural']}.workron.dev"
@@ -44,7 +46,7 @@ def test_short_names_are_those_of_the_docs() -> None:
 
 
 @_BY_KIND
-def test_column_shows_a_field_of_its_type(kind: Kind) -> None:
+def test_column_shows_a_field_of_its_type(kind: CustomResourceKind) -> None:
     for column in kind.columns:
         if column.path != ".metadata.creationTimestamp":
             field = _field(kind, column.path)
@@ -52,9 +54,9 @@ def test_column_shows_a_field_of_its_type(kind: Kind) -> None:
 
 
 @_BY_KIND
-def test_selectable_field_is_a_plain_one(kind: Kind) -> None:
-    assert len(kind.selectable) <= _MOST_SELECTABLE
-    assert {_field(kind, path)["type"] for path in kind.selectable} <= {"string"}
+def test_selectable_field_is_a_plain_one(kind: CustomResourceKind) -> None:
+    assert len(kind.selectable_fields) <= _MOST_SELECTABLE
+    assert {_field(kind, path)["type"] for path in kind.selectable_fields} <= {"string"}
 
 
 def test_scale_subresource_points_to_fields_of_a_pool() -> None:
@@ -66,7 +68,7 @@ def test_scale_subresource_points_to_fields_of_a_pool() -> None:
 
 
 @_BY_KIND
-def test_status_before_the_first_look_is_one_that_the_models_take(kind: Kind) -> None:
+def test_status_before_the_first_look_is_one_that_the_models_take(kind: CustomResourceKind) -> None:
     status = _version(kind)["schema"]["openAPIV3Schema"]["properties"]["status"]["default"]
     assert _STATUS[kind.name].parse(status).as_manifest() == status
     assert [one["type"] for one in status["conditions"]] == ["Reconciling"]

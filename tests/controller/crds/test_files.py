@@ -6,7 +6,7 @@ import pytest
 
 from workron.core.manifest import yaml_reader
 from workron_controller.crds import __main__, schema
-from workron_controller.crds.kinds import KINDS, Kind
+from workron_controller.crds.kinds import KINDS, CustomResourceKind
 
 _FOLDER = pathlib.Path(__file__).parents[3] / "crds"
 _CHART_BYTES = 150_000
@@ -18,7 +18,7 @@ def test_committed_definitions_are_what_the_models_say() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_definition_is_read_by_kubernetes_reader_as_it_was_made(kind: Kind) -> None:
+def test_definition_is_read_by_kubernetes_reader_as_it_was_made(kind: CustomResourceKind) -> None:
     (document,) = yaml_reader.read_documents(__main__.files()[f"{kind.plural}.yaml"].encode())
     assert document.problems == []
     assert "&id" not in __main__.files()[f"{kind.plural}.yaml"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from workron_controller.kube.resources import Resource
+from workron_controller.kube.resources import ApiResource
 
 Json = dict[str, Any]
 
@@ -18,7 +18,7 @@ _WORKRON = "workron.dev"
 class Kind:
     """One kind of object."""
 
-    resource: Resource
+    resource: ApiResource
     name: str
     singular: str
     is_namespaced: bool = True
@@ -36,7 +36,7 @@ class Kind:
 
 def _kind(group: str, plural: str, name: str, **more: Any) -> Kind:
     version = "v1alpha1" if group == _WORKRON else "v1"
-    return Kind(Resource(group, version, plural), name, plural.removesuffix("s"), **more)
+    return Kind(ApiResource(group, version, plural), name, plural.removesuffix("s"), **more)
 
 
 JOB = _kind(_WORKRON, "workronjobs", "Job", has_status=True, fields=("spec.pool", "status.phase"))

@@ -1,4 +1,4 @@
-"""Waits for something to become true, without looking at a clock."""
+"""Waits for something to become true, without status_sync at a clock."""
 
 from __future__ import annotations
 

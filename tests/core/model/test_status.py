@@ -51,9 +51,9 @@ def test_workflow_status_counts_jobs_and_names_the_first_failures() -> None:
 
 
 def test_condition_of_an_object_that_nobody_has_looked_at_has_no_time() -> None:
-    unseen = StatusCondition(type="Reconciling", status="True", reason="NotSeenYet")
+    unseen = StatusCondition(type="Reconciling", status="True", reason="NotObservedYet")
     assert JobStatus(conditions=(unseen,)).as_manifest()["conditions"] == [
-        {"type": "Reconciling", "status": "True", "reason": "NotSeenYet"}
+        {"type": "Reconciling", "status": "True", "reason": "NotObservedYet"}
     ]
 
 

@@ -1,0 +1,35 @@
+"""The page on pools names all that there is: each field, each reason, each object."""
+
+import pathlib
+import re
+
+from workron.core.model.workerpool import WorkerPoolSpec
+from workron_controller.workerpools import conditions
+
+_PAGE = (pathlib.Path(__file__).parents[3] / "docs" / "reference" / "worker-pools.md").read_text()
+
+
+def _rows(heading: str) -> str:
+    """Give the first cells of a part of the page."""
+    part = _PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return " ".join(line.split("|")[1] for line in part.splitlines() if line.startswith("| "))
+
+
+def test_every_field_has_its_row() -> None:
+    fields = WorkerPoolSpec.model_json_schema(by_alias=True)["properties"]
+    assert set(re.findall(r"`(\w+)`", _rows("Fields"))) == set(fields)
+
+
+def test_every_reason_has_its_row() -> None:
+    told = {
+        value
+        for name, value in vars(conditions).items()
+        if name.isupper()
+        and name[0] != "_"
+        and isinstance(value, str)
+        and re.fullmatch(r"([A-Z][a-z]+)+", value)
+    }
+    assert len(told) > 10
+    named = set(re.findall(r"`(\w+)`", _rows("Status")))
+    assert named == (told - {conditions.POOL_NOT_FOUND}) | {"Ready", "ScaledToZero", "Starting"}
+    assert f"`{conditions.POOL_NOT_FOUND}`" in _PAGE
