@@ -54,7 +54,7 @@ async def test_work_is_heard_of_when_the_store_that_was_given_it_closes_at_once(
 async def test_worker_is_not_woken_by_what_it_reports_itself_but_others_are(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Notifier, "_keep_ringing", lambda _: asyncio.sleep(0))
+    monkeypatch.setattr(Notifier, "_send", lambda _: asyncio.sleep(0))
     store = await _open(fresh_database)
     token = await store.ensure_pool(plans.NAMESPACE, "default")
     session = await store.register(Registration(token, "worker", mint_boot(), 1))
@@ -72,7 +72,7 @@ async def test_worker_is_not_woken_by_what_it_reports_itself_but_others_are(
 async def test_submission_rings_in_its_own_commit(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Notifier, "ring", lambda _: None)
+    monkeypatch.setattr(Notifier, "notify", lambda _: None)
     listener, other = await _open(fresh_database), await _open(fresh_database)
     waiting = await _wait_for_work(listener)
     await other.submit([plans.job()])
@@ -84,8 +84,8 @@ async def test_submission_rings_in_its_own_commit(
 async def test_of_submissions_close_together_only_the_first_rings_in_its_commit(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workron.store.postgres.notify._QUIET_SECONDS", 600)
-    monkeypatch.setattr("workron.store.postgres.notify._LAST_RING_SECONDS", 0)
+    monkeypatch.setattr("workron.store.postgres.notify._INTERVAL_SECONDS", 600)
+    monkeypatch.setattr("workron.store.postgres.notify._LAST_NOTIFY_SECONDS", 0)
     ear, store = await asyncpg.connect(fresh_database), await _open(fresh_database)
     rings: list[object] = []
     await ear.add_listener("workron", lambda *ring: rings.append(ring))
@@ -101,7 +101,7 @@ async def test_of_submissions_close_together_only_the_first_rings_in_its_commit(
 async def test_work_is_heard_of_again_when_the_listener_was_cut_off(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workron.store.postgres.notify._AGAIN_SECONDS", 0)
+    monkeypatch.setattr("workron.store.postgres.notify._RECONNECT_SECONDS", 0)
     listener, other = await _open(fresh_database), await _open(fresh_database)
     await other._database.fetch(
         "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
