@@ -23,7 +23,7 @@ from bench.figure import Side
 from bench.ours import workflows
 from bench.ours.workflows import Shape
 
-_TABLES: Final = ("pool", "root", "name", "spec", "job", "edge", "waiting", "ready")
+_TABLES: Final = ("pool", "run", "name", "spec", "job", "edge", "waiting", "ready")
 """What a submission writes."""
 
 _LIMIT: Final = "SET statement_timeout = '2min';\n\\echo begun\n"

@@ -152,7 +152,7 @@ def test_work_of_others_is_named_before_it_is_waited_for_and_one_interrupt_hands
     call("submit", other, "--store", url)
     mine = write("mine", command=f"cat {tmp_path}/on")
     run = start("run", mine, "--store", url, "--slots", "2")
-    _read_until(run, "finishing other/a, not of this run; Ctrl-C hands it back")
+    _read_until(run, "finishing other/a of other runs; press Ctrl-C to requeue them")
     run.send_signal(signal.SIGINT)
     run.communicate()
     assert run.returncode == 0

@@ -42,7 +42,7 @@ def test_other_commands_say_how_to_make_an_empty_database_ready(
     assert said.code == 1
     assert "workron migrate --store" in said.err
     monkeypatch.setenv("WORKRON_STORE", empty_database)
-    assert "make it with `workron migrate`\n" in call("submit", write("hello")).err
+    assert "create it with `workron migrate`\n" in call("submit", write("hello")).err
     assert call("migrate").code == 0
     assert call("submit", write("hello"), "--store", empty_database).code == 0
 

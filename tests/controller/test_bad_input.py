@@ -121,7 +121,7 @@ FLOWS: dict[str, tuple[Json, str]] = {
     "nul-item": ({"name": "a", "items": ["\0"]}, "spec.tasks[0].items[0]: has a NUL character"),
     "nul-task": ({"name": "\0"}, "spec.tasks[0].name: has a NUL character"),
     "odd-task": ({"name": ODD}, "spec.tasks[0].name: '\\u202e"),
-    "no-item": ({"name": "a", "items": [{}]}, "spec.tasks[0].items[0]: an item is a text"),
+    "no-item": ({"name": "a", "items": [{}]}, "spec.tasks[0].items[0]: an item must be a text"),
 }
 
 

@@ -81,4 +81,4 @@ def test_pool_may_leave_out_its_spec_and_has_every_default_then() -> None:
     assert spec["default"] == {
         name: field["default"] for name, field in spec["properties"].items() if "default" in field
     }
-    assert spec["default"]["lease"] == "10s"
+    assert spec["default"]["lease"] == "1m"

@@ -64,7 +64,7 @@ def test_every_field_is_explained_in_a_sentence(kind: str) -> None:
         ("Job", ".spec.suspend", " Default: false."),
         ("Job", ".spec.command", "Set either command or argv."),
         ("Workflow", ".spec.tasks[].maxAttempts", " Default: 3."),
-        ("WorkerPool", ".spec.lease", " Default: 10s."),
+        ("WorkerPool", ".spec.lease", " Default: 1m."),
     ],
 )
 def test_field_is_explained_with_its_default_at_the_end(kind: str, place: str, ending: str) -> None:

@@ -238,7 +238,7 @@ class Oracle:
         for job in list(self.jobs.values()):
             self.decide(job)
 
-    def hold(self, run: Root) -> None:
+    def suspend(self, run: Root) -> None:
         for job in self._commands(run):
             if job.state is State.RUNNING:
                 job.mark = job.mark or Signal.SUSPEND

@@ -224,7 +224,7 @@ async def test_role_that_another_made_loses_all_that_is_ours_to_take(
             await open_postgres(dsn, rng=random.Random()) for dsn in (empty_database, owner.dsn)
         ]
         made.append(role_in(await admin.grant_pool(admission())))
-        with pytest.raises(errors.PermissionDeniedError, match="let a superuser run"):
+        with pytest.raises(errors.PermissionDeniedError, match="as a superuser, run"):
             await store.revoke_pool(plans.NAMESPACE, "own")
         assert await store.granted_pools() == set()
         connection = await made[0].connect()

@@ -16,8 +16,8 @@ from workron.core import errors
 from workron.core.ids import JobId
 
 _GONE = {
-    "unsettled": "INSERT INTO workron.unpropagated SELECT -generate_series(1, 50000)",
-    "arrival": """
+    "unpropagated": "INSERT INTO workron.unpropagated SELECT -generate_series(1, 50000)",
+    "pending_end": """
         INSERT INTO workron.pending_end (job, count, verdict)
         SELECT -generate_series(1, 50000), 1, 0
     """,
@@ -54,7 +54,7 @@ async def test_beat_tells_of_the_oldest_claim_whatever_came_and_went_after_it(st
         assert [one.claim for one in (await worker.beat()).held] == [oldest.claim]
 
 
-@pytest.mark.parametrize("table", ["unsettled", "arrival"])
+@pytest.mark.parametrize("table", ["unpropagated", "pending_end"])
 async def test_settling_does_not_read_again_what_is_gone(
     stage: Stage, held: StillClock, table: str
 ) -> None:
@@ -76,8 +76,8 @@ async def test_what_one_step_of_settling_leaves_is_passed_on_by_the_next_ones(
     worker = await stage.worker()
     await worker.fail(await worker.claim_one())
     await stage.watcher.propagate(1)
-    await _pass_by(stage, "unsettled")
-    await trust(stage.watcher, "unsettled", "unsettled", held)
+    await _pass_by(stage, "unpropagated")
+    await trust(stage.watcher, "unpropagated", "unpropagated", held)
     for _ in range(8):
         await stage.watcher.propagate(1)
         await held.go_on(6)
@@ -93,7 +93,7 @@ async def _arrived(stage: Stage, *names: str) -> tuple[Actor, Sequence[JobId]]:
     await holder.connection.execute("SELECT 1 FROM workron.waiting FOR UPDATE")
     for one in claimed:
         await worker.end(one)
-    await _pass_by(stage, "arrival")
+    await _pass_by(stage, "pending_end")
     return holder, runs
 
 
@@ -101,7 +101,7 @@ async def test_what_arrives_at_a_locked_array_is_summed_when_the_lock_is_gone(
     stage: Stage, held: StillClock
 ) -> None:
     holder, [run] = await _arrived(stage, "one")
-    await trust(stage.watcher, "arrival", "arrival", held)
+    await trust(stage.watcher, "pending_end", "pending_end", held)
     for _ in range(3):
         await stage.watcher.propagate(MANY)
         await held.go_on(6)
@@ -116,7 +116,7 @@ async def test_arrivals_that_one_step_leaves_are_summed_by_the_next_ones(
 ) -> None:
     holder, runs = await _arrived(stage, "one", "two", "three")
     await holder.rollback()
-    await trust(stage.watcher, "arrival", "arrival", held)
+    await trust(stage.watcher, "pending_end", "pending_end", held)
     for _ in range(10):
         await stage.watcher.propagate(1)
         await held.go_on(6)

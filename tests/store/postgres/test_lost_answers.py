@@ -158,7 +158,7 @@ async def test_worker_has_left_when_the_answer_to_that_was_lost(
     remote: PostgresStore, wire: Wire
 ) -> None:
     worker = await _worker(remote)
-    await _repeat(wire, "workron.leave", lambda: remote.deregister(worker.session.key))
+    await _repeat(wire, "workron.deregister", lambda: remote.deregister(worker.session.key))
     assert await remote.list_heartbeats() == []
 
 

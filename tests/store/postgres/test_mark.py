@@ -54,9 +54,9 @@ async def _trusting(stage: Stage, clock: StillClock) -> Hand:
 @pytest.mark.usefixtures("held")
 async def test_claim_does_not_pass_again_what_an_earlier_one_has_passed(stage: Stage) -> None:
     worker = await _marked(stage, ready=MANY)
-    before = await entries_read(worker.store, "ready_walk")
+    before = await entries_read(worker.store, "ready_claim_order")
     await work(worker, batches=10, batch=10)
-    assert await entries_read(worker.store, "ready_walk") - before < 10 * _FEW
+    assert await entries_read(worker.store, "ready_claim_order") - before < 10 * _FEW
 
 
 async def test_claim_does_not_pass_again_what_is_dead_by_the_page(
@@ -69,7 +69,7 @@ async def test_claim_does_not_pass_again_what_is_dead_by_the_page(
     await worker.claim(1)
     await still.go_on(60)
     await worker.claim(1)
-    async with pages(worker.store, "ready_walk") as read:
+    async with pages(worker.store, "ready_claim_order") as read:
         assert len(await worker.claim(1)) == 1
         assert await read() < _FEW
 
@@ -83,9 +83,9 @@ async def test_walk_that_goes_on_at_a_lower_priority_is_remembered_too(stage: St
     await work(worker, batch=MANY - 1)
     # The last of one priority, and the first of the next, in one claim.
     await work(worker, batches=3)
-    before = await entries_read(worker.store, "ready_walk")
+    before = await entries_read(worker.store, "ready_claim_order")
     await work(worker, batches=10, batch=10)
-    assert await entries_read(worker.store, "ready_walk") - before < 10 * _FEW
+    assert await entries_read(worker.store, "ready_claim_order") - before < 10 * _FEW
 
 
 @pytest.mark.usefixtures("held")
@@ -97,10 +97,10 @@ async def test_worker_that_finds_nothing_does_not_pass_all_that_is_gone(
     if is_first:
         worker = await stage.worker("newcomer")
     assert not await worker.claim()
-    before = await entries_read(worker.store, "ready_walk")
+    before = await entries_read(worker.store, "ready_claim_order")
     for _ in range(10):
         assert not await worker.claim()
-    assert await entries_read(worker.store, "ready_walk") - before < _FEW
+    assert await entries_read(worker.store, "ready_claim_order") - before < _FEW
 
 
 async def test_few_urgent_jobs_do_not_have_all_passed_that_is_gone_behind_them(
@@ -112,12 +112,12 @@ async def test_few_urgent_jobs_do_not_have_all_passed_that_is_gone_behind_them(
     await held.go_on(1)
     await stage.submit(_urgent())
     await worker.claim_one()
-    before = await entries_read(worker.store, "ready_walk")
+    before = await entries_read(worker.store, "ready_claim_order")
     for number in range(4):
         await held.go_on(0.11)
         await stage.submit(plans.job(f"urgent-{number}", priority=5))
         assert len(await worker.claim(2)) == 1
-    assert await entries_read(worker.store, "ready_walk") - before < 2 * BATCHES * MANY
+    assert await entries_read(worker.store, "ready_claim_order") - before < 2 * BATCHES * MANY
 
 
 async def test_what_came_before_the_mark_is_found_seconds_later_in_new_pages(
@@ -127,11 +127,11 @@ async def test_what_came_before_the_mark_is_found_seconds_later_in_new_pages(
     await stage.submit(_urgent())
     assert (await worker.claim_one()).name != "urgent"
     await held.go_on(2.5)
-    entries = await entries_read(worker.store, "ready_walk")
+    entries = await entries_read(worker.store, "ready_claim_order")
     async with pages(worker.store, "ready") as read:
         assert (await worker.claim_one()).name == "urgent"
         assert await read() < 20
-    assert await entries_read(worker.store, "ready_walk") - entries < _FEW
+    assert await entries_read(worker.store, "ready_claim_order") - entries < _FEW
 
 
 @pytest.mark.parametrize("priority", [5, 0, -5])
@@ -183,11 +183,11 @@ async def test_more_urgent_jobs_than_one_claim_takes_come_before_all_others(
     worker = await _trusting(stage, held)
     await stage.submit(plans.dag("high", {"priority": 5}, urgent=plans.task(count=30)))
     await held.go_on(2.5)
-    before = await entries_read(worker.store, "ready_walk")
+    before = await entries_read(worker.store, "ready_claim_order")
     for _ in range(3):
         assert {one.run for one in await worker.claim(10)} == {"high"}
     assert "high" not in {one.run for one in await worker.claim(10)}
-    assert await entries_read(worker.store, "ready_walk") - before < _FEW
+    assert await entries_read(worker.store, "ready_claim_order") - before < _FEW
 
 
 async def test_many_pages_are_looked_through_once_for_all_urgent_jobs_in_them(

@@ -81,7 +81,7 @@ async def test_migration_gives_up_when_somebody_else_keeps_the_lock(
     monkeypatch.setattr(schema, "_LOCK_SECONDS", 0.02)
     await stage.watcher.begin()
     await stage.sql.execute("LOCK TABLE workron.migration IN ACCESS EXCLUSIVE MODE")
-    with pytest.raises(errors.StoreBusyError, match=r"a lock on the schema for 0\.02 s; end what"):
+    with pytest.raises(errors.StoreBusyError, match=r"a lock on the schema for 0\.02 s; end it"):
         await schema.migrate(stage.dsn)
 
 
@@ -161,12 +161,10 @@ async def test_functions_that_are_older_are_told_with_the_command_when_a_store_i
     await _open(fresh_database)
 
 
-@pytest.mark.parametrize("recorded", ["DELETE FROM", "UPDATE"])
 async def test_functions_without_a_number_are_older(
-    fresh: asyncpg.Connection, fresh_database: str, recorded: str
+    fresh: asyncpg.Connection, fresh_database: str
 ) -> None:
-    change = "SET value = md5('')" if recorded == "UPDATE" else ""
-    await fresh.execute(f"{recorded} workron.meta {change} WHERE key = 'functions'")
+    await fresh.execute("DELETE FROM workron.meta WHERE key = 'functions'")
     with pytest.raises(errors.SchemaError, match="workron migrate"):
         await _open(fresh_database)
     assert await schema.migrate(fresh_database) == [_FUNCTIONS]

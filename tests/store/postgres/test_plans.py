@@ -16,15 +16,15 @@ pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("crowd")]
 
 _SESSIONS = ["warmed", "not analyzed", "analyzed"]
 _CROWDED = {
-    *("job", "run", "name", "get_spec", "edge", "waiting", "ready", "deferred", "deadline", "done"),
-    *("running", "attempt", "unsettled", "unbound"),
+    *("job", "run", "name", "spec", "edge", "waiting", "ready", "deferred", "deadline", "done"),
+    *("running", "attempt", "unpropagated", "external_dependency"),
 }
 # How many rows a verb may look at, how many blocks it may open, and what it must have searched.
 # `complete` tells of ten ends a hundred downstreams, `settle` of a hundred ends a thousand.
 # `owned` lists two hundred runs jobs of which run, and a hundred that wait.
 _BOUNDS: dict[str, tuple[int, int, set[str]]] = {
-    "claim": (200, 600, {"ready_walk", "ready_pkey", "worker_session_key"}),
-    "complete": (2_000, 6_000, {"ready_walk", "waiting_pkey", "edge_pkey", "done_pkey"}),
+    "claim": (200, 600, {"ready_claim_order", "ready_pkey", "worker_session_key"}),
+    "complete": (2_000, 6_000, {"ready_claim_order", "waiting_pkey", "edge_pkey", "done_pkey"}),
     "report late": (100, 200, {"attempt_pkey"}),
     "release": (150, 300, {"running_pkey"}),
     "release late": (100, 200, {"attempt_released"}),
@@ -34,7 +34,11 @@ _BOUNDS: dict[str, tuple[int, int, set[str]]] = {
     "expire": (2_000, 5_000, {"deadline_due", "ready_pkey", "deferred_pkey", "waiting_pkey"}),
     "propagate": (20_000, 50_000, {"edge_pkey", "waiting_pkey"}),
     "list_heartbeats": (50, 20, set()),
-    "submit": (200, 600, {"name_pkey", "run_uid_key", "unbound_pkey", "unbound_child"}),
+    "submit": (
+        200,
+        600,
+        {"name_pkey", "run_uid_key", "external_dependency_pkey", "external_dependency_downstream"},
+    ),
     "update_run": (3_000, 8_000, {"waiting_pkey", "ready_pkey", "deferred_pkey", "running_pkey"}),
     "list_owned": (
         1_000,
@@ -43,9 +47,9 @@ _BOUNDS: dict[str, tuple[int, int, set[str]]] = {
     ),
     "find_by_uid": (10, 20, {"run_uid_key"}),
     "list_failures": (500, 500, {"run_pkey", "done_pkey"}),
-    "cancel": (2_000, 6_000, {"waiting_pkey", "unbound_child"}),
+    "cancel": (2_000, 6_000, {"waiting_pkey", "external_dependency_downstream"}),
     "reap": (200, 400, {"worker_pkey", "running_worker"}),
-    "audit": (6_000, 15_000, {"unbound_child"}),
+    "audit": (6_000, 15_000, {"external_dependency_downstream"}),
     "find_run": (20, 40, {"name_pkey"}),
     "list_run_summaries": (
         300,
@@ -59,7 +63,6 @@ _BOUNDS: dict[str, tuple[int, int, set[str]]] = {
     "list_jobs": (1_000, 300, {"job_pkey", "done_pkey", "waiting_pkey", "ready_pkey"}),
     "count_states": (1_000, 1_000, {"done_pkey", "waiting_pkey", "ready_pkey"}),
     "list_specs": (500, 1_000, {"job_pkey"}),
-    "edges": (500, 200, {"edge_child"}),
     "list_attempts": (50, 50, {"attempt_pkey"}),
     "list_blockers": (500, 200, {"edge_downstream", "external_dependency_downstream"}),
     "read_output": (50, 50, set()),

@@ -18,7 +18,9 @@ _IN_ONE_STATEMENT = """
     FROM unnest(_jobs, _counts) AS t(job, count)
     WHERE w.job = t.job AND NOT w.wide AND w.remaining > t.count;
 """
-_IN_TWO_STATEMENTS = r"    PERFORM 1 FROM workron\.waiting [^;]*; -- guard: settle.*?    END IF;\n"
+_IN_TWO_STATEMENTS = (
+    r"    PERFORM 1 FROM workron\.waiting [^;]*; -- guard: propagate.*?    END IF;\n"
+)
 
 
 async def _end_both_upstreams_at_once(stage: Stage) -> str:
