@@ -42,13 +42,14 @@ Counts are those of the last status; before the first one the fields are empty.
 ## Before the first look
 
 An object that the controller has not seen yet has a status all the same: phase `Waiting` (a pool
-has no phase) and the condition `Reconciling`. So `helm install --wait`, and whoever else waits by
-conditions, does not take it for ready. The condition has no `lastTransitionTime`, since nobody saw
-it begin.
+has no phase) and the condition `Reconciling`. So `helm install --wait`, and every tool that waits
+for conditions, does not take it for ready. The condition has no `lastTransitionTime`, since the API
+server did not see it begin.
 
 ## Conditions
 
-A Job or a Workflow has these, each with a reason. What does not hold is left out, but `Accepted`.
+A Job or a Workflow has these, each with a reason. A condition that does not hold is left
+out, except `Accepted`.
 
 | it | `Accepted` | and `True` are |
 |---|---|---|
@@ -60,11 +61,12 @@ A Job or a Workflow has these, each with a reason. What does not hold is left ou
 | has failed, was cancelled, or skipped for another reason | True | `Failed`, `Stalled` |
 
 So `kubectl wait --for=condition=Complete` ends when nothing is left to do and nothing is wrong; the
-phase still tells Succeeded from Skipped. What a pool has is in [Worker pools](worker-pools.md).
+phase still distinguishes Succeeded from Skipped. The conditions of a pool are in
+[Worker pools](worker-pools.md).
 
 ## Editing
 
-Of a Job and of a Workflow only these can be edited, and `cancel` only to true:
+These fields of a Job and a Workflow can be edited, and `cancel` only to true:
 
 {editable}
 
@@ -86,7 +88,7 @@ Defaults are written into the stored object, so that it does not change its mean
 version; it still says the same, and is the same submission. Tasks of a Workflow are left as they
 are: ten thousand of them with every default would be more than a cluster stores as one object.
 
-## What is refused, and by whom
+## Rejected objects
 
 The API server refuses, when an object is made or edited, every field that has the wrong type or is
 out of its bounds, and every field that does not exist (`kubectl` asks for that; of a client that

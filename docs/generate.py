@@ -36,7 +36,7 @@ leaves it. The same words stand in the database, in a status, in a metric and on
 
 ## Events
 
-What can happen to a job, and the state that it is in after; a dash: it cannot happen then.
+Every event of a job, and the state that follows it; a dash: it cannot happen then.
 
 {transitions}
 
@@ -50,7 +50,7 @@ skipped for the gravest reason among them, in the order `UpstreamFailed`, `Upstr
 
 A workflow and an array wait for their members, and are Failed if one of them Failed; otherwise
 Cancelled if one was Cancelled. A task's failure is handled, and does not fail the workflow, if
-another task depends on it with `when: Failed` or `when: Finished`. A skipped task harms nobody; a
+another task depends on it with `when: Failed` or `when: Finished`. A skipped task fails nothing; a
 skipped element has its array skipped too.
 """
 

@@ -48,11 +48,11 @@ The first two are `ok`, or else 503 and a line of text that says why.
 for good and still exists; then `/readyz` fails, too. An outage of the store does not fail
 `/healthz`: a restart would not help, and workers and maintainers retry.
 
-A worker is ready once it is registered, while its last answered beat is younger than its lease,
-until it drains; with `--runner`, while it has one. A maintainer is ready when its last round was
-completed within 10 seconds; one that is not elected is ready too, for its round is to ask who is. A
-controller is a maintainer as well, and ready when it has also compared all objects of the cluster
-with the store, not long ago.
+A worker is ready once it is registered, while its last answered heartbeat is younger than its
+lease, until it drains; with `--runner`, while it has one. A maintainer is ready when its last
+round was completed within 10 seconds; one that is not elected is ready too, for its round is to
+ask who is. A controller is a maintainer as well, and ready when it has also compared all objects
+of the cluster with the store, not long ago.
 
 Other paths are 404, other methods 405. A connection has five seconds in all; when there are more
 than 32, the oldest gives way.

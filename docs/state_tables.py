@@ -1,6 +1,6 @@
-"""The rules about states, drawn: Mermaid and Markdown made from the tables that the code obeys.
+"""Mermaid and Markdown made from the tables of states that the code uses.
 
-Called by `docs/generate.py`, so that the reference cannot tell another story than the program.
+`docs/generate.py` uses it, so that the reference cannot differ from the program.
 """
 
 from __future__ import annotations

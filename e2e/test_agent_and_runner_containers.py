@@ -66,7 +66,7 @@ def test_agent_is_not_ready_when_the_runner_has_not_started(
     agent = pod.agent()
     waits = agent.wait_for_event("waiting for runner")
     assert waits["reason"] == f"no runner listens at {RUNNER_SOCKET}: No such file or directory"
-    assert _ready(agent) == f"503 {waits['why']}"
+    assert _ready(agent) == f"503 {waits['reason']}"
     pod.runner()
     assert end("first")["phase"] == "Succeeded"
     assert _ready(agent) == "ok"

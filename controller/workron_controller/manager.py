@@ -62,7 +62,7 @@ class ControllerConfig:
 
 @dataclass(frozen=True, slots=True)
 class ControllerDependencies:
-    """What the controller works with."""
+    """The collaborators of the controller."""
 
     pools: PoolConfig
     store: Store

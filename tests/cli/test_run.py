@@ -173,7 +173,7 @@ def test_what_could_never_end_in_memory_is_refused(
         (["/no/such/file.yaml"], "/no/such/file.yaml: No such file or directory"),
         (["/"], "/: Is a directory"),
         (["-", "-"], "standard input can be read only once"),
-        (["-", "--store", "mysql://x"], "cannot tell what store"),
+        (["-", "--store", "mysql://x"], "is not the URL of a store"),
         (["-", "--slots", "0"], "0 is not in the range 1<=x<=1000"),
         ([], "Missing argument"),
     ],

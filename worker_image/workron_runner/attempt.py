@@ -137,7 +137,7 @@ class AttemptProcess:
         return data
 
     def read_rest(self) -> bytes:
-        """Read what the pipe still holds; nobody is left to write more."""
+        """Read what the pipe still holds; no process is left to write more."""
         rest = bytearray()
         for _ in range(_MAX_REMAINING_CHUNKS):
             data = self.read()

@@ -9,7 +9,7 @@ margin, and the supervisor kills the attempt that uses most when the headroom is
 
 The next check comes after the time in which commands could use the headroom at 4 GiB/s. A limit may
 be set at any level above this process, so all visible levels are read and the tightest counts. Both
-versions of cgroups are supported. If Linux was faster, its own count of kills tells.
+versions of cgroups are supported. If Linux was faster, its own count of kills shows it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class CgroupLevel:
         return _read_number(self.folder / self.files.limit)
 
     def headroom(self, swap_free: int) -> Headroom | None:
-        """Read the headroom; None if there is no limit (any longer) or it cannot be read."""
+        """Read the headroom; None without a limit, or if it cannot be read."""
         limit = self.limit
         if limit == inf:
             return None

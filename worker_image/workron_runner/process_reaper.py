@@ -3,10 +3,10 @@
 The runner is a child subreaper: a process whose parent exits becomes its child, whatever process
 group or session it moved to. Commands are started by threads of their own (`launcher`), so such
 leftover processes are the only children of the first thread, and one system call (`waitid` with
-`__WNOTHREAD`) tells whether any exist. Only the first thread may call these functions.
+`__WNOTHREAD`) shows whether any exist. Only the first thread may call these functions.
 
-A *tag* tells which attempt a leftover process belongs to. Every process inherits it, and neither a
-cleared environment nor a new session removes it: it is the soft and hard limit of file locks
+A *tag* names the attempt that a leftover process belongs to. Every process inherits it, and neither
+a cleared environment nor a new session removes it: it is the soft and hard limit of file locks
 (RLIMIT_LOCKS), which Linux has not enforced since 2.4.25 and still passes on. The limit is lowered
 by one for each attempt; a process without privileges cannot raise it again.
 """
@@ -73,7 +73,7 @@ def leftover_processes() -> Iterator[LeftoverProcess]:
 
 def kill_leftover(process: LeftoverProcess) -> int:
     """Kill a leftover process; its peak memory in bytes if it is reaped already, else -1."""
-    # It is our child and nobody else reaps it, so its pid cannot be reused before that.
+    # It is our child and no other process reaps it, so its pid cannot be reused before that.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(process.pid, signal.SIGKILL)
     return reap(process.pid)

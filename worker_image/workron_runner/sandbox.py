@@ -1,4 +1,4 @@
-"""What limits commands, and prepares the runner's process to supervise them.
+"""Limits commands, and prepares the runner's process to supervise them.
 
 With `--isolate` each command gets a Landlock domain of its own: it can neither signal nor trace
 what it did not start, nor read its environment (unless it holds CAP_PERFMON), nor reach its
@@ -81,7 +81,7 @@ def prepare_process() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     make_undumpable()
     _raise_descriptor_limit()
-    # Whoever ignores SIGCHLD never learns the exit status of its children.
+    # A process that ignores SIGCHLD never learns the exit status of its children.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _handle_ignored_signals()
     os.chdir("/")

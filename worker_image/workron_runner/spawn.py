@@ -35,7 +35,7 @@ _CANNOT_BE_SET: Final = {signal.SIGKILL, signal.SIGSTOP}
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What to execute, where, and with which environment."""
+    """The program to execute, its folder and its environment."""
 
     argv: Sequence[str]
     directory: str
@@ -95,7 +95,7 @@ def fork(launch: Launch, uid: int, output: int) -> int:
 
 
 class _FileActions:
-    """What happens in the child before exec; allocates before the child exists."""
+    """The actions in the child before exec; allocates before the child exists."""
 
     def __init__(self, directory: str, output: int) -> None:
         self._struct = ctypes.create_string_buffer(_STRUCT_BYTES)
@@ -171,7 +171,7 @@ def _cache(path: str, word: str, found: str) -> None:
 
 
 def _failed_path(directory: str, program: str) -> str:
-    """Return which of the two caused an error; the C library does not tell."""
+    """Return which of the two caused an error; the C library does not say."""
     return program if os.path.isdir(directory) else directory  # noqa: PTH112
 
 

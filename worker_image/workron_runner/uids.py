@@ -1,6 +1,6 @@
 """Uids for attempts: one per command, acquired only when no process runs as it (`--uids`).
 
-Whatever a process does to its session, environment, parents or limits, it keeps its uid, so killing
+A process can change its session, environment, parents or limits, but it keeps its uid, so killing
 by uid finds every process of a command. docs/decisions/0013 explains why some system calls bypass
 the C library.
 """

@@ -81,8 +81,8 @@ class FolderRemover:
 
     def _run(self) -> None:
         while (removal := self._pending.get()) is not None:
-            # What cannot be removed now is removed with the boot's folder. If this thread died,
-            # every later attempt would be refused.
+            # A file that cannot be removed now is removed with the boot's folder. If this thread
+            # died, every later attempt would be refused.
             with contextlib.suppress(Exception):
                 _remove(removal)
 
@@ -123,7 +123,7 @@ class Workspace:
 
     @property
     def removal(self) -> Removal:
-        """What has to be removed."""
+        """The files and folders to remove."""
         if self.uid is None:
             return Removal(self.directory, (self.inputs, self.result))
         return Removal(self.directory.parent, ())
@@ -249,7 +249,7 @@ def _allow_passage(root: pathlib.Path) -> None:
 def _change_owner(workspace: Workspace, uid: int) -> None:
     parent = workspace.directory.parent
     workspace.directory.chmod(0o700)
-    # The outermost folder last: until then nobody else can replace anything in it.
+    # The outermost folder last: until then no other user can replace anything in it.
     for path in (workspace.inputs, workspace.directory, parent):
         os.chown(path, uid, uid, follow_symlinks=False)
 

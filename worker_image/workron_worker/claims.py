@@ -45,7 +45,7 @@ class ClaimSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatActions:
-    """What the answer to a heartbeat asks for."""
+    """The actions that the answer to a heartbeat requests."""
 
     kill: AbstractSet[ClaimId]
     """Cancelled or expired; the end is reported."""
@@ -70,7 +70,7 @@ def read_heartbeat(
 
 
 class Disposition(Enum):
-    """What follows when the command of a claim has ended."""
+    """The next step when the command of a claim has ended."""
 
     REPORT = auto()
     RELEASE = auto()
@@ -333,7 +333,7 @@ class ClaimBatchSize:
         if not requested:
             return False
         wider = max(_MIN_BATCH, 2 * granted)
-        # All that was free may have been less than the batch; that is no reason to shrink.
+        # The free slots may have been fewer than the batch: then the batch keeps its size.
         is_all = granted == requested
         self._size = max(self._size, wider) if is_all else min(self._size, wider)
         return is_all and self._has_slots_left

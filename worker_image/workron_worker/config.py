@@ -1,4 +1,4 @@
-"""What an agent is given: its collaborators, its settings, and the slots that agents share."""
+"""The input of an agent: its collaborators, its settings, and the slots that agents share."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ WINDOW_BYTES: Final = 256 * 1024
 
 
 class CommandTask(msgspec.Struct, frozen=True):
-    """What to run for one attempt."""
+    """The command of one attempt."""
 
     claim: ClaimId
     command: str | Sequence[str]
@@ -57,7 +57,7 @@ class CommandEnd(msgspec.Struct, frozen=True):
     reason: Reason | None = None
     message: str | None = None
     exit_code: int | None = None
-    """Of the command; 128 plus the signal's number when a signal ended it, as in shells."""
+    """Exit code; 128 plus the signal's number when a signal ended the command, as in shells."""
     output: bytes = b""
     result: Any = None
     is_killed: bool = False

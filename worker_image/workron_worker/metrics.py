@@ -1,4 +1,4 @@
-"""What an agent counts and measures, and whether it can take work.
+"""The counters and gauges of an agent, and whether it can take work.
 
 Plain numbers, which are always counted; `metrics_exporter` offers them to Prometheus where
 `--health` is given. So the agent does not load the metrics library, and an idle one stays small.
@@ -60,7 +60,7 @@ class WorkerMetrics:
         self.runner_problem: str | None = None
         """Why no command could be started, while that is so."""
         self.failure: str | None = None
-        """Why the agent has failed for good; an unavailable store is no reason."""
+        """Why the agent has failed for good; an unavailable store is not a reason."""
         self._lease_seconds: float | None = None
         self._no_lease = "this worker is not registered yet: the store has not answered so far"
 

@@ -29,7 +29,7 @@ _TOO_DEEP: Final = f"the result is nested too deeply: more than {LIMIT_DEPTH} le
 
 
 class ResultError(errors.InputError):
-    """What the command wrote as its result is not acceptable."""
+    """The command wrote a result that is not acceptable."""
 
 
 def parse_result(raw: bytes) -> Any:

@@ -244,7 +244,7 @@ class OutputStream:
                 if was_certain:
                     _log.warning("store unavailable, output waits", error=str(error))
             except errors.StoreError:
-                # What was refused is not stored; an earlier call may have stored it.
+                # A rejected chunk is not stored; an earlier call may have stored it.
                 self._is_certain = was_certain
                 raise
             else:

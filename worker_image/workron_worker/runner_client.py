@@ -216,7 +216,7 @@ class RunnerExecutor:
     async def _connect(self) -> RunnerConnection:
         async with self._connect_lock:
             if self._cleanup is not None:
-                # What a lost runner left is dead before there is another one.
+                # The processes of a lost runner are dead before there is another one.
                 await asyncio.wait([self._cleanup])
             if self._runner is None:
                 self._runner = await asyncio.to_thread(self._connect_blocking)

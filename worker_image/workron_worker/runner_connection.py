@@ -1,8 +1,8 @@
 """Connects an agent to a runner: one that it starts itself, or one that listens at a path.
 
 `ChildRunners` and `SocketRunners` provide runners; a `RunnerConnection` sends frames to one,
-receives frames from it on the agent's event loop, and can wait for its end. What a runner sends is
-not trusted, because it runs other people's commands.
+receives frames from it on the agent's event loop, and can wait for its end. The agent does
+not trust a runner's messages, because a runner runs other people's commands.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Runners(Protocol):
         """Whether something else starts them, so that one may have to be waited for."""
 
     def connect(self, boot: UUID) -> RunnerConnection:
-        """Return a connection after the Hello messages; StartError if there is no runner."""
+        """Return a connection after the Hello messages; StartError without a runner."""
 
     def clean_up(self, boot: UUID) -> None:
         """Kill what a lost runner left, as far as this process can see it."""

@@ -175,8 +175,8 @@ def _identity(root: RunRow, row: JobRow) -> Iterator[Text]:
         notes = dict(root.metadata.get(what) or {})
         notes.pop(_APPLIED, None)
         if is_root and notes:
-            told = ", ".join(f"{key}={value}" for key, value in notes.items())
-            yield _field(what.title(), printable.line(told))
+            text = ", ".join(f"{key}={value}" for key, value in notes.items())
+            yield _field(what.title(), printable.line(text))
     yield _field("Submitted", base.format_timestamp(root.submitted_at))
 
 
@@ -186,25 +186,27 @@ async def _state(store: Store, root: RunRow, row: JobRow) -> Sequence[Text]:
     ]
     blockers = await store.list_blockers(row.job) if explain.is_blocked(row) else ()
     around = await explain.read_queue_context(store, root.namespace, system_clock.CLOCK.now(), root)
-    told = [formatting.reason(row)]
+    reasons = [formatting.reason(row)]
     if row.state not in states.TERMINAL_STATES:
-        told = explain.explain(row, blockers, around)
-    told = list(filter(None, told))
-    lines += [Text(("Why        " if at == 0 else " " * 11) + line) for at, line in enumerate(told)]
+        reasons = explain.explain(row, blockers, around)
+    reasons = list(filter(None, reasons))
+    lines += [
+        Text(("Why        " if at == 0 else " " * 11) + line) for at, line in enumerate(reasons)
+    ]
     return [*lines, *_times(row, await job_view.last_run_time(store, row))]
 
 
 def _times(row: JobRow, took: RunTime) -> Iterator[Text]:
     is_shown = row.state is State.RUNNING and job_view.has_run_time(row)
     is_shown = is_shown or row.state in states.TERMINAL_STATES
-    # Of a retried job, the row has only the time of its first start.
+    # The row of a retried job has only the time of its first start.
     title = "Started" if is_shown else "First run"
     began = took.began
     if began is not None:
         yield _field(title, base.format_timestamp(began))
     if row.finished_at is not None:
-        told = "" if took.seconds is None else f" (took {formatting.seconds(took.seconds)})"
-        yield _field("Finished", base.format_timestamp(row.finished_at) + told)
+        duration = "" if took.seconds is None else f" (took {formatting.seconds(took.seconds)})"
+        yield _field("Finished", base.format_timestamp(row.finished_at) + duration)
 
 
 async def _command(store: Store, row: JobRow) -> Sequence[Text]:
@@ -227,8 +229,8 @@ def _output(end: bytes) -> Iterator[Text]:
     shown = printable.tail(end, _TAIL_BYTES).splitlines()[-_TAIL_LINES:]
     if shown:
         is_all = len(end) < printable.READ_BYTES and printable.text(end).splitlines() == shown
-        told = "" if is_all else "  last lines; `workron output` prints all"
-        yield Text.assemble(("Output", "bold"), told)
+        note = "" if is_all else "  last lines; `workron output` prints all"
+        yield Text.assemble(("Output", "bold"), note)
     for line in shown:
         yield Text(f"  | {line}", style="dim")
 
@@ -249,8 +251,8 @@ async def _members(store: Store, root: RunRow, row: JobRow) -> Sequence[Text]:
     counts = {
         state: sum(one.state is state for one in commands) for state in formatting.STATE_COLORS
     }
-    told = ", ".join(f"{count:,} {state.lower()}" for state, count in counts.items() if count)
-    lines = [_field("Jobs", f"{len(commands):,}: {told}")]
+    summary = ", ".join(f"{count:,} {state.lower()}" for state, count in counts.items() if count)
+    lines = [_field("Jobs", f"{len(commands):,}: {summary}")]
     troubled = [one for one in commands if one.state in formatting.TROUBLE]
     lines += [
         Text(f"  {formatting.job_path(root, one)}  {one.state}  {formatting.reason(one)}")

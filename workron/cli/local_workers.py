@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _FILE_LEASE: Final = timedelta(minutes=1)
 """A large submission locks a SQLite file for seconds, and no heartbeat can be written meanwhile."""
 _MEMORY_LEASE: Final = timedelta(days=365)
-"""Only this process sees a store in memory, so nobody else can claim its jobs."""
+"""Only this process sees a store in memory, so no other process can claim its jobs."""
 
 
 def lease_seconds(url: str) -> float | None:
@@ -56,7 +56,7 @@ async def ensure_pools(store: Store, pools: Iterable[tuple[str, str]]) -> Sequen
 
 
 def require_temporary_folder() -> None:
-    """Raise InputError if there is no folder for the working directories of commands."""
+    """Raise InputError without a folder for the working directories of commands."""
     try:
         tempfile.gettempdir()
     except FileNotFoundError as error:

@@ -30,7 +30,7 @@ class MaintainerMetrics(MaintainerMeter):
         self._gauges()
 
     def why_not_ready(self) -> str | None:
-        """Say why it could not do its work; None if it could. Who is not elected is ready, too."""
+        """Say why it could not do its work; None if it could. A standby is ready, too."""
         if not self._has_round:
             return "no round is completed yet: the store has not answered so far"
         if (age := self._age()) >= maintainer.LEASE_SECONDS:
@@ -64,7 +64,7 @@ class MaintainerMetrics(MaintainerMeter):
         return self._clock.monotonic() - self._round_at
 
     def _holds_office(self) -> bool:
-        # Whoever could not ask for so long is followed by another.
+        # Another maintainer is elected when this one has not renewed its lease for that long.
         return self._is_elected and self._age() < maintainer.LEASE_SECONDS
 
     def _counters(self) -> None:

@@ -148,7 +148,7 @@ class _Settings:
 
     @property
     def resume_hint(self) -> str:
-        """What the user can do when not all jobs have run."""
+        """Return a hint for the user when not all jobs have run."""
         return _NOT_RESUMABLE if self.is_memory else _RESUMABLE
 
     def say(self, text: str) -> None:

@@ -170,7 +170,7 @@ class _PoolOption:
 
     @property
     def to_create(self) -> tuple[str, str]:
-        """The pool that is created if there is no token."""
+        """The pool that is created without a token."""
         return self.namespace or _DEFAULT, self.name or _DEFAULT
 
     def check(self, session: Session) -> None:

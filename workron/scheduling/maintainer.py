@@ -48,22 +48,22 @@ class Duty(StrEnum):
 
 
 class MaintainerMeter:
-    """Hears of a maintainer; as it stands, it lets all of it be."""
+    """Receives what a maintainer does, to count it; this one ignores it all."""
 
     def round_over(self, *, is_elected: bool) -> None:
-        """Hear that the store was asked who holds the office, and the holder's round was done."""
+        """Count a round: the election was checked, and the elected maintainer did its work."""
 
     def moved(self, duty: Duty, count: int) -> None:
-        """Hear how many jobs one step of a duty has moved."""
+        """Count the jobs that one step of a duty has moved."""
 
     def reaped(self) -> None:
-        """Hear that a worker was reaped."""
+        """Count a reaped worker."""
 
     def missed(self, count: int) -> None:
-        """Hear how many jobs wait though all their upstreams have ended."""
+        """Set how many jobs wait though all their upstreams have ended."""
 
     def gave_up(self, error: BaseException) -> None:
-        """Hear that the maintainer has failed and does nothing any more."""
+        """Record that the maintainer has failed for good."""
 
 
 NO_METER: Final = MaintainerMeter()

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class WorkerStore(Protocol):
-    """What a worker needs. In PostgreSQL a role that can call only these functions is enough."""
+    """The store for a worker. In PostgreSQL a role that can call only these functions is enough."""
 
     url: str
 
@@ -114,7 +114,7 @@ class WorkerStore(Protocol):
 
 
 class SubmitStore(Protocol):
-    """What users and the controller need to submit and change runs."""
+    """The store for those who submit and change runs: users and the controller."""
 
     async def submit(
         self, plans: Sequence[Plan], *, supersedes: bool = False
@@ -149,7 +149,7 @@ class SubmitStore(Protocol):
 
 
 class OperatorStore(Protocol):
-    """What the controller needs: runs made from cluster objects, and pools."""
+    """The store for the controller: runs made from cluster objects, and pools."""
 
     async def find_by_uid(self, uids: Sequence[UUID]) -> Mapping[UUID, OwnedRun]:
         """Find the runs made from these objects. Unknown uids are left out."""
@@ -195,7 +195,7 @@ class OperatorStore(Protocol):
 
 
 class MaintainerStore(Protocol):
-    """What the elected maintainer needs. Two maintainers at once do no harm.
+    """The store for the elected maintainer. Two maintainers at once do no harm.
 
     A method with a `limit` does one bounded step and returns the number of rows it moved; the
     caller repeats it until that is 0.

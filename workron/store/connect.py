@@ -20,12 +20,12 @@ _POSTGRES: Final = frozenset({"postgresql", "postgres"})
 
 
 def is_memory(url: str) -> bool:
-    """Tell whether a store ends with the process that opened it."""
+    """Return whether a store ends with the process that opened it."""
     return url.partition(":")[0].lower() == "memory"
 
 
 def is_file(url: str) -> bool:
-    """Tell whether a store is a file of this machine."""
+    """Return whether a store is a file of this machine."""
     return url.partition(":")[0].lower() == "sqlite"
 
 
@@ -76,7 +76,7 @@ def _scheme(url: str) -> str:
             f"{url!r}: a store in memory has no name, so nothing may follow `memory:`; {_FORMS}"
         )
     if scheme not in {"memory", "sqlite", *_POSTGRES}:
-        raise errors.InputError(f"cannot tell what store {_shown(url)!r} is: {_FORMS}")
+        raise errors.InputError(f"{_shown(url)!r} is not the URL of a store: {_FORMS}")
     return scheme
 
 

@@ -1,4 +1,4 @@
-"""What both dialects share about migrations: reading the numbered files, and the decision.
+"""Migrations in both dialects: reading the numbered files, and the decision.
 
 Pure but for reading the package's own files. Called by each dialect's `migrate`, which takes the
 lock, runs the text and records it. The version of a schema is its highest migration number.

@@ -80,10 +80,10 @@ class Session:
 
 
 class ClaimRef(NamedTuple):
-    """What names a claim in a report.
+    """The name of a claim in a report.
 
     The id alone is not enough: a delayed copy of a claim call can take another job under an id
-    whose claim is over. The fence tells the two apart.
+    whose claim is over. The fence distinguishes the two.
     """
 
     claim: ClaimId
@@ -113,7 +113,7 @@ class ClaimedJob(msgspec.Struct, frozen=True):
 
     @property
     def ref(self) -> ClaimRef:
-        """What names this claim in a report."""
+        """The name of this claim in a report."""
         return ClaimRef(self.claim, self.fence)
 
 
@@ -128,7 +128,7 @@ class HeldClaim:
 
     @property
     def ref(self) -> ClaimRef:
-        """What names this claim in a report."""
+        """The name of this claim in a report."""
         return ClaimRef(self.claim, self.fence)
 
 
@@ -236,7 +236,7 @@ class WorkerHeartbeat:
 
 @dataclass(frozen=True, slots=True)
 class ReapResult:
-    """What a reap did: nothing (`was_reaped` is False) if the worker sent a heartbeat meanwhile.
+    """Effect of a reap: nothing (`was_reaped` is False) if the worker sent a heartbeat meanwhile.
 
     Neither list has jobs that a signal ended as Cancelled.
     """

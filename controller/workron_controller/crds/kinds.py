@@ -43,7 +43,7 @@ _AGE: Final = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
 
 @dataclass(frozen=True)
 class CustomResourceKind:
-    """What the definition of a kind has beyond its fields."""
+    """The parts of a kind's definition other than its fields."""
 
     model: type[meta.Resource]
     plural: str

@@ -74,7 +74,7 @@ class CachedObject:
         self._synced_inputs: Hashable = None
         self._pending_since: float | None = None
 
-    # What the cluster says.
+    # As the cluster has it.
 
     @property
     def latest(self) -> ObservedObject:
@@ -113,7 +113,7 @@ class CachedObject:
         if latest.generation >= self._latest.generation:
             self._latest = latest
 
-    # What the store says.
+    # As the store has it.
 
     @property
     def run(self) -> JobId | None:
@@ -168,11 +168,11 @@ class CachedObject:
         """Record the state of its job."""
         self._end_state = state if state in TERMINAL_STATES else None
 
-    # What its status says.
+    # Its status.
 
     @property
     def synced_inputs(self) -> Hashable:
-        """What the last computed status was computed from; None: compute it again."""
+        """The input of the last computed status; None: compute it again."""
         return self._synced_inputs
 
     @property

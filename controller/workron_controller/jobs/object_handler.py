@@ -83,7 +83,7 @@ def _encode(raw: Mapping[str, Any]) -> bytes:
 
 
 class ChangeType(StrEnum):
-    """What a watch should have reported."""
+    """A change that a watch should have reported."""
 
     ADDED = "Added"
     EDITED = "Edited"

@@ -180,7 +180,7 @@ def _plan(item: QueuedObject) -> Plan | StatusReason:
 
 
 def _concerns_store(error: Exception) -> bool:
-    """Tell an error of the store from one that a single object causes."""
+    """Distinguish an error of the store from one that a single object causes."""
     return isinstance(error, errors.StoreError) and not isinstance(error, errors.StoreDataError)
 
 

@@ -304,7 +304,7 @@ async def list_pages(
     """Yield all objects of a collection; a page with `is_first` replaces those before it.
 
     Raises TransientApiError when the retries are used up, and ExpiredError when the list has
-    expired too often. What was yielded is not the whole list then.
+    expired too often. The pages yielded before are incomplete then.
     """
     parameters = {**(selector or ListSelector()).parameters, "limit": str(page_size)}
     for start in range(1, _MAX_STARTS + 1):

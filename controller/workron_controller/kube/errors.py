@@ -8,7 +8,7 @@
     ├── ObjectNotFoundError   no such object or namespace (404)
     ├── KindNotServedError    no such resource: its CustomResourceDefinition is missing (404)
     ├── ConflictError         the object is another one, or has changed (409)
-    │   └── ForeignObjectError    the name belongs to an object of somebody else
+    │   └── ForeignObjectError    the name belongs to an object of another program
     ├── ExpiredError          a list cannot be continued (410)
     ├── ForbiddenError        we are not allowed to do that (403)
     ├── UnauthorizedError     our credentials are refused (401)
@@ -72,7 +72,7 @@ class ConflictError(ApiError):
 
 
 class ForeignObjectError(ConflictError):
-    """An object of this name belongs to somebody else, who has to remove it."""
+    """An object of this name belongs to another program or user; remove it there."""
 
 
 class ExpiredError(ApiError):
@@ -149,7 +149,7 @@ class ErrorResponse:
                 return error(message + advice)
 
     def _is_about_object(self, status: _Status) -> bool:
-        """Tell a missing object from a missing resource."""
+        """Distinguish a missing object from a missing resource."""
         return status.details.kind in {self.path.resource.plural, "namespaces"}
 
     def _is_about_uid(self, status: _Status) -> bool:

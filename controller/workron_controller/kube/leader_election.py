@@ -43,7 +43,7 @@ class ElectionTiming:
     """Times of the election in seconds."""
 
     lease_seconds: int = 12
-    """Nobody else leads for this long after a renewal."""
+    """No other replica leads for this long after a renewal."""
     renew_deadline: float = 8.0
     """A leader stops this long after it sent the last renewal that was answered."""
     renew_interval: float = 2.0
@@ -86,7 +86,7 @@ class LeaderElection:
             await self._has_changed.wait()
 
     async def run(self) -> None:
-        """Take part until cancelled; then release the Lease, so that nobody waits for its end."""
+        """Take part until cancelled; then release the Lease, so that no other waits for its end."""
         try:
             while True:
                 await self._try()

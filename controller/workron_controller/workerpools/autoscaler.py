@@ -53,7 +53,7 @@ class ScaleDownDelay:
 CONNECTIONS_PER_WORKER: Final = 4
 """Two for store calls, one for heartbeats, one for LISTEN."""
 _WORKERS_SHARE: Final = 0.75
-"""Of the database's connections; controllers, users and other programs need some, too."""
+"""Share of the database's connections; controllers, users and other programs need some, too."""
 
 
 def role_connection_limit(max_workers: int) -> int:

@@ -41,7 +41,7 @@ class PoolConfig:
 
 @dataclass(frozen=True, slots=True)
 class PoolDependencies:
-    """What all pools are reconciled with."""
+    """The collaborators that all pools share."""
 
     api: KubeApi
     retrying: RetryingCalls

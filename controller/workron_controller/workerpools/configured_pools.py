@@ -67,7 +67,7 @@ def configured_pools(path: pathlib.Path | None) -> Sequence[ConfiguredPool]:
 
 
 def default_pool(path: pathlib.Path | None, namespace: str) -> ConfiguredPool | None:
-    """Read the spec of the pool `default`; None if there is no valid one."""
+    """Read the spec of the pool `default`; None if none is valid."""
     pool = None if path is None else _parse_default(path, _read(path))
     return None if pool is None else dataclasses.replace(pool, namespace=namespace)
 

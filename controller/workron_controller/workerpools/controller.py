@@ -1,6 +1,6 @@
 """The WorkerPool controller: lists all pools every two seconds and reconciles each that is due.
 
-It runs on the leader; two at once only do harmless work twice. There are tens of pools, not
+It runs on the leader; two at once only do harmless work twice. A cluster has tens of pools, not
 thousands, so a list is cheaper than the state that a watch needs. A round reads the store once for
 all pools. Then each pool is reconciled in a task of its own, so that a slow one delays no other.
 """

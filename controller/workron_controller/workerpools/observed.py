@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _FINISHED_PHASES: Final = frozenset({"Succeeded", "Failed"})
 _STATUS_UNKNOWN: Final = "ContainerStatusUnknown"
-"""The reason of a terminated container that the kubelet did not find, so nobody saw its end."""
+"""The reason of a terminated container that the kubelet did not find: its end is unobserved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ObservedPod:
     node: str | None = None
     is_ready: bool = False
     is_finished: bool = False
-    """Whether its phase is final, whoever has set it."""
+    """Whether its phase is final, set by the kubelet or by a user."""
     is_terminating: bool = False
     deletion_cost: int = 0
     containers: Sequence[ObservedContainer] = field(default_factory=tuple)
@@ -101,7 +101,7 @@ def observe(
     replica_sets: Iterable[Mapping[str, Any]],
     pods: Iterable[Mapping[str, Any]],
 ) -> ObservedPool:
-    """Parse what the pool owns; objects that only have its labels belong to somebody else."""
+    """Parse what the pool owns; objects that only have its labels belong to another owner."""
     own = [_replica_set(raw) for raw in replica_sets if _owner(raw) == pool.uid]
     uids = {one.uid for one in own}
     return ObservedPool(

@@ -1,4 +1,4 @@
-"""What a reconciliation starts from: the WorkerPool, its queue and its registered workers."""
+"""The input of a reconciliation: the WorkerPool, its queue and its registered workers."""
 
 from __future__ import annotations
 

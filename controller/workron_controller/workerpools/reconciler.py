@@ -1,6 +1,6 @@
 """Reconciles one pool: observe it, reap dead workers, grant access to the store, take next steps.
 
-Everything that matters is in the cluster and in the store. What a reconciler remembers only saves
+Everything that matters is in the cluster and in the store. The memory of a reconciler only saves
 work: when access was granted last, and how many workers were needed lately.
 """
 

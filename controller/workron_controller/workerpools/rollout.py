@@ -1,4 +1,4 @@
-"""Which ReplicaSets and pods to change next, and what proves a worker dead. Pure.
+"""Decides which ReplicaSets and pods to change next, and when a worker is proven dead. Pure.
 
 Scaling down and rolling out a new revision work alike. A pod is *marked*: its worker drains, and a
 low deletion cost makes its ReplicaSet delete it first. Then the ReplicaSet is scaled down by one.
@@ -92,7 +92,7 @@ RolloutStep = (
 
 @dataclass(frozen=True, slots=True)
 class RolloutTarget:
-    """What there should be."""
+    """The desired state."""
 
     revision: str
     replicas: int

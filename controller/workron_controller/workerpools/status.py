@@ -28,7 +28,7 @@ _COUNTERS: Final = frozenset({"busy", "queued"})
 """Fields that change all the time."""
 _TRIGGERS: Final = (
     EventTrigger("Stalled", "True"),
-    # It may pass, but usually somebody has to look after the database.
+    # It may pass, but usually an operator has to look after the database.
     EventTrigger("Ready", "False", DATABASE_UNAVAILABLE),
 )
 

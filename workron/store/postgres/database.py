@@ -1,4 +1,4 @@
-"""What the interfaces of one PostgreSQL database share: its connections and its notifications."""
+"""The connections and notifications that the stores of one PostgreSQL database share."""
 
 from __future__ import annotations
 

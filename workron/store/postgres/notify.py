@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _CHANNEL: Final = "workron"
 NOTIFY: Final = f"pg_notify('{_CHANNEL}', '')"
 _INTERVAL_SECONDS: Final = 0.025
-"""A notification is a commit of its own; nobody needs to be woken more often."""
+"""A notification is a commit of its own; no worker needs to be woken more often."""
 _RECONNECT_SECONDS: Final = 1.0
 _LAST_NOTIFY_SECONDS: Final = 1.0
 
@@ -68,7 +68,7 @@ class Notifier:
             connection.add_termination_listener(lambda _: lost.set())
             await connection.add_listener(_CHANNEL, self._on_notification)
             has_tried.set()
-            # Notifications that were sent while nobody listened are lost.
+            # Notifications that were sent while no connection listened are lost.
             self._wakeup.wake()
             await lost.wait()
         finally:

@@ -45,7 +45,7 @@ _KINDS: Final[Mapping[int, type[errors.StoreError]]] = {
 _ADVICE: Final[Mapping[int, str]] = {
     sqlite3.SQLITE_BUSY: "another process is writing to it; wait for it, or stop it",
     sqlite3.SQLITE_LOCKED: "another process is writing to it; wait for it, or stop it",
-    sqlite3.SQLITE_FULL: "there is no space left; free some, or use a store on another disk",
+    sqlite3.SQLITE_FULL: "no space left on the disk; free some, or use a store on another disk",
     sqlite3.SQLITE_READONLY: "the file or its directory is read-only; both must be writable",
     sqlite3.SQLITE_NOTADB: "it is not a SQLite database; name another file, or a new one",
     sqlite3.SQLITE_CORRUPT: "it is damaged; restore it from a backup, or name a new file",

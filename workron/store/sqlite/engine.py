@@ -102,7 +102,7 @@ class SqliteDatabase:
     async def wait_for_work(self, timeout_seconds: float, worker: SessionKey | None = None) -> None:
         """Return soon after a call of this object ended a job or made one ready.
 
-        What another process wrote to the file is found by polling.
+        Changes that another process made to the file are found by polling.
         """
         await self._wakeup.wait(timeout_seconds, worker)
 

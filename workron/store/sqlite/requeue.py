@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RequeueTerms:
-    """What a requeue costs a job."""
+    """The cost of a requeue for a job."""
 
     outcome: str
     losses: int = 0
