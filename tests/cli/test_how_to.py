@@ -70,7 +70,7 @@ async def test_statements_make_a_role_with_which_a_worker_works(
 def test_containers_of_the_pod_run_a_job_together(
     call: Call, write: Write, url: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = re.sub(r"/(code|door)\b", str(tmp_path), _block("yaml", _POD))
+    text = re.sub(r"/workron/(code|socket)\b", str(tmp_path), _block("yaml", _POD))
     spec = yaml.safe_load(text)["spec"]
     pack, runner = ([sys.executable, *one["command"][1:]] for one in spec["initContainers"])
     [agent] = spec["containers"]
