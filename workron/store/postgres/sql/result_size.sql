@@ -1,4 +1,4 @@
--- result_size: return the number of bytes of `result_text`, or null if there is no result; it stops
+-- result_size: return the number of bytes of `result_text`, or null without a result; it stops
 -- counting above the limit of inputs.
 -- The elements of an array have the ids that follow its own.
 CREATE OR REPLACE FUNCTION workron.result_size(_job bigint) RETURNS bigint

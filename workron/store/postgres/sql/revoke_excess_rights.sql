@@ -10,7 +10,7 @@ BEGIN
         BEGIN
             EXECUTE _statement;
         EXCEPTION WHEN insufficient_privilege THEN
-            NULL; -- Often it is only a warning. What is left is listed below.
+            NULL; -- Often it is only a warning. The remaining rights are listed below.
         END;
     END LOOP;
     RETURN QUERY SELECT * FROM workron.list_excess_rights(_role);

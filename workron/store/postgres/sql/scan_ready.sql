@@ -10,7 +10,7 @@
 -- - Valid cursor: scan the entries after it, and move it.
 -- - Every 2 s, and when nothing follows the cursor: scan earlier rows, which were added before the cursor,
 --   in the pages of the table that this session has not read yet (`first_unread_page`).
--- - What this session makes ready itself moves the cursor back, or has earlier rows scanned next.
+-- - Jobs that this session makes ready move the cursor back, or have earlier rows scanned next.
 --
 -- So a job of higher priority, or of an older run, may wait 2 s behind the cursor.
 CREATE OR REPLACE FUNCTION workron.scan_ready(_pool integer, _limit integer) RETURNS bigint[]

@@ -2,7 +2,7 @@
 -- the id to continue after.
 
 -- name: audit
--- An end that was not propagated yet is no error.
+-- An end that was not propagated yet is not an error.
 WITH seen AS MATERIALIZED (
     SELECT job, suspended, awaits_proof FROM waiting WHERE job > :after ORDER BY job LIMIT :limit
 )

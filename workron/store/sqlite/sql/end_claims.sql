@@ -7,7 +7,7 @@
 UPDATE temp.ended_claim SET
     state = CASE signal WHEN 'Cancel' THEN 'Cancelled' ELSE 'Failed' END,
     reason = CASE signal WHEN 'Expire' THEN 'DeadlineExceeded' END,
-    -- What its worker said of it stays; that workers vanished is not why it ended.
+    -- A worker's message stays; the loss of workers is not the reason of this end.
     message = CASE WHEN outcome NOT IN ('Lost', 'Released') THEN message END,
     outcome = CASE WHEN signal = 'Cancel' THEN 'Cancelled'
                    WHEN outcome IN ('Lost', 'Released') THEN outcome
