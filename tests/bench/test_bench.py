@@ -17,6 +17,7 @@ def _bench(*asked: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_bench_measures_every_figure() -> None:
     said = _bench("--smoke", "--parts", "all")

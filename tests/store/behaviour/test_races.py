@@ -57,6 +57,7 @@ async def test_no_job_runs_twice_when_30_claimers_share_20_jobs(harness: Harness
     assert [[one.attempt for one in of_one] for of_one in attempts] == [[1]] * 20
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 async def test_no_job_runs_twice_when_64_claimers_drain_many(harness: Harness) -> None:
     run = await harness.submit(plans.array(MANY_JOBS))

@@ -25,6 +25,7 @@ def _settings(dialect: str) -> hypothesis.settings:
     )
 
 
+@pytest.mark.slow
 # A walk that fails is made shorter for up to five minutes.
 @pytest.mark.timeout(0 if _ASKED else 900)
 def test_store_agrees_with_the_oracle(dialect: str, make_ground: Callable[[], Ground]) -> None:
