@@ -156,7 +156,7 @@ def test_jobs_that_cannot_be_started_on_a_full_disk_are_lost_to_nobody(
     harness.until(lambda: _free(small_disk) == 0, "the disk is full")
     harness.submit("others", work={"command": ":", "count": 4})
     other = harness.worker("--slots", 2)
-    harness.until(lambda: "was not started" in full.said(), "it cannot start another command")
+    harness.until(lambda: "command not started" in full.said(), "it cannot start another command")
     gate.touch()
     harness.await_end()
     assert other.is_alive

@@ -48,7 +48,7 @@ def test_outage_shorter_than_a_lease_costs_no_attempt(
     _begin_again(harness, crashed)
     _gate(harness).touch()
     harness.await_end()
-    assert set(harness.rows("list_attempts", "failures", "losses")) == {(1, 0, 0)}
+    assert set(harness.rows("attempts", "failures", "losses")) == {(1, 0, 0)}
     assert harness.check().wrongs == []
 
 
@@ -70,7 +70,7 @@ def test_outage_longer_than_a_lease_ends_what_runs_in_time_and_reaps_nobody(
     _gate(harness).touch()
     harness.await_end()
     assert all(worker.is_alive for worker in harness.workers)
-    assert set(harness.rows("list_failures", "losses")) == {(0, 0)}
+    assert set(harness.rows("failures", "losses")) == {(0, 0)}
     findings = harness.check()
     assert (findings.wrongs, findings.overlaps) == ([], [])
 
@@ -85,5 +85,5 @@ def test_end_that_comes_during_an_outage_is_reported_after_it(
     harness.until(lambda: all(one.has_ended for one in harness.executions()), "all commands end")
     _begin_again(harness, crashed)
     harness.await_end()
-    assert set(harness.rows("list_attempts", "failures", "losses")) == {(1, 0, 0)}
+    assert set(harness.rows("attempts", "failures", "losses")) == {(1, 0, 0)}
     assert harness.check().wrongs == []
