@@ -17,11 +17,11 @@ from typing import Final
 
 from workron_runner import event_loop, protocol
 from workron_runner.connection import FrameConnection
-from workron_runner.protocol import Frame, Kind, ProtocolError
+from workron_runner.protocol import Frame, FrameKind, ProtocolError
 from workron_runner.workspace import WorkspaceError, Workspaces
 
 _LAST_WORD_SECONDS: Final = 1
-_RUN: Final = int(Kind.START)
+_RUN: Final = int(FrameKind.START)
 _ORDER: Final = re.compile(rb'\{"claim": ?"([0-9a-f]{32})", ?"argv": ?\["')
 """An order as agents of this release write it; any other is read as a whole."""
 _NOBODY: Final = "0" * (2 * protocol.CLAIM_BYTES)

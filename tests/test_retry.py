@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from workron.core.clock import Rng
-from workron.retry import Backoff, Deadline, RetryAfterError, retry
+from workron.retry import RetryAfterError, RetryBackoff, RetryDeadline, retry
 
 
 class FakeTime:
@@ -59,7 +59,7 @@ def time() -> FakeTime:
     return FakeTime()
 
 
-BACKOFF = Backoff(first=1, longest=5)
+BACKOFF = RetryBackoff(first=1, longest=5)
 
 
 def test_pause_doubles_up_to_the_longest_when_failures_repeat() -> None:
@@ -68,18 +68,18 @@ def test_pause_doubles_up_to_the_longest_when_failures_repeat() -> None:
 
 
 def test_pause_is_constant_when_the_first_is_the_longest() -> None:
-    assert [Backoff(0.5, 0.5).pause(failures) for failures in (1, 2, 3)] == [0.5] * 3
+    assert [RetryBackoff(0.5, 0.5).pause(failures) for failures in (1, 2, 3)] == [0.5] * 3
 
 
 @pytest.mark.parametrize(("rng", "pause"), [(HalfRng(), 3.0), (None, 4.0)])
 def test_pause_is_shortened_by_its_random_share_when_there_is_jitter(
     rng: Rng | None, pause: float
 ) -> None:
-    assert Backoff(first=4, longest=9, jitter=0.5, rng=rng).pause(1) == pause
+    assert RetryBackoff(first=4, longest=9, jitter=0.5, rng=rng).pause(1) == pause
 
 
 def test_jitter_stays_within_its_share_when_drawn_often() -> None:
-    backoff = Backoff(first=4, longest=9, jitter=0.25, rng=random.Random(1))
+    backoff = RetryBackoff(first=4, longest=9, jitter=0.25, rng=random.Random(1))
     assert all(3 < backoff.pause(1) <= 4 for _ in range(1000))
 
 
@@ -105,7 +105,9 @@ async def test_several_kinds_are_retried_when_a_tuple_is_given(time: FakeTime) -
 async def test_last_error_is_raised_when_all_calls_are_used_up(time: FakeTime) -> None:
     call = FailingCall(*(BusyError() for _ in range(9)))
     with pytest.raises(BusyError):
-        await retry(call, errors=BusyError, backoff=Backoff(1, 1, max_calls=3), sleep=time.sleep)
+        await retry(
+            call, errors=BusyError, backoff=RetryBackoff(1, 1, max_calls=3), sleep=time.sleep
+        )
     assert (call.calls, time.pauses) == (3, [1, 1])
 
 
@@ -118,7 +120,7 @@ async def test_last_error_is_raised_when_the_next_pause_would_pass_the_deadline(
             call,
             errors=BusyError,
             backoff=BACKOFF,
-            deadline=Deadline.after(time, 7),
+            deadline=RetryDeadline.after(time, 7),
             sleep=time.sleep,
         )
     assert (call.calls, time.pauses) == (4, [1, 2, 4])

@@ -1,6 +1,6 @@
 """Retry: call again what failed with an error that may pass, after longer and longer pauses.
 
-`Backoff` says how long the pauses are: pause `n` (from 0) is
+`RetryBackoff` says how long the pauses are: pause `n` (from 0) is
 
     min(longest, first * factor ** n) * (1 - jitter * random())
 
@@ -8,12 +8,12 @@ so `jitter` is the share of a pause that is random: 0 for none, 0.5 for half of 
 failed at the same moment then do not come back at the same moment.
 
 `retry` makes the calls. It ends with the first result, with the first error of another kind, or
-with the last error when `Backoff.max_calls` calls were made or when the next pause would end after
-the deadline. `on_retry` sees every error that is retried, and ends the retry by raising. Time,
-pauses and randomness are injected; a test passes its own.
+with the last error when `RetryBackoff.max_calls` calls were made or when the next pause would end
+after the deadline. `on_retry` sees every error that is retried, and ends the retry by raising.
+Time, pauses and randomness are injected; a test passes its own.
 
 Code that repeats a call in a loop of its own (a watch that is opened again, a status that is
-written again later) uses `Backoff.pause` with the number of failures in a row.
+written again later) uses `RetryBackoff.pause` with the number of failures in a row.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RetryAfterError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Backoff:
+class RetryBackoff:
     """The pauses between calls, in seconds; `rng` is needed for jitter only."""
 
     first: float
@@ -68,7 +68,7 @@ class Backoff:
         return map(self.pause, calls)
 
 
-class Deadline(NamedTuple):
+class RetryDeadline(NamedTuple):
     """A moment on a clock that no pause may pass."""
 
     clock: Clock
@@ -88,8 +88,8 @@ async def retry(
     call: Callable[[], Awaitable[Result]],
     *,
     errors: type[Error] | tuple[type[Error], ...],
-    backoff: Backoff,
-    deadline: Deadline | None = None,
+    backoff: RetryBackoff,
+    deadline: RetryDeadline | None = None,
     sleep: Sleep = asyncio.sleep,
     on_retry: Callable[[Error, float], None] | None = None,
 ) -> Result:

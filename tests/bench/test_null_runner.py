@@ -12,7 +12,7 @@ import pytest
 from bench.ours.null_worker import RUNNER
 from tests.runner.mate import Mate, environment
 from workron_runner import event_loop, protocol
-from workron_runner.protocol import Kind
+from workron_runner.protocol import FrameKind
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_every_order_has_ended_as_soon_as_it_is_given(mate: Mate) -> None:
 def test_order_is_the_same_however_it_is_written(mate: Mate) -> None:
     order = _order()
     fields = {one: getattr(order, one) for one in reversed(order.__slots__)}
-    mate.link.send(protocol.encode_frame(Kind.START, json.dumps(fields, indent=1).encode()))
+    mate.link.send(protocol.encode_frame(FrameKind.START, json.dumps(fields, indent=1).encode()))
     assert mate.ended(order.claim).exit_code == 0
 
 

@@ -46,7 +46,7 @@ def timers() -> Timers:
 
 @pytest.fixture
 def drain(target: Target, timers: Timers) -> DrainSignals:
-    return DrainSignals(target, timedelta(seconds=25), timers)
+    return DrainSignals(target, timedelta(seconds=25), timers.call_later)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -11,7 +11,7 @@ import workron
 from tests.cli.conftest import Call
 from workron.cli import stores
 from workron.core import errors
-from workron.retry import Backoff
+from workron.retry import RetryBackoff
 from workron.scheduling import wait
 from workron.store import connect
 from workron.store.postgres.store import PostgresStore
@@ -25,7 +25,7 @@ Shut = Callable[..., None]
 @pytest.fixture
 def shut(monkeypatch: pytest.MonkeyPatch) -> Shut:
     """Let verbs of the store fail, as often as is said, from when a file is there."""
-    monkeypatch.setattr(wait, "Backoff", lambda *_: Backoff(0.01, 0.01))
+    monkeypatch.setattr(wait, "RetryBackoff", lambda *_: RetryBackoff(0.01, 0.01))
 
     def shut(verbs: Iterable[str], error: Exception, sign: pathlib.Path, times: int) -> None:
         left = dict.fromkeys(verbs, times)
@@ -93,7 +93,7 @@ def test_who_waits_bears_an_outage_from_the_opening_on(
     asked: tuple[str, ...],
 ) -> None:  # fmt: skip
     call("run", write("hello", command="echo out"), "--store", fresh_database)
-    monkeypatch.setattr(wait, "Backoff", lambda *_: Backoff(0.01, 0.01))
+    monkeypatch.setattr(wait, "RetryBackoff", lambda *_: RetryBackoff(0.01, 0.01))
     for owner, name in ((connect, "connect"), (PostgresStore, "find_run")):
         monkeypatch.setattr(owner, name, _failing_once(getattr(owner, name)))
     said = call(*asked, "--store", fresh_database)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import workron_runner
 from workron_runner import event_loop, protocol
 from workron_runner.connection import FrameConnection
-from workron_runner.protocol import Ended, Kind, Message, Refused
+from workron_runner.protocol import Ended, FrameKind, Message, Refused
 
 T = TypeVar("T")
 HOME = pathlib.Path(workron_runner.__file__).parents[1]
@@ -117,11 +117,11 @@ class Mate:
         self.child.wait()
 
     def _take(self, kind: int, payload: bytes) -> None:
-        if kind not in {Kind.OUTPUT, Kind.CAPTURED, Kind.RESULT}:
+        if kind not in {FrameKind.OUTPUT, FrameKind.CAPTURED, FrameKind.RESULT}:
             self.told.append(protocol.decode(kind, payload))
             return
         claim, data = protocol.decode_bytes(payload)
-        if kind == Kind.OUTPUT:
+        if kind == FrameKind.OUTPUT:
             self.output[claim] += data
         else:
-            (self.kept if kind == Kind.CAPTURED else self.results)[claim] = data
+            (self.kept if kind == FrameKind.CAPTURED else self.results)[claim] = data

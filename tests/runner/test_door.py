@@ -85,7 +85,7 @@ def test_one_who_comes_is_let_in_and_the_path_is_gone(start: Start, path: pathli
     child = start()
     with _entered(path) as stream:
         kind, _ = _greeted(stream, uuid.uuid4())
-        assert kind == protocol.Kind.HELLO
+        assert kind == protocol.FrameKind.HELLO
         assert not path.exists()
     assert child.wait() == 0
     assert child.stderr is not None
@@ -109,7 +109,7 @@ def test_who_goes_again_without_a_word_is_passed_over(start: Start, path: pathli
     start()
     _entered(path).close()
     with _entered(path) as stream:
-        assert _greeted(stream, uuid.uuid4())[0] == protocol.Kind.HELLO
+        assert _greeted(stream, uuid.uuid4())[0] == protocol.FrameKind.HELLO
 
 
 class NeverTerminated:
@@ -168,7 +168,7 @@ def test_what_a_killed_runner_left_at_the_path_is_replaced(
     start()
     _until(lambda: path.stat().st_ino != left)
     with _entered(path) as stream:
-        assert _greeted(stream, uuid.uuid4())[0] == protocol.Kind.HELLO
+        assert _greeted(stream, uuid.uuid4())[0] == protocol.FrameKind.HELLO
 
 
 def test_hello_comes_with_what_tells_of_the_end_of_the_runner(
@@ -229,7 +229,7 @@ def test_before_a_runner_waits_what_a_killed_one_left_is_dead_and_gone(
         assert orphan.poll() == -signal.SIGKILL
         assert [one.name for one in tmp_path.iterdir()] == ["door"]
         # The agent may be the same as before, with the same boot.
-        assert _greeted(stream, boot)[0] == protocol.Kind.HELLO
+        assert _greeted(stream, boot)[0] == protocol.FrameKind.HELLO
 
 
 def test_folder_of_a_runner_that_lives_is_let_be(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from workron_runner import protocol
-from workron_runner.protocol import Kind, ProtocolError
+from workron_runner.protocol import FrameKind, ProtocolError
 
 _CLAIM = "0123456789abcdef" * 2
 _RUN = protocol.Start(
@@ -35,13 +35,17 @@ def test_message_comes_out_as_it_went_in(message: protocol.Message) -> None:
 
 
 def test_bytes_of_a_command_come_out_with_their_claim() -> None:
-    (one,) = protocol.FrameDecoder().feed(protocol.encode_bytes(Kind.OUTPUT, _CLAIM, b"\0\xff"))
-    assert one.kind == Kind.OUTPUT
+    (one,) = protocol.FrameDecoder().feed(
+        protocol.encode_bytes(FrameKind.OUTPUT, _CLAIM, b"\0\xff")
+    )
+    assert one.kind == FrameKind.OUTPUT
     assert protocol.decode_bytes(one.payload) == (_CLAIM, b"\0\xff")
 
 
 def test_field_that_is_not_known_is_let_be() -> None:
-    assert protocol.decode(Kind.SHUTDOWN, b'{"why": null, "mood": 1}') == protocol.Shutdown(None)
+    assert protocol.decode(FrameKind.SHUTDOWN, b'{"why": null, "mood": 1}') == protocol.Shutdown(
+        None
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,16 +65,16 @@ def test_field_that_is_not_known_is_let_be() -> None:
 def test_field_that_is_wrong_is_named(change: dict[str, Any], words: str) -> None:
     fields = {name: getattr(_RUN, name) for name in _RUN.__slots__} | change
     with pytest.raises(ProtocolError, match=words):
-        protocol.decode(Kind.START, json.dumps(fields).encode())
+        protocol.decode(FrameKind.START, json.dumps(fields).encode())
 
 
 @pytest.mark.parametrize(
     ("kind", "payload", "words"),
     [
         (99, b"{}", "version 1 has no message of kind 99"),
-        (Kind.SHUTDOWN, b"{", "Shutdown is not JSON"),
-        (Kind.SHUTDOWN, b"[]", "Shutdown is not a JSON object"),
-        (Kind.DEADLINE, b'{"at": NaN}', "Deadline.at"),
+        (FrameKind.SHUTDOWN, b"{", "Shutdown is not JSON"),
+        (FrameKind.SHUTDOWN, b"[]", "Shutdown is not a JSON object"),
+        (FrameKind.DEADLINE, b'{"at": NaN}', "Deadline.at"),
     ],
 )
 def test_payload_that_is_no_message_is_refused(kind: int, payload: bytes, words: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from workron.core.ids import ClaimId
 from workron_runner import protocol
-from workron_runner.protocol import Frame, Kind, ProtocolError
+from workron_runner.protocol import Frame, FrameKind, ProtocolError
 from workron_worker import runner_client
 from workron_worker.executor import WINDOW_BYTES, CommandTask
 
@@ -60,4 +60,4 @@ def test_end_is_read_as_the_runner_meant_it(wrong: str | None) -> None:
 )
 def test_end_that_cannot_be_read_is_named(payload: bytes) -> None:
     with pytest.raises(ProtocolError, match="Ended"):
-        runner_client.decode_message(Frame(Kind.ENDED, payload))
+        runner_client.decode_message(Frame(FrameKind.ENDED, payload))

@@ -171,8 +171,8 @@ async def test_output_is_sent_only_if_somebody_hears_it(
 
     monkeypatch.setattr(runner._runner, "_on_frame", spy)
     await run_task(runner, make("echo out"), on_output)
-    assert (protocol.Kind.OUTPUT in kinds) is is_sent
-    assert protocol.Kind.CAPTURED in kinds
+    assert (protocol.FrameKind.OUTPUT in kinds) is is_sent
+    assert protocol.FrameKind.CAPTURED in kinds
 
 
 async def test_slow_ear_slows_its_command_and_neither_agent_nor_runner_grows(
@@ -297,7 +297,7 @@ async def test_runner_that_says_what_it_must_not_is_given_up(
     hear = runner._runner._on_frame
 
     def mishear(_: Frame) -> None:
-        hear(Frame(protocol.Kind.START, b"{}"))
+        hear(Frame(protocol.FrameKind.START, b"{}"))
 
     runner._runner._on_frame = mishear
     with pytest.raises(RunnerLostError, match=r"Start\.claim is None"):
@@ -312,7 +312,7 @@ async def test_runner_that_cannot_be_understood_is_given_up(
     await ear.wait()
     assert runner._runner is not None
     hear = runner._runner._on_frame
-    runner._runner._on_frame = lambda _: hear(Frame(protocol.Kind.ENDED, b"[" * 100_000))
+    runner._runner._on_frame = lambda _: hear(Frame(protocol.FrameKind.ENDED, b"[" * 100_000))
     with pytest.raises(RunnerLostError, match="cannot understand it: RecursionError"):
         await asyncio.gather(run, run_task(runner, make("echo"), _ignore))
 

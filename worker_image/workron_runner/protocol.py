@@ -68,7 +68,7 @@ class FrameDecoder:
         return frames
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """The kind byte: below 16 from the agent or from both sides, above from the runner."""
 
     HELLO = 1
@@ -180,14 +180,14 @@ class Shutdown:
 Message = Hello | Start | Kill | Deadline | Credit | Ended | Refused | Shutdown
 
 _CLASSES: Final[Mapping[int, type[Message]]] = {
-    Kind.HELLO: Hello,
-    Kind.START: Start,
-    Kind.KILL: Kill,
-    Kind.DEADLINE: Deadline,
-    Kind.CREDIT: Credit,
-    Kind.SHUTDOWN: Shutdown,
-    Kind.ENDED: Ended,
-    Kind.REFUSED: Refused,
+    FrameKind.HELLO: Hello,
+    FrameKind.START: Start,
+    FrameKind.KILL: Kill,
+    FrameKind.DEADLINE: Deadline,
+    FrameKind.CREDIT: Credit,
+    FrameKind.SHUTDOWN: Shutdown,
+    FrameKind.ENDED: Ended,
+    FrameKind.REFUSED: Refused,
 }
 _KINDS: Final = {message: kind for kind, message in _CLASSES.items()}
 _CLAIM: Final = re.compile(f"[0-9a-f]{{{2 * CLAIM_BYTES}}}")
@@ -244,7 +244,7 @@ def encode(message: Message) -> bytes:
     return encode_frame(_KINDS[type(message)], json.dumps(fields).encode())
 
 
-def encode_bytes(kind: Kind, claim: str, data: bytes) -> bytes:
+def encode_bytes(kind: FrameKind, claim: str, data: bytes) -> bytes:
     """Encode bytes of a command as a frame."""
     return encode_frame(kind, bytes.fromhex(claim), data)
 

@@ -16,7 +16,7 @@ from workron_runner import event_loop, memory, process_reaper, protocol, sandbox
 from workron_runner.event_loop import EventLoop
 from workron_runner.launcher import PendingStarts
 from workron_runner.memory import MemoryMonitor
-from workron_runner.protocol import Kind, ProtocolError
+from workron_runner.protocol import FrameKind, ProtocolError
 from workron_runner.spawn import Launch, StartRefusal
 from workron_runner.supervisor import Supervisor
 from workron_runner.workspace import Workspace, WorkspaceError, Workspaces
@@ -210,7 +210,7 @@ class Runner:
         if data is None or attempt.is_paused:
             self._loop.remove_reader(attempt.pipe)
         if data and attempt.is_streamed:
-            self._connection.queue(protocol.encode_bytes(Kind.OUTPUT, attempt.claim, data))
+            self._connection.queue(protocol.encode_bytes(FrameKind.OUTPUT, attempt.claim, data))
 
     def _apply(self, message: protocol.Kill | protocol.Credit, attempt: AttemptProcess) -> None:
         if isinstance(message, protocol.Kill):
@@ -241,9 +241,9 @@ class Runner:
         self._starts.release(attempt.tag)
         self._release_workspace(attempt.workspace)
         parts = [
-            (Kind.OUTPUT, rest if attempt.is_streamed else b""),
-            (Kind.CAPTURED, attempt.captured),
-            (Kind.RESULT, result),
+            (FrameKind.OUTPUT, rest if attempt.is_streamed else b""),
+            (FrameKind.CAPTURED, attempt.captured),
+            (FrameKind.RESULT, result),
         ]
         frames = [protocol.encode_bytes(kind, attempt.claim, data) for kind, data in parts if data]
         self._connection.queue(b"".join([*frames, protocol.encode(attempt.ended(result_error))]))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from workron_runner import protocol
-from workron_runner.protocol import Ended, Kind, ProtocolError, Refused
+from workron_runner.protocol import Ended, FrameKind, ProtocolError, Refused
 from workron_runner.spawn import StartRefusal
 from workron_worker import outcome, runner_connection
 from workron_worker.executor import WINDOW_BYTES, RunnerLostError, StartError
@@ -86,7 +86,7 @@ def _parse_result(raw: bytes, error: str | None) -> Any:
 
 _ENCODER: Final = msgspec.json.Encoder()
 _ENDED_DECODER: Final = msgspec.json.Decoder(Ended)
-_BYTES_KINDS: Final = frozenset({Kind.OUTPUT, Kind.CAPTURED, Kind.RESULT})
+_BYTES_KINDS: Final = frozenset({FrameKind.OUTPUT, FrameKind.CAPTURED, FrameKind.RESULT})
 _CHILD_RUNNERS: Final = ChildRunners()
 
 
@@ -110,12 +110,12 @@ def encode_start(task: CommandTask, grace_seconds: float, *, is_streamed: bool) 
     except UnicodeEncodeError:
         # A lone surrogate stands for a byte that is not UTF-8; the standard library escapes it.
         payload = json.dumps(fields).encode()
-    return protocol.encode_frame(Kind.START, payload)
+    return protocol.encode_frame(FrameKind.START, payload)
 
 
 def decode_message(frame: Frame) -> Message:
     """Decode a message, an Ended faster than `protocol.decode`, which names what is wrong."""
-    if frame.kind == Kind.ENDED:
+    if frame.kind == FrameKind.ENDED:
         try:
             return _ENDED_DECODER.decode(frame.payload)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -275,9 +275,9 @@ class RunnerExecutor:
             self._end(command, command_end(command, message))
 
     def _bytes_received(self, command: ActiveCommand, kind: int, data: bytes) -> None:
-        if kind == Kind.CAPTURED:
+        if kind == FrameKind.CAPTURED:
             command.output = data
-        elif kind == Kind.RESULT:
+        elif kind == FrameKind.RESULT:
             command.result = data
         elif command.on_output is not None:
             acknowledge = functools.partial(self._send_credit, command.task.claim)

@@ -26,7 +26,7 @@ import structlog
 import workron_runner
 from workron_runner import event_loop, leftovers, protocol
 from workron_runner.connection import FrameConnection
-from workron_runner.protocol import Hello, Kind, ProtocolError, Shutdown
+from workron_runner.protocol import FrameKind, Hello, ProtocolError, Shutdown
 from workron_runner.uids import UidPool
 from workron_worker.executor import StartError
 
@@ -128,7 +128,7 @@ class RunnerConnection(ABC):
                 self._lost(self._lost_reason)
 
     def _handle(self, frame: Frame) -> None:
-        if frame.kind == Kind.SHUTDOWN:
+        if frame.kind == FrameKind.SHUTDOWN:
             message = protocol.decode(frame.kind, frame.payload)
             assert isinstance(message, Shutdown)
             self._lost_reason = message.reason or self._lost_reason

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-STORE_BACKOFF: Final = retry.Backoff(first=0.05, longest=2.0)
+STORE_BACKOFF: Final = retry.RetryBackoff(first=0.05, longest=2.0)
 
 _log = structlog.get_logger(__name__)
 _MIN_CALL_SECONDS: Final = 0.5
@@ -81,7 +81,7 @@ class StoreRetry:
             function,
             errors=errors.TRANSIENT,
             backoff=STORE_BACKOFF,
-            deadline=retry.Deadline.after(self.clock, self.limit.total_seconds()),
+            deadline=retry.RetryDeadline.after(self.clock, self.limit.total_seconds()),
             on_retry=_log_retry,
         )
 

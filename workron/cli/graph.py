@@ -89,7 +89,7 @@ def _from_file(path: str) -> Sequence[Sequence[drawing.TaskBox]]:
 
 
 async def _from_store(
-    url: str, namespace: str, wanted: object_ref.Reference
+    url: str, namespace: str, wanted: object_ref.ObjectReference
 ) -> Sequence[Sequence[drawing.TaskBox]]:
     async with opened(url) as store:
         root = await object_ref.find_root(store, namespace, wanted)

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from workron.cli import formatting, object_ref, options, system_clock
-from workron.cli.options import Format
+from workron.cli.options import OutputFormat
 from workron.cli.stores import opened, run_command
 from workron.core import printable, states
 from workron.core.model import base
@@ -46,7 +46,7 @@ def get(
     ] = None,
     store: options.Store = None,
     namespace: options.Namespace = "default",
-    output: options.Output = Format.TABLE,
+    output: options.Output = OutputFormat.TABLE,
 ) -> None:
     """List jobs and workflows, or one workflow with all its jobs.
 
@@ -59,10 +59,10 @@ def get(
 
 
 async def _get(
-    url: str, namespace: str, wanted: object_ref.Reference | None, output: Format
+    url: str, namespace: str, wanted: object_ref.ObjectReference | None, output: OutputFormat
 ) -> None:
     async with opened(url) as store:
-        if output is Format.JSON:
+        if output is OutputFormat.JSON:
             items = await _items(store, await _roots(store, namespace, wanted))
             typer.echo(json.dumps({"items": items}, indent=2))
             return
@@ -74,7 +74,7 @@ async def _get(
 
 
 async def _roots(
-    store: Store, namespace: str, wanted: object_ref.Reference | None
+    store: Store, namespace: str, wanted: object_ref.ObjectReference | None
 ) -> Sequence[RunRow]:
     if wanted is None:
         return await store.list_runs(namespace)
@@ -86,7 +86,7 @@ async def _items(store: Store, roots: Sequence[RunRow]) -> list[dict[str, Any]]:
 
 
 async def _lines(
-    store: Store, namespace: str, wanted: object_ref.Reference | None
+    store: Store, namespace: str, wanted: object_ref.ObjectReference | None
 ) -> Iterable[Sequence[str]]:
     if wanted is None:
         heads = await store.list_run_summaries(namespace)
@@ -151,7 +151,7 @@ def describe(
     run_command(_describe(url, namespace, object_ref.parse(name)))
 
 
-async def _describe(url: str, namespace: str, wanted: object_ref.Reference) -> None:
+async def _describe(url: str, namespace: str, wanted: object_ref.ObjectReference) -> None:
     async with opened(url) as store:
         found = await object_ref.find(store, namespace, wanted)
         root, row = found.root, await object_ref.pick(store, found)

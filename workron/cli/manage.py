@@ -117,7 +117,7 @@ def wait(
 
 
 async def _wait(
-    url: str, namespace: str, wanted: Sequence[object_ref.Reference], limit: timedelta | None
+    url: str, namespace: str, wanted: Sequence[object_ref.ObjectReference], limit: timedelta | None
 ) -> int:
     outage = stores.outage(limit or stores.OUTAGE_LIMIT)
     try:
@@ -137,7 +137,7 @@ async def _wait(
 
 
 async def _stop_waiting(
-    url: str, namespace: str, wanted: Sequence[object_ref.Reference], *, is_store_down: bool
+    url: str, namespace: str, wanted: Sequence[object_ref.ObjectReference], *, is_store_down: bool
 ) -> int:
     """Print the present states when the timeout expires, if the store answers."""
     if is_store_down:
@@ -168,7 +168,7 @@ def cancel(
     run_command(_cancel(url, namespace, wanted))
 
 
-async def _cancel(url: str, namespace: str, wanted: list[object_ref.Reference]) -> None:
+async def _cancel(url: str, namespace: str, wanted: list[object_ref.ObjectReference]) -> None:
     """Cancel all that can be cancelled, then report the others together."""
     refused: list[str] = []
     async with opened(url) as store:

@@ -33,7 +33,7 @@ _MAX_LISTED: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ObjectReference:
     """A parsed reference, which may have more than one meaning."""
 
     text: str
@@ -67,11 +67,11 @@ class Found:
     index: int | None
 
 
-def parse(text: str) -> Reference:
+def parse(text: str) -> ObjectReference:
     """Parse a reference; InputError shows the format."""
     steps = text.split("/")
     kind = _KINDS.get(steps[0].lower()) if len(steps) > 1 else None
-    wanted = Reference(text, kind, tuple(steps if kind is None else steps[1:]))
+    wanted = ObjectReference(text, kind, tuple(steps if kind is None else steps[1:]))
     if not all(wanted.steps) or not any(wanted.readings("")):
         raise errors.InputError(
             f"{text!r} is not of the form [KIND/][NAMESPACE/]NAME[/TASK[/INDEX]],"
@@ -80,7 +80,7 @@ def parse(text: str) -> Reference:
     return wanted
 
 
-async def find(reader: ReadStore, namespace: str, wanted: Reference) -> Found:
+async def find(reader: ReadStore, namespace: str, wanted: ObjectReference) -> Found:
     """Look up a reference; NotFoundError if none exists, InputError if it matches both kinds."""
     for one in wanted.readings(namespace):
         if (root := await _root(reader, one, wanted)) is not None:
@@ -88,7 +88,7 @@ async def find(reader: ReadStore, namespace: str, wanted: Reference) -> Found:
     raise errors.NotFoundError("; ".join(_not_found(namespace, wanted)))
 
 
-async def find_root(reader: ReadStore, namespace: str, wanted: Reference) -> RunRow:
+async def find_root(reader: ReadStore, namespace: str, wanted: ObjectReference) -> RunRow:
     """Look up a whole Job or Workflow; InputError if the reference names a part of one."""
     found = await find(reader, namespace, wanted)
     if found.task is not None:
@@ -111,7 +111,7 @@ async def pick(reader: ReadStore, found: Found) -> JobRow:
     return row
 
 
-async def _root(reader: ReadStore, one: Reading, wanted: Reference) -> RunRow | None:
+async def _root(reader: ReadStore, one: Reading, wanted: ObjectReference) -> RunRow | None:
     kinds = [wanted.kind] if wanted.kind else [Kind.JOB, Kind.WORKFLOW]
     found = [await reader.find_run(one.namespace, kind, one.name) for kind in kinds]
     roots = [root for root in found if root is not None]
@@ -126,7 +126,7 @@ async def _root(reader: ReadStore, one: Reading, wanted: Reference) -> RunRow | 
     return roots[0] if roots else None
 
 
-def _not_found(namespace: str, wanted: Reference) -> Iterator[str]:
+def _not_found(namespace: str, wanted: ObjectReference) -> Iterator[str]:
     what = wanted.kind or "Job or Workflow"
     for one in wanted.readings(namespace):
         yield f"no {what} {one.name!r} in namespace {one.namespace!r}"

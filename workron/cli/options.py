@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
-class Format(StrEnum):
+class OutputFormat(StrEnum):
     """Output format of a command."""
 
     TABLE = "table"
@@ -68,9 +68,9 @@ FileNamespace = Annotated[
     typer.Option("--namespace", "-n", help="Namespace of manifests that do not set one."),
 ]
 Output = Annotated[
-    Format,
+    OutputFormat,
     typer.Option(
-        "--output", "-o", parser=choice(Format), metavar="table|json", help="Output format."
+        "--output", "-o", parser=choice(OutputFormat), metavar="table|json", help="Output format."
     ),
 ]
 Name = Annotated[

@@ -50,14 +50,14 @@ def output(
     stores.run_command(act(url, namespace, object_ref.parse(name)))
 
 
-async def _output(url: str, namespace: str, wanted: object_ref.Reference) -> None:
+async def _output(url: str, namespace: str, wanted: object_ref.ObjectReference) -> None:
     async with stores.opened(url) as store:
         row = await _find(store, namespace, wanted)
         with open_sink() as out:
             out.write(await store.read_output(row.job))
 
 
-async def _follow(url: str, namespace: str, wanted: object_ref.Reference) -> None:
+async def _follow(url: str, namespace: str, wanted: object_ref.ObjectReference) -> None:
     outage = stores.outage()
     async with stores.opened_with_retry(url, outage) as store:
         row = await outage.retry(functools.partial(_find, store, namespace, wanted))
@@ -75,7 +75,7 @@ async def _follow(url: str, namespace: str, wanted: object_ref.Reference) -> Non
                     _note(f"attempt {part.attempt} started")
 
 
-async def _find(store: Store, namespace: str, wanted: object_ref.Reference) -> JobRow:
+async def _find(store: Store, namespace: str, wanted: object_ref.ObjectReference) -> JobRow:
     row = await object_ref.pick(store, await object_ref.find(store, namespace, wanted))
     if row.kind is not Kind.JOB:
         example = f"{wanted.text}/0" if row.kind is Kind.ARRAY else f"{wanted.text}/TASK"

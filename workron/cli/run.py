@@ -33,7 +33,7 @@ from workron.cli.local_workers import (
     make_executor,
     require_temporary_folder,
 )
-from workron.cli.options import Format
+from workron.cli.options import OutputFormat
 from workron.cli.output import OutputDir
 from workron.cli.progress import ProgressLines, ProgressTable, RunFeed
 from workron.cli.signals import RunSignals
@@ -168,7 +168,7 @@ def run(
     output_dir: Annotated[
         Path | None, typer.Option(help="Write the output of each job to a file in this folder.")
     ] = None,
-    output: options.Output = Format.TABLE,
+    output: options.Output = OutputFormat.TABLE,
 ) -> None:
     """Run jobs and workflows from manifest files on this machine.
 
@@ -185,8 +185,8 @@ def run(
         slots=options.slots(slots),
         output_dir=OutputDir(output_dir) if output_dir else None,
         # Progress goes to standard error, so that standard output is only JSON.
-        console=Console(stderr=output is Format.JSON, highlight=False),
-        is_json=output is Format.JSON,
+        console=Console(stderr=output is OutputFormat.JSON, highlight=False),
+        is_json=output is OutputFormat.JSON,
     )
     request = manifest_files.request(paths, namespace)
     if not request.plans:

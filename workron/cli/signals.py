@@ -144,20 +144,18 @@ class SignalledService:
         _log.info(self._event, signal=number.name)
 
 
-class Timers(Protocol):
-    """The part of an event loop that is used here."""
-
-    def call_later(self, delay: float, callback: Callable[[], object], /) -> object:
-        """Call after that many seconds."""
-
-
 class DrainSignals:
     """Handles the signals of `workron worker` once it can claim jobs."""
 
-    def __init__(self, target: Stoppable, grace: timedelta, timers: Timers) -> None:
+    def __init__(
+        self,
+        target: Stoppable,
+        grace: timedelta,
+        call_later: Callable[[float, Callable[[], object]], object],
+    ) -> None:
         self._target = target
         self._grace = grace
-        self._timers = timers
+        self._call_later = call_later
         self._is_draining = False
         self._is_killing = False
 
@@ -175,7 +173,7 @@ class DrainSignals:
             grace_seconds=seconds,
         )
         self._target.drain()
-        self._timers.call_later(seconds, self._stop_after_grace)
+        self._call_later(seconds, self._stop_after_grace)
 
     def _stop_after_grace(self) -> None:
         self._stop("--grace expired")

@@ -312,7 +312,7 @@ async def _work(settings: _Settings, metrics: WorkerMetrics, service: SignalledS
             stack.enter_context(contextlib.closing(workers))
             workers.add_agents([token], settings.pool.check, settings.name)
             service.set_handler(
-                DrainSignals(workers, settings.grace, asyncio.get_running_loop()).handle
+                DrainSignals(workers, settings.grace, asyncio.get_running_loop().call_later).handle
             )
             await workers.run()
 

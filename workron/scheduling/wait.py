@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from workron.core import errors, formats, printable, states
-from workron.retry import Backoff, retry
+from workron.retry import RetryBackoff, retry
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -105,7 +105,7 @@ class StoreOutage:
         self._clock = clock
         self._say = say
         self._limit = limit
-        self._backoff = Backoff(pause_seconds, pause_seconds)
+        self._backoff = RetryBackoff(pause_seconds, pause_seconds)
         self._since: float | None = None
         self._has_answered = False
 

@@ -19,7 +19,7 @@ import kopf
 import structlog
 
 from workron.core.plan import Kind
-from workron.retry import Backoff
+from workron.retry import RetryBackoff
 from workron_controller.kube import resources
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from workron_controller.kube.auth import ApiAccess
 
 
-_BACKOFF: Final = Backoff(1.0, longest=60.0)
+_BACKOFF: Final = RetryBackoff(1.0, longest=60.0)
 _JOIN_SECONDS: Final = 10.0
 _PAGE_SIZE: Final = 500
 _IDENTITY: Final[Any] = "workron-controller"

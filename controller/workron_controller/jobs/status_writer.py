@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from workron.retry import Backoff
+from workron.retry import RetryBackoff
 from workron_controller.kube import conditions, errors, events
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _MIN_INTERVAL: Final = 1.0
 """Seconds between two writes to one object, except for the final status."""
 _MAX_IN_FLIGHT: Final = 16
 _FIRST_PAUSE: Final = 1.0
-_BACKOFF: Final = Backoff(_FIRST_PAUSE, longest=300.0)
+_BACKOFF: Final = RetryBackoff(_FIRST_PAUSE, longest=300.0)
 _SERVER_ERRORS: Final = (errors.TransientApiError, errors.UnauthorizedError, errors.AccessError)
 """Errors that are not about one object: the server has a problem, or does not know us."""
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeVa
 import aiohttp
 import msgspec
 
-from workron.retry import Backoff, Deadline, retry
+from workron.retry import RetryBackoff, RetryDeadline, retry
 from workron_controller.kube import errors
 from workron_controller.kube.errors import ErrorResponse
 
@@ -247,7 +247,7 @@ class RetryingCalls:
         self, clock: Clock, rng: Rng, seconds: float = 60.0, sleep: Sleep = asyncio.sleep
     ) -> None:
         self._clock = clock
-        self._backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE, jitter=0.5, rng=rng)
+        self._backoff = RetryBackoff(_FIRST_PAUSE, _LONGEST_PAUSE, jitter=0.5, rng=rng)
         self._seconds = seconds
         self._sleep = sleep
 
@@ -257,7 +257,7 @@ class RetryingCalls:
             call,
             errors=errors.TransientApiError,
             backoff=self._backoff,
-            deadline=Deadline.after(self._clock, self._seconds),
+            deadline=RetryDeadline.after(self._clock, self._seconds),
             sleep=self._sleep,
         )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from workron.retry import Backoff
+from workron.retry import RetryBackoff
 from workron_controller.kube import conditions, errors, events
 from workron_controller.kube.events import EventTrigger, InvolvedObject, KubernetesEvent
 from workron_controller.workerpools.conditions import DATABASE_UNAVAILABLE, pool_conditions
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _COUNTER_INTERVAL: Final = 10.0
-_BACKOFF: Final = Backoff(1.0, longest=300.0)
+_BACKOFF: Final = RetryBackoff(1.0, longest=300.0)
 _COUNTERS: Final = frozenset({"busy", "queued"})
 """Fields that change all the time."""
 _TRIGGERS: Final = (

@@ -61,7 +61,7 @@ _TWICE: Final = "is given twice, first in line {}; give it once"
 
 
 @dataclass(slots=True)
-class Frame:
+class OpenCollection:
     """A collection that is being read: where it began, and how deep it is."""
 
     line: int
@@ -71,7 +71,7 @@ class Frame:
 
 
 @dataclass(slots=True)
-class ListFrame(Frame):
+class OpenList(OpenCollection):
     """A list that is being read."""
 
     value: list[Any] = field(default_factory=list)
@@ -90,7 +90,7 @@ class ListFrame(Frame):
 
 
 @dataclass(slots=True)
-class MappingFrame(Frame):
+class OpenMapping(OpenCollection):
     """A mapping that is being read; keys and values alternate."""
 
     value: dict[str, Any] = field(default_factory=dict)
@@ -205,7 +205,7 @@ class TreeBuilder:
     def _begin_document(self, index: int, line: int) -> None:
         self._document = Document(line=line)
         self._begins_at = index
-        self._open: list[ListFrame | MappingFrame] = []
+        self._open: list[OpenList | OpenMapping] = []
         self._anchors: dict[str, _Anchored] = {}
         self._nodes = self._aliased = 0
 
@@ -219,7 +219,7 @@ class TreeBuilder:
         text, is_plain = event.value, event.implicit[0]
         value, problem = yaml_scalars.read_scalar(text, event.tag, is_plain=is_plain)
         frame = self._open[-1] if self._open else None
-        if not (isinstance(frame, MappingFrame) and frame.wants_key):
+        if not (isinstance(frame, OpenMapping) and frame.wants_key):
             if problem is not None:
                 self._report(problem, line)
             self._place(yaml_scalars.as_json(value), event.anchor, line)
@@ -230,12 +230,12 @@ class TreeBuilder:
             self._report(problem, line)
 
     def _begin_mapping(self, event: yaml.MappingStartEvent, line: int) -> None:
-        self._begin_collection(MappingFrame(line, event.anchor, self._nodes), event.tag)
+        self._begin_collection(OpenMapping(line, event.anchor, self._nodes), event.tag)
 
     def _begin_list(self, event: yaml.SequenceStartEvent, line: int) -> None:
-        self._begin_collection(ListFrame(line, event.anchor, self._nodes), event.tag)
+        self._begin_collection(OpenList(line, event.anchor, self._nodes), event.tag)
 
-    def _begin_collection(self, frame: ListFrame | MappingFrame, tag: str | None) -> None:
+    def _begin_collection(self, frame: OpenList | OpenMapping, tag: str | None) -> None:
         if len(self._open) >= MAX_DEPTH:
             raise _too_deep(frame.line)
         if tag not in yaml_scalars.CONTAINERS:
