@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 
 import pytest
@@ -8,17 +9,18 @@ from hypothesis import strategies as st
 
 from workron.core import errors, lease
 from workron.core.ids import WorkerId
+from workron.core.lease import HeartbeatVersion, WorkerHeartbeat
 
 LEASE = 10.0
 WORKER = WorkerId(1)
 OTHER = WorkerId(2)
 
 
-@dataclass(frozen=True)
-class Seen:
-    worker: WorkerId
-    version: object
-    lease_seconds: float = LEASE
+def heartbeat(
+    worker: WorkerId, heartbeats: int, lease_seconds: float = LEASE, server: str = "one"
+) -> WorkerHeartbeat:
+    version = HeartbeatVersion(server, heartbeats)
+    return WorkerHeartbeat(worker, version, lease_seconds, "name", uuid.UUID(int=1))
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ def watched(looks: list[Look]) -> list[tuple[float, bool]]:
     watch, now, answers = lease.LeaseObserver(), 100.0, []
     for look in looks:
         now += look.gap
-        answers.append((now, watch.observe(now, [Seen(WORKER, look.beats)]) != []))
+        answers.append((now, watch.observe(now, [heartbeat(WORKER, look.beats)]) != []))
     return answers
 
 
@@ -65,9 +67,9 @@ def test_watch_reaps_only_what_it_saw_stand_still_for_a_whole_lease(history: lis
 
 def test_watch_names_the_sign_that_it_saw() -> None:
     watch = lease.LeaseObserver()
-    answers = [watch.observe(float(now), [Seen(WORKER, 7)]) for now in range(0, 12, 2)]
+    answers = [watch.observe(float(now), [heartbeat(WORKER, 7)]) for now in range(0, 12, 2)]
 
-    assert answers == [[], [], [], [], [], [Seen(WORKER, 7)]]
+    assert answers == [[], [], [], [], [], [heartbeat(WORKER, 7)]]
 
 
 def test_watch_names_a_worker_again_when_it_is_still_there() -> None:
@@ -77,7 +79,7 @@ def test_watch_names_a_worker_again_when_it_is_still_there() -> None:
 
 
 def test_watch_never_reaps_at_its_first_look() -> None:
-    assert lease.LeaseObserver().observe(1e9, [Seen(WORKER, 1)]) == []
+    assert lease.LeaseObserver().observe(1e9, [heartbeat(WORKER, 1)]) == []
 
 
 def test_watch_grants_a_whole_lease_anew_after_a_gap_without_looks() -> None:
@@ -95,39 +97,43 @@ def test_watch_grants_a_whole_lease_anew_when_the_counter_moved() -> None:
 
 
 def test_watch_grants_a_whole_lease_anew_when_another_run_of_the_server_shows_the_counter() -> None:
-    watch, looks = lease.LeaseObserver(), [("one", 7)] * 4 + [("other", 7)] * 5
+    watch, looks = lease.LeaseObserver(), ["one"] * 4 + ["other"] * 5
 
-    answers = [watch.observe(2.5 * at, [Seen(WORKER, version)]) for at, version in enumerate(looks)]
+    answers = [
+        watch.observe(2.5 * at, [heartbeat(WORKER, 7, server=server)])
+        for at, server in enumerate(looks)
+    ]
 
-    assert answers == [[]] * 8 + [[Seen(WORKER, ("other", 7))]]
+    assert answers == [[]] * 8 + [[heartbeat(WORKER, 7, server="other")]]
 
 
 def test_watch_forgets_a_worker_that_one_look_did_not_show() -> None:
     watch = lease.LeaseObserver()
     for now in (0.0, 2.5, 5.0):
-        watch.observe(now, [Seen(WORKER, 1)])
+        watch.observe(now, [heartbeat(WORKER, 1)])
     watch.observe(7.5, [])
 
-    assert watch.observe(10.0, [Seen(WORKER, 1)]) == []
+    assert watch.observe(10.0, [heartbeat(WORKER, 1)]) == []
 
 
 def test_watch_measures_each_worker_by_its_own_lease() -> None:
     watch = lease.LeaseObserver()
     answers = [
-        watch.observe(float(now), [Seen(WORKER, 1, 4.0), Seen(OTHER, 1, 40.0)]) for now in range(6)
+        watch.observe(float(now), [heartbeat(WORKER, 1, 4.0), heartbeat(OTHER, 1, 40.0)])
+        for now in range(6)
     ]
 
-    assert answers == [[], [], [], []] + [[Seen(WORKER, 1, 4.0)]] * 2
+    assert answers == [[], [], [], []] + [[heartbeat(WORKER, 1, 4.0)]] * 2
 
 
 def test_watch_waits_anew_for_a_short_lease_when_looks_suit_only_a_long_one() -> None:
     watch = lease.LeaseObserver()
     answers = [
-        watch.observe(float(now), [Seen(WORKER, 1, 4.0), Seen(OTHER, 1, 8.0)])
+        watch.observe(float(now), [heartbeat(WORKER, 1, 4.0), heartbeat(OTHER, 1, 8.0)])
         for now in range(0, 12, 2)
     ]
 
-    assert answers == [[], [], [], []] + [[Seen(OTHER, 1, 8.0)]] * 2
+    assert answers == [[], [], [], []] + [[heartbeat(OTHER, 1, 8.0)]] * 2
 
 
 @dataclass(frozen=True)
@@ -152,7 +158,7 @@ def test_a_worker_is_past_its_deadline_whenever_it_is_reaped(
     beats: list[Beat], period: float, now: float
 ) -> None:
     watch = lease.LeaseObserver()
-    while not watch.observe(now, [Seen(WORKER, sum(beat.stored <= now for beat in beats))]):
+    while not watch.observe(now, [heartbeat(WORKER, sum(beat.stored <= now for beat in beats))]):
         now += period
 
     deadline = lease.LeaseDeadline(LEASE, 0.5, 0.0)

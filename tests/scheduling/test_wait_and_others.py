@@ -8,6 +8,7 @@ import pytest
 from tests.scheduling.conftest import hire, job, submit, workflow
 from workron.core import errors, states
 from workron.core.ids import ClaimId
+from workron.core.lease import WorkerHeartbeat
 from workron.core.plan import Kind
 from workron.core.states import State
 from workron.scheduling import cancel, maintainer, wait
@@ -17,7 +18,7 @@ from workron.scheduling.submit import (
     refuse_missing_upstreams,
 )
 from workron.store.api import Store
-from workron.store.types import AttemptReport, Outcome, WorkerHeartbeat
+from workron.store.types import AttemptReport, Outcome
 
 
 async def test_wait_answers_when_the_last_of_all_has_ended(store: Store) -> None:

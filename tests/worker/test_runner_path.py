@@ -16,8 +16,8 @@ import structlog
 from tests.runner.mate import COMMAND, environment
 from tests.worker.ear import Ear
 from tests.worker.shop import Shop
+from workron.core.lease import HeartbeatVersion
 from workron.core.states import State
-from workron.store.types import HeartbeatVersion
 from workron_runner import event_loop, protocol
 from workron_worker import runner_connection
 from workron_worker.executor import CommandTask, StartError, run_task

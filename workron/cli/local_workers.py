@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from uuid import UUID
 
+    from workron.core.lease import WorkerHeartbeat
     from workron.store.api import Store, WorkerStore
-    from workron.store.types import ClaimedJob, Session, WorkerHeartbeat
+    from workron.store.types import ClaimedJob, Session
     from workron_worker.config import AgentConfig
     from workron_worker.executor import OnOutput
     from workron_worker.runner_connection import Runners

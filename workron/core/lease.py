@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from workron.core import errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from uuid import UUID
 
     from workron.core.ids import WorkerId
 
@@ -33,28 +34,31 @@ HEARTBEATS_PER_LEASE: Final = 4
 _OBSERVATIONS_PER_LEASE: Final = 4
 
 
-class ObservedWorker(Protocol):
-    """A worker as one observation shows it: a row of the store's `list_heartbeats`."""
+class HeartbeatVersion(NamedTuple):
+    """A worker's heartbeat counter at one observation. A change proves that the worker lives.
 
-    @property
-    def worker(self) -> WorkerId:
-        """Its id."""
+    A counter is comparable only within one start of the server: a server that lost its last
+    commits may show a count for a second time.
+    """
 
-    @property
-    def version(self) -> object:
-        """Differs for each heartbeat: a counter, and which start of the server counted it."""
-
-    @property
-    def lease_seconds(self) -> float:
-        """How long its claims outlive its last heartbeat."""
+    server: str
+    heartbeats: int
 
 
-_S = TypeVar("_S", bound=ObservedWorker)
+@dataclass(frozen=True, slots=True)
+class WorkerHeartbeat:
+    """A worker as the maintainer observes it."""
+
+    worker: WorkerId
+    version: HeartbeatVersion
+    lease_seconds: float
+    name: str
+    boot: UUID
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    version: object
+    version: HeartbeatVersion
     since: float
 
 
@@ -71,7 +75,7 @@ class LeaseObserver:
         self._seen: dict[WorkerId, _Seen] = {}
         self._observed_at: float | None = None
 
-    def observe(self, now: float, workers: Iterable[_S]) -> list[_S]:
+    def observe(self, now: float, workers: Iterable[WorkerHeartbeat]) -> list[WorkerHeartbeat]:
         """Take in one observation, and return the workers to reap.
 
         `now` must be read after the store answered. Then it is not earlier than the state that was
@@ -89,7 +93,7 @@ class LeaseObserver:
         return expired
 
 
-def _update(before: _Seen | None, worker: ObservedWorker, now: float, gap: float) -> _Seen:
+def _update(before: _Seen | None, worker: WorkerHeartbeat, now: float, gap: float) -> _Seen:
     is_gap = gap > worker.lease_seconds / _OBSERVATIONS_PER_LEASE
     if before is None or before.version != worker.version or is_gap:
         return _Seen(worker.version, now)

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from workron.core.clock import Clock
+    from workron.core.lease import WorkerHeartbeat
     from workron.store.api import MaintainerStore
-    from workron.store.types import WorkerHeartbeat
 
 
 class Duty(StrEnum):

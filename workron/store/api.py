@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from workron.core.ids import ClaimId, JobId, SessionKey, WorkerId
+    from workron.core.lease import HeartbeatVersion, WorkerHeartbeat
     from workron.core.plan import Kind, Plan
     from workron.store.types import (
         AttemptReport,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
         ClaimRef,
         CompleteReply,
         HeartbeatReply,
-        HeartbeatVersion,
         JobFailure,
         JobRow,
         LossKind,
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
         Signal,
         StateCounts,
         SubmittedRun,
-        WorkerHeartbeat,
         WorkerRow,
     )
 

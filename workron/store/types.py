@@ -212,28 +212,6 @@ class PoolLogin:
     """Connections that the server allows for all its clients. None: it has no limit."""
 
 
-class HeartbeatVersion(NamedTuple):
-    """A worker's heartbeat counter at one observation. A change proves that the worker lives.
-
-    A counter is comparable only within one start of the server: a server that lost its last
-    commits may show a count for a second time.
-    """
-
-    server: str
-    heartbeats: int
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerHeartbeat:
-    """A worker as the maintainer observes it."""
-
-    worker: WorkerId
-    version: HeartbeatVersion
-    lease_seconds: float
-    name: str
-    boot: UUID
-
-
 @dataclass(frozen=True, slots=True)
 class ReapResult:
     """Effect of a reap: nothing (`was_reaped` is False) if the worker sent a heartbeat meanwhile.

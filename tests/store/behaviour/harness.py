@@ -14,6 +14,7 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.grounds import Ground
 from tests.store.behaviour.worker import MANY, Worker, mint_boot
 from workron.core.ids import JobId
+from workron.core.lease import HeartbeatVersion
 from workron.core.plan import Kind, Plan
 from workron.core.states import REASONS, TERMINAL_STATES, State
 from workron.store import api, types
@@ -98,7 +99,7 @@ class Harness:
         while await self.store.expire(MANY):
             pass
 
-    async def sign_of(self, worker: Worker) -> types.HeartbeatVersion:
+    async def sign_of(self, worker: Worker) -> HeartbeatVersion:
         signs = {
             sighting.worker: sighting.version for sighting in await self.store.list_heartbeats()
         }

@@ -21,6 +21,7 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.harness import stand
 from tests.store.behaviour.worker import MANY, Worker, mint_boot
 from workron.core.ids import JobId, SessionKey
+from workron.core.lease import HeartbeatVersion
 from workron.core.plan import Plan
 from workron.store import types
 from workron.store.postgres import driver_errors, functions
@@ -91,7 +92,7 @@ class Actor(PostgresStore):
     async def rollback(self) -> None:
         await self._transaction.rollback()
 
-    async def sign_of(self, worker: Worker) -> types.HeartbeatVersion:
+    async def sign_of(self, worker: Worker) -> HeartbeatVersion:
         signs = {sighting.worker: sighting.version for sighting in await self.list_heartbeats()}
         return signs[worker.session.worker]
 

@@ -11,10 +11,11 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
 from tests.store.behaviour.worker import MANY, end_of, mint, mint_boot
 from workron.core.ids import JobId
+from workron.core.lease import HeartbeatVersion
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
 from workron.store.sqlite.store import SqliteStore
-from workron.store.types import ClaimedJob, HeartbeatVersion, Registration, Session, Signal
+from workron.store.types import ClaimedJob, Registration, Session, Signal
 
 
 async def _register(store: SqliteStore, name: str = "worker") -> Session:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workron.core.ids import JobId, WorkerId
+from workron.core.lease import HeartbeatVersion, WorkerHeartbeat
 from workron.store import types
 from workron.store.postgres.database import PostgresDatabase
 
@@ -24,12 +25,12 @@ class PostgresMaintainerStore(PostgresDatabase):
         """Give up the maintainer's lease."""
         await self._query("resign", holder)
 
-    async def list_heartbeats(self) -> Sequence[types.WorkerHeartbeat]:
+    async def list_heartbeats(self) -> Sequence[WorkerHeartbeat]:
         """List all workers with their heartbeat counters."""
         return [
-            types.WorkerHeartbeat(
+            WorkerHeartbeat(
                 WorkerId(row["worker"]),
-                types.HeartbeatVersion(row["server"], row["heartbeats"]),
+                HeartbeatVersion(row["server"], row["heartbeats"]),
                 row["lease_seconds"],
                 row["name"],
                 row["boot"],
@@ -41,7 +42,7 @@ class PostgresMaintainerStore(PostgresDatabase):
         self,
         worker: WorkerId,
         *,
-        version: types.HeartbeatVersion | None,
+        version: HeartbeatVersion | None,
         charge_losses: bool = True,
     ) -> types.ReapResult:
         """Requeue a worker's claims and remove it, if its heartbeat counter is unchanged."""

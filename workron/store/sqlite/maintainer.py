@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from workron.core.ids import WorkerId
+from workron.core.lease import HeartbeatVersion, WorkerHeartbeat
 from workron.store.sqlite import bulk_update, completion, engine, requeue
 from workron.store.sqlite.engine import SqliteDatabase
-from workron.store.types import AuditResult, HeartbeatVersion, WorkerHeartbeat
+from workron.store.types import AuditResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

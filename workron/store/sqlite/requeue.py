@@ -10,8 +10,8 @@ from workron.store.sqlite import completion
 from workron.store.types import LossKind, ReapResult
 
 if TYPE_CHECKING:
+    from workron.core.lease import HeartbeatVersion
     from workron.store.sqlite.engine import Transaction
-    from workron.store.types import HeartbeatVersion
 
 
 @dataclass(frozen=True, slots=True)
