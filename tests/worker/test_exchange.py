@@ -89,7 +89,7 @@ async def test_many_ends_do_not_wait_for_the_exchange_that_is_under_way(scene: _
         assert scene.ledger.count == 1 + _MANY
         scene.door.may_answer.set()
         await asyncio.gather(exchange, beside)
-    assert scene.ledger.is_empty
+    assert not scene.ledger.count
     assert scene.ledger.snapshot().known == frozenset()
 
 

@@ -21,7 +21,6 @@ from workron_worker import output_stream
 from workron_worker.executor import WINDOW_BYTES
 from workron_worker.output_stream import CHUNK_BYTES, OutputStream
 
-_MINUTE = timedelta(minutes=1)
 _AWAY = errors.StoreUnreachableError("the store is away")
 
 
@@ -323,7 +322,7 @@ async def test_stale_claim_stops_its_stream_for_good() -> None:
         one.add(b"abc", dealt_with.append)
         await shelf.tried.wait()
         one.add(b"defg", dealt_with.append)
-        await one.finish(_MINUTE)
+        await one.finish(asyncio.timeout(60))
         one.add(b"hi", dealt_with.append)
     assert shelf.calls == 1
     assert sum(dealt_with) == 9
@@ -334,7 +333,7 @@ async def test_store_that_refuses_a_piece_is_not_asked_again_and_all_is_kept_oth
     shelf.errors = [errors.StoreFullError("no space is left")]
     async with shelf.stream() as one:
         one.add(b"abc", dealt_with.append)
-        await one.finish(_MINUTE)
+        await one.finish(asyncio.timeout(60))
         assert one.remaining_output(b"head and tail") == b"head and tail"
     assert sum(dealt_with) == 3
 
@@ -344,9 +343,9 @@ async def test_end_waits_no_longer_than_the_agent_does() -> None:
     shelf.errors = [_AWAY]
     async with shelf.stream() as one:
         one.add(b"abc", dealt_with.append)
-        finishing = asyncio.create_task(one.finish(_MINUTE))
+        finishing = asyncio.create_task(one.finish(limit := asyncio.timeout(60)))
         await shelf.tried.wait()
-        one.shorten_finish(timedelta())
+        limit.reschedule(0)
         await finishing
     assert one.remaining_output(b"").endswith(b"\nabc")
     assert sum(dealt_with) == 3
@@ -359,7 +358,7 @@ async def test_piece_of_which_nobody_knows_if_it_is_stored_is_never_passed_over(
         await shelf.tried.wait()
         shelf.errors = [_AWAY]
         one.add(b"second", _deaf)
-        await one.finish(timedelta(milliseconds=1))
+        await one.finish(asyncio.timeout(0.001))
     assert shelf.pieces == [b"first"]
     assert one.remaining_output(b"") == b"\n[... of 11 bytes in all, the last 4 follow ...]\ncond"
 
@@ -379,7 +378,7 @@ async def test_pieces_are_bounded_however_much_is_heard_at_once() -> None:
     shelf = Shelf()
     async with shelf.stream() as one:
         one.add(b"x" * 1_000_001, _deaf)
-        await one.finish(_MINUTE)
+        await one.finish(asyncio.timeout(60))
     assert {len(data) for data in shelf.pieces[:-1]} == {CHUNK_BYTES}
     assert sum(map(len, shelf.pieces)) == 1_000_000
 

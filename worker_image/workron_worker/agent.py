@@ -23,10 +23,9 @@ import structlog
 
 from workron.core import errors
 from workron.core.jobspec import OnLeaseLost
-from workron_worker import store_retry
-from workron_worker.attempt import AttemptRunner, WorkerLog
+from workron_worker.attempt import AttemptRunner, log_fields
 from workron_worker.claims import ClaimBatchSize, ClaimExchange, Claims, Disposition
-from workron_worker.config import AgentConfig, AgentDependencies, accept_any_session
+from workron_worker.config import AgentConfig, AgentDependencies
 from workron_worker.heartbeat import Heartbeat
 from workron_worker.store_retry import StoreRetry
 
@@ -43,6 +42,8 @@ _log = structlog.get_logger(__name__)
 _KILL_STORE_TIMEOUT: Final = timedelta(seconds=2)
 """A killed agent waits no longer for an unavailable store; the lease will expire. One that drains
 and has no claims waits half of it for the call that is under way."""
+_DEREGISTER_SECONDS: Final = 1.0
+_DEREGISTER_SECONDS_AFTER_OUTAGE: Final = 0.25
 _GATHER_TIMEOUT: Final = timedelta(milliseconds=5)
 _SEVERAL_REPORTS: Final = 2
 _FULL_BATCH: Final = 64
@@ -66,10 +67,14 @@ class DrainPolicy:
         """Count an exchange; return the name of the limit that it has reached, if any."""
         if self._jobs_left is not None:
             self._jobs_left -= granted
-        is_idle = self._is_idle(is_busy=bool(granted or running), requested=requested)
+        if granted or running:
+            self._idle_since = None
+        elif self._idle_since is None and requested:
+            self._idle_since = self._clock.monotonic()
         if self._jobs_left == 0:
             return "max_jobs"
-        return "idle_exit" if is_idle else None
+        is_idle = requested and self._idle_since is not None and self._idle_exit is not None
+        return "idle_exit" if is_idle and not self.seconds_until_idle_exit else None
 
     @property
     def seconds_until_idle_exit(self) -> float:
@@ -78,16 +83,6 @@ class DrainPolicy:
             return 0.0
         exit_at = self._idle_since + self._idle_exit.total_seconds()
         return max(0.0, exit_at - self._clock.monotonic())
-
-    def _is_idle(self, *, is_busy: bool, requested: int) -> bool:
-        now = self._clock.monotonic()
-        if is_busy:
-            self._idle_since = None
-        elif self._idle_since is None and requested:
-            self._idle_since = now
-        if self._idle_exit is None or self._idle_since is None or not requested:
-            return False
-        return now - self._idle_since >= self._idle_exit.total_seconds()
 
 
 class Agent:
@@ -98,7 +93,7 @@ class Agent:
         dependencies: AgentDependencies,
         registration: Registration,
         config: AgentConfig | None = None,
-        check: Callable[[Session], None] = accept_any_session,
+        check: Callable[[Session], None] | None = None,
     ) -> None:
         """Create it; `check` may refuse a session by an error, before anything is claimed."""
         config = config or AgentConfig()
@@ -112,9 +107,13 @@ class Agent:
         self._exchange = ClaimExchange(dependencies, self._claims, self._retry)
         self._drain_policy = DrainPolicy(dependencies.clock, config)
         self._batch_size = ClaimBatchSize(registration.slots)
-        self._log = WorkerLog(registration)
+        self._log = _log.bind(worker=registration.name)
         self._attempts = AttemptRunner(
-            dependencies, self._log, self._retry, self._finish, lambda: self._heartbeat.is_late
+            dependencies,
+            registration.name,
+            self._retry,
+            self._finish,
+            lambda: self._heartbeat.is_late,
         )
         self._wake = asyncio.Event()
         self._key: SessionKey | None = None
@@ -142,9 +141,12 @@ class Agent:
             cause = _first_error(failed)
             self._dependencies.metrics.agent_failed(cause)
             claims = self._claims.count
+            is_outage = isinstance(cause, errors.TRANSIENT)
             # Nothing runs any more: no lease has to expire before the store knows that.
-            if not await self._deregister(cause) and self._is_killed:
-                cause = store_retry.with_unreported_claims(cause, claims)
+            if not await self._deregister(cause) and self._is_killed and is_outage:
+                jobs = "1 job" if claims == 1 else f"{claims} jobs"
+                message = f"the store requeues {jobs} of this worker when its lease expires"
+                cause = type(cause)(f"{cause}; {message}")
             raise cause from failed
         await self._deregister()
 
@@ -157,7 +159,7 @@ class Agent:
         """Claim nothing any more; `run` returns when what runs has ended."""
         self._is_draining = True
         self._dependencies.metrics.is_draining = True
-        if self._claims.is_empty:
+        if not self._claims.count:
             # The call that is under way asks for claims that would be released again.
             self._retry.shorten_current_calls(_KILL_STORE_TIMEOUT / 2)
         self._wake.set()
@@ -166,7 +168,6 @@ class Agent:
         """Drain, but kill what runs and release it."""
         self._is_killed = True
         self._retry.stop_within(_KILL_STORE_TIMEOUT)
-        self._attempts.limit_shortened()
         self._kill_commands(self._claims.running, Disposition.RELEASE)
         self.drain()
 
@@ -179,7 +180,7 @@ class Agent:
             self._claims.release_unknown(actions.release)
             self._wake.set()
         for job in self._claims.count_heartbeat():
-            self._log.attempt_running(job)
+            self._log.info("attempt running", **log_fields(job))
 
     def session_lost(self) -> None:
         """Stop everything: the store has reaped this session and its claims."""
@@ -233,14 +234,14 @@ class Agent:
 
     async def _work(self) -> None:
         self._wake.set()
-        while not (self._is_draining and self._claims.is_empty):
+        while self._claims.count or not self._is_draining:
             await self._wake.wait()
             self._wake.clear()
             await self._gather_reports()
             try:
                 await self._work_once()
             except errors.TRANSIENT:
-                if not (self._is_draining and self._claims.is_empty):
+                if self._claims.count or not self._is_draining:
                     raise
                 # The call only asked for claims, and nothing is wanted any more.
                 return
@@ -276,28 +277,34 @@ class Agent:
             if self._claims.running or not self._dependencies.executor.is_ready:
                 return
             await self._register()
-        if self._key is not None:
-            with self._handling_session_loss(self._key):
-                await self._report_and_claim(self._key)
-
-    async def _report_and_claim(self, key: SessionKey) -> None:
-        await self._exchange.release(key)
-        claims = self._request_claims()
-        granted = await self._exchange.exchange(key, claims)
-        self._adjust(requested=len(claims), granted=len(granted))
-        if key == self._key:
-            self._begin_soon(key, granted)
-        else:
-            self._discard(granted)
+        if (key := self._key) is None:
+            return
+        with self._handling_session_loss(key):
+            await self._exchange.release(key)
+            claims = self._request_claims()
+            granted = await self._exchange.exchange(key, claims)
+            self._adjust(requested=len(claims), granted=len(granted))
+            if key == self._key:
+                self._begin_soon(key, granted)
+            else:
+                # The session that these were granted to has been lost meanwhile.
+                self._claims.forget(job.claim for job in granted)
+                self._dependencies.slots.give_back(len(granted))
 
     async def _register(self) -> None:
         sent_at = self._dependencies.clock.monotonic()
         store, registration = self._dependencies.store, self._registration
         session = await self._retry.call(lambda: store.register(registration))
         self._key = session.key
-        self._check(session)
+        if self._check is not None:
+            self._check(session)
         self._heartbeat.begin(session, sent_at)
-        self._log.worker_registered(session)
+        self._log.info(
+            "worker registered",
+            pool=f"{session.namespace}/{session.pool}",
+            slots=registration.slots,
+            lease_seconds=session.lease_seconds,
+        )
 
     async def _report_many(self) -> None:
         while True:
@@ -315,7 +322,7 @@ class Agent:
             requested=requested, granted=granted, running=len(self._claims.running)
         )
         if limit and not self._is_draining:
-            self._log.limit_reached(limit)
+            self._log.info("limit reached, draining", limit=limit)
             self.drain()
             return
         left = self._drain_policy.seconds_until_idle_exit
@@ -330,11 +337,6 @@ class Agent:
         requested = self._batch_size.limit(self._drain_policy.limit(free))
         dependencies.slots.give_back(free - requested)
         return self._claims.request(requested, dependencies.clock.now())
-
-    def _discard(self, granted: Sequence[ClaimedJob]) -> None:
-        """Leave alone what was granted to a session that has been lost meanwhile."""
-        self._claims.forget(job.claim for job in granted)
-        self._dependencies.slots.give_back(len(granted))
 
     def _begin_soon(self, key: SessionKey, granted: Sequence[ClaimedJob]) -> None:
         """Begin attempts as soon as this task waits.
@@ -365,10 +367,23 @@ class Agent:
         self._wake.set()
 
     async def _deregister(self, cause: BaseException | None = None) -> bool:
-        """End the session, if there is one; whether the store has answered."""
-        key, store = self._key, self._dependencies.store
-        name = self._registration.name
-        return key is None or await store_retry.deregister(store, key, name, cause)
+        """End the session, if there is one, without retries; whether the store has answered.
+
+        `cause` is the error that ended the agent, if any.
+        """
+        if self._key is None:
+            return True
+        is_outage = isinstance(cause, errors.TRANSIENT)
+        seconds = _DEREGISTER_SECONDS_AFTER_OUTAGE if is_outage else _DEREGISTER_SECONDS
+        try:
+            async with asyncio.timeout(seconds):
+                await self._dependencies.store.deregister(self._key)
+        except (errors.StoreError, TimeoutError) as error:
+            if cause is None:
+                reason = str(error) or "no answer in time"
+                self._log.info("deregistration failed; the lease will expire", error=reason)
+            return False
+        return True
 
 
 def _first_error(failed: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
+from workron import retry
 from workron.core import trace_context
 from workron.core.states import Reason
 from workron_worker import outcome
@@ -22,9 +23,8 @@ from workron_worker.output_stream import OutputStreams
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from workron.core.clock import Clock
     from workron.core.ids import SessionKey
-    from workron.store.types import AttemptReport, ClaimedJob, Registration, Session
+    from workron.store.types import AttemptReport, ClaimedJob
     from workron_worker.claims import RunningClaim
     from workron_worker.config import AgentDependencies
     from workron_worker.executor import CommandTask, OnOutput
@@ -34,34 +34,16 @@ if TYPE_CHECKING:
 
 
 _log = structlog.get_logger(__name__)
+_START_BACKOFF: Final = retry.RetryBackoff(first=0.2, longest=2.0)
 _MAX_START_FAILURES: Final = 5
-
-
-class StartBackoff:
-    """Pauses after a failed start; after several failures in a row the agent fails."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._failures = 0
-        self._pause_ends_at = 0.0
-
-    def succeeded(self) -> None:
-        """Note that a command was started."""
-        self._failures = 0
-
-    async def failed(self, error: StartError) -> None:
-        """Pause before the next start; raise the error if too many have failed."""
-        now = self._clock.monotonic()
-        # Several failures during one pause have one cause and count once.
-        if now >= self._pause_ends_at:
-            self._failures += 1
-            if self._failures >= _MAX_START_FAILURES:
-                raise error
-            pause = 2**self._failures / 10
-            self._pause_ends_at = now + pause
-            _log.warning("command not started", error=str(error), pause_seconds=pause)
-        # The slot stays taken meanwhile, so that the next job does not fail in the same way.
-        await asyncio.sleep(self._pause_ends_at - now)
+"""After this many failures in a row the agent fails."""
+_OUTCOMES: Final = {
+    Disposition.REPORT: "Released",
+    Disposition.RELEASE: "Released",
+    Disposition.DROP: "TakenBack",
+    Disposition.LOST_ALONE: "Lost",
+    Disposition.LOST_TOGETHER: "Lost",
+}
 
 
 class AttemptRunner:
@@ -70,18 +52,21 @@ class AttemptRunner:
     def __init__(
         self,
         dependencies: AgentDependencies,
-        log: WorkerLog,
-        retry: StoreRetry,
+        worker: str,
+        store_retry: StoreRetry,
         finish: Finish,
         is_late: Callable[[], bool],
     ) -> None:
         """Create it; `finish` is called once per claim, with None if there is nothing to report."""
         self._dependencies = dependencies
-        self._log = log
+        self._worker = worker
+        # Bound once: a lazy proxy would look its configuration up at every event.
+        self._log = _log.bind(worker=worker)
         self._finish = finish
         self._is_late = is_late
-        self._streams = OutputStreams(dependencies, retry)
-        self._start_backoff = StartBackoff(dependencies.clock)
+        self._streams = OutputStreams(dependencies, store_retry)
+        self._start_failures = 0
+        self._pause_ends_at = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
         self._error: BaseException | None = None
         self._has_failed = asyncio.Event()
@@ -91,10 +76,6 @@ class AttemptRunner:
         await self._has_failed.wait()
         assert self._error is not None
         raise self._error
-
-    def limit_shortened(self) -> None:
-        """Apply a shorter limit of the store retry to streams that are being finished."""
-        self._streams.limit_shortened()
 
     def begin(self, running: RunningClaim, key: SessionKey) -> None:
         """Start the command of a claim."""
@@ -114,7 +95,8 @@ class AttemptRunner:
             message = f"this worker cannot read the job's spec: {error}"
             self._end(running, outcome.refuse_claim(job, Reason.COMMAND_NOT_FOUND, message))
             return
-        listener = self._dependencies.listener(job)
+        find_listener = self._dependencies.listener
+        listener = find_listener and find_listener(job)
         if task.stream_limit_bytes:
             self._create_task(running, self._stream(running, key, task, listener))
         else:
@@ -124,7 +106,7 @@ class AttemptRunner:
     async def _stream(
         self, running: RunningClaim, key: SessionKey, task: CommandTask, listener: OnOutput | None
     ) -> None:
-        self._log.set_attempt(running.job)
+        structlog.contextvars.bind_contextvars(worker=self._worker, **log_fields(running.job))
         if running.disposition is not Disposition.REPORT:
             # Killed before this task first ran, when the executor had nothing to kill yet.
             self._end(running, None)
@@ -143,10 +125,10 @@ class AttemptRunner:
 
     def _judge(self, running: RunningClaim, end: CommandEnd | Exception) -> None:
         if isinstance(end, CommandEnd):
-            self._start_backoff.succeeded()
+            self._start_failures = 0
             self._end(running, self._report_of(running, end))
         elif isinstance(end, RunnerLostError):
-            self._log.command_lost(running.job, end)
+            self._log.warning("command lost", **log_fields(running.job), error=str(end))
             if running.disposition is Disposition.REPORT:
                 running.disposition = (
                     Disposition.LOST_ALONE if end.is_alone else Disposition.LOST_TOGETHER
@@ -171,15 +153,32 @@ class AttemptRunner:
         return outcome.report_of(running.job, end, self._dependencies.rng)
 
     async def _start_failed(self, running: RunningClaim, error: StartError) -> None:
-        self._log.set_attempt(running.job)
         if not self._is_late():
-            await self._start_backoff.failed(error)
+            now = self._dependencies.clock.monotonic()
+            # Several failures during one pause have one cause and count once.
+            if now >= self._pause_ends_at:
+                self._start_failures += 1
+                if self._start_failures >= _MAX_START_FAILURES:
+                    raise error
+                pause = _START_BACKOFF.pause(self._start_failures)
+                self._pause_ends_at = now + pause
+                fields = log_fields(running.job) | {"error": str(error), "pause_seconds": pause}
+                self._log.warning("command not started", **fields)
+            # The slot stays taken meanwhile, so that the next job does not fail in the same way.
+            await asyncio.sleep(self._pause_ends_at - now)
         self._end(running, None)
 
     def _end(self, running: RunningClaim, report: AttemptReport | None) -> None:
         self._finish(running, report)
+        fields = log_fields(running.job)
+        if report is None or running.disposition is not Disposition.REPORT:
+            fields["outcome"] = _OUTCOMES[running.disposition]
+        else:
+            fields["outcome"] = report.outcome.value
+            fields["reason"] = report.reason and report.reason.value
+            fields["exit_code"] = report.exit_code
         seconds = self._dependencies.clock.monotonic() - running.began_at
-        self._log.attempt_ended(running, report, seconds)
+        self._log.info("attempt ended", **fields, seconds=round(seconds, 3))
 
     def _create_task(self, running: RunningClaim, work: Coroutine[Any, Any, None]) -> None:
         # Not in the agent's task group: a group that is ending accepts no task, and cancels those
@@ -206,78 +205,16 @@ class AttemptRunner:
             self._finish(running, None)
 
 
-_OUTCOMES: Final = {
-    Disposition.RELEASE: "Released",
-    Disposition.DROP: "TakenBack",
-    Disposition.LOST_ALONE: "Lost",
-    Disposition.LOST_TOGETHER: "Lost",
-}
-
-
-class WorkerLog:
-    """The log events of one agent."""
-
-    def __init__(self, registration: Registration) -> None:
-        self._worker = registration.name
-        self._slots = registration.slots
-        # Bound once: a lazy proxy would look its configuration up at every event.
-        self._log = structlog.get_logger(__name__).bind()
-
-    def worker_registered(self, session: Session) -> None:
-        """Log a new session."""
-        self._log.info(
-            "worker registered",
-            worker=self._worker,
-            pool=f"{session.namespace}/{session.pool}",
-            slots=self._slots,
-            lease_seconds=session.lease_seconds,
-        )
-
-    def limit_reached(self, limit: str) -> None:
-        """Log that the worker drains because of one of its own limits."""
-        self._log.info("limit reached, draining", worker=self._worker, limit=limit)
-
-    def set_attempt(self, job: ClaimedJob) -> None:
-        """Add the fields of an attempt to every event of the current task."""
-        structlog.contextvars.bind_contextvars(**_fields(job, self._worker))
-
-    def attempt_running(self, job: ClaimedJob) -> None:
-        """Log an attempt that is not short."""
-        self._log.info("attempt running", **_fields(job, self._worker))
-
-    def command_lost(self, job: ClaimedJob, error: Exception) -> None:
-        """Log that the runner of a command was lost."""
-        self._log.warning("command lost", **_fields(job, self._worker), error=str(error))
-
-    def attempt_ended(
-        self, running: RunningClaim, report: AttemptReport | None, seconds: float
-    ) -> None:
-        """Log the end of an attempt, in seconds after it was claimed."""
-        fields = _fields(running.job, self._worker)
-        if report is None or running.disposition is not Disposition.REPORT:
-            fields["outcome"] = _OUTCOMES.get(running.disposition, _OUTCOMES[Disposition.RELEASE])
-        else:
-            fields["outcome"] = report.outcome.value
-            fields["reason"] = report.reason and report.reason.value
-            fields["exit_code"] = report.exit_code
-        fields["seconds"] = round(seconds, 3)
-        self._log.info("attempt ended", **fields)
-
-
-def _fields(job: ClaimedJob, worker: str) -> dict[str, Any]:
+def log_fields(job: ClaimedJob) -> dict[str, Any]:
+    """Return the fields that identify an attempt in log events."""
+    index = "" if job.index is None else f"/{job.index}"
     # Strings: both numbers may be larger than what JavaScript and jq read without rounding.
     fields = {
         "job": str(job.job),
-        "name": _path(job),
+        "name": f"{job.namespace}/{job.run}/{job.name}{index}",
         "attempt": job.attempt,
         "fence": str(job.fence),
-        "worker": worker,
     }
     if trace_id := trace_context.trace_id(trace_context.traceparent_of(job.spec.body)):
         fields["trace_id"] = trace_id
     return fields
-
-
-def _path(job: ClaimedJob) -> str:
-    index = "" if job.index is None else f"/{job.index}"
-    return f"{job.namespace}/{job.run}/{job.name}{index}"

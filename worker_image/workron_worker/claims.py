@@ -117,11 +117,6 @@ class Claims:
         self.running: dict[ClaimId, RunningClaim] = {}
 
     @property
-    def is_empty(self) -> bool:
-        """Whether nothing runs and nothing is left to report."""
-        return not self.count
-
-    @property
     def count(self) -> int:
         """How many claims run, or have ended and the store has not answered their report."""
         return len(self.running) + self._unsent + self._in_flight
@@ -180,12 +175,12 @@ class Claims:
         self._add_releases(None, refs)
         self._known.update(ref.claim for ref in refs)
 
-    def take_reports(self) -> Sequence[AttemptReport]:
+    def take_reports(self) -> list[AttemptReport]:
         """Return the ends to report, each once."""
         reports, self._reports = self._reports, []
         return reports
 
-    def take_releases(self) -> Mapping[LossKind | None, Sequence[ClaimRef]]:
+    def take_releases(self) -> dict[LossKind | None, list[ClaimRef]]:
         """Return the claims to release, each once, by how they were lost."""
         releases, self._releases = self._releases, {}
         return releases
@@ -244,33 +239,29 @@ class ClaimExchange:
 
     async def release(self, key: SessionKey) -> None:
         """Release the claims that other workers are to run."""
-        dependencies = self._dependencies
-        releases = self._claims.take_releases()
+        releases, store = self._claims.take_releases(), self._dependencies.store
         with self._claims.in_flight(sum(map(len, releases.values()))):
             for loss, refs in releases.items():
-                await self._retry.call(
-                    functools.partial(dependencies.store.release, key, refs, loss)
-                )
-                dependencies.metrics.released_claims += len(refs)
+                await self._retry.call(functools.partial(store.release, key, refs, loss))
+                self._dependencies.metrics.released_claims += len(refs)
                 self._claims.forget(ref.claim for ref in refs)
 
     async def exchange(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[ClaimedJob]:
         """Report all ends and request these claims, a slot each; return the granted ones."""
-        dependencies = self._dependencies
+        clock, metrics = self._dependencies.clock, self._dependencies.metrics
         reports = self._claims.take_reports()
         self.last_report_count = len(reports)
         granted: Sequence[ClaimedJob] = ()
-        sent_at = dependencies.clock.monotonic()
+        sent_at = clock.monotonic()
         self._is_under_way = True
         try:
             granted = await self._complete(key, reports, claims)
         finally:
             self._is_under_way = False
-            dependencies.slots.give_back(len(claims) - len(granted))
+            self._dependencies.slots.give_back(len(claims) - len(granted))
             self._claims.forget(set(claims) - {job.claim for job in granted})
         if claims:
-            seconds = dependencies.clock.monotonic() - sent_at
-            dependencies.metrics.claims_granted(len(granted), seconds)
+            metrics.claims_granted(len(granted), clock.monotonic() - sent_at)
         return granted
 
     def report_added(self) -> None:
@@ -291,23 +282,20 @@ class ClaimExchange:
     async def _complete(
         self, key: SessionKey, reports: Sequence[AttemptReport], claims: Sequence[ClaimId]
     ) -> Sequence[ClaimedJob]:
-        call = functools.partial(self._call_store, key, reports, claims)
+        store, metrics = self._dependencies.store, self._dependencies.metrics
+
+        async def call() -> Sequence[ClaimedJob]:
+            if reports:
+                reply = await store.complete(key, reports, claims)
+                metrics.reports_answered(reports, reply.answers)
+                return reply.claimed
+            return await store.claim(key, claims) if claims else ()
+
         try:
             with self._claims.in_flight(len(reports)):
                 return await self._retry.call(call)
         finally:
             self._claims.forget(report.claim for report in reports)
-
-    async def _call_store(
-        self, key: SessionKey, reports: Sequence[AttemptReport], claims: Sequence[ClaimId]
-    ) -> Sequence[ClaimedJob]:
-        if reports:
-            reply = await self._dependencies.store.complete(key, reports, claims)
-            self._dependencies.metrics.reports_answered(reports, reply.answers)
-            return reply.claimed
-        if claims:
-            return await self._dependencies.store.claim(key, claims)
-        return ()
 
 
 _INITIAL_BATCH: Final = 32

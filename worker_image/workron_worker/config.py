@@ -14,17 +14,8 @@ if TYPE_CHECKING:
     from workron.core.clock import Clock, Rng
     from workron.core.ids import SessionKey
     from workron.store.api import WorkerStore
-    from workron.store.types import ClaimedJob, Session
+    from workron.store.types import ClaimedJob
     from workron_worker.executor import Executor, OnOutput
-
-
-def no_listener(_: ClaimedJob) -> OnOutput | None:
-    """Listen to no attempt; the captured output is reported anyway."""
-    return None
-
-
-def accept_any_session(_: Session) -> None:
-    """Work in whichever pool the token is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +30,7 @@ class AgentDependencies:
     wait_for_work: Callable[[float, SessionKey | None], Awaitable[None]]
     """Returns soon after a job became ready, or after that many seconds; jobs that became ready by
     a report of this session do not count."""
-    listener: Callable[[ClaimedJob], OnOutput | None] = no_listener
+    listener: Callable[[ClaimedJob], OnOutput | None] | None = None
     """Returns what receives every byte of an attempt's output; None: nothing does."""
     metrics: WorkerMetrics = field(default_factory=WorkerMetrics)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Self
 import msgspec
 import structlog
 
+from workron import retry
 from workron.core import errors
 from workron.core.jobspec import OUTPUT_BYTES
 from workron.store.types import ReportResult
@@ -53,10 +54,6 @@ _MAX_TAIL_BYTES: Final = OUTPUT_BYTES - 2 * len(_OMISSION_LINE)
 """Line and tail together fit into what a store accepts with a report."""
 
 
-def _ignore_count(_: int) -> None:
-    """Acknowledge nothing, before anything was received."""
-
-
 class StreamBuffer:
     """Holds output until it is stored: the first `limit` bytes of an attempt.
 
@@ -69,7 +66,7 @@ class StreamBuffer:
         self._wake = wake
         self._buffer = bytearray()
         self._unacknowledged = 0
-        self._acknowledge: Acknowledge = _ignore_count
+        self._acknowledge: Acknowledge = lambda _: None
 
     @property
     def size(self) -> int:
@@ -114,25 +111,21 @@ class StreamBuffer:
         return count
 
 
-def tee_output(first: OnOutput | None, second: OnOutput) -> OnOutput:
-    """Return a listener that passes output to both, and acknowledges what both have."""
-    return second if first is None else _Tee(first, second)
+def tee_output(*listeners: OnOutput) -> OnOutput:
+    """Return a listener that passes output to all, and acknowledges what all have."""
+    acknowledged = [0] * len(listeners)
 
-
-class _Tee:
-    def __init__(self, *listeners: OnOutput) -> None:
-        self._listeners = listeners
-        self._acknowledged = [0] * len(listeners)
-
-    def __call__(self, data: bytes, acknowledge: Acknowledge) -> None:
-        for number, listener in enumerate(self._listeners):
-            listener(data, functools.partial(self._listener_done, number, acknowledge))
-
-    def _listener_done(self, number: int, acknowledge: Acknowledge, count: int) -> None:
-        before = min(self._acknowledged)
-        self._acknowledged[number] += count
-        if gained := min(self._acknowledged) - before:
+    def listener_done(number: int, acknowledge: Acknowledge, count: int) -> None:
+        before = min(acknowledged)
+        acknowledged[number] += count
+        if gained := min(acknowledged) - before:
             acknowledge(gained)
+
+    def tee(data: bytes, acknowledge: Acknowledge) -> None:
+        for number, listener in enumerate(listeners):
+            listener(data, functools.partial(listener_done, number, acknowledge))
+
+    return tee
 
 
 def pause_seconds(age_seconds: float) -> float:
@@ -146,7 +139,6 @@ class OutputStream:
     def __init__(self, append: AppendOutput, *, limit: int, tail: int, clock: Clock) -> None:
         self._append = append
         self._clock = clock
-        self._loop = asyncio.get_running_loop()
         self._wakeup = asyncio.Event()
         self._buffer = StreamBuffer(limit, chunk_bytes=CHUNK_BYTES, wake=self._wakeup.set)
         self._tail = _Tail(tail)
@@ -155,7 +147,6 @@ class OutputStream:
         """Whether it is known if the last chunk that was sent is stored."""
         self._is_ending = False
         self._began = self._next_chunk_at = clock.monotonic()
-        self._finish_timeout: asyncio.Timeout | None = None
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._store())
@@ -170,27 +161,16 @@ class OutputStream:
         self._tail.add(data)
         self._buffer.add(data, acknowledge)
 
-    async def finish(self, limit: timedelta) -> None:
-        """Store what is left, within the limit; the command has ended."""
+    async def finish(self, within: asyncio.Timeout) -> None:
+        """Store what is left, until the timeout; the command has ended."""
         self._is_ending = True
         self._wakeup.set()
-        self._finish_timeout = asyncio.timeout(limit.total_seconds())
         try:
-            async with self._finish_timeout:
+            async with within:
                 await self._task
         except TimeoutError:
             missing = self._tail.total - self._stored
             _log.warning("output not stored completely", missing_bytes=missing)
-        finally:
-            self._finish_timeout = None
-
-    def shorten_finish(self, limit: timedelta) -> None:
-        """Shorten the timeout of a `finish` that is under way."""
-        timeout = self._finish_timeout
-        if timeout is None or timeout.expired():
-            return
-        if (when := timeout.when()) is not None:
-            timeout.reschedule(min(when, self._loop.time() + limit.total_seconds()))
 
     def remaining_output(self, captured: bytes) -> bytes:
         """Return what has to follow the stored chunks; `captured` if there are none."""
@@ -235,34 +215,36 @@ class OutputStream:
 
     async def _append_with_retry(self, number: int, data: bytes) -> bool:
         """Store a chunk; False if the claim was reaped."""
-        pauses = STORE_BACKOFF.pauses()
-        while True:
-            was_certain, self._is_certain = self._is_certain, False
-            try:
-                answer = await self._append(number, data)
-            except errors.TRANSIENT as error:
-                if was_certain:
-                    _log.warning("store unavailable, output waits", error=str(error))
-            except errors.StoreError:
-                # A rejected chunk is not stored; an earlier call may have stored it.
-                self._is_certain = was_certain
-                raise
-            else:
-                self._is_certain = True
-                return answer is not ReportResult.STALE
-            await asyncio.sleep(next(pauses))
+        failures: list[Exception] = []
+
+        def failed(error: Exception, _: float) -> None:
+            if not failures:
+                _log.warning("store unavailable, output waits", error=str(error))
+            failures.append(error)
+
+        self._is_certain = False
+        append = functools.partial(self._append, number, data)
+        try:
+            answer = await retry.retry(
+                append, errors=errors.TRANSIENT, backoff=STORE_BACKOFF, on_retry=failed
+            )
+        except errors.StoreError:
+            # A rejected chunk is not stored; an earlier call may have stored it.
+            self._is_certain = not failures
+            raise
+        self._is_certain = True
+        return answer is not ReportResult.STALE
 
 
 class OutputStreams:
     """All streams of one agent."""
 
-    def __init__(self, dependencies: AgentDependencies, retry: StoreRetry) -> None:
+    def __init__(self, dependencies: AgentDependencies, store_retry: StoreRetry) -> None:
         self._dependencies = dependencies
-        self._retry = retry
+        self._retry = store_retry
         # One chunk of an agent at a time: a worker has two connections, and two slow chunks would
         # block its claims and reports.
         self._append_lock = asyncio.Lock()
-        self._open: set[OutputStream] = set()
 
     async def run(
         self, key: SessionKey, running: RunningClaim, task: CommandTask, listener: OnOutput | None
@@ -272,21 +254,15 @@ class OutputStreams:
         limit, tail = task.stream_limit_bytes, task.output_limit_bytes
         clock = self._dependencies.clock
         async with OutputStream(append, limit=limit, tail=tail, clock=clock) as stream:
-            self._open.add(stream)
-            try:
-                on_output = tee_output(listener, stream.add)
-                end = await executor.run_task(self._dependencies.executor, task, on_output)
-                is_own_end = running.disposition is Disposition.REPORT or not end.is_killed
-                is_reported = is_own_end and not end.is_past_deadline
-                await stream.finish(self._retry.limit if is_reported else _RELEASED_TIMEOUT)
-            finally:
-                self._open.remove(stream)
+            on_output = tee_output(listener, stream.add) if listener else stream.add
+            end = await executor.run_task(self._dependencies.executor, task, on_output)
+            is_own_end = running.disposition is Disposition.REPORT or not end.is_killed
+            is_reported = is_own_end and not end.is_past_deadline
+            wait = self._retry.limit if is_reported else _RELEASED_TIMEOUT
+            timeout = asyncio.timeout(wait.total_seconds())
+            with self._retry.shortens(timeout):
+                await stream.finish(timeout)
             return msgspec.structs.replace(end, output=stream.remaining_output(end.output))
-
-    def limit_shortened(self) -> None:
-        """Apply the shortened limit of the store retry to streams that are being finished."""
-        for stream in self._open:
-            stream.shorten_finish(self._retry.limit)
 
     async def _append(
         self, key: SessionKey, ref: ClaimRef, number: int, data: bytes

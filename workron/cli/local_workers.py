@@ -20,7 +20,7 @@ from workron.store.types import Registration
 from workron_runner import leftovers
 from workron_worker import identity
 from workron_worker.agent import Agent
-from workron_worker.config import AgentDependencies, Slots, accept_any_session, no_listener
+from workron_worker.config import AgentDependencies, Slots
 from workron_worker.metrics import WorkerMetrics
 from workron_worker.runner_client import RunnerExecutor
 from workron_worker.runner_connection import ChildRunners
@@ -100,7 +100,7 @@ class LocalWorkers:
             clock=system_clock.CLOCK,
             rng=system_clock.RNG,
             wait_for_work=store.wait_for_work,
-            listener=listener or no_listener,
+            listener=listener,
             metrics=metrics or WorkerMetrics(),
         )
         self._agents: list[Agent] = []
@@ -108,7 +108,7 @@ class LocalWorkers:
     def add_agents(
         self,
         tokens: Iterable[str],
-        check: Callable[[Session], None] = accept_any_session,
+        check: Callable[[Session], None] | None = None,
         name: str | None = None,
     ) -> None:
         """Add an agent for each pool, given by its token; the default name is this process's."""
