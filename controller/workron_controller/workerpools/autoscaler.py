@@ -7,6 +7,7 @@ of all pools together by the connections of the database, and shares them fairly
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
@@ -82,18 +83,16 @@ class ConnectionBudget:
         connections = self._limit if self._connections is None else self._connections
         return None if connections is None else connections // CONNECTIONS_PER_WORKER
 
-    def set_demand(self, pools: Mapping[Any, int], others: int = 0) -> None:
+    def set_demand(
+        self, wanted: Mapping[Any, int], present: Mapping[Any, int], others: int = 0
+    ) -> None:
         """Record how many workers each pool wants, and how many belong to none of these pools.
 
-        The others belong to deleted pools, or were started by users. They use connections, and are
-        never stopped because of that.
+        `present` counts for pools that are new here. The others belong to deleted pools, or were
+        started by users. They use connections, and are never stopped because of that.
         """
-        self._wanted, self._others = dict(pools), others
-        self._present = {pool: count for pool, count in self._present.items() if pool in pools}
-
-    def add_pool(self, pool: Hashable, present: int) -> None:
-        """Record how many workers a new pool has."""
-        self._present.setdefault(pool, present)
+        self._wanted, self._others = dict(wanted), others
+        self._present = {pool: self._present.get(pool, present.get(pool, 0)) for pool in wanted}
 
     def set_present(self, pool: Hashable, present: int) -> None:
         """Record how many workers a pool has, terminating ones included."""
@@ -119,22 +118,15 @@ class ConnectionBudget:
 
 def _fair_shares(wanted: Mapping[Hashable, int], total: int) -> Mapping[Hashable, int]:
     """Give workers one by one to the pool that has fewest and wants more."""
-    level = _water_level(wanted, total)
+
+    def given(level: int) -> int:
+        return sum(min(count, level) for count in wanted.values())
+
+    # The highest level up to which every pool gets what it wants.
+    levels = range(1, max(wanted.values(), default=0) + 1)
+    level = bisect.bisect_right(levels, total, key=given)
     shares = {pool: min(count, level) for pool, count in wanted.items()}
     unsatisfied = [pool for pool, count in wanted.items() if count > level]
-    for pool in unsatisfied[: total - sum(shares.values())]:
+    for pool in unsatisfied[: total - given(level)]:
         shares[pool] += 1
     return shares
-
-
-def _water_level(wanted: Mapping[Hashable, int], total: int) -> int:
-    """Return the number up to which every pool gets what it wants."""
-    left, level = total, 0
-    rest = sorted(wanted.values())
-    while rest:
-        share = left // len(rest)
-        if rest[0] > share:
-            return share
-        level = rest.pop(0)
-        left -= level
-    return level

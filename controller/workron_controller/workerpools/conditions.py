@@ -72,12 +72,12 @@ _REASON_BY_ERROR: Final[tuple[tuple[type[errors.WorkronError], str], ...]] = (
 
 
 def reason_for_error(
-    error: errors.WorkronError, namespace: str, enable_command: str
+    error: errors.WorkronError, namespace: str, controller_namespace: str
 ) -> StatusReason | None:
     """Return the problem that an error means for a pool; None: the next round shows."""
     message = str(error)[:_MAX_MESSAGE]
     if isinstance(error, api_errors.ForbiddenError):
-        return _reason_for_denial(message, namespace, enable_command)
+        return _reason_for_denial(message, namespace, controller_namespace)
     has_changed = isinstance(error, api_errors.ConflictError | api_errors.ObjectNotFoundError)
     if has_changed and not isinstance(error, api_errors.ForeignObjectError):
         return None
@@ -85,22 +85,18 @@ def reason_for_error(
     return StatusReason(next(reasons, DATABASE_UNAVAILABLE), message)
 
 
-def _reason_for_denial(message: str, namespace: str, enable_command: str) -> StatusReason:
+def _reason_for_denial(message: str, namespace: str, controller_namespace: str) -> StatusReason:
     if _OVER_QUOTA in message:
         return StatusReason(QUOTA_EXCEEDED, message)
     if _BEING_TERMINATED in message:
         return StatusReason(
             NAMESPACE_TERMINATING, f"namespace {namespace} is being deleted and gets no workers"
         )
-    return not_enabled(namespace, enable_command)
-
-
-def not_enabled(namespace: str, enable_command: str) -> StatusReason:
-    """Return the problem that the controller is not allowed to run workers in a namespace."""
     return StatusReason(
         NOT_ENABLED,
         f"workers are not enabled in namespace {namespace}; an administrator enables them with:"
-        f" {enable_command}",
+        " kubectl create rolebinding workron-pools --clusterrole=workron-pools"
+        f" --serviceaccount={controller_namespace}:workron-controller --namespace {namespace}",
     )
 
 
@@ -185,21 +181,14 @@ def blocks_scaling(problem: StatusReason | None) -> bool:
 def pool_conditions(problem: StatusReason | None, ready: int, wanted: int) -> list[ConditionValue]:
     """Return Ready, and Stalled or Reconciling for a pool with a problem or missing workers."""
     is_ready = ready >= wanted and (problem is None or problem.reason in _PARTIAL)
-    readiness = _readiness(problem, ready, wanted, is_ready=is_ready)
-    if problem is not None and not is_transient(problem):
-        stalled = ConditionValue("Stalled", True, problem.reason, problem.message)  # noqa: FBT003
-        return [readiness, stalled]
-    if not is_ready:
-        return [readiness, readiness._replace(type="Reconciling", holds=True)]
-    return [readiness]
-
-
-def _readiness(
-    problem: StatusReason | None, ready: int, wanted: int, *, is_ready: bool
-) -> ConditionValue:
     message = f"{ready} of {wanted} workers are ready"
     if is_ready:
-        reason = _READY if wanted else _SCALED_TO_ZERO
-        return ConditionValue("Ready", True, reason, message)  # noqa: FBT003
-    why = problem or StatusReason(_STARTING, message)
-    return ConditionValue("Ready", False, why.reason, why.message)  # noqa: FBT003
+        why = StatusReason(_READY if wanted else _SCALED_TO_ZERO, message)
+    else:
+        why = problem or StatusReason(_STARTING, message)
+    found = [ConditionValue("Ready", is_ready, why.reason, why.message)]
+    if problem is not None and not is_transient(problem):
+        found.append(ConditionValue("Stalled", True, problem.reason, problem.message))  # noqa: FBT003
+    elif not is_ready:
+        found.append(ConditionValue("Reconciling", True, why.reason, why.message))  # noqa: FBT003
+    return found

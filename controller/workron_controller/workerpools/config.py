@@ -31,13 +31,6 @@ class PoolConfig:
     uses_shared_role: bool = False
     """Whether workers log in to the database as the controller does, without their own roles."""
 
-    def enable_command(self, namespace: str) -> str:
-        """Return the command that allows workers in a namespace."""
-        return (
-            "kubectl create rolebinding workron-pools --clusterrole=workron-pools"
-            f" --serviceaccount={self.namespace}:workron-controller --namespace {namespace}"
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class PoolDependencies:

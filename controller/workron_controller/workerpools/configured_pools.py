@@ -6,9 +6,7 @@ every round. An error in one pool is logged once and does not affect the others.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
@@ -20,7 +18,7 @@ from workron.core.model.meta import API_VERSION
 from workron.core.model.workerpool import WorkerPool
 from workron_controller.kube import errors as api_errors
 from workron_controller.kube import resources
-from workron_controller.workerpools import conditions
+from workron_controller.workerpools import conditions, manifests
 
 if TYPE_CHECKING:
     import pathlib
@@ -29,8 +27,9 @@ if TYPE_CHECKING:
 
     from workron_controller.kube.conditions import StatusReason
     from workron_controller.workerpools.config import PoolDependencies
+    from workron_controller.workerpools.manifests import PoolName
 
-    Name = tuple[str, str]
+    Manifest = Mapping[str, Any]
 
 
 DEFAULT_POOL: Final = "default"
@@ -39,64 +38,46 @@ _REAPPLY_SECONDS: Final = 300.0
 _REAPPLY_MISSING_SECONDS: Final = 10.0
 """A pool that is missing although it was applied may be about to be deleted."""
 _RETRY_SECONDS: Final = 10.0
+
 _log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ConfiguredPool:
-    """A pool that should exist."""
-
-    namespace: str
-    name: str
-    spec: Mapping[str, Any]
-
-    @property
-    def manifest(self) -> dict[str, Any]:
-        """The WorkerPool to apply."""
-        return {
-            "apiVersion": API_VERSION,
-            "kind": "WorkerPool",
-            "metadata": {"name": self.name, "namespace": self.namespace},
-            "spec": dict(self.spec),
-        }
-
-
-def configured_pools(path: pathlib.Path | None) -> Sequence[ConfiguredPool]:
+def configured_pools(path: pathlib.Path | None) -> Sequence[Manifest]:
     """Read a list of {namespace, name, spec}; invalid entries are logged and left out."""
-    return [] if path is None else _parse_pools(path, _read(path))
+    return _read(path, is_list=True)
 
 
-def default_pool(path: pathlib.Path | None, namespace: str) -> ConfiguredPool | None:
+def default_pool(path: pathlib.Path | None, namespace: str) -> Manifest | None:
     """Read the spec of the pool `default`; None if none is valid."""
-    pool = None if path is None else _parse_default(path, _read(path))
-    return None if pool is None else dataclasses.replace(pool, namespace=namespace)
+    for pool in _read(path, is_list=False):
+        return {**pool, "metadata": {**pool["metadata"], "namespace": namespace}}
+    return None
 
 
-def _read(path: pathlib.Path) -> bytes | str:
-    """Return the content of a file, or as text why it cannot be read."""
+def _read(path: pathlib.Path | None, *, is_list: bool) -> Sequence[Manifest]:
+    if path is None:
+        return []
     try:
-        return path.read_bytes()
+        content: bytes | str = path.read_bytes()
     except OSError as error:
-        return str(error.strerror)
+        content = str(error.strerror)
+    return _parse(path, content, is_list=is_list)
 
 
 # Cached by content, so that an error is logged once and not in every round.
-@functools.lru_cache(maxsize=2)
-def _parse_pools(path: pathlib.Path, content: bytes | str) -> Sequence[ConfiguredPool]:
+@functools.lru_cache(maxsize=4)
+def _parse(path: pathlib.Path, content: bytes | str, *, is_list: bool) -> Sequence[Manifest]:
+    """Parse a file; instead of its content, a text says why it cannot be read."""
     entries: list[Any] = []
     for value in _documents(path, content):
-        if isinstance(value, list):
+        if not is_list:
+            entries.append({"name": DEFAULT_POOL, "spec": value})
+        elif isinstance(value, list):
             entries += value
         elif value is not None:
             found = problems.describe_value(value)
             _log.warning("pools file is not a list", file=str(path), found=found)
     return list(_valid(path, entries))
-
-
-@functools.lru_cache(maxsize=2)
-def _parse_default(path: pathlib.Path, content: bytes | str) -> ConfiguredPool | None:
-    entries = [{"name": DEFAULT_POOL, "spec": spec} for spec in _documents(path, content)]
-    return next(_valid(path, entries), None)
 
 
 def _documents(path: pathlib.Path, content: bytes | str) -> Iterator[Any]:
@@ -110,22 +91,22 @@ def _documents(path: pathlib.Path, content: bytes | str) -> Iterator[Any]:
             yield document.value
 
 
-def _valid(path: pathlib.Path, entries: Sequence[Any]) -> Iterator[ConfiguredPool]:
+def _valid(path: pathlib.Path, entries: Sequence[Any]) -> Iterator[Manifest]:
     for number, entry in enumerate(entries):
         if not isinstance(entry, dict) or not entry.keys() <= _FIELDS or "name" not in entry:
             fields = sorted(_FIELDS)
             _log.warning("configured pool ignored", file=str(path), number=number, fields=fields)
             continue
         metadata = {"name": entry["name"], "namespace": entry.get("namespace", "default")}
-        raw = {"apiVersion": API_VERSION, "kind": "WorkerPool", "metadata": metadata}
         spec = entry.get("spec") or {}
+        pool = {"apiVersion": API_VERSION, "kind": "WorkerPool", "metadata": metadata, "spec": spec}
         try:
-            WorkerPool.parse(raw | {"spec": spec})
+            WorkerPool.parse(pool)
         except pydantic.ValidationError as error:
             message = describe_errors(error)
             _log.warning("configured pool ignored", file=str(path), message=message, **metadata)
         else:
-            yield ConfiguredPool(metadata["namespace"], metadata["name"], spec)
+            yield pool
 
 
 def describe_errors(error: pydantic.ValidationError) -> str:
@@ -140,19 +121,24 @@ class PoolCreator:
 
     def __init__(self, deps: PoolDependencies) -> None:
         self._deps = deps
-        self._applied: dict[Name, tuple[ConfiguredPool, float]] = {}
-        self._problems: dict[Name, tuple[StatusReason, float]] = {}
+        self._applied: dict[PoolName, tuple[Manifest, float]] = {}
+        self._problems: dict[PoolName, tuple[StatusReason, float]] = {}
 
-    async def create_missing(self, existing: AbstractSet[Name], needed: AbstractSet[Name]) -> None:
+    async def create_missing(
+        self, existing: AbstractSet[PoolName], needed: AbstractSet[PoolName]
+    ) -> None:
         """Apply the configured pools, and create `default` where jobs need it."""
         config = self._deps.config
         for pool in configured_pools(config.pools_file):
-            if not self._deps.covers(pool.namespace):
-                self._ignore(pool)
+            name = manifests.name_of(pool)
+            if not self._deps.covers(name[0]):
+                if name not in self._applied:
+                    _log.warning("configured pool ignored: its namespace is not watched", pool=name)
+                self._applied[name] = pool, 0.0
             elif not self._is_applied(pool, existing):
                 await self._write(pool, self._apply)
-        for namespace, name in sorted(needed - existing):
-            if name == DEFAULT_POOL and self._deps.covers(namespace):
+        for namespace, pool_name in sorted(needed - existing):
+            if pool_name == DEFAULT_POOL and self._deps.covers(namespace):
                 default = default_pool(config.default_pool_file, namespace)
                 if default is not None:
                     await self._write(default, self._create)
@@ -166,22 +152,14 @@ class PoolCreator:
         is_created = name == DEFAULT_POOL and self._deps.config.default_pool_file is not None
         return None if is_created else conditions.pool_not_found(namespace, name)
 
-    def _is_applied(self, pool: ConfiguredPool, existing: AbstractSet[Name]) -> bool:
-        name = pool.namespace, pool.name
+    def _is_applied(self, pool: Manifest, existing: AbstractSet[PoolName]) -> bool:
+        name = manifests.name_of(pool)
         applied, at = self._applied.get(name, (None, 0.0))
         period = _REAPPLY_SECONDS if name in existing else _REAPPLY_MISSING_SECONDS
         return applied == pool and self._deps.clock.monotonic() < at + period
 
-    def _ignore(self, pool: ConfiguredPool) -> None:
-        name = pool.namespace, pool.name
-        if name not in self._applied:
-            _log.warning("configured pool ignored: its namespace is not watched", pool=name)
-        self._applied[name] = pool, 0.0
-
-    async def _write(
-        self, pool: ConfiguredPool, write: Callable[[ConfiguredPool], Awaitable[None]]
-    ) -> None:
-        name, now = (pool.namespace, pool.name), self._deps.clock.monotonic()
+    async def _write(self, pool: Manifest, write: Callable[[Manifest], Awaitable[None]]) -> None:
+        name, now = manifests.name_of(pool), self._deps.clock.monotonic()
         before, retry_at = self._problems.get(name, (None, 0.0))
         if now < retry_at:
             return
@@ -191,7 +169,9 @@ class PoolCreator:
             # It exists by now.
             return
         except errors.WorkronError as error:
-            problem = self._problem(pool, error)
+            controller_namespace = self._deps.config.namespace
+            problem = conditions.reason_for_error(error, name[0], controller_namespace)
+            problem = problem or conditions.pool_not_found(*name)
             if problem != before:
                 _log.warning("pool not created", pool=name, error=str(error))
             self._problems[name] = problem, now + _RETRY_SECONDS
@@ -199,15 +179,10 @@ class PoolCreator:
             _log.info("pool created", pool=name)
             self._problems.pop(name, None)
 
-    async def _apply(self, pool: ConfiguredPool) -> None:
-        path = resources.WORKERPOOLS.at(pool.namespace, pool.name)
-        await self._deps.api.apply(path, pool.manifest)
-        self._applied[pool.namespace, pool.name] = pool, self._deps.clock.monotonic()
+    async def _apply(self, pool: Manifest) -> None:
+        name = manifests.name_of(pool)
+        await self._deps.api.apply(resources.WORKERPOOLS.at(*name), pool)
+        self._applied[name] = pool, self._deps.clock.monotonic()
 
-    async def _create(self, pool: ConfiguredPool) -> None:
-        await self._deps.api.create(resources.WORKERPOOLS.at(pool.namespace), pool.manifest)
-
-    def _problem(self, pool: ConfiguredPool, error: errors.WorkronError) -> StatusReason:
-        command = self._deps.config.enable_command(pool.namespace)
-        problem = conditions.reason_for_error(error, pool.namespace, command)
-        return problem or conditions.pool_not_found(pool.namespace, pool.name)
+    async def _create(self, pool: Manifest) -> None:
+        await self._deps.api.create(resources.WORKERPOOLS.at(pool["metadata"]["namespace"]), pool)

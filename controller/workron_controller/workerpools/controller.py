@@ -11,34 +11,28 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import pydantic
 import structlog
 
 from workron.core import errors
+from workron.core.model.workerpool import WorkerPool
 from workron_controller.kube import client, resources
 from workron_controller.kube import errors as api_errors
 from workron_controller.kube.conditions import StatusReason
-from workron_controller.workerpools import autoscaler, conditions, pool_input
+from workron_controller.workerpools import conditions, configured_pools, manifests
 from workron_controller.workerpools.configured_pools import PoolCreator
 from workron_controller.workerpools.credentials import CredentialRevoker
-from workron_controller.workerpools.pool_input import PoolInput
+from workron_controller.workerpools.observed import PoolInput
 from workron_controller.workerpools.reconciler import PoolReconciler
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        Awaitable,
-        Callable,
-        Collection,
-        Hashable,
-        Iterable,
-        Mapping,
-        Sequence,
-    )
+    from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 
+    from workron.core.model.workerpool import WorkerPoolSpec
     from workron.store.types import PoolDemand, WorkerRow
     from workron_controller.workerpools.config import PoolDependencies
-    from workron_controller.workerpools.manifests import PoolNames
+    from workron_controller.workerpools.manifests import PoolName
 
-    Name = tuple[str, str]
 
 _INTERVAL_SECONDS: Final = 2.0
 _REST_FACTOR: Final = 4
@@ -46,8 +40,6 @@ _REST_FACTOR: Final = 4
 QUIET_INTERVAL: Final = 15.0
 """How often a pool is reconciled that needs no worker or cannot have one."""
 _TASK_TIMEOUT: Final = 60.0
-_CREATE: Final = "create"
-_REVOKE: Final = "revoke"
 
 _log = structlog.get_logger(__name__)
 
@@ -65,16 +57,14 @@ class WorkerPoolController:
         self._quiet_interval = quiet_interval
         self._task_timeout = task_timeout
         self._creator = PoolCreator(deps)
-        self._revoker = CredentialRevoker(deps, self._invalidate_grant)
-        self._reconcilers: dict[PoolNames, PoolReconciler] = {}
-        self._by_name: dict[Name, PoolReconciler] = {}
-        self._with_workers: frozenset[Name] = frozenset()
+        self._revoker = CredentialRevoker(deps, self._invalidate_credentials)
+        self._reconcilers: dict[PoolName, PoolReconciler] = {}
+        self._with_workers: frozenset[PoolName] = frozenset()
         self._forbidden: set[str] = set()
-        self._quiet_until: dict[PoolNames, tuple[int, float]] = {}
         self._tasks: dict[Hashable, asyncio.Task[None]] = {}
         self._has_observed = False
         self._is_failing = False
-        self.demand: Mapping[Name, PoolDemand] = {}
+        self.demand: Mapping[PoolName, PoolDemand] = {}
         """The queues of all pools; empty on a replica that does not lead."""
 
     async def run(self) -> None:
@@ -106,7 +96,7 @@ class WorkerPoolController:
 
     async def reconcile_all(self) -> None:
         """List all pools once, and start the reconciliation of each that is due."""
-        granted = await self._granted()
+        granted = await self._revoker.list_granted()
         listed = await self._list_pools()
         # A finalizer may keep a deleted pool, but its user wants its workers to end.
         raws = [raw for raw in listed if "deletionTimestamp" not in raw["metadata"]]
@@ -115,16 +105,24 @@ class WorkerPoolController:
             demand = await self._deps.store.pool_demand()
         except errors.StoreError as error:
             problem = conditions.reason_for_error(error, "", "")
-            pools = [PoolInput(raw, pool_input.parse_spec(raw), 0, (), problem) for raw in raws]
+            pools = [PoolInput(raw, _parse_spec(raw), problem=problem) for raw in raws]
             self._update_reconcilers(pools)
         else:
             pools = [_pool_input(raw, workers, demand) for raw in raws]
             self._update_reconcilers(pools)
             self._observe_store(pools, workers, demand)
-            self._create_and_revoke(self._missing(granted, listed))
+            needed = demand.keys() - self._with_workers
+            existing = set(self._reconcilers)
+            self._start("create", partial(self._creator.create_missing, existing, needed))
+            # The store knew these pools before the list began, which covers them and lacks them.
+            known = {name for name in granted if self._is_listed(name)}
+            missing = known - {manifests.name_of(raw) for raw in listed}
+            if missing:
+                self._start("revoke", partial(self._revoker.revoke_missing, missing))
         for one in pools:
-            if self._is_due(one):
-                self._start(one.pool, partial(self._reconcilers[one.pool].reconcile, one))
+            reconciler = self._reconcilers[manifests.name_of(one.raw)]
+            if reconciler.is_due(one, self._quiet_interval):
+                self._start(reconciler.pool, partial(reconciler.reconcile, one))
 
     def blocking_reason(self, namespace: str, pool: str) -> StatusReason | None:
         """Return why no worker can claim the jobs of a pool; None if one can or may soon."""
@@ -132,7 +130,7 @@ class WorkerPoolController:
         is_unknown = not self._has_observed or namespace in self._forbidden
         if is_unknown or name in self._with_workers:
             return None
-        if (reconciler := self._by_name.get(name)) is not None:
+        if (reconciler := self._reconcilers.get(name)) is not None:
             return conditions.reason_for_jobs(reconciler.problem, pool)
         return self._creator.missing_reason(namespace, pool)
 
@@ -141,30 +139,17 @@ class WorkerPoolController:
         while self._tasks:
             await asyncio.wait(self._tasks.values())
 
-    async def _granted(self) -> Collection[Name]:
-        try:
-            return await self._revoker.list_granted()
-        except errors.StoreError:
-            # The calls that follow report the error.
-            return ()
+    def _is_listed(self, name: PoolName) -> bool:
+        return self._deps.covers(name[0]) and name[0] not in self._forbidden
 
-    def _missing(
-        self, granted: Iterable[Name], listed: Iterable[Mapping[str, Any]]
-    ) -> Collection[Name]:
-        """Return the pools that the store knew before the list began, and that it lacks."""
-        existing = {(raw["metadata"]["namespace"], raw["metadata"]["name"]) for raw in listed}
-        return {name for name in {*granted} - existing if self._is_listed(name[0])}
-
-    def _is_listed(self, namespace: str) -> bool:
-        return self._deps.covers(namespace) and namespace not in self._forbidden
-
-    def _invalidate_grant(self, name: Name) -> None:
-        if (reconciler := self._by_name.get(name)) is not None:
-            reconciler.invalidate_grant()
+    def _invalidate_credentials(self, name: PoolName) -> None:
+        if (reconciler := self._reconcilers.get(name)) is not None:
+            reconciler.credentials.invalidate()
 
     async def _list_pools(self) -> Sequence[Mapping[str, Any]]:
-        found = [] if self._deps.namespaces else await self._list(None)
-        forbidden = set()
+        if not self._deps.namespaces:
+            return await self._list(None)
+        found, forbidden = [], set()
         for namespace in sorted(self._deps.namespaces):
             try:
                 found += await self._list(namespace)
@@ -183,58 +168,29 @@ class WorkerPoolController:
         """Keep the reconcilers of these pools, and add and remove others."""
         before, self._reconcilers = self._reconcilers, {}
         for one in pools:
-            self._reconcilers[one.pool] = before.get(one.pool) or PoolReconciler(
-                one.pool, self._deps
-            )
-        self._by_name = {
-            (pool.namespace, pool.name): one for pool, one in self._reconcilers.items()
-        }
-        self._quiet_until = {
-            pool: until for pool, until in self._quiet_until.items() if pool in self._reconcilers
-        }
+            name = manifests.name_of(one.raw)
+            kept = before.get(name)
+            if kept is None or kept.pool != one.names:
+                kept = PoolReconciler(one.names, self._deps)
+            self._reconcilers[name] = kept
 
     def _observe_store(
         self,
         pools: Iterable[PoolInput],
         workers: Iterable[WorkerRow],
-        demand: Mapping[Name, PoolDemand],
+        demand: Mapping[PoolName, PoolDemand],
     ) -> None:
         """Take over workers and queues, and give the budget what each pool wants."""
         names = [(worker.namespace, worker.pool) for worker in workers]
         self.demand, self._with_workers = demand, frozenset(names)
-        wanted = {one.pool: self._wanted(one) for one in pools}
-        others = sum(name not in self._by_name for name in names)
-        self._deps.budget.set_demand(wanted, others)
+        wanted, present = {}, {}
         for one in pools:
-            self._deps.budget.add_pool(one.pool, len(one.workers))
+            reconciler = self._reconcilers[manifests.name_of(one.raw)]
+            wanted[reconciler.pool] = reconciler.desired_replicas(one)
+            present[reconciler.pool] = len(one.workers)
+        others = sum(name not in self._reconcilers for name in names)
+        self._deps.budget.set_demand(wanted, present, others)
         self._has_observed = True
-
-    def _wanted(self, one: PoolInput) -> int:
-        """Return how many workers a pool wants; one with an invalid spec keeps what it has."""
-        present = len(one.workers)
-        if isinstance(one.spec, StatusReason):
-            return present
-        needed = autoscaler.desired_replicas(one.spec, one.queued, one.running)
-        return self._reconcilers[one.pool].desired_replicas(one.spec, needed, present)
-
-    def _create_and_revoke(self, missing: Collection[Name]) -> None:
-        existing, needed = set(self._by_name), self.demand.keys() - self._with_workers
-        self._start(_CREATE, partial(self._creator.create_missing, existing, needed))
-        if missing:
-            self._start(_REVOKE, partial(self._revoker.revoke_missing, missing))
-
-    def _is_due(self, one: PoolInput) -> bool:
-        """Return whether to reconcile now; a pool without work to do is reconciled less often."""
-        pool, now = one.pool, self._deps.clock.monotonic()
-        is_idle = not one.workers and not self._deps.budget.wanted(pool)
-        reconciler = self._reconcilers[pool]
-        is_blocked = conditions.blocks_scaling(reconciler.problem)
-        is_quiet = is_idle or reconciler.is_rejected or is_blocked
-        generation, until = self._quiet_until.get(pool, (None, 0.0))
-        if is_quiet and generation == one.generation and now < until:
-            return False
-        self._quiet_until[pool] = one.generation, now + self._quiet_interval
-        return True
 
     def _start(self, key: Hashable, work: Callable[[], Awaitable[None]]) -> None:
         """Start a task, unless the one of the last round still runs."""
@@ -253,9 +209,18 @@ class WorkerPoolController:
 
 
 def _pool_input(
-    raw: Mapping[str, Any], workers: Iterable[WorkerRow], demand: Mapping[Name, PoolDemand]
+    raw: Mapping[str, Any], workers: Iterable[WorkerRow], demand: Mapping[PoolName, PoolDemand]
 ) -> PoolInput:
-    name = raw["metadata"]["namespace"], raw["metadata"]["name"]
+    name = manifests.name_of(raw)
     queued = demand[name].ready if name in demand else 0
     own = [worker for worker in workers if (worker.namespace, worker.pool) == name]
-    return PoolInput(raw, pool_input.parse_spec(raw), queued, own)
+    return PoolInput(raw, _parse_spec(raw), queued, own)
+
+
+def _parse_spec(raw: Mapping[str, Any]) -> WorkerPoolSpec | StatusReason:
+    try:
+        return WorkerPool.parse(raw).spec
+    except pydantic.ValidationError as error:
+        return StatusReason(conditions.INVALID_SPEC, configured_pools.describe_errors(error))
+    except Exception as error:  # noqa: BLE001 - one pool must not stop the others
+        return StatusReason(conditions.INVALID_SPEC, f"cannot read the object: {error!r}")

@@ -1,6 +1,6 @@
-"""The ReplicaSets and pods of a pool, parsed from the API server's JSON. Pure.
+"""What one round knows about a pool: its object, its workers, its ReplicaSets and pods. Pure.
 
-Apart from their identity, objects may lack any field.
+Objects are parsed from the API server's JSON. Apart from their identity, they may lack any field.
 """
 
 from __future__ import annotations
@@ -8,16 +8,52 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from workron_controller.kube import resources
 from workron_controller.workerpools import manifests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from workron.core.model.workerpool import WorkerPoolSpec
+    from workron.store.types import WorkerRow
+    from workron_controller.kube.conditions import StatusReason
 
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _FINISHED_PHASES: Final = frozenset({"Succeeded", "Failed"})
 _STATUS_UNKNOWN: Final = "ContainerStatusUnknown"
 """The reason of a terminated container that the kubelet did not find: its end is unobserved."""
+_OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+"""A taint that an administrator sets on a machine that is off; Kubernetes relies on it, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolInput:
+    """One WorkerPool, and what the store knows about it."""
+
+    raw: Mapping[str, Any]
+    spec: WorkerPoolSpec | StatusReason
+    """The spec, or what is wrong with it."""
+    queued: int = 0
+    workers: Sequence[WorkerRow] = ()
+    problem: StatusReason | None = None
+    """Why nothing can be done: the store is unavailable."""
+
+    @property
+    def generation(self) -> int:
+        """The generation of the object."""
+        return resources.generation_of(self.raw)
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """The status of the object, which a user may have edited."""
+        status = self.raw.get("status")
+        return status if isinstance(status, dict) else {}
+
+    @property
+    def names(self) -> manifests.PoolNames:
+        """The identity of the pool."""
+        return manifests.PoolNames(*manifests.name_of(self.raw), self.raw["metadata"]["uid"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +117,10 @@ class ObservedPool:
         """Return the pods of a ReplicaSet."""
         return [pod for pod in self.pods if pod.owner == replica_set.uid]
 
+    def live_pods(self, replica_set: ObservedReplicaSet) -> list[ObservedPod]:
+        """Return the pods that a ReplicaSet counts."""
+        return [pod for pod in self.pods_of(replica_set) if pod.is_live]
+
     @property
     def ready_count(self) -> int:
         """The number of pods that are ready and not terminating."""
@@ -89,11 +129,8 @@ class ObservedPool:
     @property
     def worker_count(self) -> int:
         """The number of workers that may be connected to the database now or soon."""
-        pending = sum(max(0, one.replicas - self._live_count(one)) for one in self.replica_sets)
+        pending = sum(max(0, one.replicas - len(self.live_pods(one))) for one in self.replica_sets)
         return sum(not pod.is_finished for pod in self.pods) + pending
-
-    def _live_count(self, replica_set: ObservedReplicaSet) -> int:
-        return sum(pod.is_live for pod in self.pods_of(replica_set))
 
 
 def observe(
@@ -116,8 +153,8 @@ def _owner(raw: Mapping[str, Any]) -> str | None:
 
 
 def _replica_set(raw: Mapping[str, Any]) -> ObservedReplicaSet:
-    metadata, status = raw["metadata"], raw.get("status") or {}
-    failing = _condition(status, "ReplicaFailure")
+    metadata = raw["metadata"]
+    failing = _condition(raw, "ReplicaFailure")
     return ObservedReplicaSet(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -130,16 +167,15 @@ def _replica_set(raw: Mapping[str, Any]) -> ObservedReplicaSet:
 
 def _pod(raw: Mapping[str, Any]) -> ObservedPod:
     metadata, status = raw["metadata"], raw.get("status") or {}
-    spec = raw.get("spec") or {}
-    scheduled = _condition(status, "PodScheduled")
+    scheduled = _condition(raw, "PodScheduled")
     is_unschedulable = scheduled.get("reason") == "Unschedulable"
     return ObservedPod(
         name=metadata["name"],
         uid=metadata["uid"],
         owner=_owner(raw) or "",
         created_at=metadata.get("creationTimestamp") or "",
-        node=spec.get("nodeName"),
-        is_ready=_condition(status, "Ready").get("status") == "True",
+        node=(raw.get("spec") or {}).get("nodeName"),
+        is_ready=_condition(raw, "Ready").get("status") == "True",
         is_finished=status.get("phase") in _FINISHED_PHASES,
         is_terminating="deletionTimestamp" in metadata,
         deletion_cost=_deletion_cost(metadata.get("annotations") or {}),
@@ -164,9 +200,9 @@ def _container(raw: Mapping[str, Any]) -> ObservedContainer:
     )
 
 
-def _condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
-    found = (one for one in status.get("conditions") or () if one.get("type") == kind)
-    return next(found, {})
+def _condition(raw: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    found = (raw.get("status") or {}).get("conditions") or ()
+    return next((one for one in found if one.get("type") == kind), {})
 
 
 def _deletion_cost(annotations: Mapping[str, str]) -> int:
@@ -174,3 +210,20 @@ def _deletion_cost(annotations: Mapping[str, str]) -> int:
         return int(annotations.get(DELETION_COST, 0))
     except ValueError:
         return 0
+
+
+def proof_from_pod(pod: ObservedPod) -> str | None:
+    """Return the proof of a worker's death that the kubelet has seen all containers end."""
+    if pod.is_finished and pod.containers and all(one.has_ended for one in pod.containers):
+        return f"the kubelet reported the end of all containers of pod {pod.name}"
+    return None
+
+
+def proof_from_node(name: str, node: Mapping[str, Any] | None) -> str | None:
+    """Return the proof that the worker's node does not exist (None) or is out of service."""
+    if node is None:
+        return f"node {name} does not exist"
+    taints = (node.get("spec") or {}).get("taints") or ()
+    if any(taint.get("key") == _OUT_OF_SERVICE for taint in taints):
+        return f"node {name} is out of service"
+    return None

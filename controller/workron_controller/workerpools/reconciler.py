@@ -2,41 +2,41 @@
 
 Everything that matters is in the cluster and in the store. The memory of a reconciler only saves
 work: when access was granted last, and how many workers were needed lately.
+
+Every change of an object names its uid too, so that it never reaches a new object of that name.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import secrets
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from workron.core import errors
-from workron.store.types import PoolGrant
+from workron_controller.kube import client, resources
+from workron_controller.kube import errors as api_errors
 from workron_controller.kube.conditions import StatusReason
-from workron_controller.workerpools import autoscaler, conditions, manifests, rollout
+from workron_controller.workerpools import autoscaler, conditions, manifests, observed, rollout
 from workron_controller.workerpools.autoscaler import ScaleDownDelay
+from workron_controller.workerpools.credentials import PoolCredentials
 from workron_controller.workerpools.observed import ObservedPool
-from workron_controller.workerpools.pool_client import PoolClient, PoolCredentials
-from workron_controller.workerpools.rollout import MarkPodForDeletion, RolloutTarget
+from workron_controller.workerpools.rollout import RolloutPlan
 from workron_controller.workerpools.status import PoolStatusWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any
 
     from workron.core.model.workerpool import WorkerPoolSpec
     from workron.store.types import WorkerRow
     from workron_controller.workerpools.config import PoolDependencies
     from workron_controller.workerpools.manifests import PoolNames
-    from workron_controller.workerpools.observed import ObservedPod
-    from workron_controller.workerpools.pool_input import PoolInput
+    from workron_controller.workerpools.observed import ObservedPod, PoolInput
     from workron_controller.workerpools.rollout import RolloutStep
 
+    WorkersByPod = Mapping[str, Sequence[WorkerRow]]
 
-_REGRANT_SECONDS: Final = 300.0
-"""A database that was restored from a backup may lack a role or a token."""
 
 _log = structlog.get_logger(__name__)
 
@@ -47,137 +47,165 @@ class PoolReconciler:
     def __init__(self, pool: PoolNames, deps: PoolDependencies) -> None:
         self.pool = pool
         self.problem: StatusReason | None = None
-        self.is_rejected = False
-        """Whether the last request was rejected, so that the next one soon would be, too."""
-        self.observed = ObservedPool()
+        self.credentials = PoolCredentials(pool, deps)
         self._deps = deps
-        self._client = PoolClient(deps.api, deps.retrying, pool)
-        self._status = PoolStatusWriter(pool, self._client, deps.clock, deps.record_event)
+        self._status = PoolStatusWriter(pool, deps)
+        self._observed = ObservedPool()
         self._scale_down: ScaleDownDelay | None = None
-        self._granted: tuple[int, float] | None = None
-        self._invalidations = 0
+        self._is_rejected = False
+        self._quiet_until: tuple[int, float] | None = None
         self._log = _log.bind(namespace=pool.namespace, pool=pool.name)
 
-    def desired_replicas(self, spec: WorkerPoolSpec, needed: int, present: int) -> int:
+    def desired_replicas(self, given: PoolInput) -> int:
         """Return how many workers the pool should have, idle ones that it keeps included."""
-        now = self._deps.clock.monotonic()
+        present, now = len(given.workers), self._deps.clock.monotonic()
+        if isinstance(given.spec, StatusReason):
+            return present
         if self._scale_down is None:
             self._scale_down = ScaleDownDelay(present, now)
-        return self._scale_down.desired(spec, needed, now)
+        # The jobs of draining workers end with them, and need no others.
+        running = sum(worker.claims for worker in given.workers if not worker.is_draining)
+        needed = autoscaler.desired_replicas(given.spec, given.queued, running)
+        return self._scale_down.desired(given.spec, needed, now)
+
+    def is_due(self, given: PoolInput, quiet_interval: float) -> bool:
+        """Return whether to reconcile now; a pool without work to do is reconciled less often."""
+        is_idle = not given.workers and not self._deps.budget.wanted(self.pool)
+        is_quiet = is_idle or self._is_rejected or conditions.blocks_scaling(self.problem)
+        now = self._deps.clock.monotonic()
+        if is_quiet and self._quiet_until is not None:
+            generation, until = self._quiet_until
+            if generation == given.generation and now < until:
+                return False
+        self._quiet_until = given.generation, now + quiet_interval
+        return True
 
     async def reconcile(self, given: PoolInput) -> None:
         """Take the next steps and write the status."""
-        self.is_rejected = False
+        self._is_rejected = False
         try:
             problem = await self._reconcile(given)
         except errors.WorkronError as error:
-            command = self._deps.config.enable_command(self.pool.namespace)
-            problem = conditions.reason_for_error(error, self.pool.namespace, command)
-            self.is_rejected = problem is not None and not conditions.is_transient(problem)
+            problem = conditions.reason_for_error(
+                error, self.pool.namespace, self._deps.config.namespace
+            )
+            # The next request would soon be rejected too.
+            self._is_rejected = problem is not None and not conditions.is_transient(problem)
         if problem is not None and problem != self.problem:
             self._log.warning("pool has a problem", **dataclasses.asdict(problem))
         self.problem = problem
         wanted = self._deps.budget.share(self.pool)
-        await self._status.write(given, self.observed, wanted, problem)
-
-    def invalidate_grant(self) -> None:
-        """Grant access again, even if a grant is in progress."""
-        self._granted = None
-        self._invalidations += 1
+        await self._status.write(given, self._observed, wanted, problem)
 
     async def _reconcile(self, given: PoolInput) -> StatusReason | None:
         if given.problem is not None:
             return given.problem
         if isinstance(given.spec, StatusReason):
             return given.spec
-        self.observed = await self._client.observe()
-        await self._reap_dead(given.workers)
-        if self._deps.budget.share(self.pool) or self.observed.replica_sets:
-            await self._grant(given.spec, given.generation)
-        await self._roll_out(given.spec, given.workers)
-        return conditions.reason_from_pods(self.observed) or self._over_budget()
+        workers: dict[str, list[WorkerRow]] = {}
+        for worker in given.workers:
+            workers.setdefault(worker.name, []).append(worker)
+        await self._observe()
+        await self._reap_dead(workers)
+        if self._deps.budget.share(self.pool) or self._observed.replica_sets:
+            await self.credentials.grant(given.spec, given.generation, self._observed)
+        await self._roll_out(given.spec, workers)
+        return conditions.reason_from_pods(self._observed) or self._over_budget()
 
-    async def _reap_dead(self, workers: Sequence[WorkerRow]) -> None:
+    async def _observe(self) -> None:
+        replica_sets, pods = [
+            await client.list_all(
+                self._deps.api,
+                self._deps.retrying,
+                resource.at(self.pool.namespace),
+                self.pool.selector,
+            )
+            for resource in (resources.REPLICA_SETS, resources.PODS)
+        ]
+        self._observed = observed.observe(self.pool, replica_sets, pods)
+
+    async def _reap_dead(self, workers: WorkersByPod) -> None:
         """Reap the sessions of dead workers, and only then delete their pods."""
-        for pod in self.observed.pods:
-            sessions = [worker for worker in workers if worker.name == pod.uid]
+        for pod in self._observed.pods:
+            sessions = workers.get(pod.uid, ())
             proof = await self._death_proof(pod) if sessions else None
             if proof is not None:
                 self._log.warning("worker is dead", pod=pod.name, proof=proof)
                 for session in sessions:
                     await self._deps.store.reap(session.worker, version=None)
             if proof is not None or (pod.is_finished and not sessions):
-                await self._client.delete_pod(pod)
+                await self._delete_pod(pod)
 
     async def _death_proof(self, pod: ObservedPod) -> str | None:
         """Return what proves that nothing in a pod runs anymore."""
-        proof = rollout.proof_from_pod(pod)
-        if proof is None and pod.node is not None and not pod.is_ready:
-            # The pods of a lost node become unready, so no others need a look at their node.
-            proof = rollout.proof_from_node(pod.node, await self._client.get_node(pod.node))
-        return proof
+        proof = observed.proof_from_pod(pod)
+        # The pods of a lost node become unready, so no others need a look at their node.
+        if proof is not None or pod.node is None or pod.is_ready:
+            return proof
+        try:
+            node = await self._deps.api.get(resources.NODES.at(name=pod.node))
+        except api_errors.ObjectNotFoundError:
+            return observed.proof_from_node(pod.node, None)
+        except api_errors.ForbiddenError:
+            # Access to nodes is optional: it only proves faster that a worker is dead.
+            return None
+        return observed.proof_from_node(pod.node, node)
 
-    async def _grant(self, spec: WorkerPoolSpec, generation: int) -> None:
-        """Grant the pool access to the store, with the credentials that it has if possible."""
-        now = self._deps.clock.monotonic()
-        if self._is_granted(generation, now):
-            return
-        invalidations = self._invalidations
-        before = await self._client.read_credentials()
-        grant = self._pool_grant(spec, before)
-        granted = await self._deps.store.grant_pool(grant)
-        self._deps.budget.set_database_limit(granted.connections)
-        credentials = PoolCredentials(granted.url, grant.token)
-        if credentials != before:
-            await self._client.write_credentials(credentials)
-            self._log.info("access granted", uses_shared_role=grant.password is None)
-        if invalidations == self._invalidations:
-            self._granted = generation, now
-
-    def _is_granted(self, generation: int, now: float) -> bool:
-        if self._granted is None or conditions.lacks_secret(self.observed):
-            return False
-        granted_generation, at = self._granted
-        return granted_generation == generation and now < at + _REGRANT_SECONDS
-
-    def _pool_grant(self, spec: WorkerPoolSpec, before: PoolCredentials | None) -> PoolGrant:
-        password = None
-        if not self._deps.config.uses_shared_role:
-            # The password of the controller's own role must not become the pool's.
-            is_own = before is not None and before.url != self._deps.store.url
-            password = (before.password if before and is_own else None) or secrets.token_urlsafe()
-        max_workers = spec.max_replicas if spec.replicas is None else spec.replicas
-        return PoolGrant(
-            namespace=self.pool.namespace,
-            pool=self.pool.name,
-            token=before.token if before else secrets.token_urlsafe(),
-            lease_seconds=spec.lease.total_seconds(),
-            password=password,
-            # Terminating workers need their connections until they have ended.
-            connections=autoscaler.role_connection_limit(
-                max(max_workers, self.observed.worker_count)
-            ),
-        )
-
-    async def _roll_out(self, spec: WorkerPoolSpec, workers: Sequence[WorkerRow]) -> None:
+    async def _roll_out(self, spec: WorkerPoolSpec, workers: WorkersByPod) -> None:
         # After the grant, which has set the limit of the budget.
-        budget, pool = self._deps.budget, self.pool
-        template = manifests.pod_template(pool, spec, self._deps.config.image, self._deps.store.url)
-        target = RolloutTarget(
-            manifests.revision(template), budget.share(pool), budget.headroom(pool)
-        )
-        steps = rollout.plan_rollout(self.observed, workers, target)
+        budget, pool, deps = self._deps.budget, self.pool, self._deps
+        template = manifests.pod_template(pool, spec, deps.config.image, deps.store.url)
+        revision = manifests.revision(template)
+        share, headroom = budget.share(pool), budget.headroom(pool)
+        steps = [*RolloutPlan(self._observed, workers, revision, share, headroom).steps()]
         # Before the first await, so that no other pool uses the same headroom.
-        budget.set_present(pool, rollout.worker_count_after(self.observed, steps))
+        budget.set_present(pool, rollout.worker_count_after(self._observed, steps))
         for step in steps:
             await self._apply_step(step, template)
+            self._log.info("rollout step applied", **_log_fields(step))
 
     async def _apply_step(self, step: RolloutStep, template: Mapping[str, Any]) -> None:
-        if isinstance(step, MarkPodForDeletion):
-            for worker in step.workers:
-                await self._deps.store.drain(worker.worker)
-        await self._client.apply_step(step, template)
-        self._log.info("rollout step applied", **_log_fields(step))
+        api, sets = self._deps.api, resources.REPLICA_SETS
+        match step:
+            case rollout.CreateReplicaSet(replicas):
+                await self._create(manifests.replica_set(self.pool, template, replicas))
+            case rollout.ScaleReplicaSet(one, replicas):
+                body = {"metadata": {"uid": one.uid}, "spec": {"replicas": replicas}}
+                await api.patch(sets.at(self.pool.namespace, one.name), body)
+            case rollout.DeleteReplicaSet(one):
+                await api.delete(sets.at(self.pool.namespace, one.name), one.uid)
+            case rollout.DeletePod(pod):
+                await self._delete_pod(pod)
+            case rollout.MarkPodForDeletion(pod, workers):
+                for worker in workers:
+                    await self._deps.store.drain(worker.worker)
+                await self._set_deletion_cost(pod, str(rollout.MARKED_DELETION_COST))
+            case rollout.UnmarkPod(pod):
+                await self._set_deletion_cost(pod, None)
+
+    async def _create(self, body: Mapping[str, Any]) -> None:
+        namespace, name = self.pool.namespace, body["metadata"]["name"]
+        path = resources.REPLICA_SETS.at(namespace, name)
+        try:
+            await self._deps.api.create(resources.REPLICA_SETS.at(namespace), body)
+        except api_errors.ConflictError:
+            owners = (await self._deps.api.get(path))["metadata"].get("ownerReferences") or ()
+            if not any(one["kind"] == "WorkerPool" for one in owners):
+                raise api_errors.ForeignObjectError(
+                    f"the ReplicaSet {name} in namespace {namespace} belongs to no WorkerPool;"
+                    f" delete it: `kubectl delete rs/{name} --namespace {namespace}`"
+                ) from None
+            # Another leader was faster, or it belongs to a deleted pool and is about to go.
+            raise
+
+    async def _delete_pod(self, pod: ObservedPod) -> None:
+        with contextlib.suppress(api_errors.ObjectNotFoundError):
+            await self._deps.api.delete(resources.PODS.at(self.pool.namespace, pod.name), pod.uid)
+
+    async def _set_deletion_cost(self, pod: ObservedPod, cost: str | None) -> None:
+        body = {"metadata": {"uid": pod.uid, "annotations": {observed.DELETION_COST: cost}}}
+        with contextlib.suppress(api_errors.ObjectNotFoundError):
+            await self._deps.api.patch(resources.PODS.at(self.pool.namespace, pod.name), body)
 
     def _over_budget(self) -> StatusReason | None:
         budget = self._deps.budget

@@ -1,4 +1,4 @@
-"""Decides which ReplicaSets and pods to change next, and when a worker is proven dead. Pure.
+"""Decides which ReplicaSets and pods to change next. Pure.
 
 Scaling down and rolling out a new revision work alike. A pod is *marked*: its worker drains, and a
 low deletion cost makes its ReplicaSet delete it first. Then the ReplicaSet is scaled down by one.
@@ -18,7 +18,7 @@ where the last one stopped. At no time are there more workers than `max_workers`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -90,26 +90,6 @@ RolloutStep = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutTarget:
-    """The desired state."""
-
-    revision: str
-    replicas: int
-    max_workers: float
-    """The bound on workers at any time, terminating ones included."""
-
-
-def plan_rollout(
-    observed: ObservedPool, workers: Iterable[WorkerRow], target: RolloutTarget
-) -> list[RolloutStep]:
-    """Return the steps to take now, in order; the next reconciliation plans what follows."""
-    by_pod: dict[str, list[WorkerRow]] = {}
-    for worker in workers:
-        by_pod.setdefault(worker.name, []).append(worker)
-    return list(_RolloutPlan(observed, by_pod, target).steps())
-
-
 def worker_count_after(observed: ObservedPool, steps: Iterable[RolloutStep]) -> int:
     """Return the number of workers that are there or come when these steps are taken."""
     added = 0
@@ -122,15 +102,22 @@ def worker_count_after(observed: ObservedPool, steps: Iterable[RolloutStep]) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class _RolloutPlan:
+class RolloutPlan:
+    """What to do for a pool, by what was observed and the desired state."""
+
     observed: ObservedPool
     workers: Mapping[str, Sequence[WorkerRow]]
     """By the uid of their pod."""
-    target: RolloutTarget
+    revision: str
+    """The desired revision."""
+    replicas: int
+    max_workers: float
+    """The bound on workers at any time, terminating ones included."""
 
     def steps(self) -> Iterator[RolloutStep]:
-        sets, revision = self.observed.replica_sets, self.target.revision
-        newest = next((one for one in sets if one.revision == revision), None)
+        """Yield the steps to take now, in order; the next reconciliation plans what follows."""
+        sets = self.observed.replica_sets
+        newest = next((one for one in sets if one.revision == self.revision), None)
         older = [one for one in sets if one is not newest]
         kept = self._kept(newest, older)
         yield from self._scale_down_older(older, kept)
@@ -148,33 +135,32 @@ class _RolloutPlan:
 
     def _kept(self, newest: ObservedReplicaSet | None, older: Iterable[ObservedReplicaSet]) -> int:
         """Return how many older workers are still needed while new ones are not ready."""
-        new_pods = self.observed.pods_of(newest) if newest else []
-        ready = sum(pod.is_ready and pod.is_live for pod in new_pods)
-        working = sum(min(one.replicas, self._working(one)) for one in older)
-        missing = max(0, self.target.replicas - ready)
+        new_pods = self.observed.live_pods(newest) if newest else []
+        ready = sum(pod.is_ready for pod in new_pods)
+        working = sum(self._working(one) for one in older)
+        missing = max(0, self.replicas - ready)
         # Without room for both, an older worker goes for the next new one that gets ready.
-        beside_new = max(0, self.target.max_workers - min(ready + 1, self.target.replicas))
+        beside_new = max(0, self.max_workers - min(ready + 1, self.replicas))
         return int(min(working, missing, beside_new))
 
     def _wanted(self, kept: int) -> int:
         """Return how many new workers there should be while older ones are kept."""
-        replicas = self.target.replicas
         if not kept:
-            return replicas
-        surge = max(1, replicas // _SURGE_DIVISOR)
-        return min(replicas, replicas - kept + surge)
+            return self.replicas
+        surge = max(1, self.replicas // _SURGE_DIVISOR)
+        return min(self.replicas, self.replicas - kept + surge)
 
     def _scale_down_older(
         self, older: Sequence[ObservedReplicaSet], kept: int
     ) -> Iterator[RolloutStep]:
         """Scale older sets down to `kept` working pods together, the oldest set first."""
-        working = [min(one.replicas, self._working(one)) for one in older]
-        excess = sum(working) - kept
-        for one, count in zip(older, working, strict=True):
-            removed = min(count, excess)
-            excess -= removed
-            if count - removed < one.replicas:
-                yield from self._scale_down(one, count - removed)
+        excess = sum(self._working(one) for one in older) - kept
+        for one in older:
+            working = self._working(one)
+            replicas = working - min(working, excess)
+            excess -= working - replicas
+            if replicas < one.replicas:
+                yield from self._scale_down(one, replicas)
             elif not one.replicas and all(pod.is_finished for pod in self.observed.pods_of(one)):
                 yield DeleteReplicaSet(one)
 
@@ -183,7 +169,7 @@ class _RolloutPlan:
 
         They would count as workers and claim nothing.
         """
-        live = [pod for pod in self.observed.pods_of(one) if pod.is_live]
+        live = self.observed.live_pods(one)
         if len(live) > one.replicas:
             return
         for pod in live:
@@ -191,7 +177,7 @@ class _RolloutPlan:
                 yield DeletePod(pod)
 
     def _scale_down(self, one: ObservedReplicaSet, replicas: int) -> Iterator[RolloutStep]:
-        live = [pod for pod in self.observed.pods_of(one) if pod.is_live]
+        live = self.observed.live_pods(one)
         youngest_first = sorted(live, key=lambda pod: pod.created_at, reverse=True)
         pods = sorted(youngest_first, key=self._deletion_rank)
         excess = max(0, len(pods) - replicas)
@@ -209,34 +195,13 @@ class _RolloutPlan:
 
     def _within_limit(self, replicas: int, wanted: int) -> int:
         """Return the replicas to scale up to; the limit never scales down."""
-        room = max(0, self.target.max_workers - self.observed.worker_count)
+        room = max(0, self.max_workers - self.observed.worker_count)
         return int(min(wanted, replicas + room))
 
     def _working(self, one: ObservedReplicaSet) -> int:
         """Count the pods that run jobs; one with a slow probe may run them all the same."""
-        pods = (pod for pod in self.observed.pods_of(one) if pod.is_live)
-        return sum(pod.is_ready or self._claims(pod) for pod in pods)
+        pods = self.observed.live_pods(one)
+        return min(one.replicas, sum(pod.is_ready or self._claims(pod) for pod in pods))
 
     def _claims(self, pod: ObservedPod) -> bool:
         return any(not worker.is_draining for worker in self.workers.get(pod.uid, ()))
-
-
-_OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
-"""A taint that an administrator sets on a machine that is off; Kubernetes relies on it, too."""
-
-
-def proof_from_pod(pod: ObservedPod) -> str | None:
-    """Return the proof of death that the kubelet has seen all containers end."""
-    if pod.is_finished and pod.containers and all(one.has_ended for one in pod.containers):
-        return f"the kubelet reported the end of all containers of pod {pod.name}"
-    return None
-
-
-def proof_from_node(name: str, node: Mapping[str, Any] | None) -> str | None:
-    """Return the proof of death that the node does not exist (None) or is out of service."""
-    if node is None:
-        return f"node {name} does not exist"
-    taints = (node.get("spec") or {}).get("taints") or ()
-    if any(taint.get("key") == _OUT_OF_SERVICE for taint in taints):
-        return f"node {name} is out of service"
-    return None

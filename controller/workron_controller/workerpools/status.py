@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from workron.retry import RetryBackoff
-from workron_controller.kube import conditions, errors, events
+from workron_controller.kube import conditions, errors, events, resources
 from workron_controller.kube.events import EventTrigger, InvolvedObject, KubernetesEvent
 from workron_controller.workerpools.conditions import DATABASE_UNAVAILABLE, pool_conditions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from workron.core.clock import Clock
     from workron_controller.kube.conditions import StatusReason
+    from workron_controller.workerpools.config import PoolDependencies
     from workron_controller.workerpools.manifests import PoolNames
-    from workron_controller.workerpools.observed import ObservedPool
-    from workron_controller.workerpools.pool_client import PoolClient
-    from workron_controller.workerpools.pool_input import PoolInput
+    from workron_controller.workerpools.observed import ObservedPool, PoolInput
 
 
 _COUNTER_INTERVAL: Final = 10.0
@@ -38,17 +36,10 @@ _log = structlog.get_logger(__name__)
 class PoolStatusWriter:
     """The status of one pool."""
 
-    def __init__(
-        self,
-        pool: PoolNames,
-        client: PoolClient,
-        clock: Clock,
-        record_event: Callable[[KubernetesEvent], None],
-    ) -> None:
+    def __init__(self, pool: PoolNames, deps: PoolDependencies) -> None:
         self._pool = pool
-        self._client = client
-        self._clock = clock
-        self._record_event = record_event
+        self._deps = deps
+        self._path = resources.WORKERPOOLS.at(pool.namespace, pool.name, "status")
         self._written_at = 0.0
         self._failures = 0
         self._last_error: str | None = None
@@ -62,38 +53,31 @@ class PoolStatusWriter:
         problem: StatusReason | None,
     ) -> None:
         """Write the status if it has changed enough."""
-        before = given.status
-        status = self._status(given, observed, wanted, problem)
-        if self._clock.monotonic() < self._not_before or not self._is_due(status, before):
+        status, now = self._status(given, observed, wanted, problem), self._deps.clock.monotonic()
+        if now < self._not_before or not self._is_due(status, given.status, now):
             return
         try:
-            await self._client.write_status(status)
+            await self._deps.api.replace_status(self._path, self._pool.uid, status)
         except errors.ApiError as error:
             self._defer(error)
-        else:
-            self._failures = 0
-            self._written_at, self._last_error = self._clock.monotonic(), None
-            self._record(given, events.newly_reported(before, status, _TRIGGERS))
+            return
+        self._failures, self._written_at, self._last_error = 0, now, None
+        cause = events.newly_reported(given.status, status, _TRIGGERS)
+        if cause is not None:
+            pool, key = self._pool, f"{self._pool.uid}/{given.generation}"
+            involved = InvolvedObject("WorkerPool", pool.namespace, pool.name, pool.uid)
+            self._deps.record_event(KubernetesEvent(involved, cause, key))
 
     def _defer(self, error: errors.ApiError) -> None:
         if not isinstance(error, errors.TransientApiError):
             self._failures += 1
-            self._not_before = self._clock.monotonic() + _BACKOFF.pause(self._failures)
+            self._not_before = self._deps.clock.monotonic() + _BACKOFF.pause(self._failures)
         if str(error) != self._last_error:
+            namespace, name = self._pool.namespace, self._pool.name
             _log.warning(
-                "pool status not written",
-                namespace=self._pool.namespace,
-                pool=self._pool.name,
-                error=str(error),
+                "pool status not written", namespace=namespace, pool=name, error=str(error)
             )
         self._last_error = str(error)
-
-    def _record(self, given: PoolInput, cause: StatusReason | None) -> None:
-        if cause is not None:
-            pool = self._pool
-            involved = InvolvedObject("WorkerPool", pool.namespace, pool.name, pool.uid)
-            key = f"{pool.uid}/{given.generation}"
-            self._record_event(KubernetesEvent(involved, cause, key))
 
     def _status(
         self,
@@ -105,7 +89,7 @@ class PoolStatusWriter:
         before, generation = given.status, given.generation
         values = pool_conditions(problem, observed.ready_count, wanted)
         merged = conditions.merge_conditions(
-            values, before.get("conditions") or (), generation, self._clock.now()
+            values, before.get("conditions") or (), generation, self._deps.clock.now()
         )
         if given.problem is not None:
             # The counters are unknown: keep them.
@@ -121,10 +105,10 @@ class PoolStatusWriter:
             "conditions": merged,
         }
 
-    def _is_due(self, status: dict[str, Any], before: Mapping[str, Any]) -> bool:
+    def _is_due(self, status: dict[str, Any], before: Mapping[str, Any], now: float) -> bool:
         if conditions.statuses_differ(_without_counters(status), _without_counters(before)):
             return True
-        has_waited = self._clock.monotonic() >= self._written_at + _COUNTER_INTERVAL
+        has_waited = now >= self._written_at + _COUNTER_INTERVAL
         return has_waited and conditions.statuses_differ(status, before)
 
 

@@ -9,6 +9,11 @@ from workron_controller.kube.conditions import StatusReason
 from workron_controller.workerpools import conditions
 from workron_controller.workerpools.observed import ObservedPool
 
+_COMMAND = (
+    "enables them with: kubectl create rolebinding workron-pools --clusterrole=workron-pools"
+    " --serviceaccount=workron:workron-controller --namespace lab"
+)
+
 
 @pytest.mark.parametrize(
     ("seen", "reason", "says"),
@@ -105,14 +110,14 @@ def test_gravest_trouble_is_the_one_that_is_told() -> None:
     ids=str,
 )
 def test_meaning_of_an_error(error: errors.WorkronError, reason: str | None) -> None:
-    why = conditions.reason_for_error(error, "lab", "kubectl create rolebinding")
+    why = conditions.reason_for_error(error, "lab", "workron")
     assert (why and why.reason) == reason
 
 
 def test_namespace_that_is_closed_is_told_with_the_command_that_opens_it() -> None:
-    why = conditions.reason_for_error(api_errors.ForbiddenError("403"), "lab", "kubectl create x")
+    why = conditions.reason_for_error(api_errors.ForbiddenError("403"), "lab", "workron")
     assert why is not None
-    assert why.message.endswith("enables them with: kubectl create x")
+    assert why.message.endswith(_COMMAND)
 
 
 def _told(trouble: StatusReason | None, ready: int, wanted: int) -> dict[str, tuple[bool, str]]:

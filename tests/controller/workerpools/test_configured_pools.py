@@ -6,6 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from workron_controller.workerpools import configured_pools
+from workron_controller.workerpools.manifests import name_of
 
 
 @pytest.fixture
@@ -16,10 +17,9 @@ def file(tmp_path: pathlib.Path) -> pathlib.Path:
 def test_pools_are_read(file: pathlib.Path) -> None:
     file.write_text("- {namespace: lab, name: gpu, spec: {slots: 2}}\n- {name: plain}\n")
     one, other = configured_pools.configured_pools(file)
-    assert (one.namespace, one.name, one.spec) == ("lab", "gpu", {"slots": 2})
-    assert (other.namespace, other.name, other.spec) == ("default", "plain", {})
-    assert one.manifest["kind"] == "WorkerPool"
-    assert one.manifest["metadata"] == {"name": "gpu", "namespace": "lab"}
+    assert (name_of(one), one["spec"]) == (("lab", "gpu"), {"slots": 2})
+    assert (name_of(other), other["spec"]) == (("default", "plain"), {})
+    assert one["kind"] == "WorkerPool"
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,9 @@ def test_pools_are_read(file: pathlib.Path) -> None:
 def test_slip_in_one_pool_stops_no_other(file: pathlib.Path, text: str, says: str) -> None:
     file.write_text(f"{text}\n- {{name: good}}\n")
     with capture_logs() as logs:
-        assert [one.name for one in configured_pools.configured_pools(file)] == ["good"]
+        assert [name_of(one) for one in configured_pools.configured_pools(file)] == [
+            ("default", "good")
+        ]
     assert says in str(logs)
 
 
@@ -67,8 +69,8 @@ def test_default_pool_is_made_from_its_template(file: pathlib.Path) -> None:
     file.write_text("slots: 8\nmaxReplicas: 3\n")
     found = configured_pools.default_pool(file, "lab")
     assert found is not None
-    assert (found.namespace, found.name) == ("lab", "default")
-    assert found.spec == {"slots": 8, "maxReplicas": 3}
+    assert name_of(found) == ("lab", "default")
+    assert found["spec"] == {"slots": 8, "maxReplicas": 3}
     assert configured_pools.default_pool(None, "lab") is None
 
 
@@ -76,7 +78,7 @@ def test_template_may_leave_everything_to_us(file: pathlib.Path) -> None:
     file.write_text("{}\n")
     found = configured_pools.default_pool(file, "lab")
     assert found is not None
-    assert found.spec == {}
+    assert found["spec"] == {}
 
 
 def test_template_that_is_wrong_makes_no_pool(file: pathlib.Path) -> None:

@@ -9,7 +9,7 @@ from workron_controller.workerpools.autoscaler import CONNECTIONS_PER_WORKER, Co
 
 def _budget(workers: int, **wanted: int) -> ConnectionBudget:
     budget = ConnectionBudget(workers * CONNECTIONS_PER_WORKER)
-    budget.set_demand({**wanted})
+    budget.set_demand(wanted, {})
     return budget
 
 
@@ -33,13 +33,13 @@ def test_shares(workers: int, wanted: dict[str, int], shares: dict[str, int]) ->
 
 def test_workers_of_no_pool_take_room_and_no_share() -> None:
     budget = ConnectionBudget(10 * CONNECTIONS_PER_WORKER)
-    budget.set_demand({"a": 10}, others=4)
+    budget.set_demand({"a": 10}, {}, others=4)
     assert (budget.share("a"), budget.headroom("a")) == (10, 6)
 
 
 def test_nobody_is_held_back_where_nobody_counts() -> None:
     budget = ConnectionBudget(None)
-    budget.set_demand({"a": 1000})
+    budget.set_demand({"a": 1000}, {})
     assert (budget.max_workers, budget.share("a"), budget.headroom("a")) == (None, 1000, math.inf)
     budget.set_database_limit(None)
     assert budget.max_workers is None
@@ -65,14 +65,14 @@ def test_room_is_what_the_others_leave_as_they_are() -> None:
 def test_pool_that_is_gone_takes_no_room() -> None:
     budget = _budget(10, a=5, b=5)
     budget.set_present("a", 10)
-    budget.set_demand({"b": 5})
+    budget.set_demand({"b": 5}, {})
     assert budget.headroom("b") == 10
 
 
 def test_workers_of_which_nothing_was_noted_count_from_the_beginning() -> None:
-    budget = _budget(10, a=5, b=5)
-    budget.add_pool("a", 9)
+    budget = ConnectionBudget(10 * CONNECTIONS_PER_WORKER)
+    budget.set_demand({"a": 5, "b": 5}, {"a": 9})
     assert budget.headroom("b") == 1
     budget.set_present("a", 4)
-    budget.add_pool("a", 9)
+    budget.set_demand({"a": 5, "b": 5}, {"a": 9})
     assert budget.headroom("b") == 6

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.controller.workerpools.observed_objects import POOL
-from workron_controller.workerpools import observed, rollout
+from workron_controller.workerpools import observed
 from workron_controller.workerpools.observed import ObservedPod, ObservedPool
 
 Raw = dict[str, Any]
@@ -123,13 +123,13 @@ def test_nothing_is_seen_of_nothing() -> None:
     ],
 )
 def test_proof_of_the_kubelet(status: Raw, is_proof: bool) -> None:
-    assert (rollout.proof_from_pod(_pod(**status)) is not None) == is_proof
+    assert (observed.proof_from_pod(_pod(**status)) is not None) == is_proof
 
 
 def test_deletion_alone_proves_nothing() -> None:
     raw = _owned("pod", "set-uid", metadata={"deletionTimestamp": "x"})
     [pod] = observed.observe(POOL, [_set()], [raw]).pods
-    assert rollout.proof_from_pod(pod) is None
+    assert observed.proof_from_pod(pod) is None
 
 
 @pytest.mark.parametrize(
@@ -144,4 +144,4 @@ def test_deletion_alone_proves_nothing() -> None:
     ids=["it is gone", "it is there", "bare", "it is silent", "it is off"],
 )
 def test_proof_of_the_node(node: Raw | None, is_proof: bool) -> None:
-    assert (rollout.proof_from_node("node", node) is not None) == is_proof
+    assert (observed.proof_from_node("node", node) is not None) == is_proof

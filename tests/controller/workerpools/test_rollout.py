@@ -7,26 +7,28 @@ import pytest
 
 from tests.controller.workerpools.observed_objects import pod, replica_set, sight, starting, worker
 from workron.store.types import WorkerRow
-from workron_controller.workerpools import rollout
 from workron_controller.workerpools.observed import ObservedPool
 from workron_controller.workerpools.rollout import (
     CreateReplicaSet,
     DeletePod,
     DeleteReplicaSet,
     MarkPodForDeletion,
+    RolloutPlan,
     RolloutStep,
-    RolloutTarget,
     ScaleReplicaSet,
     UnmarkPod,
 )
 
-
-def _aim(replicas: int, room: float = math.inf) -> RolloutTarget:
-    return RolloutTarget("new", replicas, room)
+Aim = tuple[int, float]
 
 
-def _plan(seen: ObservedPool, aim: RolloutTarget, *staff: WorkerRow) -> list[RolloutStep]:
-    return rollout.plan_rollout(seen, staff, aim)
+def _aim(replicas: int, room: float = math.inf) -> Aim:
+    return replicas, room
+
+
+def _plan(seen: ObservedPool, aim: Aim, *staff: WorkerRow) -> list[RolloutStep]:
+    by_pod = {one.name: [one] for one in staff}
+    return list(RolloutPlan(seen, by_pod, "new", *aim).steps())
 
 
 def _chosen(steps: list[RolloutStep]) -> list[str]:
