@@ -27,13 +27,14 @@ def main() -> None:
     if options.uids:
         sandbox.drop_privileges(options.processes)
     uids = UidPool(options.uids) if options.uids else None
-    stream = (
-        _inherited_socket(options.descriptor)
-        if options.socket is None
-        else _accept_agent(parser, options.socket, uids, termination)
-    )
-    if stream is None:
+    if options.socket is None:
+        stream = socket.socket(fileno=options.descriptor)
+        # It came by inheritance; commands must not inherit it in turn.
+        stream.set_inheritable(False)
+    elif (accepted := _accept_agent(parser, options.socket, uids, termination)) is None:
         return
+    else:
+        stream = accepted
     runner = Runner(
         FrameConnection(stream),
         is_isolating=_is_isolating(options),
@@ -120,13 +121,6 @@ def _check_privileges(parser: argparse.ArgumentParser, options: argparse.Namespa
         sandbox.check_process_limit()
     except sandbox.SandboxError as error:
         parser.error(f"--processes {error}")
-
-
-def _inherited_socket(descriptor: int) -> socket.socket:
-    stream = socket.socket(fileno=descriptor)
-    # It came by inheritance; commands must not inherit it in turn.
-    stream.set_inheritable(False)
-    return stream
 
 
 def _accept_agent(

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 from enum import StrEnum
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from workron_runner import event_loop, protocol
-
-if TYPE_CHECKING:
-    from workron_runner.protocol import Start
-    from workron_runner.workspace import Workspace
-
+from workron_runner.protocol import Start
+from workron_runner.workspace import Workspace
 
 _CHUNK_BYTES: Final = 64 * 1024
 _MAX_REMAINING_CHUNKS: Final = 16
@@ -79,9 +77,9 @@ class AttemptProcess:
     """A started command, its output pipe and its pidfd."""
 
     __slots__ = (
-        "_captured", "_credit", "_seconds", "cause", "claim", "code", "grace", "is_streamed",
-        "is_terminated", "limit_bytes", "outlives_deadline", "peak_bytes", "pid", "pidfd", "pipe",
-        "start_seconds", "started_at", "tag", "timer", "uid", "workspace",
+        "_seconds", "captured", "cause", "claim", "code", "credit", "due_at", "grace",
+        "is_streamed", "is_terminated", "limit_bytes", "outlives_deadline", "peak_bytes", "pid",
+        "pidfd", "pipe", "start_seconds", "started_at", "tag", "uid", "workspace",
     )  # fmt: skip
 
     def __init__(self, request: Start, workspace: Workspace, pid: int, tag: int, pipe: int) -> None:
@@ -92,7 +90,8 @@ class AttemptProcess:
         self.tag = tag
         self.pipe = pipe
         self.pidfd = os.pidfd_open(pid)
-        self.timer = event_loop.Timer()
+        self.due_at = inf
+        """When it times out, or when its next signal is sent."""
         self.grace = request.grace
         self.outlives_deadline = request.outlives_deadline
         self.cause = EndCause.EXIT
@@ -101,8 +100,9 @@ class AttemptProcess:
         self.peak_bytes = 0
         self.limit_bytes: int | None = None
         """The memory limit, if it was killed for that."""
-        self._captured = CapturedOutput(request.output_limit_bytes)
-        self._credit = request.window_bytes
+        self.captured = CapturedOutput(request.output_limit_bytes)
+        self.credit = request.window_bytes
+        """How many more bytes of output may be sent to the agent."""
         self.is_streamed = request.window_bytes > 0
         self.started_at = event_loop.boottime()
         self.start_seconds = 0.0
@@ -118,11 +118,7 @@ class AttemptProcess:
     @property
     def is_paused(self) -> bool:
         """Whether its output stays in the pipe until the agent grants more credit."""
-        return self.is_streamed and self._credit <= 0
-
-    def add_credit(self, count: int) -> None:
-        """Allow this many more bytes of output to be sent to the agent."""
-        self._credit += count
+        return self.is_streamed and self.credit <= 0
 
     def read(self) -> bytes | None:
         """Read the pipe once: b"" if it is empty now, None at its end."""
@@ -132,19 +128,14 @@ class AttemptProcess:
             return b""
         if not data:
             return None
-        self._captured.add(data)
-        self._credit -= len(data)
+        self.captured.add(data)
+        self.credit -= len(data)
         return data
 
     def read_rest(self) -> bytes:
         """Read what the pipe still holds; no process is left to write more."""
-        rest = bytearray()
-        for _ in range(_MAX_REMAINING_CHUNKS):
-            data = self.read()
-            if not data:
-                break
-            rest += data
-        return bytes(rest)
+        chunks = (self.read() or b"" for _ in range(_MAX_REMAINING_CHUNKS))
+        return b"".join(itertools.takewhile(bool, chunks))
 
     def signal_group(self, number: signal.Signals) -> None:
         """Signal its process group, whose id is not reused before the command is reaped."""
@@ -172,24 +163,18 @@ class AttemptProcess:
 
     def ended(self, result_error: str | None) -> protocol.Ended:
         """Return the message about its end."""
-        code = self.code
         return protocol.Ended(
             claim=self.claim,
             cause=self.cause,
-            exit_code=code if code >= 0 else None,
-            signal=-code if code < 0 else None,
+            exit_code=self.code if self.code >= 0 else None,
+            signal=-self.code if self.code < 0 else None,
             seconds=self._seconds,
             start_seconds=self.start_seconds,
             peak_bytes=self.peak_bytes,
-            omitted_bytes=self._captured.omitted_bytes,
+            omitted_bytes=self.captured.omitted_bytes,
             result_error=result_error,
             limit_bytes=self.limit_bytes if self.cause is EndCause.MEMORY else None,
         )
-
-    @property
-    def captured(self) -> bytes:
-        """Head and tail of its output."""
-        return self._captured.value()
 
     def close(self) -> None:
         """Close its descriptors."""

@@ -6,18 +6,14 @@ Both sides use `FrameConnection`; the agent's side is `workron_worker.runner_con
 from __future__ import annotations
 
 import contextlib
+import pathlib
 import select
 import socket
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from workron_runner.protocol import Frame, FrameDecoder
-
-if TYPE_CHECKING:
-    import pathlib
-
-    from workron_runner.sandbox import TerminationSignals
-
+from workron_runner.sandbox import TerminationSignals
 
 _CHUNK_BYTES: Final = 256 * 1024
 _INT: Final = struct.Struct("i")
@@ -136,18 +132,15 @@ class RunnerListener:
     def accept(self) -> socket.socket | None:
         """Return the agent's connection and close the listener; None: asked to terminate first."""
         try:
-            return self._accept_talking_client()
+            while not self._termination.is_requested() and self._wait_readable(self._socket):
+                stream, _ = self._socket.accept()
+                if self._wait_readable(stream, _FIRST_BYTE_TIMEOUT_SECONDS) and _has_data(stream):
+                    return stream
+                stream.close()
+            return None
         finally:
             self._path.unlink(missing_ok=True)
             self._socket.close()
-
-    def _accept_talking_client(self) -> socket.socket | None:
-        while not self._termination.is_requested() and self._wait_readable(self._socket):
-            stream, _ = self._socket.accept()
-            if self._wait_readable(stream, _FIRST_BYTE_TIMEOUT_SECONDS) and _has_data(stream):
-                return stream
-            stream.close()
-        return None
 
     def _wait_readable(self, stream: socket.socket, timeout_seconds: float | None = None) -> bool:
         """Wait for data; False after the timeout or a request to terminate."""

@@ -1,4 +1,4 @@
-"""The runner's event loop (epoll), its clock, and the timers of its attempts.
+"""The runner's event loop (epoll) and its clock.
 
 The clock is CLOCK_BOOTTIME, which agent and runner share and which goes on while the machine is
 suspended. Because epoll's own timeout stops then, a poll lasts at most `CHECK_INTERVAL_SECONDS`
@@ -9,13 +9,8 @@ from __future__ import annotations
 
 import select
 import time
-from dataclasses import dataclass
-from math import inf
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
+from collections.abc import Callable
+from typing import Final
 
 CHECK_INTERVAL_SECONDS: Final = 0.5
 
@@ -57,34 +52,3 @@ class EventLoop:
     def close(self) -> None:
         """Close the epoll descriptor."""
         self._epoll.close()
-
-
-@dataclass(slots=True)
-class Timer:
-    """When to act on an attempt next."""
-
-    at: float = inf
-
-
-class Timers:
-    """A lower bound of all timers, so that most iterations need not look at each of them."""
-
-    def __init__(self) -> None:
-        self._earliest = inf
-
-    def set(self, timer: Timer, at: float) -> None:
-        """Set one timer."""
-        timer.at = at
-        self._earliest = min(self._earliest, at)
-
-    def may_be_due(self, now: float) -> bool:
-        """Whether any timer may have expired."""
-        return now >= self._earliest
-
-    def refresh(self, timers: Iterable[Timer]) -> None:
-        """Recompute the bound from the timers that exist."""
-        self._earliest = min((timer.at for timer in timers), default=inf)
-
-    def seconds_left(self, now: float) -> float:
-        """Return the seconds until a timer may expire."""
-        return max(0.0, self._earliest - now)

@@ -13,169 +13,68 @@ import os
 import queue
 import signal
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
 
 from workron_runner import event_loop, process_reaper, spawn
 from workron_runner.attempt import AttemptProcess
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator
-
-    from workron_runner.protocol import Credit, Kill, Start
-    from workron_runner.spawn import Launch
-    from workron_runner.workspace import Workspace
-
-
-class LaunchRequest(NamedTuple):
-    """A command to start, and the descriptor that it writes to."""
-
-    claim: str
-    launch: Launch
-    output: int
-
-
-class LaunchResult(NamedTuple):
-    """The outcome of a request; `error` is None if the command was started."""
-
-    claim: str
-    pid: int
-    tag: int
-    thread: LauncherThread
-    error: Exception | None
+from workron_runner.protocol import Credit, Kill, Start
+from workron_runner.spawn import Launch
+from workron_runner.workspace import Workspace
 
 
 class LauncherThread:
     """A thread that starts commands one after the other."""
 
-    def __init__(self, pool: LauncherPool) -> None:
-        self._pool = pool
-        self._requests: queue.SimpleQueue[LaunchRequest | None] = queue.SimpleQueue()
+    def __init__(self, start: Callable[[PendingStart], None]) -> None:
+        self.requests: queue.SimpleQueue[PendingStart | None] = queue.SimpleQueue()
+        self._start = start
         self._thread = threading.Thread(target=self._run, name="launcher", daemon=True)
         self._thread.start()
 
-    def submit(self, request: LaunchRequest) -> None:
-        """Start a command soon."""
-        self._requests.put(request)
-
     def close(self) -> None:
         """End the thread, once its commands have ended."""
-        self._requests.put(None)
+        self.requests.put(None)
         self._thread.join()
 
     def _run(self) -> None:
-        while (request := self._requests.get()) is not None:
-            self._pool.report(self._start(request))
-
-    def _start(self, request: LaunchRequest) -> LaunchResult:
-        try:
-            pid, tag = self._pool.start(request)
-        except Exception as error:  # noqa: BLE001 - classified on the runner's thread
-            return LaunchResult(request.claim, 0, 0, self, error)
-        finally:
-            os.close(request.output)
-        return LaunchResult(request.claim, pid, tag, self, None)
+        while (request := self.requests.get()) is not None:
+            self._start(request)
 
 
-class LauncherPool:
-    """One shared launcher thread, or, with `prepare`, one for each command."""
+@dataclass(slots=True)
+class PendingStart:
+    """A command that was requested and has not been returned by `Launcher.finished` yet."""
+
+    request: Start
+    workspace: Workspace
+    launch: Launch
+    reader: int
+    writer: int
+    """The ends of the pipe for its output."""
+    thread: LauncherThread
+    received_at: float = field(default_factory=event_loop.boottime)
+    later: list[Kill | Credit] = field(default_factory=list)
+    """Messages about it that have come meanwhile."""
+    pid: int = 0
+    tag: int = 0
+    error: Exception | None = None
+
+
+class Launcher:
+    """All starts that are under way, on one shared thread or, with `prepare`, on one for each."""
 
     def __init__(self, prepare: Callable[[], None] | None) -> None:
         self._prepare = prepare
         self._tags = process_reaper.AttemptTags()
         self._tag_lock = threading.Lock()
-        self._results: queue.SimpleQueue[LaunchResult] = queue.SimpleQueue()
-        self._results_ready: Final = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._shared = LauncherThread(self) if prepare is None else None
-        self._by_tag: dict[int, LauncherThread] = {}
-        self.starting_tags: set[int] = set()
-        """Tags of commands that may run already and whose result has not been read."""
-
-    def fileno(self) -> int:
-        """Return the descriptor that is readable when there are results."""
-        return self._results_ready
-
-    def submit(self, request: LaunchRequest) -> None:
-        """Start a command soon and close its descriptor; OSError: there can be no thread for it."""
-        if self._shared is not None:
-            self._shared.submit(request)
-            return
-        try:
-            thread = LauncherThread(self)
-        except RuntimeError as error:
-            os.close(request.output)
-            raise OSError(errno.EAGAIN, str(error)) from None
-        thread.submit(request)
-
-    def results(self) -> Iterator[LaunchResult]:
-        """Yield the results that have come since the last call."""
-        os.eventfd_read(self._results_ready)
-        while not self._results.empty():
-            result = self._results.get()
-            if self._shared is None and result.error is None:
-                self._by_tag[result.tag] = result.thread
-            elif self._shared is None:
-                result.thread.close()
-            yield result
-            self.starting_tags.discard(result.tag)
-
-    def release(self, tag: int) -> None:
-        """End the thread of a command that has ended, if it had one of its own."""
-        if thread := self._by_tag.pop(tag, None):
-            thread.close()
-
-    def close(self) -> None:
-        """End all threads."""
-        for thread in [*self._by_tag.values(), *([self._shared] if self._shared else [])]:
-            thread.close()
-        os.close(self._results_ready)
-
-    def start(self, request: LaunchRequest) -> tuple[int, int]:
-        """Start a command with a tag of its own; called on a launcher thread."""
-        if self._prepare:
-            self._prepare()
-        # The tag is set on the whole process for the one command that inherits it.
-        with self._tag_lock:
-            tag = self._tags.set_next()
-            # Before it runs: it may leave a process behind before its result is read.
-            self.starting_tags.add(tag)
-            try:
-                return _start(request), tag
-            except BaseException:
-                self.starting_tags.discard(tag)
-                raise
-
-    def report(self, result: LaunchResult) -> None:
-        """Queue a result; called on a launcher thread."""
-        self._results.put(result)
-        os.eventfd_write(self._results_ready, 1)
-
-
-def _start(request: LaunchRequest) -> int:
-    uid = request.launch.uid
-    if uid is None:
-        return spawn.spawn(request.launch, request.output)
-    return spawn.fork(request.launch, uid, request.output)
-
-
-@dataclass(slots=True)
-class PendingStart:
-    """A command that was requested and has not been started yet."""
-
-    request: Start
-    workspace: Workspace
-    pipe: int
-    received_at: float
-    later: list[Kill | Credit] = field(default_factory=list)
-    """Messages about it that have come meanwhile."""
-
-
-class PendingStarts:
-    """All starts that are under way."""
-
-    def __init__(self, prepare: Callable[[], None] | None) -> None:
-        self._pool = LauncherPool(prepare)
         self._by_claim: dict[str, PendingStart] = {}
+        self._finished: queue.SimpleQueue[PendingStart] = queue.SimpleQueue()
+        self._wakeup = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._shared = LauncherThread(self._start) if prepare is None else None
+        self._thread_by_tag: dict[int, LauncherThread] = {}
+        self.starting_tags: set[int] = set()
+        """Tags of commands that may run already and have not been returned by `finished`."""
 
     def __len__(self) -> int:
         return len(self._by_claim)
@@ -184,55 +83,81 @@ class PendingStarts:
         """Return the start of a claim, if it is under way."""
         return self._by_claim.get(claim)
 
-    @property
-    def starting_tags(self) -> Container[int]:
-        """Tags of commands that may run already and have not been returned by `finished`."""
-        return self._pool.starting_tags
-
     def fileno(self) -> int:
         """Return the descriptor that is readable when starts have finished."""
-        return self._pool.fileno()
+        return self._wakeup
 
     def begin(self, request: Start, workspace: Workspace, launch: Launch) -> None:
         """Begin a start; OSError: this machine lacks a descriptor or a thread for it."""
         reader, writer = os.pipe()
+        os.set_blocking(reader, False)
         try:
-            os.set_blocking(reader, False)
-            self._pool.submit(LaunchRequest(request.claim, launch, writer))
-        except OSError:
+            thread = self._shared or LauncherThread(self._start)
+        except RuntimeError as error:
             os.close(reader)
-            raise
-        self._by_claim[request.claim] = PendingStart(
-            request, workspace, reader, event_loop.boottime()
-        )
+            os.close(writer)
+            raise OSError(errno.EAGAIN, str(error)) from None
+        start = PendingStart(request, workspace, launch, reader, writer, thread)
+        self._by_claim[request.claim] = start
+        thread.requests.put(start)
 
     def finished(self) -> Iterator[tuple[PendingStart, AttemptProcess | Exception]]:
         """Yield the starts that have finished, with the process or the error."""
-        for result in self._pool.results():
-            start = self._by_claim.pop(result.claim)
-            outcome = result.error or self._process(start, result)
+        os.eventfd_read(self._wakeup)
+        while not self._finished.empty():
+            start = self._finished.get()
+            del self._by_claim[start.request.claim]
+            outcome = start.error or _process(start)
+            if self._shared is None:
+                self._thread_by_tag[start.tag] = start.thread
             if isinstance(outcome, Exception):
-                os.close(start.pipe)
+                os.close(start.reader)
+                self.release(start.tag)
             yield start, outcome
-
-    def _process(self, start: PendingStart, result: LaunchResult) -> AttemptProcess | OSError:
-        try:
-            process = AttemptProcess(
-                start.request, start.workspace, result.pid, result.tag, start.pipe
-            )
-        except OSError as error:
-            # No descriptor is left for its pidfd.
-            os.kill(result.pid, signal.SIGKILL)
-            os.waitpid(result.pid, 0)
-            self.release(result.tag)
-            return error
-        process.start_seconds = process.started_at - start.received_at
-        return process
+            self.starting_tags.discard(start.tag)
 
     def release(self, tag: int) -> None:
-        """Release what a command needed while it ran."""
-        self._pool.release(tag)
+        """End the thread of a command that has ended, if it had one of its own."""
+        if thread := self._thread_by_tag.pop(tag, None):
+            thread.close()
 
     def close(self) -> None:
-        """End all launcher threads."""
-        self._pool.close()
+        """End all threads."""
+        for thread in filter(None, [*self._thread_by_tag.values(), self._shared]):
+            thread.close()
+        os.close(self._wakeup)
+
+    def _start(self, start: PendingStart) -> None:
+        """Start a command with a tag of its own; called on a launcher thread."""
+        launch = start.launch
+        try:
+            if self._prepare:
+                self._prepare()
+            # The tag is set on the whole process for the one command that inherits it.
+            with self._tag_lock:
+                start.tag = self._tags.set_next()
+                # Before it runs: it may leave a process behind before its result is read.
+                self.starting_tags.add(start.tag)
+                start.pid = (
+                    spawn.spawn(launch, start.writer)
+                    if launch.uid is None
+                    else spawn.fork(launch, launch.uid, start.writer)
+                )
+        except Exception as error:  # noqa: BLE001 - classified on the runner's thread
+            start.error = error
+        finally:
+            os.close(start.writer)
+        self._finished.put(start)
+        os.eventfd_write(self._wakeup, 1)
+
+
+def _process(start: PendingStart) -> AttemptProcess | OSError:
+    try:
+        process = AttemptProcess(start.request, start.workspace, start.pid, start.tag, start.reader)
+    except OSError as error:
+        # No descriptor is left for its pidfd.
+        os.kill(start.pid, signal.SIGKILL)
+        os.waitpid(start.pid, 0)
+        return error
+    process.start_seconds = process.started_at - start.received_at
+    return process

@@ -14,14 +14,10 @@ import select
 import signal
 import stat
 import tempfile
-import uuid
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
+from uuid import UUID
 
 from workron_runner import process_reaper, workspace
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
 
 _PROC: Final = pathlib.Path("/proc")
 _MAX_ROUNDS: Final = 20
@@ -63,8 +59,11 @@ def clean_up_boot(boot: UUID) -> CleanupResult:
 def clean_up_lost_runners() -> None:
     """Clean up after every runner of this user that died: its folder is no longer locked."""
     for folder in pathlib.Path(tempfile.gettempdir()).glob("workron-*"):
-        boot = _boot_of(folder)
-        if boot is not None and _is_abandoned(folder):
+        try:
+            boot = UUID(folder.name.removeprefix("workron-"))
+        except ValueError:
+            continue
+        if workspace.boot_folder(boot) == folder and _is_abandoned(folder):
             clean_up_boot(boot)
 
 
@@ -78,17 +77,13 @@ def _kill(pid: int, boot: UUID) -> bool:
         if not _is_of(pid, boot):
             return False
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-        return _wait_for_exit(pidfd)
+        poller = select.poll()
+        poller.register(pidfd, select.POLLIN)
+        return bool(poller.poll(_DEATH_TIMEOUT_MILLISECONDS))
     except OSError:
         return False
     finally:
         os.close(pidfd)
-
-
-def _wait_for_exit(pidfd: int) -> bool:
-    poller = select.poll()
-    poller.register(pidfd, select.POLLIN)
-    return bool(poller.poll(_DEATH_TIMEOUT_MILLISECONDS))
 
 
 def _is_of(pid: int, boot: UUID) -> bool:
@@ -100,14 +95,6 @@ def _is_of(pid: int, boot: UUID) -> bool:
         directory = (_PROC / str(pid) / "cwd").readlink()
         return workspace.boot_folder(boot) in directory.parents
     return False
-
-
-def _boot_of(folder: pathlib.Path) -> uuid.UUID | None:
-    try:
-        boot = uuid.UUID(folder.name.removeprefix("workron-"))
-    except ValueError:
-        return None
-    return boot if workspace.boot_folder(boot) == folder else None
 
 
 def _is_abandoned(folder: pathlib.Path) -> bool:

@@ -18,17 +18,13 @@ import contextlib
 import os
 import pathlib
 import signal
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from workron_runner import event_loop, process_reaper
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from workron_runner.attempt import AttemptProcess
-
+from workron_runner.attempt import AttemptProcess
 
 _NO_LIMIT: Final = 2**60
 """Version 1 writes "no limit" as the largest number of whole pages."""
@@ -37,6 +33,7 @@ _NO_LIMIT: Final = 2**60
 class _CgroupFiles(NamedTuple):
     """The names of files and fields in one version of cgroups."""
 
+    file_system: str
     limit: str
     used: str
     reclaimable: tuple[str, ...]
@@ -48,9 +45,9 @@ class _CgroupFiles(NamedTuple):
     """Whether the last two count swap only, or memory and swap together."""
 
 
-_FILE_SYSTEMS: Final = {1: "cgroup", 2: "cgroup2"}
 _FILES: Final = {
     2: _CgroupFiles(
+        "cgroup2",
         "memory.max",
         "memory.current",
         ("inactive_file", "active_file", "slab_reclaimable"),
@@ -60,6 +57,7 @@ _FILES: Final = {
         is_swap_only=True,
     ),
     1: _CgroupFiles(
+        "cgroup",
         "memory.limit_in_bytes",
         "memory.usage_in_bytes",
         ("total_inactive_file", "total_active_file"),
@@ -103,10 +101,6 @@ class CgroupLevel:
             return None
         return Headroom(int(limit), limit - used + self._swap_left(limit, swap_free))
 
-    def oom_kills(self) -> int:
-        """Read how many processes Linux has killed here for memory."""
-        return _read_table(self.folder / self.files.kills).get("oom_kill", 0)
-
     def _swap_left(self, limit: float, swap_free: int) -> float:
         if not swap_free:
             return 0
@@ -135,7 +129,7 @@ class CgroupMemory:
 
     def oom_kills(self) -> int:
         """Read how many processes Linux has killed for memory."""
-        return self._own.oom_kills()
+        return _read_table(self._own.folder / self._own.files.kills).get("oom_kill", 0)
 
     def _swap_free(self) -> int:
         lines = self._swaps.read_text().splitlines() if self._swaps.exists() else []
@@ -155,10 +149,14 @@ def cgroup_levels(root: pathlib.Path) -> Iterator[CgroupLevel]:
     with contextlib.suppress(OSError, ValueError):
         version, path = _own_cgroup(root)
         top, mount = _find_mount(root, version)
+        folder = mount / path.removeprefix(top.rstrip("/")).strip("/")
+        # In a container the path may be the one on the host while the mount is the cgroup itself.
+        if not folder.is_dir():
+            folder = mount
         files = _FILES[version]
-        for folder in _folders(mount, top, path):
-            if (folder / files.used).exists():
-                yield CgroupLevel(folder, files)
+        for one in [folder, *folder.parents]:
+            if one.is_relative_to(mount) and (one / files.used).exists():
+                yield CgroupLevel(one, files)
 
 
 def _own_cgroup(root: pathlib.Path) -> tuple[int, str]:
@@ -176,25 +174,10 @@ def _find_mount(root: pathlib.Path, version: int) -> tuple[str, pathlib.Path]:
     for line in (root / "proc/self/mountinfo").read_text().splitlines():
         mounted, _, source = line.partition(" - ")
         type_, _, options = source.split(" ", 2)
-        if type_ == _FILE_SYSTEMS[version] and (version > 1 or "memory" in options.split(",")):
+        if type_ == _FILES[version].file_system and (version > 1 or "memory" in options.split(",")):
             top, mount = mounted.split()[3:5]
             return top, root / mount.lstrip("/")
     raise ValueError(f"no cgroup of version {version} is mounted")
-
-
-def _folders(mount: pathlib.Path, top: str, path: str) -> Iterator[pathlib.Path]:
-    """Yield the folder of a cgroup and those above it, up to the mount.
-
-    In a container the path may be the one on the host while the mount is the cgroup itself.
-    """
-    below = path.removeprefix(top.rstrip("/")).strip("/")
-    folder = mount / below
-    if not folder.is_dir():
-        folder = mount
-    yield folder
-    while folder != mount:
-        folder = folder.parent
-        yield folder
 
 
 def _read_number(path: pathlib.Path) -> float:
@@ -207,8 +190,11 @@ def _read_number(path: pathlib.Path) -> float:
 
 
 def _read_table(path: pathlib.Path) -> dict[str, int]:
+    """Read the rows that are a name and a number; none if the file cannot be read."""
     with contextlib.suppress(OSError, ValueError):
-        rows = (line.split() for line in path.read_text().splitlines())
+        # A process may have any bytes in its name.
+        lines = path.read_bytes().decode(errors="replace").split("\n")
+        rows = (line.split() for line in lines)
         return {row[0]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdecimal()}
     return {}
 
@@ -249,7 +235,10 @@ class MemoryMonitor:
         now = event_loop.boottime()
         if now < self._next_check:
             return None
-        left = self._left_above_margin(self._memory.headroom())
+        left = inf
+        if headroom := self._memory.headroom():
+            self._limit = headroom.limit
+            left = headroom.left - memory_margin(headroom.limit)
         shortest, longest = _CHECK_SECONDS
         self._next_check = now + min(max(left / _MAX_BYTES_PER_SECOND, shortest), longest)
         self._count_kills()
@@ -266,12 +255,6 @@ class MemoryMonitor:
         self._unexplained_kills -= 1
         return self._limit
 
-    def _left_above_margin(self, headroom: Headroom | None) -> float:
-        if headroom is None:
-            return inf
-        self._limit = headroom.limit
-        return headroom.left - memory_margin(headroom.limit)
-
     def _count_kills(self) -> None:
         kills = self._memory.oom_kills()
         if kills > self._kills:
@@ -281,8 +264,8 @@ class MemoryMonitor:
 
 
 _PROC: Final = pathlib.Path("/proc")
-_RESIDENT_FIELDS: Final = (b"RssAnon", b"RssShmem")
-_PROPORTIONAL_FIELDS: Final = (b"Pss_Anon", b"Pss_Shmem")
+_RESIDENT_FIELDS: Final = ("RssAnon:", "RssShmem:")
+_PROPORTIONAL_FIELDS: Final = ("Pss_Anon:", "Pss_Shmem:")
 
 
 class _Process(NamedTuple):
@@ -292,26 +275,19 @@ class _Process(NamedTuple):
     """Bytes not backed by files; pages shared with a forked process count fully."""
 
 
-class MemoryUse(NamedTuple):
-    """An attempt and the bytes that its processes use."""
-
-    attempt: AttemptProcess
-    resident: int
-
-
-def largest_attempt(attempts: Iterable[AttemptProcess]) -> MemoryUse | None:
-    """Find the attempt whose processes use most memory."""
+def largest_attempt(attempts: Iterable[AttemptProcess]) -> tuple[AttemptProcess, int] | None:
+    """Find the attempt whose processes use most memory, and how many bytes they use."""
     processes = {pid: one for pid in process_reaper.list_pids() if (one := _read_process(pid))}
     pids = _pids_by_attempt(list(attempts), processes)
     upper_bounds = {one: sum(processes[pid].resident for pid in own) for one, own in pids.items()}
-    largest: MemoryUse | None = None
+    largest: tuple[AttemptProcess, int] | None = None
     # Proportional sizes are expensive to read, and never larger than the sum of resident sizes.
     for attempt in sorted(upper_bounds, key=lambda one: upper_bounds[one], reverse=True):
-        if largest and largest.resident >= upper_bounds[attempt]:
+        if largest and largest[1] >= upper_bounds[attempt]:
             break
         exact = min(upper_bounds[attempt], _exact_size(pids[attempt], processes))
-        if largest is None or exact > largest.resident:
-            largest = MemoryUse(attempt, exact)
+        if largest is None or exact > largest[1]:
+            largest = attempt, exact
     return largest
 
 
@@ -348,24 +324,16 @@ def _exact_size(pids: list[int], processes: Mapping[int, _Process]) -> int:
 
 def _proportional_size(pid: int, resident: int) -> int:
     """Count pages that processes share once; the resident size where that cannot be read."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        _, _, table = (_PROC / str(pid) / "smaps_rollup").read_bytes().partition(b"\n")
-        return _sum(_fields(table), _PROPORTIONAL_FIELDS)
-    return resident
+    table = _read_table(_PROC / str(pid) / "smaps_rollup")
+    return _sum(table, _PROPORTIONAL_FIELDS) if table else resident
 
 
 def _read_process(pid: int) -> _Process | None:
-    with contextlib.suppress(OSError, ValueError, IndexError, KeyError):
-        fields = _fields((_PROC / str(pid) / "status").read_bytes())
-        uid = int(fields[b"Uid"].split()[0])
-        return _Process(int(fields[b"PPid"]), uid, _sum(fields, _RESIDENT_FIELDS))
-    return None
+    table = _read_table(_PROC / str(pid) / "status")
+    if "PPid:" not in table or "Uid:" not in table:
+        return None
+    return _Process(table["PPid:"], table["Uid:"], _sum(table, _RESIDENT_FIELDS))
 
 
-def _fields(table: bytes) -> dict[bytes, bytes]:
-    rows = (line.partition(b":") for line in table.splitlines())
-    return {name: value for name, _, value in rows}
-
-
-def _sum(fields: Mapping[bytes, bytes], names: tuple[bytes, ...]) -> int:
-    return sum(int(fields[name].split()[0]) for name in names if name in fields) * 1024
+def _sum(table: Mapping[str, int], names: tuple[str, ...]) -> int:
+    return sum(table.get(name, 0) for name in names) * 1024

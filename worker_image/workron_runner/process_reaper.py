@@ -18,11 +18,8 @@ import os
 import pathlib
 import resource
 import signal
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+from collections.abc import Iterator
+from typing import Final
 
 _PROC: Final = pathlib.Path("/proc")
 _RLIMIT_LOCKS: Final = 10
@@ -31,13 +28,6 @@ _WNOTHREAD: Final = 0x20000000
 _PEEK: Final = os.WEXITED | os.WNOHANG | os.WNOWAIT | _WNOTHREAD
 _PARENT_FIELD: Final = 1
 """Index of the parent in `/proc/PID/stat`, counted from behind the command's name."""
-
-
-class LeftoverProcess(NamedTuple):
-    """A process that became a child of the runner when its parent exited."""
-
-    pid: int
-    tag: int
 
 
 class AttemptTags:
@@ -56,27 +46,24 @@ class AttemptTags:
 
 def has_leftover_processes() -> bool:
     """Whether the first thread has children."""
-    try:
-        os.waitid(os.P_ALL, 0, _PEEK)
-    except ChildProcessError:
-        return False
-    return True
+    return _is_child_of_this_thread(os.P_ALL, 0)
 
 
-def leftover_processes() -> Iterator[LeftoverProcess]:
-    """Yield the children of the first thread."""
+def leftover_processes() -> Iterator[tuple[int, int]]:
+    """Yield pid and tag of each process that became a child of the runner by its parent's exit."""
     own = str(os.getpid()).encode()
     for pid in list_pids():
-        if _parent(pid) == own and _is_child_of_this_thread(pid):
-            yield LeftoverProcess(pid, read_tag(pid))
+        # Commands are children of this process too, but of other threads.
+        if _parent(pid) == own and _is_child_of_this_thread(os.P_PID, pid):
+            yield pid, read_tag(pid)
 
 
-def kill_leftover(process: LeftoverProcess) -> int:
+def kill_leftover(pid: int) -> int:
     """Kill a leftover process; its peak memory in bytes if it is reaped already, else -1."""
     # It is our child and no other process reaps it, so its pid cannot be reused before that.
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(process.pid, signal.SIGKILL)
-    return reap(process.pid)
+        os.kill(pid, signal.SIGKILL)
+    return reap(pid)
 
 
 def reap(pid: int) -> int:
@@ -104,10 +91,9 @@ def read_tag(pid: int) -> int:
     return 0
 
 
-def _is_child_of_this_thread(pid: int) -> bool:
-    # Commands are children of this process too, but of other threads.
+def _is_child_of_this_thread(id_type: int, pid: int) -> bool:
     try:
-        os.waitid(os.P_PID, pid, _PEEK)
+        os.waitid(id_type, pid, _PEEK)
     except ChildProcessError:
         return False
     return True

@@ -11,14 +11,11 @@ import dataclasses
 import json
 import re
 import struct
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
+from typing import Any, Final, NamedTuple
 
 VERSION: Final = 1
 CLAIM_BYTES: Final = 16
@@ -193,10 +190,6 @@ _KINDS: Final = {message: kind for kind, message in _CLASSES.items()}
 _CLAIM: Final = re.compile(f"[0-9a-f]{{{2 * CLAIM_BYTES}}}")
 
 
-def _is_claim(value: Any) -> bool:
-    return isinstance(value, str) and _CLAIM.fullmatch(value) is not None
-
-
 # By the annotation's text. `type() is` and not `isinstance`: a boolean is not a number in JSON.
 _CHECKS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "str": lambda value: type(value) is str,
@@ -210,37 +203,28 @@ _CHECKS: Final[Mapping[str, Callable[[Any], bool]]] = {
 }
 
 
-class _Field(NamedTuple):
-    """A field of a message and the check of its value."""
-
-    name: str
-    type: str
-    is_valid: Callable[[Any], bool]
-    is_nullable: bool
-
-    def read(self, given: Mapping[str, Any]) -> Any:
-        """Return the field's value; ProtocolError if it has the wrong type."""
-        value = given.get(self.name)
-        if (value is None and self.is_nullable) or self.is_valid(value):
-            return value
-        raise ProtocolError(f"{self.name} is {value!r:.80}, not {self.type}")
+def _check_of(name: str, annotation: str) -> Callable[[Any], bool]:
+    if name == "claim":
+        return lambda value: type(value) is str and _CLAIM.fullmatch(value) is not None
+    check = _CHECKS[annotation.removesuffix(" | None")]
+    if annotation.endswith(" | None"):
+        return lambda value: value is None or check(value)
+    return check
 
 
-def _field(field: dataclasses.Field[Any]) -> _Field:
-    written = str(field.type)
-    check = _is_claim if field.name == "claim" else _CHECKS[written.removesuffix(" | None")]
-    return _Field(field.name, written, check, written.endswith(" | None"))
-
-
-# Built once: every attempt needs at least one message in each direction.
+# Name, annotation and check. Built once: an attempt needs at least one message in each direction.
 _FIELDS: Final = {
-    message: [_field(field) for field in dataclasses.fields(message)] for message in _KINDS
+    message: [
+        (field.name, str(field.type), _check_of(field.name, str(field.type)))
+        for field in dataclasses.fields(message)
+    ]
+    for message in _KINDS
 }
 
 
 def encode(message: Message) -> bytes:
     """Encode a message as a frame."""
-    fields = {field.name: getattr(message, field.name) for field in _FIELDS[type(message)]}
+    fields = {name: getattr(message, name) for name, _, _ in _FIELDS[type(message)]}
     return encode_frame(_KINDS[type(message)], json.dumps(fields).encode())
 
 
@@ -260,10 +244,13 @@ def decode(kind: int, payload: bytes) -> Message:
         raise ProtocolError(f"{message.__name__} is not JSON: {error}") from None
     if not isinstance(given, dict):
         raise ProtocolError(f"{message.__name__} is not a JSON object")
-    try:
-        return message(*[field.read(given) for field in _FIELDS[message]])
-    except ProtocolError as error:
-        raise ProtocolError(f"{message.__name__}.{error}") from None
+    values: list[Any] = []
+    for name, annotation, is_valid in _FIELDS[message]:
+        value = given.get(name)
+        if not is_valid(value):
+            raise ProtocolError(f"{message.__name__}.{name} is {value!r:.80}, not {annotation}")
+        values.append(value)
+    return message(*values)
 
 
 def decode_bytes(payload: bytes) -> tuple[str, bytes]:

@@ -10,24 +10,20 @@ import os
 import time
 import uuid
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from workron_runner import event_loop, memory, process_reaper, protocol, sandbox, spawn, workspace
+from workron_runner.attempt import AttemptProcess
+from workron_runner.connection import FrameConnection
 from workron_runner.event_loop import EventLoop
-from workron_runner.launcher import PendingStarts
+from workron_runner.launcher import Launcher
 from workron_runner.memory import MemoryMonitor
-from workron_runner.protocol import FrameKind, ProtocolError
-from workron_runner.spawn import Launch, StartRefusal
+from workron_runner.protocol import FrameKind, Message, ProtocolError, Start
+from workron_runner.sandbox import TerminationSignals
+from workron_runner.spawn import Launch
 from workron_runner.supervisor import Supervisor
+from workron_runner.uids import UidPool
 from workron_runner.workspace import Workspace, WorkspaceError, Workspaces
-
-if TYPE_CHECKING:
-    from workron_runner.attempt import AttemptProcess
-    from workron_runner.connection import FrameConnection
-    from workron_runner.protocol import Frame, Message, Start
-    from workron_runner.sandbox import TerminationSignals
-    from workron_runner.uids import UidPool
-
 
 _LEFTOVER_TIMEOUT_SECONDS: Final = 5
 _LAST_MESSAGE_TIMEOUT_SECONDS: Final = 1
@@ -48,10 +44,10 @@ class Runner:
         self._inherits_environment = inherits_environment
         self._uids = uids
         self._loop = EventLoop()
-        self._starts = PendingStarts(sandbox.enter_landlock if is_isolating else None)
+        self._launcher = Launcher(sandbox.enter_landlock if is_isolating else None)
         limited = memory.find_memory()
         self._supervisor = Supervisor(
-            uids, MemoryMonitor(limited) if limited else None, self._starts.starting_tags
+            uids, MemoryMonitor(limited) if limited else None, self._launcher.starting_tags
         )
         self._workspaces: Workspaces | None = None
         self._stop_reason: str | None = None
@@ -59,7 +55,7 @@ class Runner:
         self._next_leftover_check = 0.0
         self._descriptor = connection.fileno()
         self._loop.add_reader(self._descriptor, self._receive)
-        self._loop.add_reader(self._starts.fileno(), self._finish_starts)
+        self._loop.add_reader(self._launcher.fileno(), self._finish_starts)
 
     def stop_on(self, termination: TerminationSignals) -> None:
         """Stop when the process is asked to terminate."""
@@ -67,7 +63,7 @@ class Runner:
 
     def run(self) -> str:
         """Run until the agent sends Shutdown or disconnects; return the reason."""
-        while not self._is_stopping or len(self._supervisor) or len(self._starts):
+        while not self._is_stopping or len(self._supervisor) or len(self._launcher):
             callbacks = self._loop.poll(self._supervisor.poll_timeout())
             # First, because this process may have been frozen: messages that wait in the socket
             # must not extend a deadline that has passed.
@@ -83,31 +79,23 @@ class Runner:
         self._connection.flush()
         try:
             for frame in self._connection.receive():
-                self._handle(frame)
+                self._handle(protocol.decode(frame.kind, frame.payload))
         except ProtocolError as error:
             self._stop_reason = str(error)
             self._stop()
         if not self._connection.is_open:
             self._stop()
 
-    def _handle(self, frame: Frame) -> None:
-        message = protocol.decode(frame.kind, frame.payload)
+    def _handle(self, message: Message) -> None:
         if self._workspaces is None and not isinstance(message, protocol.Hello):
             raise ProtocolError(f"{type(message).__name__} came before Hello")
-        self._dispatch(message)
-
-    def _dispatch(self, message: Message) -> None:
         match message:
             case protocol.Hello():
                 self._answer_hello(message)
             case protocol.Start():
                 self._start(message)
             case protocol.Kill() | protocol.Credit():
-                # An unknown claim has ended, and the agent has not read that yet.
-                if attempt := self._supervisor.get(message.claim):
-                    self._apply(message, attempt)
-                elif start := self._starts.get(message.claim):
-                    start.later.append(message)
+                self._apply(message)
             case protocol.Deadline(at):
                 self._supervisor.set_deadline(at)
             case protocol.Shutdown():
@@ -136,30 +124,30 @@ class Runner:
         os.close(own)
 
     def _start(self, request: Start) -> None:
-        if self._supervisor.get(request.claim) or self._starts.get(request.claim):
+        if self._supervisor.get(request.claim) or self._launcher.get(request.claim):
             raise ProtocolError(f"claim {request.claim} is running already")
         if self._supervisor.is_past_deadline and not request.outlives_deadline:
-            self._send_refused(request, "late", "the deadline has passed", None)
+            self._refuse(request, "late", "the deadline has passed")
             return
         if self._is_stopping:
-            self._send_refused(request, "machine", "the runner is shutting down", None)
+            self._refuse(request, "machine", "the runner is shutting down")
             return
         assert self._workspaces is not None
         try:
             workspace = self._acquire_workspace(request.inputs)
         except WorkspaceError as error:
-            self._refuse(request, StartRefusal(is_job_fault=False, message=str(error), path=None))
+            self._refuse(request, "machine", str(error))
             return
         environment = self._workspaces.environment(request.environment, workspace)
         directory = workspace.resolve(request.workdir)
         launch = Launch(request.argv, directory, environment, workspace.uid)
         try:
-            self._starts.begin(request, workspace, launch)
+            self._launcher.begin(request, workspace, launch)
         except OSError as error:
             self._start_failed(request, workspace, error)
 
     def _finish_starts(self) -> None:
-        for start, outcome in self._starts.finished():
+        for start, outcome in self._launcher.finished():
             if isinstance(outcome, Exception):
                 self._start_failed(start.request, start.workspace, outcome)
                 continue
@@ -167,18 +155,18 @@ class Runner:
             self._loop.add_reader(outcome.pipe, partial(self._forward_output, outcome))
             self._loop.add_reader(outcome.pidfd, partial(self._command_exited, outcome))
             for message in start.later:
-                self._apply(message, outcome)
+                self._apply(message)
             if self._is_stopping:
                 self._supervisor.kill(outcome, 0)
         self._supervisor.check_timers()
 
     def _start_failed(self, request: Start, workspace: Workspace, error: Exception) -> None:
-        refusal = spawn.classify_start_error(error)
-        if not workspace.directory.is_dir():
-            message = f"{workspace.directory} was removed"
-            refusal = StartRefusal(is_job_fault=False, message=message, path=None)
+        if workspace.directory.is_dir():
+            is_job_fault, message, path = spawn.classify_start_error(error)
+            self._refuse(request, "job" if is_job_fault else "machine", message, path)
+        else:
+            self._refuse(request, "machine", f"{workspace.directory} was removed")
         self._release_workspace(workspace)
-        self._refuse(request, refusal)
 
     def _acquire_workspace(self, inputs: str) -> Workspace:
         assert self._workspaces is not None
@@ -197,11 +185,7 @@ class Runner:
         if self._uids is not None and workspace.uid is not None:
             self._uids.release(workspace.uid)
 
-    def _refuse(self, request: Start, refusal: StartRefusal) -> None:
-        fault = "job" if refusal.is_job_fault else "machine"
-        self._send_refused(request, fault, refusal.message, refusal.path)
-
-    def _send_refused(self, request: Start, fault: str, message: str, path: str | None) -> None:
+    def _refuse(self, request: Start, fault: str, message: str, path: str | None = None) -> None:
         refused = protocol.Refused(request.claim, fault, message, path)
         self._connection.queue(protocol.encode(refused))
 
@@ -212,23 +196,27 @@ class Runner:
         if data and attempt.is_streamed:
             self._connection.queue(protocol.encode_bytes(FrameKind.OUTPUT, attempt.claim, data))
 
-    def _apply(self, message: protocol.Kill | protocol.Credit, attempt: AttemptProcess) -> None:
-        if isinstance(message, protocol.Kill):
+    def _apply(self, message: protocol.Kill | protocol.Credit) -> None:
+        attempt = self._supervisor.get(message.claim)
+        if attempt is None:
+            # An unknown claim has ended, and the agent has not read that yet.
+            if start := self._launcher.get(message.claim):
+                start.later.append(message)
+        elif isinstance(message, protocol.Kill):
             self._supervisor.kill(attempt, message.grace)
-            return
-        was_paused = attempt.is_paused
-        attempt.add_credit(message.bytes)
-        if was_paused and not attempt.is_paused:
-            self._loop.add_reader(attempt.pipe, partial(self._forward_output, attempt))
+        else:
+            was_paused = attempt.is_paused
+            attempt.credit += message.bytes
+            if was_paused and not attempt.is_paused:
+                self._loop.add_reader(attempt.pipe, partial(self._forward_output, attempt))
 
     def _command_exited(self, attempt: AttemptProcess) -> None:
         if self._supervisor.command_exited(attempt):
             self._loop.remove_reader(attempt.pidfd)
 
     def _report_ended(self) -> None:
-        if self._supervisor.has_ending:
-            for attempt in self._supervisor.take_ended():
-                self._report(attempt)
+        for attempt in self._supervisor.take_ended():
+            self._report(attempt)
         # One write for everything that was queued in this iteration.
         self._connection.flush()
         self._loop.set_writable_wanted(self._descriptor, is_wanted=self._connection.has_unsent)
@@ -236,13 +224,17 @@ class Runner:
     def _report(self, attempt: AttemptProcess) -> None:
         self._loop.remove_reader(attempt.pipe)
         rest = attempt.read_rest()
-        result, result_error = _read_result(attempt.workspace)
+        result, result_error = b"", None
+        try:
+            result = workspace.read_result(attempt.workspace.result, attempt.uid)
+        except workspace.ResultFileError as error:
+            result_error = str(error)
         attempt.close()
-        self._starts.release(attempt.tag)
+        self._launcher.release(attempt.tag)
         self._release_workspace(attempt.workspace)
         parts = [
             (FrameKind.OUTPUT, rest if attempt.is_streamed else b""),
-            (FrameKind.CAPTURED, attempt.captured),
+            (FrameKind.CAPTURED, attempt.captured.value()),
             (FrameKind.RESULT, result),
         ]
         frames = [protocol.encode_bytes(kind, attempt.claim, data) for kind, data in parts if data]
@@ -275,11 +267,4 @@ class Runner:
         self._loop.close()
         shutdown = protocol.Shutdown(self._stop_reason)
         self._connection.send_and_close(protocol.encode(shutdown), _LAST_MESSAGE_TIMEOUT_SECONDS)
-        self._starts.close()
-
-
-def _read_result(attempt_workspace: Workspace) -> tuple[bytes, str | None]:
-    try:
-        return workspace.read_result(attempt_workspace.result, attempt_workspace.uid), None
-    except workspace.ResultFileError as error:
-        return b"", str(error)
+        self._launcher.close()

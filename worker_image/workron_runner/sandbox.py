@@ -14,14 +14,12 @@ import pathlib
 import resource
 import signal
 import socket
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from workron_runner import uids
+from workron_runner.uids import UidRange
 
-if TYPE_CHECKING:
-    from workron_runner.uids import UidRange
-
-
+_LIBRARY: Final = ctypes.CDLL(None, use_errno=True)
 _LANDLOCK_CREATE_RULESET: Final = 444
 _LANDLOCK_RESTRICT_SELF: Final = 446
 _LANDLOCK_GET_VERSION: Final = 1
@@ -130,8 +128,7 @@ class _Ruleset(ctypes.Structure):
 
 def has_landlock() -> bool:
     """Whether this kernel has Landlock with scopes: Linux 6.12 or newer, if enabled."""
-    library = ctypes.CDLL(None, use_errno=True)
-    version: int = library.syscall(
+    version: int = _LIBRARY.syscall(
         _LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), _LANDLOCK_GET_VERSION
     )
     return version >= _LANDLOCK_VERSION_WITH_SCOPES
@@ -139,29 +136,26 @@ def has_landlock() -> bool:
 
 def enter_landlock() -> None:
     """Move this thread into a new Landlock domain, irrevocably; OSError if that fails."""
-    library = ctypes.CDLL(None, use_errno=True)
     rules = _Ruleset(scoped=_SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS)
     size = ctypes.c_size_t(ctypes.sizeof(rules))
+    what = "cannot enter a Landlock domain"
     set_no_new_privileges()
-    ruleset = _check(library.syscall(_LANDLOCK_CREATE_RULESET, ctypes.byref(rules), size, 0))
+    ruleset = _check(_LIBRARY.syscall(_LANDLOCK_CREATE_RULESET, ctypes.byref(rules), size, 0), what)
     try:
-        _check(library.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0))
+        _check(_LIBRARY.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0), what)
     finally:
         os.close(ruleset)
 
 
-def _check(result: int) -> int:
+def _prctl(option: int, value: int) -> None:
+    _check(_LIBRARY.prctl(option, value, 0, 0, 0), f"prctl {option}")
+
+
+def _check(result: int, what: str) -> int:
     if result < 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"cannot enter a Landlock domain: {os.strerror(number)}")
+        raise OSError(number, f"{what}: {os.strerror(number)}")
     return result
-
-
-def _prctl(option: int, value: int) -> None:
-    library = ctypes.CDLL(None, use_errno=True)
-    if library.prctl(option, value, 0, 0, 0) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"prctl {option}: {os.strerror(number)}")
 
 
 def check_uid_privileges(uid_range: UidRange, root: pathlib.Path = pathlib.Path("/")) -> None:

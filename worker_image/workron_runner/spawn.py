@@ -10,17 +10,15 @@ A command starts with every signal at its default and none blocked, whatever the
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
 import signal
 import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
+from typing import Final, NamedTuple
 
 _LIBRARY: Final = ctypes.CDLL(None)
 _STRUCT_BYTES: Final = 1024
@@ -51,9 +49,9 @@ def is_supported() -> bool:
 
 def spawn(launch: Launch, output: int) -> int:
     """Start a command that writes to that descriptor; OSError or ValueError if it cannot start."""
-    program = find_program(launch)
+    program = _find_program(launch)
     pid = ctypes.c_int()
-    with _FileActions(launch.directory, output) as actions:
+    with _file_actions(_encode(launch.directory), output) as actions:
         number = _LIBRARY.posix_spawn(
             ctypes.byref(pid),
             os.fsencode(program),
@@ -63,7 +61,10 @@ def spawn(launch: Launch, output: int) -> int:
             _string_array([f"{name}={value}" for name, value in launch.environment.items()]),
         )
     if number:
-        raise OSError(number, os.strerror(number), _failed_path(launch.directory, program))
+        # The C library does not say which of the two caused the error.
+        is_directory = os.path.isdir(launch.directory)  # noqa: PTH112 - half the time
+        path = program if is_directory else launch.directory
+        raise OSError(number, os.strerror(number), path)
     return pid.value
 
 
@@ -76,7 +77,7 @@ def fork(launch: Launch, uid: int, output: int) -> int:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     child = subprocess.Popen(  # noqa: S603 - executing commands is what the runner is for
         launch.argv,
-        executable=find_program(launch),
+        executable=_find_program(launch),
         cwd=launch.directory,
         env=launch.environment,
         stdin=subprocess.DEVNULL,
@@ -94,25 +95,19 @@ def fork(launch: Launch, uid: int, output: int) -> int:
     return child.pid
 
 
-class _FileActions:
-    """The actions in the child before exec; allocates before the child exists."""
-
-    def __init__(self, directory: str, output: int) -> None:
-        self._struct = ctypes.create_string_buffer(_STRUCT_BYTES)
-        self._directory = _encode(directory)
-        self._output = output
-
-    def __enter__(self) -> ctypes.Array[ctypes.c_char]:
-        actions, output = self._struct, self._output
-        _check(_LIBRARY.posix_spawn_file_actions_init(actions))
+@contextlib.contextmanager
+def _file_actions(directory: bytes, output: int) -> Iterator[ctypes.Array[ctypes.c_char]]:
+    """Provide the actions in the child before exec; allocates before the child exists."""
+    actions = ctypes.create_string_buffer(_STRUCT_BYTES)
+    _check(_LIBRARY.posix_spawn_file_actions_init(actions))
+    try:
         _check(_LIBRARY.posix_spawn_file_actions_addopen(actions, 0, b"/dev/null", os.O_RDONLY, 0))
         _check(_LIBRARY.posix_spawn_file_actions_adddup2(actions, output, 1))
         _check(_LIBRARY.posix_spawn_file_actions_adddup2(actions, output, 2))
-        _check(_LIBRARY.posix_spawn_file_actions_addchdir_np(actions, self._directory))
-        return actions
-
-    def __exit__(self, *_: object) -> None:
-        _LIBRARY.posix_spawn_file_actions_destroy(self._struct)
+        _check(_LIBRARY.posix_spawn_file_actions_addchdir_np(actions, directory))
+        yield actions
+    finally:
+        _LIBRARY.posix_spawn_file_actions_destroy(actions)
 
 
 def _attributes() -> ctypes.Array[ctypes.c_char]:
@@ -145,7 +140,7 @@ def _encode(word: str) -> bytes:
     return encoded
 
 
-def find_program(launch: Launch) -> str:
+def _find_program(launch: Launch) -> str:
     """Search the program as a shell would, in the PATH of the command's own environment."""
     word, path = launch.argv[0], launch.environment.get("PATH", os.defpath)
     if "/" in word:
@@ -159,36 +154,19 @@ def find_program(launch: Launch) -> str:
         found = os.path.join(launch.directory, folder, word)  # noqa: PTH118 - half the time
         if os.access(found, os.X_OK) and not os.path.isdir(found):  # noqa: PTH112 - half the time
             if folder.startswith("/"):
-                _cache(path, word, found)
+                if len(_PROGRAMS) >= _MAX_CACHED_PROGRAMS:
+                    _PROGRAMS.clear()
+                _PROGRAMS[path, word] = found
             return found
     raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), word)
 
 
-def _cache(path: str, word: str, found: str) -> None:
-    if len(_PROGRAMS) >= _MAX_CACHED_PROGRAMS:
-        _PROGRAMS.clear()
-    _PROGRAMS[path, word] = found
-
-
-def _failed_path(directory: str, program: str) -> str:
-    """Return which of the two caused an error; the C library does not say."""
-    return program if os.path.isdir(directory) else directory  # noqa: PTH112
-
-
 _ATTRIBUTES: Final = _attributes()
 
-_JOB_FAULTS: Final = frozenset(
-    {
-        errno.E2BIG,
-        errno.EACCES,
-        errno.EISDIR,
-        errno.ELOOP,
-        errno.ENAMETOOLONG,
-        errno.ENOENT,
-        errno.ENOEXEC,
-        errno.ENOTDIR,
-    }
-)
+_JOB_FAULTS: Final = {
+    errno.E2BIG, errno.EACCES, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT,
+    errno.ENOEXEC, errno.ENOTDIR,
+}  # fmt: skip
 """Errors that lie in the command or its folder; all others lie in this machine."""
 
 
@@ -202,10 +180,9 @@ class StartRefusal(NamedTuple):
 
 def classify_start_error(error: Exception) -> StartRefusal:
     """Classify an error of `spawn` or `fork`; a ValueError is about the words of the command."""
-    if isinstance(error, ValueError):
-        return StartRefusal(is_job_fault=True, message=str(error), path=None)
-    if not isinstance(error, OSError):
-        message = f"{type(error).__name__}: {error}"
-        return StartRefusal(is_job_fault=False, message=message, path=None)
-    path = error.filename if isinstance(error.filename, str) else None
-    return StartRefusal(error.errno in _JOB_FAULTS, error.strerror or str(error), path)
+    if isinstance(error, OSError):
+        path = error.filename if isinstance(error.filename, str) else None
+        return StartRefusal(error.errno in _JOB_FAULTS, error.strerror or str(error), path)
+    is_job_fault = isinstance(error, ValueError)
+    message = str(error) if is_job_fault else f"{type(error).__name__}: {error}"
+    return StartRefusal(is_job_fault, message, None)

@@ -10,19 +10,14 @@ seconds if one cannot be killed because it waits for a device.
 from __future__ import annotations
 
 import signal
+from collections.abc import Container
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from workron_runner import event_loop, memory, process_reaper
-from workron_runner.attempt import EndCause
-
-if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from workron_runner.attempt import AttemptProcess
-    from workron_runner.memory import MemoryMonitor
-    from workron_runner.uids import UidPool
-
+from workron_runner.attempt import AttemptProcess, EndCause
+from workron_runner.memory import MemoryMonitor
+from workron_runner.uids import UidPool
 
 _UNKILLABLE_SECONDS: Final = 5
 _MAX_REAP_ROUNDS: Final = 20
@@ -46,16 +41,12 @@ class Supervisor:
         self._by_tag: dict[int, AttemptProcess] = {}
         self._ending: dict[AttemptProcess, float] = {}
         """Attempts whose command has exited, and until when their processes are waited for."""
-        self._timers = event_loop.Timers()
+        self._next_timer = inf
+        """A lower bound of all timers, so that most checks need not read each of them."""
         self._deadline = inf
 
     def __len__(self) -> int:
         return len(self._by_claim)
-
-    @property
-    def has_ending(self) -> bool:
-        """Whether any attempt is ending."""
-        return bool(self._ending)
 
     def get(self, claim: str) -> AttemptProcess | None:
         """Return the attempt of a claim, if it has not ended."""
@@ -65,7 +56,7 @@ class Supervisor:
         """Supervise a command that was just started."""
         self._by_claim[attempt.claim] = self._by_tag[attempt.tag] = attempt
         if timeout is not None:
-            self._timers.set(attempt.timer, event_loop.boottime() + timeout)
+            self._set_timer(attempt, event_loop.boottime() + timeout)
 
     def kill(self, attempt: AttemptProcess, grace: float, cause: EndCause = EndCause.KILL) -> None:
         """Begin to kill an attempt, or shorten the grace of one that is being killed."""
@@ -74,8 +65,7 @@ class Supervisor:
             return
         attempt.cause = cause
         if attempt.is_terminated and grace > 0:
-            kill_at = min(attempt.timer.at, event_loop.boottime() + grace)
-            self._timers.set(attempt.timer, kill_at)
+            self._set_timer(attempt, min(attempt.due_at, event_loop.boottime() + grace))
             return
         attempt.grace = grace
         attempt.is_terminated = False
@@ -93,13 +83,18 @@ class Supervisor:
         if not attempt.reap():
             return False
         self._blame_memory(attempt)
-        attempt.timer.at = inf
+        attempt.due_at = inf
         self._ending[attempt] = event_loop.boottime() + _UNKILLABLE_SECONDS
         return True
 
     def take_ended(self) -> list[AttemptProcess]:
         """Kill what ending attempts left, and return those of which nothing is left."""
-        with_uid_processes = [one for one in self._ending if self._kill_by_uid(one)]
+        if not self._ending:
+            return []
+        with_uid_processes = [
+            one for one in self._ending
+            if self._uids is not None and one.uid is not None and self._uids.kill(one.uid)
+        ]  # fmt: skip
         tags = self.kill_leftovers()
         now = event_loop.boottime()
         ended = [
@@ -127,11 +122,13 @@ class Supervisor:
         if self.is_past_deadline:
             self._kill_past_deadline()
         now = event_loop.boottime()
-        if self._timers.may_be_due(now):
+        if now >= self._next_timer:
             for attempt in self._running():
-                if attempt.timer.at <= now and not attempt.has_exited:
-                    self._timer_expired(attempt)
-            self._timers.refresh(one.timer for one in self._by_claim.values())
+                if attempt.due_at <= now and not attempt.has_exited:
+                    if attempt.cause is EndCause.EXIT:
+                        attempt.cause = EndCause.TIMEOUT
+                    self._send_next_signal(attempt)
+            self._next_timer = min((one.due_at for one in self._by_claim.values()), default=inf)
         if self._memory and self._by_claim and (limit := self._memory.check()):
             self._kill_largest(limit)
 
@@ -142,7 +139,7 @@ class Supervisor:
         if not self._by_claim and not process_reaper.has_leftover_processes():
             return None
         now = event_loop.boottime()
-        timeouts = [event_loop.CHECK_INTERVAL_SECONDS, self._timers.seconds_left(now)]
+        timeouts = [event_loop.CHECK_INTERVAL_SECONDS, max(0.0, self._next_timer - now)]
         if self._memory and self._by_claim:
             timeouts.append(self._memory.seconds_until_check(now))
         if (until_deadline := self._deadline - now) > 0:
@@ -164,25 +161,17 @@ class Supervisor:
     def _kill_leftovers_once(self) -> tuple[set[int], bool]:
         tags: set[int] = set()
         has_reaped = False
-        for leftover in process_reaper.leftover_processes():
-            owner = self._by_tag.get(leftover.tag)
+        for pid, tag in process_reaper.leftover_processes():
+            owner = self._by_tag.get(tag)
             is_of_running = owner is not None and owner not in self._ending
-            is_allowed = is_of_running or leftover.tag in self._starting_tags
-            peak = (
-                process_reaper.reap(leftover.pid)
-                if is_allowed
-                else process_reaper.kill_leftover(leftover)
-            )
+            is_allowed = is_of_running or tag in self._starting_tags
+            peak = process_reaper.reap(pid) if is_allowed else process_reaper.kill_leftover(pid)
             if owner is not None:
                 owner.peak_bytes = max(owner.peak_bytes, peak)
             if not is_allowed:
                 has_reaped |= peak >= 0
-                tags.add(leftover.tag)
+                tags.add(tag)
         return tags, has_reaped
-
-    def _kill_by_uid(self, attempt: AttemptProcess) -> bool:
-        """Kill every process of the attempt's uid; whether there was any."""
-        return self._uids is not None and attempt.uid is not None and self._uids.kill(attempt.uid)
 
     def _kill_past_deadline(self) -> None:
         for attempt in self._running():
@@ -196,9 +185,10 @@ class Supervisor:
         if any(one.cause is EndCause.MEMORY for one in self._by_claim.values()):
             return
         if use := memory.largest_attempt(self._running()):
-            use.attempt.peak_bytes = max(use.attempt.peak_bytes, use.resident)
-            use.attempt.limit_bytes = limit
-            self.kill(use.attempt, 0, EndCause.MEMORY)
+            attempt, resident = use
+            attempt.peak_bytes = max(attempt.peak_bytes, resident)
+            attempt.limit_bytes = limit
+            self.kill(attempt, 0, EndCause.MEMORY)
 
     def _blame_memory(self, attempt: AttemptProcess) -> None:
         """Set the cause of an attempt that Linux killed for memory."""
@@ -211,10 +201,9 @@ class Supervisor:
     def _running(self) -> list[AttemptProcess]:
         return [one for one in self._by_claim.values() if one not in self._ending]
 
-    def _timer_expired(self, attempt: AttemptProcess) -> None:
-        if attempt.cause is EndCause.EXIT:
-            attempt.cause = EndCause.TIMEOUT
-        self._send_next_signal(attempt)
+    def _set_timer(self, attempt: AttemptProcess, at: float) -> None:
+        attempt.due_at = at
+        self._next_timer = min(self._next_timer, at)
 
     def _send_next_signal(self, attempt: AttemptProcess) -> None:
-        self._timers.set(attempt.timer, event_loop.boottime() + attempt.send_next_signal())
+        self._set_timer(attempt, event_loop.boottime() + attempt.send_next_signal())

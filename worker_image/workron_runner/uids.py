@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from workron_runner import event_loop, process_reaper
 from workron_runner.workspace import WorkspaceError
 
+_LIBRARY: Final = ctypes.CDLL(None, use_errno=True)
 _SETRESUID: Final = {"x86_64": 117, "aarch64": 147, "riscv64": 147}
 """Number of the system call. It changes this thread only; the C library would change them all."""
 _CAPABILITY_VERSION_3: Final = 0x20080522
@@ -129,9 +130,8 @@ def _runs_as(pid: int, uid: int) -> bool:
 
 
 def _set_uids(real: int, effective: int, saved: int) -> None:
-    library = ctypes.CDLL(None, use_errno=True)
     call = _SETRESUID[os.uname().machine]
-    if library.syscall(call, *map(ctypes.c_uint32, (real, effective, saved))) != 0:
+    if _LIBRARY.syscall(call, *map(ctypes.c_uint32, (real, effective, saved))) != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"setresuid {effective}: {os.strerror(number)}")
 
@@ -140,15 +140,10 @@ def _require_uids_without_capabilities(real: int, effective: int) -> None:
     """Check that a signal to all reaches only these uids; OSError otherwise."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     data = (ctypes.c_uint32 * 6)()
-    library = ctypes.CDLL(None, use_errno=True)
-    is_known = library.capget(header, data) == 0
+    is_known = _LIBRARY.capget(header, data) == 0
     has_capabilities = bool(data[0] or data[3])
-    if (
-        not is_known
-        or has_capabilities
-        or 0 in (real, effective)
-        or _current_uids() != (real, effective)
-    ):
+    is_other = 0 in (real, effective) or _current_uids() != (real, effective)
+    if not is_known or has_capabilities or is_other:
         raise OSError(errno.EPERM, f"uid {effective} cannot be killed alone")
 
 

@@ -21,13 +21,10 @@ import stat
 import tempfile
 import threading
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from uuid import UUID
-
+from typing import Final
+from uuid import UUID
 
 BOOT_VARIABLE: Final = "WORKRON_BOOT"
 MAX_RESULT_BYTES: Final = 16 * 1024
@@ -45,20 +42,12 @@ class ResultFileError(Exception):
     """The result file is not acceptable."""
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
-    """A folder to remove, and files beside it, which may not exist."""
-
-    folder: pathlib.Path
-    files: tuple[pathlib.Path, ...]
-
-
 class FolderRemover:
     """A thread that removes folders in the order in which they are given."""
 
     def __init__(self) -> None:
         # Unbounded: the event loop must never wait for a disk.
-        self._pending: queue.SimpleQueue[Removal | None] = queue.SimpleQueue()
+        self._pending: queue.SimpleQueue[tuple[pathlib.Path, ...] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="folder-remover", daemon=True)
         self._thread.start()
 
@@ -67,12 +56,12 @@ class FolderRemover:
         """Whether too many folders wait to be removed."""
         return self._pending.qsize() > _MAX_PENDING_REMOVALS
 
-    def remove(self, removal: Removal) -> None:
-        """Remove it soon; it is renamed at once, so that its own path no longer exists."""
-        renamed = removal.folder.with_name(f"{removal.folder.name}.removed")
+    def remove(self, folder: pathlib.Path, *files: pathlib.Path) -> None:
+        """Remove a folder and files that may not exist soon; the folder is renamed at once."""
+        renamed = folder.with_name(f"{folder.name}.removed")
         with contextlib.suppress(OSError):
-            removal.folder.rename(renamed)
-        self._pending.put(Removal(renamed, removal.files))
+            folder.rename(renamed)
+        self._pending.put((renamed, *files))
 
     def close(self) -> None:
         """Return when everything is removed."""
@@ -80,11 +69,11 @@ class FolderRemover:
         self._thread.join()
 
     def _run(self) -> None:
-        while (removal := self._pending.get()) is not None:
+        while (paths := self._pending.get()) is not None:
             # A file that cannot be removed now is removed with the boot's folder. If this thread
             # died, every later attempt would be refused.
             with contextlib.suppress(Exception):
-                _remove(removal)
+                _remove(*paths)
 
 
 def remove_tree(path: pathlib.Path) -> None:
@@ -98,14 +87,14 @@ def remove_tree(path: pathlib.Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
-def _remove(removal: Removal) -> None:
-    for path in removal.files:
+def _remove(folder: pathlib.Path, *files: pathlib.Path) -> None:
+    for path in files:
         with contextlib.suppress(OSError):
             path.unlink()
     try:
-        removal.folder.rmdir()
+        folder.rmdir()
     except OSError:
-        remove_tree(removal.folder)
+        remove_tree(folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +109,6 @@ class Workspace:
     """Its state when it was created; None: it cannot be reused."""
     uid: int | None = None
     """Its owner; None: the runner's own uid."""
-
-    @property
-    def removal(self) -> Removal:
-        """The files and folders to remove."""
-        if self.uid is None:
-            return Removal(self.directory, (self.inputs, self.result))
-        return Removal(self.directory.parent, ())
 
     def resolve(self, workdir: str | None) -> str:
         """Resolve a job's `workdir`; a relative one is inside the attempt's folder."""
@@ -161,13 +143,13 @@ class Workspaces:
 
     def release(self, workspace: Workspace) -> None:
         """Keep an untouched workspace for another attempt; remove any other."""
-        is_untouched = workspace.fingerprint is not None and workspace.fingerprint == _fingerprint(
-            workspace
-        )
-        if is_untouched:
+        fingerprint = workspace.fingerprint
+        if fingerprint is not None and fingerprint == _fingerprint(workspace):
             self._reusable[workspace.uid].append(workspace)
+        elif workspace.uid is None:
+            self._remover.remove(workspace.directory, workspace.inputs, workspace.result)
         else:
-            self._remover.remove(workspace.removal)
+            self._remover.remove(workspace.directory.parent)
 
     def environment(self, own: Mapping[str, str], workspace: Workspace) -> dict[str, str]:
         """Return the whole environment of a command; `own` are the job's variables."""
@@ -192,8 +174,16 @@ class Workspaces:
     def _create(self, inputs: str, uid: int | None) -> Workspace:
         if self._remover.is_overloaded:
             raise WorkspaceError(f"{self._root} fills up faster than folders can be removed")
-        number = next(self._numbers)
-        workspace = self._shared_layout(number) if uid is None else self._uid_layout(number, uid)
+        path = self._root / str(next(self._numbers))
+        if uid is None:
+            workspace = Workspace(
+                path, path.with_suffix(".inputs.json"), path.with_suffix(".result.json")
+            )
+        else:
+            # All in one folder of that uid: it may not write anywhere else in the boot's folder.
+            workspace = Workspace(
+                path / "home", path / "inputs.json", path / "result.json", uid=uid
+            )
         try:
             if uid is not None:
                 workspace.directory.parent.mkdir(mode=0o700)
@@ -208,18 +198,6 @@ class Workspaces:
         if inputs != _NO_INPUTS:
             return workspace
         return dataclasses.replace(workspace, fingerprint=_fingerprint(workspace))
-
-    def _shared_layout(self, number: int) -> Workspace:
-        return Workspace(
-            self._root / str(number),
-            self._root / f"{number}.inputs.json",
-            self._root / f"{number}.result.json",
-        )
-
-    def _uid_layout(self, number: int, uid: int) -> Workspace:
-        # All in one folder of that uid: it may not write anywhere else in the boot's folder.
-        parent = self._root / str(number)
-        return Workspace(parent / "home", parent / "inputs.json", parent / "result.json", uid=uid)
 
 
 def boot_folder(boot: UUID) -> pathlib.Path:
@@ -260,23 +238,20 @@ def _fingerprint(workspace: Workspace) -> tuple[object, ...] | None:
     None if it cannot be read.
     """
     try:
+        descriptor = os.open(workspace.inputs, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        try:
+            inputs = os.read(descriptor, len(_NO_INPUTS) + 1), _status(os.fstat(descriptor))
+        finally:
+            os.close(descriptor)
         folders = [_folder_fingerprint(workspace.directory)]
         if workspace.uid is not None:
             folders.append(_folder_fingerprint(workspace.directory.parent))
-        return (*_inputs_fingerprint(workspace.inputs), *folders, os.path.lexists(workspace.result))
+        return (*inputs, *folders, os.path.lexists(workspace.result))
     except OSError:
         return None
 
 
-# Plain `os` calls, here and below: pathlib takes twice the time, at the end of every attempt.
-def _inputs_fingerprint(inputs: pathlib.Path) -> tuple[bytes, tuple[int, ...]]:
-    descriptor = os.open(inputs, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-    try:
-        return os.read(descriptor, len(_NO_INPUTS) + 1), _status(os.fstat(descriptor))
-    finally:
-        os.close(descriptor)
-
-
+# Plain `os` calls, also above: pathlib takes twice the time, at the end of every attempt.
 def _folder_fingerprint(folder: pathlib.Path) -> tuple[tuple[int, ...], frozenset[str]]:
     status = _status(os.stat(folder, follow_symlinks=False))  # noqa: PTH116
     # Two changes within one clock tick have the same ctime, so the names are compared too.
