@@ -9,7 +9,6 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -28,7 +27,7 @@ from workron_worker.executor import (
     run_task,
 )
 from workron_worker.runner_client import RunnerExecutor
-from workron_worker.runner_connection import ChildRunner, RunnerOptions
+from workron_worker.runner_connection import ChildRunner, ChildRunners, RunnerOptions
 
 Make = Callable[..., CommandTask]
 
@@ -223,14 +222,14 @@ async def test_runner_that_is_being_started_as_all_is_closed_is_ended(
     os.kill(_pid(runner), signal.SIGKILL)
     while runner._runner is not None:
         await asyncio.sleep(0)
-    begun, started = runner_connection.start_child, list[ChildRunner]()
+    runners, started = ChildRunners(), list[ChildRunner]()
 
-    def begin_late(*given: Any) -> ChildRunner:
-        started.append(begun(*given))
+    def begin_late(boot: uuid.UUID) -> ChildRunner:
+        started.append(runners.connect(boot))
         runner.close()
         return started[0]
 
-    monkeypatch.setattr(runner_connection, "start_child", begin_late)
+    monkeypatch.setattr(runner._runners, "connect", begin_late)
     assert (await run_task(runner, make("echo on"), _ignore)).is_killed
     while runner._tasks:
         await asyncio.sleep(0)

@@ -14,7 +14,7 @@ import pytest
 from tests.runner import cgroup, ground
 from tests.worker.ear import Ear
 from workron.core.states import Reason
-from workron_runner import uids
+from workron_runner import protocol, uids
 from workron_worker import outcome, runner_connection
 from workron_worker.executor import CommandTask, RunnerLostError, StartError, run_task
 from workron_worker.runner_client import RunnerExecutor
@@ -114,8 +114,11 @@ async def test_command_that_takes_all_memory_fails_for_that_and_the_others_do_no
     assert [(await one).reason for one in siblings] == [None, None, None]
 
 
-def test_end_for_memory_names_limit_and_peak() -> None:
-    ended = outcome.out_of_memory(512 * 2**20, 300 * 2**20, b"out")
+def test_message_names_limit_and_peak_when_memory_ran_short(make: Make) -> None:
+    message = protocol.Ended(
+        "", "memory", None, 9, 0.0, 0.0, 300 * 2**20, 0, None, limit_bytes=512 * 2**20
+    )
+    ended = outcome.judge_end(make("true"), message, b"out", b"", is_killed=False)
     assert ended.message == (
         "the command was killed near the memory limit of 512 MiB that all commands of its "
         "worker share; it used up to 300 MiB"

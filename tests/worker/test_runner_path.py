@@ -126,13 +126,20 @@ async def test_agent_that_waits_for_a_runner_can_be_drained(
 
 
 async def test_agent_that_finds_no_runner_for_long_ends_and_says_why(
-    shop: Shop, distant: WorkerMetrics, path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    shop: Shop, path: pathlib.Path
 ) -> None:
-    monkeypatch.setattr(runner_connection, "_WAIT_FOR_RUNNER_SECONDS", 0)
+    shop.executor.close()
+    shop.executor = RunnerExecutor(
+        grace=timedelta(),
+        boot=shop.boot,
+        runners=SocketRunners(path),
+        metrics=shop.metrics,
+        wait_seconds=0,
+    )
     agent = await shop.agent()
     with pytest.raises(StartError, match=f"no runner listens at {path}: No such file"):
         await agent.run()
-    assert "no runner listens at" in (distant.failure or "")
+    assert "no runner listens at" in (shop.metrics.failure or "")
 
 
 async def test_task_that_finds_no_runner_is_told_so_at_once(

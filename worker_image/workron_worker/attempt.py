@@ -142,7 +142,7 @@ class AttemptRunner:
     def _report_of(self, running: RunningClaim, end: CommandEnd) -> AttemptReport:
         metrics = self._dependencies.metrics
         if end.start_seconds is not None:
-            metrics.start_seconds.observe(end.start_seconds)
+            metrics.spawn_latency_seconds.observe(end.start_seconds)
         if end.is_past_deadline and running.disposition is Disposition.REPORT:
             # The executor was faster than this process, which may have been frozen.
             running.disposition = Disposition.RELEASE

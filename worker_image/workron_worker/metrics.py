@@ -53,8 +53,8 @@ class WorkerMetrics:
         self.lease_kills = 0
         self.lost_sessions = 0
         self.running = 0
-        self.claim_seconds = LatencyHistogram(_CLAIM_BUCKETS)
-        self.start_seconds = LatencyHistogram(_START_BUCKETS)
+        self.claim_latency_seconds = LatencyHistogram(_CLAIM_BUCKETS)
+        self.spawn_latency_seconds = LatencyHistogram(_START_BUCKETS)
         self.answered_heartbeat_at: float | None = None
         self.is_draining = False
         self.runner_problem: str | None = None
@@ -86,7 +86,7 @@ class WorkerMetrics:
     def claims_granted(self, count: int, seconds: float) -> None:
         """Count claims, and the latency of the call that granted them."""
         self.claims += count
-        self.claim_seconds.observe(seconds)
+        self.claim_latency_seconds.observe(seconds)
 
     def reports_answered(
         self, reports: Sequence[AttemptReport], answers: Sequence[ReportResult]

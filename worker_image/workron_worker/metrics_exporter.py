@@ -6,7 +6,7 @@ Labels have few values and never the name of a job, so that the number of series
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
@@ -21,7 +21,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workron.core.clock import Clock
-    from workron_worker.metrics import LatencyHistogram, WorkerMetrics
+    from workron_worker.metrics import WorkerMetrics
+
+
+# The keys are also attributes of WorkerMetrics.
+_COUNTERS: Final = {
+    "claims": "Claims that the store has granted.",
+    "stale_reports": "Ends that the store refused because the claim had been reaped.",
+    "released_claims": "Claims released without an end.",
+    "lease_kills": (
+        "Commands killed because no heartbeat was answered and the lease may have expired."
+    ),
+    "lost_sessions": "Sessions that the store reaped while this worker was alive.",
+}
+_HISTOGRAMS: Final = {
+    "claim_latency_seconds": "Latency of claim calls, retries included.",
+    "spawn_latency_seconds": (
+        "From the request to start a command until it was started, measured by the runner."
+    ),
+}
 
 
 class WorkerExporter:
@@ -46,70 +64,27 @@ class WorkerExporter:
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric family."""
-        yield from self._counters()
-        yield from self._gauges()
-        yield _histogram(
-            "claim_latency_seconds",
-            "Latency of claim calls, retries included.",
-            self._metrics.claim_seconds,
-        )
-        yield _histogram(
-            "spawn_latency_seconds",
-            "From the request to start a command until it was started, measured by the runner.",
-            self._metrics.start_seconds,
-        )
-
-    def _counters(self) -> Iterator[Metric]:
-        metrics = self._metrics
-        yield _counter("claims", "Claims that the store has granted.", metrics.claims)
+        metrics, prefix = self._metrics, "workron_worker_"
+        for name, text in _COUNTERS.items():
+            yield CounterMetricFamily(prefix + name, text, getattr(metrics, name))
         attempts = CounterMetricFamily(
-            "workron_worker_attempts",
+            f"{prefix}attempts",
             "Attempts whose end the store has accepted, as this worker judged them.",
             labels=["outcome", "reason"],
         )
         for labels, count in metrics.attempts.copy().items():
             attempts.add_metric(labels, count)
         yield attempts
-        yield _counter(
-            "stale_reports",
-            "Ends that the store refused because the claim had been reaped.",
-            metrics.stale_reports,
-        )
-        yield _counter(
-            "released_claims", "Claims released without an end.", metrics.released_claims
-        )
-        yield _counter(
-            "lease_kills",
-            "Commands killed because no heartbeat was answered and the lease may have expired.",
-            metrics.lease_kills,
-        )
-        yield _counter(
-            "lost_sessions",
-            "Sessions that the store reaped while this worker was alive.",
-            metrics.lost_sessions,
-        )
-
-    def _gauges(self) -> Iterator[Metric]:
-        metrics = self._metrics
-        yield GaugeMetricFamily(
-            "workron_worker_slots", "Commands that may run at once.", self._slots
-        )
-        yield GaugeMetricFamily(
-            "workron_worker_running", "Claims that occupy a slot.", metrics.running
-        )
+        yield GaugeMetricFamily(f"{prefix}slots", "Commands that may run at once.", self._slots)
+        yield GaugeMetricFamily(f"{prefix}running", "Claims that occupy a slot.", metrics.running)
         since = metrics.answered_heartbeat_at
         yield GaugeMetricFamily(
-            "workron_worker_heartbeat_age_seconds",
+            f"{prefix}heartbeat_age_seconds",
             "Age of the last answered heartbeat; before the first one, since the start.",
             self._clock.monotonic() - (self._started_at if since is None else since),
         )
-
-
-def _counter(name: str, description: str, value: float) -> CounterMetricFamily:
-    return CounterMetricFamily(f"workron_worker_{name}", description, value)
-
-
-def _histogram(name: str, description: str, values: LatencyHistogram) -> HistogramMetricFamily:
-    bounds = [*map(floatToGoString, values.bounds), "+Inf"]
-    buckets = list(zip(bounds, map(float, accumulate(values.counts)), strict=True))
-    return HistogramMetricFamily(f"workron_worker_{name}", description, buckets, values.total)
+        for name, text in _HISTOGRAMS.items():
+            values = getattr(metrics, name)
+            bounds = [*map(floatToGoString, values.bounds), "+Inf"]
+            buckets = list(zip(bounds, map(float, accumulate(values.counts)), strict=True))
+            yield HistogramMetricFamily(prefix + name, text, buckets, values.total)

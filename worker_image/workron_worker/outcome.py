@@ -7,6 +7,8 @@ import math
 import signal
 from typing import TYPE_CHECKING, Any, Final, Never
 
+import msgspec
+
 from workron.core import errors, retry_policy
 from workron.core.jobspec import OnLeaseLost
 from workron.core.states import Reason
@@ -14,18 +16,24 @@ from workron.store.types import AttemptReport, Outcome
 from workron_worker.executor import CommandEnd, CommandTask, StartError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from datetime import timedelta
+    from collections.abc import Iterator
 
     from workron.core.clock import Rng
     from workron.store.types import ClaimedJob
-    from workron_runner.spawn import StartRefusal
+    from workron_runner.protocol import Ended, Refused
 
 
 LIMIT_DEPTH: Final = 64
 """Readers parse it some levels deeper, and every parser has a limit."""
 
 _TOO_DEEP: Final = f"the result is nested too deeply: more than {LIMIT_DEPTH} levels"
+_NOT_FOUND: Final = 127
+_SIGNAL_BASE: Final = 128
+_INPUTS_TOO_LARGE: Final = (
+    "the results of its upstream jobs are larger than 1 MiB together; let them return less, such as"
+    " the path of a file"
+)
+_NO_RETRY: Final = retry_policy.Decision(is_retry=False)
 
 
 class ResultError(errors.InputError):
@@ -42,8 +50,12 @@ def parse_result(raw: bytes) -> Any:
         raise ResultError(_TOO_DEEP) from None
     except ValueError as error:
         raise ResultError(f"the result is not JSON: {error}") from None
+    # PostgreSQL's jsonb stores neither; the rule is the same for all stores.
     for text in _strings(value):
-        _check_text(text)
+        if "\x00" in text:
+            raise ResultError("the result has a string with a NUL character")
+        if not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text):
+            raise ResultError("the result has a string with half of a surrogate pair")
     return value
 
 
@@ -65,89 +77,53 @@ def _strings(value: Any) -> Iterator[str]:
         containers = [one for one in level if isinstance(one, (dict, list))]
         if not containers:
             return
-        level = [inner for one in containers for inner in _children(one)]
+        level = []
+        for one in containers:
+            level += one if isinstance(one, list) else [*one.keys(), *one.values()]
     raise ResultError(_TOO_DEEP)
 
 
-def _children(container: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    if isinstance(container, dict):
-        return [*container.keys(), *container.values()]
-    return container
-
-
-def _check_text(text: str) -> None:
-    # PostgreSQL's jsonb stores neither; the rule is the same for all stores.
-    if "\x00" in text:
-        raise ResultError("the result has a string with a NUL character")
-    if not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text):
-        raise ResultError("the result has a string with half of a surrogate pair")
-
-
-_NOT_FOUND: Final = 127
-_SIGNAL_BASE: Final = 128
-
-
-def outcome_of_exit(
-    task: CommandTask, code: int, output: bytes, value: Callable[[], Any]
+def judge_end(
+    task: CommandTask, ended: Ended, output: bytes, result: bytes, *, is_killed: bool
 ) -> CommandEnd:
-    """Judge a command that exited; a negative code is the number of the signal that ended it.
+    """Judge how a command ended; `is_killed`: the agent asked for that."""
+    if ended.cause == "exit":
+        end = _judge_exit(task, ended, output, result)
+    elif ended.cause == "deadline":
+        end = past_deadline(output)
+    elif ended.cause == "timeout" and task.timeout is not None and not is_killed:
+        message = f"the command ran longer than {task.timeout.total_seconds():g} s"
+        end = CommandEnd(Reason.TIMEOUT, message, output=output)
+    elif ended.cause == "memory" and ended.limit_bytes is not None and not is_killed:
+        message = (
+            f"the command was killed near the memory limit of {_mib(ended.limit_bytes)} that all"
+            f" commands of its worker share; it used up to {_mib(ended.peak_bytes)}"
+        )
+        code = _SIGNAL_BASE + signal.SIGKILL
+        end = CommandEnd(Reason.OUT_OF_MEMORY, message, code, output)
+    else:
+        end = was_killed(output)
+    return msgspec.structs.replace(end, start_seconds=ended.start_seconds)
 
-    `value` returns its result, or raises ResultError.
-    """
-    if code == 0:
-        return _succeeded(output, value)
-    if code < 0:
-        message = f"the command was ended by {_signal_name(-code)}"
-        return CommandEnd(Reason.SIGNAL, message, _SIGNAL_BASE - code, output)
+
+def _judge_exit(task: CommandTask, ended: Ended, output: bytes, result: bytes) -> CommandEnd:
+    code, number = ended.exit_code, ended.signal or 0
+    if code is None:
+        message = f"the command was ended by {_signal_name(number)}"
+        return CommandEnd(Reason.SIGNAL, message, _SIGNAL_BASE + number, output)
     if code == _NOT_FOUND and isinstance(task.command, str):
         message = "the shell did not find a command (exit code 127)"
         return CommandEnd(Reason.COMMAND_NOT_FOUND, message, code, output)
-    return CommandEnd(Reason.EXIT_CODE, f"the command ended with exit code {code}", code, output)
-
-
-def timed_out(timeout: timedelta, output: bytes) -> CommandEnd:
-    """Judge a command that was killed by its timeout."""
-    seconds = timeout.total_seconds()
-    return CommandEnd(Reason.TIMEOUT, f"the command ran longer than {seconds:g} s", None, output)
-
-
-def out_of_memory(limit_bytes: int, peak_bytes: int, output: bytes) -> CommandEnd:
-    """Judge a command that was killed because memory ran short."""
-    message = (
-        f"the command was killed near the memory limit of {_mib(limit_bytes)} that all commands of "
-        f"its worker share; it used up to {_mib(peak_bytes)}"
-    )
-    return CommandEnd(Reason.OUT_OF_MEMORY, message, _SIGNAL_BASE + signal.SIGKILL, output)
-
-
-def was_killed(output: bytes) -> CommandEnd:
-    """Judge a command that the agent has killed."""
-    return CommandEnd(output=output, is_killed=True)
-
-
-def past_deadline(output: bytes) -> CommandEnd:
-    """Judge a command that the executor killed at its deadline."""
-    return CommandEnd(output=output, is_killed=True, is_past_deadline=True)
-
-
-def start_refused(task: CommandTask, refusal: StartRefusal) -> CommandEnd:
-    """Judge a start that failed; StartError if the job is not at fault."""
-    if not refusal.is_job_fault:
-        raise StartError(f"this machine cannot start commands: {refusal.message}")
-    path = refusal.path or _first_word(task)
-    # The runner has resolved a relative workdir.
-    is_workdir = task.workdir and f"/{path}".endswith(f"/{task.workdir}")
-    prefix = "its workdir " if is_workdir else ""
-    message = f"the command could not be started: {prefix}{path!r}: {refusal.message}"
-    return CommandEnd(Reason.COMMAND_NOT_FOUND, message)
-
-
-def _succeeded(output: bytes, value: Callable[[], Any]) -> CommandEnd:
-    try:
-        result = value()
-    except ResultError as error:
-        return CommandEnd(Reason.RESULT_REFUSED, str(error), 0, output)
-    return CommandEnd(exit_code=0, output=output, result=result)
+    if code:
+        message = f"the command ended with exit code {code}"
+        return CommandEnd(Reason.EXIT_CODE, message, code, output)
+    error = ended.result_error
+    if error is None:
+        try:
+            return CommandEnd(exit_code=0, output=output, result=parse_result(result))
+        except ResultError as refused:
+            error = str(refused)
+    return CommandEnd(Reason.RESULT_REFUSED, error, 0, output)
 
 
 def _signal_name(number: int) -> str:
@@ -161,15 +137,29 @@ def _mib(count: int) -> str:
     return f"{count / 2**20:.0f} MiB"
 
 
-def _first_word(task: CommandTask) -> str:
-    return "sh" if isinstance(task.command, str) else task.command[0]
+def was_killed(output: bytes) -> CommandEnd:
+    """Judge a command that the agent has killed."""
+    return CommandEnd(output=output, is_killed=True)
 
 
-_TOO_LARGE: Final = (
-    "the results of its upstream jobs are larger than 1 MiB together; let them return less, such as"
-    " the path of a file"
-)
-_NO_RETRY: Final = retry_policy.Decision(is_retry=False)
+def past_deadline(output: bytes) -> CommandEnd:
+    """Judge a command that the executor killed at its deadline."""
+    return CommandEnd(output=output, is_killed=True, is_past_deadline=True)
+
+
+def judge_refusal(task: CommandTask, refused: Refused) -> CommandEnd | StartError:
+    """Judge a start that failed; StartError if the job is not at fault."""
+    if refused.fault == "late":
+        return past_deadline(b"")
+    if refused.fault != "job":
+        return StartError(f"this machine cannot start commands: {refused.message}")
+    first_word = "sh" if isinstance(task.command, str) else task.command[0]
+    path = refused.path or first_word
+    # The runner has resolved a relative workdir.
+    is_workdir = task.workdir and f"/{path}".endswith(f"/{task.workdir}")
+    prefix = "its workdir " if is_workdir else ""
+    message = f"the command could not be started: {prefix}{path!r}: {refused.message}"
+    return CommandEnd(Reason.COMMAND_NOT_FOUND, message)
 
 
 def task_of(claimed: ClaimedJob) -> CommandTask:
@@ -190,12 +180,21 @@ def task_of(claimed: ClaimedJob) -> CommandTask:
 
 def report_of(claimed: ClaimedJob, ended: CommandEnd, rng: Rng) -> AttemptReport:
     """Report how a command ended, and whether the job is retried."""
-    decision = _decide(claimed, ended, rng)
+    decision = _NO_RETRY
+    if ended.reason is not None and not ended.is_killed:
+        decision = retry_policy.decide(
+            claimed.spec.command,
+            failures=claimed.failures,
+            exit_code=ended.exit_code,
+            reason=ended.reason,
+            rng=rng,
+        )
+    end_outcome = Outcome.FAILED if ended.is_killed or ended.reason else Outcome.SUCCEEDED
     return AttemptReport(
         job=claimed.job,
         claim=claimed.claim,
         fence=claimed.fence,
-        outcome=_outcome(ended, is_retry=decision.is_retry),
+        outcome=Outcome.RETRY if decision.is_retry else end_outcome,
         reason=Reason.SIGNAL if ended.is_killed else ended.reason,
         message=ended.message,
         exit_code=ended.exit_code,
@@ -212,25 +211,7 @@ def refuse_claim(claimed: ClaimedJob, reason: Reason, message: str) -> AttemptRe
 
 def refuse_inputs(claimed: ClaimedJob) -> AttemptReport:
     """Report a claim whose inputs exceed the limit."""
-    return refuse_claim(claimed, Reason.INPUTS_TOO_LARGE, _TOO_LARGE)
-
-
-def _decide(claimed: ClaimedJob, ended: CommandEnd, rng: Rng) -> retry_policy.Decision:
-    if ended.is_killed or ended.reason is None:
-        return _NO_RETRY
-    return retry_policy.decide(
-        claimed.spec.command,
-        failures=claimed.failures,
-        exit_code=ended.exit_code,
-        reason=ended.reason,
-        rng=rng,
-    )
-
-
-def _outcome(ended: CommandEnd, *, is_retry: bool) -> Outcome:
-    if is_retry:
-        return Outcome.RETRY
-    return Outcome.FAILED if ended.is_killed or ended.reason else Outcome.SUCCEEDED
+    return refuse_claim(claimed, Reason.INPUTS_TOO_LARGE, _INPUTS_TOO_LARGE)
 
 
 def _attempt_variables(claimed: ClaimedJob) -> dict[str, str]:
@@ -242,10 +223,7 @@ def _attempt_variables(claimed: ClaimedJob) -> dict[str, str]:
     if claimed.index is not None:
         variables["WORKRON_INDEX"] = str(claimed.index)
     if claimed.item is not None:
-        variables["WORKRON_ITEM"] = _text(claimed.item)
+        # As a manifest would have it: `true`, `1.5`, and a string without quotes.
+        item = claimed.item
+        variables["WORKRON_ITEM"] = item if isinstance(item, str) else json.dumps(item)
     return variables
-
-
-def _text(item: Any) -> str:
-    """Format an item as a manifest would: `true`, `1.5`, and a string without quotes."""
-    return item if isinstance(item, str) else json.dumps(item)

@@ -10,16 +10,18 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import time
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+import structlog
 
+from workron import retry
 from workron_runner import protocol
 from workron_runner.protocol import Ended, FrameKind, ProtocolError, Refused
-from workron_runner.spawn import StartRefusal
-from workron_worker import outcome, runner_connection
+from workron_worker import outcome
 from workron_worker.executor import WINDOW_BYTES, RunnerLostError, StartError
 from workron_worker.metrics import WorkerMetrics
 from workron_worker.runner_connection import ChildRunners
@@ -49,45 +51,15 @@ class ActiveCommand:
     result: bytes = b""
 
 
-def command_end(command: ActiveCommand, message: Ended | Refused) -> CommandEnd | Exception:
-    """Translate how a command ended, or why it was not started."""
-    try:
-        if isinstance(message, Refused) and message.fault == "late":
-            return outcome.past_deadline(b"")
-        if isinstance(message, Refused):
-            refusal = StartRefusal(message.fault == "job", message.message, message.path)
-            return outcome.start_refused(command.task, refusal)
-        end = _judge(command, message)
-        return msgspec.structs.replace(end, start_seconds=message.start_seconds)
-    except StartError as error:
-        return error
-
-
-def _judge(command: ActiveCommand, ended: Ended) -> CommandEnd:
-    task = command.task
-    if ended.cause == "timeout" and task.timeout is not None and not command.is_killed:
-        return outcome.timed_out(task.timeout, command.output)
-    if ended.cause == "memory" and ended.limit_bytes is not None and not command.is_killed:
-        return outcome.out_of_memory(ended.limit_bytes, ended.peak_bytes, command.output)
-    if ended.cause == "deadline":
-        return outcome.past_deadline(command.output)
-    if ended.cause != "exit":
-        return outcome.was_killed(command.output)
-    code = -(ended.signal or 0) if ended.exit_code is None else ended.exit_code
-    result = functools.partial(_parse_result, command.result, ended.result_error)
-    return outcome.outcome_of_exit(task, code, command.output, result)
-
-
-def _parse_result(raw: bytes, error: str | None) -> Any:
-    if error is not None:
-        raise outcome.ResultError(error)
-    return outcome.parse_result(raw)
-
-
 _ENCODER: Final = msgspec.json.Encoder()
 _ENDED_DECODER: Final = msgspec.json.Decoder(Ended)
 _BYTES_KINDS: Final = frozenset({FrameKind.OUTPUT, FrameKind.CAPTURED, FrameKind.RESULT})
 _CHILD_RUNNERS: Final = ChildRunners()
+_CONNECT_BACKOFF: Final = retry.RetryBackoff(first=0.2, longest=0.2)
+_WAIT_FOR_RUNNER_SECONDS: Final = 900
+"""Kubernetes waits for at most 300 s before it restarts a container."""
+
+_log = structlog.get_logger(__name__)
 
 
 def encode_start(task: CommandTask, grace_seconds: float, *, is_streamed: bool) -> bytes:
@@ -123,6 +95,14 @@ def decode_message(frame: Frame) -> Message:
     return protocol.decode(frame.kind, frame.payload)
 
 
+def _judge(command: ActiveCommand, message: Ended | Refused) -> CommandEnd | StartError:
+    if isinstance(message, Refused):
+        return outcome.judge_refusal(command.task, message)
+    return outcome.judge_end(
+        command.task, message, command.output, command.result, is_killed=command.is_killed
+    )
+
+
 class RunnerExecutor:
     """Runs as many commands at once as it is asked to; implements `executor.Executor`."""
 
@@ -133,10 +113,13 @@ class RunnerExecutor:
         boot: UUID,
         runners: Runners = _CHILD_RUNNERS,
         metrics: WorkerMetrics | None = None,
+        wait_seconds: float = _WAIT_FOR_RUNNER_SECONDS,
     ) -> None:
+        """Create it; `wait_seconds` is how long `keep_ready` waits for an external runner."""
         self._runners = runners
         self._metrics = metrics or WorkerMetrics()
         self._grace = grace.total_seconds()
+        self._wait_seconds = wait_seconds
         self.boot = boot
         self._deadline = inf
         self._commands: dict[str, ActiveCommand] = {}
@@ -158,12 +141,29 @@ class RunnerExecutor:
         return self._runner is not None or not self._runners.are_external
 
     async def keep_ready(self, on_ready: Callable[[], object]) -> None:
-        """Connect to an external runner whenever there is none."""
+        """Connect to an external runner whenever there is none; StartError after 15 minutes."""
         while self._runners.are_external:
             self._runner_lost.clear()
-            await runner_connection.wait_for_runner(self._connect, self._metrics)
+            await self._wait_for_runner()
             on_ready()
             await self._runner_lost.wait()
+
+    async def _wait_for_runner(self) -> None:
+        began, metrics = time.monotonic(), self._metrics
+        metrics.runner_problem = "waiting for a runner"
+
+        def not_connected(error: StartError, _: float) -> None:
+            if time.monotonic() - began >= self._wait_seconds:
+                raise error
+            if metrics.runner_problem != str(error):
+                metrics.runner_problem = str(error)
+                _log.info("waiting for runner", reason=str(error))
+
+        await retry.retry(
+            self._connect, errors=StartError, backoff=_CONNECT_BACKOFF, on_retry=not_connected
+        )
+        metrics.runner_problem = None
+        _log.info("runner connected", waited_seconds=round(time.monotonic() - began, 3))
 
     def start(self, task: CommandTask, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
         """Run one attempt."""
@@ -272,7 +272,7 @@ class RunnerExecutor:
             isinstance(message, Ended) and message.cause == "kill" and not command.is_killed
         )
         if not is_unasked:
-            self._end(command, command_end(command, message))
+            self._end(command, _judge(command, message))
 
     def _bytes_received(self, command: ActiveCommand, kind: int, data: bytes) -> None:
         if kind == FrameKind.CAPTURED:

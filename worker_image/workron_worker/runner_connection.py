@@ -1,8 +1,6 @@
 """Connects an agent to a runner: one that it starts itself, or one that listens at a path.
 
-`ChildRunners` and `SocketRunners` provide runners; a `RunnerConnection` sends frames to one,
-receives frames from it on the agent's event loop, and can wait for its end. The agent does
-not trust a runner's messages, because a runner runs other people's commands.
+The agent does not trust a runner's messages, because a runner runs other people's commands.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -31,40 +29,22 @@ from workron_runner.uids import UidPool
 from workron_worker.executor import StartError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
     from uuid import UUID
 
     from workron_runner.protocol import Frame
     from workron_runner.uids import UidRange
-    from workron_worker.metrics import WorkerMetrics
 
 
 HELLO_TIMEOUT_SECONDS: Final = 30
 CLOSE_TIMEOUT_SECONDS: Final = 10
-_WAIT_FOR_RUNNER_SECONDS: Final = 900
-"""Kubernetes waits for at most 300 s before it restarts a container."""
-_CONNECT_INTERVAL_SECONDS: Final = 0.2
 _RUNNER_COMMAND: Final = (sys.executable, "-PSs", "-m", "workron_runner")
 
 _log = structlog.get_logger(__name__)
 
 
-class Runners(Protocol):
-    """Where an executor gets its runners from."""
-
-    @property
-    def are_external(self) -> bool:
-        """Whether something else starts them, so that one may have to be waited for."""
-
-    def connect(self, boot: UUID) -> RunnerConnection:
-        """Return a connection after the Hello messages; StartError without a runner."""
-
-    def clean_up(self, boot: UUID) -> None:
-        """Kill what a lost runner left, as far as this process can see it."""
-
-
 class RunnerConnection(ABC):
-    """One runner, from the Hello messages until its end."""
+    """One runner, from the Hello messages until its end; receives on the agent's event loop."""
 
     def __init__(self, connection: FrameConnection) -> None:
         self._connection = connection
@@ -73,6 +53,8 @@ class RunnerConnection(ABC):
         self._on_frame: Callable[[Frame], None]
         self._on_lost: Callable[[str], object]
         self._lost_reason = "it has disconnected"
+        self._pidfd: int | None = None
+        """The runner's, if it has passed one with its Hello."""
 
     @abstractmethod
     def disconnect_and_wait(self) -> None:
@@ -118,7 +100,12 @@ class RunnerConnection(ABC):
     def _receive(self) -> None:
         try:
             for frame in self._connection.receive():
-                self._handle(frame)
+                if frame.kind == FrameKind.SHUTDOWN:
+                    message = protocol.decode(frame.kind, frame.payload)
+                    assert isinstance(message, Shutdown)
+                    self._lost_reason = message.reason or self._lost_reason
+                else:
+                    self._on_frame(frame)
         except ProtocolError as error:
             self._lost(str(error))
         except Exception as error:  # noqa: BLE001 - a runner is not trusted, whatever it sends
@@ -126,14 +113,6 @@ class RunnerConnection(ABC):
         else:
             if not self._connection.is_open:
                 self._lost(self._lost_reason)
-
-    def _handle(self, frame: Frame) -> None:
-        if frame.kind == FrameKind.SHUTDOWN:
-            message = protocol.decode(frame.kind, frame.payload)
-            assert isinstance(message, Shutdown)
-            self._lost_reason = message.reason or self._lost_reason
-        else:
-            self._on_frame(frame)
 
     def _lost(self, reason: str) -> None:
         self._detach()
@@ -144,9 +123,6 @@ class RunnerConnection(ABC):
         if loop is not None and not loop.is_closed():
             loop.remove_reader(self._connection.fileno())
             loop.remove_writer(self._connection.fileno())
-
-    def _before_receive(self, connection: FrameConnection) -> None:  # noqa: B027 - optional hook
-        """See what comes with the first message."""
 
     def _exchange_hello(self, boot: UUID) -> None:
         sent_at = event_loop.boottime()
@@ -167,7 +143,7 @@ class RunnerConnection(ABC):
         poller.register(self._connection, select.POLLIN)
         while (left := until - time.monotonic()) > 0 and self._connection.is_open:
             poller.poll(left * 1000)
-            self._before_receive(self._connection)
+            self._pidfd = self._pidfd or self._connection.peek_descriptor()
             for frame in self._connection.receive():
                 return protocol.decode(frame.kind, frame.payload)
         raise ProtocolError("it did not answer")
@@ -177,6 +153,7 @@ class SocketRunners:
     """Runners that listen at a path, one after the other."""
 
     are_external = True
+    """Something else starts them, so one may have to be waited for."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self._path = path
@@ -206,7 +183,6 @@ class SocketRunner(RunnerConnection):
     def __init__(self, boot: UUID, stream: socket.socket, path: pathlib.Path) -> None:
         super().__init__(FrameConnection(stream))
         self._path = path
-        self._pidfd: int | None = None
         try:
             self._exchange_hello(boot)
         except ProtocolError as error:
@@ -235,38 +211,11 @@ class SocketRunner(RunnerConnection):
             poller.register(self._pidfd, select.POLLIN)
         return self._pidfd is None or bool(poller.poll(CLOSE_TIMEOUT_SECONDS * 1000))
 
-    def _before_receive(self, connection: FrameConnection) -> None:
-        if self._pidfd is None:
-            self._pidfd = connection.peek_descriptor()
-
     def _release(self) -> None:
         self._connection.close()
         if self._pidfd is not None:
             os.close(self._pidfd)
             self._pidfd = None
-
-
-async def wait_for_runner(connect: Callable[[], Awaitable[object]], metrics: WorkerMetrics) -> None:
-    """Connect until that succeeds; StartError after 15 minutes."""
-    loop = asyncio.get_running_loop()
-    began, logged = loop.time(), ""
-    metrics.runner_problem = "waiting for a runner"
-    while True:
-        try:
-            await connect()
-        except StartError as error:
-            if loop.time() - began >= _WAIT_FOR_RUNNER_SECONDS:
-                raise
-            reason = str(error)
-        else:
-            break
-        if reason != logged:
-            logged = reason
-            metrics.runner_problem = reason
-            _log.info("waiting for runner", reason=reason)
-        await asyncio.sleep(_CONNECT_INTERVAL_SECONDS)
-    metrics.runner_problem = None
-    _log.info("runner connected", waited_seconds=round(loop.time() - began, 3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,11 +237,6 @@ class RunnerOptions:
             *(["--processes", str(self.processes)] if self.processes is not None else []),
         ]
 
-    def kill_uids(self) -> None:
-        """Kill what a lost runner left under its uids, and return when it is dead."""
-        if self.uids is not None:
-            UidPool(self.uids).kill_all()
-
 
 _DEFAULT_OPTIONS: Final = RunnerOptions()
 
@@ -310,21 +254,16 @@ class ChildRunners:
         self._options = options
 
     def connect(self, boot: UUID) -> ChildRunner:
-        """Start a runner."""
-        return start_child(boot, self._options)
+        """Start a runner, again if it is killed from outside while it starts."""
+        with contextlib.suppress(_KilledError):
+            return ChildRunner(boot, self._options)
+        return ChildRunner(boot, self._options)
 
     def clean_up(self, boot: UUID) -> None:
         """Kill everything that carries the boot, or has one of the uids."""
         leftovers.clean_up_boot(boot)
-        self._options.kill_uids()
-
-
-def start_child(boot: UUID, options: RunnerOptions) -> ChildRunner:
-    """Start a runner, again if it is killed from outside while it starts."""
-    try:
-        return ChildRunner(boot, options)
-    except _KilledError:
-        return ChildRunner(boot, options)
+        if self._options.uids is not None:
+            UidPool(self._options.uids).kill_all()
 
 
 class ChildRunner(RunnerConnection):
@@ -355,6 +294,9 @@ class ChildRunner(RunnerConnection):
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()
+
+
+Runners = ChildRunners | SocketRunners
 
 
 def _start_process(options: RunnerOptions) -> tuple[subprocess.Popen[bytes], FrameConnection]:
