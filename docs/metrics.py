@@ -5,6 +5,7 @@ Called by `generate`.
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
@@ -14,10 +15,9 @@ from prometheus_client import CollectorRegistry
 from workron.cli.maintainer_metrics import MaintainerMetrics
 from workron.store.types import PoolDemand
 from workron_controller import metrics
-from workron_controller.jobs.object_handler import MissedChanges
-from workron_controller.jobs.status_writer import StatusQueue
-from workron_controller.jobs.workqueue import Workqueue
-from workron_controller.kube.client import ApiWrite
+from workron_controller.kube.client import ApiClient
+from workron_controller.manager import ControllerConfig, ControllerDependencies, Manager
+from workron_controller.workerpools.config import PoolConfig
 from workron_worker.metrics import WorkerMetrics
 from workron_worker.metrics_exporter import WorkerExporter
 
@@ -111,28 +111,23 @@ def page() -> str:
     return _PAGE.format(
         worker=_table(WorkerExporter(WorkerMetrics(), 1, _Standstill()).registry),
         maintainer=_table(MaintainerMetrics(_Standstill()).registry),
-        controller=_table(_controller_registry()),
+        controller=_table(asyncio.run(_controller_registry())),
     )
 
 
-def _controller_registry() -> CollectorRegistry:
-    # An empty controller: only names, labels and descriptions are read.
-    manager: Any = SimpleNamespace(
-        objects=(), is_leading=False, started_at=0.0,
-        workqueue=Workqueue(_Standstill()), status_queue=StatusQueue(1, 1),
-        missed_changes=MissedChanges(),
-        events=SimpleNamespace(dropped=0),
-        api_writes={ApiWrite("patch", "workronjobs/status", "Done"): 1},
-        resync=SimpleNamespace(completed_at=None),
-        status_writer=SimpleNamespace(written=0, retried=0),
-        informer=SimpleNamespace(restarts=0),
-        # Labels are those of what there is.
-        workerpools=SimpleNamespace(
-            demand={("namespace", "pool"): PoolDemand(0, _Standstill().now())}
-        ),
-    )  # fmt: skip
-    registry = CollectorRegistry()
-    metrics.ControllerMetrics(manager, registry, _Standstill())
+async def _controller_registry() -> CollectorRegistry:
+    nothing: Any = None
+    election: Any = SimpleNamespace(is_leading=False)
+    clock, registry = _Standstill(), CollectorRegistry()
+    async with ApiClient(nothing) as api:
+        deps = ControllerDependencies(
+            PoolConfig(""), nothing, api, nothing, election, nothing, clock, nothing
+        )
+        manager = Manager(deps, ControllerConfig())
+        # A metric shows its labels once it has a value.
+        api.write_counter.labels("patch", "workronjobs/status", "Done")
+        manager.workerpools.demand = {("namespace", "pool"): PoolDemand(0, clock.now())}
+        metrics.ControllerMetrics(manager, registry, clock)
     return registry
 
 

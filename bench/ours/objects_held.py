@@ -90,7 +90,8 @@ async def _operator(url: str, *, is_leading: bool) -> AsyncIterator[Callable[[],
             if operator.resync.completed_at is None:
                 return 0
             if is_leading:
-                return operator.status_writer.written
+                [written] = operator.status_writer.written.collect()
+                return int(written.samples[0].value)
             return sum(seen.run is not None for seen in operator.objects)
 
         task = asyncio.create_task(operator.run())

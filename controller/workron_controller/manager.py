@@ -31,13 +31,13 @@ from workron_controller.workerpools.config import PoolDependencies
 from workron_controller.workerpools.controller import WorkerPoolController
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from workron.core.clock import Clock, Rng
     from workron.scheduling.maintainer import Maintainer
     from workron.store.api import Store
     from workron_controller.kube.auth import ApiAccess
-    from workron_controller.kube.client import ApiClient, ApiWrite
+    from workron_controller.kube.client import ApiClient
     from workron_controller.kube.leader_election import LeaderElection
     from workron_controller.workerpools.config import PoolConfig
 
@@ -84,7 +84,6 @@ class Manager:
         self.objects = ObjectCache()
         self.workqueue = Workqueue(clock)
         handler = ObjectHandler(self.objects, self.workqueue)
-        self.missed_changes = handler.missed_changes
         retrying = RetryingCalls(clock, rng)
         cluster = CustomObjects(deps.api, retrying, config.namespaces)
         self.informer = Informer(handler, deps.access, config.namespaces, clock, rng)
@@ -96,9 +95,17 @@ class Manager:
         self.status_writer = StatusWriter(
             cluster.write_status, self.status_queue, self.objects, clock, self.events.record
         )
-        self.workerpools = WorkerPoolController(
-            self._pool_dependencies(config), config.quiet_pool_interval
+        pools = PoolDependencies(
+            api=deps.api,
+            retrying=RetryingCalls(clock, rng, seconds=_POOL_RETRY_SECONDS),
+            store=store,
+            budget=ConnectionBudget(config.max_worker_connections),
+            config=deps.pools,
+            namespaces=config.namespaces,
+            clock=clock,
+            record_event=self.events.record,
         )
+        self.workerpools = WorkerPoolController(pools, config.quiet_pool_interval)
         self.status_sync = StatusSync(
             store,
             self.objects,
@@ -108,28 +115,19 @@ class Manager:
         )
         self.ttl = TtlController(store, cluster.delete, self.objects, clock, config.ttl_interval)
 
-    def _pool_dependencies(self, config: ControllerConfig) -> PoolDependencies:
-        deps = self._deps
-        return PoolDependencies(
-            api=deps.api,
-            retrying=RetryingCalls(deps.clock, deps.rng, seconds=_POOL_RETRY_SECONDS),
-            store=deps.store,
-            budget=ConnectionBudget(config.max_worker_connections),
-            config=deps.pools,
-            namespaces=config.namespaces,
-            clock=deps.clock,
-            record_event=self.events.record,
+        self.counters = (
+            self.status_writer.written,
+            self.status_writer.retried,
+            self.events.dropped,
+            self.informer.restarts,
+            handler.missed_changes.counter,
+            deps.api.write_counter,
         )
 
     @property
     def is_leading(self) -> bool:
         """Whether this replica is the leader."""
         return self._deps.election.is_leading
-
-    @property
-    def api_writes(self) -> Mapping[ApiWrite, int]:
-        """The writing requests to the API server by outcome."""
-        return self._deps.api.writes
 
     async def run(self) -> None:
         """Run until it is cancelled, and release the leadership then."""
@@ -152,7 +150,16 @@ class Manager:
             await election.wait(leading=True)
             self.status_queue.clear()
             self.objects.mark_all_unsynced()
-            parts = [asyncio.create_task(part.run()) for part in self._leader_parts]
+            parts = [
+                asyncio.create_task(part)
+                for part in (
+                    self.status_sync.run(),
+                    self.status_writer.run(),
+                    self.events.run(),
+                    self.ttl.run(),
+                    self.workerpools.run(),
+                )
+            ]
             lost = asyncio.create_task(election.wait(leading=False))
             try:
                 done, _ = await asyncio.wait([*parts, lost], return_when=asyncio.FIRST_COMPLETED)
@@ -162,9 +169,3 @@ class Manager:
                 await asyncio.wait([*parts, lost])
             for task in done - {lost}:
                 task.result()
-
-    @property
-    def _leader_parts(
-        self,
-    ) -> tuple[StatusSync, StatusWriter, EventRecorder, TtlController, WorkerPoolController]:
-        return self.status_sync, self.status_writer, self.events, self.ttl, self.workerpools

@@ -1,20 +1,21 @@
-"""Metrics and readiness of a controller, computed when Prometheus or a probe asks.
+"""Metrics and readiness of a controller.
 
-They are registered beside those of the maintainer that runs in the same process.
+The parts of the controller count; gauges are computed when Prometheus asks. They are registered
+beside the metrics of the maintainer that runs in the same process.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client import Gauge
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from workron_controller.jobs import resync
-from workron_controller.kube.client import ApiWrite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
@@ -28,72 +29,55 @@ _MAX_RESYNC_AGE: Final = 3 * resync.RESYNC_PERIOD.total_seconds()
 """A controller is not ready when its last complete resync is older than this."""
 
 
-class ControllerMetrics(Collector):
+class ControllerMetrics:
     """The metrics of one controller."""
 
     def __init__(self, manager: Manager, registry: CollectorRegistry, clock: Clock) -> None:
         self._manager = manager
         self._clock = clock
-        registry.register(self)
-        registry.register(QueueMetrics(manager.workerpools, clock))
+        for collector in (*manager.counters, QueueMetrics(manager.workerpools, clock)):
+            registry.register(collector)
+        for name, description, read in self._gauges():
+            gauge = Gauge(f"workron_controller_{name}", description, registry=registry)
+            gauge.set_function(read)
 
-    def collect(self) -> Iterator[Metric]:
-        """Yield all metrics."""
-        for name, description, value in self._gauges():
-            yield GaugeMetricFamily(f"workron_controller_{name}", description, value)
-        for name, description, value in self._counters():
-            yield CounterMetricFamily(f"workron_controller_{name}", description, value)
-        yield from (self._missed_changes(), self._api_writes())
-
-    def _gauges(self) -> Iterator[tuple[str, str, float]]:
-        manager = self._manager
-        objects = list(manager.objects)
-        rejected = sum(cached.rejection is not None for cached in objects)
-        active = sum(cached.is_active for cached in objects)
+    def _gauges(self) -> Iterator[tuple[str, str, Callable[[], float]]]:
+        manager, objects = self._manager, self._manager.objects
         queue, writer = manager.status_queue, manager.status_writer
-        lag = writer.lag if manager.is_leading else 0
-        yield "objects", "Jobs and Workflows that this replica knows.", len(objects)
-        yield "objects_active", "Objects whose status may still have to change.", active
-        yield "objects_rejected", "Objects that cannot be run.", rejected
-        yield "workqueue_depth", "Objects that are not submitted yet.", len(manager.workqueue)
+        yield "objects", "Jobs and Workflows that this replica knows.", lambda: len(objects)
+        yield (
+            "objects_active",
+            "Objects whose status may still have to change.",
+            lambda: sum(cached.is_active for cached in objects),
+        )
+        yield (
+            "objects_rejected",
+            "Objects that cannot be run.",
+            lambda: sum(cached.rejection is not None for cached in objects),
+        )
+        yield (
+            "workqueue_depth",
+            "Objects that are not submitted yet.",
+            lambda: len(manager.workqueue),
+        )
         yield (
             "workqueue_lag_seconds",
             "Time since the oldest object that is not submitted was added to the workqueue.",
-            manager.workqueue.lag,
+            lambda: manager.workqueue.lag,
         )
-        yield "status_queue_depth", "Statuses that are not written yet.", len(queue)
-        yield "status_lag_seconds", "Time for which the oldest status waits to be written.", lag
-        yield "statuses_deferred", "Statuses that were refused and are retried.", queue.deferred
-        yield "leading", "1 while this replica is the leader, else 0.", manager.is_leading
-        yield "resync_age_seconds", "Time since the last complete resync.", self._resync_age()
-
-    def _counters(self) -> Iterator[tuple[str, str, float]]:
-        manager = self._manager
-        writer = manager.status_writer
-        yield "status_writes", "Statuses written.", writer.written
-        yield "status_retries", "Writes of statuses that failed and are retried.", writer.retried
-        yield "events_dropped", "Events that were not written.", manager.events.dropped
-        yield "watch_restarts", "Restarts of watches.", manager.informer.restarts
-
-    def _missed_changes(self) -> Metric:
-        family = CounterMetricFamily(
-            "workron_controller_missed_changes",
-            "Changes that no watch has reported and only a resync has found.",
-            labels=("change",),
+        yield "status_queue_depth", "Statuses that are not written yet.", lambda: len(queue)
+        yield (
+            "status_lag_seconds",
+            "Time for which the oldest status waits to be written.",
+            lambda: writer.lag if manager.is_leading else 0,
         )
-        for change, count in list(self._manager.missed_changes.counts.items()):
-            family.add_metric((change,), count)
-        return family
-
-    def _api_writes(self) -> Metric:
-        family = CounterMetricFamily(
-            "workron_controller_api_writes",
-            "Writing requests to the API server by outcome.",
-            labels=ApiWrite._fields,
+        yield (
+            "statuses_deferred",
+            "Statuses that were refused and are retried.",
+            lambda: queue.deferred,
         )
-        for write, count in list(self._manager.api_writes.items()):
-            family.add_metric(write, count)
-        return family
+        yield "leading", "1 while this replica is the leader, else 0.", lambda: manager.is_leading
+        yield "resync_age_seconds", "Time since the last complete resync.", self._resync_age
 
     def why_not_ready(self) -> str | None:
         """Return why this replica may not know the objects of the cluster."""

@@ -1,17 +1,7 @@
 """Every Job and Workflow that this replica has observed, with the state of its processing.
 
-`CachedObject` is the only place that changes this state. Other modules call its transitions:
-
-    observed                        a watch or a list returned the object
-    run_found, submitted,           the store has a run for it, or a newer generation of its spec
-    update_submitted
-    rejected                        its spec cannot be run
-    state_read                      the store returned the state of its job
-    status_pending, status_settled, the status writer has a status to write, has written it, or
-    status_written                  does not need to write it
-    status_synced, status_stale     its status was computed, or has to be computed again
-
-The cache keeps little of the spec: the store and the cluster have it.
+Only the transitions of `CachedObject` change this state; other modules read its fields. The cache
+keeps little of the spec: the store and the cluster have it.
 """
 
 from __future__ import annotations
@@ -50,52 +40,44 @@ class ObservedObject:
     """The pools of a Workflow's tasks. The pool of a Job is in its row of the store."""
 
 
+@dataclass(slots=True, eq=False)
 class CachedObject:
-    """One object and how far it was processed; see the head of this module for transitions."""
+    """One object and how far it was processed."""
 
-    __slots__ = (
-        "_end_state",
-        "_latest",
-        "_pending_since",
-        "_rejection",
-        "_run",
-        "_submitted_generation",
-        "_synced_inputs",
-        "_written_status",
-    )
-
-    def __init__(self, latest: ObservedObject) -> None:
-        self._latest = latest
-        self._run: JobId | None = None
-        self._submitted_generation = 0
-        self._rejection: StatusReason | None = None
-        self._end_state: State | None = None
-        self._written_status: Mapping[str, Any] | None = None
-        self._synced_inputs: Hashable = None
-        self._pending_since: float | None = None
+    latest: ObservedObject
+    """The newest generation that was observed."""
+    run: JobId | None = None
+    """The run in the store; None while it is unknown, and for a rejected object."""
+    submitted_generation: int = 0
+    """The newest generation that the store has, or that was rejected; 0 for none."""
+    rejection: StatusReason | None = None
+    """Why the submitted generation cannot be run."""
+    end_state: State | None = None
+    """The state of its job if it has ended."""
+    written_status: Mapping[str, Any] | None = None
+    """The status that this replica wrote last."""
+    synced_inputs: Hashable = None
+    """The input of the last computed status; None: compute it again."""
+    pending_since: float | None = None
+    """Since when a status waits to be written, on the monotonic clock."""
 
     # As the cluster has it.
 
     @property
-    def latest(self) -> ObservedObject:
-        """The newest generation that was observed."""
-        return self._latest
-
-    @property
     def uid(self) -> UUID:
         """The uid, which never changes."""
-        return self._latest.uid
+        return self.latest.uid
 
     @property
     def log_fields(self) -> dict[str, str]:
         """The fields by which log events name the object."""
-        one = self._latest
+        one = self.latest
         return {"kind": one.kind, "namespace": one.namespace, "name": one.name}
 
     @property
     def status(self) -> Mapping[str, Any]:
         """The status that this replica wrote last, else the observed one. Users can edit it."""
-        return self._latest.status if self._written_status is None else self._written_status
+        return self.latest.status if self.written_status is None else self.written_status
 
     @property
     def phase(self) -> str:
@@ -110,92 +92,67 @@ class CachedObject:
 
     def observed(self, latest: ObservedObject) -> None:
         """Take over what was observed, unless it is older than what is known."""
-        if latest.generation >= self._latest.generation:
-            self._latest = latest
+        if latest.generation >= self.latest.generation:
+            self.latest = latest
 
     # As the store has it.
 
     @property
-    def run(self) -> JobId | None:
-        """The run in the store; None while it is unknown, and for a rejected object."""
-        return self._run
-
-    @property
-    def submitted_generation(self) -> int:
-        """The newest generation that the store has, or that was rejected; 0 for none."""
-        return self._submitted_generation
-
-    @property
-    def rejection(self) -> StatusReason | None:
-        """Why the submitted generation cannot be run."""
-        return self._rejection
-
-    @property
     def is_unsubmitted(self) -> bool:
         """Whether the store has a run for it, but not its newest generation."""
-        return self._run is not None and self._submitted_generation < self._latest.generation
+        return self.run is not None and self.submitted_generation < self.latest.generation
 
     @property
     def needs_submit(self) -> bool:
         """Whether the store lacks this generation; finished objects are never run again."""
-        is_newer = self._latest.generation > self._submitted_generation
-        return is_newer and not (self._run is None and self.is_finished)
+        is_newer = self.latest.generation > self.submitted_generation
+        return is_newer and not (self.run is None and self.is_finished)
 
     @property
     def is_active(self) -> bool:
         """Whether its status may still have to change."""
-        if self._run is None:
-            return self._rejection is not None
-        return self._end_state is None or self.phase != self._end_state
+        if self.run is None:
+            return self.rejection is not None
+        return self.end_state is None or self.phase != self.end_state
 
     def run_found(self, run: JobId) -> None:
         """Record the run that the store has for it."""
-        self._run = run
+        self.run = run
 
     def submitted(self, run: JobId, generation: int) -> None:
         """Record the run and the generation that the store has."""
-        self._run, self._submitted_generation, self._rejection = run, generation, None
+        self.run, self.submitted_generation, self.rejection = run, generation, None
 
     def update_submitted(self, generation: int) -> None:
         """Record that the run is updated to this generation."""
-        self._submitted_generation = generation
+        self.submitted_generation = generation
 
     def rejected(self, reason: StatusReason) -> None:
         """Record that the newest generation cannot be run."""
-        self._rejection, self._submitted_generation = reason, self._latest.generation
+        self.rejection, self.submitted_generation = reason, self.latest.generation
 
     def state_read(self, state: State) -> None:
         """Record the state of its job."""
-        self._end_state = state if state in TERMINAL_STATES else None
+        self.end_state = state if state in TERMINAL_STATES else None
 
     # Its status.
 
-    @property
-    def synced_inputs(self) -> Hashable:
-        """The input of the last computed status; None: compute it again."""
-        return self._synced_inputs
-
-    @property
-    def pending_since(self) -> float | None:
-        """Since when a status waits to be written, on the monotonic clock."""
-        return self._pending_since
-
     def status_synced(self, inputs: Hashable) -> None:
         """Record what the status was computed from."""
-        self._synced_inputs = inputs
+        self.synced_inputs = inputs
 
     def status_stale(self) -> None:
         """Have the status computed again."""
-        self._synced_inputs = None
+        self.synced_inputs = None
 
     def status_pending(self, now: float) -> None:
         """Record that a status waits, unless one waits already."""
-        if self._pending_since is None:
-            self._pending_since = now
+        if self.pending_since is None:
+            self.pending_since = now
 
     def status_settled(self) -> None:
         """Record that no status waits: it was written, refused, or is not needed."""
-        self._pending_since = None
+        self.pending_since = None
 
     def status_written(self, status: Mapping[str, Any], inputs_before: Hashable) -> None:
         """Record a status that the API server has accepted.
@@ -203,13 +160,13 @@ class CachedObject:
         `inputs_before` are the `synced_inputs` from before the request. If they have changed since,
         the status may be outdated even if they change back: compute it again.
         """
-        self._written_status = status
-        if self._synced_inputs != inputs_before:
-            self._synced_inputs = None
+        self.written_status = status
+        if self.synced_inputs != inputs_before:
+            self.synced_inputs = None
 
     def status_unknown(self) -> None:
         """Forget what was written: others may have written since. Trust what is observed."""
-        self._written_status = self._synced_inputs = None
+        self.written_status = self.synced_inputs = None
 
 
 class ObjectCache:
@@ -222,6 +179,7 @@ class ObjectCache:
         return len(self._objects)
 
     def __iter__(self) -> Iterator[CachedObject]:
+        # A copy: the loop may wait, and metrics are read in another thread.
         return iter(list(self._objects.values()))
 
     def get(self, uid: UUID) -> CachedObject | None:

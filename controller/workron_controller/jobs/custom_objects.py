@@ -37,16 +37,15 @@ class CustomObjects:
 
         Raises ApiError rather than leave any other out. An object may come twice.
         """
-        resource = resources.BY_KIND[kind]
-        if not self._namespaces:
-            async for page in client.list_pages(self._api, self._retrying, resource.at()):
-                yield page.items
-        for namespace in sorted(self._namespaces):
+        namespaces: list[str | None] = [*sorted(self._namespaces)] or [None]
+        for namespace in namespaces:
+            path = resources.BY_KIND[kind].at(namespace)
             try:
-                path = resource.at(namespace)
                 async for page in client.list_pages(self._api, self._retrying, path):
                     yield page.items
             except errors.ForbiddenError as error:
+                if namespace is None:
+                    raise
                 self._forbidden.add(namespace)
                 _log.warning("namespace not listed", namespace=namespace, error=str(error))
 

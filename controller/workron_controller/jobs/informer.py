@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import kopf
 import structlog
+from prometheus_client import Counter
 
 from workron.core.plan import Kind
 from workron.retry import RetryBackoff
@@ -61,7 +62,9 @@ class Informer:
         self._is_stopping = threading.Event()
         self._stops: dict[str | None, Callable[[], object]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.restarts = 0
+        self.restarts = Counter(
+            "workron_controller_watch_restarts", "Restarts of watches.", registry=None
+        )
 
     async def run(self) -> None:
         """Watch until it is cancelled."""
@@ -100,7 +103,7 @@ class Informer:
             failures = 1 if lasted >= _BACKOFF.longest else failures + 1
             if self._is_stopping.wait(_BACKOFF.pause(failures) * (0.5 + self._rng.random())):
                 return
-            self.restarts += 1
+            self.restarts.inc()
 
     async def _watch(self, loop: asyncio.AbstractEventLoop, namespace: str | None) -> None:
         # An asyncio event, as Kopf would wait for a thread's event in a thread that may outlive it.

@@ -7,23 +7,23 @@ and no object can make it fail.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import structlog
+from prometheus_client import Counter
 
 from workron_controller.jobs import object_parser
 from workron_controller.jobs.workqueue import QueuedObject
-from workron_controller.kube import resources
+from workron_controller.kube import conditions, resources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Mapping
+    from datetime import datetime
 
     from workron.core.plan import Kind
-    from workron_controller.jobs.cache import CachedObject, ObjectCache
+    from workron_controller.jobs.cache import ObjectCache
     from workron_controller.jobs.workqueue import Workqueue
 
 
@@ -36,24 +36,35 @@ class ObjectHandler:
     def __init__(self, objects: ObjectCache, workqueue: Workqueue) -> None:
         self.objects = objects
         self.workqueue = workqueue
-        self.missed_changes = MissedChanges()
+        self.missed_changes = MissedChanges(objects)
 
-    def handle_update(self, kind: Kind, raw: Mapping[str, Any]) -> UUID | None:
-        """Take in an object as it is now, and return its uid; None if it is malformed."""
-        return handle_safely(self._update, kind, raw)
+    def handle_update(
+        self, kind: Kind, raw: Mapping[str, Any], expected_before: datetime | None = None
+    ) -> UUID | None:
+        """Take in an object as it is now, and return its uid; None if it is malformed.
 
-    def handle_delete(self, kind: Kind, raw: Mapping[str, Any]) -> UUID | None:
-        """Take in that an object was deleted."""
-        return handle_safely(self._delete, kind, raw)
-
-    def _update(self, kind: Kind, raw: Mapping[str, Any]) -> UUID:
-        if raw["metadata"].get("deletionTimestamp"):
-            # A finalizer of others may keep it for long, but its user wants it to end now.
-            return self._delete(kind, raw)
-        cached = self.objects.upsert(object_parser.parse_object(kind, raw))
-        if cached.needs_submit:
-            self.workqueue.add(QueuedObject(cached.uid, kind, _encode(raw)))
+        `expected_before`: it was listed, and watches should have reported changes before this time.
+        """
+        try:
+            if expected_before is not None:
+                self.missed_changes.check_listed(raw, expected_before)
+            if raw["metadata"].get("deletionTimestamp"):
+                # A finalizer of others may keep it for long, but its user wants it to end now.
+                return self._delete(kind, raw)
+            cached = self.objects.upsert(object_parser.parse_object(kind, raw))
+            if cached.needs_submit:
+                self.workqueue.add(QueuedObject(cached.uid, kind, _encode(raw)))
+        except Exception:  # noqa: BLE001 - one object must end neither a watch nor a list
+            _log_unhandled(kind, raw)
+            return None
         return cached.uid
+
+    def handle_delete(self, kind: Kind, raw: Mapping[str, Any]) -> None:
+        """Take in that an object was deleted."""
+        try:
+            self._delete(kind, raw)
+        except Exception:  # noqa: BLE001 - see above
+            _log_unhandled(kind, raw)
 
     def _delete(self, kind: Kind, raw: Mapping[str, Any]) -> UUID:
         uid = UUID(raw["metadata"]["uid"])
@@ -63,15 +74,8 @@ class ObjectHandler:
         return uid
 
 
-def handle_safely(
-    handle: Callable[[Kind, Mapping[str, Any]], UUID | None], kind: Kind, raw: Mapping[str, Any]
-) -> UUID | None:
-    """Handle an object; an error is logged, so that it ends neither a watch nor a list."""
-    try:
-        return handle(kind, raw)
-    except Exception:  # noqa: BLE001 - see above
-        _log.exception("object not handled", kind=kind, metadata=raw.get("metadata"))
-        return None
+def _log_unhandled(kind: Kind, raw: Mapping[str, Any]) -> None:
+    _log.exception("object not handled", kind=kind, metadata=raw.get("metadata"))
 
 
 def _encode(raw: Mapping[str, Any]) -> bytes:
@@ -93,19 +97,39 @@ class ChangeType(StrEnum):
 class MissedChanges:
     """Counts changes that no watch has reported and only a resync has found."""
 
-    def __init__(self) -> None:
-        self.counts = Counter(dict.fromkeys(ChangeType, 0))
+    def __init__(self, objects: ObjectCache) -> None:
+        self._objects = objects
         self._deleted: set[UUID] = set()
+        self.counter = Counter(
+            "workron_controller_missed_changes",
+            "Changes that no watch has reported and only a resync has found.",
+            ["change"],
+            registry=None,
+        )
+        for change in ChangeType:
+            self.counter.labels(change)
 
-    def check_listed(
-        self, raw: Mapping[str, Any], known: CachedObject | None, before: datetime
-    ) -> None:
+    def check_listed(self, raw: Mapping[str, Any], before: datetime) -> None:
         """Count a listed object as missed if a watch should have reported it before this time."""
         metadata = raw["metadata"]
+        known = self._objects.get(UUID(metadata["uid"]))
         if known is None:
-            self._count(ChangeType.ADDED, _parse(metadata.get("creationTimestamp")), before)
+            change, times = ChangeType.ADDED, [metadata.get("creationTimestamp")]
         elif resources.generation_of(raw) > known.latest.generation:
-            self._count(ChangeType.EDITED, max(_spec_times(metadata), default=None), before)
+            # When each field manager last wrote the spec.
+            change, times = (
+                ChangeType.EDITED,
+                [
+                    entry.get("time")
+                    for entry in metadata.get("managedFields") or ()
+                    if not entry.get("subresource")
+                ],
+            )
+        else:
+            return
+        changed_at = max(filter(None, map(conditions.parse_time, times)), default=None)
+        if changed_at is not None and changed_at < before:
+            self.counter.labels(change).inc()
 
     def expect_deletion(self, uid: UUID) -> None:
         """Wait for a watch to report the deletion of an object that a list lacks."""
@@ -117,23 +141,5 @@ class MissedChanges:
 
     def close_window(self) -> None:
         """Count the deletions that no watch has reported since the last resync."""
-        self.counts[ChangeType.DELETED] += len(self._deleted)
+        self.counter.labels(ChangeType.DELETED).inc(len(self._deleted))
         self._deleted.clear()
-
-    def _count(self, change: ChangeType, at: datetime | None, before: datetime) -> None:
-        self.counts[change] += at is not None and at < before
-
-
-def _spec_times(metadata: Mapping[str, Any]) -> Iterator[datetime]:
-    """Yield when each field manager last wrote the spec."""
-    for entry in metadata.get("managedFields") or ():
-        if not entry.get("subresource") and (at := _parse(entry.get("time"))) is not None:
-            yield at
-
-
-def _parse(text: object) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -15,22 +15,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from workron.core import errors
 from workron.core.plan import Kind
-from workron_controller.jobs import object_handler
 from workron_controller.jobs.workqueue import QueuedObject
 from workron_controller.kube.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-    from datetime import datetime
+    from collections.abc import AsyncIterator
+    from uuid import UUID
 
     from workron.core.clock import Clock, Rng
     from workron.store.api import OperatorStore
@@ -87,45 +84,31 @@ class Resync:
 
     async def run_once(self) -> None:
         """List all objects, handle them, and cancel the runs of deleted ones."""
-        started_at = self._clock.now()
+        before = self._clock.now() - self._margin
+        # The first resync finds objects that no watch could have reported.
+        expected_before = None if self.completed_at is None else before
         self._handler.missed_changes.close_window()
         known = {cached.uid for cached in self._handler.objects}
         listed: set[UUID] = set()
         for kind in (Kind.JOB, Kind.WORKFLOW):
             async for page in self._cluster.list_pages(kind):
-                uids = (self._handle_safely(kind, raw, started_at) for raw in page)
+                uids = (self._handler.handle_update(kind, raw, expected_before) for raw in page)
                 listed.update(uid for uid in uids if uid is not None)
                 # Let other tasks run between pages.
                 await asyncio.sleep(0)
         for uid in known - listed:
-            self._forget(uid)
+            if self._handler.objects.get(uid) is not None:
+                self._handler.objects.remove(uid)
+                self._handler.missed_changes.expect_deletion(uid)
         # The lists have every status that was written before, by this replica or by others.
         self._handler.objects.mark_all_unsynced()
         async for owned in self._unlisted(listed):
-            is_older = owned.submitted_at < started_at - self._margin
-            if is_older and await self._is_deleted(owned):
+            if owned.submitted_at >= before:
+                continue
+            if await self._cluster.find_uid(owned.kind, owned.namespace, owned.name) != owned.uid:
                 self._handler.workqueue.add(QueuedObject(owned.uid, owned.kind, None))
                 _log.info("found deleted object", kind=owned.kind, name=owned.name)
         self.completed_at = self._clock.monotonic()
-
-    def _handle_safely(
-        self, kind: Kind, raw: Mapping[str, Any], started_at: datetime
-    ) -> UUID | None:
-        handle = functools.partial(self._handle, started_at)
-        return object_handler.handle_safely(handle, kind, raw)
-
-    def _handle(self, started_at: datetime, kind: Kind, raw: Mapping[str, Any]) -> UUID | None:
-        if self.completed_at is not None:
-            # The first resync finds objects that no watch could have reported.
-            known = self._handler.objects.get(UUID(raw["metadata"]["uid"]))
-            before = started_at - self._margin
-            self._handler.missed_changes.check_listed(raw, known, before=before)
-        return self._handler.handle_update(kind, raw)
-
-    def _forget(self, uid: UUID) -> None:
-        if self._handler.objects.get(uid) is not None:
-            self._handler.objects.remove(uid)
-            self._handler.missed_changes.expect_deletion(uid)
 
     async def _unlisted(self, listed: set[UUID]) -> AsyncIterator[OwnedRun]:
         """Yield the runs of objects that should have been listed and were not."""
@@ -138,7 +121,3 @@ class Resync:
                     cached.run_found(owned.run)
                 elif owned.uid not in listed and self._cluster.covers(owned.namespace):
                     yield owned
-
-    async def _is_deleted(self, owned: OwnedRun) -> bool:
-        uid = await self._cluster.find_uid(owned.kind, owned.namespace, owned.name)
-        return uid != owned.uid

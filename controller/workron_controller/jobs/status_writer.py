@@ -16,11 +16,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import heapq
-from collections import Counter, OrderedDict
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
+from prometheus_client import Counter
 
 from workron.retry import RetryBackoff
 from workron_controller.kube import conditions, errors, events
@@ -179,9 +180,15 @@ class StatusWriter:
         self._objects = objects
         self._clock = clock
         self._has_changed = asyncio.Event()
-        self._failures: Counter[UUID] = Counter()
-        self.written = 0
-        self.retried = 0
+        self._failures: defaultdict[UUID, int] = defaultdict(int)
+        self.written = Counter(
+            "workron_controller_status_writes", "Statuses written.", registry=None
+        )
+        self.retried = Counter(
+            "workron_controller_status_retries",
+            "Writes of statuses that failed and are retried.",
+            registry=None,
+        )
 
     @property
     def lag(self) -> float:
@@ -246,7 +253,7 @@ class StatusWriter:
             if event is not None:
                 self._record_event(event)
             cached.status_written(pending.status, inputs_before)
-            self.written += 1
+            self.written.inc()
 
     def _settle(self, uid: UUID) -> None:
         self._failures.pop(uid, None)
@@ -267,7 +274,7 @@ class StatusWriter:
     def _pause(self, pending: PendingStatus, error: errors.ApiError) -> None:
         after = error.after if isinstance(error, errors.TransientApiError) else None
         seconds = after or _FIRST_PAUSE
-        self.retried += 1
+        self.retried.inc()
         self._queue.requeue(pending)
         self._queue.pause(seconds, self._clock.monotonic())
         self._has_changed.set()

@@ -68,17 +68,15 @@ class Submitter:
         """Bring all objects into the store, or raise the StoreError that prevents it."""
         known = await self._store.find_by_uid([item.uid for item in batch])
         for item in batch:
-            if (owned := known.get(item.uid)) is not None:
-                await self._update_safely(item, owned)
+            if (owned := known.get(item.uid)) is None:
+                continue
+            try:
+                await self._update(item, owned)
+            except Exception as error:
+                if _concerns_store(error):
+                    raise
+                _log.exception("run not updated", **_log_fields(owned))
         await self._submit_new([item for item in batch if item.json and item.uid not in known])
-
-    async def _update_safely(self, item: QueuedObject, owned: OwnedRun) -> None:
-        try:
-            await self._update(item, owned)
-        except Exception as error:
-            if _concerns_store(error):
-                raise
-            _log.exception("run not updated", **_log_fields(owned))
 
     async def _update(self, item: QueuedObject, owned: OwnedRun) -> None:
         """Update the run of an object, or cancel it if the object was deleted."""
@@ -105,7 +103,12 @@ class Submitter:
             _log.info("run updated", generation=update.generation, **_log_fields(owned))
 
     async def _submit_new(self, batch: Sequence[QueuedObject]) -> None:
-        unplanned = deque(self._runnable(batch))
+        # Without finished objects: the store that ran them may have been replaced.
+        unplanned = deque(
+            item
+            for item in batch
+            if (cached := self._objects.get(item.uid)) is not None and not cached.is_finished
+        )
         plans = await asyncio.to_thread(_plan_batch, unplanned, self._max_rows)
         valid = [plan for plan in plans.values() if not isinstance(plan, StatusReason)]
         for uid, reason in plans.items():
@@ -121,14 +124,6 @@ class Submitter:
             # An object that is cancelled from the start needs its update, too.
             if (cached := self._objects.get(item.uid)) is not None and cached.is_unsubmitted:
                 self._workqueue.requeue([item])
-
-    def _runnable(self, batch: Sequence[QueuedObject]) -> list[QueuedObject]:
-        """Leave out finished objects: the store that ran them may have been replaced."""
-        return [
-            item
-            for item in batch
-            if (cached := self._objects.get(item.uid)) is not None and not cached.is_finished
-        ]
 
     async def _submit(self, plans: Sequence[Plan]) -> None:
         """Submit all plans, or find and reject those that the store does not accept."""

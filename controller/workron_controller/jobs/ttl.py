@@ -16,7 +16,7 @@ from workron_controller.kube import conditions
 from workron_controller.kube.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
     from datetime import datetime
 
     from workron.core.clock import Clock
@@ -60,28 +60,21 @@ class TtlController:
     async def run_once(self) -> None:
         """Delete the first expired objects."""
         now = self._clock.now()
-        expired = [cached for cached in self._objects if is_expired(cached, now)]
-        for cached in await self._ended(expired[:_MAX_DELETIONS]):
+        expired = [cached for cached in self._objects if is_expired(cached, now)][:_MAX_DELETIONS]
+        uids = [cached.uid for cached in expired]
+        known = await self._store.find_by_uid(uids) if uids else {}
+        for cached in expired:
+            if (owned := known.get(cached.uid)) is not None and not owned.has_ended:
+                # The status sync writes the status of every object that has a run.
+                cached.run_found(owned.run)
+                cached.status_stale()
+                continue
             try:
                 await self._delete(cached)
             except ApiError as error:
                 _log.warning("object not deleted", error=str(error), **cached.log_fields)
             else:
                 self._objects.remove(cached.uid)
-
-    async def _ended(self, expired: Sequence[CachedObject]) -> Sequence[CachedObject]:
-        """Leave out objects whose run has not ended in spite of their status."""
-        uids = [cached.uid for cached in expired]
-        known = await self._store.find_by_uid(uids) if uids else {}
-        ended = []
-        for cached in expired:
-            if (owned := known.get(cached.uid)) is None or owned.has_ended:
-                ended.append(cached)
-            else:
-                # The status sync writes the status of every object that has a run.
-                cached.run_found(owned.run)
-                cached.status_stale()
-        return ended
 
 
 def is_expired(cached: CachedObject, now: datetime) -> bool:

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections import Counter
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 import aiohttp
 import msgspec
+from prometheus_client import Counter
 
 from workron.retry import RetryBackoff, RetryDeadline, retry
 from workron_controller.kube import errors
-from workron_controller.kube.errors import ErrorResponse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -37,68 +36,19 @@ _MANAGED: Final = {"fieldManager": FIELD_MANAGER}
 _MERGE_PATCH: Final = "application/merge-patch+json"
 _JSON_PATCH: Final = "application/json-patch+json"
 _APPLY_PATCH: Final = "application/apply-patch+yaml"
-_READ_VERBS: Final = frozenset({"get", "list"})
-WRITE_OK: Final = "Done"
-
-
-class KubeApi(Protocol):
-    """The requests of `ApiClient`; tests of pools answer them from memory."""
-
-    async def get(self, path: ResourcePath, /) -> dict[str, Any]:
-        """Read one object."""
-
-    async def list_page(
-        self, path: ResourcePath, parameters: Mapping[str, str], /
-    ) -> dict[str, Any]:
-        """Read one page of a list."""
-
-    async def create(self, path: ResourcePath, body: Mapping[str, Any], /) -> dict[str, Any]:
-        """Create an object in this collection."""
-
-    async def patch(self, path: ResourcePath, body: Mapping[str, Any], /) -> dict[str, Any]:
-        """Change the fields that are in the body."""
-
-    async def replace_status(
-        self, path: ResourcePath, uid: str, status: Mapping[str, Any], /
-    ) -> object:
-        """Replace the status of the object with this uid."""
-
-    async def apply(self, path: ResourcePath, body: Mapping[str, Any], /) -> dict[str, Any]:
-        """Apply an object on the server side."""
-
-    async def delete(self, path: ResourcePath, uid: str, /) -> None:
-        """Delete the object with this uid."""
-
-
-class ApiWrite(NamedTuple):
-    """The labels by which writing requests are counted."""
-
-    verb: str
-    resource: str
-    outcome: str
-    """`WRITE_OK`, or the name of the error without `Error`."""
+_METHODS: Final = {
+    "get": "GET", "list": "GET", "create": "POST", "patch": "PATCH", "delete": "DELETE",
+}  # fmt: skip
+"""The HTTP methods of the verbs, which are those of RBAC."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
     verb: str
-    method: str
     path: ResourcePath
     parameters: Mapping[str, str]
-    body: bytes | None = None
+    body: object = None
     content_type: str = "application/json"
-
-    def count_as(self, outcome: str) -> ApiWrite:
-        plural, subresource = self.path.resource.plural, self.path.subresource
-        resource = f"{plural}/{subresource}" if subresource else plural
-        return ApiWrite(self.verb, resource, outcome)
-
-    def error(self, answer: aiohttp.ClientResponse, body: bytes) -> errors.ApiError:
-        tests_uid = self.content_type == _JSON_PATCH
-        response = ErrorResponse(
-            self.verb, self.path, answer.status, answer.headers, body, tests_uid
-        )
-        return response.error
 
 
 class ApiClient:
@@ -110,7 +60,12 @@ class ApiClient:
         self._access = access
         self._slots = asyncio.Semaphore(in_flight)
         self._seconds = seconds
-        self.writes: Counter[ApiWrite] = Counter()
+        self.write_counter = Counter(
+            "workron_controller_api_writes",
+            "Writing requests to the API server by outcome.",
+            ["verb", "resource", "outcome"],
+            registry=None,
+        )
         # The slots bound the connections: the timeout does not count the wait for a slot.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
@@ -124,34 +79,32 @@ class ApiClient:
     async def __aexit__(self, *_: object) -> None:
         await self._session.close()
 
-    async def get(self, path: ResourcePath) -> dict[str, Any]:
+    async def get(self, path: ResourcePath, /) -> dict[str, Any]:
         """Read one object."""
-        return await self._send(_Request("get", "GET", path, {}))
+        return await self._send(_Request("get", path, {}))
 
-    async def list_page(self, path: ResourcePath, parameters: Mapping[str, str]) -> dict[str, Any]:
+    async def list_page(
+        self, path: ResourcePath, parameters: Mapping[str, str], /
+    ) -> dict[str, Any]:
         """Read one page of a list; see `list_pages`."""
-        return await self._send(_Request("list", "GET", path, parameters))
+        return await self._send(_Request("list", path, parameters))
 
-    async def create(self, path: ResourcePath, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def create(self, path: ResourcePath, body: Mapping[str, Any], /) -> dict[str, Any]:
         """Create an object in this collection; ConflictError if the name exists."""
-        return await self._send(
-            _Request("create", "POST", path, _MANAGED, msgspec.json.encode(body))
-        )
+        return await self._send(_Request("create", path, _MANAGED, body))
 
-    async def patch(self, path: ResourcePath, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def patch(self, path: ResourcePath, body: Mapping[str, Any], /) -> dict[str, Any]:
         """Change the fields that are in the body; null removes one.
 
         `metadata.resourceVersion` makes it a ConflictError if the object has changed since, and
         `metadata.uid` if it is another object. The server ignores both for a status: see
         `replace_status`.
         """
-        return await self._send(
-            _Request("patch", "PATCH", path, _MANAGED, msgspec.json.encode(body), _MERGE_PATCH)
-        )
+        return await self._send(_Request("patch", path, _MANAGED, body, _MERGE_PATCH))
 
     async def replace_status(
-        self, path: ResourcePath, uid: str, status: Mapping[str, Any]
-    ) -> dict[str, Any]:
+        self, path: ResourcePath, uid: str, status: Mapping[str, Any], /
+    ) -> None:
         """Replace the status of the object with this uid; ConflictError if it is another one.
 
         The server ignores a uid in a merge patch of a status, so a JSON patch tests it.
@@ -160,17 +113,14 @@ class ApiClient:
             {"op": "test", "path": "/metadata/uid", "value": uid},
             {"op": "add", "path": "/status", "value": status},
         ]
-        body = msgspec.json.encode(steps)
-        return await self._send(_Request("patch", "PATCH", path, _MANAGED, body, _JSON_PATCH))
+        await self._send(_Request("patch", path, _MANAGED, steps, _JSON_PATCH))
 
-    async def apply(self, path: ResourcePath, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def apply(self, path: ResourcePath, body: Mapping[str, Any], /) -> dict[str, Any]:
         """Apply an object on the server side, and take over fields of other managers."""
         parameters = {**_MANAGED, "force": "true"}
-        return await self._send(
-            _Request("patch", "PATCH", path, parameters, msgspec.json.encode(body), _APPLY_PATCH)
-        )
+        return await self._send(_Request("patch", path, parameters, body, _APPLY_PATCH))
 
-    async def delete(self, path: ResourcePath, uid: str) -> None:
+    async def delete(self, path: ResourcePath, uid: str, /) -> None:
         """Delete the object with this uid; ConflictError if it is another one."""
         options = {
             "apiVersion": "v1",
@@ -178,7 +128,7 @@ class ApiClient:
             "propagationPolicy": "Background",
             "preconditions": {"uid": uid},
         }
-        await self._send(_Request("delete", "DELETE", path, {}, msgspec.json.encode(options)))
+        await self._send(_Request("delete", path, {}, options))
 
     async def _send(self, request: _Request) -> dict[str, Any]:
         async with self._slots:
@@ -190,23 +140,24 @@ class ApiClient:
                 return await self._send_counted(request, await self._access.refresh(endpoint))
 
     async def _send_counted(self, request: _Request, endpoint: ApiEndpoint) -> dict[str, Any]:
-        outcome = WRITE_OK
+        outcome = "Done"
         try:
             return await self._send_once(request, endpoint)
         except errors.ApiError as error:
             outcome = type(error).__name__.removesuffix("Error")
             raise
         finally:
-            if request.verb not in _READ_VERBS:
-                self.writes[request.count_as(outcome)] += 1
+            if request.body is not None:
+                self.write_counter.labels(request.verb, request.path.plural, outcome).inc()
 
     async def _send_once(self, request: _Request, endpoint: ApiEndpoint) -> dict[str, Any]:
+        name = f"{request.verb} {request.path}"
         try:
             async with self._session.request(
-                request.method,
+                _METHODS[request.verb],
                 endpoint.server + request.path.path,
                 params=request.parameters,
-                data=request.body,
+                data=None if request.body is None else msgspec.json.encode(request.body),
                 headers={**endpoint.headers, "Content-Type": request.content_type},
                 ssl=endpoint.ssl_context,
                 proxy=endpoint.proxy,
@@ -217,21 +168,20 @@ class ApiClient:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             why = str(error) or f"no answer within {self._seconds:g} s"
             raise errors.UnreachableError(
-                f"{request.verb} {request.path}: {endpoint.server} does not answer: {why}"
+                f"{name}: {endpoint.server} does not answer: {why}"
             ) from error
-        return _decode(request, answer, body)
-
-
-def _decode(request: _Request, answer: aiohttp.ClientResponse, body: bytes) -> dict[str, Any]:
-    if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
-        raise request.error(answer, body)
-    try:
-        return msgspec.json.decode(body, type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise errors.UnreachableError(
-            f"{request.verb} {request.path}: the answer is not a JSON object ({error}); a proxy"
-            " between the controller and the API server may have answered instead"
-        ) from error
+        if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
+            tests_uid = request.content_type == _JSON_PATCH
+            raise errors.from_response(
+                request.verb, request.path, answer.status, answer.headers, body, tests_uid=tests_uid
+            )
+        try:
+            return msgspec.json.decode(body, type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise errors.UnreachableError(
+                f"{name}: the answer is not a JSON object ({error}); a proxy between the controller"
+                " and the API server may have answered instead"
+            ) from error
 
 
 Answer = TypeVar("Answer")
@@ -267,38 +217,19 @@ _MAX_STARTS: Final = 3
 """A list that expires this often takes longer than the server keeps its snapshot."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListPage:
+class ListPage(NamedTuple):
     """One page of a list."""
 
     items: list[dict[str, Any]]
-    resource_version: str
-    """Of the list: the same on every page since the first."""
     is_first: bool
     """The list has started, or started again: drop the pages before."""
-    is_last: bool
-    """The pages since the first are the whole list."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListSelector:
-    """Label and field selectors of the API; empty for all objects."""
-
-    labels: str = ""
-    fields: str = ""
-
-    @property
-    def parameters(self) -> dict[str, str]:
-        """The parameters of the request."""
-        selectors = {"labelSelector": self.labels, "fieldSelector": self.fields}
-        return {key: value for key, value in selectors.items() if value}
 
 
 async def list_pages(
-    api: KubeApi,
+    api: ApiClient,
     retrying: RetryingCalls,
     path: ResourcePath,
-    selector: ListSelector | None = None,
+    labels: str = "",
     page_size: int = _PAGE_SIZE,
 ) -> AsyncIterator[ListPage]:
     """Yield all objects of a collection; a page with `is_first` replaces those before it.
@@ -306,35 +237,29 @@ async def list_pages(
     Raises TransientApiError when the retries are used up, and ExpiredError when the list has
     expired too often. The pages yielded before are incomplete then.
     """
-    parameters = {**(selector or ListSelector()).parameters, "limit": str(page_size)}
-    for start in range(1, _MAX_STARTS + 1):
+    parameters = {"limit": str(page_size)} | ({"labelSelector": labels} if labels else {})
+    position: dict[str, str] = {}
+    starts = 1
+    while True:
+        call = functools.partial(api.list_page, path, parameters | position)
         try:
-            async for page in _list_once(api, retrying, path, parameters):
-                yield page
+            answer = await retrying(call)
         except errors.ExpiredError:
-            if start == _MAX_STARTS:
+            if starts == _MAX_STARTS:
                 raise
-        else:
+            starts, position = starts + 1, {}
+            continue
+        yield ListPage(answer["items"], is_first=not position)
+        if not (token := answer["metadata"].get("continue")):
             return
-
-
-async def _list_once(
-    api: KubeApi, retrying: RetryingCalls, path: ResourcePath, parameters: Mapping[str, str]
-) -> AsyncIterator[ListPage]:
-    token: str | None = None
-    while token != "":
-        position = {"continue": token} if token else {}
-        answer = await retrying(functools.partial(api.list_page, path, {**parameters, **position}))
-        metadata, is_first = answer["metadata"], token is None
-        token = metadata.get("continue") or ""
-        yield ListPage(answer["items"], metadata["resourceVersion"], is_first, is_last=not token)
+        position = {"continue": token}
 
 
 async def list_all(
-    api: KubeApi, retrying: RetryingCalls, path: ResourcePath, labels: str = ""
+    api: ApiClient, retrying: RetryingCalls, path: ResourcePath, labels: str = ""
 ) -> list[Mapping[str, Any]]:
     """Return a whole collection."""
     items: list[Mapping[str, Any]] = []
-    async for page in list_pages(api, retrying, path, ListSelector(labels)):
+    async for page in list_pages(api, retrying, path, labels):
         items = [*([] if page.is_first else items), *page.items]
     return items

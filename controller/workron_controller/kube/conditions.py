@@ -43,24 +43,19 @@ def merge_conditions(
         for one in before
         if isinstance(one, dict)
     }
-    return [_manifest(value, since, generation, now) for value in values]
-
-
-def _manifest(
-    value: ConditionValue,
-    since: Mapping[tuple[str, str], datetime | None],
-    generation: int,
-    now: datetime,
-) -> Mapping[str, Any]:
-    status = "True" if value.holds else "False"
-    return {
-        "type": value.type,
-        "status": status,
-        "reason": value.reason,
-        "message": value.message,
-        "lastTransitionTime": format_time(since.get((value.type, status)) or now),
-        "observedGeneration": generation,
-    }
+    merged: list[Mapping[str, Any]] = []
+    for value in values:
+        status = "True" if value.holds else "False"
+        condition = {
+            "type": value.type,
+            "status": status,
+            "reason": value.reason,
+            "message": value.message,
+            "lastTransitionTime": format_time(since.get((value.type, status)) or now),
+            "observedGeneration": generation,
+        }
+        merged.append(condition)
+    return merged
 
 
 def statuses_differ(status: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:

@@ -1,25 +1,10 @@
-"""Errors of the Kubernetes API, as one tree.
-
-    ApiError(WorkronError)
-    ├── AccessError           the address of the server or our credentials are unknown
-    ├── TransientApiError     the same request may succeed soon
-    │   ├── UnreachableError      no answer, or a server error (5xx)
-    │   └── BusyError             too many requests (429)
-    ├── ObjectNotFoundError   no such object or namespace (404)
-    ├── KindNotServedError    no such resource: its CustomResourceDefinition is missing (404)
-    ├── ConflictError         the object is another one, or has changed (409)
-    │   └── ForeignObjectError    the name belongs to an object of another program
-    ├── ExpiredError          a list cannot be continued (410)
-    ├── ForbiddenError        we are not allowed to do that (403)
-    ├── UnauthorizedError     our credentials are refused (401)
-    └── InvalidError          the request itself is wrong
+"""Errors of the Kubernetes API, as a tree below `ApiError`, and which response is which error.
 
 A message says which request failed, why, and what to do.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -52,23 +37,23 @@ class TransientApiError(ApiError, RetryAfterError):
 
 
 class UnreachableError(TransientApiError):
-    """No answer, or a server error; the request may have been carried out or not."""
+    """No answer, or a server error (5xx); the request may have been carried out or not."""
 
 
 class BusyError(TransientApiError):
-    """The server limits our requests; it did nothing."""
+    """The server limits our requests (429); it did nothing."""
 
 
 class ObjectNotFoundError(ApiError):
-    """The object or its namespace does not exist."""
+    """The object or its namespace does not exist (404)."""
 
 
 class KindNotServedError(ApiError):
-    """The server does not know the resource, which says nothing about its objects."""
+    """The server does not know the resource (404), which says nothing about its objects."""
 
 
 class ConflictError(ApiError):
-    """The name exists, or the object has changed or is another one."""
+    """The name exists, or the object has changed or is another one (409)."""
 
 
 class ForeignObjectError(ConflictError):
@@ -76,15 +61,15 @@ class ForeignObjectError(ConflictError):
 
 
 class ExpiredError(ApiError):
-    """The server cannot continue a list; it must be read from its start."""
+    """The server cannot continue a list (410); it must be read from its start."""
 
 
 class ForbiddenError(ApiError):
-    """The server knows us and does not allow the request."""
+    """The server knows us and does not allow the request (403)."""
 
 
 class UnauthorizedError(ApiError):
-    """The server refuses our credentials."""
+    """The server refuses our credentials (401)."""
 
 
 class InvalidError(ApiError):
@@ -112,91 +97,6 @@ class _Status(Struct):
     details: _Details = msgspec.field(default_factory=_Details)
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorResponse:
-    """A response with a status code other than 2xx."""
-
-    verb: str
-    """As RBAC names it: get, list, create, patch, delete."""
-    path: ResourcePath
-    code: int
-    headers: Mapping[str, str]
-    body: bytes
-    tests_uid: bool = False
-    """Whether the request was a JSON patch that tests the uid."""
-
-    @property
-    def error(self) -> ApiError:
-        """The error to raise."""
-        status = _status(self.body)
-        message = f"{self.verb} {self.path}: {self.code} {_text(status, self.body)}".rstrip()
-        if self.code == HTTPStatus.TOO_MANY_REQUESTS:
-            return BusyError(message, self._retry_after(status))
-        if self.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return UnreachableError(message, self._retry_after(status))
-        return self._lasting_error(status, message)
-
-    def _lasting_error(self, status: _Status, message: str) -> ApiError:
-        match self.code:
-            case HTTPStatus.NOT_FOUND if not self._is_about_object(status):
-                return KindNotServedError(f"{message}; {self._missing_definition()}")
-            case HTTPStatus.FORBIDDEN:
-                return ForbiddenError(f"{message}; {self._missing_permission()}")
-            case HTTPStatus.UNPROCESSABLE_ENTITY if self._is_about_uid(status):
-                return ConflictError(f"{message}; another object has this name now")
-            case _:
-                error, advice = _BY_CODE.get(self.code, (InvalidError, ""))
-                return error(message + advice)
-
-    def _is_about_object(self, status: _Status) -> bool:
-        """Distinguish a missing object from a missing resource."""
-        return status.details.kind in {self.path.resource.plural, "namespaces"}
-
-    def _is_about_uid(self, status: _Status) -> bool:
-        """Return whether the uid did not match; a failed test of a JSON patch has no details."""
-        is_failed_test = self.tests_uid and status.details == _Details()
-        return is_failed_test or any(
-            cause.field == "metadata.uid" for cause in status.details.causes
-        )
-
-    def _missing_definition(self) -> str:
-        resource = self.path.resource
-        return (
-            f"the server has no resource {resource} of version {resource.version}: install its"
-            " CustomResourceDefinition"
-        )
-
-    def _missing_permission(self) -> str:
-        path = self.path
-        subresource = f"/{path.subresource}" if path.subresource else ""
-        role, where = (
-            ("Role", f" in namespace {path.namespace}") if path.namespace else ("ClusterRole", "")
-        )
-        return (
-            f"to allow it, add the verb {self.verb} on {path.resource.plural}{subresource} of API"
-            f' group "{path.resource.group}" to a {role}{where}'
-        )
-
-    def _retry_after(self, status: _Status) -> float | None:
-        seconds = self.headers.get("Retry-After") or status.details.retry_after
-        try:
-            return None if seconds is None else float(int(seconds))
-        except ValueError:
-            return None  # a date, which the API server does not send
-
-
-def _status(body: bytes) -> _Status:
-    try:
-        return msgspec.json.decode(body, type=_Status)
-    except msgspec.DecodeError:
-        return _Status()
-
-
-def _text(status: _Status, body: bytes) -> str:
-    text = (status.message or body.decode(errors="replace")).strip()
-    return text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}…"
-
-
 _BY_CODE: Final[dict[int, tuple[type[ApiError], str]]] = {
     HTTPStatus.NOT_FOUND: (ObjectNotFoundError, ""),
     HTTPStatus.CONFLICT: (ConflictError, ""),
@@ -206,4 +106,71 @@ _BY_CODE: Final[dict[int, tuple[type[ApiError], str]]] = {
         "; the token or certificate is wrong or has expired: renew it",
     ),
 }
-"""Error and advice of the codes that need no closer look."""
+"""Error and advice of the codes with one meaning."""
+
+
+def from_response(
+    verb: str,
+    path: ResourcePath,
+    code: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    tests_uid: bool,
+) -> ApiError:
+    """Return the error of a response that is not 2xx; `verb` is as RBAC names it.
+
+    `tests_uid`: the request was a JSON patch that tests the uid.
+    """
+    status = _parse_status(body)
+    text = (status.message or body.decode(errors="replace")).strip()
+    text = text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}…"
+    message = f"{verb} {path}: {code} {text}".rstrip()
+    # Else the resource is missing, not an object of it.
+    is_about_object = status.details.kind in {path.resource.plural, "namespaces"}
+    match code:
+        case HTTPStatus.TOO_MANY_REQUESTS:
+            return BusyError(message, _retry_after(headers, status))
+        case _ if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return UnreachableError(message, _retry_after(headers, status))
+        case HTTPStatus.NOT_FOUND if not is_about_object:
+            return KindNotServedError(
+                f"{message}; the server has no resource {path.resource} of version"
+                f" {path.resource.version}: install its CustomResourceDefinition"
+            )
+        case HTTPStatus.FORBIDDEN:
+            return ForbiddenError(f"{message}; {_missing_permission(verb, path)}")
+        case HTTPStatus.UNPROCESSABLE_ENTITY if _is_about_uid(status, tests_uid=tests_uid):
+            return ConflictError(f"{message}; another object has this name now")
+        case _:
+            error, advice = _BY_CODE.get(code, (InvalidError, ""))
+            return error(message + advice)
+
+
+def _parse_status(body: bytes) -> _Status:
+    try:
+        return msgspec.json.decode(body, type=_Status)
+    except msgspec.DecodeError:
+        return _Status()
+
+
+def _retry_after(headers: Mapping[str, str], status: _Status) -> float | None:
+    seconds = headers.get("Retry-After") or status.details.retry_after
+    try:
+        return None if seconds is None else float(int(seconds))
+    except ValueError:
+        return None  # a date, which the API server does not send
+
+
+def _is_about_uid(status: _Status, *, tests_uid: bool) -> bool:
+    """Return whether the uid did not match; a failed test of a JSON patch has no details."""
+    is_failed_test = tests_uid and status.details == _Details()
+    return is_failed_test or any(cause.field == "metadata.uid" for cause in status.details.causes)
+
+
+def _missing_permission(verb: str, path: ResourcePath) -> str:
+    role = f"Role in namespace {path.namespace}" if path.namespace else "ClusterRole"
+    return (
+        f"to allow it, add the verb {verb} on {path.plural} of API group"
+        f' "{path.resource.group}" to a {role}'
+    )

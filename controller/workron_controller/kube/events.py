@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import structlog
+from prometheus_client import Counter
 
 from workron.core.model.meta import API_VERSION
 from workron_controller.kube import conditions, errors, resources
+from workron_controller.kube.client import FIELD_MANAGER
 from workron_controller.kube.conditions import StatusReason
 
 if TYPE_CHECKING:
@@ -25,12 +27,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from workron.core.clock import Clock, Sleep
-    from workron_controller.kube.client import KubeApi, RetryingCalls
+    from workron_controller.kube.client import ApiClient, RetryingCalls
 
 
 MAX_PENDING_EVENTS: Final = 200
 NOT_ENABLED: Final = "NamespaceNotEnabled"
-COMPONENT: Final = "workron-controller"
 _PAUSE_SECONDS: Final = 0.2
 _MAX_REMEMBERED: Final = 2_000
 _EVENT_TTL: Final = 3600.0
@@ -79,8 +80,8 @@ class KubernetesEvent:
             "type": "Warning",
             "reason": self.cause.reason,
             "message": self.cause.message[:_MAX_MESSAGE],
-            "source": {"component": COMPONENT},
-            "reportingComponent": COMPONENT,
+            "source": {"component": FIELD_MANAGER},
+            "reportingComponent": FIELD_MANAGER,
             "firstTimestamp": at,
             "lastTimestamp": at,
             "count": 1,
@@ -92,7 +93,7 @@ class EventRecorder:
 
     def __init__(
         self,
-        api: KubeApi,
+        api: ApiClient,
         retrying: RetryingCalls,
         clock: Clock,
         sleep: Sleep = asyncio.sleep,
@@ -106,7 +107,9 @@ class EventRecorder:
         self._has_pending = asyncio.Event()
         self._recorded = _RecentKeys(clock, max_remembered)
         self._logged = _RecentKeys(clock, max_remembered)
-        self.dropped = 0
+        self.dropped = Counter(
+            "workron_controller_events_dropped", "Events that were not written.", registry=None
+        )
 
     def record(self, event: KubernetesEvent) -> None:
         """Have an Event written, unless it was recorded within the hour; never blocks."""
@@ -114,7 +117,7 @@ class EventRecorder:
         if key in self._recorded:
             return
         if len(self._pending) >= MAX_PENDING_EVENTS:
-            self.dropped += 1
+            self.dropped.inc()
             return
         self._recorded.add(key)
         self._pending.append(event)
@@ -142,7 +145,7 @@ class EventRecorder:
             # An earlier leader has written it.
             return
         except errors.ApiError as error:
-            self.dropped += 1
+            self.dropped.inc()
             if namespace not in self._logged:
                 self._logged.add(namespace)
                 _log.warning("event not written", namespace=namespace, error=str(error))
@@ -175,13 +178,6 @@ class EventTrigger(NamedTuple):
     reason: str | None = None
     """None: any reason."""
 
-    def matches(self, condition: object) -> bool:
-        """Return whether this is the condition, which a user may have written."""
-        if not isinstance(condition, dict):
-            return False
-        is_same = (condition.get("type"), condition.get("status")) == (self.type, self.status)
-        return is_same and self.reason in {None, condition.get("reason")}
-
 
 def newly_reported(
     before: Mapping[str, Any], after: Mapping[str, Any], triggers: Sequence[EventTrigger]
@@ -197,6 +193,11 @@ def newly_reported(
 def _reported(status: Mapping[str, Any], triggers: Sequence[EventTrigger]) -> StatusReason | None:
     found = status.get("conditions")
     for condition in found if isinstance(found, list) else ():
-        if any(trigger.matches(condition) for trigger in triggers):
-            return StatusReason(str(condition.get("reason")), str(condition.get("message") or ""))
+        # A user may have written it.
+        if isinstance(condition, dict):
+            kind, value, reason = (condition.get(name) for name in ("type", "status", "reason"))
+            for trigger in triggers:
+                has_reason = trigger.reason is None or trigger.reason == reason
+                if has_reason and (kind, value) == (trigger.type, trigger.status):
+                    return StatusReason(str(reason), str(condition.get("message") or ""))
     return None

@@ -26,7 +26,7 @@ from workron_controller.kube import errors
 from workron_controller.kube.resources import ApiResource
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
 
     from workron.core.clock import Clock, Rng, Sleep
@@ -115,11 +115,23 @@ class LeaderElection:
     async def _renew_or_acquire(self) -> None:
         if not self.is_leading or self._record is None:
             await self._read()
-        record, now = self._record, self._clock.now()
-        if record is not None and record.holder == self._lock.identity:
-            await self._lead(self._lock.renew(record, now))
-        elif record is None or self._is_free(record):
-            await self._lead(self._lock.acquire(record, self._timing.lease_seconds, now))
+        record, now = self._record, _micro_time(self._clock.now())
+        spec: dict[str, Any] = {"renewTime": now}
+        if record is None or record.holder != self._lock.identity:
+            if record is not None and not self._is_free(record):
+                return
+            spec |= {
+                "holderIdentity": self._lock.identity,
+                "leaseDurationSeconds": self._timing.lease_seconds,
+                "acquireTime": now,
+                "leaseTransitions": record.spec.get("leaseTransitions", 0) + 1 if record else 0,
+            }
+        sent_at = self._clock.monotonic()
+        self._record = None
+        # A conflict: another replica was faster.
+        with contextlib.suppress(errors.ConflictError):
+            self._record = await self._lock.write(record, spec)
+            self._leads_until = sent_at + self._timing.renew_deadline
 
     async def _read(self) -> None:
         before, self._record = self._record, await self._lock.read()
@@ -130,14 +142,6 @@ class LeaderElection:
     def _is_free(self, record: LeaseRecord) -> bool:
         unchanged = self._clock.monotonic() - self._unchanged_since
         return not record.holder or unchanged >= record.lease_seconds
-
-    async def _lead(self, write: Awaitable[LeaseRecord]) -> None:
-        """Lead from the time at which the write was sent, unless another replica was faster."""
-        sent_at = self._clock.monotonic()
-        self._record = None
-        with contextlib.suppress(errors.ConflictError):
-            self._record = await write
-            self._leads_until = sent_at + self._timing.renew_deadline
 
     def _pause(self) -> float:
         retry = self._timing.retry_interval * (1 + self._rng.random()) / 2
@@ -172,8 +176,9 @@ class LeaderElection:
             record = await self._lock.read()
             if record is None or record.holder != self._lock.identity:
                 return
+            spec = {"holderIdentity": "", "renewTime": _micro_time(self._clock.now())}
             with contextlib.suppress(errors.ConflictError):
-                await self._lock.release(record, self._clock.now())
+                await self._lock.write(record, spec)
                 return
 
 
@@ -204,12 +209,10 @@ class LeaseRecord:
 
 
 class LeaseLock:
-    """Reads and writes the Lease for one candidate; a lost race raises ConflictError."""
+    """Reads and writes the Lease for one candidate."""
 
     def __init__(self, api: ApiClient, namespace: str, name: str, identity: str) -> None:
         self._api = api
-        self._metadata = {"namespace": namespace, "name": name}
-        self._collection = LEASES.at(namespace)
         self.path: Final = LEASES.at(namespace, name)
         self.identity: Final = identity
 
@@ -220,35 +223,20 @@ class LeaseLock:
         except errors.ObjectNotFoundError:
             return None
 
-    async def acquire(
-        self, before: LeaseRecord | None, lease_seconds: int, now: datetime
-    ) -> LeaseRecord:
-        """Become the holder of a free Lease, or create it."""
-        spec = {
-            "holderIdentity": self.identity,
-            "leaseDurationSeconds": lease_seconds,
-            "acquireTime": _micro_time(now),
-            "renewTime": _micro_time(now),
-            "leaseTransitions": before.spec.get("leaseTransitions", 0) + 1 if before else 0,
+    async def write(self, before: LeaseRecord | None, spec: Mapping[str, Any]) -> LeaseRecord:
+        """Change fields of the record, or create the Lease; ConflictError if a race was lost."""
+        if before is not None:
+            version = {"resourceVersion": before.resource_version}
+            changed = await self._api.patch(self.path, {"metadata": version, "spec": spec})
+            return LeaseRecord.from_object(changed)
+        path = self.path
+        body = {
+            "apiVersion": f"{LEASES.group}/{LEASES.version}",
+            "kind": "Lease",
+            "metadata": {"namespace": path.namespace, "name": path.name},
+            "spec": spec,
         }
-        return await self._update(before, spec) if before else await self._create(spec)
-
-    async def renew(self, before: LeaseRecord, now: datetime) -> LeaseRecord:
-        """Stay the holder."""
-        return await self._update(before, {"renewTime": _micro_time(now)})
-
-    async def release(self, before: LeaseRecord, now: datetime) -> None:
-        """Remove the holder, so that the next candidate does not have to wait."""
-        await self._update(before, {"holderIdentity": "", "renewTime": _micro_time(now)})
-
-    async def _create(self, spec: dict[str, Any]) -> LeaseRecord:
-        kind = {"apiVersion": f"{LEASES.group}/{LEASES.version}", "kind": "Lease"}
-        body = {**kind, "metadata": self._metadata, "spec": spec}
-        return LeaseRecord.from_object(await self._api.create(self._collection, body))
-
-    async def _update(self, before: LeaseRecord, spec: dict[str, Any]) -> LeaseRecord:
-        body = {"metadata": {"resourceVersion": before.resource_version}, "spec": spec}
-        return LeaseRecord.from_object(await self._api.patch(self.path, body))
+        return LeaseRecord.from_object(await self._api.create(LEASES.at(path.namespace), body))
 
 
 def _micro_time(moment: datetime) -> str:

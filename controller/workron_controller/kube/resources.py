@@ -45,15 +45,17 @@ class ResourcePath:
         """The path of the URL."""
         resource = self.resource
         prefix = f"/apis/{resource.group}" if resource.group else "/api"
-        segments = [
-            *(["namespaces", self.namespace] if self.namespace else []),
-            resource.plural,
-            *([self.name] if self.name else []),
-            *([self.subresource] if self.subresource else []),
-        ]
+        namespace = ("namespaces", self.namespace) if self.namespace else ()
+        segments = (*namespace, resource.plural, self.name, self.subresource)
         # Names come from outside: quoting keeps a name from leading to another path.
-        quoted = (quote(segment, safe="") for segment in segments)
+        quoted = (quote(segment, safe="") for segment in segments if segment)
         return "/".join([prefix, resource.version, *quoted])
+
+    @property
+    def plural(self) -> str:
+        """The resource as RBAC and metrics name it, such as `workronjobs/status`."""
+        plural = self.resource.plural
+        return f"{plural}/{self.subresource}" if self.subresource else plural
 
     def __str__(self) -> str:
         subresource = f"/{self.subresource}" if self.subresource else ""
@@ -63,7 +65,6 @@ class ResourcePath:
 
 GROUP: Final = "workron.dev"
 VERSION: Final = "v1alpha1"
-
 
 JOBS: Final = ApiResource(GROUP, VERSION, "workronjobs")
 WORKFLOWS: Final = ApiResource(GROUP, VERSION, "workronflows")

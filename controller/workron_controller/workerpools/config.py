@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from workron.core.clock import Clock
     from workron.store.api import Store
-    from workron_controller.kube.client import KubeApi, RetryingCalls
+    from workron_controller.kube.client import ApiClient, RetryingCalls
     from workron_controller.kube.events import KubernetesEvent
     from workron_controller.workerpools.autoscaler import ConnectionBudget
 
@@ -36,7 +36,7 @@ class PoolConfig:
 class PoolDependencies:
     """The collaborators that all pools share."""
 
-    api: KubeApi
+    api: ApiClient
     retrying: RetryingCalls
     """Gives up after seconds, as the next round comes soon."""
     store: Store

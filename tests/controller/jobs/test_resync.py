@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.controller import cluster
+from tests.controller import cluster, counters
 from tests.controller.cluster import Raw
 from tests.controller.manual_clock import ManualClock
 from workron.core.plan import Kind
@@ -129,7 +129,8 @@ async def test_root_that_ended_unheard_of_is_known_again_after_a_restart(
 
 
 def _missed(scene: Scene) -> dict[str, int]:
-    return {change: count for change, count in scene.handler.missed_changes.counts.items() if count}
+    counts = counters.by_labels(scene.handler.missed_changes.counter)
+    return {change: int(count) for (change,), count in counts.items() if count}
 
 
 async def test_what_only_a_comparison_finds_is_counted(scene: Scene) -> None:

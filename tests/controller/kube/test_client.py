@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.controller import counters
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import JOB, SECRET
 from workron_controller.kube import errors
@@ -52,7 +53,7 @@ async def test_what_is_written_is_counted_by_what_came_of_it(
     with pytest.raises(errors.ConflictError):
         await server.create(_JOBS.at("default"), _job("one"))
     await server.delete(_ONE, made["metadata"]["uid"])
-    assert dict(server.writes) == {
+    assert counters.by_labels(server.write_counter) == {
         ("create", "workronjobs", "Done"): 1,
         ("patch", "workronjobs/status", "Done"): 2,
         ("patch", "workronjobs", "Forbidden"): 1,

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from structlog.testing import capture_logs
 
+from tests.controller import counters
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import EVENT
 from tests.controller.manual_clock import ManualClock
@@ -91,7 +92,7 @@ async def test_what_another_leader_has_told_is_none_the_worse(
                 one.record(_notice("always"))
                 await time.asleep(1)
     assert [asked.code for asked in api.record.of(plural="events")] == [200, 409]
-    assert (_events(api), logs, recorder.dropped) == (1, [], 0)
+    assert (_events(api), logs, counters.value(recorder.dropped)) == (1, [], 0)
 
 
 async def test_no_more_than_five_are_told_a_second(
@@ -109,7 +110,7 @@ async def test_what_finds_no_room_is_left_out_and_counted(recorder: EventRecorde
     for _ in range(events.MAX_PENDING_EVENTS + 3):
         recorder.record(_notice())
     recorder.record(_notice("again"))
-    assert recorder.dropped == 4
+    assert counters.value(recorder.dropped) == 4
 
 
 async def test_what_was_told_finds_no_room_for_want_of_none(recorder: EventRecorder) -> None:
@@ -117,7 +118,7 @@ async def test_what_was_told_finds_no_room_for_want_of_none(recorder: EventRecor
     for _ in range(events.MAX_PENDING_EVENTS):
         recorder.record(_notice())
     recorder.record(_notice("always"))
-    assert recorder.dropped == 1
+    assert counters.value(recorder.dropped) == 1
 
 
 async def test_event_that_is_forbidden_is_logged_once_and_others_go_on(
@@ -132,7 +133,7 @@ async def test_event_that_is_forbidden_is_logged_once_and_others_go_on(
             await _pass(time, 4)
     assert [one["event"] for one in logs] == ["event not written"]
     assert "verb create on events" in logs[0]["error"]
-    assert (_events(api), recorder.dropped) == (1, 3)
+    assert (_events(api), counters.value(recorder.dropped)) == (1, 3)
 
 
 async def test_server_that_is_away_for_a_while_is_waited_for(
@@ -142,7 +143,7 @@ async def test_server_that_is_away_for_a_while_is_waited_for(
     recorder.record(_notice())
     async with _running(recorder):
         await _pass(time, 3)
-    assert (_events(api), recorder.dropped) == (1, 0)
+    assert (_events(api), counters.value(recorder.dropped)) == (1, 0)
 
 
 async def test_who_leads_no_more_tells_nothing_of_what_was_left(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workron_controller.kube import errors, resources
+from workron_controller.kube.client import ApiClient
 from workron_controller.kube.resources import ApiResource, ResourcePath
 from workron_controller.workerpools import observed
 
@@ -31,7 +32,7 @@ class Fault:
 
 
 @dataclass
-class FakeCluster:
+class FakeCluster(ApiClient):
     """The objects, and what the next requests meet."""
 
     objects: dict[Key, Raw] = field(default_factory=dict)
