@@ -1,8 +1,8 @@
 """What a worker reads of a stored spec is what the models read, of whatever they let in."""
 
-import dataclasses
 import json
 import pathlib
+import re
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -49,8 +49,8 @@ _FINE = {
     "failOn": st.lists(st.integers(5, 255), max_size=2),
     "timeout": st.just("90s"),
     "onLeaseLost": st.sampled_from(["kill", "continue"]),
-    "outputLimitBytes": st.integers(0, jobspec.OUTPUT_LIMIT.most),
-    "outputStreamBytes": st.integers(0, jobspec.OUTPUT_STREAM.most),
+    "outputLimitBytes": st.integers(0, jobspec.OUTPUT_LIMIT["le"]),
+    "outputStreamBytes": st.integers(0, jobspec.OUTPUT_STREAM["le"]),
 }
 _WILD = {
     "command": _TEXTS | _LARGE | _ODD,
@@ -81,20 +81,13 @@ def _bodies(draw: st.DrawFn) -> dict[str, Any]:
     return body
 
 
-def _of_model(read: CommandSpec) -> Command:
-    """Say what the model has read as the reader would."""
-    names = [field.name for field in dataclasses.fields(Command)]
-    own: dict[str, Any] = {name: getattr(read, name) for name in names}
-    waits = read.backoff
-    return Command(
-        **own
-        | {
-            "env": {one.name: one.value for one in read.env},
-            "backoff": jobspec.BackoffPolicy(waits.initial, waits.factor, waits.max),
-            "retry_on": frozenset(read.retry_on),
-            "fail_on": frozenset(read.fail_on),
-        }
-    )
+def _of_model(model: CommandSpec) -> Command:
+    """Convert the model to what the worker reads."""
+    fields: dict[str, Any] = {name: getattr(model, name) for name in Command.__struct_fields__}
+    backoff: Any = model.backoff
+    fields["env"] = tuple(jobspec.Variable(one.name, one.value) for one in model.env)
+    fields["backoff"] = jobspec.BackoffPolicy(backoff.initial, backoff.factor, backoff.max)
+    return Command(**fields)
 
 
 def _plan(resource: Job | Workflow) -> Plan:
@@ -127,7 +120,7 @@ def test_reader_takes_what_the_model_takes_and_refuses_what_it_refuses(
         ("outputStreamBytes", jobspec.OUTPUT_STREAM),
     ):
         if type(body.get(field)) is int:
-            body[field] = min(body[field], bounds.most)
+            body[field] = min(body[field], bounds["le"])
     try:
         expected = _of_model(CommandSpec.parse(body))
     except pydantic.ValidationError:
@@ -150,17 +143,17 @@ def test_reader_reads_every_spec_that_good_manifests_come_to() -> None:
     ("wrong", "message"),
     [
         ({"argv": ["x"]}, "set exactly one of command and argv"),
-        ({"command": 5}, "command: must be a text"),
-        ({"env": [{"name": "A"}, {"name": "B", "value": 1}]}, "env: item 1: value: must be a text"),
-        ({"env": [{"name": "A", "from": "B"}]}, "env: item 0: 'from' is not known"),
+        ({"command": 5}, "command: Expected `str | null`, got `int`"),
+        ({"env": [{"name": "A"}, {"name": "B", "value": 1}]}, "env[1].value: Expected `str`, got `int`"),
+        ({"env": [{"name": "A", "from": "B"}]}, "env[0]: Object contains unknown field `from`"),
         ({"timeout": 90}, "timeout: 90 has no unit; write it as 90s"),
-        ({"backoff": {"factor": 0}}, "backoff: factor: is 0.0; it must be from 1 to 100"),
-        ({"onLeaseLost": "wait"}, "onLeaseLost: 'wait' is not a valid OnLeaseLost"),
+        ({"backoff": {"factor": 0}}, "backoff.factor: Expected `float` >= 1.0"),
+        ({"onLeaseLost": "wait"}, "onLeaseLost: Invalid enum value 'wait'"),
         ({"retryOn": [7], "failOn": [7]}, "exit code 7 is in retryOn and in failOn"),
     ],
 )
 def test_refusal_names_what_cannot_be_read(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match="^" + message.replace("[", r"\[")):
+    with pytest.raises(ValueError, match="^" + re.escape(message)):
         jobspec.read({"command": "x"} | wrong)
 
 

@@ -168,7 +168,7 @@ def task_of(claimed: ClaimedJob) -> CommandTask:
     return CommandTask(
         claim=claimed.claim,
         command=spec.argv or spec.command or "",
-        environment={**spec.env, **_attempt_variables(claimed)},
+        environment={**spec.environment, **_attempt_variables(claimed)},
         output_limit_bytes=spec.output_limit_bytes,
         stream_limit_bytes=spec.output_stream_bytes,
         inputs=claimed.inputs,

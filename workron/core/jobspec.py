@@ -9,33 +9,37 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
+
+import msgspec
+from msgspec import Meta
 
 from workron.core import formats, payloads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
 
 
 OUTPUT_BYTES: Final = 1024 * 1024
 """Upper limit of `outputLimitBytes`."""
 
 
-class Bounds(NamedTuple):
-    """Lowest and highest value of a number."""
+class Bounds(TypedDict):
+    """Lowest and highest value of a number, as pydantic and msgspec take them."""
 
-    least: int
-    most: int
+    ge: int
+    le: int
 
 
-ATTEMPTS: Final = Bounds(1, 100)
-EXIT_CODE: Final = Bounds(1, 255)
-BACKOFF_FACTOR: Final = Bounds(1, 100)
-OUTPUT_LIMIT: Final = Bounds(0, OUTPUT_BYTES)
-OUTPUT_STREAM: Final = Bounds(0, payloads.MAX_STREAM_BYTES)
+ATTEMPTS: Final = Bounds(ge=1, le=100)
+EXIT_CODE: Final = Bounds(ge=1, le=255)
+BACKOFF_FACTOR: Final = Bounds(ge=1, le=100)
+OUTPUT_LIMIT: Final = Bounds(ge=0, le=OUTPUT_BYTES)
+OUTPUT_STREAM: Final = Bounds(ge=0, le=payloads.MAX_STREAM_BYTES)
 MAX_ARGUMENTS: Final = 10_000
 MAX_ENV_VARS: Final = 1000
 
@@ -54,38 +58,81 @@ class OnLeaseLost(StrEnum):
     CONTINUE = "continue"
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffPolicy:
+class Duration(timedelta):
+    """A duration that a spec has as text, such as 1h30m."""
+
+
+class PositiveDuration(Duration):
+    """A duration that is not zero."""
+
+
+class Variable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An environment variable."""
+
+    name: str
+    value: str = ""
+
+    def __post_init__(self) -> None:
+        """Check both texts."""
+        _check_text("name", self.name, formats.ENV_NAME)
+        _check_text("value", self.value, formats.ENV_VALUE)
+        if problem := formats.reserved_env_message(self.name):
+            raise ValueError(problem)
+
+
+class BackoffPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Delays before retries of a failed command, without jitter."""
 
-    initial: timedelta = timedelta(seconds=1)
-    factor: float = 2.0
-    max: timedelta = timedelta(minutes=5)
+    initial: Duration = Duration(seconds=1)
+    factor: Annotated[float, Meta(**BACKOFF_FACTOR)] = 2.0
+    max: Duration = Duration(minutes=5)
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+_ExitCodes = Annotated[
+    tuple[Annotated[int, Meta(**EXIT_CODE)], ...], Meta(max_length=EXIT_CODE["le"])
+]
+
+
+class Command(msgspec.Struct, frozen=True, rename="camel"):
     """The part of a spec that a worker needs; exactly one of `command` and `argv` is set."""
 
     command: str | None = None
-    argv: tuple[str, ...] | None = None
-    env: Mapping[str, str] = field(default_factory=dict)
+    argv: Annotated[tuple[str, ...], Meta(max_length=MAX_ARGUMENTS)] | None = None
+    env: Annotated[tuple[Variable, ...], Meta(max_length=MAX_ENV_VARS)] = ()
     workdir: str | None = None
-    max_attempts: int = 3
+    max_attempts: Annotated[int, Meta(**ATTEMPTS)] = 3
     backoff: BackoffPolicy = BackoffPolicy()
-    retry_on: frozenset[int] = frozenset()
-    fail_on: frozenset[int] = frozenset()
-    timeout: timedelta | None = None
+    retry_on: _ExitCodes = ()
+    fail_on: _ExitCodes = ()
+    timeout: PositiveDuration | None = None
     on_lease_lost: OnLeaseLost = OnLeaseLost.KILL
-    output_limit_bytes: int = 65536
-    output_stream_bytes: int = 0
+    output_limit_bytes: Annotated[int, Meta(**OUTPUT_LIMIT)] = 65536
+    output_stream_bytes: Annotated[int, Meta(**OUTPUT_STREAM)] = 0
+
+    def __post_init__(self) -> None:
+        """Check the texts and the names of the variables."""
+        if self.command is not None:
+            _check_text("command", self.command, formats.COMMAND)
+        for number, argument in enumerate(self.argv or ()):
+            _check_text(f"argv[{number}]", argument, formats.ARGUMENT)
+        if self.workdir is not None:
+            _check_text("workdir", self.workdir, formats.PATH)
+        if len(self.environment) < len(self.env):
+            raise ValueError("env: a variable is given twice; give it once")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The values of the variables by name."""
+        return {variable.name: variable.value for variable in self.env}
+
+
+def _check_text(field: str, value: str, wanted: formats.TextFormat) -> None:
+    if problem := wanted.problem(value):
+        raise ValueError(f"{field}: {problem}")
 
 
 DEFAULTS: Final = Command()
 
-
-if TYPE_CHECKING:
-    Reader = Callable[[Any], Any]
 
 _CACHED_SPECS: Final = 16
 """A worker rarely runs jobs of more arrays at a time."""
@@ -109,144 +156,42 @@ def of_text(text: str) -> Spec:
     return Spec(json.loads(text))
 
 
+_CLAMPED: Final = {"outputLimitBytes": OUTPUT_LIMIT["le"], "outputStreamBytes": OUTPUT_STREAM["le"]}
+_LEVELS: Final = 3
+"""The depth of the fields that are read: a variable is in a list in the spec."""
+_PLACE: Final = re.compile(r"(.+) - at `\$\.(.+)`", re.DOTALL)
+
+
 def read(body: Mapping[str, Any]) -> Command:
     """Read a spec; ValueError if a field is invalid."""
-    read = Command(**_fields(body, _COMMAND))
-    if (read.command is None) == (read.argv is None):
-        raise ValueError("set exactly one of command and argv")
-    both = sorted(read.retry_on & read.fail_on)
-    if both:
-        raise ValueError(f"exit code {both[0]} is in retryOn and in failOn; keep it in one")
-    return read
-
-
-def _fields(body: Mapping[str, Any], readers: Mapping[str, tuple[str, Reader]]) -> dict[str, Any]:
-    """Read the fields that are set; null counts as not set."""
-    return {
-        name: _at(f"{field}: ", read, body[field])
-        for field, (name, read) in readers.items()
-        if body.get(field) is not None
-    }
-
-
-def _at(where: str, read: Reader, value: Any) -> Any:
+    fields = _without_nulls(body, _LEVELS)
+    for name, most in _CLAMPED.items():
+        if isinstance(fields.get(name), int):
+            fields[name] = min(fields[name], most)
     try:
-        return read(value)
-    except ValueError as error:
-        raise ValueError(f"{where}{error}") from None
-
-
-def _strict_mapping(value: Any, readers: Mapping[str, tuple[str, Reader]]) -> dict[str, Any]:
-    """Read a mapping in which unknown fields are errors."""
-    if not isinstance(value, dict):
-        raise ValueError("must be a mapping")  # noqa: TRY004 - all invalid specs raise one type
-    unknown = value.keys() - readers.keys()
-    if unknown:
-        raise ValueError(f"{formats.quoted(str(min(unknown)))} is not known")
-    return _fields(value, readers)
-
-
-def _text(value: Any, wanted: formats.TextFormat) -> str:
-    if not isinstance(value, str):
-        raise ValueError("must be a text")  # noqa: TRY004 - (the same)
-    if problem := wanted.problem(value):
-        raise ValueError(problem)
-    return value
-
-
-def _integer(value: Any, bounds: Bounds) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError("must be an integer")  # noqa: TRY004 - (the same)
-    return int(_between(value, bounds))
-
-
-def _between(value: float, bounds: Bounds) -> float:
-    if not bounds.least <= value <= bounds.most:
-        raise ValueError(f"is {value}; it must be from {bounds.least} to {bounds.most}")
-    return value
-
-
-def _bytes(value: Any, bounds: Bounds) -> int:
-    return _integer(min(value, bounds.most) if isinstance(value, int) else value, bounds)
-
-
-def _factor(value: Any) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise ValueError("must be a number")  # noqa: TRY004 - (the same)
-    return _between(float(value), BACKOFF_FACTOR)
-
-
-def _list(value: Any, read: Reader, most: int) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError("must be a list")  # noqa: TRY004 - (the same)
-    if len(value) > most:
-        raise ValueError(f"has {len(value):,} items; at most {most:,} are allowed")
-    return [_at(f"item {number}: ", read, one) for number, one in enumerate(value)]
-
-
-def _argv(value: Any) -> tuple[str, ...]:
-    read = functools.partial(_text, wanted=formats.ARGUMENT)
-    argv = tuple(_list(value, read, MAX_ARGUMENTS))
-    if not argv or not argv[0].strip():
+        command = msgspec.convert(fields, Command, dec_hook=_read_duration)
+    except msgspec.ValidationError as error:
+        raise ValueError(_PLACE.sub(r"\2: \1", str(error))) from None
+    if (command.command is None) == (command.argv is None):
+        raise ValueError("set exactly one of command and argv")
+    if command.argv is not None and not "".join(command.argv[:1]).strip():
         raise ValueError("argv[0], the program, is blank")
-    return argv
+    if both := sorted(set(command.retry_on) & set(command.fail_on)):
+        raise ValueError(f"exit code {both[0]} is in retryOn and in failOn; keep it in one")
+    return command
 
 
-def _env(value: Any) -> Mapping[str, str]:
-    variables: Sequence[tuple[str, str]] = _list(value, _variable, MAX_ENV_VARS)
-    env = dict(variables)
-    if len(env) < len(variables):
-        raise ValueError("a variable is given twice; give it once")
-    return env
+def _without_nulls(value: Any, levels: int) -> Any:
+    """Remove fields that are null, which count as not set."""
+    if levels and isinstance(value, dict):
+        return {k: _without_nulls(v, levels - 1) for k, v in value.items() if v is not None}
+    if levels and isinstance(value, list):
+        return [_without_nulls(one, levels - 1) for one in value]
+    return value
 
 
-def _variable(value: Any) -> tuple[str, str]:
-    variable = _strict_mapping(value, _VARIABLE)
-    if "name" not in variable:
-        raise ValueError("has no name")
-    return variable["name"], variable.get("value", "")
-
-
-def _name(value: Any) -> str:
-    name = _text(value, formats.ENV_NAME)
-    if problem := formats.reserved_env_message(name):
-        raise ValueError(problem)
-    return name
-
-
-def _codes(value: Any) -> frozenset[int]:
-    read = functools.partial(_integer, bounds=EXIT_CODE)
-    return frozenset(_list(value, read, EXIT_CODE.most))
-
-
-def _backoff(value: Any) -> BackoffPolicy:
-    return BackoffPolicy(**_strict_mapping(value, _BACKOFF))
-
-
-def _timeout(value: Any) -> Any:
-    return formats.require_positive(formats.read_duration(value))
-
-
-_VARIABLE: Final[Mapping[str, tuple[str, Reader]]] = {
-    "name": ("name", _name),
-    "value": ("value", functools.partial(_text, wanted=formats.ENV_VALUE)),
-}
-_BACKOFF: Final[Mapping[str, tuple[str, Reader]]] = {
-    "initial": ("initial", formats.read_duration),
-    "factor": ("factor", _factor),
-    "max": ("max", formats.read_duration),
-}
-_COMMAND: Final[Mapping[str, tuple[str, Reader]]] = {
-    "command": ("command", functools.partial(_text, wanted=formats.COMMAND)),
-    "argv": ("argv", _argv),
-    "env": ("env", _env),
-    "workdir": ("workdir", functools.partial(_text, wanted=formats.PATH)),
-    "maxAttempts": ("max_attempts", functools.partial(_integer, bounds=ATTEMPTS)),
-    "backoff": ("backoff", _backoff),
-    "retryOn": ("retry_on", _codes),
-    "failOn": ("fail_on", _codes),
-    "timeout": ("timeout", _timeout),
-    "onLeaseLost": ("on_lease_lost", OnLeaseLost),
-    "outputLimitBytes": ("output_limit_bytes", functools.partial(_bytes, bounds=OUTPUT_LIMIT)),
-    "outputStreamBytes": ("output_stream_bytes", functools.partial(_bytes, bounds=OUTPUT_STREAM)),
-}
+def _read_duration(wanted: type[Duration], value: object) -> Duration:
+    duration = formats.read_duration(value)
+    if wanted is PositiveDuration:
+        formats.require_positive(duration)
+    return wanted(milliseconds=duration // timedelta(milliseconds=1))

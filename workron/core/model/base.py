@@ -190,8 +190,8 @@ Path = Annotated[str, Format(formats.PATH)]
 Text = Annotated[str, Format(TextFormat("a text", 256 * 1024))]
 
 Priority = Annotated[int, Field(ge=-1000, le=1000)]
-Attempts = Annotated[int, Field(ge=jobspec.ATTEMPTS.least, le=jobspec.ATTEMPTS.most)]
-ExitCode = Annotated[int, Field(ge=jobspec.EXIT_CODE.least, le=jobspec.EXIT_CODE.most)]
+Attempts = Annotated[int, Field(**jobspec.ATTEMPTS)]
+ExitCode = Annotated[int, Field(**jobspec.EXIT_CODE)]
 Seconds = Annotated[int, Field(ge=0, le=315_360_000)]
 """At most ten years."""
 

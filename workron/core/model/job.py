@@ -56,7 +56,7 @@ Env = Annotated[
     Field(max_length=MAX_ENV_VARS),
     base.unique_by("name"),
 ]
-ExitCodes = Annotated[tuple[ExitCode, ...], base.LAX, Field(max_length=EXIT_CODE.most)]
+ExitCodes = Annotated[tuple[ExitCode, ...], base.LAX, Field(max_length=EXIT_CODE["le"])]
 
 
 class Backoff(base.Record):
@@ -65,8 +65,7 @@ class Backoff(base.Record):
     initial: base.Duration = Field(_BACKOFF.initial, description="Delay after the first failure.")
     factor: float = Field(
         _BACKOFF.factor,
-        ge=BACKOFF_FACTOR.least,
-        le=BACKOFF_FACTOR.most,
+        **BACKOFF_FACTOR,
         description="Factor by which the delay grows with each failure.",
     )
     max: base.Duration = Field(_BACKOFF.max, description="Longest delay.")
@@ -117,14 +116,12 @@ class CommandSpec(base.Record):
     )
     output_limit_bytes: int = Field(
         DEFAULTS.output_limit_bytes,
-        ge=OUTPUT_LIMIT.least,
-        le=OUTPUT_LIMIT.most,
+        **OUTPUT_LIMIT,
         description="How many bytes of the output to keep: half from its start, half from its end.",
     )
     output_stream_bytes: int = Field(
         DEFAULTS.output_stream_bytes,
-        ge=OUTPUT_STREAM.least,
-        le=OUTPUT_STREAM.most,
+        **OUTPUT_STREAM,
         description="How many bytes of the output to store while the command runs. Output beyond"
         " them is kept up to outputLimitBytes. With 0, output is stored at the end of the attempt.",
     )

@@ -157,7 +157,7 @@ def _claimed_job(  # noqa: PLR0913, PLR0917 - one for each column of `claimed_jo
 @functools.lru_cache(_CACHED_SPECS)
 def _read_spec(text: str) -> jobspec.Spec:
     """Decode a spec, which is sent as JSON in a JSON string, like items and inputs."""
-    return jobspec.of_text(json.loads(text))
+    return jobspec.Spec(json.loads(json.loads(text)))
 
 
 def _read_inputs(text: str) -> tuple[Any, bool]:
