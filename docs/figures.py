@@ -26,9 +26,8 @@ _ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(_ROOT))
 
 from tests import postgres_server  # noqa: E402
-from tests.store.behaviour.plans import Digest  # noqa: E402
 from workron.core import graph, ids  # noqa: E402
-from workron.core.plan import Edge, Identity, Kind, PlainSpecs, Plan, PlannedJob, SchedulingTerms  # noqa: E402
+from workron.core.plan import Edge, Identity, Kind, Plan, PlannedJob, SchedulingTerms, plain_specs  # noqa: E402
 from workron.core.verdict import Condition  # noqa: E402
 from workron.store import api, connect, types  # noqa: E402
 
@@ -69,10 +68,10 @@ def _plan(shape: _Shape) -> Plan:
     whole = PlannedJob(Kind.WORKFLOW, "flow", 0, upstreams=len(members))
     edges = [Edge(up + 1, job + 1) for job, ups in enumerate(shape.upstreams) for up in ups]
     identity = Identity("default", Kind.WORKFLOW, "flow", uuid.uuid4())
-    specs = PlainSpecs([{}, {"command": "true"}])
+    specs = plain_specs([{}, {"command": "true"}])
     return Plan(
         identity,
-        Digest("digest"),
+        "digest",
         [whole, *members],
         [SchedulingTerms(), SchedulingTerms()],
         specs,

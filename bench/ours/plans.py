@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.store.behaviour.plans import Digest
-from workron.core.plan import Edge, Identity, Kind, PlainSpecs, Plan, PlannedJob, SchedulingTerms
+from workron.core.plan import Edge, Identity, Kind, Plan, PlannedJob, SchedulingTerms, plain_specs
 from workron.core.verdict import Condition
 
 RNG = random.Random(1)  # noqa: S311 - a bench draws no secrets
@@ -37,10 +36,10 @@ def shaped(upstreams: Sequence[Sequence[int]], spec: Mapping[str, Any]) -> Plan:
     members = [_member(job, len(ups)) for job, ups in enumerate(upstreams)]
     edges = [Edge(up + 1, job) for job, ups in enumerate(upstreams, 1) for up in ups]
     identity = Identity("default", Kind.WORKFLOW, "bench", uuid.uuid4())
-    specs = PlainSpecs([{}, spec])
+    specs = plain_specs([{}, spec])
     return Plan(
         identity,
-        Digest("digest"),
+        "digest",
         [whole, *members],
         [SchedulingTerms(), SchedulingTerms()],
         specs,

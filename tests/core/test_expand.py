@@ -23,7 +23,6 @@ from workron.core.plan import (
     PlannedJob,
     SchedulingTerms,
 )
-from workron.core.planner import TaskSpecs
 from workron.core.verdict import Condition
 
 UID = UUID("11111111-2222-4333-8444-55555555abcd")
@@ -60,7 +59,7 @@ def workflow(*tasks: Json, **spec: object) -> Plan:
 
 
 def bodies(plan: Plan) -> dict[int, Any]:
-    return {number: json.loads(text) for number, text in plan.specs.worded()}
+    return {number: json.loads(text) for number, text in plan.encode_specs()}
 
 
 def after(*names: str, **how: object) -> list[Json]:
@@ -352,7 +351,7 @@ def test_the_spec_of_a_workflow_is_worded_whole_however_many_tasks_it_has(about:
     made[7] |= {"items": items, "dependsOn": after("t0", when="Failed"), "maxWorkerLosses": 5}
     spec = WorkflowSpec.parse({"tasks": made} | about)
 
-    texts = dict(TaskSpecs(spec).worded())
+    texts = dict(planner.encode_tasks(spec, None))
 
     assert json.loads(texts[0]) == spec.as_manifest()
     assert texts[8] == '{"command":"run 7","maxWorkerLosses":5}'
@@ -364,14 +363,14 @@ def test_tasks_carry_the_trace_of_who_submits_and_the_workflow_does_not() -> Non
     own = {"name": "b", "env": [{"name": trace_context.TRACEPARENT, "value": "mine"}]}
     plan = workflow({"name": "a"}, own)
 
-    specs = {number: json.loads(text) for number, text in plan.specs.within("theirs").worded()}
+    specs = {number: json.loads(text) for number, text in plan.specs("theirs")}
 
     assert [trace_context.traceparent_of(specs[at]) for at in range(3)] == [None, "theirs", "mine"]
     assert specs[0] == bodies(plan)[0]
 
 
 def test_a_job_carries_the_trace_of_who_submits() -> None:
-    [(_, text)] = job({}).specs.within("theirs").worded()
+    [(_, text)] = job({}).specs("theirs")
 
     assert trace_context.traceparent_of(json.loads(text)) == "theirs"
 
@@ -403,19 +402,19 @@ def test_metadata_is_given_back_as_it_came() -> None:
     ids=["suspend", "cancel", "priority", "ttl", "defaults"],
 )
 def test_the_digest_stays_when_what_may_be_edited_is(edited: Json) -> None:
-    assert job(edited).digest() == job({}).digest()
+    assert job(edited).digest == job({}).digest
 
 
 @pytest.mark.parametrize(
     "changed", [{"command": "other"}, {"pool": "gpu"}, {"dependsOn": after("other")}]
 )
 def test_the_digest_differs_when_the_content_does(changed: Json) -> None:
-    assert job(changed).digest() != job({}).digest()
+    assert job(changed).digest != job({}).digest
 
 
 def test_the_digest_of_a_workflow_follows_its_tasks_alone() -> None:
     plain = workflow({"name": "a"})
 
-    assert plain.digest() == workflow({"name": "a"}, suspend=True, priority=3).digest()
-    assert plain.digest() != workflow({"name": "b"}).digest()
-    assert len(plain.digest()) == 64
+    assert plain.digest == workflow({"name": "a"}, suspend=True, priority=3).digest
+    assert plain.digest != workflow({"name": "b"}).digest
+    assert len(plain.digest) == 64

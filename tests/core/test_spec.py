@@ -100,7 +100,7 @@ def _stored() -> Iterator[Any]:
     for file in sorted(_GOOD.iterdir()):
         for manifest in load.load([load.ManifestSource("f", file.read_bytes())]):
             if isinstance(manifest.resource, Job | Workflow):
-                specs = _plan(manifest.resource).specs.worded()
+                specs = _plan(manifest.resource).encode_specs()
                 bodies = (json.loads(text) for _, text in specs)
                 yield from (one for one in bodies if "command" in one or "argv" in one)
 
@@ -144,7 +144,7 @@ def test_reader_reads_every_spec_that_good_manifests_come_to() -> None:
     [
         ({"argv": ["x"]}, "set exactly one of command and argv"),
         ({"command": 5}, "command: Expected `str | null`, got `int`"),
-        ({"env": [{"name": "A"}, {"name": "B", "value": 1}]}, "env[1].value: Expected `str`, got `int`"),
+        ({"env": [{"name": "A", "value": 1}]}, "env[0].value: Expected `str`, got `int`"),
         ({"env": [{"name": "A", "from": "B"}]}, "env[0]: Object contains unknown field `from`"),
         ({"timeout": 90}, "timeout: 90 has no unit; write it as 90s"),
         ({"backoff": {"factor": 0}}, "backoff.factor: Expected `float` >= 1.0"),

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.store.behaviour.plans import Digest
 from tests.worker.shop import QUICK, Shop
 from workron.core import errors
-from workron.core.plan import Identity, Kind, PlainSpecs, Plan, PlannedJob, SchedulingTerms
+from workron.core.plan import Identity, Kind, Plan, PlannedJob, SchedulingTerms, plain_specs
 from workron.core.states import Reason, State
 from workron.store.api import Store
 from workron_worker.config import AgentConfig, Slots
@@ -238,10 +237,10 @@ async def test_agent_gives_up_at_once_when_the_disk_is_full(shop: Shop) -> None:
 async def test_spec_that_cannot_be_read_fails_its_job_in_words(shop: Shop) -> None:
     plan = Plan(
         identity=Identity("default", Kind.JOB, "odd", uuid.uuid4()),
-        digest=Digest("odd"),
+        digest="odd",
         nodes=[PlannedJob(Kind.JOB, "odd", 0)],
         terms=[SchedulingTerms()],
-        specs=PlainSpecs([{"command": 5}]),
+        specs=plain_specs([{"command": 5}]),
     )
     [submitted] = await shop.store.submit([plan])
     async with shop.working(await shop.agent(config=QUICK)):
@@ -253,10 +252,10 @@ async def test_spec_that_cannot_be_read_fails_its_job_in_words(shop: Shop) -> No
 async def test_fields_of_a_newer_program_do_not_keep_a_job_from_running(shop: Shop) -> None:
     plan = Plan(
         identity=Identity("default", Kind.JOB, "new", uuid.uuid4()),
-        digest=Digest("new"),
+        digest="new",
         nodes=[PlannedJob(Kind.JOB, "new", 0)],
         terms=[SchedulingTerms()],
-        specs=PlainSpecs([{"command": "true", "inventedLater": {"a": 1}}]),
+        specs=plain_specs([{"command": "true", "inventedLater": {"a": 1}}]),
     )
     [submitted] = await shop.store.submit([plan])
     async with shop.working(await shop.agent()):

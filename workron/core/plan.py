@@ -6,15 +6,15 @@ by its offset from the run, which has offset 0; the store adds the base id.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from workron.core import errors, payloads, trace_context
 from workron.core.verdict import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -91,39 +91,20 @@ class SchedulingTerms:
     """`overlap: Forbid`: after a loss the job waits for proof that its worker is dead."""
 
 
-class Specs(Protocol):
-    """The specs of a plan as they are stored: each once, even if many jobs share it."""
-
-    def worded(self) -> Iterable[tuple[int, str]]:
-        """Return the number and the JSON of each, in any order. Every call makes them again."""
-
-    def within(self, parent: str) -> Specs:
-        """Return the specs with this TRACEPARENT for every command that does not set one."""
+Specs = Callable[[str | None], Iterable[tuple[int, str]]]
+"""Encodes the specs of a plan: the number and the JSON of each, in any order, with this TRACEPARENT
+for every command that does not set one. Called when they are stored, so that a large workflow is
+not in memory twice."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlainSpecs:
-    """Specs of commands, by number."""
+def plain_specs(bodies: Sequence[Mapping[str, Any]]) -> Specs:
+    """Return the specs of commands, by number."""
 
-    bodies: Sequence[Mapping[str, Any]]
+    def encode(traceparent: str | None) -> Iterable[tuple[int, str]]:
+        traced = (trace_context.with_traceparent(body, traceparent) for body in bodies)
+        return enumerate(map(payloads.to_json, traced))
 
-    def worded(self) -> Iterable[tuple[int, str]]:
-        """Return the number and the JSON of each."""
-        return enumerate(map(payloads.to_json, self.bodies))
-
-    def within(self, parent: str) -> PlainSpecs:
-        """Return the specs with this TRACEPARENT for every command that does not set one."""
-        return PlainSpecs([trace_context.with_traceparent(body, parent) for body in self.bodies])
-
-
-class Digest(Protocol):
-    """Digest of the content; a repeated submission has the same, another one has not."""
-
-    def __call__(self) -> str:
-        """Return the digest; it is computed once."""
-
-    def steps(self) -> Iterable[None]:
-        """Compute the digest, with a pause after each step."""
+    return encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +112,8 @@ class Plan:
     """One run."""
 
     identity: Identity
-    digest: Digest
+    digest: str
+    """Digest of the content; a repeated submission has the same, another one has not."""
     nodes: Sequence[PlannedJob]
     terms: Sequence[SchedulingTerms]
     """The terms of each spec, by number."""
@@ -144,32 +126,22 @@ class Plan:
     """Generation of the object in the cluster, if it was made from one."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Labels and annotations, kept as written."""
+    traceparent: str | None = None
+    """TRACEPARENT of every command that does not set one."""
+
+    def encode_specs(self) -> Iterable[tuple[int, str]]:
+        """Return the number and the JSON of each spec; every call encodes them again."""
+        return self.specs(self.traceparent)
 
 
-_T = TypeVar("_T")
+def repeats(plan: Plan, digest: str | None, *, supersedes: bool) -> bool:
+    """Return whether a plan repeats the unfinished run of its name, which has this digest.
 
-
-@dataclass(frozen=True, slots=True)
-class ExistingRuns(Generic[_T]):
-    """Runs in the store that a plan may be equal to, or in conflict with."""
-
-    known: _T | None
-    """The run of the same uid."""
-    unfinished: _T | None
-    """The unfinished run of the same name."""
-    digest: str | None
-    """Digest of the unfinished run."""
-
-
-def find_existing(plan: Plan, existing: ExistingRuns[_T], *, supersedes: bool) -> _T | None:
-    """Return the existing run of a plan, or None if it is new; NameTakenError on a conflict."""
-    if existing.known is not None:
-        return existing.known
-    if existing.unfinished is None:
-        return None
-    if existing.digest == plan.digest():
-        return existing.unfinished
+    NameTakenError if it has other content and does not supersede that run.
+    """
+    if digest is None or digest == plan.digest:
+        return digest is not None
     if supersedes:
-        return None
+        return False
     identity = plan.identity
     raise errors.NameTakenError(identity.kind, identity.namespace, identity.name)

@@ -13,7 +13,7 @@ import functools
 import hashlib
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from workron.core import errors, graph, payloads, trace_context
 from workron.core.jobspec import Overlap
@@ -24,16 +24,15 @@ from workron.core.plan import (
     ExternalDependency,
     Identity,
     Kind,
-    PlainSpecs,
     Plan,
     PlannedJob,
     SchedulingTerms,
+    plain_specs,
 )
 from workron.core.verdict import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime, timedelta
     from uuid import UUID
 
     from workron.core.model.job import CommandSpec, Job
@@ -41,104 +40,47 @@ if TYPE_CHECKING:
     from workron.core.model.workflow import Task, TaskDependency, Workflow
 
 
-_NOT_IN_SPEC: Final = frozenset({"name", "dependsOn", "items"})
+_ROW_FIELDS: Final = ("name", "dependsOn", "items")
 """Fields of a task that are stored as rows, and need not be sent with every claim."""
 _NO_TASKS: Final = '"tasks":[]'
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSpecs:
-    """The specs of a workflow: number 0 is its own, those of its tasks follow in their order."""
+def encode_tasks(spec: WorkflowSpec, traceparent: str | None) -> Iterator[tuple[int, str]]:
+    """Encode the specs of the tasks, numbered from 1 in their order, and then the workflow's own.
 
-    spec: WorkflowSpec
-    parent: str | None = None
-    """TRACEPARENT of the tasks that do not set one."""
-
-    def within(self, parent: str) -> TaskSpecs:
-        """Return the specs with this TRACEPARENT for every task that does not set one."""
-        return dataclasses.replace(self, parent=parent)
-
-    def worded(self) -> Iterator[tuple[int, str]]:
-        """Return the number and the JSON of each; the workflow's own comes last."""
-        texts: list[str] = []
-        for some in self.spec.slices():
-            written = some.as_manifest()["tasks"]
-            first = len(texts) + 1
-            texts += payloads.models_to_json(written)
-            yield from enumerate(payloads.models_to_json(self._bodies(written)), first)
-        yield 0, self._whole(texts)
-
-    def _bodies(self, written: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        bodies: list[Mapping[str, Any]] = [
-            {name: value for name, value in task.items() if name not in _NOT_IN_SPEC}
-            for task in written
+    The workflow's own has all fields of its tasks, from the same texts.
+    """
+    whole: list[str] = []
+    for some in spec.slices():
+        first = len(whole) + 1
+        tasks = some.as_manifest()["tasks"]
+        rows = [{name: task[name] for name in _ROW_FIELDS if name in task} for task in tasks]
+        bodies = [{k: v for k, v in task.items() if k not in _ROW_FIELDS} for task in tasks]
+        texts = payloads.models_to_json(bodies)
+        whole += [
+            f"{row[:-1]},{text[1:]}"
+            for row, text in zip(payloads.models_to_json(rows), texts, strict=True)
         ]
-        return (
-            [trace_context.with_traceparent(body, self.parent) for body in bodies]
-            if self.parent
-            else bodies
-        )
-
-    def _whole(self, texts: Iterable[str]) -> str:
-        bare = self.spec.model_copy(update={"tasks": ()})
-        before, _, after = payloads.to_json(bare.as_manifest()).partition(_NO_TASKS)
-        return f'{before}"tasks":[{",".join(texts)}]{after}'
+        if traceparent:
+            traced = [trace_context.with_traceparent(body, traceparent) for body in bodies]
+            texts = payloads.models_to_json(traced)
+        yield from enumerate(texts, first)
+    bare = spec.model_copy(update={"tasks": ()})
+    before, _, after = payloads.to_json(bare.as_manifest()).partition(_NO_TASKS)
+    yield 0, f'{before}"tasks":[{",".join(whole)}]{after}'
 
 
 _EDITABLE: Final = {"suspend", "cancel", "priority", "ttl_seconds_after_finished"}
-_DIGEST_NO_TASKS: Final = b'"tasks":[]'
 
 
-class SpecDigest:
-    """Digest of a Job or a Workflow, computed once."""
-
-    def __init__(self, kind: Kind, spec: JobSpec | WorkflowSpec) -> None:
-        self._kind = kind
-        self._spec = spec
-        self._known = ""
-
-    def __call__(self) -> str:
-        """Return the digest."""
-        for _ in self.steps():
-            pass
-        return self._known
-
-    def steps(self) -> Iterator[None]:
-        """Compute the digest, with a pause after each step."""
-        if self._known:
-            return
-        digest = hashlib.sha256()
-        for piece in self._pieces():
-            digest.update(piece)
-            yield
-        self._known = digest.hexdigest()
-
-    def _pieces(self) -> Iterator[bytes]:
-        """Return the content in pieces; of a workflow, a few tasks each."""
-        spec = self._spec
-        if not isinstance(spec, WorkflowSpec):
-            yield self._encoded(spec)
-            return
-        before, _, after = self._encoded(spec.model_copy(update={"tasks": ()})).partition(
-            _DIGEST_NO_TASKS
-        )
-        yield before + b'"tasks":['
-        comma = b""
-        for some in spec.slices():
-            yield comma + b",".join(map(payloads.canonical_json, _content(some)["tasks"]))
-            comma = b","
-        yield b"]" + after
-
-    def _encoded(self, spec: JobSpec | WorkflowSpec) -> bytes:
-        return payloads.canonical_json({"kind": self._kind, "spec": _content(spec)})
-
-
-def _content(spec: JobSpec | WorkflowSpec) -> dict[str, Any]:
+def digest(kind: Kind, spec: JobSpec | WorkflowSpec) -> str:
+    """Return the digest of the content of a Job or a Workflow."""
     # Defaults are left out, so that a manifest that writes one is the same content. Fields that are
     # not set are defaults and need no comparison.
-    return spec.model_dump(
+    content = spec.model_dump(
         mode="json", by_alias=True, exclude_unset=True, exclude_defaults=True, exclude=_EDITABLE
     )
+    return hashlib.sha256(payloads.canonical_json({"kind": kind, "spec": content})).hexdigest()
 
 
 MAX_EDGES: Final = 2_000_000
@@ -160,7 +102,7 @@ def plan_job(job: Job, uid: UUID) -> Plan:
     node = PlannedJob(
         Kind.JOB, run.identity.name, 0, upstreams=len(outside), feeds_inputs=bool(outside)
     )
-    specs = PlainSpecs([job.spec.as_manifest()])
+    specs = plain_specs([job.spec.as_manifest()])
     return dataclasses.replace(
         run, nodes=[node], terms=[_terms(job.spec)], specs=specs, external=outside
     )
@@ -186,7 +128,7 @@ def plan_workflow(workflow: Workflow, uid: UUID) -> Plan:
         else:
             nodes.append(_single(place, group_condition))
     terms = [SchedulingTerms(), *map(_terms, tasks)]
-    specs = TaskSpecs(workflow.spec)
+    specs = functools.partial(encode_tasks, workflow.spec)
     return dataclasses.replace(run, nodes=nodes, terms=terms, specs=specs, edges=edges)
 
 
@@ -289,10 +231,10 @@ def _run(resource: Job | Workflow, uid: UUID) -> Plan:
     notes = {"labels": metadata.labels, "annotations": metadata.annotations}
     return Plan(
         identity=Identity(metadata.namespace, kind, _name(metadata, uid), uid),
-        digest=SpecDigest(kind, spec),
+        digest=digest(kind, spec),
         nodes=(),
         terms=(),
-        specs=PlainSpecs(()),
+        specs=plain_specs(()),
         priority=spec.priority,
         is_suspended=spec.suspend,
         metadata=notes,
@@ -306,21 +248,11 @@ def _name(metadata: ObjectMeta, uid: UUID) -> str:
 
 def _terms(spec: CommandSpec) -> SchedulingTerms:
     start_after = spec.start_after if isinstance(spec, JobSpec) else None
+    seconds = spec.deadline.total_seconds() if spec.deadline else None
     return _cached_terms(
-        spec.pool, spec.max_worker_losses, start_after, spec.deadline, spec.overlap
+        spec.pool, spec.max_worker_losses, start_after, seconds, spec.overlap is Overlap.FORBID
     )
 
 
-@functools.lru_cache(_CACHED_TERMS)
-def _cached_terms(
-    pool: str,
-    max_losses: int,
-    start_after: datetime | None,
-    deadline: timedelta | None,
-    overlap: Overlap,
-) -> SchedulingTerms:
-    """Return the terms; tasks with the same ones share an object."""
-    seconds = deadline.total_seconds() if deadline else None
-    return SchedulingTerms(
-        pool, max_losses, start_after, seconds, needs_proof=overlap is Overlap.FORBID
-    )
+# Tasks with the same terms share an object.
+_cached_terms: Final = functools.lru_cache(_CACHED_TERMS)(SchedulingTerms)

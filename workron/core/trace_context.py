@@ -31,8 +31,8 @@ def traceparent_of(spec: Mapping[str, Any]) -> str | None:
     return values[-1] if values else None
 
 
-def with_traceparent(spec: Mapping[str, Any], parent: str) -> Mapping[str, Any]:
-    """Return a spec with this TRACEPARENT, unless the spec sets one."""
-    if traceparent_of(spec) is not None:
+def with_traceparent(spec: Mapping[str, Any], parent: str | None) -> Mapping[str, Any]:
+    """Return a spec with this TRACEPARENT, if there is one and the spec does not set another."""
+    if parent is None or traceparent_of(spec) is not None:
         return spec
     return {**spec, "env": [*spec.get("env", ()), {"name": TRACEPARENT, "value": parent}]}

@@ -51,7 +51,7 @@ class Request:
         """
         if parent is None or trace_context.trace_id(parent) is None:
             return self
-        plans = [dataclasses.replace(one, specs=one.specs.within(parent)) for one in self.plans]
+        plans = [dataclasses.replace(one, traceparent=parent) for one in self.plans]
         return dataclasses.replace(self, plans=plans)
 
     def as_submitted(self, one: Plan) -> Plan:

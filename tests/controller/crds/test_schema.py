@@ -126,8 +126,8 @@ def test_defaults_that_are_written_into_an_object_do_not_change_what_it_says(
 def _digest(resource: object) -> str | None:
     match resource:
         case Job() as job:
-            return planner.plan_job(job, _NOBODY).digest()
+            return planner.plan_job(job, _NOBODY).digest
         case Workflow() as workflow:
-            return planner.plan_workflow(workflow, _NOBODY).digest()
+            return planner.plan_workflow(workflow, _NOBODY).digest
         case _:
             return None

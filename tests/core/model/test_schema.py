@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from workron.core.model import base
+from workron.core.model import base, meta
 from workron.core.model.job import Job, JobSpec
 from workron.core.model.workerpool import WorkerPool, WorkerPoolSpec
 from workron.core.model.workflow import Workflow, WorkflowSpec
@@ -15,8 +15,8 @@ _SPECS = [JobSpec, WorkflowSpec, WorkerPoolSpec]
 
 
 def _fields(model: type[base.Record]) -> Iterator[tuple[str, dict[str, Any]]]:
-    schema = model.model_json_schema(mode="validation")
-    for name, part in [(model.__name__, schema), *schema.get("$defs", {}).items()]:
+    schema, parts = meta.json_schema(model)
+    for name, part in [(model.__name__, schema), *parts.items()]:
         for field, what in part.get("properties", {}).items():
             yield f"{name}.{field}", what
 
@@ -41,7 +41,7 @@ def test_schema_names_every_field_in_camel_case(kind: type[base.Record]) -> None
 
 @pytest.mark.parametrize("kind", _KINDS)
 def test_schema_allows_no_other_fields(kind: type[base.Record]) -> None:
-    parts = kind.model_json_schema(mode="validation")["$defs"]
+    _, parts = meta.json_schema(kind)
     for name, part in parts.items():
         assert part["type"] != "object" or part["additionalProperties"] is False, name
 

@@ -16,10 +16,10 @@ from workron.core.plan import (
     ExternalDependency,
     Identity,
     Kind,
-    PlainSpecs,
     Plan,
     PlannedJob,
     SchedulingTerms,
+    plain_specs,
 )
 from workron.core.verdict import Condition
 
@@ -27,19 +27,6 @@ NAMESPACE = "space"
 HOUR = timedelta(hours=1)
 
 _uids = itertools.count(1)
-
-
-@dataclasses.dataclass(frozen=True)
-class Digest:
-    """One that is written down, where the real ones are worked out."""
-
-    text: str
-
-    def __call__(self) -> str:
-        return self.text
-
-    def steps(self) -> Sequence[None]:
-        return ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,9 +50,9 @@ def job(name: str = "job", *, outside: Sequence[ExternalDependency] = (), **abou
         identity=Identity(**{"namespace": NAMESPACE, "kind": Kind.JOB, "name": name} | identity),
         nodes=[node],
         terms=[SchedulingTerms(**terms)],
-        specs=PlainSpecs([{"command": f"run {name}"}]),
+        specs=plain_specs([{"command": f"run {name}"}]),
         external=outside,
-        **_told({"digest": "first"} | rest),
+        **{"digest": "first"} | rest,
     )
 
 
@@ -90,10 +77,10 @@ def dag(name: str = "flow", about: Mapping[str, Any] | None = None, /, **tasks: 
         ),
         nodes=layout.nodes(),
         terms=layout.terms,
-        specs=PlainSpecs(layout.bodies),
+        specs=plain_specs(layout.bodies),
         edges=layout.edges,
         external=layout.outside,
-        **_told({"digest": "first"} | rest),
+        **{"digest": "first"} | rest,
     )
 
 
@@ -112,15 +99,7 @@ def outside(
 def again(plan: Plan, **changes: Any) -> Plan:
     """Plan the same under a new uid."""
     identity = dataclasses.replace(plan.identity, uid=_new_uid())
-    return dataclasses.replace(plan, **_told({"identity": identity} | changes))
-
-
-def _told(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the fields of a plan."""
-    told = dict(about)
-    if "digest" in told:
-        told["digest"] = Digest(told["digest"])
-    return told
+    return dataclasses.replace(plan, **{"identity": identity} | changes)
 
 
 def _new_uid() -> UUID:

@@ -75,9 +75,7 @@ async def test_nothing_is_stored_when_one_plan_is_refused(harness: Harness) -> N
 async def test_known_uid_is_acknowledged_as_it_is(harness: Harness) -> None:
     plan = plans.job()
     run = await harness.submit(plan)
-    (repeated,) = await harness.store.submit(
-        [dataclasses.replace(plan, digest=plans.Digest("other"))]
-    )
+    (repeated,) = await harness.store.submit([dataclasses.replace(plan, digest="other")])
     assert (repeated.run, repeated.is_new) == (run, False)
     assert len(await harness.store.list_runs()) == 1
 

@@ -98,7 +98,7 @@ class _DurationDefaults(GenerateJsonSchema):
         )
 
 
-def json_schema(kind: type[Resource]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Return the schema of a kind, and by name those of the records that it refers to."""
+def json_schema(kind: type[base.Record]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Return the schema of a record, and by name those of the records that it refers to."""
     schema = kind.model_json_schema(by_alias=True, schema_generator=_DurationDefaults)
     return schema, schema.pop("$defs")

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 
 NULL: Final = "\\N"
-PAUSE: Final = ""
-"""Takes the place of a row to let the event loop send what is ready."""
 
 
 def copy_line(*values: Any) -> str:
@@ -113,12 +111,11 @@ def scheduled_jobs(placed: Placed) -> Iterator[JobId]:
 
 
 def _run(base: JobId, plan: Plan, now: datetime) -> Iterator[str]:
-    yield from (PAUSE for _ in plan.digest.steps())
     who = plan.identity
     last = base + len(plan.nodes) - 1
     metadata = json.dumps(dict(plan.metadata))
     yield copy_line(
-        *(base, last, who.uid, who.namespace, who.kind, who.name, plan.digest()),
+        *(base, last, who.uid, who.namespace, who.kind, who.name, plan.digest),
         *(now, metadata, plan.is_suspended, plan.priority, plan.generation),
     )
 
@@ -127,7 +124,7 @@ def _specs(base: JobId, plan: Plan) -> Iterator[str]:
     # JSON text has no raw tabs or line ends.
     return (
         f"{base + number}\t{text.replace(_ESCAPE, _ESCAPED)}\n"
-        for number, text in plan.specs.worded()
+        for number, text in plan.encode_specs()
     )
 
 
@@ -316,7 +313,7 @@ def _pieces(rows: Iterable[str]) -> Iterator[bytes]:
     for row in rows:
         some.append(row)
         size += len(row)
-        if size >= _BATCH or row == PAUSE:
+        if size >= _BATCH:
             yield "".join(some).encode()
             some, size = [], 0
     yield "".join(some).encode()

@@ -15,7 +15,7 @@ import asyncpg
 
 from workron.core import errors, ids
 from workron.core.ids import JobId
-from workron.core.plan import ExistingRuns, Plan, find_existing
+from workron.core.plan import Plan, repeats
 from workron.store import types
 from workron.store.postgres import copy, functions
 from workron.store.postgres.database import PostgresDatabase
@@ -159,15 +159,14 @@ def _find_existing(
     for plan, row in zip(plans, reserved, strict=True):
         identity = plan.identity
         name = identity.namespace, identity.kind, identity.name
-        known: ExistingRuns[_Existing] = ExistingRuns(
-            known=by_uid.get(identity.uid, _stored_run(row, "known")),
-            unfinished=by_name.get(name, _stored_run(row, "unfinished")),
-            digest=by_name[name].digest() if name in by_name else row["digest"],
-        )
-        existing = find_existing(plan, known, supersedes=supersedes)
-        if existing is None:
+        known = by_uid.get(identity.uid, _stored_run(row, "known"))
+        unfinished = by_name.get(name, _stored_run(row, "unfinished"))
+        digest = by_name[name].digest if name in by_name else row["digest"]
+        if known is None and repeats(plan, digest, supersedes=supersedes):
+            known = unfinished
+        if known is None:
             by_uid[identity.uid] = by_name[name] = plan
-        yield existing
+        yield known
 
 
 def _array(jobs: Iterable[JobId]) -> str:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from workron.core import errors, ids, payloads
 from workron.core.ids import JobId
-from workron.core.plan import ExistingRuns, Kind, find_existing
+from workron.core.plan import Kind, repeats
 from workron.store.sqlite import bulk_update, completion, engine, tokens
 from workron.store.sqlite.engine import SqliteDatabase
 from workron.store.types import SubmittedRun
@@ -72,7 +72,7 @@ def _add_run(tx: Transaction, stored: StoredPlan) -> None:
     tx.run(
         "submit.add_run",
         uid=str(plan.identity.uid),
-        digest=plan.digest(),
+        digest=plan.digest,
         metadata=payloads.to_json(plan.metadata),
         suspended=plan.is_suspended,
         priority=plan.priority,
@@ -103,7 +103,7 @@ def _columns_of(terms: SchedulingTerms, pool: int) -> tuple[Any, ...]:
 
 
 def _spec_rows(stored: StoredPlan) -> Iterator[tuple[int, str]]:
-    return ((stored.run + number, text) for number, text in stored.plan.specs.worded())
+    return ((stored.run + number, text) for number, text in stored.plan.encode_specs())
 
 
 def _job_rows(stored: StoredPlan, columns: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
@@ -283,4 +283,6 @@ def _find_existing(tx: Transaction, plan: Plan, *, supersedes: bool) -> Any:
     known = tx.row("submit.known", uid=str(plan.identity.uid))
     unfinished = tx.row("submit.unfinished", **name_of(plan.identity))
     digest = unfinished and unfinished["digest"]
-    return find_existing(plan, ExistingRuns(known, unfinished, digest), supersedes=supersedes)
+    if known is None and repeats(plan, digest, supersedes=supersedes):
+        return unfinished
+    return known
