@@ -47,7 +47,7 @@ def test_kill_after_the_end_neither_signals_nor_changes_what_is_told(
     supervisor.kill(attempt, 0)
     assert not attempt.is_terminated
     assert attempt.cause is EndCause.EXIT
-    assert attempt.ended(None).exit_code == 0
+    assert attempt.ended(0, None).exit_code == 0
     attempt.close()
 
 

@@ -37,11 +37,11 @@ def main() -> None:
         stream = accepted
     runner = Runner(
         FrameConnection(stream),
+        termination,
         is_isolating=_is_isolating(options),
         inherits_environment=options.hand_down,
         uids=uids,
     )
-    runner.stop_on(termination)
     reason = runner.run()
     if options.socket:
         _log(f"all commands have ended: {reason}")
@@ -51,9 +51,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("workron_runner", description="Runs commands for one agent.")
     address = parser.add_mutually_exclusive_group(required=True)
     address.add_argument("--descriptor", type=int, help="a connected stream socket, inherited")
+    # Absolute: `prepare_process` changes the working directory.
     address.add_argument(
-        "--socket", type=_path, metavar="PATH", help="where to listen for the agent"
-    )
+        "--socket", type=lambda text: pathlib.Path(text).absolute(), metavar="PATH",
+        help="where to listen for the agent",
+    )  # fmt: skip
     parser.add_argument(
         "--isolate", action="store_true", help="isolate commands from each other with Landlock"
     )
@@ -94,10 +96,6 @@ def _is_isolating(options: argparse.Namespace) -> bool:
     return bool(options.isolate or options.try_isolate)
 
 
-def _path(text: str) -> pathlib.Path:
-    return pathlib.Path(text).absolute()
-
-
 def _uid_range(text: str) -> UidRange:
     try:
         return UidRange.parse(text)
@@ -108,19 +106,19 @@ def _uid_range(text: str) -> UidRange:
 
 
 def _check_privileges(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    option = "--uids"
     try:
         if options.uids:
             sandbox.check_uid_privileges(options.uids)
+        option = "--processes"
+        if options.processes is not None:
+            if options.processes < 1 or not options.uids:
+                parser.error(
+                    f"{option} needs a number above 0, and --uids: processes count per uid"
+                )
+            sandbox.check_process_limit()
     except sandbox.SandboxError as error:
-        parser.error(f"--uids {error}")
-    if options.processes is None:
-        return
-    if options.processes < 1 or not options.uids:
-        parser.error("--processes needs a number above 0, and --uids: processes count per uid")
-    try:
-        sandbox.check_process_limit()
-    except sandbox.SandboxError as error:
-        parser.error(f"--processes {error}")
+        parser.error(f"{option} {error}")
 
 
 def _accept_agent(

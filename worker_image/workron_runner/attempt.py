@@ -40,27 +40,20 @@ class CapturedOutput:
         if len(self._tail) > 2 * self._limit:
             del self._tail[: len(self._tail) - self._limit]
 
-    def value(self) -> bytes:
-        """Return the captured bytes; a line between head and tail says if some are omitted."""
+    def value(self) -> tuple[bytes, int]:
+        """Return the captured bytes, and how many bytes of the stream are missing in them.
+
+        A line between head and tail says if some are missing.
+        """
+        both = bytes(self._head + self._tail)
         if self._total <= self._limit:
-            return bytes(self._head + self._tail)
-        if (tail_space := self._tail_space()) > 0:
-            return bytes(self._head + self._omission_line() + self._tail[-tail_space:])
-        return bytes((self._head + self._tail)[-self._limit :]) if self._limit else b""
-
-    @property
-    def omitted_bytes(self) -> int:
-        """How many bytes of the stream are missing in `value`."""
-        if self._total <= self._limit:
-            return 0
-        line = len(self._omission_line()) if self._tail_space() > 0 else 0
-        return self._total - self._limit + line
-
-    def _omission_line(self) -> bytes:
-        return b"\n[... of %d bytes in all, some are left out here ...]\n" % self._total
-
-    def _tail_space(self) -> int:
-        return self._limit - len(self._head) - len(self._omission_line())
+            return both, 0
+        omitted = self._total - self._limit
+        line = b"\n[... of %d bytes in all, some are left out here ...]\n" % self._total
+        tail_space = self._limit - len(self._head) - len(line)
+        if tail_space > 0:
+            return bytes(self._head + line + self._tail[-tail_space:]), omitted + len(line)
+        return both[-self._limit :] if self._limit else b"", omitted
 
 
 class EndCause(StrEnum):
@@ -79,13 +72,12 @@ class AttemptProcess:
     __slots__ = (
         "_seconds", "captured", "cause", "claim", "code", "credit", "due_at", "grace",
         "is_streamed", "is_terminated", "limit_bytes", "outlives_deadline", "peak_bytes", "pid",
-        "pidfd", "pipe", "start_seconds", "started_at", "tag", "uid", "workspace",
+        "pidfd", "pipe", "start_seconds", "started_at", "tag", "workspace",
     )  # fmt: skip
 
     def __init__(self, request: Start, workspace: Workspace, pid: int, tag: int, pipe: int) -> None:
         self.claim = request.claim
         self.workspace = workspace
-        self.uid = workspace.uid
         self.pid = pid
         self.tag = tag
         self.pipe = pipe
@@ -142,15 +134,6 @@ class AttemptProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
-    def send_next_signal(self) -> float:
-        """Send SIGTERM or, after it, SIGKILL; return the seconds until the next step."""
-        if self.is_terminated or self.grace <= 0:
-            self.signal_group(signal.SIGKILL)
-            return inf
-        self.is_terminated = True
-        self.signal_group(signal.SIGTERM)
-        return self.grace
-
     def reap(self) -> bool:
         """Reap the command; False if it still runs."""
         pid, status, usage = os.wait4(self.pid, os.WNOHANG)
@@ -161,7 +144,7 @@ class AttemptProcess:
         self._seconds = event_loop.boottime() - self.started_at
         return True
 
-    def ended(self, result_error: str | None) -> protocol.Ended:
+    def ended(self, omitted_bytes: int, result_error: str | None) -> protocol.Ended:
         """Return the message about its end."""
         return protocol.Ended(
             claim=self.claim,
@@ -171,7 +154,7 @@ class AttemptProcess:
             seconds=self._seconds,
             start_seconds=self.start_seconds,
             peak_bytes=self.peak_bytes,
-            omitted_bytes=self.captured.omitted_bytes,
+            omitted_bytes=omitted_bytes,
             result_error=result_error,
             limit_bytes=self.limit_bytes if self.cause is EndCause.MEMORY else None,
         )

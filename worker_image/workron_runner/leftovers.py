@@ -68,22 +68,18 @@ def clean_up_lost_runners() -> None:
 
 
 def _kill(pid: int, boot: UUID) -> bool:
-    try:
+    with contextlib.suppress(OSError):
         pidfd = os.pidfd_open(pid)
-    except OSError:
-        return False
-    try:
-        # Checked again: before the pidfd was open the pid may have been reused.
-        if not _is_of(pid, boot):
-            return False
-        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-        poller = select.poll()
-        poller.register(pidfd, select.POLLIN)
-        return bool(poller.poll(_DEATH_TIMEOUT_MILLISECONDS))
-    except OSError:
-        return False
-    finally:
-        os.close(pidfd)
+        try:
+            # Checked again: before the pidfd was open the pid may have been reused.
+            if _is_of(pid, boot):
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+                poller = select.poll()
+                poller.register(pidfd, select.POLLIN)
+                return bool(poller.poll(_DEATH_TIMEOUT_MILLISECONDS))
+        finally:
+            os.close(pidfd)
+    return False
 
 
 def _is_of(pid: int, boot: UUID) -> bool:

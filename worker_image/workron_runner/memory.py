@@ -115,9 +115,9 @@ class CgroupLevel:
 class CgroupMemory:
     """The levels that have a limit, and the process's own one, where Linux counts its kills."""
 
-    def __init__(self, levels: list[CgroupLevel], root: pathlib.Path) -> None:
-        self._limited = [level for level in levels if level.limit < inf]
-        self._own = levels[0]
+    def __init__(self, own: CgroupLevel, limited: list[CgroupLevel], root: pathlib.Path) -> None:
+        self._own = own
+        self._limited = limited
         self._swaps = root / "proc/swaps"
         self._meminfo = root / "proc/meminfo"
 
@@ -140,8 +140,8 @@ class CgroupMemory:
 def find_memory(root: pathlib.Path = pathlib.Path("/")) -> CgroupMemory | None:
     """Find what limits the memory of this process; None if nothing does."""
     levels = list(cgroup_levels(root))
-    is_limited = any(level.limit < inf for level in levels)
-    return CgroupMemory(levels, root) if is_limited else None
+    limited = [level for level in levels if level.limit < inf]
+    return CgroupMemory(levels[0], limited, root) if limited else None
 
 
 def cgroup_levels(root: pathlib.Path) -> Iterator[CgroupLevel]:
@@ -296,7 +296,7 @@ def _pids_by_attempt(
 ) -> dict[AttemptProcess, list[int]]:
     pids: dict[AttemptProcess, list[int]] = {one: [] for one in attempts}
     commands = {one.pid: one for one in attempts}
-    uids = {one.uid: one for one in attempts if one.uid is not None}
+    uids = {one.workspace.uid: one for one in attempts if one.workspace.uid is not None}
     tags = {one.tag: one for one in attempts}
     for pid, process in processes.items():
         top = _top_ancestor(pid, processes)
@@ -317,15 +317,14 @@ def _top_ancestor(pid: int, processes: Mapping[int, _Process]) -> int:
 
 
 def _exact_size(pids: list[int], processes: Mapping[int, _Process]) -> int:
+    """Count pages that processes share once, where that can be read."""
     if len(pids) == 1:
         return processes[pids[0]].resident
-    return sum(_proportional_size(pid, processes[pid].resident) for pid in pids)
-
-
-def _proportional_size(pid: int, resident: int) -> int:
-    """Count pages that processes share once; the resident size where that cannot be read."""
-    table = _read_table(_PROC / str(pid) / "smaps_rollup")
-    return _sum(table, _PROPORTIONAL_FIELDS) if table else resident
+    tables = {pid: _read_table(_PROC / str(pid) / "smaps_rollup") for pid in pids}
+    return sum(
+        _sum(table, _PROPORTIONAL_FIELDS) if table else processes[pid].resident
+        for pid, table in tables.items()
+    )
 
 
 def _read_process(pid: int) -> _Process | None:

@@ -26,8 +26,6 @@ _RLIMIT_LOCKS: Final = 10
 _HIGHEST_TAG: Final = 2**62
 _WNOTHREAD: Final = 0x20000000
 _PEEK: Final = os.WEXITED | os.WNOHANG | os.WNOWAIT | _WNOTHREAD
-_PARENT_FIELD: Final = 1
-"""Index of the parent in `/proc/PID/stat`, counted from behind the command's name."""
 
 
 class AttemptTags:
@@ -101,6 +99,6 @@ def _is_child_of_this_thread(id_type: int, pid: int) -> bool:
 
 def _parent(pid: int) -> bytes:
     with contextlib.suppress(OSError):
-        fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
-        return fields[_PARENT_FIELD]
+        # Behind the command's name, which may contain anything, come the state and the parent.
+        return (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()[1]
     return b""

@@ -35,6 +35,7 @@ class Runner:
     def __init__(
         self,
         connection: FrameConnection,
+        termination: TerminationSignals,
         *,
         is_isolating: bool = False,
         inherits_environment: bool = False,
@@ -56,9 +57,6 @@ class Runner:
         self._descriptor = connection.fileno()
         self._loop.add_reader(self._descriptor, self._receive)
         self._loop.add_reader(self._launcher.fileno(), self._finish_starts)
-
-    def stop_on(self, termination: TerminationSignals) -> None:
-        """Stop when the process is asked to terminate."""
         self._loop.add_reader(termination.fileno(), partial(self._signalled, termination))
 
     def run(self) -> str:
@@ -133,13 +131,17 @@ class Runner:
             self._refuse(request, "machine", "the runner is shutting down")
             return
         assert self._workspaces is not None
+        uid = None
         try:
-            workspace = self._acquire_workspace(request.inputs)
+            uid = None if self._uids is None else self._uids.acquire()
+            workspace = self._workspaces.acquire(request.inputs, uid)
         except WorkspaceError as error:
+            self._release_uid(uid)
             self._refuse(request, "machine", str(error))
             return
         environment = self._workspaces.environment(request.environment, workspace)
-        directory = workspace.resolve(request.workdir)
+        # A relative `workdir` is inside the attempt's folder.
+        directory = str(workspace.directory / (request.workdir or ""))
         launch = Launch(request.argv, directory, environment, workspace.uid)
         try:
             self._launcher.begin(request, workspace, launch)
@@ -168,22 +170,14 @@ class Runner:
             self._refuse(request, "machine", f"{workspace.directory} was removed")
         self._release_workspace(workspace)
 
-    def _acquire_workspace(self, inputs: str) -> Workspace:
-        assert self._workspaces is not None
-        if self._uids is None:
-            return self._workspaces.acquire(inputs)
-        uid = self._uids.acquire()
-        try:
-            return self._workspaces.acquire(inputs, uid)
-        except WorkspaceError:
-            self._uids.release(uid)
-            raise
-
     def _release_workspace(self, workspace: Workspace) -> None:
         assert self._workspaces is not None
         self._workspaces.release(workspace)
-        if self._uids is not None and workspace.uid is not None:
-            self._uids.release(workspace.uid)
+        self._release_uid(workspace.uid)
+
+    def _release_uid(self, uid: int | None) -> None:
+        if self._uids is not None and uid is not None:
+            self._uids.release(uid)
 
     def _refuse(self, request: Start, fault: str, message: str, path: str | None = None) -> None:
         refused = protocol.Refused(request.claim, fault, message, path)
@@ -226,19 +220,22 @@ class Runner:
         rest = attempt.read_rest()
         result, result_error = b"", None
         try:
-            result = workspace.read_result(attempt.workspace.result, attempt.uid)
+            result = workspace.read_result(attempt.workspace.result, attempt.workspace.uid)
         except workspace.ResultFileError as error:
             result_error = str(error)
         attempt.close()
         self._launcher.release(attempt.tag)
         self._release_workspace(attempt.workspace)
+        captured, omitted_bytes = attempt.captured.value()
         parts = [
             (FrameKind.OUTPUT, rest if attempt.is_streamed else b""),
-            (FrameKind.CAPTURED, attempt.captured.value()),
+            (FrameKind.CAPTURED, captured),
             (FrameKind.RESULT, result),
         ]
-        frames = [protocol.encode_bytes(kind, attempt.claim, data) for kind, data in parts if data]
-        self._connection.queue(b"".join([*frames, protocol.encode(attempt.ended(result_error))]))
+        for kind, data in parts:
+            if data:
+                self._connection.queue(protocol.encode_bytes(kind, attempt.claim, data))
+        self._connection.queue(protocol.encode(attempt.ended(omitted_bytes, result_error)))
 
     def _check_leftovers(self) -> None:
         now = event_loop.boottime()

@@ -78,7 +78,11 @@ def prepare_process() -> None:
     """Adopt orphans, hide from commands, raise limits, and reset what was inherited."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     make_undumpable()
-    _raise_descriptor_limit()
+    # Enough descriptors for many commands: each needs two.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(_MAX_DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     # A process that ignores SIGCHLD never learns the exit status of its children.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _handle_ignored_signals()
@@ -110,22 +114,6 @@ def set_no_new_privileges() -> None:
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
-def _raise_descriptor_limit() -> None:
-    """Allow enough descriptors for many commands: each needs two."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(_MAX_DESCRIPTORS, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-class _Ruleset(ctypes.Structure):
-    _fields_ = (
-        ("handled_access_fs", ctypes.c_uint64),
-        ("handled_access_net", ctypes.c_uint64),
-        ("scoped", ctypes.c_uint64),
-    )
-
-
 def has_landlock() -> bool:
     """Whether this kernel has Landlock with scopes: Linux 6.12 or newer, if enabled."""
     version: int = _LIBRARY.syscall(
@@ -136,7 +124,8 @@ def has_landlock() -> bool:
 
 def enter_landlock() -> None:
     """Move this thread into a new Landlock domain, irrevocably; OSError if that fails."""
-    rules = _Ruleset(scoped=_SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS)
+    # The handled rights on files and on the network, and the scopes.
+    rules = (ctypes.c_uint64 * 3)(0, 0, _SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS)
     size = ctypes.c_size_t(ctypes.sizeof(rules))
     what = "cannot enter a Landlock domain"
     set_no_new_privileges()

@@ -82,7 +82,10 @@ class Supervisor:
         attempt.signal_group(signal.SIGKILL)
         if not attempt.reap():
             return False
-        self._blame_memory(attempt)
+        if self._memory is not None and attempt.cause is EndCause.EXIT:
+            attempt.limit_bytes = self._memory.limit_of_kill(attempt.code)
+            if attempt.limit_bytes is not None:
+                attempt.cause = EndCause.MEMORY
         attempt.due_at = inf
         self._ending[attempt] = event_loop.boottime() + _UNKILLABLE_SECONDS
         return True
@@ -93,7 +96,7 @@ class Supervisor:
             return []
         with_uid_processes = [
             one for one in self._ending
-            if self._uids is not None and one.uid is not None and self._uids.kill(one.uid)
+            if self._uids is not None and (uid := one.workspace.uid) and self._uids.kill(uid)
         ]  # fmt: skip
         tags = self.kill_leftovers()
         now = event_loop.boottime()
@@ -190,14 +193,6 @@ class Supervisor:
             attempt.limit_bytes = limit
             self.kill(attempt, 0, EndCause.MEMORY)
 
-    def _blame_memory(self, attempt: AttemptProcess) -> None:
-        """Set the cause of an attempt that Linux killed for memory."""
-        if self._memory is None or attempt.cause is not EndCause.EXIT:
-            return
-        if limit := self._memory.limit_of_kill(attempt.code):
-            attempt.cause = EndCause.MEMORY
-            attempt.limit_bytes = limit
-
     def _running(self) -> list[AttemptProcess]:
         return [one for one in self._by_claim.values() if one not in self._ending]
 
@@ -206,4 +201,8 @@ class Supervisor:
         self._next_timer = min(self._next_timer, at)
 
     def _send_next_signal(self, attempt: AttemptProcess) -> None:
-        self._set_timer(attempt, event_loop.boottime() + attempt.send_next_signal())
+        """Send SIGTERM or, after it and without grace, SIGKILL."""
+        is_last = attempt.is_terminated or attempt.grace <= 0
+        attempt.is_terminated |= not is_last
+        attempt.signal_group(signal.SIGKILL if is_last else signal.SIGTERM)
+        self._set_timer(attempt, inf if is_last else event_loop.boottime() + attempt.grace)

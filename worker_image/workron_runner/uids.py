@@ -60,7 +60,6 @@ class UidPool:
 
     def __init__(self, uid_range: UidRange) -> None:
         self._range = uid_range
-        self._own = uid_range.first
         self._free = deque(range(uid_range.first + 1, uid_range.last + 1))
 
     def acquire(self) -> int:
@@ -87,8 +86,8 @@ class UidPool:
         if not is_used(uid):
             return False
         try:
-            _set_uids(self._own, uid, 0)
-            _require_uids_without_capabilities(self._own, uid)
+            _set_uids(self._range.first, uid, 0)
+            _require_uids_without_capabilities(self._range.first, uid)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(-1, signal.SIGKILL)
         finally:
@@ -119,13 +118,11 @@ def is_supported() -> bool:
 
 
 def _is_alive(uid: int) -> bool:
-    return any(_runs_as(pid, uid) for pid in process_reaper.list_pids())
-
-
-def _runs_as(pid: int, uid: int) -> bool:
-    with contextlib.suppress(OSError):
-        status = pathlib.Path(f"/proc/{pid}/status").read_text(errors="replace")
-        return f"\nUid:\t{uid}\t" in status and "\nState:\tZ" not in status
+    for pid in process_reaper.list_pids():
+        with contextlib.suppress(OSError):
+            status = pathlib.Path(f"/proc/{pid}/status").read_text(errors="replace")
+            if f"\nUid:\t{uid}\t" in status and "\nState:\tZ" not in status:
+                return True
     return False
 
 

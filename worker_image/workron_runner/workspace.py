@@ -110,10 +110,6 @@ class Workspace:
     uid: int | None = None
     """Its owner; None: the runner's own uid."""
 
-    def resolve(self, workdir: str | None) -> str:
-        """Resolve a job's `workdir`; a relative one is inside the attempt's folder."""
-        return str(self.directory / workdir) if workdir else str(self.directory)
-
 
 class Workspaces:
     """The workspaces of one boot."""
@@ -128,7 +124,14 @@ class Workspaces:
             self._root.mkdir(mode=0o700)
             self._lock = lock_folder(self._root)
             if has_uids:
-                _allow_passage(self._root)
+                # Other uids may pass through, but not list it.
+                self._root.chmod(0o711)
+                parents = self._root.parents
+                if closed := [one for one in parents if not one.stat().st_mode & stat.S_IXOTH]:
+                    self._root.rmdir()
+                    raise WorkspaceError(
+                        f"commands of other uids cannot pass through {closed[0]}: set TMPDIR"
+                    )
         except OSError as error:
             raise WorkspaceError(f"cannot create {self._root}: {error.strerror}") from error
         self._numbers = itertools.count(1)
@@ -186,11 +189,14 @@ class Workspaces:
             )
         try:
             if uid is not None:
-                workspace.directory.parent.mkdir(mode=0o700)
+                path.mkdir(mode=0o700)
             workspace.directory.mkdir()
             workspace.inputs.write_text(inputs, encoding="utf-8")
             if uid is not None:
-                _change_owner(workspace, uid)
+                workspace.directory.chmod(0o700)
+                # The outermost folder last: until then no other user can replace anything in it.
+                for one in (workspace.inputs, workspace.directory, path):
+                    os.chown(one, uid, uid, follow_symlinks=False)
         except OSError as error:
             raise WorkspaceError(
                 f"cannot create a folder in {self._root}: {error.strerror}"
@@ -214,22 +220,6 @@ def lock_folder(folder: pathlib.Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _allow_passage(root: pathlib.Path) -> None:
-    """Let other uids pass through, but not list it."""
-    root.chmod(0o711)
-    if closed := [one for one in root.parents if not one.stat().st_mode & stat.S_IXOTH]:
-        root.rmdir()
-        raise WorkspaceError(f"commands of other uids cannot pass through {closed[0]}: set TMPDIR")
-
-
-def _change_owner(workspace: Workspace, uid: int) -> None:
-    parent = workspace.directory.parent
-    workspace.directory.chmod(0o700)
-    # The outermost folder last: until then no other user can replace anything in it.
-    for path in (workspace.inputs, workspace.directory, parent):
-        os.chown(path, uid, uid, follow_symlinks=False)
 
 
 def _fingerprint(workspace: Workspace) -> tuple[object, ...] | None:
