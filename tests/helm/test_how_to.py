@@ -17,7 +17,7 @@ from workron.core.model.workflow import Workflow
 from workron.core.states import REASONS, State
 from workron.store.postgres import schema
 from workron_controller.jobs import object_parser, submitter
-from workron_controller.workerpools import conditions
+from workron_controller.workerpools import status
 
 _FOLDER = chart.ROOT / "docs" / "how-to"
 _PAGES = [
@@ -63,15 +63,15 @@ def test_every_reason_of_a_waiting_job_is_explained() -> None:
         submitter.REJECTED,
         "CycleDetected",
     }
-    hints = {conditions.NOT_ENABLED, conditions.POOL_NOT_FOUND}
+    hints = {status.NOT_ENABLED, status.POOL_NOT_FOUND}
     assert _reasons(0) == {*REASONS[State.WAITING], *hints, *refusals}
 
 
 def test_every_reason_of_a_pool_is_explained() -> None:
-    words = {value for name, value in vars(conditions).items() if name.isupper() and name[0] != "_"}
+    words = {value for name, value in vars(status).items() if name.isupper() and name[0] != "_"}
     reasons = {word for word in words if isinstance(word, str) and re.fullmatch(r"[A-Z]\w+", word)}
     assert len(reasons) > 8
-    assert _reasons(1) == reasons - {conditions.POOL_NOT_FOUND}
+    assert _reasons(1) == reasons - {status.POOL_NOT_FOUND}
 
 
 def test_values_on_the_pages_are_values_of_the_chart(tmp_path: pathlib.Path) -> None:

@@ -1,7 +1,7 @@
 """Conditions as the API server stores them, and how statuses are compared. Pure.
 
 A condition that still holds keeps its transition time. What a Job or a Workflow reports is decided
-in `workron.scheduling.job_view`, and what a WorkerPool reports in `workerpools.conditions`.
+in `workron.scheduling.job_view`, and what a WorkerPool reports in `workerpools.status`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -35,20 +34,18 @@ class ScaleDownDelay:
 
     def __init__(self, present: int, now: float) -> None:
         # A new leader does not know what was needed before, so it keeps what is there.
-        self._needed: deque[tuple[float, int]] = deque([(now, present)])
+        self._needed = [(now, present)]
 
     def desired(self, spec: WorkerPoolSpec, needed: int, now: float) -> int:
         """Record what is needed now, and return the workers to have."""
         if spec.replicas is not None:
             # A fixed number is meant to take effect at once.
-            self._needed.clear()
-        while self._needed and self._needed[0][0] <= now - SCALE_DOWN_SECONDS:
-            self._needed.popleft()
-        while self._needed and self._needed[-1][1] <= needed:
-            self._needed.pop()
-        self._needed.append((now, needed))
-        most = self._needed[0][1]
-        return most if spec.replicas is not None else min(most, spec.max_replicas)
+            self._needed = [(now, needed)]
+            return needed
+        since = now - SCALE_DOWN_SECONDS
+        higher = [(at, count) for at, count in self._needed if at > since and count > needed]
+        self._needed = [*higher, (now, needed)]
+        return min(self._needed[0][1], spec.max_replicas)
 
 
 CONNECTIONS_PER_WORKER: Final = 4

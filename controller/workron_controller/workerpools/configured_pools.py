@@ -18,7 +18,7 @@ from workron.core.model.meta import API_VERSION
 from workron.core.model.workerpool import WorkerPool
 from workron_controller.kube import errors as api_errors
 from workron_controller.kube import resources
-from workron_controller.workerpools import conditions, manifests
+from workron_controller.workerpools import manifests, status
 
 if TYPE_CHECKING:
     import pathlib
@@ -150,7 +150,7 @@ class PoolCreator:
         if (problem := self._problems.get((namespace, name))) is not None:
             return problem[0]
         is_created = name == DEFAULT_POOL and self._deps.config.default_pool_file is not None
-        return None if is_created else conditions.pool_not_found(namespace, name)
+        return None if is_created else status.pool_not_found(namespace, name)
 
     def _is_applied(self, pool: Manifest, existing: AbstractSet[PoolName]) -> bool:
         name = manifests.name_of(pool)
@@ -170,8 +170,8 @@ class PoolCreator:
             return
         except errors.WorkronError as error:
             controller_namespace = self._deps.config.namespace
-            problem = conditions.reason_for_error(error, name[0], controller_namespace)
-            problem = problem or conditions.pool_not_found(*name)
+            problem = status.reason_for_error(error, name[0], controller_namespace)
+            problem = problem or status.pool_not_found(*name)
             if problem != before:
                 _log.warning("pool not created", pool=name, error=str(error))
             self._problems[name] = problem, now + _RETRY_SECONDS

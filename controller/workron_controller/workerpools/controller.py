@@ -19,14 +19,22 @@ from workron.core.model.workerpool import WorkerPool
 from workron_controller.kube import client, resources
 from workron_controller.kube import errors as api_errors
 from workron_controller.kube.conditions import StatusReason
-from workron_controller.workerpools import conditions, configured_pools, manifests
+from workron_controller.workerpools import configured_pools, manifests, status
 from workron_controller.workerpools.configured_pools import PoolCreator
 from workron_controller.workerpools.credentials import CredentialRevoker
 from workron_controller.workerpools.observed import PoolInput
 from workron_controller.workerpools.reconciler import PoolReconciler
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import (
+        Awaitable,
+        Callable,
+        Collection,
+        Hashable,
+        Iterable,
+        Mapping,
+        Sequence,
+    )
 
     from workron.core.model.workerpool import WorkerPoolSpec
     from workron.store.types import PoolDemand, WorkerRow
@@ -63,16 +71,22 @@ class WorkerPoolController:
         self._forbidden: set[str] = set()
         self._tasks: dict[Hashable, asyncio.Task[None]] = {}
         self._has_observed = False
-        self._is_failing = False
         self.demand: Mapping[PoolName, PoolDemand] = {}
         """The queues of all pools; empty on a replica that does not lead."""
 
     async def run(self) -> None:
         """Reconcile until it is cancelled."""
+        is_failing = False
         try:
             while True:
                 started_at = self._deps.clock.monotonic()
-                await self._round()
+                try:
+                    await self.reconcile_all()
+                    is_failing = False
+                except errors.WorkronError as error:
+                    if not is_failing:
+                        _log.warning("pools not listed", error=str(error))
+                    is_failing = True
                 took = self._deps.clock.monotonic() - started_at
                 await asyncio.sleep(max(_INTERVAL_SECONDS, _REST_FACTOR * took))
         finally:
@@ -84,45 +98,25 @@ class WorkerPoolController:
         for task in self._tasks.values():
             task.cancel()
 
-    async def _round(self) -> None:
-        try:
-            await self.reconcile_all()
-        except errors.WorkronError as error:
-            if not self._is_failing:
-                _log.warning("pools not listed", error=str(error))
-            self._is_failing = True
-        else:
-            self._is_failing = False
-
     async def reconcile_all(self) -> None:
         """List all pools once, and start the reconciliation of each that is due."""
         granted = await self._revoker.list_granted()
         listed = await self._list_pools()
-        # A finalizer may keep a deleted pool, but its user wants its workers to end.
-        raws = [raw for raw in listed if "deletionTimestamp" not in raw["metadata"]]
+        workers: Sequence[WorkerRow] = ()
+        demand: Mapping[PoolName, PoolDemand] = {}
+        problem = None
         try:
             workers = await self._deps.store.list_workers()
             demand = await self._deps.store.pool_demand()
         except errors.StoreError as error:
-            problem = conditions.reason_for_error(error, "", "")
-            pools = [PoolInput(raw, _parse_spec(raw), problem=problem) for raw in raws]
-            self._update_reconcilers(pools)
-        else:
-            pools = [_pool_input(raw, workers, demand) for raw in raws]
-            self._update_reconcilers(pools)
-            self._observe_store(pools, workers, demand)
-            needed = demand.keys() - self._with_workers
-            existing = set(self._reconcilers)
-            self._start("create", partial(self._creator.create_missing, existing, needed))
-            # The store knew these pools before the list began, which covers them and lacks them.
-            known = {name for name in granted if self._is_listed(name)}
-            missing = known - {manifests.name_of(raw) for raw in listed}
-            if missing:
-                self._start("revoke", partial(self._revoker.revoke_missing, missing))
-        for one in pools:
-            reconciler = self._reconcilers[manifests.name_of(one.raw)]
-            if reconciler.is_due(one, self._quiet_interval):
-                self._start(reconciler.pool, partial(reconciler.reconcile, one))
+            problem = status.reason_for_error(error, "", "")
+        self._update_reconcilers(_pool_input(raw, workers, demand, problem) for raw in listed)
+        if problem is None:
+            self._observe_store(workers, demand)
+            self._create_and_revoke(granted, {manifests.name_of(raw) for raw in listed})
+        for one in self._reconcilers.values():
+            if one.is_due(self._quiet_interval):
+                self._start(one.pool, one.reconcile)
 
     def blocking_reason(self, namespace: str, pool: str) -> StatusReason | None:
         """Return why no worker can claim the jobs of a pool; None if one can or may soon."""
@@ -131,7 +125,7 @@ class WorkerPoolController:
         if is_unknown or name in self._with_workers:
             return None
         if (reconciler := self._reconcilers.get(name)) is not None:
-            return conditions.reason_for_jobs(reconciler.problem, pool)
+            return status.reason_for_jobs(reconciler.problem, pool)
         return self._creator.missing_reason(namespace, pool)
 
     async def wait_idle(self) -> None:
@@ -139,55 +133,63 @@ class WorkerPoolController:
         while self._tasks:
             await asyncio.wait(self._tasks.values())
 
-    def _is_listed(self, name: PoolName) -> bool:
-        return self._deps.covers(name[0]) and name[0] not in self._forbidden
+    def _create_and_revoke(self, granted: Iterable[PoolName], listed: Collection[PoolName]) -> None:
+        """Create pools that jobs need, and revoke those that were granted before the list began."""
+        existing, needed = set(self._reconcilers), self.demand.keys() - self._with_workers
+        self._start("create", partial(self._creator.create_missing, existing, needed))
+        missing = {
+            (namespace, pool)
+            for namespace, pool in granted
+            if self._deps.covers(namespace)
+            and namespace not in self._forbidden
+            and (namespace, pool) not in listed
+        }
+        if missing:
+            self._start("revoke", partial(self._revoker.revoke_missing, missing))
 
     def _invalidate_credentials(self, name: PoolName) -> None:
         if (reconciler := self._reconcilers.get(name)) is not None:
             reconciler.credentials.invalidate()
 
     async def _list_pools(self) -> Sequence[Mapping[str, Any]]:
-        if not self._deps.namespaces:
-            return await self._list(None)
+        namespaces: Sequence[str | None] = sorted(self._deps.namespaces) or [None]
         found, forbidden = [], set()
-        for namespace in sorted(self._deps.namespaces):
+        for namespace in namespaces:
+            path = resources.WORKERPOOLS.at(namespace)
             try:
-                found += await self._list(namespace)
+                found += await client.list_all(self._deps.api, self._deps.retrying, path)
             except api_errors.ForbiddenError as error:
+                if namespace is None:
+                    raise
                 forbidden.add(namespace)
                 if namespace not in self._forbidden:
                     _log.warning("pools not listed", namespace=namespace, error=str(error))
         self._forbidden = forbidden
         return found
 
-    async def _list(self, namespace: str | None) -> list[Mapping[str, Any]]:
-        path = resources.WORKERPOOLS.at(namespace)
-        return await client.list_all(self._deps.api, self._deps.retrying, path)
-
     def _update_reconcilers(self, pools: Iterable[PoolInput]) -> None:
         """Keep the reconcilers of these pools, and add and remove others."""
         before, self._reconcilers = self._reconcilers, {}
         for one in pools:
             name = manifests.name_of(one.raw)
-            kept = before.get(name)
-            if kept is None or kept.pool != one.names:
-                kept = PoolReconciler(one.names, self._deps)
-            self._reconcilers[name] = kept
+            reconciler = before.get(name)
+            if "deletionTimestamp" in one.raw["metadata"]:
+                # A finalizer may keep the pool, but its user wants its workers to end.
+                continue
+            if reconciler is None or reconciler.pool != one.names:
+                reconciler = PoolReconciler(one, self._deps)
+            reconciler.given = one
+            self._reconcilers[name] = reconciler
 
     def _observe_store(
-        self,
-        pools: Iterable[PoolInput],
-        workers: Iterable[WorkerRow],
-        demand: Mapping[PoolName, PoolDemand],
+        self, workers: Iterable[WorkerRow], demand: Mapping[PoolName, PoolDemand]
     ) -> None:
         """Take over workers and queues, and give the budget what each pool wants."""
         names = [(worker.namespace, worker.pool) for worker in workers]
         self.demand, self._with_workers = demand, frozenset(names)
-        wanted, present = {}, {}
-        for one in pools:
-            reconciler = self._reconcilers[manifests.name_of(one.raw)]
-            wanted[reconciler.pool] = reconciler.desired_replicas(one)
-            present[reconciler.pool] = len(one.workers)
+        reconcilers = self._reconcilers.values()
+        wanted = {one.pool: one.desired_replicas() for one in reconcilers}
+        present = {one.pool: len(one.given.workers) for one in reconcilers}
         others = sum(name not in self._reconcilers for name in names)
         self._deps.budget.set_demand(wanted, present, others)
         self._has_observed = True
@@ -209,18 +211,21 @@ class WorkerPoolController:
 
 
 def _pool_input(
-    raw: Mapping[str, Any], workers: Iterable[WorkerRow], demand: Mapping[PoolName, PoolDemand]
+    raw: Mapping[str, Any],
+    workers: Iterable[WorkerRow],
+    demand: Mapping[PoolName, PoolDemand],
+    problem: StatusReason | None,
 ) -> PoolInput:
     name = manifests.name_of(raw)
     queued = demand[name].ready if name in demand else 0
     own = [worker for worker in workers if (worker.namespace, worker.pool) == name]
-    return PoolInput(raw, _parse_spec(raw), queued, own)
+    return PoolInput(raw, _parse_spec(raw), queued, own, problem)
 
 
 def _parse_spec(raw: Mapping[str, Any]) -> WorkerPoolSpec | StatusReason:
     try:
         return WorkerPool.parse(raw).spec
     except pydantic.ValidationError as error:
-        return StatusReason(conditions.INVALID_SPEC, configured_pools.describe_errors(error))
+        return StatusReason(status.INVALID_SPEC, configured_pools.describe_errors(error))
     except Exception as error:  # noqa: BLE001 - one pool must not stop the others
-        return StatusReason(conditions.INVALID_SPEC, f"cannot read the object: {error!r}")
+        return StatusReason(status.INVALID_SPEC, f"cannot read the object: {error!r}")

@@ -22,7 +22,7 @@ from workron.core import errors
 from workron.store.types import PoolGrant
 from workron_controller.kube import errors as api_errors
 from workron_controller.kube import resources
-from workron_controller.workerpools import autoscaler, conditions, manifests
+from workron_controller.workerpools import autoscaler, manifests, status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -58,20 +58,29 @@ class PoolCredentials:
     async def grant(self, spec: WorkerPoolSpec, generation: int, observed: ObservedPool) -> None:
         """Grant the pool access to the store, with the credentials that it has if possible."""
         now = self._deps.clock.monotonic()
-        if self._granted is not None and not conditions.lacks_secret(observed):
+        if self._granted is not None and not status.lacks_secret(observed):
             granted_generation, at = self._granted
             if granted_generation == generation and now < at + _REGRANT_SECONDS:
                 return
         invalidations = self._invalidations
         before = await self._read()
         url, token = before or (None, secrets.token_urlsafe())
-        password = self._password(url)
-        grant = self._grant(spec, token, password, observed.worker_count)
+        max_workers = spec.max_replicas if spec.replicas is None else spec.replicas
+        grant = PoolGrant(
+            namespace=self._pool.namespace,
+            pool=self._pool.name,
+            token=token,
+            lease_seconds=spec.lease.total_seconds(),
+            password=self._password(url),
+            # Terminating workers need their connections until they have ended.
+            connections=autoscaler.role_connection_limit(max(max_workers, observed.worker_count)),
+        )
         login = await self._deps.store.grant_pool(grant)
         self._deps.budget.set_database_limit(login.connections)
         if (login.url, token) != before:
-            await self._deps.api.apply(self._path, manifests.secret(self._pool, login.url, token))
-            self._log.info("access granted", uses_shared_role=password is None)
+            secret = manifests.secret(self._pool, login.url, token)
+            await self._deps.api.apply(self._path, secret)
+            self._log.info("access granted", uses_shared_role=grant.password is None)
         if invalidations == self._invalidations:
             self._granted = generation, now
 
@@ -91,20 +100,6 @@ class PoolCredentials:
         is_own = url is not None and url != self._deps.store.url
         password = parse.urlsplit(url).password if is_own else None
         return parse.unquote(password) if password else secrets.token_urlsafe()
-
-    def _grant(
-        self, spec: WorkerPoolSpec, token: str, password: str | None, present: int
-    ) -> PoolGrant:
-        max_workers = spec.max_replicas if spec.replicas is None else spec.replicas
-        return PoolGrant(
-            namespace=self._pool.namespace,
-            pool=self._pool.name,
-            token=token,
-            lease_seconds=spec.lease.total_seconds(),
-            password=password,
-            # Terminating workers need their connections until they have ended.
-            connections=autoscaler.role_connection_limit(max(max_workers, present)),
-        )
 
 
 def _decode(text: str) -> str:
@@ -135,17 +130,12 @@ class CredentialRevoker:
     async def revoke_missing(self, missing: Iterable[PoolName]) -> None:
         """Revoke the credentials of those pools that do not exist."""
         for name in sorted(missing):
-            if await self._is_deleted(name):
+            try:
+                await self._deps.api.get(resources.WORKERPOOLS.at(*name))
+            except api_errors.ObjectNotFoundError:
                 await self._revoke(name)
-
-    async def _is_deleted(self, name: PoolName) -> bool:
-        try:
-            await self._deps.api.get(resources.WORKERPOOLS.at(*name))
-        except api_errors.ObjectNotFoundError:
-            return True
-        except api_errors.ApiError as error:
-            _log.warning("pool not checked", pool=name, error=str(error))
-        return False
+            except api_errors.ApiError as error:
+                _log.warning("pool not checked", pool=name, error=str(error))
 
     async def _revoke(self, name: PoolName) -> None:
         try:

@@ -219,11 +219,7 @@ def proof_from_pod(pod: ObservedPod) -> str | None:
     return None
 
 
-def proof_from_node(name: str, node: Mapping[str, Any] | None) -> str | None:
-    """Return the proof that the worker's node does not exist (None) or is out of service."""
-    if node is None:
-        return f"node {name} does not exist"
+def is_out_of_service(node: Mapping[str, Any]) -> bool:
+    """Return whether no process of a node runs anymore, because it has a taint that says so."""
     taints = (node.get("spec") or {}).get("taints") or ()
-    if any(taint.get("key") == _OUT_OF_SERVICE for taint in taints):
-        return f"node {name} is out of service"
-    return None
+    return any(taint.get("key") == _OUT_OF_SERVICE for taint in taints)

@@ -18,7 +18,7 @@ from workron.core import errors
 from workron_controller.kube import client, resources
 from workron_controller.kube import errors as api_errors
 from workron_controller.kube.conditions import StatusReason
-from workron_controller.workerpools import autoscaler, conditions, manifests, observed, rollout
+from workron_controller.workerpools import autoscaler, manifests, observed, rollout, status
 from workron_controller.workerpools.autoscaler import ScaleDownDelay
 from workron_controller.workerpools.credentials import PoolCredentials
 from workron_controller.workerpools.observed import ObservedPool
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from workron.core.model.workerpool import WorkerPoolSpec
     from workron.store.types import WorkerRow
     from workron_controller.workerpools.config import PoolDependencies
-    from workron_controller.workerpools.manifests import PoolNames
     from workron_controller.workerpools.observed import ObservedPod, PoolInput
     from workron_controller.workerpools.rollout import RolloutStep
 
@@ -44,21 +43,24 @@ _log = structlog.get_logger(__name__)
 class PoolReconciler:
     """One pool, as long as an object with its uid exists."""
 
-    def __init__(self, pool: PoolNames, deps: PoolDependencies) -> None:
-        self.pool = pool
+    def __init__(self, given: PoolInput, deps: PoolDependencies) -> None:
+        self.given = given
+        """The newest one; a reconciliation keeps the one with which it started."""
+        self.pool = pool = given.names
         self.problem: StatusReason | None = None
         self.credentials = PoolCredentials(pool, deps)
         self._deps = deps
-        self._status = PoolStatusWriter(pool, deps)
+        self._status_writer = PoolStatusWriter(pool, deps)
         self._observed = ObservedPool()
         self._scale_down: ScaleDownDelay | None = None
         self._is_rejected = False
         self._quiet_until: tuple[int, float] | None = None
         self._log = _log.bind(namespace=pool.namespace, pool=pool.name)
 
-    def desired_replicas(self, given: PoolInput) -> int:
+    def desired_replicas(self) -> int:
         """Return how many workers the pool should have, idle ones that it keeps included."""
-        present, now = len(given.workers), self._deps.clock.monotonic()
+        given, now = self.given, self._deps.clock.monotonic()
+        present = len(given.workers)
         if isinstance(given.spec, StatusReason):
             return present
         if self._scale_down is None:
@@ -68,34 +70,36 @@ class PoolReconciler:
         needed = autoscaler.desired_replicas(given.spec, given.queued, running)
         return self._scale_down.desired(given.spec, needed, now)
 
-    def is_due(self, given: PoolInput, quiet_interval: float) -> bool:
+    def is_due(self, quiet_interval: float) -> bool:
         """Return whether to reconcile now; a pool without work to do is reconciled less often."""
-        is_idle = not given.workers and not self._deps.budget.wanted(self.pool)
-        is_quiet = is_idle or self._is_rejected or conditions.blocks_scaling(self.problem)
+        is_idle = not self.given.workers and not self._deps.budget.wanted(self.pool)
+        is_quiet = is_idle or self._is_rejected or status.blocks_scaling(self.problem)
         now = self._deps.clock.monotonic()
         if is_quiet and self._quiet_until is not None:
             generation, until = self._quiet_until
-            if generation == given.generation and now < until:
+            if generation == self.given.generation and now < until:
                 return False
-        self._quiet_until = given.generation, now + quiet_interval
+        self._quiet_until = self.given.generation, now + quiet_interval
         return True
 
-    async def reconcile(self, given: PoolInput) -> None:
+    async def reconcile(self) -> None:
         """Take the next steps and write the status."""
+        given = self.given
         self._is_rejected = False
         try:
             problem = await self._reconcile(given)
         except errors.WorkronError as error:
-            problem = conditions.reason_for_error(
+            problem = status.reason_for_error(
                 error, self.pool.namespace, self._deps.config.namespace
             )
             # The next request would soon be rejected too.
-            self._is_rejected = problem is not None and not conditions.is_transient(problem)
+            self._is_rejected = problem is not None and not status.is_transient(problem)
         if problem is not None and problem != self.problem:
             self._log.warning("pool has a problem", **dataclasses.asdict(problem))
         self.problem = problem
-        wanted = self._deps.budget.share(self.pool)
-        await self._status.write(given, self._observed, wanted, problem)
+        wanted, now = self._deps.budget.share(self.pool), self._deps.clock.now()
+        written = status.pool_status(given, self._observed, wanted, problem, now)
+        await self._status_writer.write(given, written)
 
     async def _reconcile(self, given: PoolInput) -> StatusReason | None:
         if given.problem is not None:
@@ -110,7 +114,7 @@ class PoolReconciler:
         if self._deps.budget.share(self.pool) or self._observed.replica_sets:
             await self.credentials.grant(given.spec, given.generation, self._observed)
         await self._roll_out(given.spec, workers)
-        return conditions.reason_from_pods(self._observed) or self._over_budget()
+        return status.reason_from_pods(self._observed) or self._over_budget()
 
     async def _observe(self) -> None:
         replica_sets, pods = [
@@ -145,11 +149,11 @@ class PoolReconciler:
         try:
             node = await self._deps.api.get(resources.NODES.at(name=pod.node))
         except api_errors.ObjectNotFoundError:
-            return observed.proof_from_node(pod.node, None)
+            return f"node {pod.node} does not exist"
         except api_errors.ForbiddenError:
             # Access to nodes is optional: it only proves faster that a worker is dead.
             return None
-        return observed.proof_from_node(pod.node, node)
+        return f"node {pod.node} is out of service" if observed.is_out_of_service(node) else None
 
     async def _roll_out(self, spec: WorkerPoolSpec, workers: WorkersByPod) -> None:
         # After the grant, which has set the limit of the budget.
@@ -212,7 +216,7 @@ class PoolReconciler:
         wanted, share = budget.wanted(self.pool), budget.share(self.pool)
         if budget.max_workers is None or share >= wanted:
             return None
-        return conditions.over_budget(wanted, share, budget.max_workers)
+        return status.over_budget(wanted, share, budget.max_workers)
 
 
 def _log_fields(step: RolloutStep) -> Mapping[str, object]:

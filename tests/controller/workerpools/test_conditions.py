@@ -6,7 +6,7 @@ from tests.controller.workerpools.observed_objects import pod, replica_set, sigh
 from workron.core import errors
 from workron_controller.kube import errors as api_errors
 from workron_controller.kube.conditions import StatusReason
-from workron_controller.workerpools import conditions
+from workron_controller.workerpools import status
 from workron_controller.workerpools.observed import ObservedPool
 
 _COMMAND = (
@@ -77,7 +77,7 @@ _COMMAND = (
     ],
 )
 def test_trouble_with_pods(seen: ObservedPool, reason: str | None, says: str) -> None:
-    why = conditions.reason_from_pods(seen)
+    why = status.reason_from_pods(seen)
     assert (why and why.reason) == reason
     assert says in (why.message if why else "")
 
@@ -86,7 +86,7 @@ def test_gravest_trouble_is_the_one_that_is_told() -> None:
     crashing = starting("a", containers=[waiting("CrashLoopBackOff")])
     imageless = starting("b", containers=[waiting("ErrImagePull")])
     nowhere = starting("c", unschedulable="no node")
-    why = conditions.reason_from_pods(sight([], crashing, imageless, nowhere))
+    why = status.reason_from_pods(sight([], crashing, imageless, nowhere))
     assert why is not None
     assert why.reason == "ImagePullFailed"
 
@@ -110,18 +110,18 @@ def test_gravest_trouble_is_the_one_that_is_told() -> None:
     ids=str,
 )
 def test_meaning_of_an_error(error: errors.WorkronError, reason: str | None) -> None:
-    why = conditions.reason_for_error(error, "lab", "workron")
+    why = status.reason_for_error(error, "lab", "workron")
     assert (why and why.reason) == reason
 
 
 def test_namespace_that_is_closed_is_told_with_the_command_that_opens_it() -> None:
-    why = conditions.reason_for_error(api_errors.ForbiddenError("403"), "lab", "workron")
+    why = status.reason_for_error(api_errors.ForbiddenError("403"), "lab", "workron")
     assert why is not None
     assert why.message.endswith(_COMMAND)
 
 
 def _told(trouble: StatusReason | None, ready: int, wanted: int) -> dict[str, tuple[bool, str]]:
-    found = conditions.pool_conditions(trouble, ready, wanted)
+    found = status.pool_conditions(trouble, ready, wanted)
     return {one.type: (one.holds, one.reason) for one in found}
 
 
@@ -168,13 +168,11 @@ def test_conditions(
 
 
 def test_job_is_told_of_what_somebody_has_to_mend_and_by_whom() -> None:
-    assert conditions.reason_for_jobs(None, "gpu") is None
-    assert (
-        conditions.reason_for_jobs(StatusReason("DatabaseUnavailable", "no answer"), "gpu") is None
-    )
+    assert status.reason_for_jobs(None, "gpu") is None
+    assert status.reason_for_jobs(StatusReason("DatabaseUnavailable", "no answer"), "gpu") is None
     closed = StatusReason("NamespaceNotEnabled", "kubectl …")
-    assert conditions.reason_for_jobs(closed, "gpu") == closed
+    assert status.reason_for_jobs(closed, "gpu") == closed
     bad = StatusReason("ImagePullFailed", "no tag")
-    assert conditions.reason_for_jobs(bad, "gpu") == StatusReason(
+    assert status.reason_for_jobs(bad, "gpu") == StatusReason(
         "ImagePullFailed", "WorkerPool gpu: no tag"
     )

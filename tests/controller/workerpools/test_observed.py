@@ -133,15 +133,14 @@ def test_deletion_alone_proves_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "is_proof"),
+    ("node", "is_out"),
     [
-        (None, True),
         ({"spec": {}}, False),
         ({}, False),
         ({"spec": {"taints": [{"key": "node.kubernetes.io/unreachable"}]}}, False),
         ({"spec": {"taints": [{"key": "x"}, {"key": "node.kubernetes.io/out-of-service"}]}}, True),
     ],
-    ids=["it is gone", "it is there", "bare", "it is silent", "it is off"],
+    ids=["no taint", "no spec", "unreachable", "out of service"],
 )
-def test_proof_of_the_node(node: Raw | None, is_proof: bool) -> None:
-    assert (observed.proof_from_node("node", node) is not None) == is_proof
+def test_node_is_out_of_service_when_it_has_the_taint(node: Raw, is_out: bool) -> None:
+    assert observed.is_out_of_service(node) == is_out

@@ -4,7 +4,7 @@ import pathlib
 import re
 
 from workron.core.model.workerpool import WorkerPoolSpec
-from workron_controller.workerpools import conditions
+from workron_controller.workerpools import status
 
 _PAGE = (pathlib.Path(__file__).parents[3] / "docs" / "reference" / "worker-pools.md").read_text()
 
@@ -23,7 +23,7 @@ def test_every_field_has_its_row() -> None:
 def test_every_reason_has_its_row() -> None:
     told = {
         value
-        for name, value in vars(conditions).items()
+        for name, value in vars(status).items()
         if name.isupper()
         and name[0] != "_"
         and isinstance(value, str)
@@ -31,5 +31,5 @@ def test_every_reason_has_its_row() -> None:
     }
     assert len(told) > 10
     named = set(re.findall(r"`(\w+)`", _rows("Status")))
-    assert named == (told - {conditions.POOL_NOT_FOUND}) | {"Ready", "ScaledToZero", "Starting"}
-    assert f"`{conditions.POOL_NOT_FOUND}`" in _PAGE
+    assert named == (told - {status.POOL_NOT_FOUND}) | {"Ready", "ScaledToZero", "Starting"}
+    assert f"`{status.POOL_NOT_FOUND}`" in _PAGE
