@@ -16,27 +16,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
 from workron.core import errors
+from workron.core.clock import Clock
+from workron.core.ids import ClaimId, SessionKey
 from workron.core.jobspec import OnLeaseLost
+from workron.store.types import AttemptReport, ClaimedJob, Registration, Session
 from workron_worker.attempt import AttemptRunner, log_fields
-from workron_worker.claims import ClaimBatchSize, ClaimExchange, Claims, Disposition
+from workron_worker.claims import (
+    ClaimBatchSize,
+    ClaimExchange,
+    Claims,
+    Disposition,
+    HeartbeatActions,
+    RunningClaim,
+)
 from workron_worker.config import AgentConfig, AgentDependencies
 from workron_worker.heartbeat import Heartbeat
 from workron_worker.store_retry import StoreRetry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from workron.core.clock import Clock
-    from workron.core.ids import ClaimId, SessionKey
-    from workron.store.types import AttemptReport, ClaimedJob, Registration, Session
-    from workron_worker.claims import HeartbeatActions, RunningClaim
-
 
 _log = structlog.get_logger(__name__)
 _KILL_STORE_TIMEOUT: Final = timedelta(seconds=2)

@@ -8,29 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
 
 import structlog
 
 from workron import retry
 from workron.core import trace_context
+from workron.core.ids import SessionKey
 from workron.core.states import Reason
+from workron.store.types import AttemptReport, ClaimedJob
 from workron_worker import outcome
-from workron_worker.claims import Disposition
-from workron_worker.executor import CommandEnd, RunnerLostError, StartError
+from workron_worker.claims import Disposition, RunningClaim
+from workron_worker.config import AgentDependencies
+from workron_worker.executor import CommandEnd, CommandTask, OnOutput, RunnerLostError, StartError
 from workron_worker.output_stream import OutputStreams
+from workron_worker.store_retry import StoreRetry
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-    from workron.core.ids import SessionKey
-    from workron.store.types import AttemptReport, ClaimedJob
-    from workron_worker.claims import RunningClaim
-    from workron_worker.config import AgentDependencies
-    from workron_worker.executor import CommandTask, OnOutput
-    from workron_worker.store_retry import StoreRetry
-
-    Finish = Callable[[RunningClaim, AttemptReport | None], None]
+Finish = Callable[[RunningClaim, AttemptReport | None], None]
 
 
 _log = structlog.get_logger(__name__)

@@ -11,25 +11,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum, auto
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from workron.core import errors, ids
-from workron.store.types import LossKind, Signal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-    from datetime import datetime
-
-    from workron.core.clock import Rng
-    from workron.core.ids import ClaimId, SessionKey
-    from workron.store.types import AttemptReport, ClaimedJob, ClaimRef, HeartbeatReply
-    from workron_worker.config import AgentDependencies
-    from workron_worker.store_retry import StoreRetry
-
+from workron.core.clock import Rng
+from workron.core.ids import ClaimId, SessionKey
+from workron.store.types import (
+    AttemptReport,
+    ClaimedJob,
+    ClaimRef,
+    HeartbeatReply,
+    LossKind,
+    Signal,
+)
+from workron_worker.config import AgentDependencies
+from workron_worker.store_retry import StoreRetry
 
 _KILLING_SIGNALS: Final = frozenset({Signal.CANCEL, Signal.EXPIRE})
 

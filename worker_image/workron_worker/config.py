@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from workron.core.clock import Clock, Rng
+from workron.core.ids import SessionKey
+from workron.store.types import ClaimedJob
+from workron_worker.executor import Executor, OnOutput
 from workron_worker.metrics import WorkerMetrics
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from workron.core.clock import Clock, Rng
-    from workron.core.ids import SessionKey
     from workron.store.api import WorkerStore
-    from workron.store.types import ClaimedJob
-    from workron_worker.executor import Executor, OnOutput
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,20 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from workron.core import errors
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import timedelta
-
-    from workron.core.ids import ClaimId
-    from workron.core.states import Reason
-
+from workron.core.ids import ClaimId
+from workron.core.states import Reason
 
 Acknowledge = Callable[[int], None]
 """Says, on the agent's event loop, that this many more bytes were processed."""

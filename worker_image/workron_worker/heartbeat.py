@@ -17,19 +17,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from math import inf
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import structlog
 
 from workron.core import errors, lease
+from workron.core.ids import SessionKey
+from workron.store.types import Session
 from workron_worker import claims
-
-if TYPE_CHECKING:
-    from workron.core.ids import SessionKey
-    from workron.store.types import Session
-    from workron_worker.claims import Claims, HeartbeatActions
-    from workron_worker.config import AgentConfig, AgentDependencies
-
+from workron_worker.claims import Claims, HeartbeatActions
+from workron_worker.config import AgentConfig, AgentDependencies
 
 _log = structlog.get_logger(__name__)
 _KILL_MARGIN_SHARE: Final = 0.25

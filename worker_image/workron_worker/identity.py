@@ -19,15 +19,12 @@ import socket
 import stat
 import tempfile
 import uuid
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 import structlog
 
 from workron_runner import leftovers, workspace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _PROC: Final = pathlib.Path("/proc")
 _START_FIELD: Final = 19

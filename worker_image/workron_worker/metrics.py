@@ -9,15 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
-from workron.store.types import Outcome, ReportResult
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from workron.store.types import AttemptReport
-
+from workron.store.types import AttemptReport, Outcome, ReportResult
 
 _CLAIM_BUCKETS: Final = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60,

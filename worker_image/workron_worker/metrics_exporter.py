@@ -5,8 +5,9 @@ Labels have few values and never the name of a job, so that the number of series
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
@@ -17,12 +18,8 @@ from prometheus_client.core import (
 )
 from prometheus_client.utils import floatToGoString
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from workron.core.clock import Clock
-    from workron_worker.metrics import WorkerMetrics
-
+from workron.core.clock import Clock
+from workron_worker.metrics import WorkerMetrics
 
 # The keys are also attributes of WorkerMetrics.
 _COUNTERS: Final = {

@@ -5,23 +5,18 @@ from __future__ import annotations
 import json
 import math
 import signal
-from typing import TYPE_CHECKING, Any, Final, Never
+from collections.abc import Iterator
+from typing import Any, Final, Never
 
 import msgspec
 
 from workron.core import errors, retry_policy
+from workron.core.clock import Rng
 from workron.core.jobspec import OnLeaseLost
 from workron.core.states import Reason
-from workron.store.types import AttemptReport, Outcome
+from workron.store.types import AttemptReport, ClaimedJob, Outcome
+from workron_runner.protocol import Ended, Refused
 from workron_worker.executor import CommandEnd, CommandTask, StartError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from workron.core.clock import Rng
-    from workron.store.types import ClaimedJob
-    from workron_runner.protocol import Ended, Refused
-
 
 LIMIT_DEPTH: Final = 64
 """Readers parse it some levels deeper, and every parser has a limit."""

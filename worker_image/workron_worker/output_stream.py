@@ -10,33 +10,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 import msgspec
 import structlog
 
 from workron import retry
 from workron.core import errors
+from workron.core.clock import Clock
+from workron.core.ids import SessionKey
 from workron.core.jobspec import OUTPUT_BYTES
-from workron.store.types import ReportResult
+from workron.store.types import ClaimRef, ReportResult
 from workron_worker import executor
-from workron_worker.claims import Disposition
-from workron_worker.executor import WINDOW_BYTES
-from workron_worker.store_retry import STORE_BACKOFF
+from workron_worker.claims import Disposition, RunningClaim
+from workron_worker.config import AgentDependencies
+from workron_worker.executor import WINDOW_BYTES, Acknowledge, CommandEnd, CommandTask, OnOutput
+from workron_worker.store_retry import STORE_BACKOFF, StoreRetry
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from workron.core.clock import Clock
-    from workron.core.ids import SessionKey
-    from workron.store.types import ClaimRef
-    from workron_worker.claims import RunningClaim
-    from workron_worker.config import AgentDependencies
-    from workron_worker.executor import Acknowledge, CommandEnd, CommandTask, OnOutput
-    from workron_worker.store_retry import StoreRetry
-
-    AppendOutput = Callable[[int, bytes], Awaitable[ReportResult]]
+AppendOutput = Callable[[int, bytes], Awaitable[ReportResult]]
 
 
 CHUNK_BYTES: Final = WINDOW_BYTES

@@ -11,30 +11,32 @@ import asyncio
 import functools
 import json
 import time
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from datetime import timedelta
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 import structlog
 
 from workron import retry
+from workron.core.ids import ClaimId
 from workron_runner import protocol
-from workron_runner.protocol import Ended, FrameKind, ProtocolError, Refused
+from workron_runner.protocol import Ended, Frame, FrameKind, Message, ProtocolError, Refused
 from workron_worker import outcome
-from workron_worker.executor import WINDOW_BYTES, RunnerLostError, StartError
+from workron_worker.executor import (
+    WINDOW_BYTES,
+    CommandEnd,
+    CommandTask,
+    OnEnd,
+    OnOutput,
+    RunnerLostError,
+    StartError,
+)
 from workron_worker.metrics import WorkerMetrics
-from workron_worker.runner_connection import ChildRunners
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from datetime import timedelta
-    from uuid import UUID
-
-    from workron.core.ids import ClaimId
-    from workron_runner.protocol import Frame, Message
-    from workron_worker.executor import CommandEnd, CommandTask, OnEnd, OnOutput
-    from workron_worker.runner_connection import RunnerConnection, Runners
+from workron_worker.runner_connection import ChildRunners, RunnerConnection, Runners
 
 
 @dataclass(slots=True)

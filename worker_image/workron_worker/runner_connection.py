@@ -16,25 +16,19 @@ import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 import structlog
 
 import workron_runner
 from workron_runner import event_loop, leftovers, protocol
 from workron_runner.connection import FrameConnection
-from workron_runner.protocol import FrameKind, Hello, ProtocolError, Shutdown
-from workron_runner.uids import UidPool
+from workron_runner.protocol import Frame, FrameKind, Hello, ProtocolError, Shutdown
+from workron_runner.uids import UidPool, UidRange
 from workron_worker.executor import StartError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from uuid import UUID
-
-    from workron_runner.protocol import Frame
-    from workron_runner.uids import UidRange
-
 
 HELLO_TIMEOUT_SECONDS: Final = 30
 CLOSE_TIMEOUT_SECONDS: Final = 10

@@ -7,20 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from datetime import timedelta
+from typing import Final, TypeVar
 
 import structlog
 
 from workron import retry
 from workron.core import errors
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
-    from datetime import timedelta
-
-    from workron.core.clock import Clock
-
+from workron.core.clock import Clock
 
 Answer = TypeVar("Answer")
 
