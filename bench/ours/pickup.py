@@ -13,7 +13,7 @@ import statistics
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from typing import Any, Never
+from typing import Any, Never, cast
 from unittest import mock
 
 import asyncpg
@@ -31,6 +31,7 @@ from workron.store.types import Registration
 from workron_worker.agent import Agent
 from workron_worker.config import AgentDependencies, Slots
 from workron_worker.executor import CommandEnd, CommandTask, OnEnd, OnOutput
+from workron_worker.runner_client import RunnerExecutor
 
 Sample = Callable[[], Awaitable[float]]
 
@@ -151,7 +152,7 @@ async def _ours(url: str) -> AsyncIterator[Sample]:
     store = await connect.connect_worker(url, clock=plans.Clock(), rng=plans.RNG)
     executor = _Null()
     dependencies = AgentDependencies(
-        store, executor, Slots(2), plans.Clock(), plans.RNG, store.wait_for_work
+        store, cast("RunnerExecutor", executor), Slots(2), plans.Clock(), plans.RNG
     )
     token = await person.ensure_pool("default", "default")
     agent = Agent(dependencies, Registration(token, "bench", uuid.uuid4(), 2))

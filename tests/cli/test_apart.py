@@ -40,7 +40,7 @@ def test_commands_of_a_worker_have_uids_of_their_own(
 def test_what_makes_no_sense_is_refused(asked: dict[str, object], words: str) -> None:
     given = {"is_isolating": False, "uids": None, "processes": None, "slots": 4} | asked
     with pytest.raises(errors.InputError, match=words):
-        worker.isolation_options(**given)  # type: ignore[arg-type]
+        worker.child_runners(**given)  # type: ignore[arg-type]
 
 
 def test_what_this_machine_cannot_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,8 +50,8 @@ def test_what_this_machine_cannot_do_is_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(sandbox, "has_landlock", lambda: False)
     monkeypatch.setattr(sandbox, "check_uid_privileges", refuse)
     with pytest.raises(errors.InputError, match=r"Linux 6\.12 or newer"):
-        worker.isolation_options(is_isolating=True, uids=None, processes=None, slots=1)
+        worker.child_runners(is_isolating=True, uids=None, processes=None, slots=1)
     with pytest.raises(
         errors.InputError, match="--uids needs root, and this process has the uid 5"
     ):
-        worker.isolation_options(is_isolating=False, uids="100000-100099", processes=None, slots=99)
+        worker.child_runners(is_isolating=False, uids="100000-100099", processes=None, slots=99)

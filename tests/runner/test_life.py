@@ -172,8 +172,8 @@ _AGENT = """
 import asyncio, sys, uuid
 from datetime import timedelta
 from workron.core.ids import ClaimId
-from workron_worker.executor import CommandTask, run_task
-from workron_worker.runner_client import RunnerExecutor
+from workron_worker.executor import CommandTask
+from workron_worker.runner_client import RunnerExecutor, run_task
 
 def say(chunk, done):
     print(chunk.decode(), executor._runner.pid, flush=True)

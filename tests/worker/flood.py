@@ -25,7 +25,6 @@ from workron.store.api import Store
 from workron.store.types import Registration
 from workron_worker.agent import Agent
 from workron_worker.config import AgentConfig, AgentDependencies, Slots
-from workron_worker.executor import Executor
 from workron_worker.runner_client import RunnerExecutor
 
 _BYTES = 1_000_000_000
@@ -70,10 +69,10 @@ async def _submit(store: Store, name: str, **spec: Any) -> JobId:
     return submitted.run
 
 
-async def _measure(store: Store, executor: Executor, boot: uuid.UUID, stream: int) -> Any:
+async def _measure(store: Store, executor: RunnerExecutor, boot: uuid.UUID, stream: int) -> Any:
     door: Any = Door(store)
     clock, rng = RealClock(), random.Random()
-    dependencies = AgentDependencies(door, executor, Slots(2), clock, rng, store.wait_for_work)
+    dependencies = AgentDependencies(door, executor, Slots(2), clock, rng)
     token = await store.ensure_pool("default", "default")
     agent = Agent(dependencies, Registration(token, "flood", boot, 2), _RHYTHM)
     work = asyncio.create_task(agent.run())

@@ -22,7 +22,7 @@ from workron.store.api import Store, WorkerStore
 from workron.store.types import ClaimedJob, JobRow, Registration
 from workron_worker.agent import Agent
 from workron_worker.config import AgentConfig, AgentDependencies, Slots
-from workron_worker.executor import Executor, OnOutput
+from workron_worker.executor import OnOutput
 from workron_worker.metrics import WorkerMetrics
 from workron_worker.runner_client import RunnerExecutor
 
@@ -55,7 +55,7 @@ class Shop:
         self.clock = clock
         self.rng = random.Random()
         self.boot = uuid.uuid4()
-        self.executor: Executor = RunnerExecutor(grace=timedelta(minutes=1), boot=self.boot)
+        self.executor = RunnerExecutor(grace=timedelta(minutes=1), boot=self.boot)
         self.ear = Ear()
         self.heard_of: list[ClaimedJob] = []
         self.slots = Slots(4)
@@ -88,7 +88,6 @@ class Shop:
             slots=self.slots,
             clock=self.clock,
             rng=self.rng,
-            wait_for_work=self.store.wait_for_work,
             listener=self._listen,
             metrics=self.metrics,
         )

@@ -17,7 +17,7 @@ from workron.store.api import WorkerStore
 from workron.store.types import AttemptReport, ClaimedJob, CompleteReply, Outcome, ReportResult
 from workron_worker.claims import ClaimExchange, Claims
 from workron_worker.config import AgentDependencies, Slots
-from workron_worker.executor import Executor
+from workron_worker.runner_client import RunnerExecutor
 from workron_worker.store_retry import StoreRetry
 
 _KEY = SessionKey(uuid.uuid4())
@@ -49,9 +49,8 @@ class _Scene:
         self.ledger = Claims(random.Random())
         clock = RealClock()
         dependencies = AgentDependencies(
-            cast("WorkerStore", self.door), cast("Executor", None), Slots(1), clock,
+            cast("WorkerStore", self.door), cast("RunnerExecutor", None), Slots(1), clock,
             random.Random(),
-            wait_for_work=cast("Any", None),
         )  # fmt: skip
         self.exchange = ClaimExchange(dependencies, self.ledger, StoreRetry(clock, timedelta(0)))
 

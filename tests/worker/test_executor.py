@@ -19,10 +19,9 @@ from workron_worker.executor import (
     Acknowledge,
     CommandEnd,
     CommandTask,
-    Executor,
     StartError,
-    run_task,
 )
+from workron_worker.runner_client import RunnerExecutor, run_task
 
 Make = Callable[..., CommandTask]
 
@@ -37,7 +36,7 @@ def _was_below_and_is_gone(folder: pathlib.Path, root: pathlib.Path) -> None:
 
 
 async def test_command_ends_well_and_leaves_output_and_result(
-    executor: Executor, make: Make
+    executor: RunnerExecutor, make: Make
 ) -> None:
     task = make("echo out; echo err >&2; printf '{\"rows\": 3}' > $WORKRON_RESULT")
     ended = await run_task(executor, task, _ignore)
@@ -47,19 +46,21 @@ async def test_command_ends_well_and_leaves_output_and_result(
     )
 
 
-async def test_command_reads_inputs_as_json(executor: Executor, make: Make) -> None:
+async def test_command_reads_inputs_as_json(executor: RunnerExecutor, make: Make) -> None:
     inputs = {"extract": [1, None, {"ü": "x"}]}
     ended = await run_task(executor, make("cat $WORKRON_INPUTS", inputs=inputs), _ignore)
     assert json.loads(ended.output) == inputs
 
 
-async def test_argv_is_passed_word_by_word_without_a_shell(executor: Executor, make: Make) -> None:
+async def test_argv_is_passed_word_by_word_without_a_shell(
+    executor: RunnerExecutor, make: Make
+) -> None:
     ended = await run_task(executor, make(["printf", "%s|", "$HOME", "a b", "*"]), _ignore)
     assert ended.output == b"$HOME|a b|*|"
 
 
 async def test_command_sees_a_scrubbed_environment(
-    executor: Executor, make: Make, monkeypatch: pytest.MonkeyPatch
+    executor: RunnerExecutor, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET", "canary")
     ended = await run_task(
@@ -73,7 +74,7 @@ async def test_command_sees_a_scrubbed_environment(
 
 
 async def test_command_runs_in_a_fresh_folder_that_is_removed(
-    executor: Executor, make: Make, tmp_path: pathlib.Path
+    executor: RunnerExecutor, make: Make, tmp_path: pathlib.Path
 ) -> None:
     same = 'test "$PWD" = "$HOME" -a "$PWD" = "$TMPDIR"'
     command = f"{same} && ls -A && pwd && mkdir d && chmod 0 d ."
@@ -82,7 +83,7 @@ async def test_command_runs_in_a_fresh_folder_that_is_removed(
 
 
 async def test_command_runs_in_its_workdir_when_it_has_one(
-    executor: Executor, make: Make, tmp_path: pathlib.Path
+    executor: RunnerExecutor, make: Make, tmp_path: pathlib.Path
 ) -> None:
     ended = await run_task(executor, make("pwd; cd ~; pwd", workdir=str(tmp_path)), _ignore)
     workdir, home = ended.output.decode().split()
@@ -105,7 +106,7 @@ async def test_command_runs_in_its_workdir_when_it_has_one(
     ],
 )
 async def test_command_that_fails_is_told_by_reason_and_exit_code(
-    executor: Executor, make: Make, command: Any, reason: Reason, exit_code: int | None
+    executor: RunnerExecutor, make: Make, command: Any, reason: Reason, exit_code: int | None
 ) -> None:
     ended = await run_task(executor, make(command), _ignore)
     assert (ended.reason, ended.exit_code) == (reason, exit_code)
@@ -114,7 +115,7 @@ async def test_command_that_fails_is_told_by_reason_and_exit_code(
 
 @pytest.mark.parametrize("workdir", ["/no/such/folder", "no-such-folder", "/etc/passwd"])
 async def test_workdir_that_does_not_exist_is_named(
-    executor: Executor, make: Make, workdir: str
+    executor: RunnerExecutor, make: Make, workdir: str
 ) -> None:
     ended = await run_task(executor, make("true", workdir=workdir), _ignore)
     assert ended.reason is Reason.COMMAND_NOT_FOUND
@@ -122,7 +123,7 @@ async def test_workdir_that_does_not_exist_is_named(
 
 
 async def test_command_that_is_too_long_for_the_system_fails_in_words(
-    executor: Executor, make: Make
+    executor: RunnerExecutor, make: Make
 ) -> None:
     ended = await run_task(executor, make(["echo", "x" * 200_000]), _ignore)
     assert ended.reason is Reason.COMMAND_NOT_FOUND
@@ -130,14 +131,16 @@ async def test_command_that_is_too_long_for_the_system_fails_in_words(
 
 
 async def test_start_that_this_machine_refuses_is_no_fault_of_the_job(
-    executor: Executor, make: Make, boot: uuid.UUID
+    executor: RunnerExecutor, make: Make, boot: uuid.UUID
 ) -> None:
     workspace.boot_folder(boot).rmdir()
     with pytest.raises(StartError, match="cannot create a folder"):
         await run_task(executor, make("true"), _ignore)
 
 
-async def test_output_is_bounded_and_still_handed_on_whole(executor: Executor, make: Make) -> None:
+async def test_output_is_bounded_and_still_handed_on_whole(
+    executor: RunnerExecutor, make: Make
+) -> None:
     seen = bytearray()
 
     def hear(chunk: bytes, done: Acknowledge) -> None:
@@ -176,7 +179,7 @@ class Slow:
 
 
 async def test_command_waits_until_what_it_wrote_was_dealt_with(
-    executor: Executor, make: Make, tmp_path: pathlib.Path
+    executor: RunnerExecutor, make: Make, tmp_path: pathlib.Path
 ) -> None:
     ear, over = Slow(), tmp_path / "over"
     command = f"head -c 10000000 /dev/zero; touch {over}"
@@ -191,7 +194,9 @@ async def test_command_waits_until_what_it_wrote_was_dealt_with(
     assert ear.heard == 10_000_000
 
 
-async def test_command_that_waits_can_be_killed_and_ends(executor: Executor, make: Make) -> None:
+async def test_command_that_waits_can_be_killed_and_ends(
+    executor: RunnerExecutor, make: Make
+) -> None:
     ear, task = Slow(), make("exec head -c 10000000 /dev/zero")
     run = asyncio.ensure_future(run_task(executor, task, ear))
     await ear.is_full.wait()
@@ -202,7 +207,7 @@ async def test_command_that_waits_can_be_killed_and_ends(executor: Executor, mak
 
 
 async def test_what_escaped_floods_nobody_after_the_end_of_its_command(
-    executor: Executor, make: Make
+    executor: RunnerExecutor, make: Make
 ) -> None:
     ear, task = Slow(), make("setsid yes & exec sleep 1000")
     run = asyncio.ensure_future(run_task(executor, task, ear))
@@ -213,31 +218,35 @@ async def test_what_escaped_floods_nobody_after_the_end_of_its_command(
     ear.deal()
 
 
-async def test_command_that_nobody_hears_is_run_to_its_end(executor: Executor, make: Make) -> None:
+async def test_command_that_nobody_hears_is_run_to_its_end(
+    executor: RunnerExecutor, make: Make
+) -> None:
     ended = await run_task(executor, make("head -c 10000000 /dev/zero; printf end"), None)
     assert ended.exit_code == 0
     assert ended.output.endswith(b"\0end")
 
 
-async def test_output_is_kept_whatever_bytes_it_has(executor: Executor, make: Make) -> None:
+async def test_output_is_kept_whatever_bytes_it_has(executor: RunnerExecutor, make: Make) -> None:
     ended = await run_task(executor, make(r"printf '\000\377\033[31m\r'"), _ignore)
     assert ended.output == b"\x00\xff\x1b[31m\r"
 
 
-async def test_command_that_closes_its_output_is_waited_for(executor: Executor, make: Make) -> None:
+async def test_command_that_closes_its_output_is_waited_for(
+    executor: RunnerExecutor, make: Make
+) -> None:
     task = make("exec >&- 2>&-; printf 1 > $WORKRON_RESULT; exit 5")
     assert (await run_task(executor, task, _ignore)).exit_code == 5
 
 
 async def test_child_that_holds_the_output_is_dead_when_its_command_ends(
-    executor: Executor, make: Make, lives: Callable[[int], bool]
+    executor: RunnerExecutor, make: Make, lives: Callable[[int], bool]
 ) -> None:
     ended = await run_task(executor, make("sleep 1000 & echo $!"), _ignore)
     assert not lives(int(ended.output))
 
 
 async def test_child_that_left_the_group_neither_hangs_the_job_nor_outlives_the_executor(
-    executor: Executor, make: Make, tmp_path: pathlib.Path, lives: Callable[[int], bool]
+    executor: RunnerExecutor, make: Make, tmp_path: pathlib.Path, lives: Callable[[int], bool]
 ) -> None:
     pid = tmp_path / "pid"
     leave = f"setsid sh -c 'echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000' &"
@@ -247,7 +256,9 @@ async def test_child_that_left_the_group_neither_hangs_the_job_nor_outlives_the_
     assert not lives(int(pid.read_text()))
 
 
-async def test_command_is_ended_when_its_timeout_has_passed(executor: Executor, make: Make) -> None:
+async def test_command_is_ended_when_its_timeout_has_passed(
+    executor: RunnerExecutor, make: Make
+) -> None:
     task = make("echo begun; exec sleep 1000", timeout=timedelta(seconds=1))
     ended = await run_task(executor, task, _ignore)
     assert ended.reason is Reason.TIMEOUT
@@ -256,7 +267,7 @@ async def test_command_is_ended_when_its_timeout_has_passed(executor: Executor, 
 
 
 async def test_command_that_ignores_the_polite_signal_is_killed(
-    executor: Executor, make: Make
+    executor: RunnerExecutor, make: Make
 ) -> None:
     task, ear = make("trap '' TERM; echo on; while :; do sleep 1000; done"), Ear()
     run = asyncio.ensure_future(run_task(executor, task, ear))
@@ -266,7 +277,7 @@ async def test_command_that_ignores_the_polite_signal_is_killed(
 
 
 async def test_command_may_clean_up_within_the_grace_when_it_is_killed(
-    executor: Executor, make: Make
+    executor: RunnerExecutor, make: Make
 ) -> None:
     vars(executor)["_grace"] = 60.0
     task, ear = make("trap 'echo bye; exit' TERM; echo on; sleep 1000 & wait"), Ear()
@@ -277,14 +288,16 @@ async def test_command_may_clean_up_within_the_grace_when_it_is_killed(
     assert ear.heard == b"on\nbye\n"
 
 
-async def test_kill_of_an_attempt_that_is_over_does_nothing(executor: Executor, make: Make) -> None:
+async def test_kill_of_an_attempt_that_is_over_does_nothing(
+    executor: RunnerExecutor, make: Make
+) -> None:
     task = make("true")
     await run_task(executor, task, _ignore)
     executor.kill(task.claim)
 
 
 async def test_command_dies_with_its_run_when_that_is_cancelled(
-    executor: Executor, make: Make, lives: Callable[[int], bool]
+    executor: RunnerExecutor, make: Make, lives: Callable[[int], bool]
 ) -> None:
     task, ear = make("echo $$; exec sleep 1000"), Ear()
     run = asyncio.ensure_future(run_task(executor, task, ear))
@@ -296,14 +309,16 @@ async def test_command_dies_with_its_run_when_that_is_cancelled(
     assert not lives(int(ear.heard))
 
 
-async def test_many_commands_end_each_with_its_own_output(executor: Executor, make: Make) -> None:
+async def test_many_commands_end_each_with_its_own_output(
+    executor: RunnerExecutor, make: Make
+) -> None:
     tasks = [make(f"echo {number}") for number in range(50)]
     ends = await asyncio.gather(*(run_task(executor, task, _ignore) for task in tasks))
     assert [int(ended.output) for ended in ends] == list(range(50))
 
 
 async def test_closing_ends_what_was_given_up_without_waiting_for_it(
-    executor: Executor, make: Make, lives: Callable[[int], bool]
+    executor: RunnerExecutor, make: Make, lives: Callable[[int], bool]
 ) -> None:
     ear = Ear()
     run = asyncio.ensure_future(run_task(executor, make("echo $$; exec sleep 1000"), ear))

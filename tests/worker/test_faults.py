@@ -7,7 +7,7 @@ import pathlib
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -17,7 +17,8 @@ from workron.core.plan import Identity, Kind, Plan, PlannedJob, SchedulingTerms,
 from workron.core.states import Reason, State
 from workron.store.api import Store
 from workron_worker.config import AgentConfig, Slots
-from workron_worker.executor import CommandTask, Executor, OnEnd, OnOutput, StartError
+from workron_worker.executor import CommandTask, OnEnd, OnOutput, StartError
+from workron_worker.runner_client import RunnerExecutor
 
 _TWICE = """
 if [ "$WORKRON_ATTEMPT" = 2 ]; then echo second; exit 0; fi
@@ -40,6 +41,9 @@ class Door:
         self.error: errors.StoreError | None = None
 
     def __getattr__(self, verb: str) -> Callable[..., Any]:
+        if verb == "wait_for_work":
+            return self._store.wait_for_work
+
         async def call(*given: Any) -> Any:
             if self.is_shut:
                 raise self.error or errors.StoreUnreachableError("the store is away")
@@ -58,13 +62,9 @@ class Door:
 class Stumbling:
     """An executor that cannot start anything a number of times."""
 
-    def __init__(self, executor: Executor, times: int) -> None:
+    def __init__(self, executor: RunnerExecutor, times: int) -> None:
         self._executor = executor
         self._times = times
-        self.is_ready = True
-
-    async def keep_ready(self, _: object) -> None:
-        """It is ready whatever happens."""
 
     def start(self, task: CommandTask, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
         if self._times:
@@ -73,14 +73,8 @@ class Stumbling:
         else:
             self._executor.start(task, on_end, on_output)
 
-    def kill(self, claim: Any) -> None:
-        self._executor.kill(claim)
-
-    def set_deadline(self, at: float) -> None:
-        self._executor.set_deadline(at)
-
-    def close(self) -> None:
-        self._executor.close()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._executor, name)
 
 
 @pytest.mark.parametrize("verb", ["register", "heartbeat", "claim", "complete"])
@@ -177,7 +171,7 @@ async def test_command_whose_claim_the_store_counts_no_more_is_killed_and_not_re
 
 
 async def test_job_that_this_machine_could_not_start_is_tried_again_uncounted(shop: Shop) -> None:
-    shop.executor = Stumbling(shop.executor, times=2)
+    shop.executor = cast("RunnerExecutor", Stumbling(shop.executor, times=2))
     job = await shop.job(command="true")
     async with shop.working(await shop.agent()):
         row = await shop.ended(job)
@@ -185,7 +179,7 @@ async def test_job_that_this_machine_could_not_start_is_tried_again_uncounted(sh
 
 
 async def test_many_that_could_not_be_started_at_one_moment_count_once(shop: Shop) -> None:
-    shop.executor = Stumbling(shop.executor, times=4 * 4)
+    shop.executor = cast("RunnerExecutor", Stumbling(shop.executor, times=4 * 4))
     jobs = [await shop.job(f"job-{number}", command="true") for number in range(4)]
     async with shop.working(await shop.agent()):
         for job in jobs:
@@ -193,7 +187,7 @@ async def test_many_that_could_not_be_started_at_one_moment_count_once(shop: Sho
 
 
 async def test_agent_gives_up_when_this_machine_starts_nothing(shop: Shop) -> None:
-    shop.executor = Stumbling(shop.executor, times=100)
+    shop.executor = cast("RunnerExecutor", Stumbling(shop.executor, times=100))
     await shop.workflow({"name": "many", "count": 4, "command": "true"})
     with pytest.raises(StartError, match="out of processes"):
         await (await shop.agent()).run()

@@ -13,8 +13,8 @@ from tests.worker.ear import Ear
 from tests.worker.shop import Shop
 from workron.core.states import Reason, State
 from workron_runner import event_loop
-from workron_worker.executor import CommandTask, RunnerLostError, run_task
-from workron_worker.runner_client import RunnerExecutor
+from workron_worker.executor import CommandTask, RunnerLostError
+from workron_worker.runner_client import RunnerExecutor, run_task
 from workron_worker.runner_connection import ChildRunner
 
 Make = Callable[..., CommandTask]

@@ -17,7 +17,7 @@ from workron.core.ids import ClaimId, Fence, JobId
 from workron.core.states import Reason
 from workron.store.types import AttemptReport, Outcome, ReportResult
 from workron_worker.config import AgentConfig
-from workron_worker.executor import CommandEnd, CommandTask, Executor, OnEnd, OnOutput
+from workron_worker.executor import CommandEnd, CommandTask, OnEnd, OnOutput
 from workron_worker.metrics import WorkerMetrics
 from workron_worker.metrics_exporter import WorkerExporter
 from workron_worker.runner_client import RunnerExecutor
@@ -121,7 +121,7 @@ async def test_commands_that_are_cut_off_are_counted_once_and_released(
 class _Overdue:
     """An executor that ends its first command by itself, as it heard of no beat."""
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: RunnerExecutor) -> None:
         self._executor = executor
         self._is_first = True
 

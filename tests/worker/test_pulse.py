@@ -66,7 +66,7 @@ def scene() -> Scene:
 @pytest.fixture
 async def pulse(scene: Scene) -> AsyncIterator[Heartbeat]:
     """A pulse that would rest for an hour after each beat."""
-    ports = {"store": scene, "executor": scene, "slots": None, "wait_for_work": None}
+    ports = {"store": scene, "executor": scene, "slots": None}
     dependencies = AgentDependencies(clock=scene, rng=random.Random(), **cast("Any", ports))
     config = AgentConfig(heartbeat=timedelta(hours=1), lease_margin=timedelta(seconds=4))
     pulse = Heartbeat(dependencies, config, Claims(random.Random()), cast("Any", scene))

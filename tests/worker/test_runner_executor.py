@@ -24,10 +24,9 @@ from workron_worker.executor import (
     OnOutput,
     RunnerLostError,
     StartError,
-    run_task,
 )
-from workron_worker.runner_client import RunnerExecutor
-from workron_worker.runner_connection import ChildRunner, ChildRunners, RunnerOptions
+from workron_worker.runner_client import RunnerExecutor, run_task
+from workron_worker.runner_connection import ChildRunner, ChildRunners
 
 Make = Callable[..., CommandTask]
 
@@ -222,14 +221,15 @@ async def test_runner_that_is_being_started_as_all_is_closed_is_ended(
     os.kill(_pid(runner), signal.SIGKILL)
     while runner._runner is not None:
         await asyncio.sleep(0)
-    runners, started = ChildRunners(), list[ChildRunner]()
+    started = list[ChildRunner]()
 
-    def begin_late(boot: uuid.UUID) -> ChildRunner:
-        started.append(runners.connect(boot))
-        runner.close()
-        return started[0]
+    class ClosingRunners(ChildRunners):
+        def connect(self, boot: uuid.UUID) -> ChildRunner:
+            started.append(super().connect(boot))
+            runner.close()
+            return started[0]
 
-    monkeypatch.setattr(runner._runners, "connect", begin_late)
+    monkeypatch.setattr(runner, "_runners", ClosingRunners())
     assert (await run_task(runner, make("echo on"), _ignore)).is_killed
     while runner._tasks:
         await asyncio.sleep(0)
@@ -268,9 +268,9 @@ async def test_runner_that_was_killed_as_it_began_is_begun_again(
     commands = [("sh", "-c", "kill -9 $$"), usual]
     start = runner_connection._start_process
 
-    def start_next(options: RunnerOptions) -> tuple[subprocess.Popen[bytes], FrameConnection]:
+    def start_next(arguments: list[str]) -> tuple[subprocess.Popen[bytes], FrameConnection]:
         monkeypatch.setattr(runner_connection, "_RUNNER_COMMAND", commands.pop(0))
-        return start(options)
+        return start(arguments)
 
     monkeypatch.setattr(runner_connection, "_start_process", start_next)
     executor = RunnerExecutor(grace=timedelta(), boot=boot)

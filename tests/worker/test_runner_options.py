@@ -16,9 +16,9 @@ from tests.worker.ear import Ear
 from workron.core.states import Reason
 from workron_runner import protocol, uids
 from workron_worker import outcome, runner_connection
-from workron_worker.executor import CommandTask, RunnerLostError, StartError, run_task
-from workron_worker.runner_client import RunnerExecutor
-from workron_worker.runner_connection import ChildRunner, ChildRunners, RunnerOptions
+from workron_worker.executor import CommandTask, RunnerLostError, StartError
+from workron_worker.runner_client import RunnerExecutor, run_task
+from workron_worker.runner_connection import ChildRunner, ChildRunners
 
 Make = Callable[..., CommandTask]
 _LIMIT = 256 * 2**20
@@ -31,8 +31,7 @@ _ONLY_ROOT = pytest.mark.skipif(
 def apart(boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunnerExecutor]:
     with ground.passable() as folder:
         monkeypatch.setattr("tempfile.tempdir", str(folder))
-        options = RunnerOptions(uids=ground.UIDS, processes=50)
-        runners = ChildRunners(options)
+        runners = ChildRunners(uids=ground.UIDS, processes=50)
         executor = RunnerExecutor(grace=timedelta(seconds=0.1), boot=boot, runners=runners)
         yield executor
         executor.close()
@@ -55,9 +54,9 @@ def narrow(
 
 
 def test_options_are_written_as_a_runner_reads_them() -> None:
-    options = RunnerOptions(is_isolating=True, uids=uids.UidRange(5, 9), processes=7)
+    options = ChildRunners(is_isolating=True, uids=uids.UidRange(5, 9), processes=7)
     assert options.arguments() == ["--isolate", "--uids", "5-9", "--processes", "7"]
-    assert RunnerOptions().arguments() == []
+    assert ChildRunners().arguments() == []
 
 
 @_ONLY_ROOT
@@ -92,9 +91,9 @@ async def test_lost_runner_is_told_of_when_nothing_of_its_uids_is_left(
 def test_runner_that_may_not_do_as_it_is_told_does_not_start(
     boot: uuid.UUID, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    options = RunnerOptions(processes=5)
+    runners = ChildRunners(processes=5)
     with pytest.raises(StartError, match="its standard error says why"):
-        RunnerExecutor(grace=timedelta(), boot=boot, runners=ChildRunners(options))
+        RunnerExecutor(grace=timedelta(), boot=boot, runners=runners)
     assert "--processes needs" in capfd.readouterr().err
 
 

@@ -20,9 +20,9 @@ from workron.core.lease import HeartbeatVersion
 from workron.core.states import State
 from workron_runner import event_loop, protocol
 from workron_worker import runner_connection
-from workron_worker.executor import CommandTask, StartError, run_task
+from workron_worker.executor import CommandTask, StartError
 from workron_worker.metrics import WorkerMetrics
-from workron_worker.runner_client import RunnerExecutor
+from workron_worker.runner_client import RunnerExecutor, run_task
 from workron_worker.runner_connection import SocketRunner, SocketRunners
 
 Make = Callable[..., CommandTask]

@@ -16,7 +16,8 @@ from workron_worker import attempt
 from workron_worker.agent import Agent
 from workron_worker.claims import RunningClaim
 from workron_worker.config import Slots
-from workron_worker.executor import CommandTask, Executor, OnEnd, OnOutput, StartError
+from workron_worker.executor import CommandTask, OnEnd, OnOutput, StartError
+from workron_worker.runner_client import RunnerExecutor
 
 
 class Interrupted:
@@ -89,7 +90,7 @@ async def test_command_does_not_start_when_the_session_was_lost_before_its_grant
 class Refusing:
     """An executor that refuses whatever it is given, all of one turn together."""
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: RunnerExecutor) -> None:
         self._executor = executor
         self._waiting: list[OnEnd] = []
 
@@ -114,7 +115,7 @@ async def test_agent_that_fails_waits_for_nothing_that_nobody_ends(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attempt, "_MAX_START_FAILURES", 1)
-    shop.executor, shop.slots = cast("Executor", Refusing(shop.executor)), Slots(30)
+    shop.executor, shop.slots = cast("RunnerExecutor", Refusing(shop.executor)), Slots(30)
     await shop.workflow({"name": "many", "count": 30, "command": "true"})
     with pytest.raises(StartError):
         await (await shop.agent()).run()

@@ -231,7 +231,7 @@ class Agent:
     async def _listen(self) -> None:
         while True:
             seconds = self._config.poll.total_seconds()
-            await self._dependencies.wait_for_work(seconds, self._key)
+            await self._dependencies.store.wait_for_work(seconds, self._key)
             self._wake.set()
 
     async def _work(self) -> None:

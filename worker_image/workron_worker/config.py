@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from workron.core.clock import Clock, Rng
-from workron.core.ids import SessionKey
 from workron.store.types import ClaimedJob
-from workron_worker.executor import Executor, OnOutput
+from workron_worker.executor import OnOutput
 from workron_worker.metrics import WorkerMetrics
+from workron_worker.runner_client import RunnerExecutor
 
 if TYPE_CHECKING:
     from workron.store.api import WorkerStore
@@ -22,13 +22,10 @@ class AgentDependencies:
     """The collaborators of an agent."""
 
     store: WorkerStore
-    executor: Executor
+    executor: RunnerExecutor
     slots: Slots
     clock: Clock
     rng: Rng
-    wait_for_work: Callable[[float, SessionKey | None], Awaitable[None]]
-    """Returns soon after a job became ready, or after that many seconds; jobs that became ready by
-    a report of this session do not count."""
     listener: Callable[[ClaimedJob], OnOutput | None] | None = None
     """Returns what receives every byte of an attempt's output; None: nothing does."""
     metrics: WorkerMetrics = field(default_factory=WorkerMetrics)

@@ -1,15 +1,10 @@
-"""The port through which the agent has commands run: what it hands over, and what it gets back.
-
-`runner_client.RunnerExecutor` implements it with a runner process.
-"""
+"""What the agent hands to its executor, `runner_client.RunnerExecutor`, and what it gets back."""
 
 from __future__ import annotations
 
-import asyncio
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
@@ -78,60 +73,3 @@ class RunnerLostError(errors.WorkronError):
 
 OnEnd = Callable[[CommandEnd | Exception], None]
 """Called once with the end of an attempt or its error, but not by `start`; must not raise."""
-
-
-class Executor(Protocol):
-    """Runs commands; knows nothing of stores, leases or retries."""
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether a command could be started now; else nothing should be claimed."""
-
-    async def keep_ready(self, on_ready: Callable[[], object]) -> None:
-        """Become ready again whenever it is not, and call `on_ready` each time.
-
-        Returns if it is always ready; raises StartError if it cannot become ready any more.
-        """
-
-    def start(self, task: CommandTask, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
-        """Run one attempt; all of its processes are dead when `on_end` is called.
-
-        Without `on_output` the command never blocks on its output. Unacknowledged output does not
-        delay the end. The error is a StartError (not the job's fault), a RunnerLostError (unknown),
-        or what `on_output` has raised.
-        """
-
-    def kill(self, claim: ClaimId) -> None:
-        """Kill an attempt: SIGTERM, and SIGKILL after the grace; `on_end` is called as usual."""
-
-    def set_deadline(self, at: float) -> None:
-        """Kill everything at that time of CLOCK_BOOTTIME, unless called again before.
-
-        Nothing starts after it, either. Tasks with `outlives_lease` are spared.
-        """
-
-    def close(self) -> None:
-        """Kill everything and release all resources."""
-
-
-async def run_task(
-    executor: Executor, task: CommandTask, on_output: OnOutput | None = None
-) -> CommandEnd:
-    """Run one attempt and wait for its end; if cancelled, kill it first."""
-    end: asyncio.Future[CommandEnd] = asyncio.get_running_loop().create_future()
-    executor.start(task, functools.partial(_set_outcome, end), on_output)
-    try:
-        return await asyncio.shield(end)
-    except asyncio.CancelledError:
-        executor.kill(task.claim)
-        await asyncio.gather(end, return_exceptions=True)
-        raise
-
-
-def _set_outcome(end: asyncio.Future[CommandEnd], outcome: CommandEnd | Exception) -> None:
-    if end.done():
-        return
-    if isinstance(outcome, Exception):
-        end.set_exception(outcome)
-    else:
-        end.set_result(outcome)

@@ -23,10 +23,10 @@ from workron.core.clock import Clock
 from workron.core.ids import SessionKey
 from workron.core.jobspec import OUTPUT_BYTES
 from workron.store.types import ClaimRef, ReportResult
-from workron_worker import executor
 from workron_worker.claims import Disposition, RunningClaim
 from workron_worker.config import AgentDependencies
 from workron_worker.executor import WINDOW_BYTES, Acknowledge, CommandEnd, CommandTask, OnOutput
+from workron_worker.runner_client import run_task
 from workron_worker.store_retry import STORE_BACKOFF, StoreRetry
 
 AppendOutput = Callable[[int, bytes], Awaitable[ReportResult]]
@@ -248,7 +248,7 @@ class OutputStreams:
         clock = self._dependencies.clock
         async with OutputStream(append, limit=limit, tail=tail, clock=clock) as stream:
             on_output = tee_output(listener, stream.add) if listener else stream.add
-            end = await executor.run_task(self._dependencies.executor, task, on_output)
+            end = await run_task(self._dependencies.executor, task, on_output)
             is_own_end = running.disposition is Disposition.REPORT or not end.is_killed
             is_reported = is_own_end and not end.is_past_deadline
             wait = self._retry.limit if is_reported else _RELEASED_TIMEOUT

@@ -106,7 +106,7 @@ def _judge(command: ActiveCommand, message: Ended | Refused) -> CommandEnd | Sta
 
 
 class RunnerExecutor:
-    """Runs as many commands at once as it is asked to; implements `executor.Executor`."""
+    """Runs commands in a runner; knows nothing of stores, leases or retries."""
 
     def __init__(
         self,
@@ -139,11 +139,14 @@ class RunnerExecutor:
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is a runner, or one can be started."""
+        """Whether a command could be started now; else nothing should be claimed."""
         return self._runner is not None or not self._runners.are_external
 
     async def keep_ready(self, on_ready: Callable[[], object]) -> None:
-        """Connect to an external runner whenever there is none; StartError after 15 minutes."""
+        """Call `on_ready` whenever an external runner is connected, and connect to the next one.
+
+        Returns if it is always ready; raises StartError if it finds no runner for 15 minutes.
+        """
         while self._runners.are_external:
             self._runner_lost.clear()
             await self._wait_for_runner()
@@ -168,7 +171,12 @@ class RunnerExecutor:
         _log.info("runner connected", waited_seconds=round(time.monotonic() - began, 3))
 
     def start(self, task: CommandTask, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
-        """Run one attempt."""
+        """Run one attempt; all of its processes are dead when `on_end` is called.
+
+        Without `on_output` the command never blocks on its output. Unacknowledged output does not
+        delay the end. The error is a StartError (not the job's fault), a RunnerLostError (unknown),
+        or what `on_output` has raised.
+        """
         command = self._commands[task.claim.hex] = ActiveCommand(task, on_end, on_output)
         if self._is_attached and self._runner is not None:
             self._send_start(command, self._runner)
@@ -176,14 +184,17 @@ class RunnerExecutor:
             _ = self._create_task(self._start_when_connected(command))
 
     def kill(self, claim: ClaimId) -> None:
-        """Kill an attempt, if it still runs."""
+        """Kill an attempt, if it still runs: SIGTERM, and SIGKILL after the grace."""
         command = self._commands.get(claim.hex)
         if command is not None and not command.is_killed:
             command.is_killed = True
             self._send(protocol.encode(protocol.Kill(claim.hex, self._grace)))
 
     def set_deadline(self, at: float) -> None:
-        """Kill everything at that time of CLOCK_BOOTTIME, unless called again before."""
+        """Kill everything at that time of CLOCK_BOOTTIME, unless called again before.
+
+        Nothing starts after it, either. Tasks with `outlives_lease` are spared.
+        """
         self._deadline = at
         self._send(protocol.encode(protocol.Deadline(at)))
 
@@ -310,3 +321,26 @@ class RunnerExecutor:
         commands = [one for one in self._commands.values() if one.is_sent]
         for command in commands:
             self._end(command, RunnerLostError(reason, is_alone=len(commands) == 1))
+
+
+async def run_task(
+    executor: RunnerExecutor, task: CommandTask, on_output: OnOutput | None = None
+) -> CommandEnd:
+    """Run one attempt and wait for its end; if cancelled, kill it first."""
+    ended: asyncio.Future[CommandEnd] = asyncio.get_running_loop().create_future()
+
+    def on_end(end: CommandEnd | Exception) -> None:
+        if ended.done():
+            return
+        if isinstance(end, Exception):
+            ended.set_exception(end)
+        else:
+            ended.set_result(end)
+
+    executor.start(task, on_end, on_output)
+    try:
+        return await asyncio.shield(ended)
+    except asyncio.CancelledError:
+        executor.kill(task.claim)
+        await asyncio.gather(ended, return_exceptions=True)
+        raise

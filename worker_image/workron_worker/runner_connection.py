@@ -18,7 +18,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 import structlog
@@ -212,9 +212,13 @@ class SocketRunner(RunnerConnection):
             self._pidfd = None
 
 
+class _KilledError(StartError):
+    """A runner was killed from outside while it started."""
+
+
 @dataclass(frozen=True, slots=True)
-class RunnerOptions:
-    """How a runner isolates commands; by default it does not."""
+class ChildRunners:
+    """Runners that are children of this process, and how they isolate commands."""
 
     is_isolating: bool = False
     """Each in a Landlock domain of its own."""
@@ -223,48 +227,34 @@ class RunnerOptions:
     processes: int | None = None
     """At most this many processes and threads per command; only together with uids."""
 
+    are_external: ClassVar = False
+
+    def connect(self, boot: UUID) -> ChildRunner:
+        """Start a runner, again if it is killed from outside while it starts."""
+        with contextlib.suppress(_KilledError):
+            return ChildRunner(boot, self.arguments())
+        return ChildRunner(boot, self.arguments())
+
     def arguments(self) -> list[str]:
-        """Return them as arguments of the runner's command line."""
+        """Return the options as arguments of the runner's command line."""
         return [
             *(["--isolate"] if self.is_isolating else []),
             *(["--uids", str(self.uids)] if self.uids else []),
             *(["--processes", str(self.processes)] if self.processes is not None else []),
         ]
 
-
-_DEFAULT_OPTIONS: Final = RunnerOptions()
-
-
-class _KilledError(StartError):
-    """A runner was killed from outside while it started."""
-
-
-class ChildRunners:
-    """Runners that are children of this process."""
-
-    are_external = False
-
-    def __init__(self, options: RunnerOptions = _DEFAULT_OPTIONS) -> None:
-        self._options = options
-
-    def connect(self, boot: UUID) -> ChildRunner:
-        """Start a runner, again if it is killed from outside while it starts."""
-        with contextlib.suppress(_KilledError):
-            return ChildRunner(boot, self._options)
-        return ChildRunner(boot, self._options)
-
     def clean_up(self, boot: UUID) -> None:
         """Kill everything that carries the boot, or has one of the uids."""
         leftovers.clean_up_boot(boot)
-        if self._options.uids is not None:
-            UidPool(self._options.uids).kill_all()
+        if self.uids is not None:
+            UidPool(self.uids).kill_all()
 
 
 class ChildRunner(RunnerConnection):
     """A runner as a child process; StartError if it cannot start."""
 
-    def __init__(self, boot: UUID, options: RunnerOptions) -> None:
-        self._child, connection = _start_process(options)
+    def __init__(self, boot: UUID, arguments: list[str]) -> None:
+        self._child, connection = _start_process(arguments)
         super().__init__(connection)
         try:
             self._exchange_hello(boot)
@@ -293,7 +283,7 @@ class ChildRunner(RunnerConnection):
 Runners = ChildRunners | SocketRunners
 
 
-def _start_process(options: RunnerOptions) -> tuple[subprocess.Popen[bytes], FrameConnection]:
+def _start_process(arguments: list[str]) -> tuple[subprocess.Popen[bytes], FrameConnection]:
     if not sys.platform.startswith("linux"):
         raise StartError(
             f"workers run on Linux only, and this is {sys.platform}: use the container image, or a"
@@ -306,7 +296,7 @@ def _start_process(options: RunnerOptions) -> tuple[subprocess.Popen[bytes], Fra
     with theirs:
         try:
             child = subprocess.Popen(  # noqa: S603 - this Python, and our own package
-                [*_RUNNER_COMMAND, "--descriptor", str(theirs.fileno()), *options.arguments()],
+                [*_RUNNER_COMMAND, "--descriptor", str(theirs.fileno()), *arguments],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 env=passed | {"PYTHONPATH": package_path, "TMPDIR": tempfile.gettempdir()},

@@ -99,7 +99,6 @@ class LocalWorkers:
             slots=Slots(slots),
             clock=system_clock.CLOCK,
             rng=system_clock.RNG,
-            wait_for_work=store.wait_for_work,
             listener=listener,
             metrics=metrics or WorkerMetrics(),
         )

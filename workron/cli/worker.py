@@ -31,7 +31,7 @@ from workron_runner.uids import UidRange
 from workron_worker import identity
 from workron_worker.config import AgentConfig
 from workron_worker.metrics import WorkerMetrics
-from workron_worker.runner_connection import ChildRunners, RunnerOptions, Runners, SocketRunners
+from workron_worker.runner_connection import ChildRunners, Runners, SocketRunners
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,10 +54,10 @@ Processes = Annotated[
 ]
 
 
-def isolation_options(
+def child_runners(
     *, is_isolating: bool, uids: str | None, processes: int | None, slots: int
-) -> RunnerOptions:
-    """Return the options of a runner; InputError if this machine does not support them."""
+) -> ChildRunners:
+    """Return runners with these options; InputError if this machine does not support them."""
     if is_isolating and not sandbox.has_landlock():
         raise errors.InputError("--isolate needs Landlock with scopes: Linux 6.12 or newer")
     if processes is not None and uids is None:
@@ -67,7 +67,7 @@ def isolation_options(
     own = None if uids is None else _range(uids, slots)
     if processes is not None:
         _check_support("--processes", sandbox.check_process_limit)
-    return RunnerOptions(is_isolating, own, processes)
+    return ChildRunners(is_isolating, own, processes)
 
 
 def _range(text: str, slots: int) -> UidRange:
@@ -117,11 +117,7 @@ def runner_from_options(
 ) -> Runners:
     """Return how to get runners; InputError if options conflict or are not supported here."""
     if at is None:
-        return ChildRunners(
-            isolation_options(
-                is_isolating=is_isolating, uids=uids, processes=processes, slots=slots
-            )
-        )
+        return child_runners(is_isolating=is_isolating, uids=uids, processes=processes, slots=slots)
     given = {"--isolate": is_isolating, "--uids": uids, "--processes": processes}
     if options := [name for name, value in given.items() if value]:
         raise errors.InputError(
