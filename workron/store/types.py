@@ -6,7 +6,7 @@ frozen dataclass.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -333,13 +333,6 @@ class OutputChunk(NamedTuple):
     chunk: int
     """What came with the end of the attempt has the number `payloads.MAX_CHUNKS`."""
     data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class StateCounts:
-    """Number of a run's jobs by state, without groups."""
-
-    counts: Mapping[State, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

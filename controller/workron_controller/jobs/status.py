@@ -14,11 +14,11 @@ from workron_controller.kube import conditions
 from workron_controller.kube.conditions import ConditionValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from workron.core.model.status import JobStatus, WorkflowStatus
-    from workron.store.types import JobFailure, JobRow, StateCounts
+    from workron.store.types import JobFailure, JobRow
     from workron_controller.jobs.cache import CachedObject
     from workron_controller.kube.conditions import StatusReason
 
@@ -42,17 +42,17 @@ def workflow_status(
     cached: CachedObject,
     row: JobRow,
     blocked_by: StatusReason | None,
-    progress: StateCounts,
+    progress: Mapping[State, int],
     failures: Sequence[JobFailure],
     now: datetime,
 ) -> Status:
     """Return the status of a Workflow; `blocked_by` is why no worker can claim any of its jobs."""
     is_suspended = cached.latest.is_suspended
     phase = job_view.workflow_phase(
-        row, progress.counts, is_suspended=is_suspended, is_blocked=blocked_by is not None
+        row, progress, is_suspended=is_suspended, is_blocked=blocked_by is not None
     )
     phase = _blocked_phase(phase, blocked_by)
-    shown = job_view.workflow_status(row, progress.counts, failures, phase, now)
+    shown = job_view.workflow_status(row, progress, failures, phase, now)
     return _for_cluster(cached, shown, now)
 
 

@@ -11,7 +11,7 @@ from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import REASONS, Reason, State
 from workron.scheduling import job_view
-from workron.store.types import JobFailure, JobRow, RunRow, StateCounts
+from workron.store.types import JobFailure, JobRow, RunRow
 from workron_controller.jobs import status
 from workron_controller.jobs.cache import CachedObject, ObservedObject
 
@@ -75,7 +75,7 @@ def test_workflow_has_one_status_for_every_state_and_reason_of_its_task(
         if row.state is State.FAILED and row.reason is not None
     ]
     seen = _seen(Kind.WORKFLOW, is_suspended=reason is Reason.SUSPENDED)
-    written = status.workflow_status(seen, own, None, StateCounts({state: 1}), failures, NOON)
+    written = status.workflow_status(seen, own, None, {state: 1}, failures, NOON)
     assert _shared(written) == _shared(printed)
 
 

@@ -9,7 +9,7 @@ import pytest
 from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
-from workron.store.types import JobFailure, JobRow, StateCounts
+from workron.store.types import JobFailure, JobRow
 from workron_controller.jobs import status
 from workron_controller.jobs.cache import CachedObject, ObservedObject
 from workron_controller.kube import conditions
@@ -136,7 +136,7 @@ def test_what_waits_for_a_time_says_which(reason: Reason, message: str) -> None:
 
 
 def test_workflow_is_rolled_up_within_bounds() -> None:
-    progress = StateCounts({State.SUCCEEDED: 5, State.FAILED: 2, State.QUEUED: 1})
+    progress = {State.SUCCEEDED: 5, State.FAILED: 2, State.QUEUED: 1}
     failures = [JobFailure(JobId(2), "a", None, Reason.EXIT_CODE, "x" * 5000, 3)]
     row = _row(State.RUNNING, kind=Kind.WORKFLOW)
     said = status.workflow_status(_seen(), row, None, progress, failures, NOON)

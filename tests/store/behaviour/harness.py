@@ -164,7 +164,7 @@ class Harness:
 
     async def _check_progress(self, run: JobId, rows: Sequence[JobRow]) -> None:
         progress = await self.store.count_states(run)
-        shown = {state: count for state, count in progress.counts.items() if count}
+        shown = {state: count for state, count in progress.items() if count}
         assert shown == Counter(row.state for row in rows if row.kind is Kind.JOB)
 
     def _hold_ends_against_earlier_ones(self, rows: Sequence[JobRow]) -> None:

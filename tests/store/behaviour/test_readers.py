@@ -63,7 +63,7 @@ async def test_nothing_is_shown_of_a_root_that_is_not_there(harness: Harness) ->
     assert not await harness.store.list_specs(NOBODY)
     assert not await harness.store.list_attempts(NOBODY)
     assert not await harness.store.list_blockers(NOBODY)
-    assert not (await harness.store.count_states(NOBODY)).counts
+    assert not await harness.store.count_states(NOBODY)
     assert await harness.store.read_result(NOBODY) is None
     assert await harness.store.read_output(NOBODY) == b""
 
@@ -213,7 +213,7 @@ async def test_progress_counts_commands_by_state(harness: Harness, worker: Worke
     await worker.end(one)
     await worker.fail(two)
     progress = await harness.store.count_states(run)
-    assert {state: count for state, count in progress.counts.items() if count} == {
+    assert {state: count for state, count in progress.items() if count} == {
         State.QUEUED: 1,
         State.RUNNING: 1,
         State.SUCCEEDED: 1,

@@ -14,7 +14,7 @@ from itertools import groupby
 import asyncpg
 
 from tests import postgres_server
-from workron.store import postgres
+from workron.store import api, postgres
 from workron.store.postgres import functions, schema
 
 FILE = pathlib.Path(__file__).with_name("golden_schema.txt")
@@ -22,7 +22,7 @@ _ROOM = pathlib.Path(postgres.__file__).parent
 FUNCTIONS = _ROOM / "functions.txt"
 
 _EDITION = re.compile(r"^(\d+) ([0-9a-f]{64})$", re.MULTILINE)
-_CALL = re.compile(r'\bworkron\.(\w+)\(|(?:call|_call_value|_step)\(\s*"(\w+)"')
+_CALL = re.compile(r'\bworkron\.(\w+)\(|(?:call|_call_value|_step|_rows|_list|_first)\(\s*"(\w+)"')
 
 _COLUMNS = """
     SELECT c.relname AS relation, a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
@@ -106,7 +106,7 @@ def numbered(written: str, digest: str) -> str:
 
 def called_names() -> set[str]:
     """List the functions that the program itself calls."""
-    texts = [file.read_text() for file in _ROOM.glob("*.py")]
+    texts = [file.read_text() for file in (*_ROOM.glob("*.py"), pathlib.Path(api.__file__))]
     texts += [file.read_text() for file in (_ROOM / "sql").glob("*.sql") if _is_query(file)]
     # `_call("claim", ...)`, `call("claim", 2)`, `_step("promote", ...)` or `workron.claim(...)`.
     names = {name for found in _CALL.findall("".join(texts)) for name in found if name}

@@ -70,7 +70,7 @@ async def shelf() -> AsyncIterator[Shelf]:
 
 
 def _add(name: str) -> Work:
-    return lambda tx: tx.run("submit.add_pool", namespace="space", name=name)
+    return lambda tx: tx.run("ensure_pool.insert_pool", namespace="space", name=name)
 
 
 def _fail(tx: Transaction) -> None:

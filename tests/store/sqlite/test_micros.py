@@ -27,10 +27,6 @@ def test_time_is_the_same_in_every_zone() -> None:
     assert engine.to_micros(elsewhere) == engine.to_micros(time)
 
 
-def test_null_stays_none() -> None:
-    assert engine.from_micros(None) is None
-
-
 @pytest.mark.parametrize("seconds", [float("inf"), float("nan")])
 def test_duration_is_refused_when_it_is_not_finite(seconds: float) -> None:
     with pytest.raises((OverflowError, ValueError)):

@@ -9,7 +9,7 @@ from workron.store.sqlite.connection import statement_text, statements_in
 
 _LISTS = {"claims", "jobs", "upstreams", "specs"}
 _HOT = [
-    f"{file}.{name}"
+    file if name == file else f"{file}.{name}"
     for file in (
         *("find_session", "heartbeat", "claim", "complete", "requeue", "end_claims", "enqueue"),
         *("propagate_ends", "leave_queues", "release", "append_output", "submit"),
@@ -52,7 +52,7 @@ def test_hot_statement_scans_no_table(bare: sqlite3.Connection, name: str) -> No
 
 
 def test_heads_scan_nothing_but_the_roots(bare: sqlite3.Connection) -> None:
-    assert _scanned(bare, "list_run_summaries.list_run_summaries") == {"run"}
+    assert _scanned(bare, "list_run_summaries") == {"run"}
 
 
 @pytest.mark.parametrize("kind", ["Array", "Workflow"])
@@ -73,7 +73,7 @@ def test_group_is_known_to_wait_without_a_look_at_each_member(
         ((job,) for job in range(1, 20_003)),
     )
     bare.set_progress_handler(lambda: steps.append(1), 100)
-    [row] = bare.execute(statement_text("get_jobs.get_jobs"), {"jobs": f"[{group}]"})
+    [row] = bare.execute(statement_text("get_jobs"), {"jobs": f"[{group}]"})
     assert row["state"] == "Waiting"
     assert len(steps) < 10
 

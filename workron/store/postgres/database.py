@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from workron.store import api
 from workron.store.postgres import functions
 from workron.store.postgres.notify import Notifier
 from workron.store.wakeup import Wakeup
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from asyncpg import Record
 
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
     from workron.store.postgres.pool import ConnectionPool
 
 
+_T = TypeVar("_T")
+
 _BULK_STEP: Final = 1000
 """Jobs that one transaction of a bulk update changes."""
 
 
-class PostgresDatabase:
+class PostgresDatabase(api.Database):
     """Base of all interfaces. Heartbeats have their own connection: a pool that is in use must not
     cost a worker its lease.
     """
@@ -41,17 +44,32 @@ class PostgresDatabase:
         await self._notifier.listen()
 
     async def wait_for_work(self, timeout_seconds: float, worker: SessionKey | None = None) -> None:
-        """Return soon after a job became ready or ended, or after the timeout."""
         await self._wakeup.wait(timeout_seconds, worker)
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._notifier.close()
         await asyncio.gather(self._heartbeats.close(), self._database.close())
 
-    async def _query(self, name: str, *values: Any) -> Sequence[Record]:
-        """Run a statement of `sql/`."""
-        return await self._database.fetch(functions.query(name), *values)
+    async def _rows(
+        self, statement: str, convert: Callable[[Any], _T], /, **values: Any
+    ) -> list[_T]:
+        text = functions.statement(statement, len(values))
+        return [convert(row) for row in await self._database.fetch(text, *values.values())]
+
+    async def _change(self, statement: str, /, **values: Any) -> int:
+        return len(await self._rows(statement, tuple, **values))
+
+    async def _step(self, operation: str, limit: int) -> int:
+        moved = int(await self._call_value(operation, limit))
+        if moved:
+            self._notifier.notify()
+        return moved
+
+    async def _bulk_update(self, operation: str, run: JobId) -> bool:
+        if not await self._change(operation, run=run):
+            return False
+        await self._finish_bulk_update(run)
+        return True
 
     async def _call(self, name: str, *values: Any) -> Sequence[Record]:
         """Call a function of `sql/`."""

@@ -61,6 +61,13 @@ def query(name: str) -> str:
 
 
 @cache
+def statement(name: str, arguments: int) -> str:
+    """Return a plain statement, or the statement that calls a function."""
+    text = query(name)
+    return call(name, arguments) if _DEFINITION in text else text
+
+
+@cache
 def call(name: str, arguments: int) -> str:
     """Return the statement that calls a function."""
     parameters = ", ".join(f"${number}" for number in range(1, arguments + 1))

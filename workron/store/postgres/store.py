@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from workron.core import errors
+from workron.store import api
 from workron.store.postgres import driver_errors, functions, schema
-from workron.store.postgres.maintainer import PostgresMaintainerStore
-from workron.store.postgres.operator import PostgresOperatorStore
+from workron.store.postgres.operator import PostgresMaintainerStore, PostgresOperatorStore
 from workron.store.postgres.pool import open_pool
-from workron.store.postgres.queries import PostgresReadStore
 from workron.store.postgres.submit import PostgresSubmitStore
 from workron.store.postgres.worker import PostgresWorkerStore
 
@@ -25,7 +24,7 @@ class PostgresStore(
     PostgresSubmitStore,
     PostgresOperatorStore,
     PostgresMaintainerStore,
-    PostgresReadStore,
+    api.Store,
 ):
     """All interfaces of one database."""
 

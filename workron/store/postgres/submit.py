@@ -123,24 +123,6 @@ class PostgresSubmitStore(PostgresDatabase):
         )
         return {(row["namespace"], row["name"]): row["id"] for row in found}
 
-    async def cancel(self, run: JobId) -> bool:
-        """Cancel a run's queued jobs and signal its running ones."""
-        return await self._bulk_update("cancel", run)
-
-    async def suspend(self, run: JobId) -> bool:
-        """Keep a run's jobs from starting."""
-        return await self._bulk_update("suspend", run)
-
-    async def resume(self, run: JobId) -> bool:
-        """Undo `suspend`, or a submission as suspended."""
-        return await self._bulk_update("resume", run)
-
-    async def _bulk_update(self, operation: str, run: JobId) -> bool:
-        if not await self._query(operation, run):
-            return False
-        await self._finish_bulk_update(run)
-        return True
-
     async def ensure_pool(
         self, namespace: str, name: str, *, lease_seconds: float | None = None
     ) -> str:

@@ -7,9 +7,9 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from workron.core import errors, jobspec, payloads
-from workron.core.ids import ClaimId, Fence, JobId, SessionKey, WorkerId
+from workron.core.ids import ClaimId, Fence, JobId, SessionKey
 from workron.core.states import Reason
-from workron.store import types
+from workron.store import api, types
 from workron.store.postgres.database import PostgresDatabase
 
 if TYPE_CHECKING:
@@ -24,30 +24,32 @@ _CACHED_SPECS: Final = 16
 _ALL_ACCEPTED: Final = [types.ReportResult.ACCEPTED]
 
 
-class PostgresWorkerStore(PostgresDatabase):
+class PostgresWorkerStore(PostgresDatabase, api.WorkerStore):
     """`api.WorkerStore`, for a role that may execute these functions and nothing else."""
 
     async def register(self, registration: types.Registration) -> types.Session:
-        """Register a worker in the pool of its token."""
         who = registration
         [row] = await self._call("register", who.token, who.name, who.boot, who.slots)
         self._notifier.notify()
         return types.Session(
-            WorkerId(row["worker"]),
-            SessionKey(row["session"]),
-            row["lease_seconds"],
-            row["namespace"],
-            row["pool"],
+            row["worker"], row["session"], row["lease_seconds"], row["namespace"], row["pool"]
         )
 
     async def heartbeat(self, key: SessionKey) -> types.HeartbeatReply:
-        """Prove life and return the claims held."""
         rows = await self._heartbeats.fetch("SELECT * FROM workron.heartbeat($1)", key)
-        held = [_held_claim(row) for row in rows if row["job"] is not None]
+        held = [
+            types.HeldClaim(
+                row["job"],
+                row["claim"],
+                row["fence"],
+                None if row["signal"] is None else types.Signal(row["signal"]),
+            )
+            for row in rows
+            if row["job"] is not None
+        ]
         return types.HeartbeatReply(held, rows[0]["draining"], rows[0]["database"])
 
     async def claim(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[types.ClaimedJob]:
-        """Claim up to one ready job per claim id."""
         return _claimed_jobs(await self._call("claim", key, claims))
 
     async def complete(
@@ -56,7 +58,7 @@ class PostgresWorkerStore(PostgresDatabase):
         reports: Sequence[types.AttemptReport],
         claims: Sequence[ClaimId] = (),
     ) -> types.CompleteReply:
-        """Report attempts and claim new jobs; a report that is refused is found by halving."""
+        """Implement `api.WorkerStore`; a report that is refused is found by halving."""
         try:
             return await self._complete(key, reports, claims)
         except errors.StoreDataError as refusal:
@@ -85,12 +87,8 @@ class PostgresWorkerStore(PostgresDatabase):
         )
 
     async def release(
-        self,
-        key: SessionKey,
-        claims: Sequence[types.ClaimRef],
-        lost: types.LossKind | None = None,
+        self, key: SessionKey, claims: Sequence[types.ClaimRef], lost: types.LossKind | None = None
     ) -> Sequence[types.ReportResult]:
-        """Return claims to the queue."""
         ids, fences = [ref.claim for ref in claims], [ref.fence for ref in claims]
         rows = await self._call("release", key, ids, fences, lost)
         self._notifier.notify()
@@ -99,18 +97,11 @@ class PostgresWorkerStore(PostgresDatabase):
     async def append_output(
         self, key: SessionKey, claim: types.ClaimRef, chunk: int, data: bytes
     ) -> types.ReportResult:
-        """Store a chunk of a running job's output."""
         return types.ReportResult(await self._call_value("append_output", key, *claim, chunk, data))
 
     async def deregister(self, key: SessionKey) -> None:
-        """Remove a worker and release the claims that it holds."""
         await self._call("deregister", key)
         self._notifier.notify()
-
-
-def _held_claim(row: Record) -> types.HeldClaim:
-    signal = types.Signal(row["signal"]) if row["signal"] else None
-    return types.HeldClaim(JobId(row["job"]), ClaimId(row["claim"]), Fence(row["fence"]), signal)
 
 
 def _claimed_jobs(rows: Sequence[Record]) -> list[types.ClaimedJob]:

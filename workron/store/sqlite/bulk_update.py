@@ -6,9 +6,11 @@ continues an update that was interrupted.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from workron.store.sqlite import completion
+from workron.store.sqlite.engine import SqliteDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,15 +22,29 @@ if TYPE_CHECKING:
 _STEP: Final = 5_000
 
 
-def begin_update(tx: Transaction, run: JobId, operation: str) -> bool:
-    """Record the request; False if the run has ended, or the operation does not apply to it."""
+class SqliteBulkUpdates(SqliteDatabase):
+    """Base of the interfaces that change whole runs."""
+
+    async def _bulk_update(self, operation: str, run: JobId) -> bool:
+        return await self._update(run, partial(_begin_update, run=run, operation=operation))
+
+    async def _update(self, run: JobId, begin: Callable[[Transaction], bool]) -> bool:
+        """Do all steps of an update; False if `begin` finds nothing to change."""
+        if not await self._write_and_wake(begin):
+            return False
+        while not await self._write_and_wake(partial(_update_step, run=run)):
+            pass
+        return True
+
+
+def _begin_update(tx: Transaction, run: JobId, operation: str) -> bool:
     if not tx.run(f"{operation}.update_run", run=run):
         return False
     tx.run("bulk_update.request", run=run, operation=operation, priority=None)
     return True
 
 
-def update_step(tx: Transaction, run: JobId) -> bool:
+def _update_step(tx: Transaction, run: JobId) -> bool:
     """Do one step; True when nothing is left to do."""
     update = tx.row("bulk_update.current", run=run)
     if update is None:
@@ -49,7 +65,7 @@ def continue_updates(tx: Transaction) -> bool:
     oldest = tx.row("bulk_update.oldest")
     if oldest is None:
         return False
-    update_step(tx, oldest["run"])
+    _update_step(tx, oldest["run"])
     return True
 
 
@@ -85,10 +101,9 @@ def _resume(tx: Transaction, jobs: Mapping[str, int]) -> bool:
 
 
 def _prioritize(tx: Transaction, jobs: Mapping[str, int], priority: int) -> bool:
-    tables = "ready", "deferred", "waiting", "running"
     changed = [
         tx.run(f"bulk_prioritize.{table}", **jobs, priority=priority, limit=_STEP)
-        for table in tables
+        for table in ("ready", "deferred", "waiting", "running")
     ]
     return any(changed)
 

@@ -29,7 +29,7 @@ _TOO_LARGE: Final[_Inputs] = (None, True)
 
 def find_session(tx: Transaction, key: SessionKey) -> Any:
     """Find the row behind a session key, or raise SessionError."""
-    worker = tx.row("find_session.find_session", session=str(key))
+    worker = tx.row("find_session", session=str(key))
     if worker is None:
         raise errors.SessionError("unknown session key: the worker was reaped, or never registered")
     return worker

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from workron.core import errors, verdict
 from workron.core.states import Reason, State
 from workron.core.verdict import Condition, Verdict
+from workron.retry import RetryBackoff
 from workron.store.sqlite import driver_errors
 
 if TYPE_CHECKING:
@@ -21,22 +22,28 @@ if TYPE_CHECKING:
 
 
 _FOLDER: Final = resources.files(__package__) / "sql"
-_NAME: Final = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+_NAME: Final = re.compile(r"^-- name: ([\w{}]+)(?: \(([^)]+)\))?\n", re.MULTILINE)
+"""The name of a statement, and the tables for which it exists: they replace `{table}` in both."""
 
 
 @cache
 def statement_text(name: str) -> str:
-    """Return the text of `file.statement`."""
+    """Return the text of `file.statement`, or of a file with a single statement."""
     file, _, statement = name.partition(".")
-    return statements_in(file)[statement]
+    return statements_in(file)[statement or file]
 
 
 @cache
 def statements_in(file: str) -> Mapping[str, str]:
     """Return all statements of a file by name, in order."""
-    content = (_FOLDER / f"{file}.sql").read_text("utf-8")
-    _, *parts = _NAME.split(content)
-    return dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True))
+    head, *parts = _NAME.split((_FOLDER / f"{file}.sql").read_text("utf-8"))
+    if not parts:
+        return {file: head.strip()}
+    return {
+        name.replace("{table}", table): text.strip().replace("{table}", table)
+        for name, tables, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+        for table in re.findall(r"\w+", tables or "_")
+    }
 
 
 def split_statements(script: str) -> Iterator[str]:
@@ -57,6 +64,9 @@ APPLICATION_ID: Final = 0x574B524E
 _OLDEST: Final = (3, 34)
 _CACHED_STATEMENTS: Final = 512
 _PAUSE_SECONDS: Final = 0.002
+_BUSY_BACKOFF: Final = RetryBackoff(
+    _PAUSE_SECONDS, _PAUSE_SECONDS, max_calls=1 + int(BUSY_SECONDS / _PAUSE_SECONDS)
+)
 
 
 def open_memory() -> sqlite3.Connection:
@@ -94,23 +104,19 @@ def execute_when_free(connection: sqlite3.Connection, statement: str) -> None:
     """
     connection.execute("PRAGMA busy_timeout = 0")
     try:
-        _execute_when_free(connection, statement, tries_left=int(BUSY_SECONDS / _PAUSE_SECONDS))
+        for pause in _BUSY_BACKOFF.pauses():
+            try:
+                connection.execute(statement)
+            except sqlite3.OperationalError as busy:
+                # One of its extended codes: another process recovers after a killed one.
+                if driver_errors.code_of(busy) != sqlite3.SQLITE_BUSY:
+                    raise
+            else:
+                return
+            time.sleep(pause)
+        connection.execute(statement)
     finally:
         connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
-
-
-def _execute_when_free(connection: sqlite3.Connection, statement: str, tries_left: int) -> None:
-    while True:
-        try:
-            connection.execute(statement)
-        except sqlite3.OperationalError as busy:
-            # One of its extended codes: another process recovers after a killed one.
-            if driver_errors.code_of(busy) != sqlite3.SQLITE_BUSY or not tries_left:
-                raise
-            tries_left -= 1
-            time.sleep(_PAUSE_SECONDS)
-        else:
-            return
 
 
 def add_scratch(connection: sqlite3.Connection) -> None:

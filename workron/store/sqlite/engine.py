@@ -14,11 +14,14 @@ import threading
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from uuid import UUID
 
 from workron.core import errors
-from workron.store.sqlite import connection, driver_errors
-from workron.store.sqlite import connection as opening
+from workron.store import api
+from workron.store.sqlite import driver_errors
+from workron.store.sqlite.connection import execute_when_free, statement_text, statements_in
 from workron.store.wakeup import Wakeup
 
 if TYPE_CHECKING:
@@ -50,17 +53,15 @@ class Transaction:
 
     def fill(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run a statement once for each row of values."""
-        self._connection.executemany(connection.statement_text(statement), rows)
+        self._connection.executemany(statement_text(statement), rows)
 
     def clear(self) -> None:
         """Empty the temporary tables."""
-        for statement in connection.statements_in("clear_scratch").values():
+        for statement in statements_in("clear_scratch").values():
             self._connection.execute(statement)
 
     def _execute(self, statement: str, values: dict[str, Any]) -> sqlite3.Cursor:
-        return self._connection.execute(
-            connection.statement_text(statement), values | {"now": self.now}
-        )
+        return self._connection.execute(statement_text(statement), values | {"now": self.now})
 
 
 def json_list(values: Iterable[Any]) -> str:
@@ -68,11 +69,41 @@ def json_list(values: Iterable[Any]) -> str:
     return json.dumps(list(values), default=str)
 
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def to_micros(time: datetime) -> int:
+    """Return microseconds since 1970; exact, unlike a float."""
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    """Return the time of a column."""
+    return _EPOCH + micros * _MICROSECOND
+
+
+def seconds_to_micros(seconds: float) -> int:
+    """Return microseconds. OverflowError or ValueError if the number is not finite."""
+    return round(seconds * 1_000_000)
+
+
 _T = TypeVar("_T")
 
+_AFTER_WRITES: Final = frozenset({"list_heartbeats"})
+"""Queries that run on the thread that writes, after pending heartbeats."""
 
-class SqliteDatabase:
+
+class SqliteDatabase(api.Database):
     """Base of all interfaces. For a database in memory, the thread that writes also reads."""
+
+    # SQLite has neither times nor booleans nor UUIDs.
+    decoders = MappingProxyType(
+        dict(api.DECODERS)
+        | dict.fromkeys(("submitted_at", "due", "started_at", "finished_at"), from_micros)
+        | dict.fromkeys(("has_ended", "is_draining"), bool)
+        | {"uid": UUID}
+    )
 
     def __init__(
         self, url: str, *, writer: WriterThread, reader: WriterThread, clock: Clock, rng: Rng
@@ -96,48 +127,27 @@ class SqliteDatabase:
             self._wakeup.wake(worker)
         return result
 
-    async def _read(self, work: Callable[[Transaction], _T]) -> _T:
-        return await self._reader.run(work)
+    async def _rows(
+        self, statement: str, convert: Callable[[Any], _T], /, **values: Any
+    ) -> list[_T]:
+        for name, value in values.items():
+            if isinstance(value, list):
+                values[name] = json_list(value)
+        thread = self._writer if statement in _AFTER_WRITES else self._reader
+        # Converted on the thread: 100,000 rows must not block the event loop.
+        return await thread.run(lambda tx: [convert(row) for row in tx.rows(statement, **values)])
+
+    async def _change(self, statement: str, /, **values: Any) -> int:
+        return await self._write(lambda tx: tx.run(statement, **values))
 
     async def wait_for_work(self, timeout_seconds: float, worker: SessionKey | None = None) -> None:
-        """Return soon after a call of this object ended a job or made one ready.
-
-        Changes that another process made to the file are found by polling.
-        """
+        """Implement `api.WorkerStore`; changes by other processes are found by polling."""
         await self._wakeup.wait(timeout_seconds, worker)
 
     async def close(self) -> None:
         """Finish pending requests, then close the connections."""
         await self._reader.close()
         await self._writer.close()
-
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
-
-
-def to_micros(time: datetime) -> int:
-    """Return microseconds since 1970; exact, unlike a float."""
-    return delta_to_micros(time - _EPOCH)
-
-
-def delta_to_micros(delta: timedelta) -> int:
-    """Return microseconds of a duration."""
-    return delta // _MICROSECOND
-
-
-def seconds_to_micros(seconds: float) -> int:
-    """Return microseconds. OverflowError or ValueError if the number is not finite."""
-    return round(seconds * 1_000_000)
-
-
-@overload
-def from_micros(micros: int) -> datetime: ...
-@overload
-def from_micros(micros: None) -> None: ...
-def from_micros(micros: int | None) -> datetime | None:
-    """Return the time of a column; null becomes None."""
-    return None if micros is None else _EPOCH + micros * _MICROSECOND
 
 
 _MOST_REQUESTS: Final = 256
@@ -204,8 +214,10 @@ class WriterThread:
         while is_open:
             waiting = self._collect()
             is_open = None not in waiting
-            live = [request for request in waiting if request and _is_not_cancelled(request)]
-            self._run_together(connection, live)
+            self._run_together(
+                connection,
+                [one for one in waiting if one and one.answer.set_running_or_notify_cancel()],
+            )
         connection.close()
 
     def _collect(self) -> list[_Request[Any] | None]:
@@ -224,7 +236,7 @@ class WriterThread:
         if not requests:
             return
         try:
-            opening.execute_when_free(connection, self._begin)
+            execute_when_free(connection, self._begin)
         except Exception as cause:  # noqa: BLE001  the thread must survive it
             self._refuse(requests, cause)
             return
@@ -233,19 +245,14 @@ class WriterThread:
             connection.execute("COMMIT")
         except Exception as cause:  # noqa: BLE001  (the same)
             connection.rollback()
-            self._run_separately(connection, requests, cause)
+            if len(requests) == 1:
+                self._refuse(requests, cause)
+            else:
+                for request in requests:
+                    self._run_together(connection, [request])
             return
         for answer in answers:
             answer()
-
-    def _run_separately(
-        self, connection: sqlite3.Connection, requests: Sequence[_Request[Any]], cause: Exception
-    ) -> None:
-        if len(requests) == 1:
-            self._refuse(requests, cause)
-            return
-        for request in requests:
-            self._run_together(connection, [request])
 
     def _run_one(
         self, connection: sqlite3.Connection, request: _Request[Any]
@@ -269,7 +276,3 @@ class WriterThread:
     def _refuse(self, requests: Sequence[_Request[Any]], cause: Exception) -> None:
         for request in requests:
             request.answer.set_exception(driver_errors.translate(cause, self._place))
-
-
-def _is_not_cancelled(request: _Request[Any]) -> bool:
-    return request.answer.set_running_or_notify_cancel()

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workron.core import ids
+from workron.store import api
 from workron.store.sqlite import connection, engine, schema
 from workron.store.sqlite.engine import WriterThread
-from workron.store.sqlite.maintainer import SqliteMaintainerStore
-from workron.store.sqlite.operator import SqliteOperatorStore
-from workron.store.sqlite.queries import SqliteReadStore
+from workron.store.sqlite.operator import SqliteMaintainerStore, SqliteOperatorStore
 from workron.store.sqlite.submit import SqliteSubmitStore
 from workron.store.sqlite.worker import SqliteWorkerStore
 
@@ -31,7 +30,7 @@ class SqliteStore(
     SqliteSubmitStore,
     SqliteOperatorStore,
     SqliteMaintainerStore,
-    SqliteReadStore,
+    api.Store,
 ):
     """All interfaces of one database."""
 

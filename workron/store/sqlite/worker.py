@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from workron.core import errors, ids, payloads
-from workron.core.ids import ClaimId, Fence, JobId, SessionKey, WorkerId
-from workron.store.sqlite import completion, requeue, tokens
+from workron.core.ids import ClaimId, SessionKey
+from workron.store import api
+from workron.store.sqlite import completion, pools, requeue
 from workron.store.sqlite.claims import claim, find_session
 from workron.store.sqlite.engine import SqliteDatabase
-from workron.store.types import HeartbeatReply, HeldClaim, ReportResult, Session, Signal
+from workron.store.types import HeartbeatReply, HeldClaim, LossKind, ReportResult, Session, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,56 +24,48 @@ if TYPE_CHECKING:
         ClaimedJob,
         ClaimRef,
         CompleteReply,
-        LossKind,
         Registration,
     )
 
 
-class SqliteWorkerStore(SqliteDatabase):
+class SqliteWorkerStore(SqliteDatabase, api.WorkerStore):
     """`api.WorkerStore`."""
 
     async def register(self, registration: Registration) -> Session:
-        """Register a worker in the pool of its token."""
         key = SessionKey(ids.mint_uuid(self._rng))
         return await self._write(partial(_register, registration=registration, key=key))
 
     async def heartbeat(self, key: SessionKey) -> HeartbeatReply:
-        """Prove life and return the claims held."""
         return await self._write(partial(_heartbeat, key=key))
 
     async def claim(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[ClaimedJob]:
-        """Claim up to one ready job per claim id."""
         return await self._write(partial(claim, key=key, claims=claims))
 
     async def complete(
         self, key: SessionKey, reports: Sequence[AttemptReport], claims: Sequence[ClaimId] = ()
     ) -> CompleteReply:
-        """Report ended attempts and claim new jobs."""
         work = partial(completion.complete, key=key, reports=reports, claims=claims)
         return await (self._write_and_wake(work, worker=key) if reports else self._write(work))
 
     async def release(
         self, key: SessionKey, claims: Sequence[ClaimRef], lost: LossKind | None = None
     ) -> Sequence[ReportResult]:
-        """Return claims to the queue."""
         return await self._write_and_wake(partial(_release, key=key, claims=claims, lost=lost))
 
     async def append_output(
         self, key: SessionKey, claim: ClaimRef, chunk: int, data: bytes
     ) -> ReportResult:
-        """Store a chunk of a running job's output."""
         _check_chunk(chunk, data)
         return await self._write(
             partial(_append_output, key=key, claim=claim, chunk=chunk, data=data)
         )
 
     async def deregister(self, key: SessionKey) -> None:
-        """Remove a worker and release the claims that it holds."""
         await self._write_and_wake(partial(_deregister, key=key))
 
 
 def _register(tx: Transaction, registration: Registration, key: SessionKey) -> Session:
-    pool = tx.row("register.find_pool", hash=tokens.digest(registration.token))
+    pool = tx.row("register.find_pool", hash=pools.token_digest(registration.token))
     if pool is None:
         raise errors.TokenError("the token is unknown or has expired; create a new one")
     who = {"pool": pool["id"], "name": registration.name, "boot": str(registration.boot)}
@@ -82,13 +75,8 @@ def _register(tx: Transaction, registration: Registration, key: SessionKey) -> S
             "register.insert_worker", session=str(key), slots=registration.slots, lease=lease, **who
         )
     worker = tx.row("register.find_session", **who)
-    return Session(
-        WorkerId(worker["id"]),
-        SessionKey(UUID(worker["session"])),
-        worker["lease_seconds"],
-        pool["namespace"],
-        pool["name"],
-    )
+    session = SessionKey(UUID(worker["session"]))
+    return Session(worker["id"], session, worker["lease_seconds"], pool["namespace"], pool["name"])
 
 
 def _heartbeat(tx: Transaction, key: SessionKey) -> HeartbeatReply:
@@ -98,24 +86,17 @@ def _heartbeat(tx: Transaction, key: SessionKey) -> HeartbeatReply:
     answer = tx.row("heartbeat.reply", session=session)
     if answer["heartbeats"] == 1:
         requeue.reap_older_sessions(tx, answer)
-    held = [_held_claim(row) for row in tx.rows("heartbeat.held_claims", session=session)]
+    held = [
+        HeldClaim(job, ClaimId(UUID(claim)), fence, signal and Signal(signal))
+        for job, claim, fence, signal in tx.rows("heartbeat.held_claims", session=session)
+    ]
     return HeartbeatReply(held, is_draining=bool(answer["draining"]), database=answer["database"])
-
-
-def _held_claim(row: Any) -> HeldClaim:
-    return HeldClaim(
-        JobId(row["job"]),
-        ClaimId(UUID(row["claim"])),
-        Fence(row["fence"]),
-        row["signal"] and Signal(row["signal"]),
-    )
 
 
 def _release(
     tx: Transaction, key: SessionKey, claims: Sequence[ClaimRef], lost: LossKind | None
 ) -> list[ReportResult]:
     tx.clear()
-    terms = requeue.requeue_terms(lost)
     worker = find_session(tx, key)["id"]
     wanted = json.dumps([[str(ref.claim), ref.fence] for ref in claims])
     answers = [
@@ -123,7 +104,13 @@ def _release(
         for row in tx.rows("release.answers", claims=wanted, worker=worker)
     ]
     tx.run("release.select_claims", claims=wanted, worker=worker)
-    requeue.requeue_claims(tx, terms)
+    requeue.requeue_claims(
+        tx,
+        "Released" if lost is None else "Lost",
+        losses=int(lost is LossKind.ALONE),
+        alone=lost is LossKind.TOGETHER,
+        proven=True,
+    )
     return answers
 
 
@@ -161,11 +148,11 @@ def _append_output(
 
 
 def _deregister(tx: Transaction, key: SessionKey) -> bool:
-    worker = tx.row("find_session.find_session", session=str(key))
+    worker = tx.row("find_session", session=str(key))
     if worker is None:
         return False
     tx.clear()
     tx.run("deregister.select_claims", worker=worker["id"])
-    requeue.requeue_claims(tx, requeue.RELEASED)
+    requeue.requeue_claims(tx, "Released", proven=True)
     tx.run("deregister.delete_worker", worker=worker["id"])
     return True

@@ -1,8 +1,5 @@
--- audit: count waiting jobs after an id although everything that they wait for has ended, and return
--- the id to continue after.
-
--- name: audit
--- An end that was not propagated yet is not an error.
+-- audit: count waiting jobs after an id although everything that they wait for has ended, and
+-- return the id to continue after. An end that was not propagated yet is not an error.
 WITH seen AS MATERIALIZED (
     SELECT job, suspended, awaits_proof FROM waiting WHERE job > :after ORDER BY job LIMIT :limit
 )

@@ -12,17 +12,11 @@ WHERE id = :run AND (cancelled OR NOT EXISTS (SELECT 1 FROM done WHERE done.job 
 UPDATE running SET signal = 'Cancel'
 WHERE job BETWEEN :run AND :last AND signal IS NOT 'Cancel'
 
--- name: select_ready
--- A bounded number, like the two statements below.
+-- name: select_{table} (ready, deferred)
+-- A bounded number, like the statement below.
 INSERT INTO temp.ended_job (job, state, attempts, failures, losses)
 SELECT job, 'Cancelled', attempts, failures, losses
-FROM ready WHERE job BETWEEN :run AND :last ORDER BY job LIMIT :limit
-
--- name: select_deferred
--- Backoffs and scheduled starts.
-INSERT INTO temp.ended_job (job, state, attempts, failures, losses)
-SELECT job, 'Cancelled', attempts, failures, losses
-FROM deferred WHERE job BETWEEN :run AND :last ORDER BY job LIMIT :limit
+FROM {table} WHERE job BETWEEN :run AND :last ORDER BY job LIMIT :limit
 
 -- name: select_waiting
 -- Without groups: a group ends when its last running member has ended.

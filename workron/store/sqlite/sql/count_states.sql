@@ -1,14 +1,12 @@
--- count_states: count a run's jobs by state, without groups.
-
--- name: count_states
--- All jobs of each table, minus the few groups: cheaper than looking up the kind of every job.
+-- count_states: count a run's jobs by state, without groups. It counts all jobs of each table,
+-- minus the few groups: cheaper than looking up the kind of every job.
 WITH whole AS (
     SELECT id AS first, last FROM run WHERE id = :run
 ), grouped AS (
     SELECT job.id FROM whole CROSS JOIN job INDEXED BY job_group
     WHERE job.kind <> 'Job' AND job.id BETWEEN whole.first AND whole.last
 )
-SELECT state, sum(jobs) AS jobs FROM (
+SELECT state, sum(jobs) AS count FROM (
     SELECT 'Waiting' AS state, count(*) AS jobs
     FROM whole CROSS JOIN waiting ON waiting.job BETWEEN first AND last
     UNION ALL

@@ -1,6 +1,3 @@
 -- count_workers: count registered workers by namespace and pool.
-
--- name: count_workers
--- Includes lost workers that were not reaped yet.
 SELECT pool.namespace, pool.name, count(*) AS workers
 FROM worker JOIN pool ON pool.id = worker.pool GROUP BY pool.id

@@ -12,23 +12,11 @@ SELECT job FROM deadline WHERE due <= :now ORDER BY due, job LIMIT :limit
 UPDATE running SET signal = 'Expire'
 WHERE job IN (SELECT job FROM temp.selected_job) AND signal IS NOT 'Cancel'
 
--- name: select_ready
--- Jobs that could be claimed until now.
-INSERT INTO temp.ended_job (job, state, reason, attempts, failures, losses)
-SELECT ready.job, 'Failed', 'DeadlineExceeded', attempts, failures, losses
-FROM temp.selected_job CROSS JOIN ready ON ready.job = selected_job.job
-
--- name: select_deferred
--- Jobs in a backoff or before their start.
-INSERT INTO temp.ended_job (job, state, reason, attempts, failures, losses)
-SELECT deferred.job, 'Failed', 'DeadlineExceeded', attempts, failures, losses
-FROM temp.selected_job CROSS JOIN deferred ON deferred.job = selected_job.job
-
--- name: select_waiting
+-- name: select_{table} (ready, deferred, waiting)
 -- Whatever they wait for.
 INSERT INTO temp.ended_job (job, state, reason, attempts, failures, losses)
-SELECT waiting.job, 'Failed', 'DeadlineExceeded', attempts, failures, losses
-FROM temp.selected_job CROSS JOIN waiting ON waiting.job = selected_job.job
+SELECT {table}.job, 'Failed', 'DeadlineExceeded', attempts, failures, losses
+FROM temp.selected_job CROSS JOIN {table} ON {table}.job = selected_job.job
 
 -- name: delete_deadlines
 -- A signal stays with its claim, so a deadline is handled once.

@@ -1,5 +1,2 @@
 -- has_maintainer: return whether a maintainer is elected and its lease is valid.
-
--- name: has_maintainer
--- No row: no lease is valid.
-SELECT 1 AS is_elected FROM leader WHERE expires > :now
+SELECT EXISTS (SELECT 1 FROM leader WHERE expires > :now) AS is_elected

@@ -1,8 +1,5 @@
 -- list_blockers: list what a job waits for, unfinished upstreams first; a group waits for its
--- members.
-
--- name: list_blockers
--- A name that was not submitted yet has neither job nor state.
+-- members. A name that was not submitted yet has neither job nor state.
 WITH upstream AS (
     SELECT job.id AS job, job.kind, job.name, job."index", edge.condition, job_location.state
     FROM edge CROSS JOIN job ON job.id = edge.upstream CROSS JOIN job_location ON job_location.job = job.id

@@ -1,7 +1,4 @@
 -- list_failures: list the jobs of a run that failed first, without groups.
-
--- name: list_failures
--- Groups fail by their members, and are left out.
 SELECT job.id AS job, job.name, job."index", done.reason, done.message, done.exit_code
 FROM run
 CROSS JOIN done ON done.job BETWEEN run.id AND run.last

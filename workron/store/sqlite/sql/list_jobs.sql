@@ -1,7 +1,4 @@
 -- list_jobs: list all jobs of a run and their current states, in order of id.
-
--- name: list_jobs
--- Each job is looked up by id, so no table is scanned.
 SELECT job_view.* FROM run CROSS JOIN job_view ON job_view.job BETWEEN run.id AND run.last
 WHERE run.id = :run
 ORDER BY job_view.job

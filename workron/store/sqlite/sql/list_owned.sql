@@ -1,8 +1,6 @@
--- list_owned: list unfinished runs made from cluster objects, in order of id.
-
--- name: list_owned
--- A run ends last of all its jobs. So this goes from an unfinished job to its run and continues after
--- the last job of that run.
+-- list_owned: list unfinished runs made from cluster objects, in order of id. A run ends last of
+-- all its jobs. So this goes from an unfinished job to its run and continues after the last job of
+-- that run.
 WITH RECURSIVE walk (run, last) AS (
     SELECT 0, :after
     UNION ALL

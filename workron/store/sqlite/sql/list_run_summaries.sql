@@ -1,15 +1,12 @@
 -- list_run_summaries: list runs with their own state and progress, newest first; a null namespace
--- means all.
-
--- name: list_run_summaries
--- Ends are counted with groups, which are then subtracted. A null namespace means all.
+-- means all. Ends are counted with groups, which are then subtracted.
 WITH listed AS (
     SELECT run.*, run.last - run.id + 1 - (
                SELECT count(*) FROM job INDEXED BY job_group
                WHERE job.kind <> 'Job' AND job.id BETWEEN run.id AND run.last) AS commands
     FROM run WHERE :namespace IS NULL OR run.namespace = :namespace
 )
-SELECT listed.id, listed.last, listed.uid, listed.namespace, listed.digest, listed.submitted_at,
+SELECT listed.last AS last_job, listed.uid, listed.namespace, listed.digest, listed.submitted_at,
        listed.metadata, listed.commands, job_view.*,
        CASE WHEN job_view.finished_at IS NOT NULL THEN listed.commands
             ELSE (SELECT count(*) FROM done WHERE done.job BETWEEN listed.id AND listed.last)

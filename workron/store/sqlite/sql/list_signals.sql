@@ -1,7 +1,4 @@
 -- list_signals: list signals to running jobs of a run that have not taken effect yet.
-
--- name: list_signals
--- A signal is deleted with its claim.
 SELECT running.job, running.signal
 FROM run JOIN running ON running.job BETWEEN run.id AND run.last
 WHERE run.id = :run AND running.signal IS NOT NULL

@@ -1,7 +1,5 @@
--- mark_worker_dead: unblock jobs that waited for proof that a worker is dead, or an older one of its
--- name: a name has one process at a time.
-
--- name: one process at a time has a name.
+-- mark_worker_dead: unblock jobs that waited for proof that a worker is dead, or an older one of the
+-- same name: only one process at a time has a name.
 -- Waiting -> Queued (ready)
 
 -- name: select_waiting

@@ -1,6 +1,3 @@
 -- pool_demand: count ready jobs by pool, with the oldest one.
-
--- name: pool_demand
--- Ids increase with the time of submission.
 SELECT pool.namespace, pool.name, count(*) AS ready, min(ready.job) AS oldest
 FROM ready JOIN pool ON pool.id = ready.pool GROUP BY pool.id

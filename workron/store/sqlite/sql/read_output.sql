@@ -1,8 +1,6 @@
 -- read_output: read the output of the newest attempt that has any: its chunks in order, then what
--- came with its end; or only the chunks needed for the last bytes.
-
--- name: read_output
--- Sizes first, so that no more is read than needed.
+-- came with its end; or only the chunks needed for the last bytes. Sizes first, so that no more is
+-- read than needed.
 WITH sized AS (
     SELECT attempt, chunk, length(data) AS size FROM output
     WHERE job = :job AND attempt = (SELECT max(attempt) FROM output WHERE job = :job)

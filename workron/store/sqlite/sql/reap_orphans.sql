@@ -1,9 +1,7 @@
--- reap_orphans: requeue claims whose worker has no row.
+-- reap_orphans: requeue claims whose worker has no row. None should exist: a worker and its
+-- claims are deleted in one transaction.
 -- Running -> Queued (reap)
 -- Running -> Waiting (suspend)
-
--- name: select_claims
--- Orphans should not exist: a worker and its claims are deleted in one transaction.
 INSERT INTO temp.selected_job (job)
 SELECT running.job FROM running
 WHERE NOT EXISTS (SELECT 1 FROM worker WHERE worker.id = running.worker)

@@ -1,13 +1,10 @@
--- requeue: select claims that end without an end of their job.
+-- requeue: select claims that end without an end of their job, unless it has too many losses.
+-- `:losses` is charged to each job, `:alone` makes each run alone next, and `:proven` says that the
+-- worker certainly does not run them any more: a job with `overlap: Forbid` waits for that.
 -- Running -> Queued (release)
 -- Running -> Queued (reap)
 -- Running -> Waiting (suspend)
 -- Running -> Failed (fail)
--- `:losses` is charged to each job, `:alone` makes each run alone next, and `:proven` says that the
--- worker certainly does not run them any more.
-
--- name: select_ended_claims
--- Too many losses end a job. A job with `overlap: Forbid` waits for proof of its worker's death.
 INSERT INTO temp.ended_claim
     (job, claim, worker, name, pool, priority, attempt, failures, losses, fence, alone, signal,
      claimed_at, outcome, state, reason, message, awaits_proof)

@@ -19,14 +19,6 @@ WHERE name.namespace = :namespace AND name.kind = :kind AND name.name = :name
 SELECT last FROM (SELECT last FROM run WHERE id <= :last ORDER BY id DESC LIMIT 1)
 WHERE last >= :run
 
--- name: add_pool
--- Workers cannot register in it until ensure_pool or grant_pool adds a token.
-INSERT INTO pool (namespace, name) VALUES (:namespace, :name) ON CONFLICT DO NOTHING
-
--- name: pool
--- Its id, for the jobs.
-SELECT id FROM pool WHERE namespace = :namespace AND name = :name
-
 -- name: add_run
 -- The run and the range of its jobs.
 INSERT INTO run (id, last, uid, namespace, kind, name, digest, submitted_at, metadata, suspended,

@@ -10,25 +10,16 @@ WHERE id = :run AND NOT cancelled AND NOT EXISTS (SELECT 1 FROM done WHERE done.
 -- They are suspended when their attempt ends; a stronger signal stays.
 UPDATE running SET signal = 'Suspend' WHERE job BETWEEN :run AND :last AND signal IS NULL
 
--- name: select_ready
--- Enqueue moves jobs of a suspended run to `waiting`.
+-- name: select_{table} (ready, deferred)
+-- Enqueue moves jobs of a suspended run to `waiting`. A suspension ends a backoff; a scheduled start is
+-- looked up again by resume.
 INSERT INTO temp.unblocked_job (job, priority, attempts, failures, losses, fence, alone)
 SELECT job, priority, attempts, failures, losses, fence, alone
-FROM ready WHERE job BETWEEN :run AND :last ORDER BY job LIMIT :limit
+FROM {table} WHERE job BETWEEN :run AND :last ORDER BY job LIMIT :limit
 
--- name: delete_ready
--- They cannot be claimed any more.
-DELETE FROM ready WHERE job IN (SELECT job FROM temp.unblocked_job)
-
--- name: select_deferred
--- A suspension ends a backoff; a scheduled start is looked up again by resume.
-INSERT INTO temp.unblocked_job (job, priority, attempts, failures, losses, fence, alone)
-SELECT job, priority, attempts, failures, losses, fence, alone
-FROM deferred WHERE job BETWEEN :run AND :last ORDER BY job LIMIT :limit
-
--- name: delete_deferred
--- Promote must not find them.
-DELETE FROM deferred WHERE job IN (SELECT job FROM temp.unblocked_job)
+-- name: delete_{table} (ready, deferred)
+-- In the same transaction.
+DELETE FROM {table} WHERE job IN (SELECT job FROM temp.unblocked_job)
 
 -- name: suspend_waiting
 -- They wait for one thing more; groups wait for their members.

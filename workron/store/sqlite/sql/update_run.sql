@@ -10,6 +10,6 @@ UPDATE run SET generation = :generation WHERE id = :run AND generation < :genera
 SELECT suspended, priority FROM run
 WHERE id = :run AND NOT cancelled AND NOT EXISTS (SELECT 1 FROM done WHERE done.job = :run)
 
--- name: update_run
+-- name: set_fields
 -- From here on jobs that become ready follow it.
 UPDATE run SET cancelled = :cancelled, suspended = :suspended, priority = :priority WHERE id = :run
