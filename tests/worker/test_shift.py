@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 from datetime import UTC, datetime, timedelta
 
+import pytest
 import structlog
 from structlog import testing
 
@@ -39,9 +40,7 @@ async def test_agent_that_was_idle_for_so_long_does_not_wait_for_its_next_poll(s
 
 def test_time_that_is_left_to_be_idle_is_known() -> None:
     clock = HandClock()
-    assert DrainPolicy(clock, AgentConfig()).seconds_until_idle_exit == 0
     shift = DrainPolicy(clock, AgentConfig(idle_exit=_TEN))
-    assert shift.seconds_until_idle_exit == 0
     shift.reached_limit(requested=1, granted=0, running=0)
     clock.seconds = 4
     assert shift.seconds_until_idle_exit == 6
@@ -125,3 +124,8 @@ async def test_agent_that_found_nothing_for_long_ends(shop: Shop) -> None:
         shop.clock.turned += timedelta(minutes=50).total_seconds()
         await asyncio.wait([task], timeout=QUICK.poll.total_seconds())
     await task
+
+
+@pytest.mark.parametrize("config", [AgentConfig(), AgentConfig(idle_exit=_TEN)])
+def test_idle_time_is_unknown_before_the_first_exchange(config: AgentConfig) -> None:
+    assert DrainPolicy(HandClock(), config).seconds_until_idle_exit is None

@@ -75,14 +75,13 @@ class DrainPolicy:
             self._idle_since = self._clock.monotonic()
         if self._jobs_left == 0:
             return "max_jobs"
-        is_idle = requested and self._idle_since is not None and self._idle_exit is not None
-        return "idle_exit" if is_idle and not self.seconds_until_idle_exit else None
+        return "idle_exit" if requested and self.seconds_until_idle_exit == 0 else None
 
     @property
-    def seconds_until_idle_exit(self) -> float:
-        """Seconds until the idle limit; 0 if it is reached, or if there is none."""
+    def seconds_until_idle_exit(self) -> float | None:
+        """Seconds until the idle limit is reached; None without a limit, or while not idle."""
         if self._idle_exit is None or self._idle_since is None:
-            return 0.0
+            return None
         exit_at = self._idle_since + self._idle_exit.total_seconds()
         return max(0.0, exit_at - self._clock.monotonic())
 
@@ -140,7 +139,10 @@ class Agent:
                 for task in background:
                     task.cancel()
         except BaseExceptionGroup as failed:
-            cause = _first_error(failed)
+            cause: BaseException = failed
+            # One error of several that have the same cause: the group helps no user.
+            while isinstance(cause, BaseExceptionGroup):
+                cause = cause.exceptions[0]
             self._dependencies.metrics.agent_failed(cause)
             claims = self._claims.count
             is_outage = isinstance(cause, errors.TRANSIENT)
@@ -328,7 +330,7 @@ class Agent:
             self.drain()
             return
         left = self._drain_policy.seconds_until_idle_exit
-        if 0 < left < self._config.poll.total_seconds():
+        if left and left < self._config.poll.total_seconds():
             asyncio.get_running_loop().call_later(left, self._wake.set)
 
     def _request_claims(self) -> Sequence[ClaimId]:
@@ -386,9 +388,3 @@ class Agent:
                 self._log.info("deregistration failed; the lease will expire", error=reason)
             return False
         return True
-
-
-def _first_error(failed: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return one error of several that have the same cause: the group helps no user."""
-    first = failed.exceptions[0]
-    return _first_error(first) if isinstance(first, BaseExceptionGroup) else first

@@ -82,7 +82,8 @@ class AttemptRunner:
     def _start(self, running: RunningClaim, key: SessionKey) -> None:
         job = running.job
         if job.inputs_too_large:
-            self._end(running, outcome.refuse_inputs(job))
+            reason, message = Reason.INPUTS_TOO_LARGE, outcome.INPUTS_TOO_LARGE
+            self._end(running, outcome.refuse_claim(job, reason, message))
             return
         try:
             task = outcome.task_of(job)

@@ -263,7 +263,8 @@ class ClaimExchange:
             self._dependencies.slots.give_back(len(claims) - len(granted))
             self._claims.forget(set(claims) - {job.claim for job in granted})
         if claims:
-            metrics.claims_granted(len(granted), clock.monotonic() - sent_at)
+            metrics.claims += len(granted)
+            metrics.claim_latency_seconds.observe(clock.monotonic() - sent_at)
         return granted
 
     def report_added(self) -> None:

@@ -50,9 +50,8 @@ def is_dead(name: str) -> bool:
     # Without these ids many machines may have the same host part.
     if not any(_host_ids()) or host != _host() or not (pid.isdecimal() and start.isdecimal()):
         return False
-    if int(start) == 0:
-        return not _exists(int(pid))
-    return _start_of(int(pid)) != int(start)
+    # 0: the worker did not know its own start time.
+    return int(start) != 0 and _start_of(int(pid)) != int(start)
 
 
 def _host() -> str:
@@ -71,16 +70,6 @@ def _start_of(pid: int) -> int | None:
     if len(fields) <= _START_FIELD or fields[0] in _ENDED_STATES:
         return None
     return int(fields[_START_FIELD])
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
 
 
 def _read(path: str) -> str:
@@ -122,21 +111,18 @@ def recorded_worker(boot: uuid.UUID) -> Iterator[None]:
 def clean_up_dead_workers() -> None:
     """Clean up after the dead workers of this user, and delete their records."""
     for record in pathlib.Path(tempfile.gettempdir()).glob(f"workron-*{_SUFFIX}"):
-        boot, name = _boot_of(record), _read_record(record)
-        if boot is None or name is None or not is_dead(name):
+        try:
+            boot = uuid.UUID(record.stem.removeprefix("workron-"))
+        except ValueError:
+            continue
+        name = _read_record(record)
+        if name is None or not is_dead(name):
             continue
         result = leftovers.clean_up_boot(boot)
         _log.warning("cleaned up after dead worker", worker=name, **result._asdict())
         if result.is_complete:
             with contextlib.suppress(OSError):
                 record.unlink()
-
-
-def _boot_of(record: pathlib.Path) -> uuid.UUID | None:
-    try:
-        return uuid.UUID(record.stem.removeprefix("workron-"))
-    except ValueError:
-        return None
 
 
 def _read_record(record: pathlib.Path) -> str | None:

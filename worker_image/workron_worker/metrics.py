@@ -78,11 +78,6 @@ class WorkerMetrics:
         """Note that the agent has failed."""
         self.failure = f"this worker has failed: {str(error) or type(error).__name__}"
 
-    def claims_granted(self, count: int, seconds: float) -> None:
-        """Count claims, and the latency of the call that granted them."""
-        self.claims += count
-        self.claim_latency_seconds.observe(seconds)
-
     def reports_answered(
         self, reports: Sequence[AttemptReport], answers: Sequence[ReportResult]
     ) -> None:

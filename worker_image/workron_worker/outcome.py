@@ -24,7 +24,7 @@ LIMIT_DEPTH: Final = 64
 _TOO_DEEP: Final = f"the result is nested too deeply: more than {LIMIT_DEPTH} levels"
 _NOT_FOUND: Final = 127
 _SIGNAL_BASE: Final = 128
-_INPUTS_TOO_LARGE: Final = (
+INPUTS_TOO_LARGE: Final = (
     "the results of its upstream jobs are larger than 1 MiB together; let them return less, such as"
     " the path of a file"
 )
@@ -202,11 +202,6 @@ def report_of(claimed: ClaimedJob, ended: CommandEnd, rng: Rng) -> AttemptReport
 def refuse_claim(claimed: ClaimedJob, reason: Reason, message: str) -> AttemptReport:
     """Report a claim that cannot be run."""
     return AttemptReport(claimed.job, *claimed.ref, Outcome.FAILED, reason, message)
-
-
-def refuse_inputs(claimed: ClaimedJob) -> AttemptReport:
-    """Report a claim whose inputs exceed the limit."""
-    return refuse_claim(claimed, Reason.INPUTS_TOO_LARGE, _INPUTS_TOO_LARGE)
 
 
 def _attempt_variables(claimed: ClaimedJob) -> dict[str, str]:

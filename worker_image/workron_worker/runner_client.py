@@ -97,14 +97,6 @@ def decode_message(frame: Frame) -> Message:
     return protocol.decode(frame.kind, frame.payload)
 
 
-def _judge(command: ActiveCommand, message: Ended | Refused) -> CommandEnd | StartError:
-    if isinstance(message, Refused):
-        return outcome.judge_refusal(command.task, message)
-    return outcome.judge_end(
-        command.task, message, command.output, command.result, is_killed=command.is_killed
-    )
-
-
 class RunnerExecutor:
     """Runs commands in a runner; knows nothing of stores, leases or retries."""
 
@@ -280,12 +272,15 @@ class RunnerExecutor:
         command = self._commands.get(message.claim)
         if command is None:
             return
-        # A kill that the agent did not ask for: the runner is shutting down, and will be lost.
-        is_unasked = (
-            isinstance(message, Ended) and message.cause == "kill" and not command.is_killed
-        )
-        if not is_unasked:
-            self._end(command, _judge(command, message))
+        task, is_killed = command.task, command.is_killed
+        if isinstance(message, Refused):
+            self._end(command, outcome.judge_refusal(task, message))
+        # After a kill that the agent did not ask for the runner is shutting down, and will be lost.
+        elif is_killed or message.cause != "kill":
+            end = outcome.judge_end(
+                task, message, command.output, command.result, is_killed=is_killed
+            )
+            self._end(command, end)
 
     def _bytes_received(self, command: ActiveCommand, kind: int, data: bytes) -> None:
         if kind == FrameKind.CAPTURED:
