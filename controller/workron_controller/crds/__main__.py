@@ -37,7 +37,7 @@ def files() -> dict[str, str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write what statuses_differ, or with `--check` name it; 1 if a check found something."""
+    """Write the outdated files; with `--check` name them, and return 1 if there is one."""
     parser = argparse.ArgumentParser(prog="workron_controller.crds", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--check", action="store_true")

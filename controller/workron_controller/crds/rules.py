@@ -8,7 +8,6 @@ express, are checked by the models alone; `tests/corpus/unaccepted` has an examp
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 EDITABLE: Final = ("suspend", "cancel", "priority", "ttlSecondsAfterFinished")
@@ -60,102 +59,98 @@ _OWN_VARIABLES: Final = ValidationRule(
     "names in WORKRON_ are reserved: Workron sets them for each attempt",
     "env",
 )
-RULES: Final[Mapping[str, tuple[ValidationRule, ...]]] = MappingProxyType(
-    {
-        "JobSpec": (
-            _ONE_COMMAND,
-            ValidationRule(
-                r"!has(self.argv) || self.argv[0].matches('\\S')",
-                "argv[0], the program, is blank",
-                "argv",
-            ),
-            ValidationRule(
-                "!has(self.retryOn) || !has(self.failOn)"
-                " || self.retryOn.all(code, !(code in self.failOn))",
-                "an exit code is in retryOn and in failOn; keep it in one",
-                "failOn",
-            ),
-            _OWN_VARIABLES,
-            _positive_duration("timeout", _NO_LIMIT),
-            _positive_duration("deadline", _NO_LIMIT),
-            _irrevocable("cancel"),
+RULES: Final[Mapping[str, tuple[ValidationRule, ...]]] = {
+    "JobSpec": (
+        _ONE_COMMAND,
+        ValidationRule(
+            r"!has(self.argv) || self.argv[0].matches('\\S')",
+            "argv[0], the program, is blank",
+            "argv",
         ),
-        "Task": (
-            _ONE_COMMAND,
-            _positive_duration("timeout", _NO_LIMIT),
-            _positive_duration("deadline", _NO_LIMIT),
+        ValidationRule(
+            "!has(self.retryOn) || !has(self.failOn)"
+            " || self.retryOn.all(code, !(code in self.failOn))",
+            "an exit code is in retryOn and in failOn; keep it in one",
+            "failOn",
         ),
-        "WorkflowSpec": (_irrevocable("cancel"),),
-        "WorkerPoolSpec": (
-            ValidationRule(
-                "self.minReplicas <= self.maxReplicas", "is greater than maxReplicas", "minReplicas"
-            ),
-            ValidationRule(
-                "duration(self.lease) >= duration(self.heartbeat) + duration(self.heartbeat)",
-                "must be at least twice the heartbeat",
-                "lease",
-            ),
-            _positive_duration("lease"),
-            ValidationRule(
-                "duration(self.heartbeat) >= duration('100ms')",
-                "must be at least 100ms",
-                "heartbeat",
-            ),
-            _OWN_VARIABLES,
-            ValidationRule(
-                "!has(self.volumeMounts) || self.volumeMounts.all(mount,"
-                " has(self.volumes) && self.volumes.exists(one, one.name == mount.name))",
-                "has an entry that is not in volumes",
-                "volumeMounts",
-            ),
-            ValidationRule(
-                "!has(self.labels) || self.labels.all(key, !key.startsWith('workron.dev/'))",
-                "workron.dev/ labels are reserved: they are set by the controller",
-                "labels",
-            ),
+        _OWN_VARIABLES,
+        _positive_duration("timeout", _NO_LIMIT),
+        _positive_duration("deadline", _NO_LIMIT),
+        _irrevocable("cancel"),
+    ),
+    "Task": (
+        _ONE_COMMAND,
+        _positive_duration("timeout", _NO_LIMIT),
+        _positive_duration("deadline", _NO_LIMIT),
+    ),
+    "WorkflowSpec": (_irrevocable("cancel"),),
+    "WorkerPoolSpec": (
+        ValidationRule(
+            "self.minReplicas <= self.maxReplicas", "is greater than maxReplicas", "minReplicas"
         ),
-        "EnvSource": (_exactly_one_of("secretKeyRef", "configMapKeyRef"),),
-        "PoolEnvVar": (_exactly_one_of("value", "valueFrom"),),
-        "EnvFrom": (
-            _exactly_one_of("secretRef", "configMapRef"),
-            ValidationRule(
-                "!has(self.prefix) || !self.prefix.startsWith('WORKRON_')",
-                "names in WORKRON_ are reserved: Workron sets them for each attempt",
-                "prefix",
-            ),
+        ValidationRule(
+            "duration(self.lease) >= duration(self.heartbeat) + duration(self.heartbeat)",
+            "must be at least twice the heartbeat",
+            "lease",
         ),
-        "Volume": (_exactly_one_of("secret", "configMap", "emptyDir", "persistentVolumeClaim"),),
-        "VolumeMount": (
-            ValidationRule(
-                "self.mountPath.startsWith('/') && !self.mountPath.contains(':')",
-                "must begin with '/' and must not contain ':'",
-                "mountPath",
-            ),
+        _positive_duration("lease"),
+        ValidationRule(
+            "duration(self.heartbeat) >= duration('100ms')",
+            "must be at least 100ms",
+            "heartbeat",
         ),
-        "Toleration": (
-            ValidationRule(
-                "self.operator != 'Exists' || !has(self.value)",
-                "operator Exists does not take a value; remove it",
-                "value",
-            ),
-            ValidationRule(
-                "self.operator != 'Equal' || has(self.key)",
-                "set a key, or operator: Exists for every key",
-            ),
+        _OWN_VARIABLES,
+        ValidationRule(
+            "!has(self.volumeMounts) || self.volumeMounts.all(mount,"
+            " has(self.volumes) && self.volumes.exists(one, one.name == mount.name))",
+            "has an entry that is not in volumes",
+            "volumeMounts",
         ),
-    }
-)
+        ValidationRule(
+            "!has(self.labels) || self.labels.all(key, !key.startsWith('workron.dev/'))",
+            "workron.dev/ labels are reserved: they are set by the controller",
+            "labels",
+        ),
+    ),
+    "EnvSource": (_exactly_one_of("secretKeyRef", "configMapKeyRef"),),
+    "PoolEnvVar": (_exactly_one_of("value", "valueFrom"),),
+    "EnvFrom": (
+        _exactly_one_of("secretRef", "configMapRef"),
+        ValidationRule(
+            "!has(self.prefix) || !self.prefix.startsWith('WORKRON_')",
+            "names in WORKRON_ are reserved: Workron sets them for each attempt",
+            "prefix",
+        ),
+    ),
+    "Volume": (_exactly_one_of("secret", "configMap", "emptyDir", "persistentVolumeClaim"),),
+    "VolumeMount": (
+        ValidationRule(
+            "self.mountPath.startsWith('/') && !self.mountPath.contains(':')",
+            "must begin with '/' and must not contain ':'",
+            "mountPath",
+        ),
+    ),
+    "Toleration": (
+        ValidationRule(
+            "self.operator != 'Exists' || !has(self.value)",
+            "operator Exists does not take a value; remove it",
+            "value",
+        ),
+        ValidationRule(
+            "self.operator != 'Equal' || has(self.key)",
+            "set a key, or operator: Exists for every key",
+        ),
+    ),
+}
 
-_KEYS: Final[Mapping[str, list[str]]] = MappingProxyType(
-    {
-        "EnvVar": ["name"],
-        "PoolEnvVar": ["name"],
-        "Volume": ["name"],
-        "VolumeMount": ["mountPath"],
-        "Dependency": ["kind", "name"],
-        "StatusCondition": ["type"],
-    }
-)
+_KEYS: Final[Mapping[str, list[str]]] = {
+    "EnvVar": ["name"],
+    "PoolEnvVar": ["name"],
+    "Volume": ["name"],
+    "VolumeMount": ["mountPath"],
+    "Dependency": ["kind", "name"],
+    "StatusCondition": ["type"],
+}
 """The fields that identify a record in a list."""
 
 

@@ -59,30 +59,35 @@ class Inliner:
         made = {key: schema[key] for key in _KEPT if key in schema}
         if "const" in schema:
             made["enum"] = [schema["const"]]
-        if _is_any_scalar(schema):
+        if "anyOf" in schema and "x-kubernetes-int-or-string" not in schema:
             made = _any_scalar(made)
-        return made | self._inside(schema)
-
-    def _inside(self, schema: Schema) -> Schema:
-        inside: Schema = {}
         if "properties" in schema:
-            inside["properties"] = {
+            made["properties"] = {
                 name: self._field(one) for name, one in schema["properties"].items()
             }
         if "items" in schema:
-            inside |= rules.of_list(_name(schema["items"]))
-            inside["items"] = self._field(schema["items"])
+            made |= rules.of_list(_name(schema["items"]))
+            made["items"] = self._field(schema["items"])
         for pattern, values in schema.get("patternProperties", {}).items():
-            inside |= rules.of_keys(pattern)
-            inside["additionalProperties"] = self._field(values)
-        return inside
+            made |= rules.of_keys(pattern)
+            made["additionalProperties"] = self._field(values)
+        return made
 
     def _field(self, given: Schema) -> Schema:
         schema = _without_null(given)
         name = _name(schema)
         made = self.record(name) if name else self._plain(schema)
-        made |= _described(schema)
-        return made | (_default(schema, made) if self._has_defaults else {})
+        default = schema.get("default")
+        if "description" in schema:
+            # It replaces that of the record. `kubectl explain` does not show defaults otherwise.
+            made["description"] = schema["description"]
+            if default not in (None, "") and not isinstance(default, list | dict):
+                text = default if isinstance(default, str) else json.dumps(default)
+                made["description"] += f" Default: {text}."
+        if isinstance(default, dict) and "properties" in made:
+            default = schema_defaults(made)
+        has_default = self._has_defaults and default not in (None, "", [], {})
+        return made | ({"default": default} if has_default else {})
 
 
 def schema_defaults(record: Schema) -> Schema:
@@ -91,36 +96,12 @@ def schema_defaults(record: Schema) -> Schema:
     return {name: one["default"] for name, one in fields.items() if "default" in one}
 
 
-def _default(schema: Schema, made: Schema) -> Schema:
-    default = schema.get("default")
-    if isinstance(default, dict) and "properties" in made:
-        default = schema_defaults(made)
-    return {"default": default} if default not in (None, "", [], {}) else {}
-
-
-def _described(schema: Schema) -> Schema:
-    """Return the description of a field, which replaces its record's, with the default at the end.
-
-    `kubectl explain` does not show defaults otherwise.
-    """
-    if "description" not in schema:
-        return {}
-    text, default = schema["description"], schema.get("default")
-    if default not in (None, "") and not isinstance(default, list | dict):
-        text += f" Default: {default if isinstance(default, str) else json.dumps(default)}."
-    return {"description": text}
-
-
 def _without_null(schema: Schema) -> Schema:
     some = [one for one in schema.get("anyOf", ()) if one != _NULL]
     if len(some) != 1:
         return schema
     (one,) = some
     return {**one, **{key: value for key, value in schema.items() if key != "anyOf"}}
-
-
-def _is_any_scalar(schema: Schema) -> bool:
-    return "anyOf" in schema and "x-kubernetes-int-or-string" not in schema
 
 
 def _any_scalar(made: Schema) -> Schema:
@@ -141,9 +122,10 @@ def _name(schema: Schema) -> str | None:
     return str(schema["$ref"]).rpartition("/")[2] if "$ref" in schema else None
 
 
-def definition(kind: CustomResourceKind) -> dict[str, Any]:
+def definition(kind: CustomResourceKind) -> Schema:
     """Return the CustomResourceDefinition of a kind."""
     group, _, version = meta.API_VERSION.partition("/")
+    selectable = [{"jsonPath": path} for path in kind.selectable_fields]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -159,55 +141,46 @@ def definition(kind: CustomResourceKind) -> dict[str, Any]:
                 "shortNames": [kind.short],
                 "categories": ["workron"],
             },
-            "versions": [{"name": version, "served": True, "storage": True} | _version(kind)],
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": True,
+                    "additionalPrinterColumns": [column.as_manifest() for column in kind.columns],
+                    **({"selectableFields": selectable} if selectable else {}),
+                    "subresources": {"status": {}} | kind.subresources,
+                    "schema": {"openAPIV3Schema": _schema(kind)},
+                }
+            ],
         },
     }
 
 
-def _version(kind: CustomResourceKind) -> dict[str, Any]:
-    selectable = [{"jsonPath": path} for path in kind.selectable_fields]
-    return {
-        "additionalPrinterColumns": [column.as_manifest() for column in kind.columns],
-        **({"selectableFields": selectable} if selectable else {}),
-        "subresources": {"status": {}} | kind.subresources,
-        "schema": {"openAPIV3Schema": _schema(kind)},
-    }
-
-
-def _schema(kind: CustomResourceKind) -> dict[str, Any]:
+def _schema(kind: CustomResourceKind) -> Schema:
     schema, records = meta.json_schema(kind.model)
     inliner = Inliner(records)
-    fields = schema["properties"]
-    spec = inliner.record(f"{kind.name}Spec")
-    status = inliner.record(f"{kind.name}Status") | {"default": kind.status}
+    described = {
+        name: {"description": field.get("description")}
+        for name, field in schema["properties"].items()
+    }
     required = [name for name in schema["required"] if name != "metadata"]
+    spec = inliner.record(f"{kind.name}Spec")
+    if kind.is_immutable:
+        immutable = rules.as_schema(rules.immutable(kind.name, spec["properties"]))
+        spec["x-kubernetes-validations"] += immutable["x-kubernetes-validations"]
+    if "spec" not in required:
+        spec["default"] = schema_defaults(spec)
+    status = inliner.record(f"{kind.name}Status") | {"default": kind.status}
     return {
         "description": schema["description"],
         "type": "object",
         # The cluster defines these fields and allows few constraints on them.
         **({"required": required} if required else {}),
         "properties": {
-            "apiVersion": _text(fields["apiVersion"]),
-            "kind": _text(fields["kind"]),
+            "apiVersion": described["apiVersion"] | {"type": "string"},
+            "kind": described["kind"] | {"type": "string"},
             "metadata": {"type": "object"} | kind.metadata,
-            "spec": _definition_described(
-                fields["spec"], _spec(kind, spec, is_required="spec" in required)
-            ),
-            "status": _definition_described(fields["status"], status),
+            "spec": spec | described["spec"],
+            "status": status | described["status"],
         },
     }
-
-
-def _spec(kind: CustomResourceKind, spec: dict[str, Any], *, is_required: bool) -> dict[str, Any]:
-    if kind.is_immutable:
-        immutable = rules.as_schema(rules.immutable(kind.name, spec["properties"]))
-        spec["x-kubernetes-validations"] += immutable["x-kubernetes-validations"]
-    return spec if is_required else spec | {"default": schema_defaults(spec)}
-
-
-def _text(field: dict[str, Any]) -> dict[str, Any]:
-    return {"description": field["description"], "type": "string"}
-
-
-def _definition_described(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    return schema | {"description": field["description"]}

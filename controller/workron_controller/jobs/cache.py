@@ -98,11 +98,6 @@ class CachedObject:
     # As the store has it.
 
     @property
-    def is_unsubmitted(self) -> bool:
-        """Whether the store has a run for it, but not its newest generation."""
-        return self.run is not None and self.submitted_generation < self.latest.generation
-
-    @property
     def needs_submit(self) -> bool:
         """Whether the store lacks this generation; finished objects are never run again."""
         is_newer = self.latest.generation > self.submitted_generation
@@ -123,10 +118,6 @@ class CachedObject:
         """Record the run and the generation that the store has."""
         self.run, self.submitted_generation, self.rejection = run, generation, None
 
-    def update_submitted(self, generation: int) -> None:
-        """Record that the run is updated to this generation."""
-        self.submitted_generation = generation
-
     def rejected(self, reason: StatusReason) -> None:
         """Record that the newest generation cannot be run."""
         self.rejection, self.submitted_generation = reason, self.latest.generation
@@ -138,12 +129,8 @@ class CachedObject:
     # Its status.
 
     def status_synced(self, inputs: Hashable) -> None:
-        """Record what the status was computed from."""
+        """Record what the status was computed from; None has it computed again."""
         self.synced_inputs = inputs
-
-    def status_stale(self) -> None:
-        """Have the status computed again."""
-        self.synced_inputs = None
 
     def status_pending(self, now: float) -> None:
         """Record that a status waits, unless one waits already."""

@@ -27,13 +27,12 @@ from workron.retry import RetryBackoff
 from workron_controller.kube import conditions, errors, events
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping
     from uuid import UUID
 
     from workron.core.clock import Clock
     from workron_controller.jobs.cache import CachedObject, ObjectCache
-    from workron_controller.jobs.status import Status
-    from workron_controller.kube.events import EventTrigger, KubernetesEvent
+    from workron_controller.kube.events import KubernetesEvent
 
 
 _MIN_INTERVAL: Final = 1.0
@@ -52,7 +51,7 @@ class PendingStatus:
     """A status to write."""
 
     uid: UUID
-    status: Status
+    status: Mapping[str, Any]
     is_final: bool
 
 
@@ -99,7 +98,7 @@ class StatusQueue:
 
     def requeue(self, pending: PendingStatus) -> None:
         """Add a status again, unless the object has a newer one."""
-        if not self._has(pending.uid):
+        if not any(pending.uid in one for one in (self._final, self._others, self._deferred)):
             self.add(pending)
 
     def defer(self, pending: PendingStatus, until: float) -> None:
@@ -140,9 +139,6 @@ class StatusQueue:
         self._refilled_at = max(self._refilled_at, now + seconds)
         self._tokens = min(self._tokens, 0)
 
-    def _has(self, uid: UUID) -> bool:
-        return uid in self._final or uid in self._others or uid in self._deferred
-
     def _undefer(self, now: float) -> None:
         while self._due and self._due[0][0] <= now:
             until, uid = heapq.heappop(self._due)
@@ -168,7 +164,7 @@ class StatusWriter:
 
     def __init__(
         self,
-        send: Callable[[CachedObject, Status], Awaitable[None]],
+        send: Callable[[CachedObject, Mapping[str, Any]], Awaitable[None]],
         queue: StatusQueue,
         objects: ObjectCache,
         clock: Clock,
@@ -281,7 +277,7 @@ class StatusWriter:
         _log.warning("status writes paused", seconds=seconds, error=str(error))
 
 
-_TRIGGERS: Final[Sequence[EventTrigger]] = (
+_TRIGGERS: Final = (
     events.EventTrigger("Accepted", "False"),
     events.EventTrigger("Reconciling", "True", events.NOT_ENABLED),
 )

@@ -98,7 +98,7 @@ class Submitter:
             _log.warning("update rejected", message=str(error), **_log_fields(owned))
             return
         if cached is not None:
-            cached.update_submitted(update.generation)
+            cached.submitted(owned.run, update.generation)
         if await self._store.update_run(owned.run, update):
             _log.info("run updated", generation=update.generation, **_log_fields(owned))
 
@@ -122,7 +122,7 @@ class Submitter:
         self._workqueue.requeue(unplanned)
         for item in batch:
             # An object that is cancelled from the start needs its update, too.
-            if (cached := self._objects.get(item.uid)) is not None and cached.is_unsubmitted:
+            if (cached := self._objects.get(item.uid)) is not None and cached.needs_submit:
                 self._workqueue.requeue([item])
 
     async def _submit(self, plans: Sequence[Plan]) -> None:

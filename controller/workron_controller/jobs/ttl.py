@@ -67,7 +67,7 @@ class TtlController:
             if (owned := known.get(cached.uid)) is not None and not owned.has_ended:
                 # The status sync writes the status of every object that has a run.
                 cached.run_found(owned.run)
-                cached.status_stale()
+                cached.status_synced(None)
                 continue
             try:
                 await self._delete(cached)

@@ -36,11 +36,11 @@ def test_observed_takes_over_an_object_unless_it_is_older() -> None:
 
 def test_observed_object_needs_submit_until_its_generation_is_submitted() -> None:
     cached = _cached(2)
-    assert cached.needs_submit
-    cached.submitted(_RUN, 1)
-    assert (cached.needs_submit, cached.is_unsubmitted) == (True, True)
-    cached.update_submitted(2)
-    assert (cached.needs_submit, cached.is_unsubmitted) == (False, False)
+    needs_submit = [cached.needs_submit]
+    for generation in (1, 2):
+        cached.submitted(_RUN, generation)
+        needs_submit.append(cached.needs_submit)
+    assert needs_submit == [True, True, False]
     assert (cached.run, cached.submitted_generation) == (_RUN, 2)
 
 
@@ -92,7 +92,7 @@ def test_status_is_computed_again_when_its_inputs_changed_during_the_write() -> 
     cached.status_written({"phase": "Running"}, "first")
     assert cached.synced_inputs is None
     cached.status_synced("third")
-    cached.status_stale()
+    cached.status_synced(None)
     assert cached.synced_inputs is None
 
 

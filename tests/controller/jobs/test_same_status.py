@@ -12,7 +12,7 @@ from workron.core.plan import Kind
 from workron.core.states import REASONS, Reason, State
 from workron.scheduling import job_view
 from workron.store.types import JobFailure, JobRow, RunRow
-from workron_controller.jobs import status
+from workron_controller.jobs import status_sync
 from workron_controller.jobs.cache import CachedObject, ObservedObject
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -58,7 +58,7 @@ def test_job_has_one_status_for_every_state_and_reason(state: State, reason: Rea
     output = b"\x1b[31mred \x1b[0m ok"
     row = _row(state, reason)
     printed = job_view.job_object(_run(Kind.JOB), row, {"command": "x"}, output)["status"]
-    written = status.job_status(_seen(Kind.JOB), row, None, output, NOON)
+    written = status_sync.job_status(_seen(Kind.JOB), row, None, output, NOON)
     assert _shared(written) == _shared(printed)
     assert printed["outputTail"] == "red  ok"
 
@@ -75,13 +75,13 @@ def test_workflow_has_one_status_for_every_state_and_reason_of_its_task(
         if row.state is State.FAILED and row.reason is not None
     ]
     seen = _seen(Kind.WORKFLOW, is_suspended=reason is Reason.SUSPENDED)
-    written = status.workflow_status(seen, own, None, {state: 1}, failures, NOON)
+    written = status_sync.workflow_status(seen, own, None, {state: 1}, failures, NOON)
     assert _shared(written) == _shared(printed)
 
 
 def test_skip_as_not_needed_is_complete_in_both() -> None:
     row = _row(State.SKIPPED, Reason.NOT_NEEDED)
     printed = job_view.job_object(_run(Kind.JOB), row, {"command": "x"}, b"")["status"]
-    written = status.job_status(_seen(Kind.JOB), row, None, b"", NOON)
+    written = status_sync.job_status(_seen(Kind.JOB), row, None, b"", NOON)
     for shown in (printed, written):
         assert [one["type"] for one in shown["conditions"]] == ["Accepted", "Complete"]

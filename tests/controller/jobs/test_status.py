@@ -10,7 +10,7 @@ from workron.core.ids import JobId
 from workron.core.plan import Kind
 from workron.core.states import Reason, State
 from workron.store.types import JobFailure, JobRow
-from workron_controller.jobs import status
+from workron_controller.jobs import status_sync
 from workron_controller.jobs.cache import CachedObject, ObservedObject
 from workron_controller.kube import conditions
 from workron_controller.kube.conditions import StatusReason
@@ -38,7 +38,7 @@ def _row(state: State = State.QUEUED, reason: Reason | None = None, **about: Any
     )  # fmt: skip
 
 
-def _conditions(said: status.Status) -> dict[str, tuple[str, str]]:
+def _conditions(said: status_sync.Status) -> dict[str, tuple[str, str]]:
     return {one["type"]: (one["status"], one["reason"]) for one in said["conditions"]}
 
 
@@ -80,7 +80,7 @@ def _conditions(said: status.Status) -> dict[str, tuple[str, str]]:
 def test_conditions_say_what_tools_wait_for(
     state: State, reason: Reason | None, wanted: dict[str, tuple[str, str]]
 ) -> None:
-    said = status.job_status(_seen(), _row(state, reason), None, b"", NOON)
+    said = status_sync.job_status(_seen(), _row(state, reason), None, b"", NOON)
     assert _conditions(said) == {"Accepted": ("True", "Stored")} | wanted
     assert (said["phase"], said.get("reason")) == (state, reason)
 
@@ -90,7 +90,7 @@ def test_all_that_a_row_has_is_told() -> None:
         State.FAILED, Reason.EXIT_CODE, message="it said no", attempts=3, failures=2, losses=1,
         exit_code=7, worker="pod-1", started_at=NOON, finished_at=NOON + timedelta(minutes=1),
     )  # fmt: skip
-    said = status.job_status(_seen(), row, None, b"bye\n", NOON)
+    said = status_sync.job_status(_seen(), row, None, b"bye\n", NOON)
     assert {name: value for name, value in said.items() if name != "conditions"} == {
         "phase": "Failed", "reason": "ExitCode", "message": "it said no", "attempts": 3,
         "failures": 2, "losses": 1, "exitCode": 7, "worker": "pod-1", "outputTail": "bye\n",
@@ -100,23 +100,23 @@ def test_all_that_a_row_has_is_told() -> None:
 
 
 def test_condition_that_still_holds_keeps_its_time() -> None:
-    first = status.job_status(_seen(), _row(State.QUEUED), None, b"", NOON)
+    first = status_sync.job_status(_seen(), _row(State.QUEUED), None, b"", NOON)
     later = NOON + timedelta(hours=1)
-    second = status.job_status(_seen(**first), _row(State.RUNNING), None, b"", later)
+    second = status_sync.job_status(_seen(**first), _row(State.RUNNING), None, b"", later)
     times = {one["type"]: one["lastTransitionTime"] for one in second["conditions"]}
     assert times == {
         "Accepted": "2026-01-01T12:00:00Z", "Reconciling": "2026-01-01T12:00:00Z",
     }  # fmt: skip
-    third = status.job_status(_seen(**second), _row(State.SUCCEEDED), None, b"", later)
+    third = status_sync.job_status(_seen(**second), _row(State.SUCCEEDED), None, b"", later)
     assert {one["type"]: one["lastTransitionTime"] for one in third["conditions"]} == {
         "Accepted": "2026-01-01T12:00:00Z", "Complete": "2026-01-01T13:00:00Z",
     }  # fmt: skip
 
 
 def test_queued_job_that_nobody_can_claim_waits_and_says_why() -> None:
-    said = status.job_status(_seen(), _row(State.QUEUED), HINT, b"", NOON)
+    said = status_sync.job_status(_seen(), _row(State.QUEUED), HINT, b"", NOON)
     assert (said["phase"], said["reason"], said["message"]) == ("Waiting", *HINT_WORDS)
-    running = status.job_status(_seen(), _row(State.RUNNING), HINT, b"", NOON)
+    running = status_sync.job_status(_seen(), _row(State.RUNNING), HINT, b"", NOON)
     assert running["phase"] == "Running"
 
 
@@ -131,7 +131,7 @@ HINT_WORDS = (HINT.reason, HINT.message)
     ],
 )
 def test_what_waits_for_a_time_says_which(reason: Reason, message: str) -> None:
-    said = status.job_status(_seen(), _row(State.WAITING, reason, due=NOON), None, b"", NOON)
+    said = status_sync.job_status(_seen(), _row(State.WAITING, reason, due=NOON), None, b"", NOON)
     assert said["message"] == message
 
 
@@ -139,7 +139,7 @@ def test_workflow_is_rolled_up_within_bounds() -> None:
     progress = {State.SUCCEEDED: 5, State.FAILED: 2, State.QUEUED: 1}
     failures = [JobFailure(JobId(2), "a", None, Reason.EXIT_CODE, "x" * 5000, 3)]
     row = _row(State.RUNNING, kind=Kind.WORKFLOW)
-    said = status.workflow_status(_seen(), row, None, progress, failures, NOON)
+    said = status_sync.workflow_status(_seen(), row, None, progress, failures, NOON)
     assert said["jobs"] == {
         "total": 8, "done": 7, "waiting": 0, "queued": 1, "running": 0, "succeeded": 5, "failed": 2,
         "cancelled": 0, "skipped": 0,
@@ -150,7 +150,7 @@ def test_workflow_is_rolled_up_within_bounds() -> None:
 
 
 def test_refused_object_says_why_and_is_stalled() -> None:
-    said = status.rejected_status(_seen(), StatusReason("CycleDetected", "a -> b -> a"), NOON)
+    said = status_sync.rejected_status(_seen(), StatusReason("CycleDetected", "a -> b -> a"), NOON)
     assert _conditions(said) == {
         "Accepted": ("False", "CycleDetected"), "Stalled": ("True", "CycleDetected"),
     }  # fmt: skip
@@ -158,7 +158,7 @@ def test_refused_object_says_why_and_is_stalled() -> None:
 
 
 def test_what_was_told_is_not_told_again() -> None:
-    said = status.job_status(_seen(), _row(), None, b"", NOON)
+    said = status_sync.job_status(_seen(), _row(), None, b"", NOON)
     assert conditions.statuses_differ(said, {})
     assert not conditions.statuses_differ(said, said | {"exitCode": None, "firstFailures": []})
     assert conditions.statuses_differ(said | {"phase": "Running"}, said)
@@ -177,5 +177,5 @@ def test_what_was_told_is_not_told_again() -> None:
     ids=["plain", "control", "no text", "long", "wide"],
 )
 def test_tail_is_text_that_any_terminal_bears(data: bytes, shown: str) -> None:
-    said = status.job_status(_seen(), _row(State.SUCCEEDED), None, data, NOON)
+    said = status_sync.job_status(_seen(), _row(State.SUCCEEDED), None, data, NOON)
     assert said["outputTail"] == shown
