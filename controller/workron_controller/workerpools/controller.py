@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Sequence,
     )
 
+    from workron.core.clock import Sleep
     from workron.core.model.workerpool import WorkerPoolSpec
     from workron.store.types import PoolDemand, WorkerRow
     from workron_controller.workerpools.config import PoolDependencies
@@ -60,10 +61,12 @@ class WorkerPoolController:
         deps: PoolDependencies,
         quiet_interval: float = QUIET_INTERVAL,
         task_timeout: float = _TASK_TIMEOUT,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._deps = deps
         self._quiet_interval = quiet_interval
         self._task_timeout = task_timeout
+        self._sleep = sleep
         self._creator = PoolCreator(deps)
         self._revoker = CredentialRevoker(deps, self._invalidate_credentials)
         self._reconcilers: dict[PoolName, PoolReconciler] = {}
@@ -88,7 +91,7 @@ class WorkerPoolController:
                         _log.warning("pools not listed", error=str(error))
                     is_failing = True
                 took = self._deps.clock.monotonic() - started_at
-                await asyncio.sleep(max(_INTERVAL_SECONDS, _REST_FACTOR * took))
+                await self._sleep(max(_INTERVAL_SECONDS, _REST_FACTOR * took))
         finally:
             self.stop()
 

@@ -1,7 +1,8 @@
-"""A cluster in memory, as far as pools go: objects, refusals, and the controllers that make pods.
+"""A cluster in memory for tests of pools: its API server and its own controllers.
 
-Stands in for `api.server`. What the cluster does by itself happens when a test says `work`: sets
-make and end pods by the rules of Kubernetes, and what has lost its owner goes.
+`FakeCluster` stands in for `ApiClient`. The controllers of the cluster act only when a test calls
+`run_controllers`: ReplicaSets create and delete pods by the rules of Kubernetes, and objects
+without owner are removed.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ Key = tuple[ApiResource, str | None, str]
 
 @dataclass
 class Fault:
-    """What is answered instead, so many times."""
+    """An error that the next requests raise."""
 
     verb: str
     resource: ApiResource
@@ -33,17 +34,17 @@ class Fault:
 
 @dataclass
 class FakeCluster(ApiClient):
-    """The objects, and what the next requests meet."""
+    """The objects, and the faults of the next requests; no request uses the network."""
 
     objects: dict[Key, Raw] = field(default_factory=dict)
-    asked: list[tuple[str, ResourcePath]] = field(default_factory=list)
-    closed: set[str] = field(default_factory=set)
-    """Namespaces where only WorkerPools may be looked at, and told how they stand."""
-    silent: set[str] = field(default_factory=set)
-    """Namespaces of which no answer comes."""
+    requests: list[tuple[str, ResourcePath]] = field(default_factory=list)
+    forbidden: set[str] = field(default_factory=set)
+    """Namespaces in which only WorkerPools may be listed, and their status written."""
+    unanswered: set[str] = field(default_factory=set)
+    """Namespaces in which requests wait forever."""
     quota: float = float("inf")
-    """Pods, in each namespace."""
-    _forgets: bool = False
+    """Pods in each namespace."""
+    _expires_list: bool = False
     _faults: list[Fault] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -60,179 +61,180 @@ class FakeCluster(ApiClient):
     def stop_failing(self) -> None:
         self._faults.clear()
 
-    def put(self, resource: ApiResource, namespace: str | None, name: str, **body: Any) -> Raw:
-        """Have somebody else make an object."""
-        about = {"name": name, "namespace": namespace, "uid": f"uid-{next(self._numbers)}"}
-        made = {"metadata": {**about, "generation": 1, **body.pop("metadata", {})}, **body}
-        self.objects[resource, namespace, name] = made
-        return made
+    def add(self, resource: ApiResource, namespace: str | None, name: str, **body: Any) -> Raw:
+        """Create an object, as another client."""
+        metadata = {"name": name, "namespace": namespace, "uid": f"uid-{next(self._numbers)}"}
+        created = {"metadata": {**metadata, "generation": 1, **body.pop("metadata", {})}, **body}
+        self.objects[resource, namespace, name] = created
+        return created
 
-    def pool(self, namespace: str, name: str, **spec: Any) -> Raw:
-        """Have somebody apply a WorkerPool, or edit it."""
+    def apply_pool(self, namespace: str, name: str, **spec: Any) -> Raw:
+        """Create or edit a WorkerPool, as a user."""
         key = resources.WORKERPOOLS, namespace, name
-        if (there := self.objects.get(key)) is not None:
-            there["spec"] = spec
-            there["metadata"]["generation"] += 1
-            return there
+        if (found := self.objects.get(key)) is not None:
+            found["spec"] = spec
+            found["metadata"]["generation"] += 1
+            return found
         version = "workron.dev/v1alpha1"
-        return self.put(*key, spec=spec, apiVersion=version, kind="WorkerPool")
+        return self.add(*key, spec=spec, apiVersion=version, kind="WorkerPool")
 
-    def all(self, resource: ApiResource, namespace: str | None = None) -> list[Raw]:
+    def objects_of(self, resource: ApiResource, namespace: str | None = None) -> list[Raw]:
         found = [one for (kind, _, _), one in self.objects.items() if kind == resource]
         return [one for one in found if namespace in {None, one["metadata"]["namespace"]}]
 
     def pods(self, namespace: str = "lab") -> list[Raw]:
-        return self.all(resources.PODS, namespace)
+        return self.objects_of(resources.PODS, namespace)
 
-    def replicas(self, namespace: str = "lab") -> list[int]:
-        """Tell of each set how big it is to be."""
-        return [one["spec"]["replicas"] for one in self.all(resources.REPLICA_SETS, namespace)]
+    def replica_counts(self, namespace: str = "lab") -> list[int]:
+        """Return the desired size of each ReplicaSet."""
+        sets = self.objects_of(resources.REPLICA_SETS, namespace)
+        return [one["spec"]["replicas"] for one in sets]
 
     def writes(self) -> list[str]:
-        return [f"{verb} {place}" for verb, place in self.asked if verb not in {"get", "list"}]
+        return [f"{verb} {path}" for verb, path in self.requests if verb not in {"get", "list"}]
 
-    # What `api.server` does.
+    # The requests of `ApiClient`.
 
-    async def get(self, place: ResourcePath, /) -> Raw:
-        await self._meet("get", place)
-        return copy.deepcopy(self._found(place))
+    async def get(self, path: ResourcePath, /) -> Raw:
+        await self._begin("get", path)
+        return copy.deepcopy(self._find(path))
 
-    async def list_page(self, place: ResourcePath, parameters: Mapping[str, str], /) -> Raw:
-        """Give one object, and then the others, but only when the list was begun anew."""
-        await self._meet("list", place)
+    async def list_page(self, path: ResourcePath, parameters: Mapping[str, str], /) -> Raw:
+        """Return one object on the first page and the others on the second, which may expire."""
+        await self._begin("list", path)
         labels = parameters.get("labelSelector", "")
         wanted = dict(one.split("=") for one in labels.split(",") if one)
         found = [
             copy.deepcopy(one)
-            for one in self.all(place.resource, place.namespace)
+            for one in self.objects_of(path.resource, path.namespace)
             if wanted.items() <= one["metadata"].get("labels", {}).items()
         ]
-        about = {"resourceVersion": "1"}
+        metadata = {"resourceVersion": "1"}
         if "continue" not in parameters:
-            more = {"continue": "more"} if len(found) > 1 else {}
-            return {"items": found[:1], "metadata": about | more}
-        self._forgets = not self._forgets
-        if self._forgets:
-            raise errors.ExpiredError("410 the list is forgotten")
-        return {"items": found[1:], "metadata": about}
+            token = {"continue": "more"} if len(found) > 1 else {}
+            return {"items": found[:1], "metadata": metadata | token}
+        self._expires_list = not self._expires_list
+        if self._expires_list:
+            raise errors.ExpiredError("410 the list has expired")
+        return {"items": found[1:], "metadata": metadata}
 
-    async def create(self, place: ResourcePath, body: Mapping[str, Any], /) -> Raw:
-        await self._meet("create", place)
+    async def create(self, path: ResourcePath, body: Mapping[str, Any], /) -> Raw:
+        await self._begin("create", path)
         body = copy.deepcopy(dict(body))
         name = body["metadata"]["name"]
-        if (place.resource, place.namespace, name) in self.objects:
-            raise errors.ConflictError(f"create {place}: 409 {name} already exists")
-        return self.put(place.resource, place.namespace, name, **body)
+        if (path.resource, path.namespace, name) in self.objects:
+            raise errors.ConflictError(f"create {path}: 409 {name} already exists")
+        return self.add(path.resource, path.namespace, name, **body)
 
-    async def patch(self, place: ResourcePath, body: Mapping[str, Any], /) -> Raw:
-        await self._meet("patch", place)
-        found = self._found(place)
+    async def patch(self, path: ResourcePath, body: Mapping[str, Any], /) -> Raw:
+        await self._begin("patch", path)
+        found = self._find(path)
         if body["metadata"]["uid"] != found["metadata"]["uid"]:
-            raise errors.ConflictError(f"patch {place}: 409 another uid")
+            raise errors.ConflictError(f"patch {path}: 409 another uid")
         _merge(found, body)
         return found
 
     async def replace_status(
-        self, place: ResourcePath, uid: str, status: Mapping[str, Any], /
+        self, path: ResourcePath, uid: str, status: Mapping[str, Any], /
     ) -> None:
-        await self._meet("status", place)
-        found = self._found(place)
+        await self._begin("status", path)
+        found = self._find(path)
         assert found["metadata"]["uid"] == uid
         found["status"] = copy.deepcopy(dict(status))
 
-    async def apply(self, place: ResourcePath, body: Mapping[str, Any], /) -> Raw:
-        await self._meet("apply", place)
-        assert place.name is not None
-        key = place.resource, place.namespace, place.name
-        found = self.objects.get(key) or self.put(*key)
+    async def apply(self, path: ResourcePath, body: Mapping[str, Any], /) -> Raw:
+        await self._begin("apply", path)
+        assert path.name is not None
+        key = path.resource, path.namespace, path.name
+        found = self.objects.get(key) or self.add(*key)
         _merge(found, copy.deepcopy(dict(body)))
         return found
 
-    async def delete(self, place: ResourcePath, uid: str, /) -> None:
-        await self._meet("delete", place)
-        found = self._found(place)
+    async def delete(self, path: ResourcePath, uid: str, /) -> None:
+        await self._begin("delete", path)
+        found = self._find(path)
         assert found["metadata"]["uid"] == uid
-        del self.objects[place.resource, place.namespace, str(place.name)]
+        del self.objects[path.resource, path.namespace, str(path.name)]
 
-    async def _meet(self, verb: str, place: ResourcePath) -> None:
-        self.asked.append((verb, place))
-        if place.namespace in self.silent:
+    async def _begin(self, verb: str, path: ResourcePath) -> None:
+        """Record a request, and raise the error that it meets."""
+        self.requests.append((verb, path))
+        if path.namespace in self.unanswered:
             await asyncio.get_running_loop().create_future()
         for fault in self._faults:
-            is_meant = (fault.verb, fault.resource) == (verb, place.resource)
-            if is_meant and fault.times > 0 and fault.namespace in {None, place.namespace}:
+            is_match = (fault.verb, fault.resource) == (verb, path.resource)
+            if is_match and fault.times > 0 and fault.namespace in {None, path.namespace}:
                 fault.times -= 1
                 raise fault.error
-        is_open = place.resource == resources.WORKERPOOLS and verb in {"list", "status"}
-        if place.namespace in self.closed and not is_open:
-            raise errors.ForbiddenError(f"{verb} {place}: 403 forbidden")
+        is_allowed = path.resource == resources.WORKERPOOLS and verb in {"list", "status"}
+        if path.namespace in self.forbidden and not is_allowed:
+            raise errors.ForbiddenError(f"{verb} {path}: 403 forbidden")
 
-    def _found(self, place: ResourcePath) -> Raw:
-        found = self.objects.get((place.resource, place.namespace, str(place.name)))
+    def _find(self, path: ResourcePath) -> Raw:
+        found = self.objects.get((path.resource, path.namespace, str(path.name)))
         if found is None:
-            raise errors.ObjectNotFoundError(f"{place}: 404 not found")
+            raise errors.ObjectNotFoundError(f"{path}: 404 not found")
         return found
 
-    # What the cluster does by itself.
+    # The controllers of the cluster.
 
-    def work(self) -> None:
-        """Have each set make or end pods, and what has lost its owner go."""
-        for one in self.all(resources.REPLICA_SETS):
-            self._tend(one)
+    def run_controllers(self) -> None:
+        """Scale each ReplicaSet, and remove objects whose owner does not exist."""
+        for one in self.objects_of(resources.REPLICA_SETS):
+            self._scale(one)
         uids = {one["metadata"]["uid"] for one in self.objects.values()}
         for key, one in list(self.objects.items()):
             owners = one["metadata"].get("ownerReferences", [])
             if owners and not any(owner["uid"] in uids for owner in owners):
                 del self.objects[key]
 
-    def _tend(self, one: Raw) -> None:
-        about = one["metadata"]
-        own = [pod for pod in self.pods(about["namespace"]) if _owner(pod) == about["uid"]]
-        live = sorted(filter(_is_live, own), key=_rank)
+    def _scale(self, one: Raw) -> None:
+        metadata = one["metadata"]
+        own = [pod for pod in self.pods(metadata["namespace"]) if _owner(pod) == metadata["uid"]]
+        live = sorted(filter(_is_live, own), key=_deletion_rank)
         excess = len(live) - one["spec"]["replicas"]
         for pod in live[: max(0, excess)]:
             pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         one["status"] = {}
         for _ in range(-excess):
-            if len(self.pods(about["namespace"])) >= self.quota:
+            if len(self.pods(metadata["namespace"])) >= self.quota:
                 failure = {"type": "ReplicaFailure", "status": "True"}
                 one["status"] = {"conditions": [{**failure, "message": "exceeded quota: small"}]}
                 return
-            self._make_pod(one)
+            self._create_pod(one)
 
-    def _make_pod(self, one: Raw) -> None:
-        about, template = one["metadata"], one["spec"]["template"]
+    def _create_pod(self, one: Raw) -> None:
+        owner, template = one["metadata"], one["spec"]["template"]
         number = next(self._numbers)
         metadata = {
             "labels": dict(template["metadata"]["labels"]),
-            "ownerReferences": [{"uid": about["uid"], "controller": True}],
+            "ownerReferences": [{"uid": owner["uid"], "controller": True}],
             "creationTimestamp": f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z",
         }
-        name = f"{about['name']}-{number}"
+        name = f"{owner['name']}-{number}"
         spec = copy.deepcopy(template["spec"])
-        self.put(resources.PODS, about["namespace"], name, metadata=metadata, spec=spec, status={})
+        self.add(resources.PODS, owner["namespace"], name, metadata=metadata, spec=spec, status={})
 
 
-def place_on(pod: Raw, node: str = "node") -> None:
-    """Have a node run it, and its agent be ready."""
+def set_ready(pod: Raw, node: str = "node") -> None:
+    """Assign a pod to a node and make it ready."""
     pod["spec"]["nodeName"] = node
     pod["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
 
-def unready(pod: Raw) -> None:
+def set_unready(pod: Raw) -> None:
     pod["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
 
 
-def ended(pod: Raw) -> None:
-    """Have its kubelet tell that all of it has ended."""
+def set_ended(pod: Raw) -> None:
+    """Report the end of all containers, as the kubelet does."""
     state = {"terminated": {"exitCode": 137, "reason": "Error"}}
-    names = ("runner", "agent")
-    statuses = [{"name": name, "state": state} for name in names]
+    statuses = [{"name": name, "state": state} for name in ("runner", "agent")]
     pod["status"] = {"phase": "Failed", "containerStatuses": statuses}
 
 
-def waits(pod: Raw, reason: str, message: str = "") -> None:
-    """Have its runner's container wait for something."""
+def set_waiting(pod: Raw, reason: str, message: str = "") -> None:
+    """Report that the runner's container waits, as the kubelet does."""
     state = {"waiting": {"reason": reason, "message": message}}
     pod["status"] = {
         "phase": "Pending",
@@ -241,7 +243,7 @@ def waits(pod: Raw, reason: str, message: str = "") -> None:
 
 
 def conditions(raw: Raw) -> dict[str, str]:
-    """Tell of each condition that holds its reason, and of Ready also if it does not."""
+    """Return the reason of each condition; `not Ready` stands for a Ready that is False."""
     return {
         one["type"] if one["status"] == "True" else f"not {one['type']}": one["reason"]
         for one in raw.get("status", {}).get("conditions", [])
@@ -254,27 +256,26 @@ def _owner(pod: Raw) -> str:
 
 
 def _is_live(pod: Raw) -> bool:
-    is_over = pod["status"].get("phase") in {"Failed", "Succeeded"}
-    return not is_over and "deletionTimestamp" not in pod["metadata"]
+    is_finished = pod["status"].get("phase") in {"Failed", "Succeeded"}
+    return not is_finished and "deletionTimestamp" not in pod["metadata"]
 
 
-def _rank(pod: Raw) -> tuple[Any, ...]:
-    """Order them as the controller of sets does, as far as that goes by what is known here."""
+def _deletion_rank(pod: Raw) -> tuple[Any, ...]:
+    """Order pods as the ReplicaSet controller does, by the fields that exist here."""
     conditions = pod["status"].get("conditions", [])
     is_ready = {"type": "Ready", "status": "True"} in conditions
     cost = int(pod["metadata"].get("annotations", {}).get(observed.DELETION_COST, 0))
     return "nodeName" in pod["spec"], is_ready, cost
 
 
-def _merge(into: Raw, patch: Mapping[str, Any]) -> None:
+def _merge(target: Raw, patch: Mapping[str, Any]) -> None:
+    """Apply a merge patch, in which null removes a field."""
     for key, value in patch.items():
         if value is None:
-            into.pop(key, None)
-        elif isinstance(value, dict) and isinstance(into.get(key), dict):
-            _merge(into[key], value)
+            target.pop(key, None)
+        elif not isinstance(value, dict):
+            target[key] = value
         else:
-            into[key] = (
-                {k: v for k, v in value.items() if v is not None}
-                if isinstance(value, dict)
-                else value
-            )
+            if not isinstance(target.get(key), dict):
+                target[key] = {}
+            _merge(target[key], value)

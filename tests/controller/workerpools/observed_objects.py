@@ -1,4 +1,4 @@
-"""What the pure parts are handed: pods, sets and workers, made in few words."""
+"""Inputs of the pure functions: specs, ReplicaSets, pods and workers with default fields."""
 
 import itertools
 from typing import Any
@@ -16,53 +16,40 @@ from workron_controller.workerpools.observed import (
 
 POOL = PoolNames("lab", "gpu", "pool-uid")
 
+_CREATED_AT = "2026-01-01T00:00:00Z"
 _numbers = itertools.count(1)
 
 
 def spec(**fields: Any) -> WorkerPoolSpec:
-    """Read a spec as it is written."""
+    """Parse a spec with the fields of a manifest."""
     return WorkerPoolSpec.parse(fields)
 
 
-def replica_set(revision: str = "new", replicas: int = 1, **about: Any) -> ObservedReplicaSet:
-    return ObservedReplicaSet(
-        **{
-            "name": f"workron-gpu-{revision}",
-            "uid": f"{revision}-uid",
-            "revision": revision,
-            "replicas": replicas,
-            "created_at": "2026-01-01T00:00:00Z",
-            **about,
-        }
-    )
+def replica_set(revision: str = "new", replicas: int = 1, **fields: Any) -> ObservedReplicaSet:
+    name, uid = f"workron-gpu-{revision}", f"{revision}-uid"
+    return ObservedReplicaSet(name, uid, revision, replicas, _CREATED_AT, **fields)
 
 
-def pod(name: str, revision: str = "new", **about: Any) -> ObservedPod:
-    """Give a pod that is ready, on a node."""
-    defaults: dict[str, Any] = {
-        "name": name,
-        "uid": f"{name}-uid",
-        "owner": f"{revision}-uid",
-        "created_at": "2026-01-01T00:00:00Z",
-        "node": "node",
-        "is_ready": True,
-    }
-    return ObservedPod(**defaults | about)
+def pod(name: str, revision: str = "new", **fields: Any) -> ObservedPod:
+    """Return a pod that is ready, on a node."""
+    defaults: dict[str, Any] = {"created_at": _CREATED_AT, "node": "node", "is_ready": True}
+    return ObservedPod(name, f"{name}-uid", f"{revision}-uid", **defaults | fields)
 
 
-def starting(name: str, revision: str = "new", **about: Any) -> ObservedPod:
-    return pod(name, revision, **{"is_ready": False, **about})
+def starting(name: str, revision: str = "new", **fields: Any) -> ObservedPod:
+    """Return a pod that is not ready yet."""
+    return pod(name, revision, **{"is_ready": False} | fields)
 
 
-def waiting(waits: str, name: str = "runner", **about: Any) -> ObservedContainer:
-    return ObservedContainer(name, has_ended=False, waiting_reason=waits, **about)
+def waiting(reason: str, name: str = "runner", **fields: Any) -> ObservedContainer:
+    return ObservedContainer(name, has_ended=False, waiting_reason=reason, **fields)
 
 
-def worker(name: str, held: int = 0, *, is_draining: bool = False) -> WorkerRow:
-    """Give the worker of the pod of this name."""
+def worker(name: str, claims: int = 0, *, is_draining: bool = False) -> WorkerRow:
+    """Return the worker of the pod of this name."""
     number = WorkerId(next(_numbers))
-    return WorkerRow(number, "lab", "gpu", f"{name}-uid", 4, held, is_draining)
+    return WorkerRow(number, "lab", "gpu", f"{name}-uid", 4, claims, is_draining)
 
 
-def sight(sets: list[ObservedReplicaSet] | None = None, *pods: ObservedPod) -> ObservedPool:
+def observed_pool(sets: list[ObservedReplicaSet] | None = None, *pods: ObservedPod) -> ObservedPool:
     return ObservedPool(sets or [], pods)

@@ -1,218 +1,188 @@
-"""Pools from their first job to their last worker, over a cluster in memory and a real store."""
+"""The controller of all pools during outages and changes of the leader."""
 
-from tests.controller.workerpools.conftest import Begin, Farm
+import asyncio
+from unittest import mock
+
+import pytest
+from structlog.testing import capture_logs
+
+from tests.controller.workerpools import fake_cluster
+from tests.controller.workerpools.conftest import PoolHarness
 from tests.controller.workerpools.fake_cluster import FakeCluster, conditions
-from workron.core.model.status import WorkerPoolStatus
-from workron.core.states import State
+from workron.core import errors
 from workron.store.api import Store
-from workron_controller.kube import errors, resources
+from workron_controller.kube import resources
+from workron_controller.kube.errors import BusyError, ConflictError, UnreachableError
 from workron_controller.workerpools.autoscaler import SCALE_DOWN_SECONDS
+from workron_controller.workerpools.controller import WorkerPoolController
 
 
-async def test_first_job_brings_a_worker_that_runs_it(
-    begin: Begin, yard: FakeCluster, farm: Farm, store: Store
+async def test_warning_is_logged_once_when_the_api_server_stays_unavailable(
+    harness: PoolHarness, cluster: FakeCluster
 ) -> None:
-    pool = yard.pool("lab", "gpu")
-    controller = begin()
-    await farm.turn(controller)
-    assert yard.writes() == ["status workerpools.workron.dev/status lab/gpu"]
-    assert conditions(pool) == {"Ready": "ScaledToZero"}
-    [job] = await farm.submit()
-    await farm.turn(controller)
-    [pod] = yard.pods()
-    assert pool["status"]["desiredReplicas"] == 1
-    assert conditions(pool) == {"not Ready": "Starting", "Reconciling": "Starting"}
-    await farm.start(pod)
-    await farm.turn(controller)
-    assert conditions(pool) == {"Ready": "Ready"}
-    await farm.finish(pod, *await farm.take(pod))
-    [row] = await store.get_jobs([job])
-    assert row.state is State.SUCCEEDED
+    cluster.fail("list", resources.WORKERPOOLS, UnreachableError("no answer"), times=4)
+    sleep = mock.AsyncMock(side_effect=[None] * 8 + [asyncio.CancelledError])
+    with capture_logs() as logs, pytest.raises(asyncio.CancelledError):
+        await harness.new_controller(sleep=sleep).run()
+    assert [line["event"] for line in logs] == ["pools not listed"]
 
 
-async def test_status_counts_what_there_is(begin: Begin, yard: FakeCluster, farm: Farm) -> None:
-    pool = yard.pool("lab", "gpu", slots=2)
-    controller = begin()
-    await farm.submit(5)
-    await farm.come_up(controller)
-    await farm.take(yard.pods()[0], 2)
-    await farm.turn(controller, 10)
-    await farm.turn(controller)
-    WorkerPoolStatus.parse(pool["status"])
-    told = {key: value for key, value in pool["status"].items() if key != "conditions"}
-    assert told == {
-        "desiredReplicas": 3,
-        "replicas": 3,
-        "readyReplicas": 3,
-        "busy": 2,
-        "queued": 3,
-        "selector": "app.kubernetes.io/managed-by=workron-controller,workron.dev/pool=gpu",
-        "observedGeneration": 1,
-    }
-
-
-async def test_nothing_is_written_while_nothing_changes(
-    begin: Begin, yard: FakeCluster, farm: Farm
+async def test_other_pools_are_reconciled_when_one_request_hangs(
+    harness: PoolHarness, cluster: FakeCluster
 ) -> None:
-    yard.pool("lab", "gpu", minReplicas=2)
-    controller = begin()
-    await farm.come_up(controller)
-    await farm.turn(controller)
-    before = len(yard.writes())
-    for _ in range(5):
-        await farm.turn(controller, 20)
-    assert len(yard.writes()) == before
+    cluster.apply_pool("hanging", "gpu", minReplicas=1)
+    good = cluster.apply_pool("lab", "gpu", minReplicas=1)
+    cluster.unanswered.add("hanging")
+    controller = harness.new_controller()
+    for _ in range(3):
+        await controller.reconcile_all()
+        while "Ready" not in str(good.get("status")):
+            await asyncio.sleep(0)
+        cluster.run_controllers()
+        await harness.start_pods()
+    waiting = [path for _, path in cluster.requests if path.namespace == "hanging"]
+    assert len(waiting) == 1
 
 
-async def test_workers_go_when_they_were_not_needed_for_long_and_busy_ones_end_in_peace(
-    begin: Begin, yard: FakeCluster, farm: Farm, store: Store
+async def test_reconciliation_is_cancelled_when_it_takes_too_long(
+    harness: PoolHarness, cluster: FakeCluster
 ) -> None:
-    yard.pool("lab", "gpu", slots=1)
-    controller = begin()
-    await farm.submit(3)
-    await farm.come_up(controller)
-    first, second, third = yard.pods()
-    [one] = await farm.take(second)
-    for pod in (first, third):
-        await farm.finish(pod, *await farm.take(pod))
-    await farm.turn(controller, SCALE_DOWN_SECONDS - 10)
-    assert farm.ending() == []
-    await farm.turn(controller, 20)
-    await farm.turn(controller)
-    assert farm.ending() == [first, third]
-    assert [row.is_draining for row in await store.list_workers()] == [True, False, True]
-    await farm.depart_all()
-    await farm.finish(second, one)
-    await farm.turn(controller, SCALE_DOWN_SECONDS)
-    await farm.turn(controller)
-    assert farm.ending() == [second]
-    assert yard.replicas() == [0]
+    cluster.apply_pool("hanging", "gpu", minReplicas=1)
+    cluster.unanswered.add("hanging")
+    controller = harness.new_controller(task_timeout=0.01)
+    for _ in range(2):
+        await controller.reconcile_all()
+        await controller.wait_idle()
+    assert [path.namespace for _, path in cluster.requests].count("hanging") == 2
 
 
-async def test_new_revision_takes_the_place_of_the_old_one_and_ends_nobody_early(
-    begin: Begin, yard: FakeCluster, farm: Farm
+async def test_other_pools_are_reconciled_when_one_raises_an_unexpected_error(
+    harness: PoolHarness, cluster: FakeCluster
 ) -> None:
-    pool = yard.pool("lab", "gpu", replicas=2)
-    controller = begin()
-    await farm.come_up(controller)
-    old = yard.pods()
-    await farm.submit(2)
-    for pod in old:
-        await farm.take(pod)
-    pool["metadata"]["generation"] += 1
-    pool["spec"]["image"] = "theirs:2"
-    await farm.turn(controller)
-    assert farm.ending() == []
-    assert len(yard.pods()) == 3
-    await farm.start_all()
-    await farm.turn(controller)
-    assert len(farm.ending()) == 1
-    await farm.come_up(controller)
-    assert farm.ending() == old
-    await farm.depart_all()
-    await farm.turn(controller)
-    assert yard.replicas() == [2]
-    images = {pod["spec"]["initContainers"][1]["image"] for pod in yard.pods()}
-    assert images == {"theirs:2"}
+    cluster.apply_pool("bad", "gpu", minReplicas=1)
+    good = cluster.apply_pool("lab", "gpu", minReplicas=1)
+    cluster.fail("list", resources.PODS, KeyError("unexpected"), times=99, namespace="bad")
+    controller = harness.new_controller()
+    with capture_logs() as logs:
+        await harness.start_workers(controller)
+    assert conditions(good) == {"Ready": "Ready"}
+    assert "pool not reconciled" in {line["event"] for line in logs}
 
 
-async def test_pool_that_is_being_deleted_is_let_be(
-    begin: Begin, yard: FakeCluster, farm: Farm
+async def test_controller_continues_when_the_api_server_is_back(
+    harness: PoolHarness, cluster: FakeCluster
 ) -> None:
-    pool = yard.pool("lab", "gpu", minReplicas=1)
-    pool["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    await farm.turn(begin())
-    assert yard.writes() == []
+    cluster.apply_pool("lab", "gpu", minReplicas=1)
+    cluster.fail("list", resources.WORKERPOOLS, UnreachableError("no answer"))
+    sleep = mock.AsyncMock(side_effect=[None, asyncio.CancelledError])
+    controller = harness.new_controller(sleep=sleep)
+    with pytest.raises(asyncio.CancelledError):
+        await controller.run()
+    await harness.start_workers(controller)
+    assert len(cluster.pods()) == 1
 
 
-async def test_pool_that_was_made_again_is_another_one(
-    begin: Begin, yard: FakeCluster, farm: Farm
+async def test_status_reports_the_outage_when_a_list_of_pods_fails(
+    harness: PoolHarness, cluster: FakeCluster
 ) -> None:
-    yard.pool("lab", "gpu", minReplicas=1)
-    controller = begin()
-    await farm.come_up(controller)
-    del yard.objects[resources.WORKERPOOLS, "lab", "gpu"]
-    again = yard.pool("lab", "gpu", minReplicas=1)
-    await farm.turn(controller)
-    await farm.turn(controller)
-    [one] = yard.all(resources.REPLICA_SETS)
-    assert one["metadata"]["ownerReferences"][0]["uid"] == again["metadata"]["uid"]
-
-
-async def test_number_that_somebody_wrote_is_meant_at_once(
-    begin: Begin, yard: FakeCluster, farm: Farm
-) -> None:
-    yard.pool("lab", "gpu", replicas=3)
-    controller = begin()
-    await farm.come_up(controller)
-    assert len(yard.pods()) == 3
-    yard.pool("lab", "gpu", replicas=0)
-    await farm.turn(controller)
-    assert len(farm.ending()) == 3
-
-
-async def test_conflict_is_no_trouble(begin: Begin, yard: FakeCluster, farm: Farm) -> None:
-    pool = yard.pool("lab", "gpu", minReplicas=1)
-    controller = begin()
-    yard.fail("create", resources.REPLICA_SETS, errors.ConflictError("409 exists"))
-    await farm.turn(controller)
-    assert conditions(pool) == {"not Ready": "Starting", "Reconciling": "Starting"}
-    await farm.come_up(controller)
+    pool = cluster.apply_pool("lab", "gpu", minReplicas=1)
+    cluster.fail("list", resources.PODS, BusyError("429", after=1))
+    controller = harness.new_controller()
+    await harness.round(controller)
+    assert conditions(pool) == {"not Ready": "ApiUnavailable", "Reconciling": "ApiUnavailable"}
+    await harness.start_workers(controller)
     assert conditions(pool) == {"Ready": "Ready"}
 
 
-async def test_edition_of_the_lease_reaches_the_store(
-    begin: Begin, yard: FakeCluster, farm: Farm
+async def test_status_reports_the_outage_and_pods_stay_when_the_database_is_unavailable(
+    harness: PoolHarness, cluster: FakeCluster, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    yard.pool("lab", "gpu", minReplicas=1)
-    controller = begin()
-    await farm.come_up(controller)
-    yard.pool("lab", "gpu", minReplicas=1, lease="40s")
-    await farm.turn(controller)
-    session = await farm.start(yard.pods()[0])
-    assert session.lease_seconds == 40
+    pool = cluster.apply_pool("lab", "gpu", minReplicas=2)
+    controller = harness.new_controller()
+    await harness.start_workers(controller)
+    await harness.submit(3)
+    await harness.claim(cluster.pods()[0])
+    await harness.round(controller, 10)
+    await harness.round(controller)
+    before = dict(pool["status"])
+    unavailable = mock.AsyncMock(side_effect=errors.StoreUnreachableError("no answer"))
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "list_workers", unavailable)
+        for pod in cluster.pods():
+            fake_cluster.set_unready(pod)
+        await harness.round(controller, SCALE_DOWN_SECONDS)
+    assert conditions(pool)["not Ready"] == "DatabaseUnavailable"
+    numbers = ("desiredReplicas", "readyReplicas", "busy", "queued")
+    assert [pool["status"][name] for name in numbers] == [2, 2, 1, 2]
+    assert pool["status"].keys() == before.keys()
+    cluster.apply_pool("lab", "gpu", minReplicas=2)
+    for pod in cluster.pods():
+        fake_cluster.set_ready(pod)
+    await harness.round(controller)
+    assert conditions(pool) == {"Ready": "Ready"}
+    assert harness.terminating() == []
 
 
-async def test_mere_numbers_are_written_at_times(
-    begin: Begin, yard: FakeCluster, farm: Farm
+async def test_new_leader_reports_the_outage_when_the_database_is_unavailable(
+    harness: PoolHarness, cluster: FakeCluster, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pool = yard.pool("lab", "gpu", minReplicas=1)
-    controller = begin()
-    await farm.come_up(controller)
-    await farm.turn(controller)
-    before = len(yard.writes())
-    await farm.submit(2)
-    await farm.turn(controller)
-    assert len(yard.writes()) == before
-    await farm.turn(controller, 10)
-    await farm.turn(controller)
-    assert pool["status"]["queued"] == 2
+    pool = cluster.apply_pool("lab", "gpu", minReplicas=2)
+    unavailable = mock.AsyncMock(side_effect=errors.StoreUnreachableError("no answer"))
+    monkeypatch.setattr(store, "list_workers", unavailable)
+    await harness.round(harness.new_controller())
+    assert "DatabaseUnavailable" in conditions(pool).values()
 
 
-async def test_edition_of_a_pool_that_does_nothing_is_heard_at_once(
-    begin: Begin, yard: FakeCluster, farm: Farm
+async def test_status_is_written_in_the_next_round_when_a_write_conflicts(
+    harness: PoolHarness, cluster: FakeCluster
 ) -> None:
-    pool = yard.pool("lab", "gpu")
-    controller = begin()
-    await farm.turn(controller)
-    yard.pool("lab", "gpu", slots=7)
-    await farm.turn(controller)
-    assert pool["status"]["observedGeneration"] == 2
+    pool = cluster.apply_pool("lab", "gpu", minReplicas=1)
+    cluster.fail("status", resources.WORKERPOOLS, ConflictError("409"))
+    controller = harness.new_controller()
+    await harness.round(controller)
+    await harness.round(controller)
+    assert "Starting" in conditions(pool).values()
 
 
-async def test_set_that_somebody_else_changes_is_as_it_should_be_at_the_next_look(
-    begin: Begin, yard: FakeCluster, farm: Farm
+async def _interrupt_drain(
+    cluster: FakeCluster, harness: PoolHarness, controller: WorkerPoolController
+) -> fake_cluster.Raw:
+    """Start three workers, fail to scale down to two, and return the pod of the busy one."""
+    cluster.apply_pool("lab", "gpu", replicas=3, slots=1)
+    await harness.submit()
+    await harness.start_workers(controller)
+    _, busy, _ = cluster.pods()
+    await harness.claim(busy)
+    cluster.apply_pool("lab", "gpu", replicas=2, slots=1)
+    cluster.fail("patch", resources.REPLICA_SETS, UnreachableError("no answer"))
+    await harness.round(controller)
+    return busy
+
+
+async def test_new_leader_completes_a_drain_when_the_old_one_stopped_halfway(
+    harness: PoolHarness, cluster: FakeCluster, store: Store
 ) -> None:
-    yard.pool("lab", "gpu", replicas=2)
-    controller = begin()
-    await farm.come_up(controller)
-    [one] = yard.all(resources.REPLICA_SETS)
-    for theirs in (5, 0):
-        one["spec"]["replicas"] = theirs
-        await farm.turn(controller)
-        assert yard.replicas() == [2]
-    del yard.objects[resources.REPLICA_SETS, "lab", one["metadata"]["name"]]
-    yard.work()
-    assert yard.pods() == []
-    await farm.come_up(controller)
-    assert len(yard.pods()) == 2
+    busy = await _interrupt_drain(cluster, harness, harness.new_controller())
+    assert [row.is_draining for row in await store.list_workers()].count(True) == 1
+    assert cluster.replica_counts() == [3]
+    new_leader = harness.new_controller()
+    for _ in range(3):
+        await harness.round(new_leader)
+    assert cluster.replica_counts() == [2]
+    [terminated] = harness.terminating()
+    assert terminated is not busy
+    assert [row.is_draining for row in await store.list_workers()].count(True) == 1
+
+
+async def test_only_one_worker_terminates_when_two_leaders_scale_down(
+    harness: PoolHarness, cluster: FakeCluster
+) -> None:
+    old_leader = harness.new_controller()
+    busy = await _interrupt_drain(cluster, harness, old_leader)
+    new_leader = harness.new_controller()
+    for _ in range(3):
+        await harness.round(new_leader)
+        await harness.round(old_leader)
+    assert cluster.replica_counts() == [2]
+    assert len(harness.terminating()) == 1
+    assert harness.terminating() != [busy]

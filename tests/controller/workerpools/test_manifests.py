@@ -1,4 +1,4 @@
-"""What a WorkerPool becomes: what is in its pods, who sees what there, and which pods are alike."""
+"""The objects of a WorkerPool, and which changes make a new revision."""
 
 import base64
 import json
@@ -11,6 +11,7 @@ import typer.main
 import yaml
 
 from tests.controller.workerpools.observed_objects import POOL, spec
+from tests.helm import schemas
 from workron.cli import app
 from workron_controller.workerpools import manifests
 from workron_runner import __main__
@@ -46,46 +47,45 @@ def _every_field() -> Raw:
     return found
 
 
-def test_agent_is_ours_and_the_runner_is_a_sidecar_in_the_image_of_the_pool() -> None:
-    pod = _pod(image="theirs:2", slots=8, drainTimeout="90s")
+def test_runner_is_a_sidecar_in_the_image_of_the_pool() -> None:
+    pod = _pod(image="custom:2", slots=8, drainTimeout="90s")
     agent, runner = _container(pod, "agent"), _container(pod, "runner")
-    assert (agent["image"], runner["image"]) == (_IMAGE, "theirs:2")
+    assert (agent["image"], runner["image"]) == (_IMAGE, "custom:2")
     assert runner["restartPolicy"] == "Always"
     assert [one["name"] for one in pod["initContainers"]] == ["pack", "runner"]
-    words = " ".join(agent["args"])
-    assert words.startswith("worker --slots 8 --heartbeat 2s --grace 1m30s --health 0.0.0.0:")
+    arguments = " ".join(agent["args"])
+    assert arguments.startswith("worker --slots 8 --heartbeat 2s --grace 1m30s --health 0.0.0.0:")
 
 
-def test_words_of_the_agent_are_those_that_the_program_takes() -> None:
+def test_command_line_of_the_agent_is_accepted_by_the_program() -> None:
     group = typer.main.get_command(app.app())
     context = group.context_class(group)
     pod = _pod(slots=8, heartbeat="500ms", drainTimeout="90s")
-    name, *words = _container(pod, "agent")["args"]
+    name, *arguments = _container(pod, "agent")["args"]
     command = group.get_command(context, name)  # type: ignore[attr-defined]
-    taken = command.make_context(name, words).params
-    assert (taken["slots"], taken["heartbeat"], taken["grace"]) == (8, "500ms", "1m30s")
+    parsed = command.make_context(name, arguments).params
+    assert (parsed["slots"], parsed["heartbeat"], parsed["grace"]) == (8, "500ms", "1m30s")
 
 
-def test_words_of_the_runner_are_those_that_it_takes() -> None:
-    python, isolated, file, *words = _container(_pod(), "runner")["command"]
+def test_command_line_of_the_runner_is_accepted_by_the_runner() -> None:
+    python, isolated, file, *arguments = _container(_pod(), "runner")["command"]
     assert (python, isolated, file[-4:]) == ("python3", "-IS", ".pyz")
-    taken = __main__._parser().parse_args(words)
-    assert (str(taken.socket), taken.hand_down) == ("/workron/socket/runner", True)
-    assert (taken.try_isolate, taken.isolate) == (True, False)
+    parsed = __main__._parser().parse_args(arguments)
+    assert (str(parsed.socket), parsed.hand_down) == ("/workron/socket/runner", True)
+    assert (parsed.try_isolate, parsed.isolate) == (True, False)
 
 
-def test_pool_without_an_image_runs_commands_in_ours() -> None:
+def test_runner_has_our_image_when_the_pool_has_none() -> None:
     assert {one["image"] for one in _all(_pod())} == {_IMAGE}
 
 
-def test_runner_runs_what_was_packed_and_the_agent_finds_it_where_it_waits() -> None:
+def test_containers_share_the_packed_code_and_the_socket() -> None:
     pod = _pod()
     pack, runner, agent = (_container(pod, name) for name in ("pack", "runner", "agent"))
     program = pack["command"][-1]
     assert program in runner["command"]
     socket = runner["command"][runner["command"].index("--socket") + 1]
     assert {"name": "WORKRON_RUNNER", "value": socket} in agent["env"]
-    # What the pool brings along is for its commands.
     assert "--hand-down" in runner["command"]
     shared = {one["name"]: one for one in runner["volumeMounts"]}
     assert shared["workron-code"]["readOnly"]
@@ -93,14 +93,14 @@ def test_runner_runs_what_was_packed_and_the_agent_finds_it_where_it_waits() -> 
     assert "workron-socket" in {one["name"] for one in agent["volumeMounts"]}
 
 
-def test_secret_is_seen_by_the_agent_alone() -> None:
+def test_secret_is_visible_to_the_agent_only() -> None:
     pod = _pod(**_every_field())
     for one in _all(pod):
         assert ("workron-pool-gpu" in json.dumps(one)) == (one["name"] == "agent")
     assert "workron-pool-gpu" not in json.dumps(pod["volumes"])
 
 
-def test_what_the_pool_brings_along_is_seen_by_the_runner_alone() -> None:
+def test_fields_of_the_pool_apply_to_the_runner_only() -> None:
     pod = _pod(**_every_field())
     runner = _container(pod, "runner")
     assert {"name": "HF_HOME", "value": "/models"} in runner["env"]
@@ -108,12 +108,12 @@ def test_what_the_pool_brings_along_is_seen_by_the_runner_alone() -> None:
     assert "/models" in {one["mountPath"] for one in runner["volumeMounts"]}
     assert runner["resources"]["limits"]["nvidia.com/gpu"] == "1"
     for name in ("agent", "pack"):
-        told = json.dumps(_container(pod, name))
-        assert not any(word in told for word in ("HF_HOME", "/models", "nvidia", "serviceaccount"))
+        text = json.dumps(_container(pod, name))
+        assert not any(word in text for word in ("HF_HOME", "/models", "nvidia", "serviceaccount"))
 
 
 @pytest.mark.parametrize("fields", [{}, _every_field()], ids=["no field", "every field"])
-def test_pod_passes_the_restricted_standard(fields: Raw) -> None:
+def test_pod_meets_the_restricted_pod_security_standard(fields: Raw) -> None:
     pod = _pod(**fields)
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["runAsUser"] > 0
@@ -130,11 +130,11 @@ def test_pod_passes_the_restricted_standard(fields: Raw) -> None:
     assert kinds <= allowed
 
 
-def test_containers_do_not_see_each_others_processes() -> None:
+def test_containers_do_not_share_a_process_namespace() -> None:
     assert _pod()["shareProcessNamespace"] is False
 
 
-def test_token_of_the_account_is_mounted_nowhere_unless_the_pool_says_so() -> None:
+def test_service_account_token_is_not_mounted_by_default() -> None:
     pod = _pod(serviceAccountName="trainer")
     assert pod["automountServiceAccountToken"] is False
     assert pod["serviceAccountName"] == "trainer"
@@ -143,7 +143,7 @@ def test_token_of_the_account_is_mounted_nowhere_unless_the_pool_says_so() -> No
     ).replace("automountserviceaccounttoken", "")
 
 
-def test_token_of_the_account_is_seen_by_the_runner_alone_if_the_pool_says_so() -> None:
+def test_service_account_token_is_mounted_in_the_runner_only_when_the_pool_asks_for_it() -> None:
     pod = _pod(automountServiceAccountToken=True)
     assert pod["automountServiceAccountToken"] is False
     mounted = {one["name"] for one in _all(pod) if "workron-account" in json.dumps(one)}
@@ -151,13 +151,13 @@ def test_token_of_the_account_is_seen_by_the_runner_alone_if_the_pool_says_so() 
     assert "serviceAccountToken" in json.dumps(pod["volumes"])
 
 
-def test_kubelet_waits_longer_than_the_agent() -> None:
+def test_grace_period_is_longer_than_the_drain_timeout() -> None:
     assert _pod(drainTimeout="90s")["terminationGracePeriodSeconds"] == 120
     assert _pod(drainTimeout="0s")["terminationGracePeriodSeconds"] == 30
     assert _pod(drainTimeout="1500ms")["terminationGracePeriodSeconds"] == 32
 
 
-def test_pod_is_put_where_the_pool_says() -> None:
+def test_pod_has_the_placement_fields_of_the_pool() -> None:
     pod = _pod(**_every_field())
     assert pod["nodeSelector"] == {"kubernetes.io/os": "linux", "disk": "ssd"}
     assert pod["priorityClassName"] == "high"
@@ -166,39 +166,39 @@ def test_pod_is_put_where_the_pool_says() -> None:
     assert pod["affinity"]["podAntiAffinity"]
 
 
-def test_every_mount_has_its_volume() -> None:
+def test_every_mount_has_a_volume() -> None:
     pod = _pod(**_every_field())
     volumes = [one["name"] for one in pod["volumes"]]
     assert len(volumes) == len(set(volumes))
     assert {mount["name"] for one in _all(pod) for mount in one["volumeMounts"]} <= set(volumes)
 
 
-def test_labels_of_the_pool_come_along_and_undo_none_of_ours() -> None:
+def test_labels_of_the_pool_do_not_override_labels_of_the_controller() -> None:
     labels = {"team": "lab", "app.kubernetes.io/managed-by": "me"}
-    made = manifests.replica_set(POOL, _template(labels=labels), 1)
-    told = made["spec"]["template"]["metadata"]["labels"]
-    assert told == {**made["spec"]["selector"]["matchLabels"], "team": "lab"}
-    assert told["app.kubernetes.io/managed-by"] == "workron-controller"
-    assert told["app.kubernetes.io/name"] == "workron-worker"
-    assert told["workron.dev/pool"] == "gpu"
+    manifest = manifests.replica_set(POOL, _template(labels=labels), 1)
+    labels_of_pods = manifest["spec"]["template"]["metadata"]["labels"]
+    assert labels_of_pods == {**manifest["spec"]["selector"]["matchLabels"], "team": "lab"}
+    assert labels_of_pods["app.kubernetes.io/managed-by"] == "workron-controller"
+    assert labels_of_pods["app.kubernetes.io/name"] == "workron-worker"
+    assert labels_of_pods["workron.dev/pool"] == "gpu"
 
 
-def test_set_is_owned_by_the_pool_and_named_by_its_revision() -> None:
+def test_replica_set_is_owned_by_the_pool_and_named_by_its_revision() -> None:
     template = _template()
-    made = manifests.replica_set(POOL, template, 3)
-    which = manifests.revision(template)
-    assert made["metadata"]["name"] == f"workron-gpu-{which}"
-    assert made["metadata"]["labels"]["workron.dev/revision"] == which
-    assert made["spec"]["replicas"] == 3
-    [owner] = made["metadata"]["ownerReferences"]
+    manifest = manifests.replica_set(POOL, template, 3)
+    digest = manifests.revision(template)
+    assert manifest["metadata"]["name"] == f"workron-gpu-{digest}"
+    assert manifest["metadata"]["labels"]["workron.dev/revision"] == digest
+    assert manifest["spec"]["replicas"] == 3
+    [owner] = manifest["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["uid"], owner["controller"]) == ("WorkerPool", "pool-uid", True)
 
 
-def test_longest_name_fits_everywhere() -> None:
+def test_names_and_labels_fit_when_the_pool_name_is_longest() -> None:
     pool = manifests.PoolNames("lab", "x" * 52, "uid")
-    made = manifests.replica_set(pool, manifests.pod_template(pool, spec(), _IMAGE, _URL), 1)
-    assert len(made["metadata"]["name"]) <= 253
-    assert all(len(value) <= 63 for value in made["metadata"]["labels"].values())
+    manifest = manifests.replica_set(pool, manifests.pod_template(pool, spec(), _IMAGE, _URL), 1)
+    assert len(manifest["metadata"]["name"]) <= 253
+    assert all(len(value) <= 63 for value in manifest["metadata"]["labels"].values())
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_longest_name_fits_everywhere() -> None:
     ],
     ids=str,
 )
-def test_what_is_no_matter_of_pods_makes_no_new_revision(fields: Raw) -> None:
+def test_revision_stays_the_same_when_the_pods_do_not_change(fields: Raw) -> None:
     assert manifests.revision(_template(**fields)) == manifests.revision(_template())
 
 
@@ -227,32 +227,34 @@ def test_what_is_no_matter_of_pods_makes_no_new_revision(fields: Raw) -> None:
     ],
     ids=str,
 )
-def test_what_is_in_pods_makes_a_new_revision(fields: Raw) -> None:
+def test_revision_differs_when_the_pods_change(fields: Raw) -> None:
     assert manifests.revision(_template(**fields)) != manifests.revision(_template())
 
 
-def test_revision_is_the_same_in_whatever_order_fields_come() -> None:
+def test_revision_is_the_same_when_the_order_of_fields_differs() -> None:
     fields = _every_field()
-    turned = dict(reversed(fields.items()))
-    assert manifests.revision(_template(**turned)) == manifests.revision(_template(**fields))
+    reversed_fields = dict(reversed(fields.items()))
+    assert manifests.revision(_template(**reversed_fields)) == manifests.revision(
+        _template(**fields)
+    )
 
 
-def test_revision_is_a_digest_of_bytes_that_every_python_makes() -> None:
+def test_revision_is_the_digest_of_sorted_ascii_json() -> None:
     # sha256sum of {"a":{"c":"x","d":true},"b":["\\u00e4",1,null]}
     template = {"b": ["ä", 1, None], "a": {"d": True, "c": "x"}}
     assert manifests.revision(template) == "f9ae989fc8"
 
 
-def test_revision_is_a_part_of_a_name() -> None:
+def test_revision_is_valid_in_a_name() -> None:
     assert re.fullmatch("[0-9a-f]{10}", manifests.revision(_template()))
 
 
-def test_secret_holds_the_url_and_the_token() -> None:
-    made = manifests.secret(POOL, "postgresql://me:pä@db/x", "tok")
-    data = {key: base64.b64decode(value).decode() for key, value in made["data"].items()}
+def test_secret_has_the_url_and_the_token() -> None:
+    manifest = manifests.secret(POOL, "postgresql://me:pä@db/x", "tok")
+    data = {key: base64.b64decode(value).decode() for key, value in manifest["data"].items()}
     assert data == {"store": "postgresql://me:pä@db/x", "token": "tok"}
-    assert made["metadata"]["name"] == "workron-pool-gpu"
-    assert made["metadata"]["ownerReferences"][0]["uid"] == "pool-uid"
+    assert manifest["metadata"]["name"] == "workron-pool-gpu"
+    assert manifest["metadata"]["ownerReferences"][0]["uid"] == "pool-uid"
 
 
 @pytest.mark.parametrize(
@@ -266,10 +268,21 @@ def test_secret_holds_the_url_and_the_token() -> None:
         ("postgresql://me:mine@db.lab.svc:5432/jobs?sslmode=require", False),
     ],
 )
-def test_pods_of_another_database_are_of_another_revision(url: str, *, is_same: bool) -> None:
-    here, there = (manifests.pod_template(POOL, spec(), _IMAGE, one) for one in (_URL, url))
-    assert (manifests.revision(here) == manifests.revision(there)) is is_same
+def test_revision_differs_when_the_database_differs(url: str, *, is_same: bool) -> None:
+    template, other = (manifests.pod_template(POOL, spec(), _IMAGE, one) for one in (_URL, url))
+    assert (manifests.revision(template) == manifests.revision(other)) is is_same
 
 
-def test_nothing_in_a_pod_tells_the_password_of_the_database() -> None:
+def test_pod_template_does_not_contain_the_database_password() -> None:
     assert "mine" not in json.dumps(_template())
+
+
+@pytest.mark.parametrize("fields", [{}, _every_field()], ids=["no field", "every field"])
+@pytest.mark.parametrize("version", ["1.33.0", "1.37.0"])
+def test_manifests_have_no_unknown_fields(fields: dict[str, Any], version: str) -> None:
+    template = manifests.pod_template(POOL, spec(**fields), "ours:1", "memory:")
+    manifest = [
+        manifests.replica_set(POOL, template, 1),
+        manifests.secret(POOL, "memory:", "token"),
+    ]
+    assert [one for body in manifest for one in schemas.problems(body, version)] == []

@@ -1,4 +1,4 @@
-"""What the API server tells of a pool, and what proves one of its workers dead."""
+"""Objects of a pool, parsed from JSON, and the proofs that a worker is dead."""
 
 from typing import Any
 
@@ -11,37 +11,37 @@ from workron_controller.workerpools.observed import ObservedPod, ObservedPool
 Raw = dict[str, Any]
 
 
-def _owned(name: str, owner: str | None, **about: Any) -> Raw:
+def _owned(name: str, owner: str | None, **fields: Any) -> Raw:
     owners = [{"uid": owner, "controller": True}] if owner else []
     metadata = {"name": name, "uid": f"{name}-uid", "ownerReferences": owners}
-    return {"metadata": metadata | about.pop("metadata", {})} | about
+    return {"metadata": metadata | fields.pop("metadata", {})} | fields
 
 
-def _set(name: str = "set", owner: str | None = "pool-uid", **about: Any) -> Raw:
-    return _owned(name, owner, spec={"replicas": 2}) | about
+def _replica_set(name: str = "set", owner: str | None = "pool-uid", **fields: Any) -> Raw:
+    return _owned(name, owner, spec={"replicas": 2}) | fields
 
 
 def _pod(**status: Any) -> ObservedPod:
     raw = _owned("pod", "set-uid", spec={"nodeName": "node"}, status=status)
-    return observed.observe(POOL, [_set()], [raw]).pods[0]
+    return observed.observe(POOL, [_replica_set()], [raw]).pods[0]
 
 
-def _ended(name: str = "agent", **about: Any) -> Raw:
-    return {"name": name, "state": {"terminated": {"exitCode": 0} | about}}
+def _ended(name: str = "agent", **fields: Any) -> Raw:
+    return {"name": name, "state": {"terminated": {"exitCode": 0} | fields}}
 
 
 _RUNS: Raw = {"name": "runner", "state": {"running": {}}}
 
 
-def test_what_only_bears_the_labels_is_somebody_elses() -> None:
-    sets = [_set(), _set("foreign", None), _set("former", "former-uid")]
-    pods = [_owned("pod", "set-uid"), _owned("stray", None), _owned("other", "foreign-uid")]
+def test_objects_of_other_owners_are_ignored() -> None:
+    sets = [_replica_set(), _replica_set("foreign", None), _replica_set("former", "former-uid")]
+    pods = [_owned("pod", "set-uid"), _owned("orphan", None), _owned("other", "foreign-uid")]
     found = observed.observe(POOL, sets, pods)
     assert [one.name for one in found.replica_sets] == ["set"]
     assert [one.name for one in found.pods] == ["pod"]
 
 
-def test_object_with_nothing_in_it_is_seen_all_the_same() -> None:
+def test_pod_is_parsed_when_all_optional_fields_are_missing() -> None:
     bare = _pod()
     assert (bare.is_ready, bare.is_live, bare.deletion_cost, bare.containers) == (
         False,
@@ -51,12 +51,12 @@ def test_object_with_nothing_in_it_is_seen_all_the_same() -> None:
     )
 
 
-def test_pod_is_seen_as_it_is() -> None:
+def test_pod_is_parsed() -> None:
     annotations = {observed.DELETION_COST: "-7"}
     metadata = {"annotations": annotations, "creationTimestamp": "2026-01-01T00:00:00Z"}
     ready = {"type": "Ready", "status": "True"}
     raw = _owned("pod", "set-uid", metadata=metadata, status={"conditions": [ready]})
-    [pod] = observed.observe(POOL, [_set()], [raw]).pods
+    [pod] = observed.observe(POOL, [_replica_set()], [raw]).pods
     assert (pod.deletion_cost, pod.created_at, pod.is_ready, pod.node) == (
         -7,
         "2026-01-01T00:00:00Z",
@@ -65,13 +65,13 @@ def test_pod_is_seen_as_it_is() -> None:
     )
 
 
-def test_cost_that_is_no_number_is_none() -> None:
+def test_deletion_cost_is_zero_when_it_is_not_a_number() -> None:
     raw = _owned("pod", "set-uid", metadata={"annotations": {observed.DELETION_COST: "cheap"}})
-    assert observed.observe(POOL, [_set()], [raw]).pods[0].deletion_cost == 0
+    assert observed.observe(POOL, [_replica_set()], [raw]).pods[0].deletion_cost == 0
 
 
-def test_sets_go_by_age() -> None:
-    young = _set("young", metadata={"creationTimestamp": "2026-01-02T00:00:00Z"})
+def test_replica_sets_are_sorted_by_age() -> None:
+    young = _replica_set("young", metadata={"creationTimestamp": "2026-01-02T00:00:00Z"})
     young = _owned("young", "pool-uid", metadata={"creationTimestamp": "2026-01-02T00:00:00Z"})
     old = _owned("old", "pool-uid", metadata={"creationTimestamp": "2026-01-01T00:00:00Z"})
     assert [one.name for one in observed.observe(POOL, [young, old], []).replica_sets] == [
@@ -80,14 +80,14 @@ def test_sets_go_by_age() -> None:
     ]
 
 
-def test_present_are_those_that_end_and_those_that_are_still_to_be_made() -> None:
+def test_worker_count_includes_terminating_and_pending_pods() -> None:
     ending = _owned("ending", "set-uid", metadata={"deletionTimestamp": "x"})
     over = _owned("over", "set-uid", status={"phase": "Failed"})
-    found = observed.observe(POOL, [_set()], [ending, over])
+    found = observed.observe(POOL, [_replica_set()], [ending, over])
     assert (found.worker_count, found.ready_count) == (3, 0)
 
 
-def test_nothing_is_seen_of_nothing() -> None:
+def test_counts_are_zero_when_the_pool_is_empty() -> None:
     assert (ObservedPool().worker_count, ObservedPool().ready_count) == (0, 0)
 
 
@@ -112,23 +112,23 @@ def test_nothing_is_seen_of_nothing() -> None:
     ],
     ids=[
         "all have ended",
-        "sidecars too",
-        "it will be started again",
-        "no container was seen",
-        "a phase alone",
-        "the runner runs",
-        "a phase that is not the kubelet's",
-        "its end was not seen",
-        "unknown",
+        "all have ended, with sidecar",
+        "restarting",
+        "no container was observed",
+        "phase only",
+        "sidecar is running",
+        "container is running",
+        "end was not observed",
+        "unknown phase",
     ],
 )
-def test_proof_of_the_kubelet(status: Raw, is_proof: bool) -> None:
+def test_proof_from_pod(status: Raw, is_proof: bool) -> None:
     assert (observed.proof_from_pod(_pod(**status)) is not None) == is_proof
 
 
-def test_deletion_alone_proves_nothing() -> None:
+def test_deletion_is_not_a_proof_of_death() -> None:
     raw = _owned("pod", "set-uid", metadata={"deletionTimestamp": "x"})
-    [pod] = observed.observe(POOL, [_set()], [raw]).pods
+    [pod] = observed.observe(POOL, [_replica_set()], [raw]).pods
     assert observed.proof_from_pod(pod) is None
 
 

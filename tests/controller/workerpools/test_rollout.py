@@ -1,11 +1,17 @@
-"""Which set is made, grown or shrunk, and which worker goes: what was seen, and what follows."""
+"""The steps that lead from what was observed to the desired state."""
 
 import math
 from typing import Any
 
 import pytest
 
-from tests.controller.workerpools.observed_objects import pod, replica_set, sight, starting, worker
+from tests.controller.workerpools.observed_objects import (
+    observed_pool,
+    pod,
+    replica_set,
+    starting,
+    worker,
+)
 from workron.store.types import WorkerRow
 from workron_controller.workerpools.observed import ObservedPool
 from workron_controller.workerpools.rollout import (
@@ -19,24 +25,20 @@ from workron_controller.workerpools.rollout import (
     UnmarkPod,
 )
 
-Aim = tuple[int, float]
+
+def _plan(
+    observed: ObservedPool, replicas: int, *workers: WorkerRow, max_workers: float = math.inf
+) -> list[RolloutStep]:
+    by_pod = {one.name: [one] for one in workers}
+    return list(RolloutPlan(observed, by_pod, "new", replicas, max_workers).steps())
 
 
-def _aim(replicas: int, room: float = math.inf) -> Aim:
-    return replicas, room
-
-
-def _plan(seen: ObservedPool, aim: Aim, *staff: WorkerRow) -> list[RolloutStep]:
-    by_pod = {one.name: [one] for one in staff}
-    return list(RolloutPlan(seen, by_pod, "new", *aim).steps())
-
-
-def _chosen(steps: list[RolloutStep]) -> list[str]:
+def _marked(steps: list[RolloutStep]) -> list[str]:
     return [step.pod.name for step in steps if isinstance(step, MarkPodForDeletion)]
 
 
-def _sizes(steps: list[RolloutStep]) -> dict[str, int]:
-    """Tell of each set how big it is to be."""
+def _replicas(steps: list[RolloutStep]) -> dict[str, int]:
+    """Return the new size of each ReplicaSet, by revision."""
     return {
         step.replica_set.revision if isinstance(step, ScaleReplicaSet) else "new": step.replicas
         for step in steps
@@ -44,39 +46,39 @@ def _sizes(steps: list[RolloutStep]) -> dict[str, int]:
     }
 
 
-def test_pool_that_needs_nobody_has_no_set() -> None:
-    assert _plan(sight(), _aim(0)) == []
+def test_no_replica_set_is_created_when_no_worker_is_needed() -> None:
+    assert _plan(observed_pool(), 0) == []
 
 
-def test_first_set_is_made_as_big_as_it_is_to_be() -> None:
-    assert _plan(sight(), _aim(3)) == [CreateReplicaSet(3)]
+def test_first_replica_set_has_the_desired_size() -> None:
+    assert _plan(observed_pool(), 3) == [CreateReplicaSet(3)]
 
 
-def test_set_grows_at_once() -> None:
+def test_replica_set_is_scaled_up_at_once() -> None:
     one = replica_set(replicas=1)
-    assert _plan(sight([one], pod("a")), _aim(5)) == [ScaleReplicaSet(one, 5)]
+    assert _plan(observed_pool([one], pod("a")), 5) == [ScaleReplicaSet(one, 5)]
 
 
-def test_set_that_is_as_big_as_it_is_to_be_is_let_be() -> None:
-    assert _plan(sight([replica_set(replicas=1)], starting("a")), _aim(1)) == []
+def test_no_step_is_planned_when_the_replica_set_has_the_desired_size() -> None:
+    assert _plan(observed_pool([replica_set(replicas=1)], starting("a")), 1) == []
 
 
-def test_set_stays_when_it_is_empty() -> None:
-    assert _plan(sight([replica_set(replicas=0)]), _aim(0)) == []
+def test_newest_replica_set_is_kept_when_it_is_empty() -> None:
+    assert _plan(observed_pool([replica_set(replicas=0)]), 0) == []
 
 
-def test_growth_ends_where_the_room_does() -> None:
+def test_scale_up_is_limited_by_max_workers() -> None:
     one = replica_set(replicas=2)
-    ending = pod("c", is_terminating=True)
-    seen = sight([one], pod("a"), pod("b"), ending)
-    assert _sizes(_plan(seen, _aim(9, room=5))) == {"new": 4}
-    assert _plan(seen, _aim(9, room=3)) == []
-    assert _plan(seen, _aim(9, room=-2)) == []
+    terminating = pod("c", is_terminating=True)
+    observed = observed_pool([one], pod("a"), pod("b"), terminating)
+    assert _replicas(_plan(observed, 9, max_workers=5)) == {"new": 4}
+    assert _plan(observed, 9, max_workers=3) == []
+    assert _plan(observed, 9, max_workers=-2) == []
 
 
-def test_pods_that_are_asked_for_and_not_made_yet_take_room() -> None:
+def test_pending_pods_count_against_max_workers() -> None:
     one = replica_set(replicas=4)
-    assert _plan(sight([one], pod("a")), _aim(9, room=4)) == []
+    assert _plan(observed_pool([one], pod("a")), 9, max_workers=4) == []
 
 
 @pytest.mark.parametrize(
@@ -86,159 +88,165 @@ def test_pods_that_are_asked_for_and_not_made_yet_take_room() -> None:
         (starting("x"), pod("a")),
         (pod("x", created_at="2026-01-02T00:00:00Z"), pod("a")),
     ],
-    ids=["one without a node", "one that is not ready", "the younger one"],
+    ids=["without a node", "not ready", "younger"],
 )
-def test_who_goes_first_is_who_the_set_would_end_first(first: Any, second: Any) -> None:
-    seen = sight([replica_set(replicas=2)], second, first)
-    staff = [worker("x", held=3), worker("a", held=3)]
-    assert _chosen(_plan(seen, _aim(1), *staff)) == ["x"]
+def test_pods_are_marked_in_the_order_in_which_the_replica_set_deletes_them(
+    first: Any, second: Any
+) -> None:
+    observed = observed_pool([replica_set(replicas=2)], second, first)
+    workers = [worker("x", claims=3), worker("a", claims=3)]
+    assert _marked(_plan(observed, 1, *workers)) == ["x"]
 
 
-def test_of_equal_ones_who_does_least_goes() -> None:
-    seen = sight([replica_set(replicas=3)], pod("a"), pod("b"), pod("c"))
-    staff = [worker("a", held=4), worker("b"), worker("c", held=1)]
-    steps = _plan(seen, _aim(1), *staff)
-    assert _chosen(steps) == ["b", "c"]
-    assert _sizes(steps) == {"new": 1}
+def test_pods_with_the_fewest_jobs_are_marked_when_they_are_equal_otherwise() -> None:
+    observed = observed_pool([replica_set(replicas=3)], pod("a"), pod("b"), pod("c"))
+    workers = [worker("a", claims=4), worker("b"), worker("c", claims=1)]
+    steps = _plan(observed, 1, *workers)
+    assert _marked(steps) == ["b", "c"]
+    assert _replicas(steps) == {"new": 1}
 
 
-def test_who_takes_no_jobs_any_more_goes_before_who_has_none() -> None:
-    seen = sight([replica_set(replicas=2)], pod("a"), pod("b"))
-    staff = [worker("a", held=4, is_draining=True), worker("b")]
-    assert _chosen(_plan(seen, _aim(1), *staff)) == ["a"]
+def test_draining_worker_is_marked_before_an_idle_one() -> None:
+    observed = observed_pool([replica_set(replicas=2)], pod("a"), pod("b"))
+    workers = [worker("a", claims=4, is_draining=True), worker("b")]
+    assert _marked(_plan(observed, 1, *workers)) == ["a"]
 
 
-def test_worker_is_chosen_before_its_set_is_shrunk() -> None:
+def test_pod_is_marked_before_its_replica_set_is_scaled_down() -> None:
     one, idle = replica_set(replicas=1), worker("a")
-    steps = _plan(sight([one], pod("a")), _aim(0), idle)
+    steps = _plan(observed_pool([one], pod("a")), 0, idle)
     assert steps == [MarkPodForDeletion(pod("a"), [idle]), ScaleReplicaSet(one, 0)]
 
 
-def test_set_that_was_shrunk_and_has_not_ended_a_pod_yet_is_not_shrunk_again() -> None:
-    seen = sight([replica_set(replicas=1)], pod("a"), pod("b"))
-    assert _plan(seen, _aim(1), worker("a"), worker("b")) == []
+def test_replica_set_is_not_scaled_down_again_when_it_has_not_deleted_a_pod_yet() -> None:
+    observed = observed_pool([replica_set(replicas=1)], pod("a"), pod("b"))
+    assert _plan(observed, 1, worker("a"), worker("b")) == []
 
 
-def test_pods_that_end_anyway_are_not_chosen() -> None:
-    seen = sight([replica_set(replicas=2)], pod("a", is_terminating=True), pod("b"), pod("c"))
-    assert _chosen(_plan(seen, _aim(1), worker("c", held=2))) == ["b"]
+def test_terminating_pods_are_not_marked() -> None:
+    observed = observed_pool(
+        [replica_set(replicas=2)], pod("a", is_terminating=True), pod("b"), pod("c")
+    )
+    assert _marked(_plan(observed, 1, worker("c", claims=2))) == ["b"]
 
 
-def test_pods_that_were_never_made_need_nobody_to_go() -> None:
+def test_no_pod_is_marked_when_enough_were_never_created() -> None:
     one = replica_set(replicas=5)
-    steps = _plan(sight([one], pod("a"), pod("b")), _aim(2))
+    steps = _plan(observed_pool([one], pod("a"), pod("b")), 2)
     assert steps == [ScaleReplicaSet(one, 2)]
 
 
-def test_pod_that_was_chosen_and_stayed_is_like_any_other_again() -> None:
+def test_pod_is_unmarked_when_it_was_not_deleted() -> None:
     stayed = pod("a", deletion_cost=-1000)
-    steps = _plan(sight([replica_set(replicas=2)], stayed, pod("b")), _aim(1), worker("a", held=3))
-    assert _chosen(steps) == ["b"]
+    steps = _plan(
+        observed_pool([replica_set(replicas=2)], stayed, pod("b")), 1, worker("a", claims=3)
+    )
+    assert _marked(steps) == ["b"]
     assert UnmarkPod(stayed) in steps
 
 
-def test_new_revision_begins_with_some_while_all_old_ones_stay() -> None:
+def test_new_revision_starts_with_a_quarter_when_old_workers_are_ready() -> None:
     old = replica_set("old", replicas=8)
     pods = [pod(f"old-{at}", "old") for at in range(8)]
-    assert _plan(sight([old], *pods), _aim(8)) == [CreateReplicaSet(2)]
+    assert _plan(observed_pool([old], *pods), 8) == [CreateReplicaSet(2)]
 
 
-def test_old_ones_go_as_new_ones_get_ready() -> None:
+def test_old_workers_are_removed_when_new_ones_become_ready() -> None:
     sets = [replica_set("old", replicas=8), replica_set(replicas=2)]
     pods = [pod(f"old-{at}", "old") for at in range(8)]
-    seen = sight(sets, *pods, pod("a"), starting("b"))
-    steps = _plan(seen, _aim(8))
-    assert _sizes(steps) == {"old": 7, "new": 3}
-    assert len(_chosen(steps)) == 1
+    observed = observed_pool(sets, *pods, pod("a"), starting("b"))
+    steps = _plan(observed, 8)
+    assert _replicas(steps) == {"old": 7, "new": 3}
+    assert len(_marked(steps)) == 1
 
 
-def test_new_revision_that_does_not_get_ready_ends_no_old_one() -> None:
+def test_old_workers_stay_when_new_ones_are_not_ready() -> None:
     sets = [replica_set("old", replicas=2), replica_set(replicas=1)]
     pods = [pod("x", "old"), pod("y", "old"), starting("a")]
-    assert _plan(sight(sets, *pods), _aim(2)) == []
+    assert _plan(observed_pool(sets, *pods), 2) == []
 
 
-def test_old_ones_that_never_got_ready_make_room_at_once() -> None:
+def test_old_workers_are_removed_at_once_when_they_were_never_ready() -> None:
     sets = [replica_set("old", replicas=2)]
     pods = [starting("x", "old"), starting("y", "old")]
-    steps = _plan(sight(sets, *pods), _aim(2))
-    assert _sizes(steps) == {"old": 0, "new": 2}
+    steps = _plan(observed_pool(sets, *pods), 2)
+    assert _replicas(steps) == {"old": 0, "new": 2}
 
 
-def test_old_one_that_answers_no_probe_but_takes_jobs_is_kept() -> None:
+def test_old_worker_is_kept_when_it_is_unready_but_claims_jobs() -> None:
     sets = [replica_set("old", replicas=1)]
-    steps = _plan(sight(sets, starting("x", "old")), _aim(1), worker("x", held=4))
-    assert _sizes(steps) == {"new": 1}
+    steps = _plan(observed_pool(sets, starting("x", "old")), 1, worker("x", claims=4))
+    assert _replicas(steps) == {"new": 1}
 
 
-def test_oldest_revision_goes_first() -> None:
+def test_oldest_revision_is_scaled_down_first() -> None:
     sets = [replica_set("older", replicas=1), replica_set("old", replicas=1), replica_set()]
     pods = [pod("x", "older"), pod("y", "old"), pod("a")]
-    assert _chosen(_plan(sight(sets, *pods), _aim(2))) == ["x"]
+    assert _marked(_plan(observed_pool(sets, *pods), 2)) == ["x"]
 
 
-def test_revision_that_followed_at_once_ends_none_of_those_that_work() -> None:
+def test_working_revision_is_kept_when_the_one_between_never_became_ready() -> None:
     sets = [replica_set("older", replicas=2), replica_set("old", replicas=1)]
     pods = [pod("x", "older"), pod("y", "older"), starting("a", "old")]
-    assert _sizes(_plan(sight(sets, *pods), _aim(2))) == {"old": 0, "new": 1}
+    assert _replicas(_plan(observed_pool(sets, *pods), 2)) == {"old": 0, "new": 1}
 
 
-def test_one_that_takes_no_jobs_and_was_not_ended_makes_way_for_another() -> None:
-    seen = sight([replica_set(replicas=2)], pod("a"), pod("b"))
-    staff = [worker("a", held=1, is_draining=True), worker("b", held=4)]
-    assert _plan(seen, _aim(2), *staff) == [DeletePod(pod("a"))]
+def test_draining_pod_is_deleted_when_its_replica_set_was_not_scaled_down() -> None:
+    observed = observed_pool([replica_set(replicas=2)], pod("a"), pod("b"))
+    workers = [worker("a", claims=1, is_draining=True), worker("b", claims=4)]
+    assert _plan(observed, 2, *workers) == [DeletePod(pod("a"))]
 
 
-def test_one_that_takes_no_jobs_is_left_to_its_set_while_that_has_one_to_end() -> None:
-    seen = sight([replica_set(replicas=1)], pod("a"), pod("b"))
-    assert _plan(seen, _aim(1), worker("a", is_draining=True), worker("b")) == []
-    ending = sight([replica_set()], pod("a", is_terminating=True), pod("b"))
-    assert _plan(ending, _aim(1), worker("a", is_draining=True), worker("b")) == []
+def test_draining_pod_is_left_to_its_replica_set_when_that_has_one_to_delete() -> None:
+    observed = observed_pool([replica_set(replicas=1)], pod("a"), pod("b"))
+    assert _plan(observed, 1, worker("a", is_draining=True), worker("b")) == []
+    terminating = observed_pool([replica_set()], pod("a", is_terminating=True), pod("b"))
+    assert _plan(terminating, 1, worker("a", is_draining=True), worker("b")) == []
 
 
-def test_all_old_ones_go_when_nobody_is_needed() -> None:
-    seen = sight([replica_set("old", replicas=1)], pod("x", "old"))
-    assert _sizes(_plan(seen, _aim(0), worker("x", held=1))) == {"old": 0}
+def test_old_replica_set_is_scaled_to_zero_when_no_worker_is_needed() -> None:
+    observed = observed_pool([replica_set("old", replicas=1)], pod("x", "old"))
+    assert _replicas(_plan(observed, 0, worker("x", claims=1))) == {"old": 0}
 
 
-def test_old_set_is_removed_when_nothing_of_it_runs() -> None:
+def test_old_replica_set_is_deleted_when_its_pods_have_ended() -> None:
     old = replica_set("old", replicas=0)
-    assert _plan(sight([old, replica_set()], pod("a")), _aim(1)) == [DeleteReplicaSet(old)]
-    ending = pod("x", "old", is_terminating=True)
-    assert _plan(sight([old, replica_set()], pod("a"), ending), _aim(1)) == []
+    assert _plan(observed_pool([old, replica_set()], pod("a")), 1) == [DeleteReplicaSet(old)]
+    terminating = pod("x", "old", is_terminating=True)
+    assert _plan(observed_pool([old, replica_set()], pod("a"), terminating), 1) == []
 
 
 def _roll_out(replicas: int, room: float) -> list[int]:
-    """Take steps until nothing is left to do; each set does as it is told before the next look.
+    """Take all steps of a rollout; the ReplicaSets create and delete their pods in between.
 
-    Gives how many could work at each look.
+    Returns the number of working pods before each step.
     """
     sets = {"old": replicas, "new": 0}
     working = []
     for _ in range(5 * replicas):
         pods = [pod(f"{name}-{at}", name) for name, size in sets.items() for at in range(size)]
-        seen = sight([replica_set(name, size) for name, size in sets.items()], *pods)
+        observed = observed_pool([replica_set(name, size) for name, size in sets.items()], *pods)
         assert len(pods) <= max(room, replicas)
         working.append(len(pods))
-        steps = _plan(seen, _aim(replicas, room))
+        steps = _plan(observed, replicas, max_workers=room)
         if all(isinstance(step, DeleteReplicaSet) for step in steps):
             break
-        sets |= _sizes(steps)
+        sets |= _replicas(steps)
     assert sets == {"old": 0, "new": replicas}
     return working
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 5, 30])
-def test_rollout_ends_and_has_all_workers_all_the_time(replicas: int) -> None:
+def test_rollout_completes_with_all_workers_when_room_suffices(replicas: int) -> None:
     assert min(_roll_out(replicas, math.inf)) >= replicas
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 5, 30])
-def test_rollout_without_room_lacks_few_workers_and_ends(replicas: int) -> None:
+def test_rollout_completes_with_few_missing_workers_when_room_is_short(replicas: int) -> None:
     assert min(_roll_out(replicas, replicas)) >= replicas - max(1, replicas // 4) - 1
 
 
-def test_rollout_without_room_waits_for_a_new_one_that_does_not_get_ready() -> None:
+def test_rollout_waits_when_room_is_short_and_the_new_worker_is_not_ready() -> None:
     sets = [replica_set("old", replicas=2), replica_set(replicas=1)]
     pods = [pod("x", "old"), pod("y", "old"), starting("a")]
-    assert _plan(sight(sets, *pods), _aim(3, room=3)) == []
+    assert _plan(observed_pool(sets, *pods), 3, max_workers=3) == []

@@ -1,8 +1,14 @@
-"""What keeps a pool from its workers, and what is told of that."""
+"""Problems of a pool, and its conditions."""
 
 import pytest
 
-from tests.controller.workerpools.observed_objects import pod, replica_set, sight, starting, waiting
+from tests.controller.workerpools.observed_objects import (
+    observed_pool,
+    pod,
+    replica_set,
+    starting,
+    waiting,
+)
 from workron.core import errors
 from workron_controller.kube import errors as api_errors
 from workron_controller.kube.conditions import StatusReason
@@ -16,79 +22,78 @@ _COMMAND = (
 
 
 @pytest.mark.parametrize(
-    ("seen", "reason", "says"),
+    ("observed", "reason", "message"),
     [
-        (sight([replica_set()], pod("a")), None, ""),
-        (sight([replica_set()], starting("a")), None, ""),
+        (observed_pool([replica_set()], pod("a")), None, ""),
+        (observed_pool([replica_set()], starting("a")), None, ""),
         (
-            sight([replica_set()], starting("a", containers=[waiting("ErrImagePull")])),
+            observed_pool([replica_set()], starting("a", containers=[waiting("ErrImagePull")])),
             "ImagePullFailed",
             "container runner of pod a has no image: ErrImagePull",
         ),
         (
-            sight([], starting("a", containers=[waiting("ImagePullBackOff", message="no tag")])),
+            observed_pool(
+                [], starting("a", containers=[waiting("ImagePullBackOff", message="no tag")])
+            ),
             "ImagePullFailed",
             "ImagePullBackOff: no tag",
         ),
         (
-            sight([], starting("a", containers=[waiting("CreateContainerConfigError")])),
+            observed_pool([], starting("a", containers=[waiting("CreateContainerConfigError")])),
             "PodsNotReady",
             "does not run: CreateContainerConfigError",
         ),
         (
-            sight([], starting("a", containers=[waiting("CrashLoopBackOff", restarts=1)])),
+            observed_pool([], starting("a", containers=[waiting("CrashLoopBackOff", restarts=1)])),
             "PodsNotReady",
             "does not run after 1 restart: CrashLoopBackOff",
         ),
         (
-            sight([], starting("a", containers=[waiting("CrashLoopBackOff", restarts=4)])),
+            observed_pool([], starting("a", containers=[waiting("CrashLoopBackOff", restarts=4)])),
             "PodsNotReady",
             "does not run after 4 restarts: CrashLoopBackOff",
         ),
         (
-            sight([replica_set(failure='pods "x" is forbidden: exceeded quota: small')]),
+            observed_pool([replica_set(failure='pods "x" is forbidden: exceeded quota: small')]),
             "QuotaExceeded",
             "exceeded quota: small",
         ),
         (
-            sight([replica_set(failure="violates PodSecurity")]),
+            observed_pool([replica_set(failure="violates PodSecurity")]),
             "PodsNotReady",
             "cannot create pods: violates PodSecurity",
         ),
         (
-            sight([], starting("a", unschedulable="0/3 nodes are available")),
+            observed_pool([], starting("a", unschedulable="0/3 nodes are available")),
             "Unschedulable",
             "no node for pod a: 0/3 nodes",
         ),
-        (sight([], starting("a", containers=[waiting("ContainerCreating")])), None, ""),
-        (sight([], pod("a", is_terminating=True, containers=[waiting("ErrImagePull")])), None, ""),
+        (observed_pool([], starting("a", containers=[waiting("ContainerCreating")])), None, ""),
+        (
+            observed_pool([], pod("a", is_terminating=True, containers=[waiting("ErrImagePull")])),
+            None,
+            "",
+        ),
     ],
     ids=[
-        *(
-            "all is well",
-            "it starts",
-            "no image",
-            "no image for long",
-            "it never ran",
-            "it crashed",
-        ),
-        *("it crashes", "quota"),
-        *("policy", "no node", "it is being made", "it goes anyway"),
+        *("ready", "starting", "image error", "image pull backoff", "config error"),
+        *("crash loop", "long crash loop", "quota", "pod security", "unschedulable"),
+        *("creating", "terminating"),
     ],
 )
-def test_trouble_with_pods(seen: ObservedPool, reason: str | None, says: str) -> None:
-    why = status.reason_from_pods(seen)
-    assert (why and why.reason) == reason
-    assert says in (why.message if why else "")
+def test_reason_from_pods(observed: ObservedPool, reason: str | None, message: str) -> None:
+    problem = status.reason_from_pods(observed)
+    assert (problem and problem.reason) == reason
+    assert message in (problem.message if problem else "")
 
 
-def test_gravest_trouble_is_the_one_that_is_told() -> None:
+def test_most_severe_problem_is_reported_when_pods_have_several() -> None:
     crashing = starting("a", containers=[waiting("CrashLoopBackOff")])
-    imageless = starting("b", containers=[waiting("ErrImagePull")])
-    nowhere = starting("c", unschedulable="no node")
-    why = status.reason_from_pods(sight([], crashing, imageless, nowhere))
-    assert why is not None
-    assert why.reason == "ImagePullFailed"
+    without_image = starting("b", containers=[waiting("ErrImagePull")])
+    unschedulable = starting("c", unschedulable="no node")
+    problem = status.reason_from_pods(observed_pool([], crashing, without_image, unschedulable))
+    assert problem is not None
+    assert problem.reason == "ImagePullFailed"
 
 
 @pytest.mark.parametrize(
@@ -109,24 +114,26 @@ def test_gravest_trouble_is_the_one_that_is_told() -> None:
     ],
     ids=str,
 )
-def test_meaning_of_an_error(error: errors.WorkronError, reason: str | None) -> None:
-    why = status.reason_for_error(error, "lab", "workron")
-    assert (why and why.reason) == reason
+def test_reason_for_error(error: errors.WorkronError, reason: str | None) -> None:
+    problem = status.reason_for_error(error, "lab", "workron")
+    assert (problem and problem.reason) == reason
 
 
-def test_namespace_that_is_closed_is_told_with_the_command_that_opens_it() -> None:
-    why = status.reason_for_error(api_errors.ForbiddenError("403"), "lab", "workron")
-    assert why is not None
-    assert why.message.endswith(_COMMAND)
+def test_message_has_the_command_when_a_namespace_is_not_enabled() -> None:
+    problem = status.reason_for_error(api_errors.ForbiddenError("403"), "lab", "workron")
+    assert problem is not None
+    assert problem.message.endswith(_COMMAND)
 
 
-def _told(trouble: StatusReason | None, ready: int, wanted: int) -> dict[str, tuple[bool, str]]:
-    found = status.pool_conditions(trouble, ready, wanted)
+def _conditions(
+    problem: StatusReason | None, ready: int, wanted: int
+) -> dict[str, tuple[bool, str]]:
+    found = status.pool_conditions(problem, ready, wanted)
     return {one.type: (one.holds, one.reason) for one in found}
 
 
 @pytest.mark.parametrize(
-    ("reason", "ready", "wanted", "told"),
+    ("reason", "ready", "wanted", "expected"),
     [
         (None, 2, 2, {"Ready": (True, "Ready")}),
         (None, 0, 0, {"Ready": (True, "ScaledToZero")}),
@@ -160,18 +167,18 @@ def _told(trouble: StatusReason | None, ready: int, wanted: int) -> dict[str, tu
         ),
     ],
 )  # fmt: skip
-def test_conditions(
-    reason: str | None, ready: int, wanted: int, told: dict[str, tuple[bool, str]]
+def test_pool_conditions(
+    reason: str | None, ready: int, wanted: int, expected: dict[str, tuple[bool, str]]
 ) -> None:
-    trouble = None if reason is None else StatusReason(reason, "because")
-    assert _told(trouble, ready, wanted) == told
+    problem = None if reason is None else StatusReason(reason, "because")
+    assert _conditions(problem, ready, wanted) == expected
 
 
-def test_job_is_told_of_what_somebody_has_to_mend_and_by_whom() -> None:
+def test_jobs_report_the_pools_problem_when_a_user_can_solve_it() -> None:
     assert status.reason_for_jobs(None, "gpu") is None
     assert status.reason_for_jobs(StatusReason("DatabaseUnavailable", "no answer"), "gpu") is None
-    closed = StatusReason("NamespaceNotEnabled", "kubectl …")
-    assert status.reason_for_jobs(closed, "gpu") == closed
+    not_enabled = StatusReason("NamespaceNotEnabled", "kubectl …")
+    assert status.reason_for_jobs(not_enabled, "gpu") == not_enabled
     bad = StatusReason("ImagePullFailed", "no tag")
     assert status.reason_for_jobs(bad, "gpu") == StatusReason(
         "ImagePullFailed", "WorkerPool gpu: no tag"

@@ -1,4 +1,4 @@
-"""The page on pools names all that there is: each field, each reason, each object."""
+"""The page about pools has each field and each reason."""
 
 import pathlib
 import re
@@ -10,18 +10,18 @@ _PAGE = (pathlib.Path(__file__).parents[3] / "docs" / "reference" / "worker-pool
 
 
 def _rows(heading: str) -> str:
-    """Give the first cells of a part of the page."""
+    """Return the first cells of the tables in a section of the page."""
     part = _PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     return " ".join(line.split("|")[1] for line in part.splitlines() if line.startswith("| "))
 
 
-def test_every_field_has_its_row() -> None:
+def test_every_field_has_a_row() -> None:
     fields = WorkerPoolSpec.model_json_schema(by_alias=True)["properties"]
     assert set(re.findall(r"`(\w+)`", _rows("Fields"))) == set(fields)
 
 
-def test_every_reason_has_its_row() -> None:
-    told = {
+def test_every_reason_has_a_row() -> None:
+    reasons = {
         value
         for name, value in vars(status).items()
         if name.isupper()
@@ -29,7 +29,7 @@ def test_every_reason_has_its_row() -> None:
         and isinstance(value, str)
         and re.fullmatch(r"([A-Z][a-z]+)+", value)
     }
-    assert len(told) > 10
-    named = set(re.findall(r"`(\w+)`", _rows("Status")))
-    assert named == (told - {status.POOL_NOT_FOUND}) | {"Ready", "ScaledToZero", "Starting"}
+    assert len(reasons) > 10
+    listed = set(re.findall(r"`(\w+)`", _rows("Status")))
+    assert listed == (reasons - {status.POOL_NOT_FOUND}) | {"Ready", "ScaledToZero", "Starting"}
     assert f"`{status.POOL_NOT_FOUND}`" in _PAGE
