@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workron.core import errors, planner, trace_context
-from workron.core.model.job import Job
+from workron.core.model.job import Job, JobSpec
 from workron.core.model.workflow import Workflow, WorkflowSpec
 from workron.core.plan import (
     Edge,
@@ -418,3 +418,17 @@ def test_the_digest_of_a_workflow_follows_its_tasks_alone() -> None:
     assert plain.digest == workflow({"name": "a"}, suspend=True, priority=3).digest
     assert plain.digest != workflow({"name": "b"}).digest
     assert len(plain.digest) == 64
+
+
+def test_digest_is_the_same_when_fields_come_in_another_order() -> None:
+    tasks: list[Json] = [{"name": f"t{at}", "items": [10**20, 1.5, "é", at]} for at in range(3)]
+    turned = [dict(reversed(task.items())) for task in tasks]
+
+    assert workflow(*tasks).digest == workflow(*turned).digest
+    assert workflow(*tasks).digest != workflow(*reversed(tasks)).digest
+
+
+def test_digests_of_a_job_and_a_workflow_differ() -> None:
+    spec = JobSpec.model_construct()
+
+    assert planner.digest(Kind.JOB, spec) != planner.digest(Kind.WORKFLOW, spec)

@@ -161,12 +161,3 @@ def test_check_takes_a_chain_of_a_hundred_thousand() -> None:
     ordered = graph.check(chain, [chain[max(at - 1, 0) : at] for at in range(len(chain))])
 
     assert ordered == list(range(100_000))
-
-
-def test_order_answers_as_check_does_when_upstreams_are_positions() -> None:
-    assert graph.order([[2], [0, 2], []], ["a", "b", "c"]) == [2, 0, 1]
-
-
-def test_order_prints_a_task_that_waits_for_itself() -> None:
-    with pytest.raises(errors.GraphError, match="cycle: a -> a;"):
-        graph.order([[0]], ["a"])

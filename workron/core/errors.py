@@ -1,28 +1,6 @@
-"""Every error that Workron raises on purpose, as one tree.
-
-    WorkronError
-    ├── InputError            the input is wrong: exit code 2
-    │   ├── ManifestError         manifests: every problem with its file and line
-    │   ├── GraphError            the tasks of a workflow do not form a DAG
-    │   │   └── CycleError            runs that wait for each other
-    │   └── NameTakenError        an unfinished run has that name and other content
-    ├── NotFoundError         no job or workflow has that name
-    ├── StateError            the job is in a state that does not allow this
-    └── StoreError            the database failed
-        ├── StoreUnreachableError   it does not answer
-        │   ├── StoreLoginError         it rejects the login, or the URL is wrong
-        │   └── StoreTimeoutError       it did not answer within the retry limit: exit code 5
-        ├── StoreBusyError          another process holds its lock
-        ├── StoreFullError          the disk is full, or the database is read-only
-        ├── StoreDataError          it rejected a value
-        ├── PermissionDeniedError   its role may not do this
-        ├── SchemaError             its schema has another version
-        │   └── SchemaMissingError      it has no schema yet
-        ├── TokenError              the token of a worker is not valid
-        └── SessionError            the session of a worker has ended
+"""Every error that Workron raises on purpose.
 
 Packages above add their own below these; the controller's are in `workron_controller.kube.errors`.
-
 A message is for a person: what is wrong, where, and what to do.
 """
 
@@ -40,7 +18,7 @@ class WorkronError(Exception):
 
 
 class InputError(WorkronError):
-    """The input of a user is wrong; nothing was changed."""
+    """The input of a user is wrong; nothing was changed. Exit code 2."""
 
 
 class ManifestError(InputError):
@@ -98,7 +76,7 @@ class StoreLoginError(StoreUnreachableError):
 
 
 class StoreTimeoutError(StoreUnreachableError):
-    """The database did not answer within the retry limit."""
+    """The database did not answer within the retry limit. Exit code 5."""
 
 
 class StoreBusyError(StoreError):

@@ -24,17 +24,17 @@ def check(names: Sequence[str], upstreams: Sequence[Sequence[str]]) -> list[int]
     GraphError if two tasks have one name, if an upstream is unknown, named twice or the task
     itself, or if there is a cycle, which the message prints.
     """
-    positions = _positions(names)
+    positions = {name: at for at, name in enumerate(names)}
+    if len(positions) < len(names):
+        raise _same_name(names)
     found = [
         _resolve(at, named, names, positions) if named else () for at, named in enumerate(upstreams)
     ]
-    return order(found, names)
-
-
-def order(upstreams: Sequence[Sequence[int]], names: Sequence[str]) -> list[int]:
-    """Return the same for upstreams given as positions; `names` are for the message only."""
-    downstreams = _downstreams(upstreams)
-    remaining = [len(found) for found in upstreams]
+    downstreams: list[list[int]] = [[] for _ in names]
+    for at, ups in enumerate(found):
+        for upstream in ups:
+            downstreams[upstream].append(at)
+    remaining = [len(ups) for ups in found]
     sorted_ = [at for at, count in enumerate(remaining) if not count]
     # The list is also the queue: tasks whose upstreams are all sorted are appended during the loop.
     for at in sorted_:
@@ -42,28 +42,21 @@ def order(upstreams: Sequence[Sequence[int]], names: Sequence[str]) -> list[int]
             remaining[downstream] -= 1
             if not remaining[downstream]:
                 sorted_.append(downstream)
-    if len(sorted_) < len(upstreams):
-        cycle = _cycle(upstreams, remaining)
+    if len(sorted_) < len(names):
+        cycle = _cycle(found, remaining)
         raise errors.GraphError(_cycle_message(cycle, names), "tasks", cycle[0], "dependsOn")
     return sorted_
 
 
-def _positions(names: Sequence[str]) -> Mapping[str, int]:
-    positions = {name: at for at, name in enumerate(names)}
-    if len(positions) < len(names):
-        first, again = _same_name(names)
-        raise errors.GraphError(
-            f"two tasks are named {names[again]!r}: tasks[{first}] and tasks[{again}];"
-            " give one of them another name",
-            *("tasks", again, "name"),
-        )
-    return positions
-
-
-def _same_name(names: Sequence[str]) -> tuple[int, int]:
+def _same_name(names: Sequence[str]) -> errors.GraphError:
     seen: dict[str, int] = {}
-    return next(
+    first, again = next(
         (first, at) for at, name in enumerate(names) if (first := seen.setdefault(name, at)) != at
+    )
+    return errors.GraphError(
+        f"two tasks are named {names[again]!r}: tasks[{first}] and tasks[{again}];"
+        " give one of them another name",
+        *("tasks", again, "name"),
     )
 
 
@@ -81,7 +74,8 @@ def _resolve(
 def _fault(at: int, named: Sequence[str], positions: Mapping[str, int]) -> tuple[int, str]:
     for which, name in enumerate(named):
         if name not in positions:
-            hint = _hint(name, positions)
+            nearest = difflib.get_close_matches(name, positions, n=1)
+            hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
             return which, f"depends on {name!r}, which is not a task of this workflow{hint}"
         if positions[name] == at:
             return which, "depends on itself; remove that dependency"
@@ -89,49 +83,28 @@ def _fault(at: int, named: Sequence[str], positions: Mapping[str, int]) -> tuple
     return which, f"names {named[which]!r} twice under dependsOn; name each upstream once"
 
 
-def _hint(name: str, positions: Mapping[str, int]) -> str:
-    nearest = difflib.get_close_matches(name, positions, n=1)
-    return f"; did you mean {nearest[0]!r}?" if nearest else ""
-
-
-def _downstreams(upstreams: Sequence[Sequence[int]]) -> list[list[int]]:
-    downstreams: list[list[int]] = [[] for _ in upstreams]
-    for at, found in enumerate(upstreams):
-        for upstream in found:
-            downstreams[upstream].append(at)
-    return downstreams
-
-
 def _cycle(upstreams: Sequence[Sequence[int]], remaining: Sequence[int]) -> list[int]:
+    """Return a shortest cycle through one of its tasks, from the task back to itself."""
     # A task that was not sorted is on a cycle or downstream of one, and has an upstream that was
     # not sorted either. So following such upstreams reaches a task for the second time.
-    at = next(at for at, count in enumerate(remaining) if count)
+    goal = next(at for at, count in enumerate(remaining) if count)
     seen: set[int] = set()
-    while at not in seen:
-        seen.add(at)
-        at = next(upstream for upstream in upstreams[at] if remaining[upstream])
-    return _shortest_through(at, upstreams)
-
-
-def _shortest_through(goal: int, upstreams: Sequence[Sequence[int]]) -> list[int]:
-    next_on_path = {goal: goal}
+    while goal not in seen:
+        seen.add(goal)
+        goal = next(upstream for upstream in upstreams[goal] if remaining[upstream])
+    next_on_path: dict[int, int] = {}
     queue = [goal]
     for at in queue:
         for upstream in upstreams[at]:
-            if upstream == goal:
-                return _path(goal, at, next_on_path)
             if upstream not in next_on_path:
                 next_on_path[upstream] = at
                 queue.append(upstream)
-    raise AssertionError("the goal was found on a cycle")
-
-
-def _path(goal: int, at: int, next_on_path: Mapping[int, int]) -> list[int]:
+        if goal in next_on_path:
+            break
     path = [goal]
-    while at != goal:
-        path.append(at)
-        at = next_on_path[at]
-    return [*path, goal]
+    while len(path) == 1 or path[-1] != goal:
+        path.append(next_on_path[path[-1]])
+    return path
 
 
 def _cycle_message(cycle: Sequence[int], names: Sequence[str]) -> str:

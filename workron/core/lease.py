@@ -56,12 +56,6 @@ class WorkerHeartbeat:
     boot: UUID
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    version: HeartbeatVersion
-    since: float
-
-
 class LeaseObserver:
     """Decides which workers to reap from the heartbeats that this process has observed.
 
@@ -72,7 +66,8 @@ class LeaseObserver:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[WorkerId, _Seen] = {}
+        self._seen: dict[WorkerId, tuple[HeartbeatVersion, float]] = {}
+        """The last version of each worker, and since when it has not changed."""
         self._observed_at: float | None = None
 
     def observe(self, now: float, workers: Iterable[WorkerHeartbeat]) -> list[WorkerHeartbeat]:
@@ -86,18 +81,14 @@ class LeaseObserver:
         before, self._seen, self._observed_at = self._seen, {}, now
         expired = []
         for worker in workers:
-            seen = _update(before.get(worker.worker), worker, now, gap)
-            self._seen[worker.worker] = seen
-            if now - seen.since >= worker.lease_seconds:
+            version, since = before.get(worker.worker, (None, now))
+            is_gap = gap > worker.lease_seconds / _OBSERVATIONS_PER_LEASE
+            if version != worker.version or is_gap:
+                since = now
+            self._seen[worker.worker] = worker.version, since
+            if now - since >= worker.lease_seconds:
                 expired.append(worker)
         return expired
-
-
-def _update(before: _Seen | None, worker: WorkerHeartbeat, now: float, gap: float) -> _Seen:
-    is_gap = gap > worker.lease_seconds / _OBSERVATIONS_PER_LEASE
-    if before is None or before.version != worker.version or is_gap:
-        return _Seen(worker.version, now)
-    return before
 
 
 @dataclass(frozen=True, slots=True)

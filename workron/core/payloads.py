@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _NUL: Final = "\\u0000"
 _ENCODER: Final = msgspec.json.Encoder()
-_SORTED_ENCODER: Final = msgspec.json.Encoder(order="sorted")
 
 
 def to_json(value: Any) -> str:
@@ -46,14 +45,6 @@ def models_to_json(values: Sequence[Mapping[str, Any]]) -> list[str]:
         # msgspec encodes integers of 64 bits; these are longer.
         return list(map(to_json, values))
     return text.split("\n")[:-1]
-
-
-def canonical_json(value: Mapping[str, Any]) -> bytes:
-    """Encode a value from a model so that equal values have equal texts, in any key order."""
-    try:
-        return _SORTED_ENCODER.encode(value)
-    except OverflowError:
-        return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
 def _invalid(what: str) -> errors.StoreDataError:

@@ -76,11 +76,11 @@ _EDITABLE: Final = {"suspend", "cancel", "priority", "ttl_seconds_after_finished
 def digest(kind: Kind, spec: JobSpec | WorkflowSpec) -> str:
     """Return the digest of the content of a Job or a Workflow."""
     # Defaults are left out, so that a manifest that writes one is the same content. Fields that are
-    # not set are defaults and need no comparison.
-    content = spec.model_dump(
-        mode="json", by_alias=True, exclude_unset=True, exclude_defaults=True, exclude=_EDITABLE
+    # not set are defaults and need no comparison. The models decide the order of the fields.
+    content = spec.model_dump_json(
+        by_alias=True, exclude_unset=True, exclude_defaults=True, exclude=_EDITABLE
     )
-    return hashlib.sha256(payloads.canonical_json({"kind": kind, "spec": content})).hexdigest()
+    return hashlib.sha256(f"{kind} {content}".encode()).hexdigest()
 
 
 MAX_EDGES: Final = 2_000_000

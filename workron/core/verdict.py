@@ -11,7 +11,7 @@ from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from workron.core.states import Reason, State
+from workron.core.states import TERMINAL_STATES, Reason, State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,56 +42,36 @@ class Condition(StrEnum):
     """A task whose failure another task handles, by `when: Failed` or `when: Finished`."""
 
 
-_SKIPS: Final = MappingProxyType(
-    {
-        Reason.NOT_NEEDED: Verdict.NOT_NEEDED,
-        Reason.UPSTREAM_CANCELLED: Verdict.UPSTREAM_CANCELLED,
-        Reason.UPSTREAM_FAILED: Verdict.UPSTREAM_FAILED,
-    }
-)
-
-_VERDICTS: Final[Mapping[Condition, Mapping[State, Verdict]]] = MappingProxyType(
-    {
-        Condition.SUCCEEDED: {
-            State.SUCCEEDED: Verdict.GO,
-            State.FAILED: Verdict.UPSTREAM_FAILED,
-            State.CANCELLED: Verdict.UPSTREAM_CANCELLED,
-        },
-        Condition.FAILED: {
-            State.SUCCEEDED: Verdict.NOT_NEEDED,
-            State.FAILED: Verdict.GO,
-            State.CANCELLED: Verdict.NOT_NEEDED,
-        },
-        Condition.MEMBER: {
-            State.SUCCEEDED: Verdict.GO,
-            State.FAILED: Verdict.FAILED,
-            State.CANCELLED: Verdict.CANCELLED,
-        },
-        Condition.TASK: {
-            State.SUCCEEDED: Verdict.GO,
-            State.FAILED: Verdict.FAILED,
-            State.CANCELLED: Verdict.CANCELLED,
-            State.SKIPPED: Verdict.GO,
-        },
-        Condition.HANDLED_TASK: {
-            State.SUCCEEDED: Verdict.GO,
-            State.FAILED: Verdict.GO,
-            State.CANCELLED: Verdict.CANCELLED,
-            State.SKIPPED: Verdict.GO,
-        },
-    }
-)
+_MEMBER: Final = {
+    State.SUCCEEDED: Verdict.GO,
+    State.FAILED: Verdict.FAILED,
+    State.CANCELLED: Verdict.CANCELLED,
+}
+_TASK: Final = _MEMBER | {State.SKIPPED: Verdict.GO}
+_VERDICTS: Final[Mapping[Condition, Mapping[State, Verdict]]] = {
+    Condition.SUCCEEDED: {
+        State.SUCCEEDED: Verdict.GO,
+        State.FAILED: Verdict.UPSTREAM_FAILED,
+        State.CANCELLED: Verdict.UPSTREAM_CANCELLED,
+    },
+    Condition.FAILED: {
+        State.SUCCEEDED: Verdict.NOT_NEEDED,
+        State.FAILED: Verdict.GO,
+        State.CANCELLED: Verdict.NOT_NEEDED,
+    },
+    Condition.FINISHED: dict.fromkeys(TERMINAL_STATES, Verdict.GO),
+    Condition.MEMBER: _MEMBER,
+    Condition.TASK: _TASK,
+    Condition.HANDLED_TASK: _TASK | {State.FAILED: Verdict.GO},
+}
 
 
 def evaluate(condition: Condition, state: State, reason: Reason | None) -> Verdict:
     """Return the verdict on one end; a skipped job passes on its own reason."""
-    if condition is Condition.FINISHED:
-        return Verdict.GO
     verdict = _VERDICTS[condition].get(state)
     if verdict is not None:
         return verdict
-    assert reason is not None, "a skipped job has a reason"
-    return _SKIPS[reason]
+    return next(skip for skip, end in END_STATES.items() if end == (State.SKIPPED, reason))
 
 
 END_STATES: Final[Mapping[Verdict, tuple[State, Reason | None]]] = MappingProxyType(

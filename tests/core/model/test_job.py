@@ -103,7 +103,7 @@ def test_dependency_is_refused_when_its_words_are_others(wrong: dict[str, str]) 
 
 def test_dependency_is_refused_when_it_is_given_twice() -> None:
     twice = [{"name": "a"}, {"name": "a", "kind": "Workflow"}, {"name": "a", "when": "Failed"}]
-    with pytest.raises(pydantic.ValidationError, match="dependsOn has Job 'a' twice"):
+    with pytest.raises(pydantic.ValidationError, match="Job 'a' is given 2 times"):
         _spec(dependsOn=twice)
 
 

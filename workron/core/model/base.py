@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 LAX: Final = Strict(strict=False)
 """Accepts a list for a tuple and a text for an enum; the items of the list stay strict."""
+
+_T = TypeVar("_T")
+ListOf = Annotated[tuple[_T, ...], LAX]
+FewOf = Annotated[tuple[_T, ...], LAX, Field(max_length=100)]
 
 
 def invalid(message: str) -> PydanticCustomError:
@@ -84,14 +88,15 @@ def field_names(record: type[Record]) -> frozenset[str]:
     return frozenset(fields) | frozenset(f.alias for f in fields.values() if f.alias)
 
 
-def unique_by(attribute: str) -> AfterValidator:
-    """Refuse a list of records two of which have the same `attribute`."""
+def unique_by(*attributes: str) -> AfterValidator:
+    """Refuse a list of records two of which have the same `attributes`; the last is quoted."""
 
     def check(records: tuple[Any, ...]) -> tuple[Any, ...]:
-        names = [getattr(r, attribute) for r in records]
+        names = [tuple(getattr(record, name) for name in attributes) for record in records]
         if len(set(names)) < len(names):
-            name, times = Counter(names).most_common(1)[0]
-            raise invalid(f"{formats.quoted(name)} is given {times} times; give it once")
+            (*kind, name), times = Counter(names).most_common(1)[0]
+            shown = " ".join([*kind, formats.quoted(name)])
+            raise invalid(f"{shown} is given {times} times; give it once")
         return records
 
     return AfterValidator(check)

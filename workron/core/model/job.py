@@ -6,7 +6,6 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from workron.core import formats
 from workron.core.jobspec import (
     BACKOFF_FACTOR,
     DEFAULTS,
@@ -50,13 +49,7 @@ class EnvVar(base.Record):
     value: EnvValue = Field("", description="Value, used as written; nothing is substituted.")
 
 
-Env = Annotated[
-    tuple[EnvVar, ...],
-    base.LAX,
-    Field(max_length=MAX_ENV_VARS),
-    base.unique_by("name"),
-]
-ExitCodes = Annotated[tuple[ExitCode, ...], base.LAX, Field(max_length=EXIT_CODE["le"])]
+ExitCodes = Annotated[base.ListOf[ExitCode], Field(max_length=EXIT_CODE["le"])]
 
 
 class Backoff(base.Record):
@@ -77,14 +70,16 @@ class CommandSpec(base.Record):
     command: Command | None = Field(
         None, description="Command line, run by `sh -c` as written. Set either command or argv."
     )
-    argv: Annotated[tuple[Argument, ...], base.LAX] | None = Field(
+    argv: base.ListOf[Argument] | None = Field(
         None,
         min_length=1,
         max_length=MAX_ARGUMENTS,
         description="Program and arguments, run without a shell. Set either command or argv.",
     )
-    env: Env = Field(
-        (), description="Environment variables of the command. They override those of the pool."
+    env: Annotated[base.ListOf[EnvVar], base.unique_by("name")] = Field(
+        (),
+        max_length=MAX_ENV_VARS,
+        description="Environment variables of the command. They override those of the pool.",
     )
     workdir: Path | None = Field(
         None, description="Working directory. Default: a new directory, removed after the attempt."
@@ -161,7 +156,7 @@ class Dependency(base.Record):
 class JobSpec(CommandSpec):
     """A command, when it may start, and what it depends on."""
 
-    depends_on: Annotated[tuple[Dependency, ...], base.LAX] = Field(
+    depends_on: Annotated[base.ListOf[Dependency], base.unique_by("kind", "name")] = Field(
         (), max_length=10_000, description="Jobs and Workflows that must end first."
     )
     priority: Priority = Field(0, description="Jobs of higher priority start first within a pool.")
@@ -175,17 +170,6 @@ class JobSpec(CommandSpec):
     ttl_seconds_after_finished: Seconds | None = Field(
         None, description="Seconds after its end when the object is deleted. Default: never."
     )
-
-    @model_validator(mode="after")
-    def _waits_once(self) -> Self:
-        seen = set()
-        for upstream in self.depends_on:
-            if (upstream.kind, upstream.name) in seen:
-                raise base.invalid(
-                    f"dependsOn has {upstream.kind} {formats.quoted(upstream.name)} twice"
-                )
-            seen.add((upstream.kind, upstream.name))
-        return self
 
 
 class Job(Resource):

@@ -6,19 +6,22 @@ They are a subset of the Kubernetes API, with its names and meanings.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic.alias_generators import to_camel
 
 from workron.core import formats
 from workron.core.model import base
 from workron.core.model.base import (
     EnvName,
     EnvValue,
+    FewOf,
     Label,
     LabelKey,
     Labels,
     LabelValue,
+    ListOf,
     ObjectName,
     Path,
     Seconds,
@@ -77,29 +80,30 @@ class KeyReference(OptionalReference):
     key: Annotated[Text, Field(min_length=1)] = Field(description="Name of the key.")
 
 
-def has_one_of(holder: base.Record, *names: str) -> None:
-    """Refuse a record that does not set exactly one of these fields."""
-    given = [name for name in names if getattr(holder, name) is not None]
-    if len(given) != 1:
-        fields = type(holder).__pydantic_fields__
-        raise base.invalid(f"set exactly one of {', '.join(fields[n].alias or n for n in names)}")
+class OneOf(base.Record):
+    """A record that sets exactly one of some fields."""
 
-
-class EnvSource(base.Record):
-    """Source of the value of an environment variable."""
-
-    secret_key_ref: KeyReference | None = Field(None, description="A key of a Secret.")
-    config_map_key_ref: KeyReference | None = Field(None, description="A key of a ConfigMap.")
+    one_of: ClassVar[tuple[str, ...]]
 
     @model_validator(mode="after")
     def _has_one(self) -> Self:
-        has_one_of(self, "secret_key_ref", "config_map_key_ref")
+        if sum(getattr(self, name) is not None for name in self.one_of) != 1:
+            raise base.invalid(f"set exactly one of {', '.join(map(to_camel, self.one_of))}")
         return self
 
 
-class PoolEnvVar(base.Record):
+class EnvSource(OneOf):
+    """Source of the value of an environment variable."""
+
+    one_of = ("secret_key_ref", "config_map_key_ref")
+    secret_key_ref: KeyReference | None = Field(None, description="A key of a Secret.")
+    config_map_key_ref: KeyReference | None = Field(None, description="A key of a ConfigMap.")
+
+
+class PoolEnvVar(OneOf):
     """An environment variable of every command of the pool."""
 
+    one_of = ("value", "value_from")
     name: EnvName = Field(
         description="Name of the variable. Names that begin with WORKRON_ are reserved."
     )
@@ -110,23 +114,14 @@ class PoolEnvVar(base.Record):
         None, description="Source of the value. Set either value or valueFrom."
     )
 
-    @model_validator(mode="after")
-    def _has_one(self) -> Self:
-        has_one_of(self, "value", "value_from")
-        return self
 
-
-class EnvFrom(base.Record):
+class EnvFrom(OneOf):
     """All keys of a Secret or ConfigMap as environment variables."""
 
+    one_of = ("secret_ref", "config_map_ref")
     prefix: Annotated[EnvName | None, Field(description="Prefix of each variable name.")] = None
     secret_ref: OptionalReference | None = Field(None, description="The Secret.")
     config_map_ref: OptionalReference | None = Field(None, description="The ConfigMap.")
-
-    @model_validator(mode="after")
-    def _has_one(self) -> Self:
-        has_one_of(self, "secret_ref", "config_map_ref")
-        return self
 
 
 class Toleration(base.Record):
@@ -163,11 +158,10 @@ class KeyToPath(base.Record):
     mode: Mode | None = Field(None, description="Permission bits of the file.")
 
 
-Items = Annotated[tuple[KeyToPath, ...], base.LAX, Field(max_length=1000)]
-
-
 class _Files(base.Record):
-    items: Items = Field((), description="If set, only these keys become files.")
+    items: ListOf[KeyToPath] = Field(
+        (), max_length=1000, description="If set, only these keys become files."
+    )
     default_mode: Mode | None = Field(None, description="Permission bits of the files.")
     optional: bool = Field(
         default=False, description="Whether the pod may start if the object does not exist."
@@ -202,9 +196,10 @@ class PersistentVolumeClaimVolume(base.Record):
     read_only: bool = Field(default=False, description="Whether it is mounted read-only.")
 
 
-class Volume(base.Record):
+class Volume(OneOf):
     """A volume of the worker pods."""
 
+    one_of = ("secret", "config_map", "empty_dir", "persistent_volume_claim")
     name: Label = Field(description="Name of the volume, for volumeMounts.")
     secret: SecretVolume | None = Field(None, description="The keys of a Secret.")
     config_map: ConfigMapVolume | None = Field(None, description="The keys of a ConfigMap.")
@@ -214,11 +209,6 @@ class Volume(base.Record):
     persistent_volume_claim: PersistentVolumeClaimVolume | None = Field(
         None, description="A PersistentVolumeClaim of the namespace."
     )
-
-    @model_validator(mode="after")
-    def _has_one(self) -> Self:
-        has_one_of(self, "secret", "config_map", "empty_dir", "persistent_volume_claim")
-        return self
 
 
 class VolumeMount(base.Record):
@@ -239,8 +229,6 @@ class VolumeMount(base.Record):
 
 
 _Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]  # codespell:ignore notin
-_FEW = Field(max_length=100)
-Values = Annotated[tuple[LabelValue, ...], base.LAX, _FEW]
 Weight = Annotated[int, Field(ge=1, le=100)]
 
 
@@ -249,25 +237,22 @@ class NodeRequirement(base.Record):
 
     key: LabelKey = Field(description="Key of the label or field.")
     operator: Literal[_Operator, "Gt", "Lt"] = Field(description="How its value is compared.")
-    values: Values = Field((), description="Values to compare with.")
-
-
-NodeRequirements = Annotated[tuple[NodeRequirement, ...], base.LAX, _FEW]
+    values: FewOf[LabelValue] = Field((), description="Values to compare with.")
 
 
 class NodeTerm(base.Record):
     """Requirements on a node that must all be met."""
 
-    match_expressions: NodeRequirements = Field((), description="Requirements on its labels.")
-    match_fields: NodeRequirements = Field((), description="Requirements on its fields.")
+    match_expressions: FewOf[NodeRequirement] = Field((), description="Requirements on its labels.")
+    match_fields: FewOf[NodeRequirement] = Field((), description="Requirements on its fields.")
 
 
 class NodeSelector(base.Record):
     """Nodes that match at least one of the terms."""
 
-    node_selector_terms: Annotated[
-        tuple[NodeTerm, ...], base.LAX, Field(min_length=1, max_length=100)
-    ] = Field(description="Terms, of which one must match.")
+    node_selector_terms: FewOf[NodeTerm] = Field(
+        min_length=1, description="Terms, of which one must match."
+    )
 
 
 class PreferredNode(base.Record):
@@ -283,9 +268,9 @@ class NodeAffinity(base.Record):
     required_during_scheduling_ignored_during_execution: NodeSelector | None = Field(
         None, description="Required: the pods are scheduled nowhere else."
     )
-    preferred_during_scheduling_ignored_during_execution: Annotated[
-        tuple[PreferredNode, ...], base.LAX, _FEW
-    ] = Field((), description="Preferred, if possible.")
+    preferred_during_scheduling_ignored_during_execution: FewOf[PreferredNode] = Field(
+        (), description="Preferred, if possible."
+    )
 
 
 class LabelRequirement(base.Record):
@@ -293,14 +278,14 @@ class LabelRequirement(base.Record):
 
     key: LabelKey = Field(description="Key of the label or field.")
     operator: _Operator = Field(description="How its value is compared.")
-    values: Values = Field((), description="Values to compare with.")
+    values: FewOf[LabelValue] = Field((), description="Values to compare with.")
 
 
 class LabelSelector(base.Record):
     """Objects that meet all of these requirements."""
 
     match_labels: Labels = Field({}, description="Labels that they must have.")
-    match_expressions: Annotated[tuple[LabelRequirement, ...], base.LAX, _FEW] = Field(
+    match_expressions: FewOf[LabelRequirement] = Field(
         (), description="Requirements on their labels."
     )
 
@@ -312,7 +297,7 @@ class PodTerm(base.Record):
         description="Nodes with the same value of this label are near each other."
     )
     label_selector: LabelSelector | None = Field(None, description="Selects the pods by label.")
-    namespaces: Annotated[tuple[Label, ...], base.LAX, _FEW] = Field(
+    namespaces: FewOf[Label] = Field(
         (), description="Namespaces of the pods. Default: that of the pool."
     )
     namespace_selector: LabelSelector | None = Field(
@@ -330,12 +315,12 @@ class PreferredPod(base.Record):
 class PodAffinity(base.Record):
     """Required and preferred pods to be near, or to be away from."""
 
-    required_during_scheduling_ignored_during_execution: Annotated[
-        tuple[PodTerm, ...], base.LAX, _FEW
-    ] = Field((), description="Required: the pods are scheduled nowhere else.")
-    preferred_during_scheduling_ignored_during_execution: Annotated[
-        tuple[PreferredPod, ...], base.LAX, _FEW
-    ] = Field((), description="Preferred, if possible.")
+    required_during_scheduling_ignored_during_execution: FewOf[PodTerm] = Field(
+        (), description="Required: the pods are scheduled nowhere else."
+    )
+    preferred_during_scheduling_ignored_during_execution: FewOf[PreferredPod] = Field(
+        (), description="Preferred, if possible."
+    )
 
 
 class Affinity(base.Record):

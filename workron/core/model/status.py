@@ -100,7 +100,7 @@ class WorkflowStatus(_Status):
     """Status of a workflow."""
 
     jobs: JobCounts = Field(JobCounts(), description="Number of its jobs in each state.")
-    first_failures: Annotated[tuple[TaskFailure, ...], base.LAX] = Field(
+    first_failures: base.ListOf[TaskFailure] = Field(
         (), max_length=10, description="The first jobs that failed, at most 10."
     )
 

@@ -15,7 +15,7 @@ from workron.core import formats
 from workron.core import lease as leases
 from workron.core.formats import TextFormat
 from workron.core.model import base
-from workron.core.model.base import Format, Labels, ObjectName
+from workron.core.model.base import FewOf, Format, Labels, ListOf, ObjectName
 from workron.core.model.meta import ObjectMeta, Resource
 from workron.core.model.pod import (
     Affinity,
@@ -34,7 +34,6 @@ MAX_NAME: Final = 52
 
 _HEARTBEATS_PER_LEASE: Final = 2
 _OWN_PREFIX: Final = "workron.dev/"
-_FEW: Final = Field(max_length=100)
 _MAX_WORKERS: Final = 10_000
 
 Image = Annotated[
@@ -84,34 +83,27 @@ class WorkerPoolSpec(base.Record):
         timedelta(minutes=10),
         description="How long a worker that is removed may finish its running jobs.",
     )
-    env: Annotated[
-        tuple[PoolEnvVar, ...],
-        base.LAX,
-        Field(max_length=1000),
-        base.unique_by("name"),
-    ] = Field((), description="Environment variables of every command of the pool.")
-    env_from: Annotated[tuple[EnvFrom, ...], base.LAX, _FEW] = Field(
+    env: Annotated[ListOf[PoolEnvVar], base.unique_by("name")] = Field(
+        (), max_length=1000, description="Environment variables of every command of the pool."
+    )
+    env_from: FewOf[EnvFrom] = Field(
         (), description="Secrets and ConfigMaps whose keys become environment variables."
     )
-    image_pull_secrets: Annotated[tuple[Reference, ...], base.LAX, _FEW] = Field(
-        (), description="Secrets for pulling the image."
-    )
+    image_pull_secrets: FewOf[Reference] = Field((), description="Secrets for pulling the image.")
     service_account_name: ObjectName | None = Field(
         None, description="ServiceAccount of the pods. Default: that of the namespace."
     )
     automount_service_account_token: bool = Field(
         default=False, description="Whether commands can read the token of the ServiceAccount."
     )
-    volumes: Annotated[tuple[Volume, ...], base.LAX, _FEW, base.unique_by("name")] = Field(
+    volumes: Annotated[FewOf[Volume], base.unique_by("name")] = Field(
         (), description="Volumes of the pods."
     )
-    volume_mounts: Annotated[
-        tuple[VolumeMount, ...], base.LAX, _FEW, base.unique_by("mount_path")
-    ] = Field((), description="Where volumes are mounted for commands.")
-    node_selector: Labels = Field({}, description="Labels that a node must have to run a worker.")
-    tolerations: Annotated[tuple[Toleration, ...], base.LAX, _FEW] = Field(
-        (), description="Tolerations of the worker pods."
+    volume_mounts: Annotated[FewOf[VolumeMount], base.unique_by("mount_path")] = Field(
+        (), description="Where volumes are mounted for commands."
     )
+    node_selector: Labels = Field({}, description="Labels that a node must have to run a worker.")
+    tolerations: FewOf[Toleration] = Field((), description="Tolerations of the worker pods.")
     affinity: Affinity | None = Field(None, description="Rules on which nodes the pods run.")
     priority_class_name: ObjectName | None = Field(
         None, description="PriorityClass of the worker pods."

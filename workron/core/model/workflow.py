@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, model_validator
 
-from workron.core import formats
+from workron.core.formats import TextFormat
 from workron.core.model import base
 from workron.core.model.base import Label, Priority, Seconds
 from workron.core.model.job import CommandSpec, When
@@ -30,6 +30,7 @@ MAX_JOBS: Final = 200_000
 
 _SLICE: Final = 200
 _ITEM_BYTES: Final = 128_000
+_ITEM_TEXT: Final = base.Format(TextFormat("an item", _ITEM_BYTES))
 _ITEM_SCHEMA: Final[dict[str, Any]] = {
     "anyOf": [
         {"type": "string", "maxLength": _ITEM_BYTES},
@@ -40,12 +41,7 @@ _ITEM_SCHEMA: Final[dict[str, Any]] = {
 
 def _scalar(value: object) -> str | int | float | bool:
     if isinstance(value, str):
-        problem = formats.invalid_character(value)
-        if not problem and len(value.encode()) > _ITEM_BYTES:
-            problem = f"is longer than {_ITEM_BYTES:,} bytes"
-        if problem:
-            raise base.invalid(problem)
-        return value
+        return _ITEM_TEXT.check(value)
     if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise base.invalid("an item must be a text, a number, true or false")
@@ -71,7 +67,7 @@ class Task(CommandSpec):
     """A command of a workflow, or an array of jobs that run it."""
 
     name: Label = Field(description="Name of the task, unique in the workflow.")
-    depends_on: Annotated[tuple[TaskDependency, ...], base.LAX] = Field(
+    depends_on: base.ListOf[TaskDependency] = Field(
         (), max_length=MAX_TASKS, description="Tasks that must end first."
     )
     count: int | None = Field(
@@ -81,7 +77,7 @@ class Task(CommandSpec):
         description="Makes the task an array of this many jobs. Each finds its index, from 0, in"
         " $WORKRON_INDEX.",
     )
-    items: Annotated[tuple[Item, ...], base.LAX] | None = Field(
+    items: base.ListOf[Item] | None = Field(
         None,
         min_length=1,
         max_length=MAX_ELEMENTS,
@@ -119,12 +115,9 @@ def _within_budget(tasks: tuple[Task, ...]) -> tuple[Task, ...]:
 class WorkflowSpec(base.Record):
     """The tasks, and what applies to all of them."""
 
-    tasks: Annotated[
-        tuple[Task, ...],
-        base.LAX,
-        Field(min_length=1, max_length=MAX_TASKS),
-        AfterValidator(_within_budget),
-    ] = Field(description="Tasks, in any order.")
+    tasks: Annotated[base.ListOf[Task], AfterValidator(_within_budget)] = Field(
+        min_length=1, max_length=MAX_TASKS, description="Tasks, in any order."
+    )
     priority: Priority = Field(0, description="Jobs of higher priority start first within a pool.")
     suspend: bool = Field(
         default=False, description="If true, no further job starts. It can be changed at any time."
