@@ -10,22 +10,22 @@ from collections.abc import Iterator
 import pytest
 
 from bench.ours.null_worker import RUNNER
-from tests.runner.mate import Mate, environment
+from tests.runner.fake_agent import FakeAgent, environment
 from workron_runner import event_loop, protocol
 from workron_runner.protocol import FrameKind
 
 
 @pytest.fixture
-def stranger(tmp_path: pathlib.Path) -> Iterator[Mate]:
-    one = Mate(tmp_path, command=RUNNER)
+def stranger(tmp_path: pathlib.Path) -> Iterator[FakeAgent]:
+    one = FakeAgent(tmp_path, command=RUNNER)
     yield one
     one.close()
     assert not one.folder.exists()
 
 
 @pytest.fixture
-def mate(stranger: Mate) -> Mate:
-    stranger.greet()
+def agent(stranger: FakeAgent) -> FakeAgent:
+    stranger.say_hello()
     assert stranger.folder.is_dir()
     return stranger
 
@@ -35,71 +35,73 @@ def _order() -> protocol.Start:
     return protocol.Start(claim, ["true"], {}, "{}", 1, 0, None, None, 0, outlives_deadline=False)
 
 
-def test_every_order_has_ended_as_soon_as_it_is_given(mate: Mate) -> None:
-    claims = [mate.run("exit 3") for _ in range(300)]
-    ends = [mate.ended(claim) for claim in claims]
+def test_every_order_has_ended_as_soon_as_it_is_given(agent: FakeAgent) -> None:
+    claims = [agent.run("exit 3") for _ in range(300)]
+    ends = [agent.ended(claim) for claim in claims]
     assert {(one.cause, one.exit_code, one.signal) for one in ends} == {("exit", 0, None)}
-    assert [getattr(one, "claim", "") for one in mate.told[1:]] == claims
+    assert [getattr(one, "claim", "") for one in agent.messages[1:]] == claims
 
 
-def test_order_is_the_same_however_it_is_written(mate: Mate) -> None:
+def test_order_is_the_same_however_it_is_written(agent: FakeAgent) -> None:
     order = _order()
     fields = {one: getattr(order, one) for one in reversed(order.__slots__)}
-    mate.link.send(protocol.encode_frame(FrameKind.START, json.dumps(fields, indent=1).encode()))
-    assert mate.ended(order.claim).exit_code == 0
+    agent.connection.send(
+        protocol.encode_frame(FrameKind.START, json.dumps(fields, indent=1).encode())
+    )
+    assert agent.ended(order.claim).exit_code == 0
 
 
-def test_order_that_comes_in_pieces_is_answered_when_it_is_whole(mate: Mate) -> None:
+def test_order_that_comes_in_pieces_is_answered_when_it_is_whole(agent: FakeAgent) -> None:
     orders = [_order(), _order()]
     frames = b"".join(map(protocol.encode, orders))
     for start in range(0, len(frames), 100):
-        mate.link.send(frames[start : start + 100])
-    assert [mate.ended(one.claim).exit_code for one in orders] == [0, 0]
+        agent.connection.send(frames[start : start + 100])
+    assert [agent.ended(one.claim).exit_code for one in orders] == [0, 0]
 
 
-def test_what_concerns_an_ended_command_is_let_be(mate: Mate) -> None:
-    claim = mate.run("true")
-    mate.say(protocol.Kill(claim, 0))
-    mate.say(protocol.Credit(claim, 10))
-    later = mate.run("true")
-    assert [mate.ended(claim).exit_code, mate.ended(later).exit_code] == [0, 0]
-    assert len(mate.told) == 3
+def test_what_concerns_an_ended_command_is_let_be(agent: FakeAgent) -> None:
+    claim = agent.run("true")
+    agent.send(protocol.Kill(claim, 0))
+    agent.send(protocol.Credit(claim, 10))
+    later = agent.run("true")
+    assert [agent.ended(claim).exit_code, agent.ended(later).exit_code] == [0, 0]
+    assert len(agent.messages) == 3
 
 
-def test_order_after_the_deadline_is_refused_until_there_is_a_later_one(mate: Mate) -> None:
-    mate.say(protocol.Deadline(event_loop.boottime() - 1))
-    assert mate.refused(mate.run("true")).fault == "late"
-    assert mate.ended(mate.run("true", outlives_deadline=True)).exit_code == 0
-    mate.say(protocol.Deadline(event_loop.boottime() + 1000))
-    assert mate.ended(mate.run("true")).exit_code == 0
+def test_order_after_the_deadline_is_refused_until_there_is_a_later_one(agent: FakeAgent) -> None:
+    agent.send(protocol.Deadline(event_loop.boottime() - 1))
+    assert agent.refused(agent.run("true")).fault == "late"
+    assert agent.ended(agent.run("true", outlives_deadline=True)).exit_code == 0
+    agent.send(protocol.Deadline(event_loop.boottime() + 1000))
+    assert agent.ended(agent.run("true")).exit_code == 0
 
 
-def test_goodbye_is_answered_when_the_folder_is_gone(mate: Mate) -> None:
-    claim = mate.run("true")
-    mate.say(protocol.Shutdown())
-    assert mate.farewell().reason is None
-    assert mate.ended(claim).exit_code == 0
-    assert not mate.folder.exists()
+def test_goodbye_is_answered_when_the_folder_is_gone(agent: FakeAgent) -> None:
+    claim = agent.run("true")
+    agent.send(protocol.Shutdown())
+    assert agent.wait_for_shutdown().reason is None
+    assert agent.ended(claim).exit_code == 0
+    assert not agent.folder.exists()
 
 
-def test_end_of_the_connection_is_its_end(mate: Mate) -> None:
-    mate.link.close()
-    assert mate.child.wait() == 0
+def test_end_of_the_connection_is_its_end(agent: FakeAgent) -> None:
+    agent.connection.close()
+    assert agent.child.wait() == 0
 
 
-def test_it_says_what_it_does_not_understand(mate: Mate) -> None:
-    mate.link.send(struct.pack(">IB", 2, 99) + b"{}")
-    assert "kind 99" in str(mate.farewell().reason)
+def test_it_says_what_it_does_not_understand(agent: FakeAgent) -> None:
+    agent.connection.send(struct.pack(">IB", 2, 99) + b"{}")
+    assert "kind 99" in str(agent.wait_for_shutdown().reason)
 
 
-def test_agent_has_to_greet_it_first(stranger: Mate) -> None:
+def test_agent_has_to_greet_it_first(stranger: FakeAgent) -> None:
     stranger.run("true")
-    assert stranger.farewell().reason == "Start came before Hello"
+    assert stranger.wait_for_shutdown().reason == "Start came before Hello"
 
 
-def test_agent_of_another_version_is_refused(stranger: Mate) -> None:
-    stranger.say(protocol.Hello(2, stranger.boot.hex, event_loop.boottime()))
-    assert "version 2, not 1" in str(stranger.farewell().reason)
+def test_agent_of_another_version_is_refused(stranger: FakeAgent) -> None:
+    stranger.send(protocol.Hello(2, stranger.boot.hex, event_loop.boottime()))
+    assert "version 2, not 1" in str(stranger.wait_for_shutdown().reason)
 
 
 def test_option_that_it_cannot_keep_is_refused(tmp_path: pathlib.Path) -> None:

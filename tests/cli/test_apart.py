@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.cli.conftest import Call
-from tests.runner import ground
+from tests.runner import spare_uids
 from workron.cli import worker
 from workron.core import errors
 from workron_runner import sandbox
@@ -19,13 +19,17 @@ Write = Callable[..., pathlib.Path]
 def test_commands_of_a_worker_have_uids_of_their_own(
     call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with ground.passable() as folder:
+    with spare_uids.traversable_folder() as folder:
         monkeypatch.setenv("TMPDIR", str(folder))
         call("submit", write("hello", command="id -u"), "--store", url)
-        given = ("--slots", 2, "--uids", ground.UIDS, "--max-jobs", 1)
+        given = ("--slots", 2, "--uids", spare_uids.UIDS, "--max-jobs", 1)
         said = call("worker", "--store", url, *given)
         assert said.code == 0, said
-    assert ground.UIDS.first < int(call("output", "hello", "--store", url).out) <= ground.UIDS.last
+    assert (
+        spare_uids.UIDS.first
+        < int(call("output", "hello", "--store", url).out)
+        <= spare_uids.UIDS.last
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Call
-from tests.runner.mate import COMMAND, environment
+from tests.runner.fake_agent import COMMAND, environment
 from workron.cli import worker
 from workron.core import errors
 from workron_worker.runner_connection import ChildRunners, SocketRunners

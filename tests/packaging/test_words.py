@@ -29,7 +29,6 @@ _NOT_YET_HELD: tuple[str, ...] = (
     "tests/leaks.py",
     "tests/postgres_server.py",
     "tests/protocol/",
-    "tests/runner/",
     "tests/scheduling/",
     "tests/store/",
     "tests/telemetry/",

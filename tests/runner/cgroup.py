@@ -1,4 +1,4 @@
-"""A cgroup with a limit of memory, for as long as a test lasts."""
+"""A cgroup with a memory limit for the duration of a test."""
 
 import contextlib
 import os
@@ -14,13 +14,13 @@ HOG = (
     "import time\nheld = [b'x' * (100 * 2**20)]\n"
     "while True:\n    held.append(b'x' * 2**20)\n    time.sleep(0.01)"
 )
-"""A program that takes all there is, no faster than a busy machine can look at it."""
+"""A program that uses all memory, slowly enough for a busy machine to check it in time."""
 _REMOVE_ROUNDS = 1000
 
 
 @contextlib.contextmanager
 def limited(limit: int) -> Iterator[pathlib.Path]:
-    """Make one below this process' own; skip where that cannot be done."""
+    """Create one below the cgroup of this process; skip the test where that is not possible."""
     level = next(memory.cgroup_levels(pathlib.Path("/")), None)
     if level is None:
         pytest.skip("no cgroup here counts memory")
@@ -28,19 +28,19 @@ def limited(limit: int) -> Iterator[pathlib.Path]:
     try:
         folder.mkdir()
     except OSError as error:
-        pytest.skip(f"no cgroup can be made in {level.folder}: {error.strerror}")
+        pytest.skip(f"cannot create a cgroup in {level.folder}: {error.strerror}")
     try:
         try:
             (folder / level.files.limit).write_text(str(limit))
         except OSError as error:
-            pytest.skip(f"a new cgroup in {level.folder} gets no limit: {error.strerror}")
+            pytest.skip(f"cannot limit a new cgroup in {level.folder}: {error.strerror}")
         yield folder
     finally:
         _remove(folder)
 
 
 def _remove(folder: pathlib.Path) -> None:
-    # A process that has gone is counted there for a moment longer.
+    # A process is counted there for a moment after its end.
     for _ in range(_REMOVE_ROUNDS):
         with contextlib.suppress(OSError):
             folder.rmdir()

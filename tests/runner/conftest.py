@@ -1,4 +1,4 @@
-"""A runner of its own for each test, that leaves nothing."""
+"""A runner for each test, and the check that no test leaves anything behind."""
 
 import os
 import pathlib
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests import leaks
-from tests.runner.mate import Mate
+from tests.runner.fake_agent import FakeAgent
 
 
 @pytest.fixture(autouse=True)
@@ -17,17 +17,17 @@ def _leaves_nothing() -> Iterator[None]:
 
 
 @pytest.fixture
-def mate(tmp_path: pathlib.Path) -> Iterator[Mate]:
-    one = Mate(tmp_path)
-    one.greet()
-    yield one
-    one.close()
-    assert not one.folder.exists()
+def agent(tmp_path: pathlib.Path) -> Iterator[FakeAgent]:
+    agent = FakeAgent(tmp_path)
+    agent.say_hello()
+    yield agent
+    agent.close()
+    assert not agent.folder.exists()
 
 
 @pytest.fixture
-def lives() -> Callable[[int], bool]:
-    def lives(pid: int) -> bool:
+def is_running() -> Callable[[int], bool]:
+    def is_running(pid: int) -> bool:
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
@@ -35,4 +35,4 @@ def lives() -> Callable[[int], bool]:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
         return stat.rpartition(")")[2].split()[0] != "Z"
 
-    return lives
+    return is_running

@@ -22,7 +22,7 @@ def _imported(module: pathlib.Path) -> set[str]:
 
 
 @pytest.mark.parametrize("module", _MODULES, ids=lambda one: one.stem)
-def test_module_imports_the_standard_library_and_its_own_package_alone(
+def test_module_imports_only_the_standard_library_and_its_own_package(
     module: pathlib.Path,
 ) -> None:
     assert _imported(module) - sys.stdlib_module_names - {"workron_runner"} == set()

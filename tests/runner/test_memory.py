@@ -55,7 +55,9 @@ def _put(root: pathlib.Path, at: str, files: dict[str, str]) -> None:
     _write(root, {f"sys/fs/cgroup/{at}/{name}": text for name, text in files.items()})
 
 
-def test_version_2_is_read_without_what_linux_would_take_back(tmp_path: pathlib.Path) -> None:
+def test_headroom_counts_reclaimable_memory_as_free_when_cgroups_are_version_2(
+    tmp_path: pathlib.Path,
+) -> None:
     _v2(tmp_path, "/a/b")
     stat = "inactive_file 100\nactive_file 20\nslab_reclaimable 3\n"
     _put(tmp_path, "a/b", _v2_level("1000", 900, stat=stat, kills=2))
@@ -66,7 +68,9 @@ def test_version_2_is_read_without_what_linux_would_take_back(tmp_path: pathlib.
     assert found.oom_kills() == 2
 
 
-def test_version_1_is_read_without_what_linux_would_take_back(tmp_path: pathlib.Path) -> None:
+def test_headroom_counts_reclaimable_memory_as_free_when_cgroups_are_version_1(
+    tmp_path: pathlib.Path,
+) -> None:
     _v1(tmp_path, "/a/b")
     stat = "total_inactive_file 100\ntotal_active_file 20\n"
     _put(tmp_path, "memory/a/b", _v1_level("1000", 900, stat=stat, kills=3))
@@ -78,7 +82,7 @@ def test_version_1_is_read_without_what_linux_would_take_back(tmp_path: pathlib.
     assert found.oom_kills() == 3
 
 
-def test_limit_further_up_counts_if_it_is_nearer(tmp_path: pathlib.Path) -> None:
+def test_limit_of_a_higher_level_counts_when_it_is_tighter(tmp_path: pathlib.Path) -> None:
     _v2(tmp_path, "/a/b")
     _put(tmp_path, "a/b", _v2_level("1000", 900))
     _put(tmp_path, "a", _v2_level("5000", 4950, kills=9))
@@ -100,7 +104,7 @@ def test_limit_further_up_counts_if_it_is_nearer(tmp_path: pathlib.Path) -> None
     ],
 )
 @pytest.mark.parametrize("version", [1, 2])
-def test_mount_is_the_cgroup_in_a_container(
+def test_mount_is_the_own_cgroup_when_in_a_container(
     tmp_path: pathlib.Path, version: int, path: str, top: str
 ) -> None:
     if version == 1:
@@ -114,7 +118,7 @@ def test_mount_is_the_cgroup_in_a_container(
     assert found.headroom() == memory.Headroom(1000, 100)
 
 
-def test_cgroup_below_the_one_that_is_mounted_is_found(tmp_path: pathlib.Path) -> None:
+def test_own_cgroup_is_found_when_it_is_below_the_mounted_one(tmp_path: pathlib.Path) -> None:
     _v1(tmp_path, "/docker/abc/own", "/docker/abc")
     _put(tmp_path, "memory/own", _v1_level("1000", 900))
     _put(tmp_path, "memory", _v1_level("1000", 100))
@@ -124,14 +128,14 @@ def test_cgroup_below_the_one_that_is_mounted_is_found(tmp_path: pathlib.Path) -
 
 
 @pytest.mark.parametrize("files", [{}, {"proc/self/cgroup": "0::/\n"}, {"proc/self/cgroup": "?"}])
-def test_where_there_are_no_cgroups_there_is_no_limit(
+def test_memory_is_unlimited_when_cgroups_cannot_be_read(
     tmp_path: pathlib.Path, files: dict[str, str]
 ) -> None:
     _write(tmp_path, files)
     assert memory.find_memory(tmp_path) is None
 
 
-def test_where_no_level_has_a_limit_there_is_none(tmp_path: pathlib.Path) -> None:
+def test_memory_is_unlimited_when_no_level_has_a_limit(tmp_path: pathlib.Path) -> None:
     _v2(tmp_path, "/a")
     _put(tmp_path, "a", _v2_level("max", 900))
     assert memory.find_memory(tmp_path) is None
@@ -140,7 +144,7 @@ def test_where_no_level_has_a_limit_there_is_none(tmp_path: pathlib.Path) -> Non
     assert memory.find_memory(tmp_path) is None
 
 
-def test_limit_that_is_changed_or_taken_away_is_seen(tmp_path: pathlib.Path) -> None:
+def test_headroom_follows_when_the_limit_changes(tmp_path: pathlib.Path) -> None:
     _v2(tmp_path)
     _put(tmp_path, ".", _v2_level("1000", 900))
     found = memory.find_memory(tmp_path)
@@ -151,7 +155,7 @@ def test_limit_that_is_changed_or_taken_away_is_seen(tmp_path: pathlib.Path) -> 
     assert found.headroom() is None
 
 
-def test_use_that_cannot_be_read_is_no_use_at_all(tmp_path: pathlib.Path) -> None:
+def test_headroom_is_unknown_when_usage_cannot_be_read(tmp_path: pathlib.Path) -> None:
     _v2(tmp_path)
     _put(tmp_path, ".", _v2_level("1000", 900))
     found = memory.find_memory(tmp_path)
@@ -172,7 +176,7 @@ def test_use_that_cannot_be_read_is_no_use_at_all(tmp_path: pathlib.Path) -> Non
         (1, "1000", 900, 5, 100),
     ],
 )
-def test_what_can_go_to_swap_is_left_too(
+def test_headroom_includes_free_swap_when_the_cgroup_may_use_it(
     tmp_path: pathlib.Path, version: int, may: str, used: int, free: int, left: int
 ) -> None:
     swap = {

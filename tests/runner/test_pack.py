@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import workron_runner
-from tests.runner.mate import Mate
+from tests.runner.fake_agent import FakeAgent
 from workron_runner import pack
 
 _HOME = pathlib.Path(workron_runner.__file__).parent
@@ -19,21 +19,21 @@ def _run(*words: object, **fields: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, text=True, capture_output=True, check=False, env=fields)
 
 
-def test_file_is_written_by_its_command_and_runs_commands_by_itself(tmp_path: pathlib.Path) -> None:
+def test_packed_file_runs_commands_when_no_package_is_installed(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "runner.pyz"
     written = _run("-m", "workron_runner.pack", path, PYTHONPATH=str(_HOME.parent))
     assert (written.returncode, written.stderr) == (0, "")
     assert path.stat().st_mode & 0o777 == 0o644
-    mate = Mate(tmp_path, command=[sys.executable, "-IS", str(path)])
-    mate.greet()
-    claim = mate.run("echo on")
-    assert mate.ended(claim).exit_code == 0
-    assert mate.kept[claim] == b"on\n"
-    mate.close()
+    agent = FakeAgent(tmp_path, command=[sys.executable, "-IS", str(path)])
+    agent.say_hello()
+    claim = agent.run("echo on")
+    assert agent.ended(claim).exit_code == 0
+    assert agent.captured[claim] == b"on\n"
+    agent.close()
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_file_replaces_one_of_another_release_whole(tmp_path: pathlib.Path) -> None:
+def test_packed_file_replaces_an_older_one(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "runner.pyz"
     path.write_bytes(b"older")
     pack.write(path)
@@ -41,7 +41,7 @@ def test_file_replaces_one_of_another_release_whole(tmp_path: pathlib.Path) -> N
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_place_where_nothing_can_be_written_is_said(
+def test_error_names_the_path_when_it_cannot_be_written(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["pack", str(tmp_path / "no" / "runner.pyz")])
@@ -50,7 +50,7 @@ def test_place_where_nothing_can_be_written_is_said(
     assert "runner.pyz: No such file or directory" in capsys.readouterr().err
 
 
-def test_python_that_is_too_old_is_told_so_before_it_meets_what_it_cannot_read(
+def test_error_names_the_version_when_python_is_too_old(
     tmp_path: pathlib.Path,
 ) -> None:
     path = tmp_path / "runner.pyz"
@@ -62,6 +62,6 @@ def test_python_that_is_too_old_is_told_so_before_it_meets_what_it_cannot_read(
     assert said.stderr == wanted
 
 
-def test_what_says_so_can_be_read_by_any_python_3() -> None:
+def test_version_check_can_be_parsed_by_old_versions_of_python() -> None:
     for text in ((_HOME / "__init__.py").read_text(), pack._MAIN):
         ast.parse(text, feature_version=(3, 6))

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.runner import cgroup, ground
+from tests.runner import cgroup, spare_uids
 from tests.worker.ear import Ear
 from workron.core.states import Reason
 from workron_runner import protocol, uids
@@ -29,9 +29,9 @@ _ONLY_ROOT = pytest.mark.skipif(
 
 @pytest.fixture
 def apart(boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunnerExecutor]:
-    with ground.passable() as folder:
+    with spare_uids.traversable_folder() as folder:
         monkeypatch.setattr("tempfile.tempdir", str(folder))
-        runners = ChildRunners(uids=ground.UIDS, processes=50)
+        runners = ChildRunners(uids=spare_uids.UIDS, processes=50)
         executor = RunnerExecutor(grace=timedelta(seconds=0.1), boot=boot, runners=runners)
         yield executor
         executor.close()
@@ -65,7 +65,7 @@ async def test_commands_have_uids_of_their_own_and_a_limit(
 ) -> None:
     ended = await run_task(apart, make("id -u; ulimit -a | grep process"), None)
     uid, limit = ended.output.decode().splitlines()
-    assert ground.UIDS.first < int(uid) <= ground.UIDS.last
+    assert spare_uids.UIDS.first < int(uid) <= spare_uids.UIDS.last
     assert limit.split()[-1] == "50"
 
 

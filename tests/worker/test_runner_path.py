@@ -13,7 +13,7 @@ from datetime import timedelta
 import pytest
 import structlog
 
-from tests.runner.mate import COMMAND, environment
+from tests.runner.fake_agent import COMMAND, environment
 from tests.worker.ear import Ear
 from tests.worker.shop import Shop
 from workron.core.lease import HeartbeatVersion

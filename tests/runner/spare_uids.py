@@ -1,4 +1,4 @@
-"""Where commands of other uids can run: a folder that all may pass through, and uids for them."""
+"""Uids for commands of a test, and a folder that every uid may pass through."""
 
 import contextlib
 import os
@@ -11,11 +11,11 @@ from workron_runner.uids import UidRange
 
 _FIRST = 1_000_000 + 16 * os.getpid()
 UIDS = UidRange(_FIRST, _FIRST + 15)
-"""Nobody else's, and no other test's that runs at the same time."""
+"""Used by no user, and by no other test that runs at the same time."""
 
 
 @contextlib.contextmanager
-def passable() -> Iterator[pathlib.Path]:
+def traversable_folder() -> Iterator[pathlib.Path]:
     folder = pathlib.Path(tempfile.mkdtemp(dir="/var/tmp"))
     folder.chmod(0o711)
     yield folder

@@ -1,4 +1,4 @@
-"""Who goes when memory runs short: one attempt whole, and not its siblings."""
+"""When memory runs short, the attempt that uses most is killed, and its siblings are not."""
 
 import pathlib
 import signal
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.runner import cgroup
-from tests.runner.mate import Mate
+from tests.runner.fake_agent import FakeAgent
 from workron_runner import event_loop, memory, protocol
 from workron_runner.memory import Headroom, MemoryMonitor
 
@@ -39,25 +39,25 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @pytest.mark.parametrize(
     ("limit", "margin"), [(100, 25), (256, 32), (640, 32), (1000, 50), (64_000, 3200)]
 )
-def test_margin_is_enough_to_act_in_and_never_most_of_a_small_room(limit: int, margin: int) -> None:
+def test_margin_is_a_bounded_share_of_the_limit(limit: int, margin: int) -> None:
     assert memory.memory_margin(limit * _MIB) == margin * _MIB
 
 
-def test_limit_is_near_within_the_margin(clock: list[float]) -> None:
+def test_check_returns_the_limit_when_the_headroom_is_within_the_margin(clock: list[float]) -> None:
     seen = _Memory()
     one = MemoryMonitor(seen)  # type: ignore[arg-type]
     assert one.check() is None
-    for left, is_near in [(51, False), (50, True), (-1, True), (60, False)]:
+    for left, is_within in [(51, False), (50, True), (-1, True), (60, False)]:
         seen.left = left * _MIB
         clock[0] += 1
-        assert one.check() == (1000 * _MIB if is_near else None)
+        assert one.check() == (1000 * _MIB if is_within else None)
     seen.left = None
     clock[0] += 1
     assert one.check() is None
 
 
 @pytest.mark.parametrize(("left", "seconds"), [(1000, 0.1), (255, 0.05), (51, 0.005), (0, 0.005)])
-def test_next_look_is_the_sooner_the_less_is_left(
+def test_next_check_is_sooner_when_less_headroom_is_left(
     clock: list[float], left: int, seconds: float
 ) -> None:
     seen = _Memory()
@@ -73,19 +73,25 @@ def test_next_look_is_the_sooner_the_less_is_left(
 
 
 @pytest.mark.usefixtures("clock")
-@pytest.mark.parametrize(("code", "is_it"), [(-9, True), (137, True), (-15, False), (1, False)])
-def test_end_by_linux_is_known_by_its_count(code: int, *, is_it: bool) -> None:
+@pytest.mark.parametrize(
+    ("code", "is_explained"), [(-9, True), (137, True), (-15, False), (1, False)]
+)
+def test_kill_is_explained_by_the_limit_when_linux_counted_one(
+    code: int, *, is_explained: bool
+) -> None:
     seen = _Memory()
     one = MemoryMonitor(seen)  # type: ignore[arg-type]
     one.check()
     assert one.limit_of_kill(code) is None
     seen.killed += 1
-    assert one.limit_of_kill(code) == (1000 * _MIB if is_it else None)
-    # It was one.
-    assert not is_it or one.limit_of_kill(code) is None
+    assert one.limit_of_kill(code) == (1000 * _MIB if is_explained else None)
+    # The count rose by one, which is explained now.
+    assert not is_explained or one.limit_of_kill(code) is None
 
 
-def test_end_long_after_the_count_rose_is_another_matter(clock: list[float]) -> None:
+def test_kill_is_not_explained_by_the_limit_when_the_count_rose_long_before(
+    clock: list[float],
+) -> None:
     seen = _Memory()
     one = MemoryMonitor(seen)  # type: ignore[arg-type]
     seen.killed += 1
@@ -101,9 +107,9 @@ def group() -> Iterator[pathlib.Path]:
 
 
 @pytest.fixture
-def limited(group: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Mate]:
-    one = Mate(tmp_path, within=group)
-    one.greet()
+def limited(group: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[FakeAgent]:
+    one = FakeAgent(tmp_path, cgroup=group)
+    one.say_hello()
     yield one
     one.close()
 
@@ -114,10 +120,10 @@ def _kills(group: pathlib.Path) -> int:
     return int(text.split("oom_kill ")[1].split()[0])
 
 
-def _siblings(mate: Mate, go: pathlib.Path) -> list[str]:
-    claims = [mate.run(f"echo on; until test -e {go}; do sleep 0.05; done") for _ in range(3)]
+def _siblings(agent: FakeAgent, go: pathlib.Path) -> list[str]:
+    claims = [agent.run(f"echo on; until test -e {go}; do sleep 0.05; done") for _ in range(3)]
     for claim in claims:
-        assert mate.word(claim) == b"on"
+        assert agent.read_line(claim) == b"on"
     return claims
 
 
@@ -129,8 +135,8 @@ def _siblings(mate: Mate, go: pathlib.Path) -> list[str]:
         ["sh", "-c", '(setsid "$@" &) ; sleep 1000', "sh", *_HOG],
     ],
 )
-def test_hog_is_ended_before_the_limit_and_its_siblings_end_well(
-    limited: Mate, group: pathlib.Path, tmp_path: pathlib.Path, hog: list[str]
+def test_largest_attempt_is_killed_before_the_limit_when_memory_runs_short(
+    limited: FakeAgent, group: pathlib.Path, tmp_path: pathlib.Path, hog: list[str]
 ) -> None:
     siblings = _siblings(limited, tmp_path / "go")
     ended = limited.ended(limited.run(hog))
@@ -143,44 +149,47 @@ def test_hog_is_ended_before_the_limit_and_its_siblings_end_well(
         assert (ended.cause, ended.exit_code, ended.limit_bytes) == ("exit", 0, None)
 
 
-def test_command_that_linux_killed_for_memory_is_told_as_that(
-    limited: Mate, group: pathlib.Path, tmp_path: pathlib.Path, lives: Callable[[int], bool]
+def test_cause_is_memory_when_linux_killed_the_command_for_it(
+    limited: FakeAgent,
+    group: pathlib.Path,
+    tmp_path: pathlib.Path,
+    is_running: Callable[[int], bool],
 ) -> None:
     wait = f'echo $$; until test -e {tmp_path}/go; do sleep 0.05; done; exec "$@"'
     claim = limited.run(["sh", "-c", wait, "sh", *_HOG])
-    pid = int(limited.word(claim))
-    # Nobody looks, so that Linux has to.
+    pid = int(limited.read_line(claim))
+    # The runner is stopped, so that Linux acts first.
     limited.child.send_signal(signal.SIGSTOP)
     (tmp_path / "go").touch()
-    while not _kills(group) or lives(pid):
+    while not _kills(group) or is_running(pid):
         pass
     limited.child.send_signal(signal.SIGCONT)
     ended = limited.ended(claim)
     assert (ended.cause, ended.signal, ended.limit_bytes) == ("memory", signal.SIGKILL, _LIMIT)
 
 
-def test_command_that_is_killed_by_somebody_else_is_not_told_as_that(limited: Mate) -> None:
+def test_cause_is_exit_when_another_process_killed_the_command(limited: FakeAgent) -> None:
     ended = limited.ended(limited.run("kill -9 $$"))
     assert (ended.cause, ended.signal, ended.limit_bytes) == ("exit", signal.SIGKILL, None)
 
 
-def test_pages_of_files_are_no_reason_to_end_anybody(limited: Mate) -> None:
-    # Written to the disk first, or they could not be taken back at once.
+def test_no_attempt_is_killed_when_only_the_page_cache_grows(limited: FakeAgent) -> None:
+    # Written to the disk first: Linux cannot reclaim dirty pages at once.
     fill = "dd if=/dev/zero of=file bs=1M count=400 conv=fsync 2>&1; cat file file > /dev/null"
     ended = limited.ended(limited.run(fill))
     assert (ended.cause, ended.exit_code) == ("exit", 0)
 
 
-def test_what_processes_share_is_counted_once(limited: Mate) -> None:
-    # 60 MiB that 8 others share are less than 100 MiB of one alone.
+def test_shared_memory_is_counted_once_when_processes_share_it(limited: FakeAgent) -> None:
+    # 60 MiB that 8 processes share are less than 100 MiB of one process.
     share = (
         "import os, signal\nheld = b'x' * (60 * 2**20)\n"
         "for _ in range(8):\n    if not os.fork(): signal.pause()\n"
         "print('on', flush=True)\nsignal.pause()"
     )
     shared = limited.run([sys.executable, "-c", share])
-    assert limited.word(shared) == b"on"
+    assert limited.read_line(shared) == b"on"
     ended = limited.ended(limited.run(_HOG))
     assert ended.cause == "memory"
-    limited.say(protocol.Kill(shared, 0))
+    limited.send(protocol.Kill(shared, 0))
     assert limited.ended(shared).cause == "kill"

@@ -1,4 +1,4 @@
-"""What a killed worker leaves: found by its mark, whatever it did, and nothing else with it."""
+"""Processes and folders of a killed worker are found by their boot id, and nothing else is."""
 
 import os
 import pathlib
@@ -17,10 +17,10 @@ def start(tmp_path: pathlib.Path) -> Iterator[Callable[..., int]]:
     children: list[subprocess.Popen[str]] = []
 
     def start(*argv: str, boot: uuid.UUID | None = None, cwd: pathlib.Path = tmp_path) -> int:
-        mark = {} if boot is None else {workspace.BOOT_VARIABLE: str(boot)}
+        variables = {} if boot is None else {workspace.BOOT_VARIABLE: str(boot)}
         child = subprocess.Popen(
             ["/bin/sh", "-c", f"echo on; exec {' '.join(argv)}"],
-            env={"PATH": os.environ["PATH"]} | mark,
+            env={"PATH": os.environ["PATH"]} | variables,
             cwd=cwd, stdout=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         children.append(child)
@@ -39,37 +39,37 @@ def _temporary(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
 
-def test_processes_of_a_boot_are_ended_and_others_are_not(
-    start: Callable[..., int], lives: Callable[[int], bool]
+def test_only_processes_of_the_boot_are_killed_when_others_are_running(
+    start: Callable[..., int], is_running: Callable[[int], bool]
 ) -> None:
     boot, other = uuid.uuid4(), uuid.uuid4()
     mine, also_mine = start("sleep 1000", boot=boot), start("sleep 1000", boot=boot)
-    not_mine, nobodys = start("sleep 1000", boot=other), start("sleep 1000")
+    other_boot, no_boot = start("sleep 1000", boot=other), start("sleep 1000")
     assert leftovers.clean_up_boot(boot) == leftovers.CleanupResult(2, is_complete=True)
-    assert [lives(pid) for pid in (mine, also_mine, not_mine, nobodys)] == [
+    assert [is_running(pid) for pid in (mine, also_mine, other_boot, no_boot)] == [
         False, False, True, True,
     ]  # fmt: skip
 
 
-def test_process_that_dropped_its_environment_is_found_by_its_folder(
-    start: Callable[..., int], lives: Callable[[int], bool]
+def test_process_is_found_by_its_folder_when_it_dropped_its_environment(
+    start: Callable[..., int], is_running: Callable[[int], bool]
 ) -> None:
     boot = uuid.uuid4()
     home = workspace.boot_folder(boot) / "1"
     home.mkdir(parents=True)
     pid = start("env", "-i", "sleep", "1000", boot=boot, cwd=home)
     assert leftovers.clean_up_boot(boot).killed == 1
-    assert not lives(pid)
+    assert not is_running(pid)
 
 
-def test_process_that_is_stopped_is_ended_too(
-    start: Callable[..., int], lives: Callable[[int], bool]
+def test_process_is_killed_when_it_is_stopped(
+    start: Callable[..., int], is_running: Callable[[int], bool]
 ) -> None:
     boot = uuid.uuid4()
     pid = start("sleep 1000", boot=boot)
     os.kill(pid, signal.SIGSTOP)
     assert leftovers.clean_up_boot(boot).is_complete
-    assert not lives(pid)
+    assert not is_running(pid)
 
 
 def test_folder_of_a_boot_is_removed() -> None:
@@ -79,7 +79,7 @@ def test_folder_of_a_boot_is_removed() -> None:
     assert not workspace.boot_folder(boot).exists()
 
 
-def test_nothing_is_claimed_to_be_clear_where_processes_cannot_be_seen(
+def test_cleanup_is_incomplete_when_processes_cannot_be_seen(
     monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
     monkeypatch.setattr(leftovers, "_PROC", tmp_path)
