@@ -8,10 +8,14 @@ wasteful. When a part fails the process ends, and Kubernetes starts a new one.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from workron.core.clock import Clock, Rng
+from workron.scheduling.maintainer import Maintainer
+from workron.store.api import Store
 from workron_controller.jobs import resync, ttl
 from workron_controller.jobs.cache import ObjectCache
 from workron_controller.jobs.custom_objects import CustomObjects
@@ -23,24 +27,14 @@ from workron_controller.jobs.status_writer import StatusQueue, StatusWriter
 from workron_controller.jobs.submitter import Submitter
 from workron_controller.jobs.ttl import TtlController
 from workron_controller.jobs.workqueue import Workqueue
-from workron_controller.kube.client import RetryingCalls
+from workron_controller.kube.auth import ApiAccess
+from workron_controller.kube.client import ApiClient, RetryingCalls
 from workron_controller.kube.events import EventRecorder
+from workron_controller.kube.leader_election import LeaderElection
 from workron_controller.workerpools import controller
 from workron_controller.workerpools.autoscaler import ConnectionBudget
-from workron_controller.workerpools.config import PoolDependencies
+from workron_controller.workerpools.config import PoolConfig, PoolDependencies
 from workron_controller.workerpools.controller import WorkerPoolController
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from workron.core.clock import Clock, Rng
-    from workron.scheduling.maintainer import Maintainer
-    from workron.store.api import Store
-    from workron_controller.kube.auth import ApiAccess
-    from workron_controller.kube.client import ApiClient
-    from workron_controller.kube.leader_election import LeaderElection
-    from workron_controller.workerpools.config import PoolConfig
-
 
 _POOL_RETRY_SECONDS: Final = 5.0
 """Short, as the pool controller starts a new round soon."""

@@ -6,24 +6,17 @@ beside the metrics of the maintainer that runs in the same process.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
-from prometheus_client import Gauge
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from workron.core.clock import Clock
 from workron_controller.jobs import resync
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from prometheus_client import CollectorRegistry
-    from prometheus_client.core import Metric
-
-    from workron.core.clock import Clock
-    from workron_controller.manager import Manager
-    from workron_controller.workerpools.controller import WorkerPoolController
-
+from workron_controller.manager import Manager
+from workron_controller.workerpools.controller import WorkerPoolController
 
 _MAX_RESYNC_AGE: Final = 3 * resync.RESYNC_PERIOD.total_seconds()
 """A controller is not ready when its last complete resync is older than this."""

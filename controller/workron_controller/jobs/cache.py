@@ -6,20 +6,15 @@ keeps little of the spec: the store and the cluster have it.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from uuid import UUID
 
-from workron.core.states import TERMINAL_STATES
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
-    from uuid import UUID
-
-    from workron.core.ids import JobId
-    from workron.core.plan import Kind
-    from workron.core.states import State
-    from workron_controller.kube.conditions import StatusReason
-
+from workron.core.ids import JobId
+from workron.core.plan import Kind
+from workron.core.states import TERMINAL_STATES, State
+from workron_controller.kube.conditions import StatusReason
 
 _TERMINAL_PHASES: Final = frozenset(str(state) for state in TERMINAL_STATES)
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 import structlog
 
+from workron.core.plan import Kind
+from workron_controller.jobs.cache import CachedObject
 from workron_controller.kube import client, errors, resources
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-
-    from workron.core.plan import Kind
-    from workron_controller.jobs.cache import CachedObject
-    from workron_controller.kube.client import ApiClient, RetryingCalls
-    from workron_controller.kube.resources import ResourcePath
-
+from workron_controller.kube.client import ApiClient, RetryingCalls
+from workron_controller.kube.resources import ResourcePath
 
 _log = structlog.get_logger(__name__)
 

@@ -13,25 +13,22 @@ import contextlib
 import functools
 import logging
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
 
 import kopf
 import structlog
 from prometheus_client import Counter
 
+from workron.core.clock import Clock, Rng
 from workron.core.plan import Kind
 from workron.retry import RetryBackoff
+from workron_controller.jobs.object_handler import ObjectHandler
 from workron_controller.kube import resources
+from workron_controller.kube.auth import ApiAccess
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from workron.core.clock import Clock, Rng
-    from workron_controller.jobs.object_handler import ObjectHandler
-    from workron_controller.kube.auth import ApiAccess
-
-
-_BACKOFF: Final = RetryBackoff(1.0, longest=60.0)
+_FIRST_PAUSE: Final = 1.0
+_LONGEST_PAUSE: Final = 60.0
 _JOIN_SECONDS: Final = 10.0
 _PAGE_SIZE: Final = 500
 _IDENTITY: Final[Any] = "workron-controller"
@@ -58,7 +55,7 @@ class Informer:
         self._access = access
         self._namespaces = namespaces
         self._clock = clock
-        self._rng = rng
+        self._backoff = RetryBackoff(_FIRST_PAUSE, _LONGEST_PAUSE, jitter=0.5, rng=rng)
         self._is_stopping = threading.Event()
         self._stops: dict[str | None, Callable[[], object]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -100,8 +97,8 @@ class Informer:
             loop.call_soon_threadsafe(self._handler.workqueue.has_overflowed.set)
             lasted = self._clock.monotonic() - started_at
             # After a watch that worked for a while, the failures before it do not count.
-            failures = 1 if lasted >= _BACKOFF.longest else failures + 1
-            if self._is_stopping.wait(_BACKOFF.pause(failures) * (0.5 + self._rng.random())):
+            failures = 1 if lasted >= _LONGEST_PAUSE else failures + 1
+            if self._is_stopping.wait(self._backoff.pause(failures)):
                 return
             self.restarts.inc()
 

@@ -7,25 +7,20 @@ and no object can make it fail.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import structlog
 from prometheus_client import Counter
 
+from workron.core.plan import Kind
 from workron_controller.jobs import object_parser
-from workron_controller.jobs.workqueue import QueuedObject
+from workron_controller.jobs.cache import ObjectCache
+from workron_controller.jobs.workqueue import QueuedObject, Workqueue
 from workron_controller.kube import conditions, resources
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
-    from workron.core.plan import Kind
-    from workron_controller.jobs.cache import ObjectCache
-    from workron_controller.jobs.workqueue import Workqueue
-
 
 _log = structlog.get_logger(__name__)
 

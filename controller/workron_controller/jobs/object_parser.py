@@ -8,7 +8,8 @@ them.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 from uuid import UUID
 
 import pydantic
@@ -17,17 +18,11 @@ from workron.core import errors, planner
 from workron.core.manifest import problems
 from workron.core.model.job import Job
 from workron.core.model.workflow import Workflow
-from workron.core.plan import Kind
+from workron.core.plan import Kind, Plan
 from workron.store.types import RunUpdate
 from workron_controller.jobs.cache import ObservedObject
 from workron_controller.kube import resources
 from workron_controller.kube.conditions import StatusReason
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from workron.core.plan import Plan
-
 
 INVALID_SPEC: Final = "InvalidSpec"
 INVALID_GRAPH: Final = "InvalidGraph"

@@ -15,26 +15,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 import structlog
 
 from workron.core import errors
+from workron.core.clock import Clock, Rng
 from workron.core.plan import Kind
+from workron.store.api import OperatorStore
+from workron.store.types import OwnedRun
+from workron_controller.jobs.custom_objects import CustomObjects
+from workron_controller.jobs.object_handler import ObjectHandler
 from workron_controller.jobs.workqueue import QueuedObject
 from workron_controller.kube.errors import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from uuid import UUID
-
-    from workron.core.clock import Clock, Rng
-    from workron.store.api import OperatorStore
-    from workron.store.types import OwnedRun
-    from workron_controller.jobs.custom_objects import CustomObjects
-    from workron_controller.jobs.object_handler import ObjectHandler
-
 
 RESYNC_PERIOD: Final = timedelta(minutes=5)
 RESYNC_MARGIN: Final = timedelta(seconds=30)

@@ -11,33 +11,29 @@ one before. Fields without a value are left out.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, TypeAlias
 
 import structlog
 
 from workron.core import errors
+from workron.core.clock import Clock
+from workron.core.ids import JobId
+from workron.core.model.status import JobStatus, WorkflowStatus
 from workron.core.plan import Kind
 from workron.core.states import TERMINAL_STATES, State
 from workron.scheduling import job_view
 from workron.scheduling.job_view import Phase
+from workron.store.api import ReadStore
+from workron.store.types import JobFailure, JobRow
+from workron_controller.jobs.cache import CachedObject, ObjectCache
 from workron_controller.jobs.status_writer import PendingStatus
 from workron_controller.kube import conditions
-from workron_controller.kube.conditions import ConditionValue
+from workron_controller.kube.conditions import ConditionValue, StatusReason
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
-    from datetime import datetime
-
-    from workron.core.clock import Clock
-    from workron.core.ids import JobId
-    from workron.core.model.status import JobStatus, WorkflowStatus
-    from workron.store.api import ReadStore
-    from workron.store.types import JobFailure, JobRow
-    from workron_controller.jobs.cache import CachedObject, ObjectCache
-    from workron_controller.kube.conditions import StatusReason
-
-    BlockingReason = Callable[[str, str], StatusReason | None]
-    """Why no worker can claim the jobs of a namespace and pool, if none can."""
+BlockingReason = Callable[[str, str], StatusReason | None]
+"""Why no worker can claim the jobs of a namespace and pool, if none can."""
 
 
 Status: TypeAlias = dict[str, Any]

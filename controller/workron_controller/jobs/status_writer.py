@@ -17,23 +17,19 @@ import asyncio
 import contextlib
 import heapq
 from collections import OrderedDict, defaultdict
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from uuid import UUID
 
 import structlog
 from prometheus_client import Counter
 
+from workron.core.clock import Clock
 from workron.retry import RetryBackoff
+from workron_controller.jobs.cache import CachedObject, ObjectCache
 from workron_controller.kube import conditions, errors, events
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-    from uuid import UUID
-
-    from workron.core.clock import Clock
-    from workron_controller.jobs.cache import CachedObject, ObjectCache
-    from workron_controller.kube.events import KubernetesEvent
-
+from workron_controller.kube.events import KubernetesEvent
 
 _MIN_INTERVAL: Final = 1.0
 """Seconds between two writes to one object, except for the final status."""

@@ -9,25 +9,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
+from uuid import UUID
 
 import structlog
 
 from workron.core import errors
+from workron.core.plan import Plan
+from workron.store.api import Store
+from workron.store.types import OwnedRun
 from workron_controller.jobs import object_parser
+from workron_controller.jobs.cache import ObjectCache
+from workron_controller.jobs.workqueue import QueuedObject, Workqueue
 from workron_controller.kube import resources
 from workron_controller.kube.conditions import StatusReason
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from uuid import UUID
-
-    from workron.core.plan import Plan
-    from workron.store.api import Store
-    from workron.store.types import OwnedRun
-    from workron_controller.jobs.cache import ObjectCache
-    from workron_controller.jobs.workqueue import QueuedObject, Workqueue
-
 
 REJECTED: Final = "Rejected"
 _MAX_OBJECTS: Final = 500

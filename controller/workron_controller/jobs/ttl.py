@@ -7,22 +7,18 @@ deleted only if the store agrees that its run has ended.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Final
 
 import structlog
 
 from workron.core import errors
+from workron.core.clock import Clock
+from workron.store.api import OperatorStore
+from workron_controller.jobs.cache import CachedObject, ObjectCache
 from workron_controller.kube import conditions
 from workron_controller.kube.errors import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from datetime import datetime
-
-    from workron.core.clock import Clock
-    from workron.store.api import OperatorStore
-    from workron_controller.jobs.cache import CachedObject, ObjectCache
-
 
 INTERVAL_SECONDS: Final = 5.0
 _MAX_DELETIONS: Final = 100

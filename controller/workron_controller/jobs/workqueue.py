@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from uuid import UUID
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from uuid import UUID
-
-    from workron.core.clock import Clock
-    from workron.core.plan import Kind
-
+from workron.core.clock import Clock
+from workron.core.plan import Kind
 
 MAX_QUEUED_OBJECTS: Final = 20_000
 _MAX_BYTES: Final = 64 << 20

@@ -11,9 +11,10 @@ import asyncio
 import functools
 import os
 import ssl
+from collections.abc import Awaitable, Callable, Mapping
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import kopf
 import yaml
@@ -21,12 +22,8 @@ from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import ConfigException, load_kube_config
 from kubernetes.aio.config.incluster_config import SERVICE_HOST_ENV_NAME, InClusterConfigLoader
 
+from workron.core.clock import Clock
 from workron_controller.kube import errors
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from workron.core.clock import Clock
 
 
 class ApiEndpoint:

@@ -10,24 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 import aiohttp
 import msgspec
 from prometheus_client import Counter
 
+from workron.core.clock import Clock, Rng, Sleep
 from workron.retry import RetryBackoff, RetryDeadline, retry
 from workron_controller.kube import errors
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-
-    from workron.core.clock import Clock, Rng, Sleep
-    from workron_controller.kube.auth import ApiAccess, ApiEndpoint
-    from workron_controller.kube.resources import ResourcePath
-
+from workron_controller.kube.auth import ApiAccess, ApiEndpoint
+from workron_controller.kube.resources import ResourcePath
 
 FIELD_MANAGER: Final = "workron-controller"
 _MAX_IN_FLIGHT: Final = 32

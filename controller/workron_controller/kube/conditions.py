@@ -6,13 +6,10 @@ in `workron.scheduling.job_view`, and what a WorkerPool reports in `workerpools.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
+from typing import Any, Final, NamedTuple
 
 _EMPTY: Final[tuple[Any, ...]] = (None, "", [], {}, 0)
 

@@ -5,19 +5,16 @@ A message says which request failed, why, and what to do.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
 from workron.core import errors
 from workron.retry import RetryAfterError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from workron_controller.kube.resources import ResourcePath
+from workron_controller.kube.resources import ResourcePath
 
 
 class ApiError(errors.WorkronError):

@@ -11,24 +11,19 @@ import asyncio
 import functools
 import hashlib
 from collections import OrderedDict, deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
 import structlog
 from prometheus_client import Counter
 
+from workron.core.clock import Clock, Sleep
 from workron.core.model.meta import API_VERSION
 from workron_controller.kube import conditions, errors, resources
-from workron_controller.kube.client import FIELD_MANAGER
+from workron_controller.kube.client import FIELD_MANAGER, ApiClient, RetryingCalls
 from workron_controller.kube.conditions import StatusReason
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from workron.core.clock import Clock, Sleep
-    from workron_controller.kube.client import ApiClient, RetryingCalls
-
 
 MAX_PENDING_EVENTS: Final = 200
 NOT_ENABLED: Final = "NamespaceNotEnabled"

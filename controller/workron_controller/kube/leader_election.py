@@ -16,22 +16,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import structlog
 
+from workron.core.clock import Clock, Rng, Sleep
 from workron_controller.kube import errors
+from workron_controller.kube.client import ApiClient
 from workron_controller.kube.resources import ApiResource
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
-    from workron.core.clock import Clock, Rng, Sleep
-    from workron_controller.kube.client import ApiClient
-
 
 _log = structlog.get_logger(__name__)
 _RELEASE_TRIES: Final = 2
@@ -104,7 +100,11 @@ class LeaderElection:
             async with asyncio.timeout(seconds):
                 await self._renew_or_acquire()
         except (errors.ApiError, TimeoutError) as error:
-            self._log_error(str(error) or f"no answer within {seconds:g} s")
+            message = str(error) or f"no answer within {seconds:g} s"
+            if message != self._last_error:
+                lease = str(self._lock.path)
+                _log.warning("lease not renewed or read", lease=lease, error=message)
+            self._last_error = message
         else:
             self._last_error = ""
 
@@ -118,7 +118,8 @@ class LeaderElection:
         record, now = self._record, _micro_time(self._clock.now())
         spec: dict[str, Any] = {"renewTime": now}
         if record is None or record.holder != self._lock.identity:
-            if record is not None and not self._is_free(record):
+            unchanged = self._clock.monotonic() - self._unchanged_since
+            if record is not None and record.holder and unchanged < record.lease_seconds:
                 return
             spec |= {
                 "holderIdentity": self._lock.identity,
@@ -139,10 +140,6 @@ class LeaderElection:
             # Read after the answer: the record was written earlier, so the wait is long enough.
             self._unchanged_since = self._clock.monotonic()
 
-    def _is_free(self, record: LeaseRecord) -> bool:
-        unchanged = self._clock.monotonic() - self._unchanged_since
-        return not record.holder or unchanged >= record.lease_seconds
-
     def _pause(self) -> float:
         retry = self._timing.retry_interval * (1 + self._rng.random()) / 2
         if self.is_leading:
@@ -157,11 +154,6 @@ class LeaderElection:
             _log.info(message, identity=self._lock.identity)
             self._has_changed.set()
             self._has_changed = asyncio.Event()
-
-    def _log_error(self, error: str) -> None:
-        if error != self._last_error:
-            _log.warning("lease not renewed or read", lease=str(self._lock.path), error=error)
-        self._last_error = error
 
     async def _step_down(self) -> None:
         has_led, self._leads_until = self._leads_until > -inf, -inf

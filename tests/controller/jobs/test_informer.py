@@ -13,9 +13,9 @@ from workron_controller.jobs.object_handler import ObjectHandler
 from workron_controller.kube.auth import ApiAccess
 
 
-class _Middle(random.Random):
+class _NoJitter(random.Random):
     def random(self) -> float:
-        return 0.5
+        return 0.0
 
 
 class _Over:
@@ -47,7 +47,7 @@ async def _pauses(
         raise RuntimeError("the watch has ended")
 
     monkeypatch.setattr("kopf.operator", operator)
-    informer = Informer(handler, access, (), time, _Middle())
+    informer = Informer(handler, access, (), time, _NoJitter())
     monkeypatch.setattr(informer, "_is_stopping", over)
     loop = asyncio.get_running_loop()
     await asyncio.to_thread(informer._supervise, loop, None)
