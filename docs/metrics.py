@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry
 
-from workron.cli.maintainer_metrics import MaintainerMetrics
+from workron.cli.maintainer_exporter import MaintainerExporter
+from workron.scheduling.maintainer import MaintainerMetrics
 from workron.store.types import PoolDemand
 from workron_controller import metrics
 from workron_controller.kube.client import ApiClient
@@ -110,7 +111,7 @@ def page() -> str:
     """Render it, a table for each registry."""
     return _PAGE.format(
         worker=_table(WorkerExporter(WorkerMetrics(), 1, _Standstill()).registry),
-        maintainer=_table(MaintainerMetrics(_Standstill()).registry),
+        maintainer=_table(MaintainerExporter(MaintainerMetrics(_Standstill())).registry),
         controller=_table(asyncio.run(_controller_registry())),
     )
 

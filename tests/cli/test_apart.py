@@ -3,6 +3,7 @@
 import os
 import pathlib
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,8 @@ from workron.core import errors
 from workron_runner import sandbox
 
 Write = Callable[..., pathlib.Path]
+
+_UNSET: dict[str, Any] = {"is_isolating": False, "uids": None, "processes": None, "slots": 4}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give uids")
@@ -41,10 +44,9 @@ def test_commands_of_a_worker_have_uids_of_their_own(
         ({"processes": 5}, "--processes needs --uids"),
     ],
 )
-def test_what_makes_no_sense_is_refused(asked: dict[str, object], words: str) -> None:
-    given = {"is_isolating": False, "uids": None, "processes": None, "slots": 4} | asked
+def test_what_makes_no_sense_is_refused(asked: dict[str, Any], words: str) -> None:
     with pytest.raises(errors.InputError, match=words):
-        worker.child_runners(**given)  # type: ignore[arg-type]
+        worker.runners_from_options(None, **_UNSET | asked)
 
 
 def test_what_this_machine_cannot_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,8 +56,8 @@ def test_what_this_machine_cannot_do_is_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(sandbox, "has_landlock", lambda: False)
     monkeypatch.setattr(sandbox, "check_uid_privileges", refuse)
     with pytest.raises(errors.InputError, match=r"Linux 6\.12 or newer"):
-        worker.child_runners(is_isolating=True, uids=None, processes=None, slots=1)
+        worker.runners_from_options(None, **_UNSET | {"is_isolating": True})
     with pytest.raises(
         errors.InputError, match="--uids needs root, and this process has the uid 5"
     ):
-        worker.child_runners(is_isolating=False, uids="100000-100099", processes=None, slots=99)
+        worker.runners_from_options(None, **_UNSET | {"uids": "100000-100099"})

@@ -10,9 +10,10 @@ import pytest
 
 from tests.cli.conftest import Call
 from workron.cli import system_clock
-from workron.cli.local_workers import LocalWorkers, ensure_pools, make_executor
+from workron.cli.local_workers import LocalWorkers, ensure_pools
 from workron.store import connect
 from workron.store.types import Registration
+from workron_worker.runner_client import RunnerExecutor
 
 Write = Callable[..., pathlib.Path]
 
@@ -26,7 +27,8 @@ async def test_lease_suits_who_else_could_hold_what_is_claimed(
     store = await connect.connect(
         url.format(tmp_path), clock=system_clock.CLOCK, rng=system_clock.RNG
     )
-    with contextlib.closing(LocalWorkers(store, make_executor(uuid.uuid4()), slots=1)) as crew:
+    executor = RunnerExecutor(grace=system_clock.KILL_GRACE, boot=uuid.uuid4())
+    with contextlib.closing(LocalWorkers(store, executor, slots=1)) as crew:
         crew.add_agents(await ensure_pools(store, [("default", "default")]))
         token = await store.ensure_pool("default", "default")
         session = await store.register(Registration(token, "one", uuid.uuid4(), slots=1))

@@ -3,9 +3,11 @@
 import signal
 from collections.abc import Callable
 from datetime import timedelta
+from typing import cast
 
 import pytest
 
+from workron.cli.local_workers import LocalWorkers
 from workron.cli.signals import DrainSignals
 
 
@@ -46,7 +48,7 @@ def timers() -> Timers:
 
 @pytest.fixture
 def drain(target: Target, timers: Timers) -> DrainSignals:
-    return DrainSignals(target, timedelta(seconds=25), timers.call_later)
+    return DrainSignals(cast("LocalWorkers", target), timedelta(seconds=25), timers.call_later)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

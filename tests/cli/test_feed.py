@@ -91,7 +91,7 @@ async def test_last_failure_is_an_end_and_not_told_twice() -> None:
 async def test_what_is_passed_over_is_not_told() -> None:
     feed, reader = _feed()
     reader.rows = _whole(State.RUNNING, _ended("a", 2, 1), rows.row("b", State.QUEUED, job=3))
-    await feed.start_from(feed.roots[0])
+    await feed.start_from(feed.runs[0])
     assert feed.ended == 1
     reader.rows = _whole(State.RUNNING, _ended("a", 2, 1), _ended("b", 3, 2))
     assert [row.name for _, row in (await feed.read()).ended] == ["b"]
@@ -99,7 +99,7 @@ async def test_what_is_passed_over_is_not_told() -> None:
 
 async def test_look_that_fails_loses_nothing() -> None:
     feed, reader = _feed()
-    feed.roots = [rows.root(), rows.root("other", job=2)]
+    feed.runs = [rows.root(), rows.root("other", job=2)]
     reader.rows = _whole(State.RUNNING, _ended("a", 2, 1))
     reader.fails_at = 2
     with pytest.raises(errors.StoreUnreachableError):

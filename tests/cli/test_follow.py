@@ -135,17 +135,17 @@ def test_terminal_is_shown_no_sequence_though_it_comes_in_parts(
     parts: list[bytes], shown: str | None
 ) -> None:
     screen = _Screen()
-    with contextlib.redirect_stdout(screen), open_sink() as out:
+    with contextlib.redirect_stdout(screen), open_sink() as write:
         for part in parts:
-            out.write(part)
+            write(part)
     assert "\x1b" not in screen.shown
     assert shown is None or screen.shown == shown
 
 
 def test_terminal_is_shown_a_line_before_it_is_whole() -> None:
     screen = _Screen()
-    with contextlib.redirect_stdout(screen), open_sink() as out:
-        out.write(b"50 %")
+    with contextlib.redirect_stdout(screen), open_sink() as write:
+        write(b"50 %")
         assert screen.shown == "50 %"
 
 

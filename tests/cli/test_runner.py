@@ -34,7 +34,7 @@ def test_what_a_runner_is_told_where_it_is_started_is_refused(
     asked: dict[str, Any], option: str
 ) -> None:
     with pytest.raises(errors.InputError) as refused:
-        worker.runner_from_options(_DOOR, **_USUAL | asked)
+        worker.runners_from_options(_DOOR, **_USUAL | asked)
     assert str(refused.value) == (
         f"{option} cannot be combined with --runner; pass it where that runner is started:"
         f" python3 -m workron_runner --socket /workron/socket {option}"
@@ -44,12 +44,12 @@ def test_what_a_runner_is_told_where_it_is_started_is_refused(
 @pytest.mark.parametrize("path", ["", "/", "/run/" + "d" * 103])
 def test_path_that_no_socket_can_have_is_refused(path: str) -> None:
     with pytest.raises(errors.InputError, match="is not a socket path of at most 107 bytes"):
-        worker.runner_from_options(pathlib.Path(path), **_USUAL)
+        worker.runners_from_options(pathlib.Path(path), **_USUAL)
 
 
 def test_runner_is_waited_for_where_a_path_is_given_and_else_started() -> None:
-    assert isinstance(worker.runner_from_options(_DOOR, **_USUAL), SocketRunners)
-    assert isinstance(worker.runner_from_options(None, **_USUAL), ChildRunners)
+    assert isinstance(worker.runners_from_options(_DOOR, **_USUAL), SocketRunners)
+    assert isinstance(worker.runners_from_options(None, **_USUAL), ChildRunners)
 
 
 def test_worker_has_its_commands_run_by_the_runner_that_waits(

@@ -3,7 +3,6 @@
 import asyncio
 import dataclasses
 import uuid
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from tests.scheduling.conftest import HandClock, hire, job, submit, workflow
 from workron.core import errors
 from workron.core.ids import ClaimId, JobId
 from workron.core.states import Reason, State
-from workron.scheduling.maintainer import Duty, Maintainer, MaintainerMeter
+from workron.scheduling.maintainer import Duty, Maintainer, MaintainerMetrics
 from workron.store.api import Store
 from workron.store.types import AttemptReport, AuditResult, Outcome, ReapResult
 
@@ -166,8 +165,9 @@ async def test_office_passes_on_when_its_holder_is_gone(
 
 
 async def test_maintainer_outlives_a_store_that_is_away_and_resigns_at_the_end(
-    store: Store, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    maintainer = Maintainer(store, clock, uuid.uuid4(), round_seconds=0.0)
     elect, elected, calls = store.elect, asyncio.Event(), []
 
     async def away_at_first(holder: uuid.UUID, lease_seconds: float) -> bool:
@@ -179,7 +179,6 @@ async def test_maintainer_outlives_a_store_that_is_away_and_resigns_at_the_end(
         return answer
 
     monkeypatch.setattr(store, "elect", away_at_first)
-    monkeypatch.setattr("workron.scheduling.maintainer._ROUND_SECONDS", 0.0)
     run = asyncio.create_task(maintainer.run(store.wait_for_work))
     await elected.wait()
     assert not await elect(uuid.uuid4(), 10.0)
@@ -224,78 +223,53 @@ async def test_audit_goes_on_where_it_was_and_what_it_finds_is_told(
     assert "jobs wait although their upstreams have ended" in said.out + said.err
 
 
-class _Ear(MaintainerMeter):
-    """Writes down what it hears."""
-
-    def __init__(self) -> None:
-        self.rounds: list[bool] = []
-        self.counts: Counter[str] = Counter()
-        self.error: BaseException | None = None
-
-    def round_over(self, *, is_elected: bool) -> None:
-        self.rounds.append(is_elected)
-
-    def moved(self, duty: Duty, count: int) -> None:
-        self.counts[duty] += count
-
-    def reaped(self) -> None:
-        self.counts["workers"] += 1
-
-    def missed(self, count: int) -> None:
-        self.counts["missed"] += count
-
-    def gave_up(self, error: BaseException) -> None:
-        self.error = error
-
-
-async def test_meter_hears_what_each_duty_has_moved(store: Store, clock: HandClock) -> None:
-    ear = _Ear()
-    maintainer = Maintainer(store, clock, uuid.uuid4(), ear)
+async def test_moves_of_each_duty_are_counted(store: Store, clock: HandClock) -> None:
+    metrics = MaintainerMetrics(clock)
+    maintainer = Maintainer(store, clock, uuid.uuid4(), metrics)
     await _claim(store, await submit(store, job("held")))
     await submit(store, job("late", deadline="1h"))
     await submit(store, job("later", startAfter="2026-01-01T00:00:30Z"))
     for _ in range(70):
         await _settle(maintainer)
+        assert (metrics.is_elected, metrics.round_age) == (True, 0)
         clock.turn(1)
     clock.turn(3600)
     await _settle(maintainer)
-    assert ear.counts[Duty.PROMOTE] >= 1
-    assert (ear.counts["workers"], ear.counts[Duty.REAP]) == (1, 1)
-    assert ear.counts[Duty.EXPIRE] == 1
-    assert len(ear.rounds) == 71
-    assert set(ear.rounds) == {True}
+    assert metrics.moved[Duty.PROMOTE] >= 1
+    assert (metrics.reaped_workers, metrics.moved[Duty.REAP]) == (1, 1)
+    assert metrics.moved[Duty.EXPIRE] == 1
 
 
-async def test_meter_hears_of_rounds_without_the_office_and_of_none_without_a_store(
+async def test_standby_completes_rounds_until_the_store_fails(
     store: Store, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ear = _Ear()
+    metrics = MaintainerMetrics(clock)
     await Maintainer(store, clock, uuid.uuid4()).step()
-    second = Maintainer(store, clock, uuid.uuid4(), ear)
+    second = Maintainer(store, clock, uuid.uuid4(), metrics)
+    assert metrics.why_not_ready()
     await second.step()
-    assert ear.rounds == [False]
+    assert (metrics.why_not_ready(), metrics.is_elected) == (None, False)
     monkeypatch.setattr(store, "elect", _failing(errors.StoreUnreachableError("away")))
     clock.turn(2)
     with pytest.raises(errors.StoreUnreachableError):
         await second.step()
-    assert ear.rounds == [False]
+    assert metrics.round_age == 2
 
 
-async def test_meter_hears_what_an_audit_finds_and_what_ends_the_maintainer(
+async def test_missed_jobs_and_the_last_error_are_kept_when_the_maintainer_fails(
     store: Store, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ear = _Ear()
-    error = errors.SchemaError("too new")
+    metrics = MaintainerMetrics(clock)
 
     async def audit(_: int, *, after: int) -> AuditResult:
         return AuditResult(missed=3, last=after)
 
     monkeypatch.setattr(store, "audit", audit)
-    monkeypatch.setattr(store, "propagate", _failing(error))
+    monkeypatch.setattr(store, "propagate", _failing(errors.SchemaError("too new")))
     with pytest.raises(errors.SchemaError):
-        await Maintainer(store, clock, uuid.uuid4(), ear).run(store.wait_for_work)
-    assert ear.counts["missed"] == 3
-    assert ear.error is error
+        await Maintainer(store, clock, uuid.uuid4(), metrics).run(store.wait_for_work)
+    assert metrics.missed_jobs == 3
+    assert metrics.why_hopeless == "this maintainer has failed: too new"
 
 
 def _failing(error: Exception) -> Any:

@@ -13,7 +13,7 @@ from workron.core.manifest.load import Manifest
 from workron.core.plan import Plan
 from workron.core.states import Reason, State
 from workron.scheduling import submit
-from workron.scheduling.submit import Effect
+from workron.scheduling.submit import SubmitEffect
 from workron.store.api import Store, SubmitStore
 from workron.store.types import SubmittedRun
 
@@ -35,8 +35,8 @@ async def test_roots_are_acknowledged_in_the_order_of_the_files(store: Store) ->
     request = _plan(_JOB.format("b", "{command: x}"), _POOL, _JOB.format("a", "{command: x}"))
     answers = await submit.submit(store, request)
     assert [(one.identity.name, one.effect) for one in answers] == [
-        ("b", Effect.CREATED),
-        ("a", Effect.CREATED),
+        ("b", SubmitEffect.CREATED),
+        ("a", SubmitEffect.CREATED),
     ]
 
 
@@ -44,7 +44,7 @@ async def test_same_content_again_is_acknowledged_as_the_run_that_is_there(store
     text = _JOB.format("a", "{command: x}")
     [first] = await submit.submit(store, _plan(text))
     [second] = await submit.submit(store, _plan(text))
-    assert (second.run, second.effect) == (first.run, Effect.NONE)
+    assert (second.run, second.effect) == (first.run, SubmitEffect.NONE)
 
 
 async def test_run_that_is_there_is_suspended_and_resumed_as_its_manifest_says(
@@ -59,10 +59,10 @@ async def test_run_that_is_there_is_suspended_and_resumed_as_its_manifest_says(
         [row] = await store.list_jobs(first.run)
         stands.append((again.effect, row.reason))
     assert stands == [
-        (Effect.SUSPENDED, Reason.SUSPENDED),
-        (Effect.NONE, Reason.SUSPENDED),
-        (Effect.RESUMED, None),
-        (Effect.NONE, None),
+        (SubmitEffect.SUSPENDED, Reason.SUSPENDED),
+        (SubmitEffect.NONE, Reason.SUSPENDED),
+        (SubmitEffect.RESUMED, None),
+        (SubmitEffect.NONE, None),
     ]
 
 
@@ -101,13 +101,13 @@ async def test_manifest_that_says_cancel_never_lets_its_command_start(store: Sto
     )
     answers = await submit.submit(cast("SubmitStore", door), request)
     assert door.asked == ["submit held", "submit free", "cancel"]
-    assert [one.effect for one in answers] == [Effect.CANCELLED, Effect.CREATED]
+    assert [one.effect for one in answers] == [SubmitEffect.CANCELLED, SubmitEffect.CREATED]
 
 
 async def test_manifest_that_says_cancel_cancels_the_run_that_is_there(store: Store) -> None:
     [first] = await submit.submit(store, _plan(_JOB.format("a", "{command: x}")))
     [again] = await submit.submit(store, _plan(_JOB.format("a", "{command: x, cancel: true}")))
-    assert (again.run, again.effect) == (first.run, Effect.CANCELLED)
+    assert (again.run, again.effect) == (first.run, SubmitEffect.CANCELLED)
     assert (await store.list_jobs(first.run))[0].state is State.CANCELLED
 
 

@@ -6,25 +6,23 @@ import contextlib
 import os
 import pathlib
 import socket
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 import workron
 from workron.cli import health, options, system_clock
-from workron.cli.maintainer_metrics import MaintainerMetrics
+from workron.cli.options import Address
 from workron.cli.signals import SignalledService
 from workron.cli.stores import opened
 from workron.core import errors, formats, ids
-from workron.scheduling.maintainer import Maintainer
+from workron.scheduling.maintainer import Maintainer, MaintainerMetrics
 from workron.telemetry import logging
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from prometheus_client import CollectorRegistry
 
-    from workron.cli.health import Address
-    from workron_controller.manager import ControllerConfig, Manager
+    from workron_controller.manager import ControllerConfig
     from workron_controller.metrics import ControllerMetrics
     from workron_controller.workerpools.config import PoolConfig
 
@@ -34,76 +32,77 @@ _POD_NAME: Final = "WORKRON_POD_NAME"
 _POD_NAMESPACE: Final = "WORKRON_POD_NAMESPACE"
 
 
-@dataclass(frozen=True, slots=True)
-class _Settings:
-    store: str
-    config: ControllerConfig
-    pools: PoolConfig
-    health: Address | None
+def _file(variable: str, text: str) -> Any:
+    return typer.Option(envvar=variable, metavar="FILE", exists=True, dir_okay=False, help=text)
+
+
+WatchNamespaces = Annotated[
+    list[str] | None,
+    options.name(
+        "--watch-namespace",
+        form=formats.LABEL,
+        envvar="WORKRON_WATCH_NAMESPACE",
+        metavar="NAMESPACE",
+        text="Namespace to watch; repeat for several. Default: the whole cluster.",
+    ),
+]
+StatusWrites = Annotated[
+    float,
+    typer.Option(
+        "--status-writes-per-second",
+        envvar="WORKRON_STATUS_WRITES_PER_SECOND",
+        min=1,
+        help="Maximum number of statuses that are written per second.",
+    ),
+]
+Image = Annotated[
+    str,
+    typer.Option(
+        "--worker-image",
+        envvar="WORKRON_WORKER_IMAGE",
+        metavar="IMAGE",
+        help="Image of agents, and of commands in pools without an image.",
+    ),
+]
+DefaultPool = Annotated[
+    pathlib.Path | None,
+    _file(
+        "WORKRON_DEFAULT_WORKER_POOL",
+        "Spec of the WorkerPool `default`, created in namespaces whose jobs need it.",
+    ),
+]
+Pools = Annotated[
+    pathlib.Path | None,
+    _file("WORKRON_WORKER_POOLS", "WorkerPools to create: a list of {namespace, name, spec}."),
+]
+MaxConnections = Annotated[
+    int | None,
+    typer.Option(
+        "--max-worker-connections",
+        envvar="WORKRON_MAX_WORKER_CONNECTIONS",
+        min=0,
+        help="Database connections that all workers together may use; default: 3 of 4.",
+    ),
+]
+SharedRole = Annotated[
+    bool,
+    typer.Option(
+        "--shared-role",
+        envvar="WORKRON_SHARED_ROLE",
+        help="Have workers log in with the controller's database role instead of one per pool.",
+    ),
+]
 
 
 def controller(  # noqa: PLR0913, PLR0917 - one for each option
-    store: options.Store = None,
-    watch_namespace: Annotated[
-        list[str] | None,
-        typer.Option(
-            envvar="WORKRON_WATCH_NAMESPACE",
-            metavar="NAMESPACE",
-            help="Namespace to watch; repeat for several. Default: the whole cluster.",
-        ),
-    ] = None,
-    status_writes_per_second: Annotated[
-        float,
-        typer.Option(
-            envvar="WORKRON_STATUS_WRITES_PER_SECOND",
-            min=1,
-            help="Maximum number of statuses that are written per second.",
-        ),
-    ] = 200.0,
-    worker_image: Annotated[
-        str,
-        typer.Option(
-            envvar="WORKRON_WORKER_IMAGE",
-            metavar="IMAGE",
-            help="Image of agents, and of commands in pools without an image.",
-        ),
-    ] = f"workron-worker:{workron.__version__}",
-    default_worker_pool: Annotated[
-        pathlib.Path | None,
-        typer.Option(
-            envvar="WORKRON_DEFAULT_WORKER_POOL",
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="Spec of the WorkerPool `default`, created in namespaces whose jobs need it.",
-        ),
-    ] = None,
-    worker_pools: Annotated[
-        pathlib.Path | None,
-        typer.Option(
-            envvar="WORKRON_WORKER_POOLS",
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="WorkerPools to create: a list of {namespace, name, spec}.",
-        ),
-    ] = None,
-    max_worker_connections: Annotated[
-        int | None,
-        typer.Option(
-            envvar="WORKRON_MAX_WORKER_CONNECTIONS",
-            min=0,
-            help="Database connections that all workers together may use; default: 3 of 4.",
-        ),
-    ] = None,
-    uses_shared_role: Annotated[
-        bool,
-        typer.Option(
-            "--shared-role",
-            envvar="WORKRON_SHARED_ROLE",
-            help="Have workers log in with the controller's database role instead of one per pool.",
-        ),
-    ] = False,
+    store: options.Store,
+    watch_namespace: WatchNamespaces = None,
+    status_writes: StatusWrites = 200.0,
+    worker_image: Image = f"workron-worker:{workron.__version__}",
+    default_worker_pool: DefaultPool = None,
+    worker_pools: Pools = None,
+    max_worker_connections: MaxConnections = None,
+    uses_shared_role: SharedRole = False,
     where: options.Health = None,
     log_format: options.Log = None,
 ) -> None:
@@ -117,25 +116,6 @@ def controller(  # noqa: PLR0913, PLR0917 - one for each option
     logging.serve(log_format)
     logging.redirect_library("kopf")
     service = SignalledService("controller stopping")
-    _require_libraries()
-    from workron_controller.manager import ControllerConfig
-    from workron_controller.workerpools.config import PoolConfig
-
-    config = ControllerConfig(
-        _namespaces(watch_namespace or ()), status_writes_per_second, max_worker_connections
-    )
-    pools = PoolConfig(
-        worker_image, _namespace(), default_worker_pool, worker_pools, uses_shared_role
-    )
-    url = options.require_persistent_store(store)
-    service.run(_run(_Settings(url, config, pools, health.given(where))))
-
-
-def _namespaces(given: Sequence[str]) -> list[str]:
-    return [options.name("--watch-namespace", one, formats.LABEL) for one in given]
-
-
-def _require_libraries() -> None:
     try:
         import kopf  # noqa: F401
         import kubernetes.aio  # noqa: F401
@@ -144,26 +124,38 @@ def _require_libraries() -> None:
             f"the controller needs the library {missing.name}, which is not installed\n"
             "install it with `pip install workron[controller]`"
         ) from None
+    from workron_controller.manager import ControllerConfig
+    from workron_controller.workerpools.config import PoolConfig
+
+    config = ControllerConfig(watch_namespace or (), status_writes, max_worker_connections)
+    pools = PoolConfig(
+        worker_image, _namespace(), default_worker_pool, worker_pools, uses_shared_role
+    )
+    service.run(_run(store, config, pools, where))
 
 
-async def _run(settings: _Settings) -> None:
+async def _run(
+    url: str, config: ControllerConfig, pools: PoolConfig, where: Address | None
+) -> None:
+    from workron.cli.maintainer_exporter import MaintainerExporter
     from workron_controller.kube import auth
     from workron_controller.kube.client import ApiClient
     from workron_controller.kube.leader_election import LeaderElection, LeaseLock
     from workron_controller.manager import ControllerDependencies, Manager
+    from workron_controller.metrics import ControllerMetrics
 
     clock, rng = system_clock.CLOCK, system_clock.RNG
     access = auth.find_api_server(clock)
     maintainer = MaintainerMetrics(clock)
     async with (
-        opened(settings.store) as store,
+        opened(url) as store,
         ApiClient(access) as api,
         # Renewals of the Lease must not wait behind other requests.
         ApiClient(access) as lease_api,
     ):
         lock = LeaseLock(lease_api, _namespace(), LEASE_NAME, _identity())
         deps = ControllerDependencies(
-            pools=settings.pools,
+            pools=pools,
             store=store,
             api=api,
             access=access,
@@ -172,39 +164,36 @@ async def _run(settings: _Settings) -> None:
             clock=clock,
             rng=rng,
         )
-        manager = Manager(deps, settings.config)
-        with _health_server(settings.health, maintainer, manager):
+        manager = Manager(deps, config)
+        with contextlib.ExitStack() as stack:
+            if where is not None:
+                registry = MaintainerExporter(maintainer).registry
+                metrics = ControllerMetrics(manager, registry, clock)
+                subject = ControllerHealth(registry, maintainer, metrics)
+                stack.enter_context(health.served(where, subject, clock))
             await manager.run()
 
 
-@contextlib.contextmanager
-def _health_server(
-    where: Address | None, maintainer: MaintainerMetrics, manager: Manager
-) -> Iterator[None]:
-    """Serve probes and metrics meanwhile if `--health` is given."""
-    from workron_controller.metrics import ControllerMetrics
-
-    metrics = ControllerMetrics(manager, maintainer.registry, system_clock.CLOCK)
-    if where is None:
-        yield
-        return
-    with health.served(where, _Health(maintainer, metrics), system_clock.CLOCK):
-        yield
-
-
-class _Health:
+class ControllerHealth:
     """The health of the maintainer and of the controller."""
 
-    def __init__(self, maintainer: MaintainerMetrics, metrics: ControllerMetrics) -> None:
-        self.registry = maintainer.registry
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        maintainer: MaintainerMetrics,
+        metrics: ControllerMetrics,
+    ) -> None:
+        self.registry = registry
         self._maintainer = maintainer
         self._metrics = metrics
 
     @property
     def why_hopeless(self) -> str | None:
+        """Why only a restart helps; None otherwise."""
         return self._maintainer.why_hopeless
 
     def why_not_ready(self) -> str | None:
+        """Return why it cannot work at present; None if it can."""
         return self._maintainer.why_not_ready() or self._metrics.why_not_ready()
 
 

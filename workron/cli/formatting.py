@@ -10,7 +10,7 @@ import codecs
 import contextlib
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 from rich import cells
@@ -22,7 +22,7 @@ from workron.core.plan import Kind
 from workron.core.states import Reason, State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from workron.store.types import JobRow, RunRow
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _DAY: Final = 86400
+_TAIL_BYTES: Final = 4096
 
 STATE_COLORS: Final = {
     State.WAITING: "dim",
@@ -46,11 +47,11 @@ TROUBLE: Final = frozenset({State.FAILED, State.CANCELLED})
 """States that may need attention."""
 
 
-def job_path(root: RunRow, row: JobRow) -> str:
+def job_path(run: RunRow, row: JobRow) -> str:
     """Format a job as commands accept it: `hello`, `etl/load`, `etl/transform/3`."""
-    if row.job == root.run:
-        return root.name
-    return f"{root.name}/{row.name}" + ("" if row.index is None else f"/{row.index}")
+    if row.job == run.run:
+        return run.name
+    return f"{run.name}/{row.name}" + ("" if row.index is None else f"/{row.index}")
 
 
 def seconds(seconds: float) -> str:
@@ -82,12 +83,13 @@ def reason(row: JobRow) -> str:
     if row.kind is not Kind.JOB and row.reason is Reason.UPSTREAM:
         return ""
     if row.message:
-        return (
-            f"{printable.line(row.message)} ({row.reason})"
-            if row.reason
-            else printable.line(row.message)
-        )
+        return printable.line(row.message) + (f" ({row.reason})" if row.reason else "")
     return _REASONS.get(row.reason, str(row.reason)) if row.reason else ""
+
+
+def last_lines(output: bytes, lines: int) -> list[str]:
+    """Return the last lines of an output, without control sequences."""
+    return printable.tail(output, _TAIL_BYTES).splitlines()[-lines:]
 
 
 def ignored_pool(name: str) -> str:
@@ -156,28 +158,20 @@ _MAX_BUFFERED: Final = 4096
 """Characters kept back until a control sequence in them is complete."""
 
 
-class Sink(Protocol):
-    """Receives the output of a job."""
-
-    def write(self, data: bytes) -> None:
-        """Write the next part at once."""
-
-
 @contextlib.contextmanager
-def open_sink() -> Iterator[Sink]:
-    """Open standard output: raw for a pipe, filtered for a terminal."""
+def open_sink() -> Iterator[Callable[[bytes], None]]:
+    """Yield a function that writes output of a job: raw to a pipe, filtered to a terminal."""
     if not sys.stdout.isatty():
-        yield _Pipe()
+        yield _write_to_pipe
         return
     terminal = _Terminal()
-    yield terminal
+    yield terminal.write
     terminal.end()
 
 
-class _Pipe:
-    def write(self, data: bytes) -> None:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+def _write_to_pipe(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
 
 
 class _Terminal:

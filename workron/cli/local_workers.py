@@ -23,18 +23,15 @@ from workron_worker.agent import Agent
 from workron_worker.config import AgentDependencies, Slots
 from workron_worker.metrics import WorkerMetrics
 from workron_worker.runner_client import RunnerExecutor
-from workron_worker.runner_connection import ChildRunners
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from uuid import UUID
 
     from workron.core.lease import WorkerHeartbeat
     from workron.store.api import Store, WorkerStore
     from workron.store.types import ClaimedJob, Session
     from workron_worker.config import AgentConfig
     from workron_worker.executor import OnOutput
-    from workron_worker.runner_connection import Runners
 
 
 _FILE_LEASE: Final = timedelta(minutes=1)
@@ -43,16 +40,13 @@ _MEMORY_LEASE: Final = timedelta(days=365)
 """Only this process sees a store in memory, so no other process can claim its jobs."""
 
 
-def lease_seconds(url: str) -> float | None:
-    """Return the lease of workers on this store; None for the default of the pool."""
-    if connect.is_memory(url):
-        return _MEMORY_LEASE.total_seconds()
-    return _FILE_LEASE.total_seconds() if connect.is_file(url) else None
-
-
 async def ensure_pools(store: Store, pools: Iterable[tuple[str, str]]) -> Sequence[str]:
     """Create the pools, given by namespace and name, if missing; return a token for each."""
-    lease = lease_seconds(store.url)
+    lease = None
+    if connect.is_memory(store.url):
+        lease = _MEMORY_LEASE.total_seconds()
+    elif connect.is_file(store.url):
+        lease = _FILE_LEASE.total_seconds()
     return [await store.ensure_pool(*pool, lease_seconds=lease) for pool in pools]
 
 
@@ -66,15 +60,6 @@ def require_temporary_folder() -> None:
             f"no writable temporary directory found (searched {searched}); set TMPDIR, or start the"
             " container with `--tmpfs /tmp:exec`"
         ) from None
-
-
-def make_executor(
-    boot: UUID, runners: Runners | None = None, metrics: WorkerMetrics | None = None
-) -> RunnerExecutor:
-    """Make the executor of a worker; by default it starts a runner."""
-    return RunnerExecutor(
-        grace=system_clock.KILL_GRACE, boot=boot, runners=runners or ChildRunners(), metrics=metrics
-    )
 
 
 class LocalWorkers:
@@ -95,7 +80,7 @@ class LocalWorkers:
         self._executor = executor
         self._dependencies = AgentDependencies(
             store=store,
-            executor=self._executor,
+            executor=executor,
             slots=Slots(slots),
             clock=system_clock.CLOCK,
             rng=system_clock.RNG,
@@ -139,7 +124,7 @@ class LocalWorkers:
 
     def names(self) -> Sequence[str]:
         """Names of the running jobs, as commands accept them."""
-        return sorted(_path(claimed) for agent in self._agents for claimed in agent.running)
+        return sorted(_job_path(claimed) for agent in self._agents for claimed in agent.running)
 
     def drain(self) -> None:
         """Claim no more jobs; running ones finish."""
@@ -152,7 +137,7 @@ class LocalWorkers:
             agent.kill()
 
 
-def _path(claimed: ClaimedJob) -> str:
+def _job_path(claimed: ClaimedJob) -> str:
     if claimed.name == claimed.run and claimed.index is None:
         return claimed.run
     index = "" if claimed.index is None else f"/{claimed.index}"
@@ -168,24 +153,20 @@ async def reap_dead_workers(store: Store) -> Sequence[str]:
             return False
         ended = await asyncio.to_thread(leftovers.clean_up_boot, worker.boot)
         if not ended.is_complete:
-            messages.append(_not_proven(worker))
+            what = (
+                "some of its processes cannot be ended"
+                if leftovers.can_read_environments()
+                else "this system cannot find its processes"
+            )
+            messages.append(
+                f"the jobs of dead worker {worker.name} are requeued when its lease expires: {what}"
+            )
         elif ended.killed:
-            messages.append(f"ended {_processes(ended.killed)} of a dead worker")
+            processes = "1 process" if ended.killed == 1 else f"{ended.killed} processes"
+            messages.append(f"ended {processes} of a dead worker")
         return ended.is_complete
 
     for worker in await maintainer.reap_proven(store, is_dead):
         # The maintainer of the dead process was elected under the same id.
         await store.resign(worker.boot)
     return messages
-
-
-def _not_proven(worker: WorkerHeartbeat) -> str:
-    if leftovers.can_read_environments():
-        what = "some of its processes cannot be ended"
-    else:
-        what = "this system cannot find its processes"
-    return f"the jobs of dead worker {worker.name} are requeued when its lease expires: {what}"
-
-
-def _processes(count: int) -> str:
-    return "1 process" if count == 1 else f"{count} processes"

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from workron.cli import health, options, system_clock
-from workron.cli.health import Address
+from workron.cli.options import Address
 from workron.cli.signals import SignalledService
 from workron.cli.stores import opened
 from workron.core import ids
-from workron.scheduling.maintainer import Maintainer
+from workron.scheduling.maintainer import Maintainer, MaintainerMetrics
 from workron.telemetry import logging
 
 
 def maintain(
-    store: options.Store = None, where: options.Health = None, log_format: options.Log = None
+    store: options.Store, where: options.Health = None, log_format: options.Log = None
 ) -> None:
     """Maintain a store: handles retries, deadlines and dead workers, until a signal arrives.
 
@@ -20,11 +20,13 @@ def maintain(
     a signal stops the elected one, or within 10 s when that dies.
     """
     logging.serve(log_format)
-    service = SignalledService("maintainer stopping")
-    service.run(_maintain(options.require_persistent_store(store), health.given(where)))
+    SignalledService("maintainer stopping").run(_maintain(store, where))
 
 
 async def _maintain(url: str, where: Address | None) -> None:
-    async with health.of_maintainer(where, system_clock.CLOCK) as meter, opened(url) as store:
-        maintainer = Maintainer(store, system_clock.CLOCK, ids.mint_uuid(system_clock.RNG), meter)
-        await maintainer.run(store.wait_for_work)
+    clock = system_clock.CLOCK
+    metrics = MaintainerMetrics(clock)
+    with health.of_maintainer(where, metrics, clock):
+        async with opened(url) as store:
+            holder = ids.mint_uuid(system_clock.RNG)
+            await Maintainer(store, clock, holder, metrics).run(store.wait_for_work)

@@ -7,7 +7,9 @@ a: whichever exists, and the task if both do.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
 
 from workron.core import errors
 from workron.core.plan import Kind
@@ -15,7 +17,6 @@ from workron.core.plan import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from workron.core.ids import JobId
     from workron.store.api import ReadStore
     from workron.store.types import JobRow, RunRow
 
@@ -28,8 +29,17 @@ _KINDS: Final = {
     "workflows": Kind.WORKFLOW,
     "wflow": Kind.WORKFLOW,
 }
-_MAX_PARTS: Final = 3
 _MAX_LISTED: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One meaning of a reference."""
+
+    namespace: str
+    name: str
+    task: str | None = None
+    index: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,36 +52,21 @@ class ObjectReference:
 
     def readings(self, namespace: str) -> Iterator[Reading]:
         """Yield the possible meanings, the preferred one first."""
-        if _is_path(self.steps):
-            yield Reading(namespace, *_path(self.steps))
-        if len(self.steps) > 1 and _is_path(self.steps[1:]):
-            yield Reading(self.steps[0], *_path(self.steps[1:]))
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One meaning of a reference."""
-
-    namespace: str
-    name: str
-    task: str | None
-    index: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A run, and the task and index within it."""
-
-    root: RunRow
-    task: str | None
-    index: int | None
+        for steps in ([namespace, *self.steps], self.steps):
+            match steps:
+                case [scope, name]:
+                    yield Reading(scope, name)
+                case [scope, name, task]:
+                    yield Reading(scope, name, task)
+                case [scope, name, task, index] if index.isascii() and index.isdecimal():
+                    yield Reading(scope, name, task, int(index))
 
 
 def parse(text: str) -> ObjectReference:
     """Parse a reference; InputError shows the format."""
     steps = text.split("/")
     kind = _KINDS.get(steps[0].lower()) if len(steps) > 1 else None
-    wanted = ObjectReference(text, kind, tuple(steps if kind is None else steps[1:]))
+    wanted = ObjectReference(text, kind, steps if kind is None else steps[1:])
     if not all(wanted.steps) or not any(wanted.readings("")):
         raise errors.InputError(
             f"{text!r} is not of the form [KIND/][NAMESPACE/]NAME[/TASK[/INDEX]],"
@@ -80,87 +75,99 @@ def parse(text: str) -> ObjectReference:
     return wanted
 
 
-async def find(reader: ReadStore, namespace: str, wanted: ObjectReference) -> Found:
-    """Look up a reference; NotFoundError if none exists, InputError if it matches both kinds."""
-    for one in wanted.readings(namespace):
-        if (root := await _root(reader, one, wanted)) is not None:
-            return Found(root, one.task, one.index)
-    raise errors.NotFoundError("; ".join(_not_found(namespace, wanted)))
+RunArgument = Annotated[
+    ObjectReference | None,
+    typer.Argument(
+        parser=parse,
+        metavar="[KIND/][NAMESPACE/]NAME",
+        help="A job or workflow, with all its jobs; default: all of the namespace.",
+    ),
+]
+RunArguments = Annotated[
+    list[ObjectReference], typer.Argument(parser=parse, metavar="[KIND/][NAMESPACE/]NAME...")
+]
+JobArgument = Annotated[
+    ObjectReference,
+    typer.Argument(
+        parser=parse,
+        metavar="[KIND/][NAMESPACE/]NAME[/TASK[/INDEX]]",
+        help="A job, a workflow, one of its tasks, or an array element: etl/transform/3.",
+    ),
+]
 
 
-async def find_root(reader: ReadStore, namespace: str, wanted: ObjectReference) -> RunRow:
+async def find_run(reader: ReadStore, namespace: str, wanted: ObjectReference) -> RunRow:
     """Look up a whole Job or Workflow; InputError if the reference names a part of one."""
-    found = await find(reader, namespace, wanted)
-    if found.task is not None:
+    run, reading = await _find(reader, namespace, wanted)
+    if reading.task is not None:
         raise errors.InputError(
-            f"{wanted.text!r} is a part of {found.root.kind} {found.root.name!r}; this command"
-            f" needs the whole {found.root.kind}: {found.root.name}"
+            f"{wanted.text!r} is a part of {run.kind} {run.name!r}; this command needs the whole"
+            f" {run.kind}: {run.name}"
         )
-    return found.root
+    return run
 
 
-async def pick(reader: ReadStore, found: Found) -> JobRow:
-    """Return the row of a run, a task or an element."""
-    root = found.root
-    job: JobId | None = root.run
-    if found.task is not None:
-        job = await reader.find_job(root.run, found.task, found.index)
-    if job is None:
-        raise await _no_such_part(reader, found)
+async def find_job(
+    reader: ReadStore, namespace: str, wanted: ObjectReference
+) -> tuple[RunRow, JobRow]:
+    """Look up a run, a task or an element; return its row and the run that it belongs to."""
+    run, reading = await _find(reader, namespace, wanted)
+    job = run.run
+    if reading.task is not None:
+        part = await reader.find_job(run.run, reading.task, reading.index)
+        if part is None:
+            tasks = (await reader.get_spec(run.run) or {}).get("tasks", ())
+            raise _no_such_part(run, reading.task, reading.index, tasks)
+        job = part
     [row] = await reader.get_jobs([job])
-    return row
+    return run, row
 
 
-async def _root(reader: ReadStore, one: Reading, wanted: ObjectReference) -> RunRow | None:
-    kinds = [wanted.kind] if wanted.kind else [Kind.JOB, Kind.WORKFLOW]
-    found = [await reader.find_run(one.namespace, kind, one.name) for kind in kinds]
-    roots = [root for root in found if root is not None]
-    if len(roots) > 1 and one.task is not None:
-        # A Job has no parts.
-        roots = [root for root in roots if root.kind is Kind.WORKFLOW]
-    if len(roots) > 1:
-        raise errors.InputError(
-            f"{one.name!r} is both a Job and a Workflow: write job/{wanted.text} or"
-            f" workflow/{wanted.text}"
-        )
-    return roots[0] if roots else None
-
-
-def _not_found(namespace: str, wanted: ObjectReference) -> Iterator[str]:
+async def _find(
+    reader: ReadStore, namespace: str, wanted: ObjectReference
+) -> tuple[RunRow, Reading]:
+    """Look up a reference; NotFoundError if none exists, InputError if it matches both kinds."""
+    readings = list(wanted.readings(namespace))
+    for reading in readings:
+        if (run := await _find_reading(reader, reading, wanted)) is not None:
+            return run, reading
     what = wanted.kind or "Job or Workflow"
-    for one in wanted.readings(namespace):
-        yield f"no {what} {one.name!r} in namespace {one.namespace!r}"
-    yield (
-        "names have the form [KIND/][NAMESPACE/]NAME, where KIND is job or workflow;"
-        " `workron get -n NAMESPACE` lists a namespace"
+    missing = [f"no {what} {one.name!r} in namespace {one.namespace!r}" for one in readings]
+    raise errors.NotFoundError(
+        f"{'; '.join(missing)}; names have the form [KIND/][NAMESPACE/]NAME, where KIND is job or"
+        " workflow; `workron get -n NAMESPACE` lists a namespace"
     )
 
 
-async def _no_such_part(reader: ReadStore, found: Found) -> errors.NotFoundError:
-    root, task = found.root, found.task
-    tasks = (await reader.get_spec(root.run) or {}).get("tasks", ())
-    part = task if found.index is None else f"{task}/{found.index}"
-    there = _existing_parts(tasks, task)
-    return errors.NotFoundError(f"{root.kind} {root.name!r} has no {part!r}{there}")
+async def _find_reading(
+    reader: ReadStore, reading: Reading, wanted: ObjectReference
+) -> RunRow | None:
+    kinds = [wanted.kind] if wanted.kind else [Kind.JOB, Kind.WORKFLOW]
+    found = [await reader.find_run(reading.namespace, kind, reading.name) for kind in kinds]
+    runs = [run for run in found if run is not None]
+    if len(runs) > 1 and reading.task is not None:
+        # A Job has no parts.
+        runs = [run for run in runs if run.kind is Kind.WORKFLOW]
+    if len(runs) > 1:
+        raise errors.InputError(
+            f"{reading.name!r} is both a Job and a Workflow: write job/{wanted.text} or"
+            f" workflow/{wanted.text}"
+        )
+    return runs[0] if runs else None
 
 
-def _is_path(steps: Sequence[str]) -> bool:
-    index = steps[2] if len(steps) == _MAX_PARTS else "0"
-    return len(steps) <= _MAX_PARTS and index.isascii() and index.isdecimal()
-
-
-def _path(steps: Sequence[str]) -> tuple[str, str | None, int | None]:
-    name, task, index = (*steps, None, None)[:_MAX_PARTS]
-    assert name is not None
-    return name, task, None if index is None else int(index)
-
-
-def _existing_parts(tasks: Sequence[Mapping[str, Any]], task: str | None) -> str:
+def _no_such_part(
+    run: RunRow, task: str, index: int | None, tasks: Sequence[Mapping[str, Any]]
+) -> errors.NotFoundError:
+    part = task if index is None else f"{task}/{index}"
     names = [one["name"] for one in tasks]
     if not names:
-        return ": it is a single job"
-    if task not in names:
-        return f"; its tasks: {', '.join(names[:_MAX_LISTED])}" + ", …" * (len(names) > _MAX_LISTED)
-    spec = tasks[names.index(task)]
-    size = spec.get("count") or len(spec.get("items", ()))
-    return f": {task} has elements 0 to {size - 1}" if size else f": {task} is a single job"
+        there = ": it is a single job"
+    elif task not in names:
+        more = ", …" * (len(names) > _MAX_LISTED)
+        there = f"; its tasks: {', '.join(names[:_MAX_LISTED])}{more}"
+    else:
+        spec = tasks[names.index(task)]
+        size = spec.get("count") or len(spec.get("items", ()))
+        there = f": {task} has elements 0 to {size - 1}" if size else f": {task} is a single job"
+    return errors.NotFoundError(f"{run.kind} {run.name!r} has no {part!r}{there}")

@@ -1,11 +1,15 @@
-"""Options and arguments that several commands share, and the functions that read their values."""
+"""Options and arguments that several commands share, and the functions that read their values.
+
+A command gets values that are already parsed and checked. A parser raises InputError, whose message
+says more than typer's own would.
+"""
 
 from __future__ import annotations
 
 import os
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
 
 import typer
 
@@ -13,12 +17,22 @@ from workron.core import errors, formats
 from workron.store import connect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from workron.core.formats import TextFormat
 
 
 Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def choice(words: type[Choice]) -> Any:
+    """Make an option with the values of an enum, whose error lists all of them."""
+
+    def read(text: str) -> Choice:
+        try:
+            return words(text)
+        except ValueError:
+            raise typer.BadParameter(f"{text!r} is not one of: {', '.join(words)}") from None
+
+    return {"parser": read, "metavar": "|".join(words)}
 
 
 class OutputFormat(StrEnum):
@@ -28,109 +42,11 @@ class OutputFormat(StrEnum):
     JSON = "json"
 
 
-def choice(words: type[Choice]) -> Callable[[str], Choice]:
-    """Return a parser of an enum's values, whose error lists all of them."""
-
-    def read(text: str) -> Choice:
-        try:
-            return words(text)
-        except ValueError:
-            raise typer.BadParameter(f"{text!r} is not one of: {', '.join(words)}") from None
-
-    return read
-
-
 class LogFormat(StrEnum):
     """Log format of a long-running command."""
 
     TEXT = "text"
     JSON = "json"
-
-
-_STORE_HELP: Final = "Store: memory:, sqlite:///path or postgresql://user@host/database."
-
-Files = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE...", help="Manifest files in YAML or JSON; - reads standard input."
-    ),
-]
-_STORE_OPTION: Final = typer.Option(
-    "--store", envvar="WORKRON_STORE", metavar="URL", help=_STORE_HELP
-)
-Store = Annotated[str | None, _STORE_OPTION]
-RunStore = Annotated[str, _STORE_OPTION]
-Namespace = Annotated[
-    str, typer.Option("--namespace", "-n", help="Namespace of the job or workflow.")
-]
-FileNamespace = Annotated[
-    str | None,
-    typer.Option("--namespace", "-n", help="Namespace of manifests that do not set one."),
-]
-Output = Annotated[
-    OutputFormat,
-    typer.Option(
-        "--output", "-o", parser=choice(OutputFormat), metavar="table|json", help="Output format."
-    ),
-]
-Name = Annotated[
-    str,
-    typer.Argument(
-        metavar="[KIND/][NAMESPACE/]NAME",
-        help="KIND is job or workflow; required only if both kinds have the name.",
-    ),
-]
-Member = Annotated[
-    str,
-    typer.Argument(
-        metavar="[KIND/][NAMESPACE/]NAME[/TASK[/INDEX]]",
-        help="A job, a workflow, one of its tasks, or an array element: etl/transform/3.",
-    ),
-]
-
-
-Slots = Annotated[
-    int | None,
-    typer.Option(min=1, max=1000, help="Commands that run at once; default: number of CPUs."),
-]
-Log = Annotated[
-    LogFormat | None,
-    typer.Option(
-        "--log",
-        parser=choice(LogFormat),
-        metavar="text|json",
-        help="Log format on standard error; default: text on a terminal, json otherwise.",
-    ),
-]
-
-Health = Annotated[
-    str | None,
-    typer.Option(
-        "--health",
-        metavar="HOST:PORT",
-        help="Serve /healthz, /readyz and /metrics on this address; default: off.",
-    ),
-]
-
-
-def slots(given: int | None) -> int:
-    """Return how many commands may run at once."""
-    return given or os.cpu_count() or 1
-
-
-def duration(option: str, text: str) -> timedelta:
-    """Parse a duration; InputError explains the format."""
-    try:
-        return formats.parse_duration(text)
-    except ValueError as error:
-        raise errors.InputError(f"{option}: {error}") from None
-
-
-def name(option: str, text: str, form: TextFormat) -> str:
-    """Return the name if it has that form; InputError says what is wrong with it."""
-    if problem := form.problem(text):
-        raise errors.InputError(f"{option}: {problem}")
-    return text
 
 
 def check_store_url(store: str) -> str:
@@ -152,3 +68,120 @@ def require_persistent_store(store: str | None) -> str:
             " sqlite:///path or postgresql://user@host/database, or `workron run`"
         )
     return store
+
+
+def store_option(**settings: Any) -> Any:
+    """Make an option for the URL of a store."""
+    text = "Store: memory:, sqlite:///path or postgresql://user@host/database."
+    return typer.Option("--store", envvar="WORKRON_STORE", metavar="URL", help=text, **settings)
+
+
+Store = Annotated[
+    str,
+    store_option(
+        callback=require_persistent_store, default_factory=lambda: None, show_default=False
+    ),
+]
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...", help="Manifest files in YAML or JSON; - reads standard input."
+    ),
+]
+Namespace = Annotated[
+    str, typer.Option("--namespace", "-n", help="Namespace of the job or workflow.")
+]
+FileNamespace = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", help="Namespace of manifests that do not set one."),
+]
+Output = Annotated[
+    OutputFormat,
+    typer.Option("--output", "-o", help="Output format.", **choice(OutputFormat)),
+]
+Slots = Annotated[
+    int | None,
+    typer.Option(min=1, max=1000, help="Commands that run at once; default: number of CPUs."),
+]
+Log = Annotated[
+    LogFormat | None,
+    typer.Option(
+        "--log",
+        help="Log format on standard error; default: text on a terminal, json otherwise.",
+        **choice(LogFormat),
+    ),
+]
+
+_LAST_PORT: Final = 2**16 - 1
+_ADDRESS: Final = "use HOST:PORT, such as 127.0.0.1:9464, or 0.0.0.0:9464 for all interfaces"
+
+
+class Address(NamedTuple):
+    """Host and port to listen on."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Format as the option expects it."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def address(text: str) -> Address:
+    """Parse a host and port; InputError says what is wrong with them."""
+    host, colon, port = text.rpartition(":")
+    is_bracketed = host.startswith("[") and host.endswith("]")
+    if is_bracketed:
+        host = host[1:-1]
+    if not (colon and host):
+        raise errors.InputError(f"--health: {text!r} is not a host and port; {_ADDRESS}")
+    if ":" in host and not is_bracketed:
+        raise errors.InputError(f"--health: {text!r}: write [{host}]:{port} for an IPv6 address")
+    if not (port.isascii() and port.isdecimal() and int(port) <= _LAST_PORT):
+        raise errors.InputError(
+            f"--health: {port!r} is not a port from 0 to {_LAST_PORT}; {_ADDRESS}"
+        )
+    return Address(host, int(port))
+
+
+Health = Annotated[
+    Address | None,
+    typer.Option(
+        "--health",
+        parser=address,
+        metavar="HOST:PORT",
+        help="Serve /healthz, /readyz and /metrics on this address; default: off.",
+    ),
+]
+
+
+def slots(given: int | None) -> int:
+    """Return how many commands may run at once."""
+    return given or os.cpu_count() or 1
+
+
+def duration(option: str, text: str, minimum: timedelta = timedelta(0)) -> Any:
+    """Make an option for a duration, whose error explains the format."""
+
+    def read(given: str | timedelta) -> timedelta:
+        try:
+            value = given if isinstance(given, timedelta) else formats.parse_duration(given)
+        except ValueError as error:
+            raise errors.InputError(f"{option}: {error}") from None
+        if value < minimum:
+            shortest = formats.format_duration(minimum)
+            raise errors.InputError(f"{option}: {given} is too short; the minimum is {shortest}")
+        return value
+
+    return typer.Option(option, parser=read, metavar="DURATION", help=text, show_default=False)
+
+
+def name(*options: str, form: TextFormat, text: str, **settings: Any) -> Any:
+    """Make an option for a name; InputError says what is wrong with it."""
+
+    def read(given: str) -> str:
+        if problem := form.problem(given):
+            raise errors.InputError(f"{options[0]}: {problem}")
+        return given
+
+    return typer.Option(*options, parser=read, help=text, **{"metavar": "NAME"} | settings)

@@ -24,6 +24,7 @@ from workron.scheduling import job_view, wait
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from workron.cli.object_ref import ObjectReference
     from workron.cli.progress import ObservedRun
     from workron.core.ids import JobId
     from workron.store.api import ReadStore, Store
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
 
 def output(
-    name: options.Member,
-    store: options.Store = None,
+    name: object_ref.JobArgument,
+    store: options.Store,
     namespace: options.Namespace = "default",
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Print new output until the job ends.")
@@ -45,38 +46,36 @@ def output(
     when an attempt ends, and jobs with outputStreamBytes also while they run. With --follow,
     retries for 5 minutes while the store does not answer, as during a restart.
     """
-    url = options.require_persistent_store(store)
-    act = _follow if follow else _output
-    stores.run_command(act(url, namespace, object_ref.parse(name)))
+    asyncio.run((_follow if follow else _output)(store, namespace, name))
 
 
-async def _output(url: str, namespace: str, wanted: object_ref.ObjectReference) -> None:
+async def _output(url: str, namespace: str, wanted: ObjectReference) -> None:
     async with stores.opened(url) as store:
         row = await _find(store, namespace, wanted)
-        with open_sink() as out:
-            out.write(await store.read_output(row.job))
+        with open_sink() as write:
+            write(await store.read_output(row.job))
 
 
-async def _follow(url: str, namespace: str, wanted: object_ref.ObjectReference) -> None:
+async def _follow(url: str, namespace: str, wanted: ObjectReference) -> None:
     outage = stores.outage()
     async with stores.opened_with_retry(url, outage) as store:
         row = await outage.retry(functools.partial(_find, store, namespace, wanted))
         spec = await outage.retry(functools.partial(store.get_spec, row.job)) or {}
-        with open_sink() as out:
+        with open_sink() as write:
             if row.state in states.TERMINAL_STATES:
-                out.write(await outage.retry(functools.partial(store.read_output, row.job)))
+                write(await outage.retry(functools.partial(store.read_output, row.job)))
                 return
             if not spec.get("outputStreamBytes"):
                 _note("this job has no outputStreamBytes; its output appears when an attempt ends")
             async for part in wait.follow(store, row.job, outage):
                 if part.data:
-                    out.write(part.data)
+                    write(part.data)
                 else:
                     _note(f"attempt {part.attempt} started")
 
 
-async def _find(store: Store, namespace: str, wanted: object_ref.ObjectReference) -> JobRow:
-    row = await object_ref.pick(store, await object_ref.find(store, namespace, wanted))
+async def _find(store: Store, namespace: str, wanted: ObjectReference) -> JobRow:
+    _, row = await object_ref.find_job(store, namespace, wanted)
     if row.kind is not Kind.JOB:
         example = f"{wanted.text}/0" if row.kind is Kind.ARRAY else f"{wanted.text}/TASK"
         raise errors.InputError(
@@ -124,13 +123,13 @@ class OutputDir:
     def __exit__(self, *_: object) -> None:
         self._thread.shutdown()
 
-    def expect(self, root: RunRow, rows: Iterable[JobRow]) -> None:
+    def expect(self, run: RunRow, rows: Iterable[JobRow]) -> None:
         """Choose a file for each job of a run; output of other jobs is not written."""
         taken = Counter(self._paths.values())
         for row in rows:
             if row.kind is not Kind.JOB:
                 continue
-            name = job_view.object_name(root, row)
+            name = job_view.object_name(run, row)
             path = self._folder / f"{name[:_MAX_NAME]}.log"
             if len(name) > _MAX_NAME or taken[path]:
                 path = self._folder / f"{name[:_MAX_NAME]}-{row.job}.log"
@@ -167,13 +166,11 @@ class OutputDir:
         """Write the output of jobs that ran elsewhere, and wait until everything is written."""
         for run in runs:
             for row in run.commands:
-                if (
-                    row.job not in self._written
-                    and row.state in states.TERMINAL_STATES
-                    and row.attempts
-                ):
+                has_run = row.attempts and row.state in states.TERMINAL_STATES
+                if has_run and row.job not in self._written:
                     await self._fill_in(reader, row)
-        await self._on_thread(_no_op)
+        # After all earlier calls of the thread.
+        await self._on_thread(lambda: None)
 
     async def _fill_in(self, reader: ReadStore, row: JobRow) -> None:
         path = self._paths[row.job]
@@ -190,10 +187,6 @@ class OutputDir:
 
     def _record_error(self, path: Path, what: str) -> None:
         self.error = self.error or f"{path}: {what}"
-
-
-def _no_op() -> None:
-    """Do nothing, after all earlier calls of the thread."""
 
 
 def _is_written_since(path: Path, began: float) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.console import Group
 from rich.live import Live
@@ -18,15 +18,13 @@ from rich.table import Table
 from rich.text import Text
 
 from workron.cli import formatting
-from workron.core import states
 from workron.core.plan import Kind
 from workron.core.states import TERMINAL_STATES, Reason, State
 from workron.scheduling import job_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
-    from types import TracebackType
     from typing import Any, Self
 
     from rich.console import Console, RenderableType
@@ -51,8 +49,7 @@ _EXCEPTIONAL: Final = (State.FAILED, State.SKIPPED, State.CANCELLED)
 _URGENCY: Final = (State.RUNNING, State.FAILED, State.WAITING)
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
+class TaskCounts(NamedTuple):
     """One line of the table: a task of a workflow, or a Job."""
 
     name: str
@@ -87,12 +84,7 @@ class ProgressTable:
         self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def show(self, snapshot: RunSnapshot) -> None:
@@ -106,32 +98,23 @@ class ProgressTable:
     def _render(self) -> RenderableType:
         if self._snapshot is None:
             return Text("starting", style="dim")
-        runs = self._snapshot.runs
-        active = [(run.root, row) for run in runs for row in run.commands if _is_running(row)]
-        active += [(run.root, row) for run in runs for row in run.commands if _awaits_retry(row)]
+        commands = [(one.run, row) for one in self._snapshot.runs for row in one.commands]
+        active = [pair for pair in commands if pair[1].state is State.RUNNING]
+        active += [pair for pair in commands if pair[1].reason is Reason.BACKOFF]
         height = max(2, self._console.height - _FRAME_LINES)
         shown = active[: min(_MAX_ACTIVE, height // 2)]
-        units = list(_units(runs))
-        parts: list[RenderableType] = [
-            self._heading(units),
+        tasks = list(_tasks(self._snapshot.runs))
+        return Group(
+            self._heading(tasks),
             Text(),
-            _table(units, height - len(shown), self._console.width),
+            _table(tasks, height - len(shown), self._console.width),
             Text(),
-        ]
-        parts += [
-            self._pause(root, row)
-            if _awaits_retry(row)
-            else self._command(root, row, self._snapshot.began(row))
-            for root, row in shown
-        ]
-        parts += [
-            Text(note, style="yellow", no_wrap=True, overflow="ellipsis")
-            for note in self._notes[-2:]
-        ]
-        return Group(*parts)
+            *(self._active_job(run, row, self._snapshot.began(row)) for run, row in shown),
+            *(_one_line((note, "yellow")) for note in self._notes[-2:]),
+        )
 
-    def _heading(self, units: Sequence[_Unit]) -> Text:
-        counts = sum((unit.counts for unit in units), Counter[State]())
+    def _heading(self, tasks: Sequence[TaskCounts]) -> Text:
+        counts = _sum(tasks)
         total = counts.total()
         ended = sum(counts[state] for state in TERMINAL_STATES)
         full = round(_BAR_CELLS * ended / total) if total else _BAR_CELLS
@@ -144,55 +127,50 @@ class ProgressTable:
             (elapsed, "dim"),
         )
 
-    def _command(self, root: RunRow, row: JobRow, since: datetime | None) -> Text:
-        seconds = 0.0 if since is None else (self._clock.now() - since).total_seconds()
-        return Text.assemble(
-            ("▸ ", "cyan"),
-            formatting.job_path(root, row),
-            (f"  {formatting.seconds(max(0.0, seconds))}  ", "dim"),
-            (formatting.command(self._specs.get(row.job, {})), "dim"),
-            no_wrap=True,
-            overflow="ellipsis",
-        )
-
-    def _pause(self, root: RunRow, row: JobRow) -> Text:
-        seconds = 0.0 if row.due is None else (row.due - self._clock.now()).total_seconds()
-        note = f"  {formatting.failures(row)}, retry in {formatting.seconds(max(0.0, seconds))}"
-        path = formatting.job_path(root, row)
-        return Text.assemble(
-            ("↻ ", "yellow"), path, (note, "dim"), no_wrap=True, overflow="ellipsis"
-        )
+    def _active_job(self, run: RunRow, row: JobRow, began: datetime | None) -> Text:
+        now = self._clock.now()
+        path = formatting.job_path(run, row)
+        if row.reason is Reason.BACKOFF:
+            left = formatting.seconds(_seconds_between(now, row.due))
+            note = f"  {formatting.failures(row)}, retry in {left}"
+            return _one_line(("↻ ", "yellow"), path, (note, "dim"))
+        elapsed = formatting.seconds(_seconds_between(began, now))
+        command = formatting.command(self._specs.get(row.job, {}))
+        return _one_line(("▸ ", "cyan"), path, (f"  {elapsed}  ", "dim"), (command, "dim"))
 
 
-def _is_running(row: JobRow) -> bool:
-    return row.state is State.RUNNING
+def _one_line(*parts: str | tuple[str, str]) -> Text:
+    return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
 
-def _awaits_retry(row: JobRow) -> bool:
-    return row.reason is Reason.BACKOFF
+def _seconds_between(first: datetime | None, last: datetime | None) -> float:
+    return max(0.0, (last - first).total_seconds()) if first and last else 0.0
+
+
+def _tasks(runs: Sequence[ObservedRun]) -> Iterator[TaskCounts]:
+    for observed in runs:
+        if observed.run.kind is not Kind.WORKFLOW:
+            yield TaskCounts(observed.run.name, Counter([_column(observed.row)]))
+            continue
+        counts: dict[str, Counter[State]] = {}
+        for row in observed.commands:
+            counts.setdefault(row.name, Counter())[_column(row)] += 1
+        prefix = "" if len(runs) == 1 else f"{observed.run.name}/"
+        yield from (TaskCounts(prefix + name, one) for name, one in counts.items())
 
 
 def _column(row: JobRow) -> State:
-    """The column of a job; queued jobs count as waiting."""
+    """Return the column of a job; queued jobs count as waiting."""
     return State.WAITING if row.state is State.QUEUED else row.state
 
 
-def _units(runs: Sequence[ObservedRun]) -> Iterator[_Unit]:
-    is_alone = len(runs) == 1
-    for run in runs:
-        if run.root.kind is not Kind.WORKFLOW:
-            yield _Unit(run.root.name, Counter([_column(run.row)]))
-            continue
-        tasks: dict[str, Counter[State]] = {}
-        for row in run.commands:
-            tasks.setdefault(row.name, Counter())[_column(row)] += 1
-        prefix = "" if is_alone else f"{run.root.name}/"
-        yield from (_Unit(prefix + name, counts) for name, counts in tasks.items())
+def _sum(tasks: Iterable[TaskCounts]) -> Counter[State]:
+    return sum((task.counts for task in tasks), Counter())
 
 
-def _table(units: Sequence[_Unit], height: int, width: int) -> Table:
+def _table(tasks: Sequence[TaskCounts], height: int, width: int) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
-    total = sum((unit.counts for unit in units), Counter[State]())
+    total = _sum(tasks)
     columns = [*_STEADY, *(state for state in _EXCEPTIONAL if total[state])]
     # Names are cut to fit, and headings are not.
     widths = [max(len(state), len(f"{total[state]:,}")) for state in columns]
@@ -200,14 +178,13 @@ def _table(units: Sequence[_Unit], height: int, width: int) -> Table:
     table.add_column("", no_wrap=True, overflow="ellipsis", min_width=12, max_width=max(12, left))
     for state in columns:
         table.add_column(state.lower(), justify="right", header_style="dim", no_wrap=True)
-    shown = set(map(id, sorted(units, key=lambda unit: unit.urgency)[:height]))
-    for unit in units:
-        if id(unit) in shown:
-            table.add_row(unit.name, *(_cell(unit.counts, state) for state in columns))
-    rest = [unit for unit in units if id(unit) not in shown]
+    shown = set(map(id, sorted(tasks, key=lambda task: task.urgency)[:height]))
+    for task in tasks:
+        if id(task) in shown:
+            table.add_row(task.name, *(_cell(task.counts, state) for state in columns))
+    rest = [task for task in tasks if id(task) not in shown]
     if rest:
-        counts = sum((unit.counts for unit in rest), Counter[State]())
-        cells = (_cell(counts, state) for state in columns)
+        cells = (_cell(_sum(rest), state) for state in columns)
         table.add_row(Text(f"{len(rest):,} more", style="dim"), *cells)
     return table
 
@@ -223,29 +200,24 @@ class ProgressLines:
     """Prints a line for each change."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
+        self.say = write
 
     def show(self, snapshot: RunSnapshot) -> None:
         """Print a line for each job that ended, or that failed and will be retried."""
-        lines = [_ended(root, row, snapshot.span(row).seconds) for root, row in snapshot.ended]
+        lines = [_ended(run, row, snapshot.time(row).seconds) for run, row in snapshot.ended]
         # Retries come after ends: an upstream job of a failing one may have just ended.
         lines += [
-            f"{'Retrying':<9}  {formatting.job_path(root, row)}  {formatting.failures(row)}"
-            for root, row in snapshot.failing
+            f"{'Retrying':<9}  {formatting.job_path(run, row)}  {formatting.failures(row)}"
+            for run, row in snapshot.failing
         ]
         if lines:
-            self._write("\n".join(lines))
-
-    def say(self, text: str) -> None:
-        """Print a message about the run itself."""
-        self._write(text)
+            self.say("\n".join(lines))
 
 
-def _ended(root: RunRow, row: JobRow, seconds: float | None) -> str:
-    parts = [f"{row.state:<9}", formatting.job_path(root, row)]
-    parts += [] if seconds is None else [formatting.seconds(seconds)]
-    parts += [formatting.reason(row)] if formatting.reason(row) else []
-    return "  ".join(parts)
+def _ended(run: RunRow, row: JobRow, seconds: float | None) -> str:
+    took = "" if seconds is None else formatting.seconds(seconds)
+    parts = (f"{row.state:<9}", formatting.job_path(run, row), took, formatting.reason(row))
+    return "  ".join(filter(None, parts))
 
 
 _MIN_PAUSE_SECONDS: Final = 0.25
@@ -258,7 +230,7 @@ _PAUSE_FACTOR: Final = 10
 class ObservedRun:
     """One run and its jobs."""
 
-    root: RunRow
+    run: RunRow
     rows: Sequence[JobRow]
 
     @property
@@ -267,19 +239,14 @@ class ObservedRun:
         return self.rows[0]
 
     @property
-    def total(self) -> int:
-        """Number of commands."""
-        return sum(1 for _ in self.commands)
+    def commands(self) -> Sequence[JobRow]:
+        """The rows that are commands and not groups."""
+        return [row for row in self.rows if row.kind is Kind.JOB]
 
     @property
     def ended(self) -> int:
         """Number of commands that have ended."""
-        return sum(row.state in states.TERMINAL_STATES for row in self.commands)
-
-    @property
-    def commands(self) -> Iterator[JobRow]:
-        """The rows that are commands and not groups."""
-        return (row for row in self.rows if row.kind is Kind.JOB)
+        return sum(row.state in TERMINAL_STATES for row in self.commands)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,14 +258,14 @@ class RunSnapshot:
     """Commands that have ended since, in the order of their ends."""
     failing: Sequence[tuple[RunRow, JobRow]]
     """Commands that have failed since and will be retried."""
-    spans: Mapping[JobId, RunTime] = field(default_factory=dict)
+    times: Mapping[JobId, RunTime] = field(default_factory=dict)
     """Time of the last attempt of each command in `ended`."""
     begins: Mapping[tuple[JobId, int], datetime] = field(default_factory=dict)
     """When attempts after the first one of a job were first seen running."""
 
-    def span(self, row: JobRow) -> RunTime:
+    def time(self, row: JobRow) -> RunTime:
         """Return how long the last attempt took, as far as known."""
-        return self.spans.get(row.job) or job_view.run_time(row)
+        return self.times.get(row.job) or job_view.run_time(row)
 
     def began(self, row: JobRow) -> datetime | None:
         """Return when the running attempt began, as far as known."""
@@ -313,64 +280,58 @@ class RunFeed:
 
     reader: ReadStore
     clock: Clock
-    roots: Sequence[RunRow]
+    runs: Sequence[RunRow]
     pause_seconds: float = _MIN_PAUSE_SECONDS
     """How long to wait before the next read."""
-    _runs: dict[JobId, ObservedRun] = field(default_factory=dict)
+    _observed: dict[JobId, ObservedRun] = field(default_factory=dict)
     _begins: dict[tuple[JobId, int], datetime] = field(default_factory=dict)
 
     @property
     def ended(self) -> int:
         """Number of commands that had ended at the last read."""
-        return sum(run.ended for run in self._runs.values())
+        return sum(one.ended for one in self._observed.values())
 
-    async def start_from(self, root: RunRow) -> ObservedRun:
+    async def start_from(self, run: RunRow) -> ObservedRun:
         """Read a run that exists already; what has happened to it so far is not reported."""
-        run = self._runs[root.run] = ObservedRun(root, await self.reader.list_jobs(root.run))
-        return run
+        observed = ObservedRun(run, await self.reader.list_jobs(run.run))
+        self._observed[run.run] = observed
+        return observed
 
     async def read(self) -> RunSnapshot:
         """Read all runs; after a failed read, the next one reports its changes."""
         began = self.clock.monotonic()
-        runs = dict(self._runs)
+        observed = dict(self._observed)
         ended: list[tuple[RunRow, JobRow]] = []
         failing: list[tuple[RunRow, JobRow]] = []
-        for root in self.roots:
-            before = self._runs.get(root.run)
-            if before is not None and before.row.state in states.TERMINAL_STATES:
+        for run in self.runs:
+            before = self._observed.get(run.run)
+            if before is not None and before.row.state in TERMINAL_STATES:
                 continue
-            run = runs[root.run] = ObservedRun(root, await self.reader.list_jobs(root.run))
+            now = observed[run.run] = ObservedRun(run, await self.reader.list_jobs(run.run))
             earlier = {} if before is None else {row.job: row for row in before.rows}
-            ended += ((root, row) for row in run.commands if _has_ended(earlier, row))
-            failing += ((root, row) for row in run.commands if _has_failed(earlier, row))
+            for row in now.commands:
+                old = earlier.get(row.job)
+                if row.state in TERMINAL_STATES:
+                    if old is None or old.state not in TERMINAL_STATES:
+                        ended.append((run, row))
+                elif row.failures > (old.failures if old else 0):
+                    failing.append((run, row))
         ended.sort(key=_finished)
-        spans = await job_view.run_times(self.reader, [row for _, row in ended])
-        self._runs = runs
+        times = await job_view.run_times(self.reader, [row for _, row in ended])
+        self._observed = observed
         self._record_starts()
         cost = self.clock.monotonic() - began
         self.pause_seconds = max(_MIN_PAUSE_SECONDS, _PAUSE_FACTOR * cost)
-        found = [runs[root.run] for root in self.roots]
-        return RunSnapshot(found, ended, failing, spans, self._begins)
+        return RunSnapshot(
+            [observed[run.run] for run in self.runs], ended, failing, times, self._begins
+        )
 
     def _record_starts(self) -> None:
         now = self.clock.now()
-        for run in self._runs.values():
-            for row in run.commands:
-                if row.state is states.State.RUNNING and not job_view.has_run_time(row):
+        for observed in self._observed.values():
+            for row in observed.commands:
+                if row.state is State.RUNNING and not job_view.has_run_time(row):
                     self._begins.setdefault((row.job, row.attempts), now)
-
-
-def _has_ended(earlier: Mapping[JobId, JobRow], row: JobRow) -> bool:
-    before = earlier.get(row.job)
-    return row.state in states.TERMINAL_STATES and (
-        before is None or before.state not in states.TERMINAL_STATES
-    )
-
-
-def _has_failed(earlier: Mapping[JobId, JobRow], row: JobRow) -> bool:
-    before = earlier.get(row.job)
-    failures = 0 if before is None else before.failures
-    return row.state not in states.TERMINAL_STATES and row.failures > failures
 
 
 def _finished(one: tuple[RunRow, JobRow]) -> tuple[float, JobId]:

@@ -11,62 +11,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from typing import TYPE_CHECKING, Any, Final, Protocol
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 import structlog
 
 from workron.cli import exit_codes
-from workron.cli.stores import DaemonThreads, run_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
     from datetime import timedelta
     from types import FrameType
 
+    from workron.cli.local_workers import LocalWorkers
+
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SIGNAL_BASE: Final = 128
-
-
-class Stoppable(Protocol):
-    """Workers that signals stop."""
-
-    @property
-    def running(self) -> int:
-        """Number of running commands."""
-
-    def drain(self) -> None:
-        """Claim no more jobs; running ones finish."""
-
-    def kill(self) -> None:
-        """Stop running commands and requeue their jobs."""
-
-
-class RunSignals:
-    """Handles the signals of `workron run`."""
-
-    def __init__(self, target: Stoppable, say: Callable[[str], None]) -> None:
-        self._target = target
-        self._say = say
-        self.exit_code: int | None = None
-        """Exit code of the process, if a signal came."""
-        self.may_finish = True
-        """Whether the first Ctrl-C lets running jobs finish."""
-
-    def listening(self) -> contextlib.AbstractContextManager[None]:
-        """Handle signals inside the block."""
-        return listening_for_signals(self._handle)
-
-    def _handle(self, number: signal.Signals) -> None:
-        may_finish = self.may_finish and self.exit_code is None and number is signal.SIGINT
-        self.exit_code = self.exit_code or _SIGNAL_BASE + number
-        jobs = _jobs(self._target.running)
-        if may_finish:
-            self._say(f"finishing {jobs}; press Ctrl-C again to stop")
-            self._target.drain()
-        else:
-            self._say(f"stopping {jobs}")
-            self._target.kill()
+_log = structlog.get_logger(__name__)
 
 
 @contextlib.contextmanager
@@ -86,11 +52,29 @@ def listening_for_signals(
                 signal.signal(number, signal.SIG_IGN)
 
 
-def _jobs(count: int) -> str:
-    return "1 job" if count == 1 else f"{count} jobs"
+class RunSignals:
+    """Handles the signals of `workron run`."""
 
+    def __init__(self, workers: LocalWorkers, say: Callable[[str], None]) -> None:
+        self._workers = workers
+        self._say = say
+        self.exit_code: int | None = None
+        """Exit code of the process, if a signal came."""
+        self.may_finish = True
+        """Whether the first Ctrl-C lets running jobs finish."""
 
-_log = structlog.get_logger(__name__)
+    def handle(self, number: signal.Signals) -> None:
+        """Drain or stop the workers."""
+        may_finish = self.may_finish and self.exit_code is None and number is signal.SIGINT
+        self.exit_code = self.exit_code or _SIGNAL_BASE + number
+        count = self._workers.running
+        jobs = "1 job" if count == 1 else f"{count} jobs"
+        if may_finish:
+            self._say(f"finishing {jobs}; press Ctrl-C again to stop")
+            self._workers.drain()
+        else:
+            self._say(f"stopping {jobs}")
+            self._workers.kill()
 
 
 class SignalledService:
@@ -100,31 +84,28 @@ class SignalledService:
         """Handle signals from now on, and log the first as `event`."""
         self._event = event
         self._task: asyncio.Task[Any] | None = None
-        self._handle: Callable[[signal.Signals], object] = self._cancel
         self._is_stopping = False
+        self.handle: Callable[[signal.Signals], object] = self._cancel
+        """Gets every signal."""
         for number in STOP_SIGNALS:
             signal.signal(number, self._exit)
 
-    def set_handler(self, handle: Callable[[signal.Signals], object]) -> None:
-        """Pass all further signals to this function."""
-        self._handle = handle
-
     def run(self, command: Coroutine[Any, Any, None]) -> None:
         """Run the command's coroutine to its end, or until a signal cancels it."""
-        run_command(self._run(command))
+        asyncio.run(self._run(command))
 
     async def _run(self, command: Coroutine[Any, Any, None]) -> None:
         asyncio.get_running_loop().set_default_executor(DaemonThreads())
         self._task = asyncio.current_task()
-        with listening_for_signals(self._pass_on, is_last=True):
+        with listening_for_signals(self._dispatch, is_last=True):
             try:
                 await command
             except asyncio.CancelledError:
                 if not self._is_stopping:
                     raise
 
-    def _pass_on(self, number: signal.Signals) -> None:
-        self._handle(number)
+    def _dispatch(self, number: signal.Signals) -> None:
+        self.handle(number)
 
     def _cancel(self, number: signal.Signals) -> None:
         # Only once: a second signal would interrupt the clean-up.
@@ -144,17 +125,39 @@ class SignalledService:
         _log.info(self._event, signal=number.name)
 
 
+class DaemonThreads(ThreadPoolExecutor):
+    """Runs each call on a new daemon thread, so that a hanging call cannot delay the exit."""
+
+    def submit(self, call: Callable[_P, _T], /, *args: _P.args, **named: _P.kwargs) -> Future[_T]:
+        """Start a call."""
+        future: Future[_T] = Future()
+
+        def run() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(call(*args, **named))
+            except BaseException as error:  # noqa: BLE001 - the waiting caller gets it
+                future.set_exception(error)
+
+        threading.Thread(target=run, daemon=True).start()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Return at once."""
+
+
 class DrainSignals:
     """Handles the signals of `workron worker` once it can claim jobs."""
 
     def __init__(
         self,
-        target: Stoppable,
+        workers: LocalWorkers,
         grace: timedelta,
-        call_later: Callable[[float, Callable[[], object]], object],
+        call_later: Callable[[float, Callable[[], None]], object],
     ) -> None:
-        self._target = target
-        self._grace = grace
+        self._workers = workers
+        self._grace_seconds = grace.total_seconds()
         self._call_later = call_later
         self._is_draining = False
         self._is_killing = False
@@ -165,26 +168,21 @@ class DrainSignals:
             self._stop(f"another {number.name}")
             return
         self._is_draining = True
-        seconds = self._grace.total_seconds()
         _log.info(
             "worker draining",
             signal=number.name,
-            running=self._target.running,
-            grace_seconds=seconds,
+            running=self._workers.running,
+            grace_seconds=self._grace_seconds,
         )
-        self._target.drain()
-        self._call_later(seconds, self._stop_after_grace)
-
-    def _stop_after_grace(self) -> None:
-        self._stop("--grace expired")
+        self._workers.drain()
+        self._call_later(self._grace_seconds, lambda: self._stop("--grace expired"))
 
     def _stop(self, why: str) -> None:
-        if not self._is_killing:
-            self._is_killing = True
-            if running := self._target.running:
-                _log.warning(
-                    "stopping running jobs and requeueing them", reason=why, running=running
-                )
-            else:
-                _log.warning("stopped waiting for the store", reason=why)
-            self._target.kill()
+        if self._is_killing:
+            return
+        self._is_killing = True
+        if running := self._workers.running:
+            _log.warning("stopping running jobs and requeueing them", reason=why, running=running)
+        else:
+            _log.warning("stopped waiting for the store", reason=why)
+        self._workers.kill()

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _SLOWEST: Final = 3
 _FAILED: Final = 5
 _TAIL_LINES: Final = 10
-_TAIL_BYTES: Final = 4096
 _FEW_RUNS: Final = 10
 
 _ORDER: Final = (
@@ -53,30 +52,33 @@ async def print_summary(
     console: Console, reader: ReadStore, runs: Sequence[ObservedRun], seconds: float, before: int
 ) -> None:
     """Print the summary; `before` counts jobs that ended in an earlier process."""
-    commands = [(run.root, row) for run in runs for row in run.commands]
-    if len(runs) <= _FEW_RUNS:
-        for run in runs:
-            _print(console, _headline(run))
-    line = _counts([row for _, row in commands], seconds)
-    _print(
-        console, Text(line + (f"; {before:,} of them ended before this start" if before else ""))
-    )
-    await _print_slowest(console, reader, commands)
-    failed = [(root, row) for root, row in commands if row.state is State.FAILED]
-    for root, row in failed[:_FAILED]:
-        _print(console, _failure(root, row))
-        for line in _last_lines(await reader.read_output(row.job, last=printable.READ_BYTES)):
-            _print(console, Text(f"  | {line}", style="dim"))
+    commands = [(one.run, row) for one in runs for row in one.commands]
+    lines = [_headline(run) for run in runs] if len(runs) <= _FEW_RUNS else []
+    counts = _counts([row for _, row in commands], seconds)
+    lines.append(Text(counts + (f"; {before:,} of them ended before this start" if before else "")))
+    slowest = await _slowest(reader, commands)
+    if len(commands) > 1 and slowest:
+        shown = ", ".join(f"{path} {formatting.seconds(seconds)}" for seconds, path in slowest)
+        lines.append(Text(f"slowest: {shown}"))
+    failed = [(run, row) for run, row in commands if row.state is State.FAILED]
+    for run, row in failed[:_FAILED]:
+        lines.append(_failure(run, row))
+        output = await reader.read_output(row.job, last=printable.READ_BYTES)
+        lines += [
+            Text(f"  | {line}", style="dim") for line in formatting.last_lines(output, _TAIL_LINES)
+        ]
     if len(failed) > _FAILED:
-        _print(console, Text(f"{len(failed) - _FAILED:,} more jobs failed"))
+        lines.append(Text(f"{len(failed) - _FAILED:,} more jobs failed"))
+    for line in lines:
+        # Not wrapped: a pipe needs whole lines, and a terminal wraps lines itself.
+        console.print(line, soft_wrap=True)
 
 
 def _headline(run: ObservedRun) -> Text:
-    row = run.row
-    why = formatting.reason(row)
+    why = formatting.reason(run.row)
     return Text.assemble(
-        (f"{run.root.name}  ", "bold"),
-        (str(row.state), formatting.STATE_COLORS[row.state]),
+        (f"{run.run.name}  ", "bold"),
+        (str(run.row.state), formatting.STATE_COLORS[run.row.state]),
         f"  {why}" if why else "",
     )
 
@@ -86,15 +88,6 @@ def _counts(rows: Sequence[JobRow], seconds: float) -> str:
     parts = [f"{counts[state]:,} {state.lower()}" for state in _ORDER if counts[state]]
     total = "1 job" if len(rows) == 1 else f"{len(rows):,} jobs"
     return f"{total} in {formatting.seconds(seconds)}: {', '.join(parts)}"
-
-
-async def _print_slowest(
-    console: Console, reader: ReadStore, commands: Sequence[tuple[RunRow, JobRow]]
-) -> None:
-    slowest = await _slowest(reader, commands)
-    if len(commands) > 1 and slowest:
-        line = ", ".join(f"{path} {formatting.seconds(seconds)}" for seconds, path in slowest)
-        _print(console, Text(f"slowest: {line}"))
 
 
 async def _slowest(
@@ -110,28 +103,18 @@ async def _slowest(
     found: list[tuple[float, str]] = []
     while bounds and len(found) < _SLOWEST:
         bound, at = heapq.heappop(bounds)
-        root, row = commands[at]
+        run, row = commands[at]
         if at in known or job_view.has_run_time(row):
-            found.append((-bound, formatting.job_path(root, row)))
+            found.append((-bound, formatting.job_path(run, row)))
         else:
             known.add(at)
-            heapq.heappush(
-                bounds, (-((await job_view.last_run_time(reader, row)).seconds or 0.0), at)
-            )
+            seconds = (await job_view.last_run_time(reader, row)).seconds or 0.0
+            heapq.heappush(bounds, (-seconds, at))
     return [one for one in found if one[0] > 0]
 
 
-def _failure(root: RunRow, row: JobRow) -> Text:
-    tries = "" if row.attempts <= 1 else f", {row.attempts} attempts"
+def _failure(run: RunRow, row: JobRow) -> Text:
+    attempts = "" if row.attempts <= 1 else f", {row.attempts} attempts"
     return Text.assemble(
-        (formatting.job_path(root, row), "bold red"), f"  {formatting.reason(row)}{tries}"
+        (formatting.job_path(run, row), "bold red"), f"  {formatting.reason(row)}{attempts}"
     )
-
-
-def _last_lines(output: bytes) -> list[str]:
-    return printable.tail(output, _TAIL_BYTES).splitlines()[-_TAIL_LINES:]
-
-
-def _print(console: Console, text: Text) -> None:
-    # Not wrapped: a pipe needs whole lines, and a terminal wraps lines itself.
-    console.print(text, soft_wrap=True)

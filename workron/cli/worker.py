@@ -19,8 +19,8 @@ import structlog
 import typer
 
 from workron.cli import health, local_workers, options, system_clock
-from workron.cli.health import Address
-from workron.cli.local_workers import LocalWorkers, ensure_pools, make_executor
+from workron.cli.local_workers import LocalWorkers
+from workron.cli.options import Address
 from workron.cli.signals import DrainSignals, SignalledService
 from workron.cli.stores import opened, opened_as_worker
 from workron.core import errors, formats, ids, lease
@@ -31,15 +31,62 @@ from workron_runner.uids import UidRange
 from workron_worker import identity
 from workron_worker.config import AgentConfig
 from workron_worker.metrics import WorkerMetrics
+from workron_worker.runner_client import RunnerExecutor
 from workron_worker.runner_connection import ChildRunners, Runners, SocketRunners
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from uuid import UUID
+    from collections.abc import Callable
 
     from workron.store.types import Session
 
 
+TOKEN: Final = "WORKRON_TOKEN"  # noqa: S105 - the name of a variable, and no token
+POD: Final = "WORKRON_POD_UID"
+_DEFAULT: Final = "default"
+_NO_TOKEN: Final = (
+    f"{TOKEN} is not set; only the owner of the schema `workron` can work without a token\n"
+    "as the owner, run `SELECT workron.ensure_pool('{}', '{}', 'TOKEN', NULL)` with a secret TOKEN,"
+    " and set it here\n"
+    "the store answered: {}"
+)
+_MAX_SOCKET_PATH: Final = 107
+"""Bytes, in Linux."""
+_log = structlog.get_logger(__name__)
+
+
+Namespace = Annotated[
+    str | None,
+    options.name(
+        "--namespace",
+        "-n",
+        form=formats.LABEL,
+        text="Namespace of the pool; default: from the token.",
+    ),
+]
+Pool = Annotated[
+    str | None,
+    options.name(
+        "--pool", form=formats.POOL_NAME, text="Pool to take jobs from; default: from the token."
+    ),
+]
+MaxJobs = Annotated[int | None, typer.Option(min=1, help="Exit after this number of jobs.")]
+IdleExit = Annotated[
+    timedelta | None, options.duration("--idle-exit", "Exit after this time without jobs.")
+]
+Heartbeat = Annotated[
+    timedelta,
+    options.duration(
+        "--heartbeat",
+        "Heartbeat interval; at most a quarter of the lease. Default: 2s.",
+        minimum=lease.MIN_HEARTBEAT,
+    ),
+]
+Grace = Annotated[
+    timedelta,
+    options.duration(
+        "--grace", "Time that running jobs have to finish after a signal. Default: 25s."
+    ),
+]
 Isolate = Annotated[
     bool,
     typer.Option("--isolate", help="Isolate commands from each other with Landlock."),
@@ -52,25 +99,147 @@ Processes = Annotated[
     int | None,
     typer.Option(min=1, help="Maximum number of processes of a command; needs --uids."),
 ]
+RunnerPath = Annotated[
+    pathlib.Path | None,
+    typer.Option(
+        "--runner",
+        envvar="WORKRON_RUNNER",
+        metavar="PATH",
+        help="Socket of a runner in another container; default: start a runner.",
+    ),
+]
 
 
-def child_runners(
-    *, is_isolating: bool, uids: str | None, processes: int | None, slots: int
-) -> ChildRunners:
-    """Return runners with these options; InputError if this machine does not support them."""
+@dataclass(frozen=True, slots=True)
+class PoolOption:
+    """The pool of --namespace and --pool; None where the token decides."""
+
+    namespace: str | None
+    name: str | None
+
+    @property
+    def to_create(self) -> tuple[str, str]:
+        """The pool that is created without a token."""
+        return self.namespace or _DEFAULT, self.name or _DEFAULT
+
+    def check(self, session: Session) -> None:
+        """Raise TokenError if the session belongs to another pool."""
+        given = session.namespace, session.pool
+        wanted = self.namespace or session.namespace, self.name or session.pool
+        if given != wanted:
+            raise errors.TokenError(
+                f"the token in {TOKEN} is for pool {'/'.join(given)}, not {'/'.join(wanted)}; set"
+                " the token of that pool, or omit --pool and --namespace"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """The options of one `workron worker`."""
+
+    store: str
+    pool: PoolOption
+    name: str
+    slots: int
+    grace: timedelta
+    config: AgentConfig
+    runners: Runners
+    health: Address | None
+
+
+def worker(  # noqa: PLR0913, PLR0917 - one for each option
+    store: options.Store,
+    namespace: Namespace = None,
+    pool: Pool = None,
+    slots: options.Slots = None,
+    max_jobs: MaxJobs = None,
+    idle_exit: IdleExit = None,
+    heartbeat: Heartbeat = timedelta(seconds=2),
+    grace: Grace = timedelta(seconds=25),
+    is_isolating: Isolate = False,
+    uids: Uids = None,
+    processes: Processes = None,
+    at: RunnerPath = None,
+    where: options.Health = None,
+    log_format: options.Log = None,
+) -> None:
+    """Run jobs of one pool of a store on this machine, until a signal arrives.
+
+    The token in WORKRON_TOKEN decides the pool; --pool and --namespace must match it. Without a
+    token, the pool (default: default/default) is created, which needs a role that owns the store.
+    The first SIGTERM, SIGHUP or Ctrl-C drains the worker: it claims no more jobs, and running jobs
+    have --grace to finish. A second signal stops them. Stopped jobs are requeued, and the attempt
+    does not count as a failure. Exits with 0 after a signal, or with 1 if the store does not answer
+    and jobs could not be requeued; they are requeued when the lease expires.
+    """
+    make_undumpable()
+    logging.serve(log_format)
+    service = SignalledService("worker stopping")
+    commands = options.slots(slots)
+    settings = WorkerSettings(
+        store=store,
+        pool=PoolOption(namespace, pool),
+        name=_name(),
+        slots=commands,
+        grace=grace,
+        # After an outage longer than the lease all claims are lost, and more waiting costs nothing.
+        config=AgentConfig(
+            heartbeat, store_timeout=timedelta.max, max_jobs=max_jobs, idle_exit=idle_exit
+        ),
+        runners=runners_from_options(
+            at, is_isolating=is_isolating, uids=uids, processes=processes, slots=commands
+        ),
+        health=where,
+    )
+    service.run(_work(settings, service))
+
+
+def _name() -> str:
+    pod = os.environ.get(POD)
+    if pod is None:
+        return identity.process_name()
+    try:
+        return identity.pod_name(pod)
+    except ValueError:
+        raise errors.InputError(
+            f"{POD} is {pod!r}, which is not a pod uid; set it from the field `metadata.uid`"
+        ) from None
+
+
+def runners_from_options(
+    at: pathlib.Path | None,
+    *,
+    is_isolating: bool,
+    uids: str | None,
+    processes: int | None,
+    slots: int,
+) -> Runners:
+    """Return how to get runners; InputError if options conflict or are not supported here."""
+    if at is not None:
+        given = {"--isolate": is_isolating, "--uids": uids, "--processes": processes}
+        if options := [name for name, value in given.items() if value]:
+            raise errors.InputError(
+                f"{options[0]} cannot be combined with --runner; pass it where that runner is"
+                f" started: python3 -m workron_runner --socket {at} {options[0]}"
+            )
+        if not 0 < len(os.fsencode(at.name)) <= len(os.fsencode(at)) <= _MAX_SOCKET_PATH:
+            raise errors.InputError(
+                f"--runner: {str(at)!r} is not a socket path of at most {_MAX_SOCKET_PATH} bytes"
+            )
+        return SocketRunners(at)
     if is_isolating and not sandbox.has_landlock():
         raise errors.InputError("--isolate needs Landlock with scopes: Linux 6.12 or newer")
     if processes is not None and uids is None:
         raise errors.InputError(
             "--processes needs --uids, because the kernel counts processes by uid"
         )
-    own = None if uids is None else _range(uids, slots)
+    own = None if uids is None else _uid_range(uids, slots)
     if processes is not None:
         _check_support("--processes", sandbox.check_process_limit)
     return ChildRunners(is_isolating, own, processes)
 
 
-def _range(text: str, slots: int) -> UidRange:
+def _uid_range(text: str, slots: int) -> UidRange:
     try:
         own = UidRange.parse(text)
     except ValueError:
@@ -94,233 +263,50 @@ def _check_support(option: str, check: Callable[[], None]) -> None:
         raise errors.InputError(f"{option} {error}") from None
 
 
-RunnerPath = Annotated[
-    pathlib.Path | None,
-    typer.Option(
-        "--runner",
-        envvar="WORKRON_RUNNER",
-        metavar="PATH",
-        help="Socket of a runner in another container; default: start a runner.",
-    ),
-]
-_MAX_SOCKET_PATH: Final = 107
-"""Bytes, in Linux."""
-
-
-def runner_from_options(
-    at: pathlib.Path | None,
-    *,
-    is_isolating: bool,
-    uids: str | None,
-    processes: int | None,
-    slots: int,
-) -> Runners:
-    """Return how to get runners; InputError if options conflict or are not supported here."""
-    if at is None:
-        return child_runners(is_isolating=is_isolating, uids=uids, processes=processes, slots=slots)
-    given = {"--isolate": is_isolating, "--uids": uids, "--processes": processes}
-    if options := [name for name, value in given.items() if value]:
-        raise errors.InputError(
-            f"{options[0]} cannot be combined with --runner; pass it where that runner is started:"
-            f" python3 -m workron_runner --socket {at} {options[0]}"
-        )
-    if not 0 < len(os.fsencode(at.name)) <= len(os.fsencode(at)) <= _MAX_SOCKET_PATH:
-        raise errors.InputError(
-            f"--runner: {str(at)!r} is not a socket path of at most {_MAX_SOCKET_PATH} bytes"
-        )
-    return SocketRunners(at)
-
-
-def prepare_runner(runners: Runners) -> None:
-    """Remove what dead workers left on this machine, unless the runner is in another container."""
-    if not runners.are_external:
-        local_workers.require_temporary_folder()
-        identity.clean_up_dead_workers()
-
-
-@contextlib.contextmanager
-def recorded_runner(runners: Runners, boot: UUID) -> Iterator[None]:
-    """Record this process, so that the next worker finds what it leaves if it is killed."""
-    with contextlib.nullcontext() if runners.are_external else identity.recorded_worker(boot):
-        yield
-
-
-_log = structlog.get_logger(__name__)
-TOKEN: Final = "WORKRON_TOKEN"  # noqa: S105 - the name of a variable, and no token
-POD: Final = "WORKRON_POD_UID"
-_DEFAULT: Final = "default"
-_NO_TOKEN: Final = (
-    f"{TOKEN} is not set; only the owner of the schema `workron` can work without a token\n"
-    "as the owner, run `SELECT workron.ensure_pool('{}', '{}', 'TOKEN', NULL)` with a secret TOKEN,"
-    " and set it here\n"
-    "the store answered: {}"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _PoolOption:
-    """The pool of --namespace and --pool; None where the token decides."""
-
-    namespace: str | None
-    name: str | None
-
-    @property
-    def to_create(self) -> tuple[str, str]:
-        """The pool that is created without a token."""
-        return self.namespace or _DEFAULT, self.name or _DEFAULT
-
-    def check(self, session: Session) -> None:
-        """Raise TokenError if the session belongs to another pool."""
-        given = session.namespace, session.pool
-        wanted = self.namespace or session.namespace, self.name or session.pool
-        if given != wanted:
-            raise errors.TokenError(
-                f"the token in {TOKEN} is for pool {'/'.join(given)}, not {'/'.join(wanted)}; set"
-                " the token of that pool, or omit --pool and --namespace"
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class _Settings:
-    store: str
-    pool: _PoolOption
-    name: str
-    slots: int
-    grace: timedelta
-    config: AgentConfig
-    runners: Runners
-    health: Address | None
-
-
-def worker(  # noqa: PLR0913, PLR0917 - one for each option
-    store: options.Store = None,
-    namespace: Annotated[
-        str | None,
-        typer.Option("--namespace", "-n", help="Namespace of the pool; default: from the token."),
-    ] = None,
-    pool: Annotated[
-        str | None, typer.Option(help="Pool to take jobs from; default: from the token.")
-    ] = None,
-    slots: options.Slots = None,
-    max_jobs: Annotated[
-        int | None, typer.Option(min=1, help="Exit after this number of jobs.")
-    ] = None,
-    idle_exit: Annotated[
-        str | None,
-        typer.Option(metavar="DURATION", help="Exit after this time without jobs."),
-    ] = None,
-    heartbeat: Annotated[
-        str,
-        typer.Option(
-            metavar="DURATION",
-            help="Heartbeat interval; at most a quarter of the lease.",
-        ),
-    ] = "2s",
-    grace: Annotated[
-        str,
-        typer.Option(
-            metavar="DURATION", help="Time that running jobs have to finish after a signal."
-        ),
-    ] = "25s",
-    is_isolating: Isolate = False,
-    uids: Uids = None,
-    processes: Processes = None,
-    at: RunnerPath = None,
-    where: options.Health = None,
-    log_format: options.Log = None,
-) -> None:
-    """Run jobs of one pool of a store on this machine, until a signal arrives.
-
-    The token in WORKRON_TOKEN decides the pool; --pool and --namespace must match it. Without a
-    token, the pool (default: default/default) is created, which needs a role that owns the store.
-    The first SIGTERM, SIGHUP or Ctrl-C drains the worker: it claims no more jobs, and running jobs
-    have --grace to finish. A second signal stops them. Stopped jobs are requeued, and the attempt
-    does not count as a failure. Exits with 0 after a signal, or with 1 if the store does not answer
-    and jobs could not be requeued; they are requeued when the lease expires.
-    """
-    make_undumpable()
-    logging.serve(log_format)
-    service = SignalledService("worker stopping")
-    idle = None if idle_exit is None else options.duration("--idle-exit", idle_exit)
-    commands = options.slots(slots)
-    settings = _Settings(
-        store=options.require_persistent_store(store),
-        pool=_PoolOption(
-            None if namespace is None else options.name("--namespace", namespace, formats.LABEL),
-            None if pool is None else options.name("--pool", pool, formats.POOL_NAME),
-        ),
-        name=_name(),
-        slots=commands,
-        grace=options.duration("--grace", grace),
-        # After an outage longer than the lease all claims are lost, and more waiting costs nothing.
-        config=AgentConfig(
-            heartbeat=_heartbeat(heartbeat),
-            store_timeout=timedelta.max,
-            max_jobs=max_jobs,
-            idle_exit=idle,
-        ),
-        runners=runner_from_options(
-            at, is_isolating=is_isolating, uids=uids, processes=processes, slots=commands
-        ),
-        health=health.given(where),
-    )
-    service.run(_serve(settings, service))
-
-
-def _heartbeat(text: str) -> timedelta:
-    interval = options.duration("--heartbeat", text)
-    if interval < lease.MIN_HEARTBEAT:
-        shortest = formats.format_duration(lease.MIN_HEARTBEAT)
-        raise errors.InputError(f"--heartbeat: {text} is too short; the minimum is {shortest}")
-    return interval
-
-
-def _name() -> str:
-    pod = os.environ.get(POD)
-    if pod is None:
-        return identity.process_name()
-    try:
-        return identity.pod_name(pod)
-    except ValueError:
-        raise errors.InputError(
-            f"{POD} is {pod!r}, which is not a pod uid; set it from the field `metadata.uid`"
-        ) from None
-
-
-async def _serve(settings: _Settings, service: SignalledService) -> None:
+async def _work(settings: WorkerSettings, service: SignalledService) -> None:
+    metrics = WorkerMetrics()
     # The health endpoint opens first: cleaning up and connecting may take a while. An unreachable
     # store ends the start, and is waited for only once the worker has registered.
-    async with health.of_worker(settings.health, settings.slots, system_clock.CLOCK) as meter:
-        await _work(settings, meter, service)
+    with health.of_worker(settings.health, metrics, settings.slots, system_clock.CLOCK):
+        if not settings.runners.are_external:
+            await asyncio.to_thread(_clean_up)
+        token = os.environ.get(TOKEN) or await _create_pool(settings)
+        async with opened_as_worker(settings.store) as store:
+            boot = ids.mint_uuid(system_clock.RNG)
+            with contextlib.ExitStack() as stack:
+                if not settings.runners.are_external:
+                    # The next worker finds what this one leaves if it is killed.
+                    stack.enter_context(identity.recorded_worker(boot))
+                executor = RunnerExecutor(
+                    grace=system_clock.KILL_GRACE,
+                    boot=boot,
+                    runners=settings.runners,
+                    metrics=metrics,
+                )
+                workers = LocalWorkers(
+                    store, executor, settings.slots, config=settings.config, metrics=metrics
+                )
+                stack.enter_context(contextlib.closing(workers))
+                workers.add_agents([token], settings.pool.check, settings.name)
+                loop = asyncio.get_running_loop()
+                service.handle = DrainSignals(workers, settings.grace, loop.call_later).handle
+                await workers.run()
 
 
-async def _work(settings: _Settings, metrics: WorkerMetrics, service: SignalledService) -> None:
-    await asyncio.to_thread(prepare_runner, settings.runners)
-    token = os.environ.get(TOKEN) or await _create_pool(settings)
-    async with opened_as_worker(settings.store) as store:
-        boot = ids.mint_uuid(system_clock.RNG)
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(recorded_runner(settings.runners, boot))
-            executor = make_executor(boot, settings.runners, metrics)
-            workers = LocalWorkers(
-                store, executor, settings.slots, config=settings.config, metrics=metrics
-            )
-            stack.enter_context(contextlib.closing(workers))
-            workers.add_agents([token], settings.pool.check, settings.name)
-            service.set_handler(
-                DrainSignals(workers, settings.grace, asyncio.get_running_loop().call_later).handle
-            )
-            await workers.run()
+def _clean_up() -> None:
+    """Remove what dead workers left on this machine."""
+    local_workers.require_temporary_folder()
+    identity.clean_up_dead_workers()
 
 
-async def _create_pool(settings: _Settings) -> str:
+async def _create_pool(settings: WorkerSettings) -> str:
     """Create the pool and return its token; reap dead workers of this machine."""
     pool = settings.pool.to_create
     try:
         async with opened(settings.store) as store:
             for line in await local_workers.reap_dead_workers(store):
                 _log.warning(line)
-            [token] = await ensure_pools(store, [pool])
+            [token] = await local_workers.ensure_pools(store, [pool])
     except errors.PermissionDeniedError as error:
         raise errors.PermissionDeniedError(_NO_TOKEN.format(*pool, error)) from error
     return token

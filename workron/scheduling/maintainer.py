@@ -21,12 +21,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from workron.core import errors, lease
+from workron.retry import RetryBackoff, retry
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -47,28 +49,6 @@ class Duty(StrEnum):
     EXPIRE = "expire"
 
 
-class MaintainerMeter:
-    """Receives what a maintainer does, to count it; this one ignores it all."""
-
-    def round_over(self, *, is_elected: bool) -> None:
-        """Count a round: the election was checked, and the elected maintainer did its work."""
-
-    def moved(self, duty: Duty, count: int) -> None:
-        """Count the jobs that one step of a duty has moved."""
-
-    def reaped(self) -> None:
-        """Count a reaped worker."""
-
-    def missed(self, count: int) -> None:
-        """Set how many jobs wait though all their upstreams have ended."""
-
-    def gave_up(self, error: BaseException) -> None:
-        """Record that the maintainer has failed for good."""
-
-
-NO_METER: Final = MaintainerMeter()
-
-
 _log = structlog.get_logger(__name__)
 LEASE_SECONDS: Final = 10.0
 """How long an elected maintainer stays elected after its last round."""
@@ -84,6 +64,55 @@ _BATCH_SECONDS: Final = 0.02
 """Ends within this time are propagated together rather than one by one."""
 
 
+class MaintainerMetrics:
+    """The counts and the health of one maintainer, as plain numbers.
+
+    They are always counted. `workron.cli.maintainer_exporter` offers them to Prometheus.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._round_at = clock.monotonic()
+        self._has_round = False
+        self._is_elected = False
+        self.why_hopeless: str | None = None
+        """Why the maintainer has failed for good; an unavailable store is not a reason."""
+        self.moved: Counter[Duty] = Counter(dict.fromkeys(Duty, 0))
+        """Jobs moved, by duty."""
+        self.reaped_workers = 0
+        self.missed_jobs = 0
+        """Jobs that audits found waiting although all their upstreams have ended."""
+
+    def round_completed(self, *, is_elected: bool) -> None:
+        """Note that the election was checked, and that the elected maintainer did its work."""
+        self._is_elected = is_elected
+        self._round_at = self._clock.monotonic()
+        self._has_round = True
+
+    def count(self, duty: Duty, moved: int) -> int:
+        """Count the jobs that a duty has moved, and return their number."""
+        self.moved[duty] += moved
+        return moved
+
+    @property
+    def round_age(self) -> float:
+        """Seconds since the last completed round; before the first one, since the start."""
+        return self._clock.monotonic() - self._round_at
+
+    @property
+    def is_elected(self) -> bool:
+        """Whether this maintainer is elected and has renewed its lease in time."""
+        return self._is_elected and self.round_age < LEASE_SECONDS
+
+    def why_not_ready(self) -> str | None:
+        """Return why it cannot do its work; None if it can. A standby is ready, too."""
+        if not self._has_round:
+            return "no round is completed yet: the store has not answered so far"
+        if (age := self.round_age) >= LEASE_SECONDS:
+            return f"the last completed round is {age:.1f} s ago: the store does not answer"
+        return None
+
+
 class Maintainer:
     """A candidate for election, and the maintenance that it does while it is elected.
 
@@ -95,14 +124,15 @@ class Maintainer:
         store: MaintainerStore,
         clock: Clock,
         holder: UUID,
-        meter: MaintainerMeter = NO_METER,
+        metrics: MaintainerMetrics | None = None,
+        round_seconds: float = _ROUND_SECONDS,
     ) -> None:
+        self._metrics = metrics or MaintainerMetrics(clock)
         self._store = store
         self._clock = clock
         self._holder = holder
-        self._meter = meter
         self._leases = lease.LeaseObserver()
-        self._round_seconds = _ROUND_SECONDS
+        self._longest_round = self._round_seconds = round_seconds
         self._next_round = clock.monotonic()
         self._is_elected = False
         self._rounds = 0
@@ -112,11 +142,12 @@ class Maintainer:
         """Maintain until cancelled; a store that does not answer is asked again."""
         try:
             while True:
-                if not await self._try_step():
+                if not await self._step_with_retry():
                     await wait_for_work(min(_POLL_SECONDS, self._round_seconds))
                     await asyncio.sleep(_BATCH_SECONDS)
         except Exception as error:
-            self._meter.gave_up(error)
+            why = str(error) or type(error).__name__
+            self._metrics.why_hopeless = f"this maintainer has failed: {why}"
             raise
         finally:
             # If this fails, a successor has to wait until the lease of this one has expired.
@@ -133,11 +164,19 @@ class Maintainer:
             if self._is_elected:
                 moved += await self._round()
             self._next_round = began + self._round_seconds
-            self._meter.round_over(is_elected=self._is_elected)
+            self._metrics.round_completed(is_elected=self._is_elected)
         if self._is_elected:
-            moved += self._count(Duty.PROMOTE, await self._store.promote(_BATCH))
-            moved += self._count(Duty.PROPAGATE, await self._store.propagate(_BATCH))
+            moved += self._metrics.count(Duty.PROMOTE, await self._store.promote(_BATCH))
+            moved += self._metrics.count(Duty.PROPAGATE, await self._store.propagate(_BATCH))
         return moved
+
+    async def _step_with_retry(self) -> int:
+        return await retry(
+            self.step,
+            errors=(errors.StoreUnreachableError, errors.StoreBusyError),
+            backoff=RetryBackoff(self._longest_round, self._longest_round),
+            on_retry=_log_retry,
+        )
 
     async def _elect(self) -> None:
         """Renew the election, and log a change."""
@@ -146,25 +185,17 @@ class Maintainer:
             _log.info("maintainer elected" if is_elected else "maintainer lost election")
         self._is_elected = is_elected
 
-    async def _try_step(self) -> int:
-        try:
-            return await self.step()
-        except (errors.StoreUnreachableError, errors.StoreBusyError) as error:
-            _log.warning("maintenance failed, retrying", error=str(error))
-            await asyncio.sleep(_ROUND_SECONDS)
-            return 0
-
     async def _round(self) -> int:
         """Do what is not needed after every end of a job."""
         workers = await self._store.list_heartbeats()
         leases = [one.lease_seconds / _ROUNDS_PER_LEASE for one in workers]
-        self._round_seconds = min([_ROUND_SECONDS, *leases])
+        self._round_seconds = min([self._longest_round, *leases])
         moved = 0
         for worker in self._leases.observe(self._clock.monotonic(), workers):
             moved += await self._reap(worker)
-        moved += self._count(Duty.EXPIRE, await self._store.expire(_BATCH))
+        moved += self._metrics.count(Duty.EXPIRE, await self._store.expire(_BATCH))
         if self._rounds % _AUDIT_EVERY == 0:
-            moved += self._count(Duty.REAP_ORPHANS, await self._store.reap_orphans(_BATCH))
+            moved += self._metrics.count(Duty.REAP_ORPHANS, await self._store.reap_orphans(_BATCH))
             await self._audit()
         self._rounds += 1
         return moved
@@ -173,20 +204,20 @@ class Maintainer:
         reaped = await self._store.reap(worker.worker, version=worker.version)
         if reaped.was_reaped:
             _log.info("worker reaped", worker=worker.name)
-            self._meter.reaped()
-            self._count(Duty.REAP, len(reaped.requeued) + len(reaped.failed))
+            self._metrics.reaped_workers += 1
+            self._metrics.count(Duty.REAP, len(reaped.requeued) + len(reaped.failed))
         return reaped.was_reaped
 
     async def _audit(self) -> None:
         audited = await self._store.audit(_BATCH, after=self._audited)
         self._audited = audited.last
         if audited.missed:
-            self._meter.missed(audited.missed)
+            self._metrics.missed_jobs += audited.missed
             _log.error("jobs wait although their upstreams have ended", count=audited.missed)
 
-    def _count(self, duty: Duty, moved: int) -> int:
-        self._meter.moved(duty, moved)
-        return moved
+
+def _log_retry(error: Exception, _: float) -> None:
+    _log.warning("maintenance failed, retrying", error=str(error))
 
 
 async def reap_proven(

@@ -1,4 +1,4 @@
-"""Submit: from manifests to acknowledged runs, all of them or none.
+"""Submit: from manifests to acknowledged runs, all of them or none; and cancel.
 
 `plan` checks the manifests and reads nothing else; `submit` stores the plans. Submitting the same
 manifests again is harmless: an unfinished run of the same name and content is acknowledged, and
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import TYPE_CHECKING, NamedTuple
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from workron.core import errors, ids, planner, trace_context
 from workron.core.model.job import Job
@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from workron.core.clock import Rng
     from workron.core.ids import JobId
     from workron.core.manifest.load import Manifest
-    from workron.core.model.workflow import Workflow
     from workron.core.plan import Identity, Plan
-    from workron.store.api import ReadStore, SubmitStore
-    from workron.store.types import SubmittedRun
+    from workron.store.api import ReadStore, Store, SubmitStore
+    from workron.store.types import RunRow, SubmittedRun
+
+
+_BATCH: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,6 @@ class Request:
         plans = [dataclasses.replace(one, traceparent=parent) for one in self.plans]
         return dataclasses.replace(self, plans=plans)
 
-    def as_submitted(self, one: Plan) -> Plan:
-        """Return a plan as it is stored: suspended if it is about to be cancelled."""
-        is_cancelled = one.identity.uid in self.cancelled
-        return dataclasses.replace(one, is_suspended=True) if is_cancelled else one
-
     @property
     def wanted_pools(self) -> AbstractSet[tuple[str, str]]:
         """Namespace and name of each pool that a command names."""
@@ -69,29 +66,27 @@ class Request:
         }
 
 
-class Effect(Enum):
-    """The change that submitting a manifest made."""
+class SubmitEffect(StrEnum):
+    """The change that submitting a manifest made, as users read it."""
 
-    CREATED = auto()
-    NONE = auto()
-    """An unfinished run of the same name and content continues."""
-    SUSPENDED = auto()
-    RESUMED = auto()
-    CANCELLED = auto()
+    CREATED = "submitted"
+    NONE = "unchanged: already submitted"
+    SUSPENDED = "suspended: running jobs finish, no new ones start"
+    RESUMED = "resumed"
+    CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(NamedTuple):
     """One run that the store has acknowledged."""
 
     run: JobId
     identity: Identity
-    effect: Effect
+    effect: SubmitEffect
 
     @property
     def is_existing(self) -> bool:
-        """Return whether the run existed before and is not cancelled."""
-        return self.effect not in {Effect.CREATED, Effect.CANCELLED}
+        """Whether the run existed before and is not cancelled."""
+        return self.effect not in {SubmitEffect.CREATED, SubmitEffect.CANCELLED}
 
 
 def plan(manifests: Iterable[Manifest], rng: Rng) -> Request:
@@ -106,12 +101,15 @@ def plan(manifests: Iterable[Manifest], rng: Rng) -> Request:
         if isinstance(resource, WorkerPool):
             pools.add((resource.metadata.namespace, resource.metadata.name or ""))
             continue
+        uid = ids.mint_uuid(rng)
         try:
-            plans.append(_plan_one(resource, ids.mint_uuid(rng)))
+            if isinstance(resource, Job):
+                plans.append(planner.plan_job(resource, uid))
+            else:
+                plans.append(planner.plan_workflow(resource, uid))
         except errors.GraphError as error:
             problems.append(f"{manifest.place(*error.path)}: {error}")
             continue
-        uid = plans[-1].identity.uid
         places[uid] = manifest.place()
         if resource.spec.cancel:
             cancelled.add(uid)
@@ -120,27 +118,17 @@ def plan(manifests: Iterable[Manifest], rng: Rng) -> Request:
     return Request(plans, cancelled, pools, places)
 
 
-def _plan_one(resource: Job | Workflow, uid: UUID) -> Plan:
-    if isinstance(resource, Job):
-        return planner.plan_job(resource, uid)
-    return planner.plan_workflow(resource, uid)
-
-
 async def submit(store: SubmitStore, request: Request) -> Sequence[Submission]:
     """Store every plan or none; the answer means that they are durable."""
-    plans = [request.as_submitted(one) for one in request.plans]
-    answers = await _store(store, request, plans) if plans else ()
-    return [
-        Submission(answer.run, one.identity, await _apply(store, request, one, answer))
-        for one, answer in zip(plans, answers, strict=True)
+    # A run that is about to be cancelled is stored suspended, so that none of its jobs starts.
+    plans = [
+        dataclasses.replace(one, is_suspended=True)
+        if one.identity.uid in request.cancelled
+        else one
+        for one in request.plans
     ]
-
-
-async def _store(
-    store: SubmitStore, request: Request, plans: Sequence[Plan]
-) -> Sequence[SubmittedRun]:
     try:
-        return await store.submit(plans)
+        answers = await store.submit(plans) if plans else ()
     except errors.CycleError as error:
         places = [
             f"{request.places[one.identity.uid]}: {one.identity.name}"
@@ -148,45 +136,56 @@ async def _store(
             if one.identity.uid in error.uids
         ]
         raise errors.CycleError("\n".join([str(error), *places]), error.uids) from None
+    return [
+        Submission(answer.run, one.identity, await _apply(store, request, one, answer))
+        for one, answer in zip(plans, answers, strict=True)
+    ]
 
 
-async def _apply(store: SubmitStore, request: Request, plan: Plan, found: SubmittedRun) -> Effect:
+async def _apply(
+    store: SubmitStore, request: Request, plan: Plan, found: SubmittedRun
+) -> SubmitEffect:
     """Cancel the run, or suspend or resume an existing one, as its manifest says."""
     if plan.identity.uid in request.cancelled:
         await store.cancel(found.run)
-        return Effect.CANCELLED
+        return SubmitEffect.CANCELLED
     if found.is_new:
-        return Effect.CREATED
+        return SubmitEffect.CREATED
     if found.is_suspended == plan.is_suspended:
-        return Effect.NONE
+        return SubmitEffect.NONE
     if plan.is_suspended:
-        return Effect.SUSPENDED if await store.suspend(found.run) else Effect.NONE
-    return Effect.RESUMED if await store.resume(found.run) else Effect.NONE
+        return SubmitEffect.SUSPENDED if await store.suspend(found.run) else SubmitEffect.NONE
+    return SubmitEffect.RESUMED if await store.resume(found.run) else SubmitEffect.NONE
 
 
-class MissingUpstream(NamedTuple):
-    """An upstream that is in none of the files."""
+async def cancel(store: Store, run: RunRow) -> None:
+    """Cancel a run; StateError if it had ended before.
 
-    downstream: Identity
-    kind: Kind
-    name: str
+    None of its jobs starts any more. A worker learns that it has to stop a job in the answer to
+    its next heartbeat.
+    """
+    if not await store.cancel(run.run):
+        raise errors.StateError(f"{run.kind} {run.name!r} has ended; it cannot be cancelled")
+    # A store without a maintainer propagates nothing, and `workron wait` would never return.
+    while await store.propagate(_BATCH):
+        pass
 
 
-def missing_upstreams(plans: Sequence[Plan]) -> Iterator[MissingUpstream]:
-    """Return every upstream that is not among the plans."""
+def _missing_upstreams(plans: Sequence[Plan]) -> Iterator[tuple[Identity, Kind, str]]:
+    """Return each upstream that is not among the plans: its downstream, its kind and name."""
     given = {(one.identity.namespace, one.identity.kind, one.identity.name) for one in plans}
     for plan in plans:
         for one in plan.external:
             if (plan.identity.namespace, one.kind, one.name) not in given:
-                yield MissingUpstream(plan.identity, one.kind, one.name)
+                yield plan.identity, one.kind, one.name
 
 
 def refuse_missing_upstreams(plans: Sequence[Plan]) -> None:
     """Raise InputError for what could never end in a store that no other process can reach."""
     problems = [
-        f"{one.downstream.kind} {one.downstream.name!r} depends on {one.kind} {one.name!r}, which"
-        " is in none of the files; add its file"
-        for one in missing_upstreams(plans)
+        f"{downstream.kind} {downstream.name!r} depends on {kind} {name!r}, which is in none of the"
+        " files; add its file"
+        for downstream, kind, name in _missing_upstreams(plans)
     ]
     problems += [
         f"{plan.identity.kind} {plan.identity.name!r} is suspended, and no other process can resume"
@@ -201,9 +200,9 @@ def refuse_missing_upstreams(plans: Sequence[Plan]) -> None:
 async def missing_upstream_notes(reader: ReadStore, plans: Sequence[Plan]) -> list[str]:
     """Return a line for each upstream that is not in the store either, and each suspended run."""
     lines = [
-        f"{one.downstream.name} waits for {one.kind} {one.name!r}, which is not in the store yet"
-        for one in missing_upstreams(plans)
-        if await reader.find_run(one.downstream.namespace, one.kind, one.name) is None
+        f"{downstream.name} waits for {kind} {name!r}, which is not in the store yet"
+        for downstream, kind, name in _missing_upstreams(plans)
+        if await reader.find_run(downstream.namespace, kind, name) is None
     ]
     lines += [
         f"{plan.identity.name} is suspended; to resume it, submit its file without `suspend: true`"

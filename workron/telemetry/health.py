@@ -14,18 +14,15 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import inf
 from socketserver import TCPServer
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import structlog
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from workron.core.clock import Clock
 
 
@@ -38,8 +35,7 @@ _ACCEPT_PAUSE_SECONDS: Final = 0.1
 """After a connection that could not be accepted, as when the process is out of descriptors."""
 
 
-@dataclass(frozen=True, slots=True)
-class HttpPage:
+class HttpPage(NamedTuple):
     """The answer at a path."""
 
     body: bytes
@@ -62,16 +58,11 @@ class HealthServer:
         client_seconds: float = _CLIENT_SECONDS,
     ) -> None:
         self._server = _Server(address, pages, clock, client_seconds)
+        self.port: int = self._server.socket.getsockname()[1]
         self._thread = threading.Thread(
             target=self._server.serve_forever, name="health", daemon=True
         )
         self._thread.start()
-
-    @property
-    def port(self) -> int:
-        """The port, which the system chose if port 0 was given."""
-        port: int = self._server.socket.getsockname()[1]
-        return port
 
     def stop(self) -> None:
         """Close all connections and the port."""
@@ -122,11 +113,10 @@ class _Server(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def service_actions(self) -> None:
-        """Disconnect slow clients; called after each connection and every half second."""
+        # Called after each connection and every half second.
         self.disconnect_until(self._clock.monotonic())
 
     def disconnect_until(self, moment: float) -> None:
-        """Disconnect the clients whose deadline has passed at that moment."""
         with self._lock:
             for request in [one for one, at in self._deadlines.items() if at <= moment]:
                 self._disconnect(request)
@@ -157,27 +147,26 @@ class _Handler(BaseHTTPRequestHandler):
     default_request_version = "HTTP/1.0"
 
     def do_GET(self) -> None:
-        self._answer(self._page())
+        page = self.server.pages.get(self.path.partition("?")[0])
+        if page is None:
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return
+        try:
+            answer = page()
+        except Exception:  # noqa: BLE001 - the client gets an answer whatever it is
+            _log.exception("page failed", path=self.path)
+            self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR)
+        else:
+            self._answer(answer)
 
-    def do_HEAD(self) -> None:
-        self._answer(self._page(), has_body=False)
+    do_HEAD = do_GET  # noqa: N815
 
     def do_POST(self) -> None:
-        self._answer(_error_page(HTTPStatus.METHOD_NOT_ALLOWED))
+        self.send_error(HTTPStatus.METHOD_NOT_ALLOWED)
 
     do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_TRACE = do_POST  # noqa: N815
 
-    def _page(self) -> HttpPage:
-        page = self.server.pages.get(self.path.partition("?")[0])
-        if page is None:
-            return _error_page(HTTPStatus.NOT_FOUND)
-        try:
-            return page()
-        except Exception:  # noqa: BLE001 - the client gets an answer whatever it is
-            _log.exception("page failed", path=self.path)
-            return _error_page(HTTPStatus.INTERNAL_SERVER_ERROR)
-
-    def _answer(self, page: HttpPage, *, has_body: bool = True) -> None:
+    def _answer(self, page: HttpPage) -> None:
         self.send_response(page.status)
         self.send_header("Content-Type", page.content_type)
         self.send_header("Content-Length", str(len(page.body)))
@@ -186,22 +175,19 @@ class _Handler(BaseHTTPRequestHandler):
         if page.status is HTTPStatus.METHOD_NOT_ALLOWED:
             self.send_header("Allow", "GET, HEAD")
         self.end_headers()
-        if has_body:
+        if self.command != "HEAD":
             self.wfile.write(page.body)
 
     def send_error(self, code: int, *_: object, **__: object) -> None:
-        """Answer an invalid request, without repeating parts of it as the base class does."""
-        self._answer(_error_page(HTTPStatus(code)))
+        # Without repeating parts of the request, as the base class does.
+        status = HTTPStatus(code)
+        self._answer(HttpPage(f"{status.phrase.lower()}\n".encode(), status))
 
     def version_string(self) -> str:
         return "workron"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base
         """Log nothing: probes come every few seconds."""
-
-
-def _error_page(status: HTTPStatus) -> HttpPage:
-    return HttpPage(f"{status.phrase.lower()}\n".encode(), status)
 
 
 _CHECK_SECONDS: Final = 1.0
@@ -211,9 +197,9 @@ _BLOCKED_SECONDS: Final = 10.0
 class EventLoopWatchdog:
     """Detects a blocked event loop; use it as a context manager on that loop."""
 
-    def __init__(self, clock: Clock, check_seconds: float | None = None) -> None:
+    def __init__(self, clock: Clock, check_seconds: float = _CHECK_SECONDS) -> None:
         self._clock = clock
-        self._check_seconds = _CHECK_SECONDS if check_seconds is None else check_seconds
+        self._check_seconds = check_seconds
         self._turned_at = clock.monotonic()
         self._next: asyncio.TimerHandle | None = None
 
@@ -228,12 +214,7 @@ class EventLoopWatchdog:
         self._turn()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._next is not None:
             self._next.cancel()
 
