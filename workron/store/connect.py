@@ -1,4 +1,4 @@
-"""A store from its URL: the one place that knows which dialect stands behind which scheme."""
+"""Opening a store by its URL, which selects the dialect."""
 
 from __future__ import annotations
 
@@ -30,67 +30,65 @@ def is_file(url: str) -> bool:
 
 
 async def connect(url: str, *, clock: Clock, rng: Rng, may_create: bool = True) -> Store:
-    """Open a store; one in a file is made when it is not there, unless it may not be."""
+    """Open a store; a missing file is created, or refused if `may_create` is False."""
     scheme = _scheme(url)
-    # Imported on use: each dialect brings a library that the other one never needs.
+    # Imported on use: each dialect imports a library that the other one never needs.
     if scheme in _POSTGRES:
-        from workron.store import postgres
+        from workron.store.postgres.store import open_postgres
 
-        return await postgres.open_postgres(url, rng=rng)
-    from workron.store import sqlite
+        return await open_postgres(url, rng=rng)
+    from workron.store.sqlite.store import open_sqlite
 
-    path = _path(url) if scheme == "sqlite" else None
-    if path is not None and not may_create:
-        _refuse_absent(path)
-    return await sqlite.open_sqlite(path, clock=clock, rng=rng)
+    path = _path(url, may_create=may_create) if scheme == "sqlite" else None
+    return await open_sqlite(path, clock=clock, rng=rng)
 
 
 async def connect_worker(url: str, *, clock: Clock, rng: Rng) -> WorkerStore:
-    """Open a store for its worker's verbs alone; a role that can call just these will do."""
+    """Open a store for a worker. Its role needs to call only the functions of a worker."""
     if _scheme(url) in _POSTGRES:
-        from workron.store import postgres
+        from workron.store.postgres.store import open_worker
 
-        return await postgres.open_worker(url, rng=rng)
+        return await open_worker(url, rng=rng)
     return await connect(url, clock=clock, rng=rng, may_create=False)
 
 
 async def migrate(url: str, *, clock: Clock, rng: Rng) -> list[str]:
-    """Bring a store to this program's schema, and answer what that took."""
+    """Migrate a store to this program's schema, and return what was done."""
     if _scheme(url) in _POSTGRES:
-        from workron.store import postgres
+        from workron.store.postgres import schema
 
-        return await postgres.migrate(url)
+        return await schema.migrate(url)
     store = await connect(url, clock=clock, rng=rng)
     await store.close()
     return []
 
 
 def _scheme(url: str) -> str:
-    """Give the scheme of a store's URL; InputError if it is the URL of none."""
+    """Return the scheme of a store's URL; InputError if it is not the URL of a store."""
     try:
         scheme = parse.urlsplit(url).scheme
     except ValueError as cause:
-        raise errors.InputError(f"{_shown(url)!r} is no URL: {cause}: {_FORMS}") from None
+        raise errors.InputError(f"{_redact(url)!r} is not a URL: {cause}: {_FORMS}") from None
     if scheme == "memory" and url != "memory:":
         raise errors.InputError(
             f"{url!r}: a store in memory has no name, so nothing may follow `memory:`; {_FORMS}"
         )
     if scheme not in {"memory", "sqlite", *_POSTGRES}:
-        raise errors.InputError(f"{_shown(url)!r} is not the URL of a store: {_FORMS}")
+        raise errors.InputError(f"{_redact(url)!r} is not the URL of a store: {_FORMS}")
     return scheme
 
 
-def _shown(url: str) -> str:
+def _redact(url: str) -> str:
     from workron.store.postgres import driver_errors
 
     return driver_errors.redact_url(url)
 
 
-def _path(url: str) -> str:
-    # Three slashes are a path from here, four one from the run, as elsewhere.
+def _path(url: str, *, may_create: bool) -> str:
+    # Three slashes begin a relative path and four an absolute one, as in other tools.
     prefix, _, path = url.partition("///")
     if prefix.lower() != "sqlite:" or not path:
-        raise errors.InputError(f"{url!r} names no file: {_FORMS}")
+        raise errors.InputError(f"{url!r} does not name a file: {_FORMS}")
     if "?" in path:
         raise errors.InputError(
             f"{url!r}: a SQLite store has no parameters; leave out what follows the `?`, or write"
@@ -99,11 +97,8 @@ def _path(url: str) -> str:
     path = parse.unquote(path)
     if "\0" in path:
         raise errors.InputError(f"{url!r}: the name of a file cannot hold a NUL; leave it out")
-    return path
-
-
-def _refuse_absent(path: str) -> None:
-    if not Path(path).exists():
+    if not (may_create or Path(path).exists()):
         raise errors.InputError(
             f"{path} is not there; `workron run`, `workron submit` or `workron migrate` makes it"
         )
+    return path

@@ -78,7 +78,7 @@ class Actor(PostgresStore):
         self.before_storing: Callable[[], Awaitable[None]] = _go_on
         self._notifier = _MuteNotifier(line, Wakeup())
 
-    async def _store(self, *given: Any) -> list[JobId]:
+    async def _store(self, *given: Any) -> dict[UUID, JobId]:
         await self.before_storing()
         return await super()._store(*given)
 

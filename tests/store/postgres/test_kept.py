@@ -56,7 +56,7 @@ async def test_kept_connection_is_given_to_who_waits_for_one(
 async def test_session_that_the_server_ended_meanwhile_is_not_asked(
     fresh_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "_TRIES", 1)
+    monkeypatch.setattr(pool, "_MAX_CALLS", 1)
     one = await _open(fresh_database, 1)
     session = await one.fetch_value(_SESSION)
     ended = asyncio.Event()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import asyncpg
 
+from workron.retry import RetryBackoff, retry
 from workron.store.postgres import driver_errors
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ _CLOSE_SECONDS: Final = 0.5
 _STATEMENT_SECONDS: Final = 60.0
 _QUERIES: Final = 10_000_000
 """Queries before a connection is replaced: hours under full load."""
-_TRIES: Final = 8
-_PAUSE_SECONDS: Final = 0.01
+_MAX_CALLS: Final = 8
+_PAUSE_SECONDS: Final = 0.02
 
 _T = TypeVar("_T")
 
@@ -40,7 +41,9 @@ class ConnectionPool:
 
     def __init__(self, pool: asyncpg.Pool, *, url: str, rng: Rng) -> None:
         self._pool = pool
-        self._rng = rng
+        self._backoff = RetryBackoff(
+            _PAUSE_SECONDS, _PAUSE_SECONDS, jitter=0.5, rng=rng, max_calls=_MAX_CALLS
+        )
         self._kept: PoolConnectionProxy | None = None
         self._waiting = 0
         self.url = url
@@ -60,15 +63,16 @@ class ConnectionPool:
         return rows[0][0] if rows else None
 
     async def run(self, work: Callable[[PoolConnectionProxy], Awaitable[_T]]) -> _T:
-        """Run `work` on a connection, and again if it lost a deadlock."""
-        for tries_left in reversed(range(_TRIES)):
-            try:
-                return await self._run_once(work)
-            except driver_errors.DRIVER as cause:
-                if not (tries_left and driver_errors.is_transient(cause)):
-                    raise driver_errors.translate(cause, self.url) from cause
-            await asyncio.sleep(_PAUSE_SECONDS * (1 + self._rng.random()))
-        raise AssertionError("the last try either returns or raises")
+        """Run `work` on a connection, and again if it lost against another transaction."""
+        try:
+            return await retry(
+                lambda: self._run_once(work),
+                errors=asyncpg.PostgresError,
+                backoff=self._backoff,
+                on_retry=_raise_unless_transient,
+            )
+        except driver_errors.DRIVER as cause:
+            raise driver_errors.translate(cause, self.url) from cause
 
     async def _run_once(self, work: Callable[[PoolConnectionProxy], Awaitable[_T]]) -> _T:
         connection = self._take_kept() or await self._acquire()
@@ -112,6 +116,11 @@ class ConnectionPool:
                 await self._pool.close()
         except (TimeoutError, *driver_errors.DRIVER):
             self._pool.terminate()
+
+
+def _raise_unless_transient(error: asyncpg.PostgresError, _: float) -> None:
+    if not driver_errors.is_transient(error):
+        raise error
 
 
 def _is_open(connection: PoolConnectionProxy) -> bool:

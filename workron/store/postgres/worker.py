@@ -7,13 +7,13 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from workron.core import errors, jobspec, payloads
-from workron.core.ids import ClaimId, Fence, JobId, SessionKey
+from workron.core.ids import ClaimId, SessionKey
 from workron.core.states import Reason
 from workron.store import api, types
 from workron.store.postgres.database import PostgresDatabase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from asyncpg import Record
 
@@ -107,42 +107,16 @@ class PostgresWorkerStore(PostgresDatabase, api.WorkerStore):
 def _claimed_jobs(rows: Sequence[Record]) -> list[types.ClaimedJob]:
     # Elements of one array share their inputs: each text is parsed once.
     read_inputs = functools.cache(_read_inputs)
-    return [_claimed_job(read_inputs, *row[-_CLAIM_COLUMNS:]) for row in rows]
-
-
-def _claimed_job(  # noqa: PLR0913, PLR0917 - one for each column of `claimed_jobs`
-    read_inputs: Callable[[str], tuple[Any, bool]],
-    job: JobId,
-    claim: ClaimId,
-    attempt: int,
-    failures: int,
-    losses: int,
-    fence: Fence,
-    namespace: str,
-    run: str,
-    name: str,
-    index: int | None,
-    item: str | None,
-    spec: str,
-    inputs: str | None,
-) -> types.ClaimedJob:
-    values, is_too_large = (None, False) if inputs is None else read_inputs(inputs)
-    return types.ClaimedJob(
-        job,
-        claim,
-        attempt,
-        failures,
-        losses,
-        fence,
-        namespace,
-        run,
-        name,
-        index,
-        _read_spec(spec),
-        None if item is None else json.loads(json.loads(item)),
-        values,
-        is_too_large,
-    )
+    jobs = []
+    for row in rows:
+        *values, item, spec, inputs = row[-_CLAIM_COLUMNS:]
+        values += [
+            _read_spec(spec),
+            None if item is None else json.loads(json.loads(item)),
+            *((None, False) if inputs is None else read_inputs(inputs)),
+        ]
+        jobs.append(types.ClaimedJob(*values))
+    return jobs
 
 
 @functools.lru_cache(_CACHED_SPECS)
@@ -168,17 +142,14 @@ def _report_columns(reports: Sequence[types.AttemptReport]) -> Iterator[list[Any
     yield [report.exit_code for report in reports]
     is_retried = any(report.outcome is types.Outcome.RETRY for report in reports)
     yield [report.delay_seconds for report in reports] if is_retried else None
-    has_result = any(report.result is not None for report in reports)
-    yield [_result_text(report.result) for report in reports] if has_result else None
+    yield _unless_empty(
+        [None if report.result is None else payloads.to_json(report.result) for report in reports]
+    )
     yield _unless_empty([report.output for report in reports])
 
 
 def _unless_empty(values: list[Any]) -> list[Any] | None:
     return values if any(values) else None
-
-
-def _result_text(result: Any) -> str | None:
-    return None if result is None else payloads.to_json(result)
 
 
 def _as_refused(report: types.AttemptReport, refusal: errors.StoreDataError) -> types.AttemptReport:

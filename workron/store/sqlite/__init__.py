@@ -3,7 +3,3 @@
 `sql/` has one file per method of the store, with the names of the PostgreSQL store; tables are
 created by `migrations/`. One thread owns the connection that writes (`engine`).
 """
-
-from workron.store.sqlite.store import open_sqlite
-
-__all__ = ["open_sqlite"]

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from workron.core.ids import ClaimId, SessionKey
-    from workron.core.jobspec import Spec
     from workron.store.sqlite.engine import Transaction
 
 
@@ -70,40 +69,21 @@ def _claim_new(tx: Transaction, worker: Any, wanted: str, count: int) -> None:
 def _claimed_jobs(
     tx: Transaction, rows: Sequence[Any], claims: Sequence[ClaimId]
 ) -> list[ClaimedJob]:
-    specs = _specs(tx, {row["spec"] for row in rows})
-    given = _inputs(tx, [row["job"] for row in rows if row["feeds_inputs"]])
-    return [_claimed_job(row, claims, specs, given) for row in rows]
-
-
-def _claimed_job(
-    row: Any, claims: Sequence[ClaimId], specs: Mapping[int, Spec], given: Mapping[int, _Inputs]
-) -> ClaimedJob:
-    # By position, which is faster than by name.
-    number, job, attempt, failures, losses, fence, namespace, run, name, index, item, of, _ = row
-    found, are_too_large = given.get(job, _NOTHING)
-    return ClaimedJob(
-        job=job,
-        claim=claims[number - 1],
-        attempt=attempt,
-        failures=failures,
-        losses=losses,
-        fence=fence,
-        namespace=namespace,
-        run=run,
-        name=name,
-        index=index,
-        item=None if item is None else json.loads(item),
-        spec=specs[of],
-        inputs=found,
-        inputs_too_large=are_too_large,
-    )
-
-
-def _specs(tx: Transaction, wanted: set[int]) -> dict[int, Spec]:
-    return {
+    specs = {
         row["id"]: jobspec.of_text(row["body"])
-        for row in tx.rows("claim.specs", specs=engine.json_list(wanted))
+        for row in tx.rows("claim.specs", specs=engine.json_list({row["spec"] for row in rows}))
     }
+    inputs = _inputs(tx, [row["job"] for row in rows if row["feeds_inputs"]])
+    claimed = []
+    for row in rows:
+        number, job, *values, item, spec, _ = row
+        values += [
+            specs[spec],
+            None if item is None else json.loads(item),
+            *inputs.get(job, _NOTHING),
+        ]
+        claimed.append(ClaimedJob(job, claims[number - 1], *values))
+    return claimed
 
 
 def _inputs(tx: Transaction, jobs: Sequence[int]) -> Mapping[int, _Inputs]:
