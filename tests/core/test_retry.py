@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workron.core import jobspec, retry_policy
-from workron.core.jobspec import Command
 from workron.core.states import Reason
 
 SECOND = timedelta(seconds=1)
@@ -36,19 +35,19 @@ def is_retry(
 ) -> bool:
     command = jobspec.read({"command": "x", **body})
     chance = Chance(0.5)
-    decided = retry_policy.decide(
+    delay = retry_policy.decide(
         command, failures=failures, exit_code=exit_code, reason=reason, rng=chance
     )
-    return decided.is_retry
+    return delay is not None
 
 
 def wait(body: dict[str, object], failures: int, chance: float) -> timedelta:
     command = jobspec.read({"command": "x", "maxAttempts": failures + 2, **body})
-    decided = retry_policy.decide(
+    delay = retry_policy.decide(
         command, failures=failures, exit_code=1, reason=Reason.EXIT_CODE, rng=Chance(chance)
     )
-    assert decided.is_retry
-    return decided.delay
+    assert delay is not None
+    return delay
 
 
 @given(st.integers(1, 100))
@@ -134,11 +133,3 @@ def test_the_wait_is_the_longest_when_the_sum_is_beyond_all_clocks() -> None:
     backoff = {"initial": "87600h", "factor": 100.0, "max": "10m"}
 
     assert wait({"backoff": backoff}, 98, 0.0) == timedelta(minutes=5)
-
-
-def test_a_decision_to_end_has_no_wait() -> None:
-    decided = retry_policy.decide(
-        Command(max_attempts=1), failures=0, exit_code=1, reason=None, rng=Chance(0.5)
-    )
-
-    assert decided == retry_policy.Decision(is_retry=False, delay=timedelta(0))

@@ -28,7 +28,6 @@ INPUTS_TOO_LARGE: Final = (
     "the results of its upstream jobs are larger than 1 MiB together; let them return less, such as"
     " the path of a file"
 )
-_NO_RETRY: Final = retry_policy.Decision(is_retry=False)
 
 
 class ResultError(errors.InputError):
@@ -175,9 +174,9 @@ def task_of(claimed: ClaimedJob) -> CommandTask:
 
 def report_of(claimed: ClaimedJob, ended: CommandEnd, rng: Rng) -> AttemptReport:
     """Report how a command ended, and whether the job is retried."""
-    decision = _NO_RETRY
+    delay = None
     if ended.reason is not None and not ended.is_killed:
-        decision = retry_policy.decide(
+        delay = retry_policy.decide(
             claimed.spec.command,
             failures=claimed.failures,
             exit_code=ended.exit_code,
@@ -189,11 +188,11 @@ def report_of(claimed: ClaimedJob, ended: CommandEnd, rng: Rng) -> AttemptReport
         job=claimed.job,
         claim=claimed.claim,
         fence=claimed.fence,
-        outcome=Outcome.RETRY if decision.is_retry else end_outcome,
+        outcome=end_outcome if delay is None else Outcome.RETRY,
         reason=Reason.SIGNAL if ended.is_killed else ended.reason,
         message=ended.message,
         exit_code=ended.exit_code,
-        delay_seconds=decision.delay.total_seconds(),
+        delay_seconds=delay.total_seconds() if delay else 0.0,
         result=ended.result,
         output=ended.output,
     )

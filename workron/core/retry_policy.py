@@ -10,15 +10,15 @@ most 5 min. A lost or released claim is not a failure and does not lengthen the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from workron.core.states import Reason
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from workron.core.clock import Rng
-    from workron.core.jobspec import BackoffPolicy, Command
+    from workron.core.jobspec import Command
 
 
 _NEVER_RETRIED: Final = frozenset(
@@ -32,40 +32,23 @@ _NEVER_RETRIED: Final = frozenset(
 """A retry would end in the same way."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """Whether the command is retried, and after which delay."""
-
-    is_retry: bool
-    delay: timedelta = timedelta(0)
-
-
-_NO_RETRY: Final = Decision(is_retry=False)
-
-
 def decide(
     command: Command, *, failures: int, exit_code: int | None, reason: Reason | None, rng: Rng
-) -> Decision:
-    """Decide on a failure of a command that had failed `failures` times before.
+) -> timedelta | None:
+    """Return the delay before the retry of a command that had failed `failures` times before.
 
-    After a timeout the exit code comes from the signal that stopped the command, not from the
-    command, so it matches neither `retryOn` nor `failOn`.
+    None if it is not retried. After a timeout the exit code comes from the signal that stopped the
+    command, not from the command, so it matches neither `retryOn` nor `failOn`.
     """
     code = None if reason is Reason.TIMEOUT else exit_code
     is_retryable = code not in command.fail_on and (
         not command.retry_on or code in command.retry_on
     )
     if reason in _NEVER_RETRIED or not is_retryable or failures + 1 >= command.max_attempts:
-        return _NO_RETRY
-    return Decision(is_retry=True, delay=_max_delay(command.backoff, failures) * _jitter(rng))
-
-
-def _max_delay(backoff: BackoffPolicy, failures: int) -> timedelta:
+        return None
+    backoff = command.backoff
     try:
-        return min(backoff.max, backoff.initial * backoff.factor**failures)
+        longest = min(backoff.max, backoff.initial * backoff.factor**failures)
     except OverflowError:
-        return backoff.max
-
-
-def _jitter(rng: Rng) -> float:
-    return (1 + rng.random()) / 2
+        longest = backoff.max
+    return longest * ((1 + rng.random()) / 2)

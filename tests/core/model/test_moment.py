@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 import hypothesis
 import pydantic
-import pydantic_core
 import pytest
 from hypothesis import strategies
 
@@ -41,7 +40,7 @@ def test_time_is_read_into_utc(text: str) -> None:
 
 @pytest.mark.parametrize("text", _REFUSED)
 def test_time_is_refused_in_words(text: str) -> None:
-    with pytest.raises(pydantic_core.PydanticCustomError, match=_REFUSED[text]):
+    with pytest.raises(ValueError, match=_REFUSED[text]):
         base.parse_timestamp(text)
 
 

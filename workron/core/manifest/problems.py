@@ -199,6 +199,7 @@ def _not_one_of(value: Any, context: Mapping[str, Any]) -> str:
 _WRAPPERS: Final = (types.UnionType, typing.Union, typing.Annotated)
 _WORDINGS: Final[Mapping[str, _Wording]] = {
     "missing": lambda _, __: "is required",
+    "value_error": lambda _, context: str(context["error"]),
     "string_type": _text_type,
     "string_too_short": lambda _, __: "is empty",
     "int_type": _wrong_type("a whole number"),

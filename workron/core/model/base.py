@@ -25,7 +25,7 @@ from pydantic import (
     alias_generators,
     model_validator,
 )
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic_core import core_schema
 
 from workron.core import formats, jobspec
 from workron.core.formats import TextFormat
@@ -41,11 +41,6 @@ LAX: Final = Strict(strict=False)
 _T = TypeVar("_T")
 ListOf = Annotated[tuple[_T, ...], LAX]
 FewOf = Annotated[tuple[_T, ...], LAX, Field(max_length=100)]
-
-
-def invalid(message: str) -> PydanticCustomError:
-    """Return a validation error with this message."""
-    return PydanticCustomError("refused", "{message}", {"message": message})
 
 
 class Record(BaseModel):
@@ -96,7 +91,7 @@ def unique_by(*attributes: str) -> AfterValidator:
         if len(set(names)) < len(names):
             (*kind, name), times = Counter(names).most_common(1)[0]
             shown = " ".join([*kind, formats.quoted(name)])
-            raise invalid(f"{shown} is given {times} times; give it once")
+            raise ValueError(f"{shown} is given {times} times; give it once")
         return records
 
     return AfterValidator(check)
@@ -111,7 +106,7 @@ class Format:
     def check(self, value: str) -> str:
         """Return the value; raises a validation error if it has another format."""
         if problem := self.form.problem(value):
-            raise invalid(problem)
+            raise ValueError(problem)
         return value
 
     def __get_pydantic_core_schema__(
@@ -136,7 +131,7 @@ _QUALIFIED: Final = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 
 def _unreserved(name: str) -> str:
     if problem := formats.reserved_env_message(name):
-        raise invalid(problem)
+        raise ValueError(problem)
     return name
 
 
@@ -202,25 +197,11 @@ Seconds = Annotated[int, Field(ge=0, le=315_360_000)]
 
 
 def _read(value: object) -> timedelta:
-    if isinstance(value, timedelta):
-        return _exact(value)
-    try:
+    if not isinstance(value, timedelta):
         return formats.read_duration(value)
-    except ValueError as error:
-        raise invalid(str(error)) from None
-
-
-def _exact(value: timedelta) -> timedelta:
     if not timedelta(0) <= value <= formats.MAX_DURATION or value % timedelta(milliseconds=1):
-        raise invalid(f"{value} is not a number of milliseconds up to ten years")
+        raise ValueError(f"{value} is not a number of milliseconds up to ten years")
     return value
-
-
-def _read_positive(value: object) -> timedelta:
-    try:
-        return formats.require_positive(_read(value))
-    except ValueError as error:
-        raise invalid(str(error)) from None
 
 
 _SCHEMA: Final[dict[str, Any]] = {
@@ -236,12 +217,7 @@ Duration = Annotated[
     PlainSerializer(formats.format_duration),
     WithJsonSchema(_SCHEMA),
 ]
-PositiveDuration = Annotated[
-    timedelta,
-    BeforeValidator(_read_positive),
-    PlainSerializer(formats.format_duration),
-    WithJsonSchema(_SCHEMA),
-]
+PositiveDuration = Annotated[Duration, AfterValidator(formats.require_positive)]
 
 
 _TIMESTAMP: Final = re.compile(
@@ -256,11 +232,11 @@ _EXAMPLE: Final = "write it as 2026-01-31T08:00:00Z"
 def parse_timestamp(text: str) -> datetime:
     """Read an RFC 3339 time with a zone; raises a validation error."""
     if not _TIMESTAMP.fullmatch(text):
-        raise invalid(f"{formats.quoted(text)} is not a time with date and zone; {_EXAMPLE}")
+        raise ValueError(f"{formats.quoted(text)} is not a time with date and zone; {_EXAMPLE}")
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise invalid(f"{formats.quoted(text)} is not on the calendar; {_EXAMPLE}") from error
+        raise ValueError(f"{formats.quoted(text)} is not on the calendar; {_EXAMPLE}") from error
 
 
 def format_timestamp(time: datetime) -> str:
@@ -273,7 +249,7 @@ def _read_timestamp(value: object) -> datetime:
         return parse_timestamp(value)
     if isinstance(value, datetime) and value.tzinfo is not None:
         return value.astimezone(UTC)
-    raise invalid(f"this is not a time with date and zone; {_EXAMPLE}")
+    raise ValueError(f"this is not a time with date and zone; {_EXAMPLE}")
 
 
 Timestamp = Annotated[

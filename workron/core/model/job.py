@@ -124,16 +124,16 @@ class CommandSpec(base.Record):
     @model_validator(mode="after")
     def _has_one_command(self) -> Self:
         if (self.command is None) == (self.argv is None):
-            raise base.invalid("set exactly one of command and argv")
+            raise ValueError("set exactly one of command and argv")
         if self.argv is not None and not self.argv[0].strip():
-            raise base.invalid("argv[0], the program, is blank")
+            raise ValueError("argv[0], the program, is blank")
         return self
 
     @model_validator(mode="after")
     def _retries_or_fails(self) -> Self:
         both = sorted(set(self.retry_on) & set(self.fail_on))
         if both:
-            raise base.invalid(f"exit code {both[0]} is in retryOn and in failOn; keep it in one")
+            raise ValueError(f"exit code {both[0]} is in retryOn and in failOn; keep it in one")
         return self
 
 

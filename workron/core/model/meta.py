@@ -37,7 +37,7 @@ _SERVER_FIELDS: Final = frozenset(
 def _within_budget(annotations: dict[str, str]) -> dict[str, str]:
     size = sum(len(k.encode()) + len(v.encode()) for k, v in annotations.items())
     if size > _ANNOTATIONS_BYTES:
-        raise base.invalid(f"are {size:,} bytes in all; at most {_ANNOTATIONS_BYTES:,} are allowed")
+        raise ValueError(f"are {size:,} bytes in all; at most {_ANNOTATIONS_BYTES:,} are allowed")
     return annotations
 
 
@@ -68,7 +68,7 @@ class ObjectMeta(base.Record):
     @model_validator(mode="after")
     def _is_named(self) -> Self:
         if self.name is None and self.generate_name is None:
-            raise base.invalid("set name or generateName")
+            raise ValueError("set name or generateName")
         return self
 
 

@@ -42,9 +42,10 @@ _QUANTITY_SCHEMA: Final[dict[str, Any]] = {
 def _quantity(value: object) -> str:
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str):
-        raise base.invalid("is not a quantity; write it in quotes, such as '500m', '2' or '1Gi'")
+        advice = "write it in quotes, such as '500m', '2' or '1Gi'"
+        raise ValueError(f"is not a quantity; {advice}")  # noqa: TRY004 - pydantic takes one type
     if len(text) > _QUANTITY_BYTES or not re.fullmatch(_QUANTITY, text):
-        raise base.invalid(f"{formats.quoted(text)} is not a quantity; write it as 500m, 2 or 1Gi")
+        raise ValueError(f"{formats.quoted(text)} is not a quantity; write it as 500m, 2 or 1Gi")
     return text
 
 
@@ -88,7 +89,7 @@ class OneOf(base.Record):
     @model_validator(mode="after")
     def _has_one(self) -> Self:
         if sum(getattr(self, name) is not None for name in self.one_of) != 1:
-            raise base.invalid(f"set exactly one of {', '.join(map(to_camel, self.one_of))}")
+            raise ValueError(f"set exactly one of {', '.join(map(to_camel, self.one_of))}")
         return self
 
 
@@ -144,9 +145,9 @@ class Toleration(base.Record):
     @model_validator(mode="after")
     def _fits_operator(self) -> Self:
         if self.operator == "Exists" and self.value is not None:
-            raise base.invalid("operator Exists does not take a value; remove it")
+            raise ValueError("operator Exists does not take a value; remove it")
         if self.operator == "Equal" and self.key is None:
-            raise base.invalid("set a key, or operator: Exists for every key")
+            raise ValueError("set a key, or operator: Exists for every key")
         return self
 
 
@@ -224,7 +225,7 @@ class VolumeMount(base.Record):
     @model_validator(mode="after")
     def _is_absolute(self) -> Self:
         if not self.mount_path.startswith("/") or ":" in self.mount_path:
-            raise base.invalid("mountPath must begin with '/' and must not contain ':'")
+            raise ValueError("mountPath must begin with '/' and must not contain ':'")
         return self
 
 

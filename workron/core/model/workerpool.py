@@ -44,9 +44,7 @@ Image = Annotated[
 def _unreserved(labels: dict[str, str]) -> dict[str, str]:
     for key in labels:
         if key.startswith(_OWN_PREFIX):
-            raise base.invalid(
-                f"'{key}' is reserved: {_OWN_PREFIX} labels are set by the controller"
-            )
+            raise ValueError(f"'{key}' is reserved: {_OWN_PREFIX} labels are set by the controller")
     return labels
 
 
@@ -115,17 +113,17 @@ class WorkerPoolSpec(base.Record):
     @model_validator(mode="after")
     def _numbers_fit(self) -> Self:
         if self.min_replicas > self.max_replicas:
-            raise base.invalid(
+            raise ValueError(
                 f"minReplicas {self.min_replicas} is greater than maxReplicas {self.max_replicas}"
             )
         if self.heartbeat < leases.MIN_HEARTBEAT:
             heartbeat, shortest = map(
                 formats.format_duration, (self.heartbeat, leases.MIN_HEARTBEAT)
             )
-            raise base.invalid(f"heartbeat {heartbeat} must be at least {shortest}")
+            raise ValueError(f"heartbeat {heartbeat} must be at least {shortest}")
         if self.lease < _HEARTBEATS_PER_LEASE * self.heartbeat:
             lease, heartbeat = map(formats.format_duration, (self.lease, self.heartbeat))
-            raise base.invalid(f"lease {lease} must be at least twice the heartbeat {heartbeat}")
+            raise ValueError(f"lease {lease} must be at least twice the heartbeat {heartbeat}")
         return self
 
     @model_validator(mode="after")
@@ -133,7 +131,7 @@ class WorkerPoolSpec(base.Record):
         names = {volume.name for volume in self.volumes}
         for mount in self.volume_mounts:
             if mount.name not in names:
-                raise base.invalid(
+                raise ValueError(
                     f"volumeMounts has '{mount.name}', which is not in volumes; add it there"
                 )
         return self
@@ -142,7 +140,7 @@ class WorkerPoolSpec(base.Record):
 def _check_name(metadata: ObjectMeta) -> ObjectMeta:
     name = metadata.name or ""
     if len(name) > MAX_NAME or "." in name:
-        raise base.invalid(f"the name of a pool must have at most {MAX_NAME} characters and no '.'")
+        raise ValueError(f"the name of a pool must have at most {MAX_NAME} characters and no '.'")
     return metadata
 
 

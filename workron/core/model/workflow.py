@@ -44,7 +44,7 @@ def _scalar(value: object) -> str | int | float | bool:
         return _ITEM_TEXT.check(value)
     if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    raise base.invalid("an item must be a text, a number, true or false")
+    raise ValueError("an item must be a text, a number, true or false")
 
 
 Item = Annotated[str | int | float | bool, PlainValidator(_scalar), WithJsonSchema(_ITEM_SCHEMA)]
@@ -98,14 +98,14 @@ class Task(CommandSpec):
     @model_validator(mode="after")
     def _is_one_array(self) -> Self:
         if self.count is not None and self.items is not None:
-            raise base.invalid("has both count and items; set one of them")
+            raise ValueError("has both count and items; set one of them")
         return self
 
 
 def _within_budget(tasks: tuple[Task, ...]) -> tuple[Task, ...]:
     jobs = sum(task.size for task in tasks)
     if jobs > MAX_JOBS:
-        raise base.invalid(
+        raise ValueError(
             f"have {jobs:,} jobs, each element of an array counted; "
             f"at most {MAX_JOBS:,} are allowed in one workflow: split it"
         )
