@@ -55,7 +55,9 @@ class Scene:
             await asyncio.sleep(0.01)
 
     def status_writes(self) -> list[str]:
-        return [str(asked.name) for asked in self.api.record.writes if asked.part == "status"]
+        return [
+            str(asked.name) for asked in self.api.requests.writes if asked.subresource == "status"
+        ]
 
 
 @contextlib.asynccontextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from tests.controller.fake_api.news import News
+from tests.controller.fake_api.notifier import Notifier
 
 
 class ManualClock:
@@ -14,7 +14,7 @@ class ManualClock:
     def __init__(self) -> None:
         self._passed = 0.0
         self._sleepers: list[tuple[float, asyncio.Event]] = []
-        self._news = News()
+        self._notifier = Notifier()
         self.slept: list[float] = []
         """For how long, each time."""
 
@@ -28,7 +28,7 @@ class ManualClock:
         self.slept.append(seconds)
         sleeper = (self._passed + seconds, asyncio.Event())
         self._sleepers.append(sleeper)
-        self._news.ring()
+        self._notifier.notify()
         try:
             await sleeper[1].wait()
         finally:
@@ -43,7 +43,7 @@ class ManualClock:
 
     async def asleep(self, count: int) -> None:
         """Return once so many sleep."""
-        await self._news.until(lambda: len(self._waiting()) == count)
+        await self._notifier.wait_until(lambda: len(self._waiting()) == count)
 
     async def go_by(self, seconds: float) -> None:
         """Let time pass: each wakes when it is due, and all sleep again before it goes on."""

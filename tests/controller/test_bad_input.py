@@ -68,7 +68,7 @@ def _refusal(scene: Scene, name: str, kind: Kind = JOB, namespace: str = "defaul
 
 async def _goes_through(scene: Scene, name: str = "good") -> None:
     """Have a good object come last of all, and be run."""
-    await scene.api.streams.opened(JOB)
+    await scene.api.watches.wait_until_open(JOB)
     scene.api.add(JOB, name, spec=GOOD)
     await scene.until(lambda: scene.phase(name) == State.SUCCEEDED)
 
@@ -169,7 +169,7 @@ async def test_object_of_an_odd_shape_that_asks_for_what_can_be_done_is_done(
     scene: Scene, access: ApiAccess
 ) -> None:
     async with harness.running(scene, access, config=FAST), harness.worked(scene):
-        await scene.api.streams.opened(JOB)
+        await scene.api.watches.wait_until_open(JOB)
         for name, over in FINE.items():
             _put(scene, name, **over)
         await scene.until(
@@ -315,7 +315,7 @@ async def test_objects_wait_for_a_database_that_is_down_and_nothing_is_stalled_b
         api.add(POOL, "some", spec={})
         await scene.until(lambda: _status(scene, "some", POOL) != {})
         await asyncio.to_thread(database.crash)
-        await api.streams.opened(JOB)
+        await api.watches.wait_until_open(JOB)
         api.add(JOB, "meanwhile", spec=GOOD)
         await scene.until(lambda: "DatabaseUnavailable" in str(_status(scene, "some", POOL)))
         await scene.until(

@@ -11,7 +11,7 @@ import pytest
 
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import JOB
-from tests.controller.fake_api.news import News
+from tests.controller.fake_api.notifier import Notifier
 from workron_controller.kube.auth import ApiAccess
 
 
@@ -21,16 +21,16 @@ class _Ear:
     def __init__(self) -> None:
         self.operator: asyncio.Task[None] | None = None
         self.heard: list[tuple[str | None, str]] = []
-        self._news = News()
+        self._notifier = Notifier()
 
     def take(self, type_: str | None, name: str) -> None:
         self.heard.append((type_, name))
-        self._news.ring()
+        self._notifier.notify()
 
     async def hears(self, *events: tuple[str | None, str]) -> None:
         """Return once it has heard these, in whatever order."""
         wanted = Counter(events)
-        await self._news.until(lambda: wanted <= Counter(self.heard))
+        await self._notifier.wait_until(lambda: wanted <= Counter(self.heard))
 
 
 def _settings(silence: float) -> kopf.OperatorSettings:
@@ -77,7 +77,7 @@ async def test_kopf_hears_of_what_is_there_what_comes_and_what_goes(
     api.add(JOB, "old")
     async with _listening(access) as handler:
         await handler.hears((None, "old"))
-        await api.streams.opened(JOB)
+        await api.watches.wait_until_open(JOB)
         api.add(JOB, "new", "elsewhere")
         api.edit(JOB, "old", spec={"priority": 1})
         api.remove(JOB, "old")
@@ -87,12 +87,12 @@ async def test_kopf_hears_of_what_is_there_what_comes_and_what_goes(
 async def test_kopf_writes_nothing(api: FakeApi, access: ApiAccess) -> None:
     api.add(JOB, "old")
     async with _listening(access) as handler:
-        await api.streams.opened(JOB)
+        await api.watches.wait_until_open(JOB)
         api.add(JOB, "new")
         api.edit(JOB, "old", status={"phase": "Running"})
         api.remove(JOB, "old")
         await handler.hears(("ADDED", "new"), ("MODIFIED", "old"), ("DELETED", "old"))
-    assert api.record.writes == []
+    assert api.requests.writes == []
 
 
 async def test_kopf_lists_in_parts_and_watches_from_there(api: FakeApi, access: ApiAccess) -> None:
@@ -100,10 +100,10 @@ async def test_kopf_lists_in_parts_and_watches_from_there(api: FakeApi, access: 
         api.add(JOB, f"job-{number:03}")
     async with _listening(access) as handler:
         await handler.hears(*[(None, f"job-{number:03}") for number in range(501)])
-        await api.streams.opened(JOB)
-    lists = api.record.of(verb="list", plural="workronjobs")
+        await api.watches.wait_until_open(JOB)
+    lists = api.requests.matching(verb="list", plural="workronjobs")
     assert [asked.query["limit"] for asked in lists] == ["500", "500"]
-    [watch] = api.record.of(verb="watch", plural="workronjobs")
+    [watch] = api.requests.matching(verb="watch", plural="workronjobs")
     assert watch.query["timeoutSeconds"] == "600"
     assert watch.query["resourceVersion"] == str(api.storage.version)
 
@@ -112,23 +112,23 @@ async def test_kopf_knows_us_by_the_token_and_asks_for_a_new_one(
     api: FakeApi, access: ApiAccess, tmp_path: Any
 ) -> None:
     api.add(JOB, "old")
-    api.admit("first")
+    api.require_token("first")
     api.kubeconfig(tmp_path)
     async with _listening(access) as handler:
         await handler.hears((None, "old"))
-        await api.streams.opened(JOB)
-        api.admit("second")
+        await api.watches.wait_until_open(JOB)
+        api.require_token("second")
         api.kubeconfig(tmp_path)
-        api.streams.end(JOB)
-        await api.record.reached(1, verb="watch", code=401)
-        await api.streams.opened(JOB)
+        api.watches.end(JOB)
+        await api.requests.wait_for(1, verb="watch", code=401)
+        await api.watches.wait_until_open(JOB)
         api.add(JOB, "new")
         await handler.hears(("ADDED", "new"))
 
 
 async def test_deletion_between_list_and_watch_is_heard(api: FakeApi, access: ApiAccess) -> None:
     api.add(JOB, "old")
-    api.faults.meanwhile(lambda: api.remove(JOB, "old"), verb="watch")
+    api.faults.run_before(lambda: api.remove(JOB, "old"), verb="watch")
     async with _listening(access) as handler:
         await handler.hears((None, "old"), ("DELETED", "old"))
 
@@ -144,10 +144,10 @@ async def test_deletion_that_the_server_has_forgotten_is_never_heard(
 
     api.add(JOB, "old")
     api.add(JOB, "survivor")
-    api.faults.meanwhile(forget, verb="watch")
+    api.faults.run_before(forget, verb="watch")
     async with _listening(access) as handler:
         await handler.hears((None, "survivor"), (None, "survivor"))
-        await api.streams.opened(JOB)
+        await api.watches.wait_until_open(JOB)
         api.add(JOB, "new")
         await handler.hears(("ADDED", "new"))
     assert ("DELETED", "old") not in handler.heard
@@ -155,23 +155,23 @@ async def test_deletion_that_the_server_has_forgotten_is_never_heard(
 
 async def test_watch_that_is_cut_goes_on_where_it_was(api: FakeApi, access: ApiAccess) -> None:
     async with _listening(access) as handler:
-        await api.streams.opened(JOB)
-        api.streams.cut(JOB)
+        await api.watches.wait_until_open(JOB)
+        api.watches.cut(JOB)
         api.add(JOB, "new")
         await handler.hears(("ADDED", "new"))
-        await api.streams.opened(JOB)
+        await api.watches.wait_until_open(JOB)
     assert handler.heard == [("ADDED", "new")]
-    assert len(api.record.of(verb="list", plural="workronjobs")) == 1
+    assert len(api.requests.matching(verb="list", plural="workronjobs")) == 1
 
 
 async def test_watch_that_goes_silent_is_left_for_another(api: FakeApi, access: ApiAccess) -> None:
     async with _listening(access, silence=0.2) as handler:
-        await api.streams.opened(JOB)
-        api.streams.hold(JOB)
+        await api.watches.wait_until_open(JOB)
+        api.watches.pause(JOB)
         api.add(JOB, "new")
-        await api.record.reached(2, verb="watch")
+        await api.requests.wait_for(2, verb="watch")
         assert handler.heard == []
-        api.streams.let_go(JOB)
+        api.watches.resume(JOB)
         await handler.hears(("ADDED", "new"))
 
 
@@ -180,8 +180,8 @@ async def test_kopf_ends_when_a_watch_fails_other_than_by_age(
 ) -> None:
     """So somebody has to start it again."""
     async with _listening(access) as handler:
-        await api.streams.opened(JOB)
-        api.streams.fail(JOB, 500)
+        await api.watches.wait_until_open(JOB)
+        api.watches.fail(JOB, 500)
         assert handler.operator is not None
         with pytest.raises(Exception, match="Error in the watch-stream"):
             await handler.operator

@@ -30,7 +30,7 @@ async def test_what_is_there_what_comes_and_what_goes_is_done(
     scene.api.add(JOB, "old", spec={"command": "true"})
     async with harness.running(scene, access), harness.worked(scene):
         await scene.until(lambda: scene.phase("old") == "Succeeded")
-        await scene.api.streams.opened(JOB)
+        await scene.api.watches.wait_until_open(JOB)
         scene.api.add(JOB, "new", spec={"command": "true"})
         scene.api.add(WORKFLOW, "flow", spec={"tasks": [{"name": "a", "command": "true"}]})
         await scene.until(lambda: scene.phase("new") == "Succeeded")
@@ -46,7 +46,7 @@ async def test_each_job_is_written_once_a_change_at_most_and_nothing_else_is(
 ) -> None:
     names = [f"job-{number}" for number in range(30)]
     async with harness.running(scene, access):
-        await scene.api.streams.opened(JOB)
+        await scene.api.watches.wait_until_open(JOB)
         for name in names:
             scene.api.add(JOB, name, spec={"command": "true"})
         await scene.until(lambda: all(scene.phase(name) for name in names))
@@ -54,7 +54,7 @@ async def test_each_job_is_written_once_a_change_at_most_and_nothing_else_is(
             await scene.until(lambda: {scene.phase(name) for name in names} == {"Succeeded"})
     # One or another is seen while it runs.
     assert set(Counter(scene.status_writes()).values()) <= {1, 2, 3}
-    others = {asked.plural for asked in scene.api.record.writes if asked.part != "status"}
+    others = {asked.plural for asked in scene.api.requests.writes if asked.subresource != "status"}
     assert others == {"leases"}
 
 
@@ -69,9 +69,9 @@ async def test_deletion_that_no_watch_tells_of_is_found_by_comparing(
     scene.api.add(JOB, "lost", spec={"command": "true", "suspend": True})
     async with harness.running(scene, access, config=config) as operator:
         await scene.until(lambda: scene.phase("lost") == "Waiting")
-        await scene.api.streams.opened(JOB)
-        scene.api.faults.meanwhile(forget, verb="watch", plural="workronjobs")
-        scene.api.streams.cut(JOB)
+        await scene.api.watches.wait_until_open(JOB)
+        scene.api.faults.run_before(forget, verb="watch", plural="workronjobs")
+        scene.api.watches.cut(JOB)
         await scene.until(lambda: scene.api.find(JOB, "lost") is None)
         await operator.resync.run_once()
         await _ended(scene, "lost", "Cancelled")
@@ -82,7 +82,7 @@ async def test_status_that_is_refused_for_now_is_written_later(
     scene: Scene, access: ApiAccess, code: int
 ) -> None:
     retry_after = 0.1 if code == 429 else None
-    scene.api.faults.refuse(code, retry_after=retry_after, part="status", times=3)
+    scene.api.faults.refuse(code, retry_after=retry_after, subresource="status", times=3)
     scene.api.add(JOB, "a", spec={"command": "true"})
     async with harness.running(scene, access), harness.worked(scene):
         await scene.until(lambda: scene.phase("a") == "Succeeded")
@@ -93,9 +93,9 @@ async def test_server_that_is_away_costs_nothing_but_time(scene: Scene, access: 
         scene.api.add(JOB, "before", spec={"command": "true"})
         await scene.until(lambda: scene.phase("before") == "Succeeded")
         fault = scene.api.faults.refuse(503, times=20)
-        scene.api.streams.cut(JOB)
+        scene.api.watches.cut(JOB)
         scene.api.add(JOB, "meanwhile", spec={"command": "true"})
-        await scene.until(lambda: fault.met >= 3)
+        await scene.until(lambda: fault.count >= 3)
         scene.api.faults.clear()
         await scene.until(lambda: scene.phase("meanwhile") == "Succeeded")
 
@@ -139,17 +139,20 @@ async def test_refusal_is_an_event_that_a_successor_does_not_repeat(
 ) -> None:
     scene.api.add(JOB, "bad", spec={})
     async with harness.running(scene, access, "one"), harness.worked(scene):
-        await scene.api.streams.opened(JOB)
-        await scene.api.record.reached(1, verb="create", plural="events", code=200)
+        await scene.api.watches.wait_until_open(JOB)
+        await scene.api.requests.wait_for(1, verb="create", plural="events", code=200)
     [event] = scene.api.storage.all(EVENT, "default")
     assert (event["reason"], event["involvedObject"]["name"]) == ("InvalidSpec", "bad")
     assert event["message"] == (scene.api.find(JOB, "bad") or {})["status"]["message"]
     async with harness.running(scene, access, "other"), harness.worked(scene):
-        await scene.api.streams.opened(JOB)
+        await scene.api.watches.wait_until_open(JOB)
         # What comes later is told later: so what was there had its chance.
         scene.api.add(JOB, "worse", spec={})
-        await scene.api.record.reached(2, verb="create", plural="events", code=200)
-    told = [asked.body["involvedObject"]["name"] for asked in scene.api.record.of(plural="events")]
+        await scene.api.requests.wait_for(2, verb="create", plural="events", code=200)
+    told = [
+        asked.body["involvedObject"]["name"]
+        for asked in scene.api.requests.matching(plural="events")
+    ]
     assert told == ["bad", "worse"]
 
 
@@ -157,7 +160,7 @@ async def test_what_it_does_is_measured(scene: Scene, access: ApiAccess) -> None
     async with harness.running(scene, access) as operator, harness.worked(scene):
         registry = CollectorRegistry()
         ControllerMetrics(operator, registry, system_clock.CLOCK)
-        scene.api.faults.refuse(403, times=1_000, part="status")
+        scene.api.faults.refuse(403, times=1_000, subresource="status")
         scene.api.add(JOB, "closed", spec={"command": "true", "suspend": True})
         await scene.until(lambda: _value(registry, "statuses_deferred") == 1)
         # What is refused is held, and not late.
@@ -188,7 +191,7 @@ async def test_events_that_cannot_be_written_keep_nothing_else_from_going_on(
     fault = scene.api.faults.refuse(code, times=1_000, plural="events")
     scene.api.add(JOB, "bad", spec={})
     async with harness.running(scene, access), harness.worked(scene):
-        await scene.until(lambda: fault.met > 0)
+        await scene.until(lambda: fault.count > 0)
         scene.api.add(JOB, "good", spec={"command": "true"})
         await scene.until(lambda: scene.phase("good") == "Succeeded")
         assert scene.phase("bad") == "Waiting"
@@ -216,7 +219,7 @@ async def test_watch_begins_where_the_user_has_no_name(
 
     monkeypatch.setattr("getpass.getuser", nameless)
     async with harness.running(scene, access), harness.worked(scene):
-        await scene.api.streams.opened(JOB)
+        await scene.api.watches.wait_until_open(JOB)
         scene.api.add(JOB, "a", spec={"command": "true"})
         await scene.until(lambda: scene.phase("a") == "Succeeded")
 
@@ -225,8 +228,8 @@ async def test_all_is_listed_anew_when_a_watch_had_to_be_begun_anew(
     scene: Scene, access: ApiAccess
 ) -> None:
     async with harness.running(scene, access), harness.worked(scene):
-        await scene.api.streams.opened(JOB)
-        scene.api.streams.lose("ADDED", "a")
+        await scene.api.watches.wait_until_open(JOB)
+        scene.api.watches.drop("ADDED", "a")
         scene.api.add(JOB, "a", spec={"command": "true"})
-        scene.api.streams.fail(JOB, 500)
+        scene.api.watches.fail(JOB, 500)
         await scene.until(lambda: scene.phase("a") == "Succeeded")

@@ -164,10 +164,10 @@ async def _asked_in_a_minute(
     """Count what is asked for in a minute of looks, after some that settle all."""
     for _ in range(10):
         await _look(controller, time)
-    before = len(api.record.all)
+    before = len(api.requests.all)
     for _ in range(30):
         await _look(controller, time)
-    said = [f"{one.verb} {one.plural}" for one in api.record.all[before:] if one.kind]
+    said = [f"{one.verb} {one.plural}" for one in api.requests.all[before:] if one.kind]
     return {one: said.count(one) for one in sorted(set(said))}
 
 

@@ -1,20 +1,19 @@
-"""An API server of Kubernetes for tests: real HTTP on loopback, objects in memory, faults at will.
+"""An API server of Kubernetes for tests: real HTTP on loopback, objects in memory, and faults.
 
-Belongs here: what a real server was seen to do, as far as the operator can tell the difference.
-Does not belong here: anything of the operator but the names of places; schemas, admission, garbage
-collection: what needs those is tried on a real cluster.
-Called by: every test of the operator. `fake.FakeApi` is the door; behind it
+It does what a real server does as far as the controller can see the difference. It has no
+schemas, no admission and no garbage collection: the end-to-end tests cover what needs those.
+`fake.FakeApi` is the entry point:
 
-    api.add, edit, remove, find       what a person does with kubectl
-    api.record.of(verb="patch")       what was asked; `writes` of it, `reached` to wait for it
+    api.add, edit, remove, find         change objects as kubectl does, past the log and the faults
+    api.requests.matching(verb="patch") the requests that came; `wait_for` waits for them
     api.faults.refuse(429, retry_after=3, verb="list", times=2, after=1)
-    api.faults.silence, hold          taken, and answered never, or when a gate opens
-    api.faults.hang_up                a lost answer, to what was done or to what was not
-    api.faults.meanwhile              something happens in a gap, as between a list and a watch
-    api.streams.opened                to wait for a watch
-    api.streams.hold, let_go          silence, and events that come late
-    api.streams.lose, repeat          events that never come, or come twice
-    api.streams.cut, end, fail        the ways in which a watch is over
-    api.storage.compact               what was before is gone: 410 for lists and watches
-    api.served.remove(kind)           a definition that is missing
+    api.faults.leave_unanswered, hold   no answer, or none until an event is set
+    api.faults.disconnect               no answer to a request that was carried out, or was not
+    api.faults.run_before               a change in a gap, as between a list and a watch
+    api.watches.wait_until_open         wait for a watch
+    api.watches.pause, resume           no events, or late ones
+    api.watches.drop, duplicate         events that are never sent, or twice
+    api.watches.cut, end, fail          the ways in which a watch ends
+    api.storage.compact                 drop the history: 410 for older lists and watches
+    api.served.remove(kind)             a missing definition
 """

@@ -1,27 +1,25 @@
-"""The fake API server itself: what tests start, ask through, and reach into."""
+"""The fake API server: its HTTP side, and the methods by which tests change objects."""
 
 from __future__ import annotations
 
 import json
 import ssl
+from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Self
 
 from aiohttp import web
 
-from tests.controller.fake_api import asked as asking
-from tests.controller.fake_api import kinds, merging, refused, rules
-from tests.controller.fake_api.applying import Applied, Owners
-from tests.controller.fake_api.asked import Asked, Record
+from tests.controller.fake_api import kinds, patches, requests, status_errors, writes
 from tests.controller.fake_api.faults import Faults
 from tests.controller.fake_api.kinds import Json, Kind
 from tests.controller.fake_api.lists import Lists
-from tests.controller.fake_api.refused import RefusedError
+from tests.controller.fake_api.requests import ApiRequest, RequestLog
+from tests.controller.fake_api.server_side_apply import Applied, FieldOwners
+from tests.controller.fake_api.status_errors import StatusError
 from tests.controller.fake_api.storage import Key, Storage
-from tests.controller.fake_api.streams import Streams
-
-_STEPS = "application/json-patch+json"
+from tests.controller.fake_api.watches import Watches
 
 
 class FakeApi:
@@ -29,16 +27,16 @@ class FakeApi:
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.served = set(kinds.KINDS)
-        """Take one out, and it is as if its definition were missing."""
-        self._admitted: str | None = None
+        """The kinds with a definition."""
+        self._token: str | None = None
         self.url = ""
         self._tls = tls
         self.storage = Storage()
-        self.record = Record()
+        self.requests = RequestLog()
         self.faults = Faults()
-        self.streams = Streams(self.storage)
+        self.watches = Watches(self.storage)
         self._lists = Lists(self.storage)
-        self._owners = Owners(self.storage)
+        self._owners = FieldOwners(self.storage)
         app = web.Application(client_max_size=4 << 20)
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
@@ -51,16 +49,16 @@ class FakeApi:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.streams.end()
+        self.watches.end()
         await self._runner.cleanup()
 
-    def admit(self, token: str) -> None:
-        """Let in who has this token, and from now on nobody else."""
-        self._admitted = token
+    def require_token(self, token: str) -> None:
+        """Refuse requests without this token."""
+        self._token = token
 
     def kubeconfig(self, folder: Path) -> Path:
-        """Write the way in, as kubectl takes it."""
-        user = {"token": self._admitted} if self._admitted else {}
+        """Write a kubeconfig file for this server."""
+        user = {"token": self._token} if self._token else {}
         config = {
             "apiVersion": "v1",
             "kind": "Config",
@@ -73,62 +71,61 @@ class FakeApi:
         path.write_text(json.dumps(config))
         return path
 
-    # What a person does with kubectl, past the record and the faults.
+    # Changes by tests, which are neither logged nor subject to faults.
 
     def add(self, kind: Kind, name: str, namespace: str = "default", **content: Any) -> Json:
-        """Make an object."""
-        about = {"name": name} | content.pop("metadata", {})
-        body = {"apiVersion": kind.version, "kind": kind.name, "metadata": about, **content}
-        return rules.create(self.storage, kind, namespace if kind.is_namespaced else "", body)
+        """Create an object."""
+        metadata = {"name": name} | content.pop("metadata", {})
+        body = {"apiVersion": kind.version, "kind": kind.name, "metadata": metadata, **content}
+        return writes.create(self.storage, kind, namespace if kind.is_namespaced else "", body)
 
     def edit(self, kind: Kind, name: str, namespace: str = "default", **content: Any) -> Json:
-        """Change fields of an object; of its status too, where only `status` is given."""
-        part = "status" if kind.has_status and set(content) == {"status"} else ""
+        """Change fields of an object, or its status if only `status` is given."""
+        subresource = "status" if kind.has_status and set(content) == {"status"} else ""
         key = self._key(kind, namespace, name)
-        return rules.change(self.storage, key, part, lambda body: merging.merge(body, content))
+        return writes.change(
+            self.storage, key, subresource, lambda body: patches.merge(body, content)
+        )
 
     def remove(self, kind: Kind, name: str, namespace: str = "default") -> None:
         """Delete an object."""
-        rules.delete(self.storage, self._key(kind, namespace, name), {})
+        writes.delete(self.storage, self._key(kind, namespace, name), {})
 
     def find(self, kind: Kind, name: str, namespace: str = "default") -> Json | None:
-        """Look at an object."""
+        """Return an object, if it exists."""
         return self.storage.find(self._key(kind, namespace, name))
 
     @staticmethod
     def _key(kind: Kind, namespace: str | None, name: str) -> Key:
         return kind, (namespace or "") if kind.is_namespaced else "", name
 
-    # What a program asks over HTTP.
+    # Requests over HTTP.
 
-    async def _handle(self, request: web.Request) -> web.StreamResponse:
-        asked = await asking.read(request, self.served)
-        self.record.add(asked)
+    async def _handle(self, http_request: web.Request) -> web.StreamResponse:
+        request = await requests.parse(http_request, self.served)
+        self.requests.add(request)
 
         async def proceed() -> web.StreamResponse:
-            return await self._answer(request, asked)
+            return await self._respond(http_request, request)
 
-        answer = await self.faults.pass_by(request, asked, proceed)
-        self.record.answered(asked, answer.status)
-        return answer
+        response = await self.faults.handle(http_request, request, proceed)
+        self.requests.record_answer(request, response.status)
+        return response
 
-    async def _answer(self, request: web.Request, asked: Asked) -> web.StreamResponse:
+    async def _respond(self, http_request: web.Request, request: ApiRequest) -> web.StreamResponse:
         try:
-            self._let_in(request)
-            if asked.verb == "discover":
-                return _json(self._discover(asked.path))
-            if asked.kind is None or (asked.part and not asked.kind.has_status):
-                return _nothing_here()
-            if asked.verb == "watch":
-                return await self.streams.answer(request, asked)
-            return _json(self._do(asked, asked.kind))
-        except RefusedError as error:
+            authorization = http_request.headers.get("Authorization")
+            if self._token and authorization != f"Bearer {self._token}":
+                raise status_errors.unauthorized()
+            if request.verb == "discover":
+                return _json(self._discover(request.path))
+            if request.kind is None or (request.subresource and not request.kind.has_status):
+                return _json(None)
+            if request.verb == "watch":
+                return await self.watches.respond(http_request, request)
+            return _json(self._carry_out(request, request.kind))
+        except StatusError as error:
             return web.json_response(error.status, status=error.code)
-
-    def _let_in(self, request: web.Request) -> None:
-        said = request.headers.get("Authorization")
-        if self._admitted and said != f"Bearer {self._admitted}":
-            raise refused.unknown()
 
     def _discover(self, path: str) -> Json | None:
         match path.strip("/").split("/"):
@@ -145,43 +142,41 @@ class FakeApi:
             case _:
                 return None
 
-    def _do(self, asked: Asked, kind: Kind) -> Json:
-        key = self._key(kind, asked.namespace, asked.name or "")
-        match asked.verb:
+    def _carry_out(self, request: ApiRequest, kind: Kind) -> Json:
+        key = self._key(kind, request.namespace, request.name or "")
+        match request.verb:
             case "get":
                 found = self.storage.find(key)
                 if found is None:
-                    raise refused.absent(kind, key[2])
+                    raise status_errors.not_found(kind, key[2])
                 return found
             case "list":
-                return self._lists.answer(kind, asked.namespace, asked.query)
+                return self._lists.page(kind, request.namespace, request.query)
             case "create":
-                return rules.create(self.storage, kind, key[1], asked.body)
+                return writes.create(self.storage, kind, key[1], request.body)
             case "patch":
-                return rules.change(self.storage, key, asked.part, _worded(asked))
+                return writes.change(self.storage, key, request.subresource, _patch(request))
             case "apply":
-                is_forced = asked.query.get("force") == "true"
-                manager = asked.query["fieldManager"]
-                applied = Applied(manager, asked.part, is_forced, asked.body)
+                is_forced = request.query.get("force") == "true"
+                manager = request.query["fieldManager"]
+                applied = Applied(manager, request.subresource, is_forced, request.body)
                 return self._owners.apply(key, applied)
             case "delete":
-                guard = (asked.body or {}).get("preconditions") or {}
-                return rules.delete(self.storage, key, guard)
-            case _:
-                raise refused.bad(f"the fake does not know {asked.verb}")
+                preconditions = (request.body or {}).get("preconditions") or {}
+                return writes.delete(self.storage, key, preconditions)
+            case verb:
+                raise status_errors.bad_request(f"the fake does not know {verb}")
 
 
-def _worded(asked: Asked) -> Any:
-    """Read a patch by what it calls itself."""
-    if asked.form == _STEPS:
-        return lambda body: merging.steps(body, asked.body)
-    return lambda body: merging.merge(body, asked.body)
+def _patch(request: ApiRequest) -> Callable[[Json], Json]:
+    """Return the patch of a request, by its content type."""
+    if request.content_type == requests.JSON_PATCH:
+        return lambda body: patches.apply_json_patch(body, request.body)
+    return lambda body: patches.merge(body, request.body)
 
 
 def _json(body: Json | None) -> web.Response:
-    return _nothing_here() if body is None else web.json_response(body)
-
-
-def _nothing_here() -> web.Response:
-    """Answer as a real server does for a resource that it does not serve: in plain words."""
-    return web.Response(status=HTTPStatus.NOT_FOUND, text="404 page not found\n")
+    """Return a response; None stands for a resource that is not served, as in a real server."""
+    if body is None:
+        return web.Response(status=HTTPStatus.NOT_FOUND, text="404 page not found\n")
+    return web.json_response(body)

@@ -1,59 +1,59 @@
-"""What goes wrong on demand: for requests that match, so many times, after so many that go well."""
+"""Faults for requests that match: after a number that succeed, and for a number of times."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from aiohttp import web
 
-from tests.controller.fake_api.asked import Asked
-from tests.controller.fake_api.refused import RefusedError
+from tests.controller.fake_api import requests
+from tests.controller.fake_api.requests import ApiRequest
+from tests.controller.fake_api.status_errors import StatusError
 
 Proceed = Callable[[], Awaitable[web.StreamResponse]]
 _Effect = Callable[[web.Request, Proceed], Awaitable[web.StreamResponse]]
 
 _REASONS = {
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "NotFound",
-    409: "Conflict",
-    410: "Expired",
-    400: "BadRequest",
-    422: "Invalid",
-    429: "TooManyRequests",
-    500: "InternalError",
-    503: "ServiceUnavailable",
+    HTTPStatus.BAD_REQUEST: "BadRequest",
+    HTTPStatus.UNAUTHORIZED: "Unauthorized",
+    HTTPStatus.FORBIDDEN: "Forbidden",
+    HTTPStatus.NOT_FOUND: "NotFound",
+    HTTPStatus.CONFLICT: "Conflict",
+    HTTPStatus.GONE: "Expired",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "Invalid",
+    HTTPStatus.TOO_MANY_REQUESTS: "TooManyRequests",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "InternalError",
+    HTTPStatus.SERVICE_UNAVAILABLE: "ServiceUnavailable",
 }
 
 
 @dataclass
 class Fault:
-    """One thing that goes wrong."""
+    """A fault of some requests."""
 
     effect: _Effect
-    marks: dict[str, Any]
-    """As in `Record.of`."""
+    fields: dict[str, Any]
+    """As in `RequestLog.matching`."""
     times: float
     after: int
-    met: int = 0
-    """How often it has struck."""
+    count: int = 0
+    """How often it has occurred."""
 
-    def strikes(self, asked: Asked) -> bool:
-        """Tell whether it is this one's turn to go wrong, and count."""
-        if self.met >= self.times:
-            return False
-        if any(getattr(asked, mark) != value for mark, value in self.marks.items()):
+    def occurs_for(self, request: ApiRequest) -> bool:
+        """Return whether it applies to this request, and count it."""
+        if self.count >= self.times or not requests.matches(request, self.fields):
             return False
         self.after -= 1
-        self.met += self.after < 0
+        self.count += self.after < 0
         return self.after < 0
 
 
 class Faults:
-    """All that may go wrong; of two that match, the one that was asked for first does."""
+    """All faults; if several match, the one that was added first applies."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
@@ -61,19 +61,19 @@ class Faults:
     def refuse(
         self, code: int, *, retry_after: float | None = None, text: str | None = None, **when: Any
     ) -> Fault:
-        """Answer this instead; `text` in place of a Status, as a proxy would."""
+        """Answer with an error; `text` instead of a Status, as a proxy does."""
 
         async def effect(_: web.Request, __: Proceed) -> web.StreamResponse:
             headers = {} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
             if text is not None:
                 return web.Response(status=code, text=text, headers=headers)
-            status = RefusedError(code, _REASONS[code], "as the test wants it").status
+            status = StatusError(code, _REASONS[HTTPStatus(code)], "refused by the test").status
             return web.json_response(status, status=code, headers=headers)
 
         return self._add(effect, when)
 
-    def silence(self, **when: Any) -> Fault:
-        """Take the request, and never answer."""
+    def leave_unanswered(self, **when: Any) -> Fault:
+        """Accept the request and never answer."""
 
         async def effect(_: web.Request, __: Proceed) -> web.StreamResponse:
             await asyncio.Event().wait()
@@ -81,28 +81,28 @@ class Faults:
 
         return self._add(effect, when)
 
-    def hold(self, gate: asyncio.Event, **when: Any) -> Fault:
-        """Take the request, and handle it when the gate opens."""
+    def hold(self, until: asyncio.Event, **when: Any) -> Fault:
+        """Accept the request, and carry it out when the event is set."""
 
         async def effect(_: web.Request, proceed: Proceed) -> web.StreamResponse:
-            await gate.wait()
+            await until.wait()
             return await proceed()
 
         return self._add(effect, when)
 
-    def hang_up(self, *, is_done: bool, **when: Any) -> Fault:
-        """Cut the line instead of an answer, after doing what was asked or without doing it."""
+    def disconnect(self, *, is_done: bool, **when: Any) -> Fault:
+        """Abort the connection instead of answering, after the request was carried out or not."""
 
-        async def effect(request: web.Request, proceed: Proceed) -> web.StreamResponse:
+        async def effect(http_request: web.Request, proceed: Proceed) -> web.StreamResponse:
             answer = await proceed() if is_done else web.Response()
-            if request.transport is not None:
-                request.transport.abort()
+            if http_request.transport is not None:
+                http_request.transport.abort()
             return answer
 
         return self._add(effect, when)
 
-    def meanwhile(self, action: Callable[[], object], **when: Any) -> Fault:
-        """Do something right before such a request is looked at: in a gap, as it were."""
+    def run_before(self, action: Callable[[], object], **when: Any) -> Fault:
+        """Run an action right before the request is carried out."""
 
         async def effect(_: web.Request, proceed: Proceed) -> web.StreamResponse:
             action()
@@ -111,16 +111,15 @@ class Faults:
         return self._add(effect, when)
 
     def clear(self) -> None:
-        """Let all go well again."""
         self._faults.clear()
 
-    async def pass_by(
-        self, request: web.Request, asked: Asked, proceed: Proceed
+    async def handle(
+        self, http_request: web.Request, request: ApiRequest, proceed: Proceed
     ) -> web.StreamResponse:
-        """Let the request be handled, or go wrong."""
+        """Carry out a request, with the first fault that applies."""
         for fault in self._faults:
-            if fault.strikes(asked):
-                return await fault.effect(request, proceed)
+            if fault.occurs_for(request):
+                return await fault.effect(http_request, proceed)
         return await proceed()
 
     def _add(self, effect: _Effect, when: dict[str, Any]) -> Fault:

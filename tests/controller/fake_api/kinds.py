@@ -1,4 +1,4 @@
-"""The kinds of objects that the fake knows, and what its discovery says of them."""
+"""The kinds that the fake serves, and its answers to discovery requests."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ _WORKRON = "workron.dev"
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of object."""
+    """A kind of object."""
 
     resource: ApiResource
     name: str
     singular: str
     is_namespaced: bool = True
     has_status: bool = False
-    """A status of its own path, and a generation that its spec counts."""
+    """Whether it has the subresource `status`, and a generation."""
     fields: tuple[str, ...] = ()
-    """What a field selector may name, beyond name and namespace."""
+    """The fields that a selector may name, besides name and namespace."""
 
     @property
     def version(self) -> str:
-        """What an object of it has as its apiVersion."""
+        """The apiVersion of its objects."""
         group = self.resource.group
         return f"{group}/{self.resource.version}" if group else self.resource.version
 
 
-def _kind(group: str, plural: str, name: str, **more: Any) -> Kind:
+def _kind(group: str, plural: str, name: str, **options: Any) -> Kind:
     version = "v1alpha1" if group == _WORKRON else "v1"
-    return Kind(ApiResource(group, version, plural), name, plural.removesuffix("s"), **more)
+    return Kind(ApiResource(group, version, plural), name, plural.removesuffix("s"), **options)
 
 
 JOB = _kind(_WORKRON, "workronjobs", "Job", has_status=True, fields=("spec.pool", "status.phase"))
@@ -67,12 +67,14 @@ KINDS = frozenset(
 
 
 def groups(kinds: Iterable[Kind]) -> Json:
-    """Answer `/apis`."""
-    named = {(kind.resource.group, kind.resource.version) for kind in kinds if kind.resource.group}
+    """Return the answer to `/apis`."""
+    versions = {
+        (kind.resource.group, kind.resource.version) for kind in kinds if kind.resource.group
+    }
     return {
         "kind": "APIGroupList",
         "apiVersion": "v1",
-        "groups": [_group(group, version) for group, version in sorted(named)],
+        "groups": [_group(group, version) for group, version in sorted(versions)],
     }
 
 
@@ -82,15 +84,15 @@ def _group(group: str, version: str) -> Json:
 
 
 def resources(kinds: Iterable[Kind], group: str, version: str) -> Json | None:
-    """Answer `/apis/GROUP/VERSION`, if there is anything in it."""
-    here = [one for one in kinds if (one.resource.group, one.resource.version) == (group, version)]
-    if not here:
+    """Return the answer to `/apis/GROUP/VERSION`; None if it has no kinds."""
+    found = [one for one in kinds if (one.resource.group, one.resource.version) == (group, version)]
+    if not found:
         return None
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
         "groupVersion": f"{group}/{version}".lstrip("/"),
-        "resources": [entry for kind in here for entry in _entries(kind)],
+        "resources": [entry for kind in found for entry in _entries(kind)],
     }
 
 
@@ -99,6 +101,6 @@ def _entries(kind: Kind) -> list[Json]:
     name = kind.resource.plural
     entries = [{**common, "name": name, "singularName": kind.singular, "verbs": _VERBS}]
     if kind.has_status:
-        part = {"name": f"{name}/status", "singularName": "", "verbs": ["get", "patch", "update"]}
-        entries.append({**common, **part})
+        status = {"name": f"{name}/status", "singularName": "", "verbs": ["get", "patch", "update"]}
+        entries.append({**common, **status})
     return entries

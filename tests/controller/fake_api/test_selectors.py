@@ -1,10 +1,10 @@
-"""Selectors, as the fake reads them."""
+"""Selectors of the fake API server."""
 
 import pytest
 
 from tests.controller.fake_api import selectors
 from tests.controller.fake_api.kinds import JOB
-from tests.controller.fake_api.refused import RefusedError
+from tests.controller.fake_api.status_errors import StatusError
 
 _BODY = {
     "metadata": {"name": "one", "namespace": "ns", "labels": {"app": "x", "a.b/c": "1"}},
@@ -13,7 +13,7 @@ _BODY = {
 
 
 @pytest.mark.parametrize(
-    ("labels", "is_chosen"),
+    ("labels", "is_selected"),
     [
         ("app=x", True),
         ("app==y", False),
@@ -25,12 +25,12 @@ _BODY = {
         ("app notin (x,y)", False),
     ],
 )
-def test_label_selector_chooses(labels: str, is_chosen: bool) -> None:
-    assert selectors.read(JOB, {"labelSelector": labels})(_BODY) is is_chosen
+def test_label_selector(labels: str, is_selected: bool) -> None:
+    assert selectors.parse(JOB, {"labelSelector": labels})(_BODY) is is_selected
 
 
 @pytest.mark.parametrize(
-    ("fields", "is_chosen"),
+    ("fields", "is_selected"),
     [
         ("metadata.name=one,metadata.namespace=ns", True),
         ("spec.pool!=gpu", False),
@@ -38,15 +38,15 @@ def test_label_selector_chooses(labels: str, is_chosen: bool) -> None:
         ("status.phase!=Failed", True),
     ],
 )
-def test_field_selector_chooses(fields: str, is_chosen: bool) -> None:
-    assert selectors.read(JOB, {"fieldSelector": fields})(_BODY) is is_chosen
+def test_field_selector(fields: str, is_selected: bool) -> None:
+    assert selectors.parse(JOB, {"fieldSelector": fields})(_BODY) is is_selected
 
 
 @pytest.mark.parametrize(
     "query",
     [{"labelSelector": "!!"}, {"fieldSelector": "spec.none=1"}, {"fieldSelector": "spec.pool"}],
 )
-def test_selector_that_makes_no_sense_is_refused(query: dict[str, str]) -> None:
-    with pytest.raises(RefusedError) as caught:
-        selectors.read(JOB, query)
+def test_selector_is_refused_when_it_is_malformed(query: dict[str, str]) -> None:
+    with pytest.raises(StatusError) as caught:
+        selectors.parse(JOB, query)
     assert caught.value.code == 400

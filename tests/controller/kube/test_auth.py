@@ -89,25 +89,25 @@ async def test_certificates_that_are_replaced_are_used(
 async def test_refused_token_is_read_again_at_once(
     api: FakeApi, time: ManualClock, tmp_path: Path
 ) -> None:
-    api.admit("first")
+    api.require_token("first")
     access = auth.find_api_server(time, {"KUBECONFIG": str(api.kubeconfig(tmp_path))})
     async with ApiClient(access) as server:
         await server.list_page(_JOBS, {})
-        api.admit("second")
+        api.require_token("second")
         api.kubeconfig(tmp_path)
         await server.list_page(_JOBS, {})
-    assert [asked.code for asked in api.record.all] == [200, 401, 200]
+    assert [asked.code for asked in api.requests.all] == [200, 401, 200]
 
 
 async def test_token_that_stays_refused_is_an_error(
     api: FakeApi, time: ManualClock, tmp_path: Path
 ) -> None:
-    api.admit("right")
+    api.require_token("right")
     environ = _kubeconfig(tmp_path, {"server": api.url}, {"token": "wrong"})
     async with ApiClient(auth.find_api_server(time, environ)) as server:
         with pytest.raises(errors.UnauthorizedError, match="wrong or has expired: renew it"):
             await server.get(JOB.resource.at("default", "one"))
-    assert len(api.record.all) == 2
+    assert len(api.requests.all) == 2
 
 
 async def test_many_that_are_refused_ask_once(time: ManualClock, tmp_path: Path) -> None:
@@ -123,15 +123,15 @@ async def test_many_that_are_refused_ask_once(time: ManualClock, tmp_path: Path)
 async def test_plugin_is_asked_again_when_its_token_is_refused(
     api: FakeApi, time: ManualClock, tmp_path: Path
 ) -> None:
-    api.admit("first")
+    api.require_token("first")
     (tmp_path / "token").write_text("first")
     environ = _kubeconfig(tmp_path, {"server": api.url}, _plugin(tmp_path))
     async with ApiClient(auth.find_api_server(time, environ)) as server:
         await server.list_page(_JOBS, {})
-        api.admit("second")
+        api.require_token("second")
         (tmp_path / "token").write_text("second")
         await server.list_page(_JOBS, {})
-    assert [asked.code for asked in api.record.all] == [200, 401, 200]
+    assert [asked.code for asked in api.requests.all] == [200, 401, 200]
 
 
 async def test_plugin_that_fails_does_not_leave_us_as_nobody(

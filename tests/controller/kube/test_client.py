@@ -33,7 +33,7 @@ async def test_what_is_written_is_known_as_ours(api: FakeApi, server: ApiClient)
     await server.create(_JOBS.at("default"), _job("one"))
     await server.patch(_ONE, {"spec": {"priority": 3}})
     await server.apply(_ONE, _job("one"))
-    assert [asked.query["fieldManager"] for asked in api.record.writes] == [
+    assert [asked.query["fieldManager"] for asked in api.requests.writes] == [
         "workron-controller"
     ] * 3
 
@@ -126,7 +126,7 @@ async def test_applied_object_loses_what_is_applied_no_more(
 
 
 async def test_silence_ends_with_a_timeout(api: FakeApi, access: ApiAccess) -> None:
-    api.faults.silence()
+    api.faults.leave_unanswered()
     async with ApiClient(access, seconds=0.05) as server:
         with pytest.raises(errors.UnreachableError, match=r"no answer within 0\.05 s"):
             await server.get(_ONE)
@@ -134,7 +134,7 @@ async def test_silence_ends_with_a_timeout(api: FakeApi, access: ApiAccess) -> N
 
 @pytest.mark.parametrize("is_done", [True, False])
 async def test_cut_line_is_no_answer(api: FakeApi, server: ApiClient, is_done: bool) -> None:
-    api.faults.hang_up(is_done=is_done, verb="create")
+    api.faults.disconnect(is_done=is_done, verb="create")
     with pytest.raises(errors.UnreachableError, match="does not answer"):
         await server.create(_JOBS.at("default"), _job("one"))
     assert (api.find(JOB, "one") is not None) is is_done
@@ -152,11 +152,11 @@ async def test_requests_in_flight_are_bounded(api: FakeApi, access: ApiAccess) -
     api.faults.hold(going, verb="get", times=9)
     async with ApiClient(access, in_flight=2) as server:
         asking = [asyncio.create_task(server.get(_ONE)) for _ in range(9)]
-        await api.record.reached(2, verb="get")
+        await api.requests.wait_for(2, verb="get")
         # Were there no bound, one round trip on other connections would bring more of them.
         async with ApiClient(access) as other:
             await other.list_page(_JOBS.at(), {})
-        assert len(api.record.of(verb="get")) == 2
+        assert len(api.requests.matching(verb="get")) == 2
         going.set()
         await asyncio.gather(*asking)
-    assert len(api.record.of(verb="get")) == 9
+    assert len(api.requests.matching(verb="get")) == 9

@@ -57,7 +57,7 @@ async def _pass(time: ManualClock, pauses: int) -> None:
 async def test_notice_becomes_an_event(api: FakeApi, recorder: EventRecorder) -> None:
     async with _running(recorder):
         recorder.record(_notice())
-        await api.record.reached(1, verb="create", plural="events", code=200)
+        await api.requests.wait_for(1, verb="create", plural="events", code=200)
     [event] = api.storage.all(EVENT, "lab")
     assert (event["type"], event["reason"], event["message"]) == ("Warning", "InvalidSpec", "no")
 
@@ -70,13 +70,13 @@ async def test_same_notice_is_told_once_an_hour(
             for _ in range(5):
                 recorder.record(_notice("always"))
             recorder.record(_notice())
-            await api.record.reached(2 * hour - 1, verb="create", plural="events")
+            await api.requests.wait_for(2 * hour - 1, verb="create", plural="events")
             await time.asleep(1)
             time.turn(1)
-            await api.record.reached(2 * hour, verb="create", plural="events")
+            await api.requests.wait_for(2 * hour, verb="create", plural="events")
             await time.asleep(1)
             time.turn(3600)
-    assert len(api.record.of(verb="create", plural="events")) == 4
+    assert len(api.requests.matching(verb="create", plural="events")) == 4
 
 
 async def test_what_another_leader_has_told_is_none_the_worse(
@@ -91,7 +91,7 @@ async def test_what_another_leader_has_told_is_none_the_worse(
             async with _running(one):
                 one.record(_notice("always"))
                 await time.asleep(1)
-    assert [asked.code for asked in api.record.of(plural="events")] == [200, 409]
+    assert [asked.code for asked in api.requests.matching(plural="events")] == [200, 409]
     assert (_events(api), logs, counters.value(recorder.dropped)) == (1, [], 0)
 
 
@@ -168,4 +168,4 @@ async def test_only_so_much_is_remembered(
         recorder.record(_notice(occasion))
     async with _running(recorder):
         await _pass(time, 5)
-    assert [asked.code for asked in api.record.of(plural="events")] == [200] * 4 + [409]
+    assert [asked.code for asked in api.requests.matching(plural="events")] == [200] * 4 + [409]

@@ -90,10 +90,10 @@ async def test_renewal_is_one_request_every_two_seconds(
     api: FakeApi, hall: _Hall, time: ManualClock
 ) -> None:
     await hall.enter("one")
-    before = len(api.record.all)
+    before = len(api.requests.all)
     await time.go_by(60)
-    assert len(api.record.all) - before == 30
-    assert {asked.verb for asked in api.record.all[before:]} == {"patch"}
+    assert len(api.requests.all) - before == 30
+    assert {asked.verb for asked in api.requests.all[before:]} == {"patch"}
 
 
 async def test_successor_of_one_that_steps_down_leads_with_its_next_look(
@@ -154,7 +154,7 @@ async def test_leader_whose_renewals_are_lost_on_the_way_does_not_believe_in_the
     api: FakeApi, hall: _Hall, time: ManualClock
 ) -> None:
     one = await hall.enter("one")
-    api.faults.hang_up(is_done=True, times=1000, verb="patch")
+    api.faults.disconnect(is_done=True, times=1000, verb="patch")
     await time.go_by(8.1)
     assert not one.leads()
 
@@ -167,7 +167,7 @@ async def test_belief_counts_from_when_the_renewal_was_sent(
     api.faults.hold(gate, verb="patch")
     api.faults.refuse(503, times=1000)
     time.turn(2)
-    await api.record.reached(1, verb="patch")
+    await api.requests.wait_for(1, verb="patch")
     time.turn(5)
     gate.set()
     await hall.settled(time)
@@ -184,7 +184,7 @@ async def test_silence_of_a_holder_counts_from_when_its_record_had_come(
     gate = asyncio.Event()
     api.faults.hold(gate, verb="get")
     entering = asyncio.create_task(hall.enter("one"))
-    await api.record.reached(1, verb="get")
+    await api.requests.wait_for(1, verb="get")
     time.turn(10)
     gate.set()
     one = await entering
@@ -241,7 +241,7 @@ async def test_of_two_who_take_at_once_one_leads(
     one = _Candidate(hall._way_in, time, "one")
     two = _Candidate(hall._way_in, time, "two")
     hall._all += [one, two]
-    await api.record.reached(2, verb="patch")
+    await api.requests.wait_for(2, verb="patch")
     gate.set()
     await time.asleep(2)
     assert sorted((one.leads(), two.leads())) == [False, True]
@@ -287,7 +287,7 @@ async def test_renewal_without_an_answer_is_repeated_soon(
     await hall.enter("one")
     api.faults.refuse(503, verb="patch")
     await time.go_by(3.1)
-    assert [asked.code for asked in api.record.of(verb="patch")] == [503, 200]
+    assert [asked.code for asked in api.requests.matching(verb="patch")] == [503, 200]
 
 
 async def test_trouble_is_said_once(api: FakeApi, hall: _Hall, time: ManualClock) -> None:
@@ -310,6 +310,6 @@ async def test_renewal_on_its_way_does_not_keep_one_from_stepping_down(
         moment = time.now().strftime("%Y-%m-%dT%H:%M:%S.999999Z")
         api.edit(LEASE, "operator", "workron", spec={"renewTime": moment})
 
-    api.faults.meanwhile(renewed, verb="patch")
+    api.faults.run_before(renewed, verb="patch")
     await one.stop()
     assert _holder(api) == ""

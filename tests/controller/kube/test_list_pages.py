@@ -35,7 +35,7 @@ async def test_five_hundred_are_asked_for_at_a_time(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls
 ) -> None:
     [page async for page in client.list_pages(server, retrying, _JOBS)]
-    [asked] = api.record.of(verb="list")
+    [asked] = api.requests.matching(verb="list")
     assert asked.query == {"limit": "500"}
 
 
@@ -48,7 +48,7 @@ async def test_list_is_of_one_moment(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls
 ) -> None:
     names = _fill(api, 4)
-    api.faults.meanwhile(lambda: api.remove(JOB, "job-003"), verb="list", after=1)
+    api.faults.run_before(lambda: api.remove(JOB, "job-003"), verb="list", after=1)
     assert (
         _names([page async for page in client.list_pages(server, retrying, _JOBS, page_size=2)])
         == names
@@ -64,7 +64,7 @@ async def test_list_that_expires_begins_anew_and_says_so(
         api.remove(JOB, names[0])
         api.storage.compact()
 
-    api.faults.meanwhile(forget, verb="list", after=1)
+    api.faults.run_before(forget, verb="list", after=1)
     pages = [page async for page in client.list_pages(server, retrying, _JOBS, page_size=2)]
     assert [page.is_first for page in pages] == [True, True, False]
     begun_anew = next(at for at in (2, 1, 0) if pages[at].is_first)
@@ -78,7 +78,7 @@ async def test_list_that_always_expires_is_given_up(
     api.faults.refuse(410, times=9, verb="list", is_continued=True)
     with pytest.raises(errors.ExpiredError):
         [page async for page in client.list_pages(server, retrying, _JOBS, page_size=2)]
-    assert len(api.record.of(verb="list")) == 6
+    assert len(api.requests.matching(verb="list")) == 6
 
 
 async def test_list_is_of_what_is_chosen(

@@ -31,7 +31,7 @@ async def test_what_passes_is_repeated(
     made = api.add(JOB, "one")
     api.faults.refuse(code, times=3, text="" if code == 502 else None)
     assert await retrying(lambda: server.get(_ONE)) == made
-    assert len(api.record.all) == 4
+    assert len(api.requests.all) == 4
 
 
 @pytest.mark.parametrize("code", [400, 403, 409, 410, 422])
@@ -41,14 +41,14 @@ async def test_what_does_not_pass_is_raised_at_once(
     api.faults.refuse(code)
     with pytest.raises(errors.ApiError):
         await retrying(lambda: server.get(_ONE))
-    assert len(api.record.all) == 1
+    assert len(api.requests.all) == 1
 
 
 async def test_cut_line_is_asked_again(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls
 ) -> None:
     body = {"apiVersion": JOB.version, "kind": "Job", "metadata": {"name": "one"}}
-    api.faults.hang_up(is_done=True, verb="create")
+    api.faults.disconnect(is_done=True, verb="create")
     with pytest.raises(errors.ConflictError):
         await retrying(lambda: server.create(JOB.resource.at("default"), body))
     assert api.find(JOB, "one") is not None
@@ -82,7 +82,7 @@ async def test_patience_ends(
     with pytest.raises(errors.UnreachableError):
         await retrying(lambda: server.get(_ONE))
     assert time.monotonic() <= 60
-    assert len(api.record.all) < 20
+    assert len(api.requests.all) < 20
 
 
 async def test_nobody_waits_for_longer_than_there_is_patience(

@@ -68,4 +68,4 @@ async def test_server_that_another_one_signed_is_not_spoken_to(
     async with ApiClient(auth.find_api_server(time, environ)) as server:
         with pytest.raises(errors.UnreachableError, match="certificate"):
             await server.get(JOB.resource.at("default", "one"))
-    assert api.record.all == []
+    assert api.requests.all == []
