@@ -46,7 +46,8 @@ def _told(subject: Any) -> Callable[[str], tuple[int, str]]:
 @contextlib.asynccontextmanager
 async def _asked(subject: Any, clock: HandClock) -> Any:
     """Give a way to ask that leaves the loop free."""
-    with health.served(HERE, subject, clock) as port:
+    with health.served(HERE, lambda: subject, clock) as port:
+        assert port is not None
         yield lambda path: asyncio.to_thread(ask, port, path)
 
 
@@ -91,7 +92,8 @@ def taken() -> Iterator[int]:
 
 async def test_port_in_use_is_named(taken: int, clock: HandClock) -> None:
     words = f"--health: 127.0.0.1:{taken}: the port is in use"
-    serving = health.of_worker(Address("127.0.0.1", taken), WorkerMetrics(), 1, clock)
+    exporter = WorkerExporter(WorkerMetrics(), 1, clock)
+    serving = health.served(Address("127.0.0.1", taken), lambda: exporter, clock)
     with pytest.raises(errors.InputError, match=re.escape(words)), serving:
         pass
 
@@ -101,17 +103,16 @@ async def test_port_in_use_is_named(taken: int, clock: HandClock) -> None:
     [("192.0.2.1", "not an address of this machine"), ("a..b", "unknown host")],
 )
 async def test_host_that_is_not_here_is_named(host: str, words: str, clock: HandClock) -> None:
-    serving = health.of_maintainer(Address(host, 0), MaintainerMetrics(clock), clock)
+    exporter = MaintainerExporter(MaintainerMetrics(clock))
+    serving = health.served(Address(host, 0), lambda: exporter, clock)
     with pytest.raises(errors.InputError, match=words), serving:
         pass
 
 
 async def test_nobody_listens_when_nobody_asked_for_it(clock: HandClock) -> None:
     threads = threading.active_count()
-    with (
-        health.of_worker(None, WorkerMetrics(), 1, clock),
-        health.of_maintainer(None, MaintainerMetrics(clock), clock),
-    ):
+    with health.served(None, lambda: pytest.fail("made"), clock) as port:
+        assert port is None
         assert threading.active_count() == threads
 
 
@@ -194,7 +195,8 @@ def test_stuck_event_loop_is_told_of_while_it_is_stuck(clock: HandClock) -> None
     begun, release = threading.Event(), threading.Event()
 
     async def live() -> None:
-        with health.served(HERE, WorkerExporter(metrics, 4, clock), clock) as port:
+        with health.served(HERE, lambda: WorkerExporter(metrics, 4, clock), clock) as port:
+            assert port is not None
             at.append(port)
             begun.set()
             # This holds up the whole loop.

@@ -152,7 +152,7 @@ def test_client_that_does_not_read_is_left_when_its_time_is_over(
         stream.sendall(b"GET /much HTTP/1.1\r\n\r\n")
         assert stream.recv(1) == b"H"
         clock.turn(61)
-        while server._server._deadlines:
+        while server._deadlines:
             assert ask(server.port, "/page").status == 200
         assert 0 < len(rest(stream)) < len(much)
 
@@ -207,7 +207,7 @@ def test_stop_closes_every_connection_and_frees_the_port() -> None:
 def test_socket_is_not_inherited_when_a_command_starts(
     serve: Callable[..., HealthServer],
 ) -> None:
-    assert not serve()._server.socket.get_inheritable()
+    assert not serve().socket.get_inheritable()
 
 
 def test_server_can_be_stopped_twice(serve: Callable[..., HealthServer]) -> None:

@@ -21,10 +21,13 @@ from workron.core import errors, printable
 from workron.telemetry import logging
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection
 
 
 _MAX_LINES: Final = 50
+_NAME_TAKEN: Final = (
+    "\nto stop it, use `workron cancel`; to finish it, repeat the original `workron run`"
+)
 COMMANDS: Final = {
     "run": "run",
     "worker": "worker",
@@ -54,16 +57,17 @@ def main() -> None:
     except errors.WorkronError as error:
         if logging.is_debug():
             raise
-        _print_error(str(error) + _hint(error))
+        is_taken = isinstance(error, errors.NameTakenError)
+        _print_error(str(error) + (_NAME_TAKEN if is_taken else ""))
         sys.exit(_exit_code(error))
     except Exception as error:
         if logging.is_debug():
             raise
-        _print_error(_disk_full(error) or _bug(error))
+        _print_error(_unexpected(error))
         sys.exit(exit_codes.FAILED)
 
 
-def app(wanted: Sequence[str] = ()) -> typer.Typer:
+def app(wanted: Collection[str] = ()) -> typer.Typer:
     """Build the program with the wanted commands, or with all if none of them exists."""
     program = typer.Typer(
         name="workron",
@@ -89,30 +93,20 @@ def _exit_code(error: errors.WorkronError) -> int:
         return exit_codes.BAD_INPUT
     if isinstance(error, errors.NotFoundError):
         return exit_codes.NOT_FOUND
-    if isinstance(error, errors.StoreTimeoutError):
-        return exit_codes.STORE_TIMEOUT
-    return exit_codes.FAILED
+    is_timeout = isinstance(error, errors.StoreTimeoutError)
+    return exit_codes.STORE_TIMEOUT if is_timeout else exit_codes.FAILED
 
 
-def _hint(error: errors.WorkronError) -> str:
-    if not isinstance(error, errors.NameTakenError):
-        return ""
-    return "\nto stop it, use `workron cancel`; to finish it, repeat the original `workron run`"
-
-
-def _bug(error: Exception) -> str:
+def _unexpected(error: Exception) -> str:
+    is_full = isinstance(error, OSError) and error.errno == errno.ENOSPC and not error.filename
+    if is_full:
+        # Python flushes standard output again at exit, and would report the same error again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return f"standard output: {os.strerror(errno.ENOSPC)}"
     return (
         f"this is a bug in workron: {type(error).__name__}: {error};"
         f" set {logging.DEBUG}=1 to see the traceback"
     )
-
-
-def _disk_full(error: Exception) -> str | None:
-    if not isinstance(error, OSError) or error.errno != errno.ENOSPC or error.filename:
-        return None
-    # Python flushes standard output again at exit, and would report the same error again.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return f"standard output: {error.strerror}"
 
 
 def _print_error(message: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
 import socket
@@ -20,10 +19,8 @@ from workron.scheduling.maintainer import Maintainer, MaintainerMetrics
 from workron.telemetry import logging
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
+    from workron.cli.health import HealthSubject
     from workron_controller.manager import ControllerConfig
-    from workron_controller.metrics import ControllerMetrics
     from workron_controller.workerpools.config import PoolConfig
 
 
@@ -165,36 +162,15 @@ async def _run(
             rng=rng,
         )
         manager = Manager(deps, config)
-        with contextlib.ExitStack() as stack:
-            if where is not None:
-                registry = MaintainerExporter(maintainer).registry
-                metrics = ControllerMetrics(manager, registry, clock)
-                subject = ControllerHealth(registry, maintainer, metrics)
-                stack.enter_context(health.served(where, subject, clock))
+
+        def exporter() -> HealthSubject:
+            subject = MaintainerExporter(maintainer)
+            metrics = ControllerMetrics(manager, subject.registry, clock)
+            subject.why_not_ready = lambda: maintainer.why_not_ready() or metrics.why_not_ready()
+            return subject
+
+        with health.served(where, exporter, clock):
             await manager.run()
-
-
-class ControllerHealth:
-    """The health of the maintainer and of the controller."""
-
-    def __init__(
-        self,
-        registry: CollectorRegistry,
-        maintainer: MaintainerMetrics,
-        metrics: ControllerMetrics,
-    ) -> None:
-        self.registry = registry
-        self._maintainer = maintainer
-        self._metrics = metrics
-
-    @property
-    def why_hopeless(self) -> str | None:
-        """Why only a restart helps; None otherwise."""
-        return self._maintainer.why_hopeless
-
-    def why_not_ready(self) -> str | None:
-        """Return why it cannot work at present; None if it can."""
-        return self._maintainer.why_not_ready() or self._metrics.why_not_ready()
 
 
 def _namespace() -> str:

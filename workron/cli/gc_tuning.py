@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+from collections.abc import Iterator
+from typing import Final
 
 _ALLOCATIONS: Final = 20_000
 """Allocations between two collections; a dozen attempts make Python's default of 700."""

@@ -18,15 +18,13 @@ import structlog
 from workron.core import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from prometheus_client import CollectorRegistry
 
     from workron.cli.options import Address
     from workron.core.clock import Clock
-    from workron.scheduling.maintainer import MaintainerMetrics
     from workron.telemetry.health import EventLoopWatchdog, HttpPage, Pages
-    from workron_worker.metrics import WorkerMetrics
 
 
 _log = structlog.get_logger(__name__)
@@ -46,46 +44,27 @@ class HealthSubject(Protocol):
     def why_hopeless(self) -> str | None:
         """Why only a restart helps; None otherwise."""
 
-    def why_not_ready(self) -> str | None:
-        """Return why it cannot work at present; None if it can."""
+    @property
+    def why_not_ready(self) -> Callable[[], str | None]:
+        """Returns why it cannot work at present; None if it can."""
 
 
 @contextlib.contextmanager
-def of_worker(
-    where: Address | None, metrics: WorkerMetrics, slots: int, clock: Clock
-) -> Iterator[None]:
-    """Serve the health of a worker inside the block; None serves nothing."""
+def served(
+    where: Address | None, subject_of: Callable[[], HealthSubject], clock: Clock
+) -> Iterator[int | None]:
+    """Serve the pages inside the block, which runs on the watched event loop; yields the port.
+
+    Without an address it serves nothing, and does not load the metrics library.
+    """
     if where is None:
-        yield
+        yield None
         return
-    from workron_worker.metrics_exporter import WorkerExporter
-
-    with served(where, WorkerExporter(metrics, slots, clock), clock):
-        yield
-
-
-@contextlib.contextmanager
-def of_maintainer(
-    where: Address | None, metrics: MaintainerMetrics, clock: Clock
-) -> Iterator[None]:
-    """Serve the health of a maintainer inside the block; None serves nothing."""
-    if where is None:
-        yield
-        return
-    from workron.cli.maintainer_exporter import MaintainerExporter
-
-    with served(where, MaintainerExporter(metrics), clock):
-        yield
-
-
-@contextlib.contextmanager
-def served(where: Address, subject: HealthSubject, clock: Clock) -> Iterator[int]:
-    """Serve the pages inside the block, which runs on the watched event loop; yields the port."""
     from workron.telemetry.health import EventLoopWatchdog, HealthServer
 
     with EventLoopWatchdog(clock) as watchdog:
         try:
-            server = HealthServer(where, pages(subject, watchdog), clock)
+            server = HealthServer(where, pages(subject_of(), watchdog), clock)
         except (OSError, UnicodeError) as error:
             raise errors.InputError(f"--health: {where}: {_why(error)}") from error
         _log.info("health endpoint started", address=str(where._replace(port=server.port)))

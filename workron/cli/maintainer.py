@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workron.cli import health, options, system_clock
+from workron.cli.health import HealthSubject
 from workron.cli.options import Address
 from workron.cli.signals import SignalledService
 from workron.cli.stores import opened
@@ -26,7 +27,13 @@ def maintain(
 async def _maintain(url: str, where: Address | None) -> None:
     clock = system_clock.CLOCK
     metrics = MaintainerMetrics(clock)
-    with health.of_maintainer(where, metrics, clock):
+
+    def exporter() -> HealthSubject:
+        from workron.cli.maintainer_exporter import MaintainerExporter
+
+        return MaintainerExporter(metrics)
+
+    with health.served(where, exporter, clock):
         async with opened(url) as store:
             holder = ids.mint_uuid(system_clock.RNG)
             await Maintainer(store, clock, holder, metrics).run(store.wait_for_work)

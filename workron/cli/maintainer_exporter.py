@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from prometheus_client.core import Metric
 
@@ -20,7 +20,7 @@ class MaintainerExporter:
 
     def __init__(self, metrics: MaintainerMetrics) -> None:
         self._metrics = metrics
-        self.why_not_ready = metrics.why_not_ready
+        self.why_not_ready: Callable[[], str | None] = metrics.why_not_ready
         self.registry = CollectorRegistry()
         self.registry.register(self)
 

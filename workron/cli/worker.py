@@ -37,6 +37,7 @@ from workron_worker.runner_connection import ChildRunners, Runners, SocketRunner
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from workron.cli.health import HealthSubject
     from workron.store.types import Session
 
 
@@ -265,9 +266,15 @@ def _check_support(option: str, check: Callable[[], None]) -> None:
 
 async def _work(settings: WorkerSettings, service: SignalledService) -> None:
     metrics = WorkerMetrics()
+
+    def exporter() -> HealthSubject:
+        from workron_worker.metrics_exporter import WorkerExporter
+
+        return WorkerExporter(metrics, settings.slots, system_clock.CLOCK)
+
     # The health endpoint opens first: cleaning up and connecting may take a while. An unreachable
     # store ends the start, and is waited for only once the worker has registered.
-    with health.of_worker(settings.health, metrics, settings.slots, system_clock.CLOCK):
+    with health.served(settings.health, exporter, system_clock.CLOCK):
         if not settings.runners.are_external:
             await asyncio.to_thread(_clean_up)
         token = os.environ.get(TOKEN) or await _create_pool(settings)

@@ -35,6 +35,10 @@ _SIGNALS: Final[Mapping[Signal, str]] = {
     Signal.EXPIRE: "is being stopped: its deadline has passed",
     Signal.SUSPEND: "will be suspended when this attempt ends",
 }
+_UNDETECTED: Final = (
+    "no maintainer is running, so a lost worker is not detected;"
+    " start one: `workron maintain` or `workron run` on this store"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,34 +117,31 @@ def _state(row: JobRow, blockers: Sequence[Blocker], context: QueueContext) -> l
         case State.QUEUED:
             slot = f"waits for a free slot of a worker in pool {row.pool!r}"
             return [f"is queued; {_no_worker(row) if context.lacks_worker(row) else slot}"]
+        case State.RUNNING if row.kind is not Kind.JOB:
+            return ["some of its jobs have not ended"]
         case State.RUNNING:
-            return _running(row, context)
+            lines = [f"runs on worker {row.worker}, attempt {row.attempts}"]
+            return lines if context.has_maintainer else [*lines, _UNDETECTED]
         case _:
             return []
 
 
-def _running(row: JobRow, context: QueueContext) -> list[str]:
-    if row.kind is not Kind.JOB:
-        return ["some of its jobs have not ended"]
-    lines = [f"runs on worker {row.worker}, attempt {row.attempts}"]
-    if not context.has_maintainer:
-        lines.append(
-            "no maintainer is running, so a lost worker is not detected;"
-            " start one: `workron maintain` or `workron run` on this store"
-        )
-    return lines
-
-
 def _waiting(row: JobRow, blockers: Sequence[Blocker], context: QueueContext) -> list[str]:
     is_overdue = context.is_overdue(row)
+    due = base.format_timestamp(row.due) if row.due else "an unknown time"
+    late = []
+    if not context.has_maintainer:
+        late = ["no maintainer is running; it needs one: `workron maintain`"]
+    elif is_overdue:
+        late = ["the maintainer is late"]
     match row.reason:
         case Reason.BACKOFF:
             times = "once" if row.failures == 1 else f"{row.failures} times"
             verb = "was due for a retry" if is_overdue else "retries"
-            return _due(f"failed {times}; {verb} at", "", row, context)
+            return [f"failed {times}; {verb} at {due}", *late]
         case Reason.SCHEDULED:
             verb = "was due to start" if is_overdue else "starts"
-            return _due(f"{verb} at", " at the earliest (startAfter)", row, context)
+            return [f"{verb} at {due} at the earliest (startAfter)", *late]
         case Reason.SUSPENDED:
             return ["is suspended"]
         case Reason.AWAITING_PROOF:
@@ -148,17 +149,6 @@ def _waiting(row: JobRow, blockers: Sequence[Blocker], context: QueueContext) ->
         case _:
             is_job = row.kind is Kind.JOB
             return _upstreams(blockers) if is_job else ["none of its jobs has started"]
-
-
-def _due(before: str, after: str, row: JobRow, context: QueueContext) -> list[str]:
-    """Give the time, and say if no maintainer acts on it."""
-    time = base.format_timestamp(row.due) if row.due else "an unknown time"
-    lines = [f"{before} {time}{after}"]
-    if not context.has_maintainer:
-        lines.append("no maintainer is running; it needs one: `workron maintain`")
-    elif context.is_overdue(row):
-        lines.append("the maintainer is late")
-    return lines
 
 
 def _upstreams(blockers: Sequence[Blocker]) -> list[str]:

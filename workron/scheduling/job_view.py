@@ -77,7 +77,11 @@ class Phase(NamedTuple):
 
 def phase_of(row: JobRow) -> Phase:
     """Return the phase of a row; a row that waits for a time says which."""
-    return Phase(row.state, row.reason and str(row.reason), row.message or _due_message(row))
+    message = row.message
+    if not message and row.due:
+        verb = "retries" if row.reason is Reason.BACKOFF else "starts"
+        message = f"{verb} at {base.format_timestamp(row.due.replace(microsecond=0))}"
+    return Phase(row.state, row.reason and str(row.reason), message)
 
 
 def workflow_phase(
@@ -129,17 +133,15 @@ def workflow_status(
 
 def conditions_of(phase: Phase, since: datetime) -> tuple[StatusCondition, ...]:
     """Return the conditions that hold in a phase, and have held since then."""
-    reason, message = phase.reason or str(phase.state), phase.message or ""
-    held = (
-        StatusCondition(
+
+    def condition(name: str, reason: str, message: str) -> StatusCondition:
+        return StatusCondition(
             type=name, status="True", reason=reason, message=message, last_transition_time=since
         )
-        for name in _condition_types(phase)
-    )
-    accepted = StatusCondition(
-        type="Accepted", status="True", reason="Stored", message="", last_transition_time=since
-    )
-    return accepted, *held
+
+    reason, message = phase.reason or str(phase.state), phase.message or ""
+    held = (condition(name, reason, message) for name in _condition_types(phase))
+    return condition("Accepted", "Stored", ""), *held
 
 
 def _condition_types(phase: Phase) -> tuple[str, ...]:
@@ -165,13 +167,6 @@ def _common(row: JobRow, phase: Phase, submitted_at: datetime) -> dict[str, Any]
     }
 
 
-def _due_message(row: JobRow) -> str | None:
-    if row.due is None:
-        return None
-    verb = "retries" if row.reason is Reason.BACKOFF else "starts"
-    return f"{verb} at {base.format_timestamp(row.due.replace(microsecond=0))}"
-
-
 def _failure(row: JobFailure | JobRow) -> TaskFailure:
     return TaskFailure(
         name=row.name,
@@ -191,13 +186,17 @@ def object_name(run: RunRow, row: JobRow) -> str:
 
 def job_object(run: RunRow, row: JobRow, spec: Mapping[str, Any], output: bytes) -> dict[str, Any]:
     """Return the Job object of one command."""
-    if row.job == run.run:
-        metadata, shown = _metadata(run), spec
-    else:
-        metadata = _task_metadata(run, row)
-        shown = {name: value for name, value in spec.items() if name in _COMMAND_FIELDS}
     status = job_status(row, output, phase_of(row), run.submitted_at)
-    return _object(Kind.JOB, metadata, shown, status.as_manifest())
+    if row.job == run.run:
+        return _object(Kind.JOB, run, run.metadata, spec, status)
+    name = object_name(run, row)
+    labels = {WORKFLOW_LABEL: run.name, TASK_LABEL: row.name}
+    if row.index is not None:
+        labels[INDEX_LABEL] = str(row.index)
+    # The uid is derived from the workflow's, as the store keeps none for the jobs of a workflow.
+    metadata = {"name": name, "uid": str(uuid.uuid5(run.uid, name)), "labels": labels}
+    shown = {name: value for name, value in spec.items() if name in _COMMAND_FIELDS}
+    return _object(Kind.JOB, run, metadata, shown, status)
 
 
 def workflow_object(run: RunRow, rows: Sequence[JobRow], spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -208,43 +207,28 @@ def workflow_object(run: RunRow, rows: Sequence[JobRow], spec: Mapping[str, Any]
     failed = [row for row in commands if row.state is State.FAILED]
     phase = workflow_phase(rows[0], counts, is_suspended=is_suspended)
     status = workflow_status(rows[0], counts, failed, phase, run.submitted_at)
-    return _object(Kind.WORKFLOW, _metadata(run), spec, status.as_manifest())
+    return _object(Kind.WORKFLOW, run, run.metadata, spec, status)
 
 
 def _object(
-    kind: Kind, metadata: Mapping[str, Any], spec: Mapping[str, Any], status: Mapping[str, Any]
+    kind: Kind,
+    run: RunRow,
+    metadata: Mapping[str, Any],
+    spec: Mapping[str, Any],
+    status: JobStatus | WorkflowStatus,
 ) -> dict[str, Any]:
     return {
         "apiVersion": API_VERSION,
         "kind": str(kind),
-        "metadata": metadata,
+        "metadata": {
+            "name": run.name,
+            "namespace": run.namespace,
+            "uid": str(run.uid),
+            "creationTimestamp": base.format_timestamp(run.submitted_at),
+            **{name: value for name, value in metadata.items() if value},
+        },
         "spec": spec,
-        "status": status,
-    }
-
-
-def _metadata(run: RunRow) -> dict[str, Any]:
-    return {
-        "name": run.name,
-        "namespace": run.namespace,
-        "uid": str(run.uid),
-        "creationTimestamp": base.format_timestamp(run.submitted_at),
-        **{name: value for name, value in run.metadata.items() if value},
-    }
-
-
-def _task_metadata(run: RunRow, row: JobRow) -> dict[str, Any]:
-    name = object_name(run, row)
-    labels = {WORKFLOW_LABEL: run.name, TASK_LABEL: row.name}
-    if row.index is not None:
-        labels[INDEX_LABEL] = str(row.index)
-    return {
-        "name": name,
-        "namespace": run.namespace,
-        # Derived from the workflow's uid, as the store keeps none for the jobs of a workflow.
-        "uid": str(uuid.uuid5(run.uid, name)),
-        "creationTimestamp": base.format_timestamp(run.submitted_at),
-        "labels": labels,
+        "status": status.as_manifest(),
     }
 
 

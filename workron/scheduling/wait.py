@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from workron.store.types import JobRow
 
 
+Answer = TypeVar("Answer")
+
 _POLL_SECONDS: Final = 0.5
 _BATCH_SECONDS: Final = 0.05
 """Every end of a job wakes; a query after each of them would slow the jobs."""
@@ -36,20 +38,18 @@ async def wait(
 
     With `outage`, calls are retried while the store does not answer.
     """
-    open_ = list(runs)
-    while open_ := await _still_open(store, open_, outage):
+
+    async def ask(call: Callable[[], Awaitable[Answer]]) -> Answer:
+        return await (outage.retry(call) if outage else call())
+
+    running = list(runs)
+    while True:
+        ended = await ask(functools.partial(store.filter_ended, running))
+        running = [run for run in running if run not in ended]
+        if not running:
+            return await ask(functools.partial(store.get_jobs, runs))
         await store.wait_for_work(_POLL_SECONDS)
         await asyncio.sleep(_BATCH_SECONDS)
-    read = functools.partial(store.get_jobs, runs)
-    return await (outage.retry(read) if outage else read())
-
-
-async def _still_open(
-    store: Store, runs: Sequence[JobId], outage: StoreOutage | None
-) -> list[JobId]:
-    ask = functools.partial(store.filter_ended, runs)
-    ended = await (outage.retry(ask) if outage else ask())
-    return [run for run in runs if run not in ended]
 
 
 class OutputPart(NamedTuple):
@@ -85,8 +85,6 @@ async def _row(store: Store, job: JobId, outage: StoreOutage) -> JobRow:
     [row] = await outage.retry(functools.partial(store.get_jobs, [job]))
     return row
 
-
-Answer = TypeVar("Answer")
 
 _OUTAGE_LIMIT: Final = timedelta(minutes=1)
 _PAUSE_SECONDS: Final = 0.5

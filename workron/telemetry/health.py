@@ -47,8 +47,11 @@ Pages = Mapping[str, Callable[[], HttpPage]]
 """A function for each path; it runs on the thread of a connection."""
 
 
-class HealthServer:
+class HealthServer(ThreadingHTTPServer):
     """Serves pages from construction until `stop`; OSError if it cannot listen."""
+
+    daemon_threads = True
+    request_queue_size = 4 * _MAX_CONNECTIONS
 
     def __init__(
         self,
@@ -56,31 +59,6 @@ class HealthServer:
         pages: Pages,
         clock: Clock,
         client_seconds: float = _CLIENT_SECONDS,
-    ) -> None:
-        self._server = _Server(address, pages, clock, client_seconds)
-        self.port: int = self._server.socket.getsockname()[1]
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, name="health", daemon=True
-        )
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Close all connections and the port."""
-        # Wakes the accepting thread at once; without it, it polls.
-        with contextlib.suppress(OSError):
-            self._server.socket.shutdown(socket.SHUT_RDWR)
-        self._server.shutdown()
-        self._server.disconnect_until(inf)
-        self._server.server_close()
-        self._thread.join()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 4 * _MAX_CONNECTIONS
-
-    def __init__(
-        self, address: tuple[str, int], pages: Pages, clock: Clock, client_seconds: float
     ) -> None:
         family, _, _, _, where = socket.getaddrinfo(
             *address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -93,12 +71,26 @@ class _Server(ThreadingHTTPServer):
         self._deadlines: dict[socket.socket, float] = {}
         """Open connections, the oldest first."""
         super().__init__((str(where[0]), int(where[1])), _Handler)
+        self.port: int = self.socket.getsockname()[1]
+        self._thread = threading.Thread(target=self.serve_forever, name="health", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close all connections and the port."""
+        # Wakes the accepting thread at once; without it, it polls.
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.shutdown()
+        self._disconnect_until(inf)
+        self.server_close()
+        self._thread.join()
 
     def server_bind(self) -> None:
-        # The method of HTTPServer also looks up the name of the host, which may take seconds.
+        """Bind without looking up the name of the host, which may take seconds."""
         TCPServer.server_bind(self)
 
     def get_request(self) -> tuple[socket.socket, Any]:
+        """Accept a connection."""
         try:
             return super().get_request()
         except OSError:
@@ -106,6 +98,7 @@ class _Server(ThreadingHTTPServer):
             raise
 
     def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection on a thread, in place of the oldest one if there are too many."""
         with self._lock:
             if len(self._deadlines) >= _MAX_CONNECTIONS:
                 self._disconnect(next(iter(self._deadlines)))
@@ -113,10 +106,10 @@ class _Server(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def service_actions(self) -> None:
-        # Called after each connection and every half second.
-        self.disconnect_until(self._clock.monotonic())
+        """Disconnect slow clients; called after each connection and every half second."""
+        self._disconnect_until(self._clock.monotonic())
 
-    def disconnect_until(self, moment: float) -> None:
+    def _disconnect_until(self, moment: float) -> None:
         with self._lock:
             for request in [one for one, at in self._deadlines.items() if at <= moment]:
                 self._disconnect(request)
@@ -128,6 +121,7 @@ class _Server(ThreadingHTTPServer):
             request.shutdown(socket.SHUT_RDWR)
 
     def shutdown_request(self, request: Any) -> None:
+        """Close a connection, after reading what the client still sends."""
         with contextlib.suppress(OSError):
             request.shutdown(socket.SHUT_WR)
             unread = _MAX_UNREAD_BYTES
@@ -142,7 +136,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: _Server
+    server: HealthServer
     # HTTP/0.9, the default, has no status line to report an invalid request with.
     default_request_version = "HTTP/1.0"
 

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping, Sequence
+    from collections.abc import MutableMapping
 
     import structlog
 
@@ -81,8 +81,13 @@ def serve(form: str | None) -> None:
     import structlog
 
     lines = _Lines()
-    is_text = form == "text" if form else sys.stderr.isatty()
-    render = _as_text() if is_text else [_as_json()]
+    render = [_as_json()]
+    if form == "text" or (form is None and sys.stderr.isatty()):
+        render = [
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), timestamp_key="time"),
+        ]
     structlog.configure(
         processors=[structlog.contextvars.merge_contextvars, *render],
         wrapper_class=structlog.make_filtering_bound_logger(
@@ -100,27 +105,13 @@ def redirect_library(library: str) -> None:
 
 
 class _StructlogHandler(logging.Handler):
-    """Passes records of the standard library to structlog."""
-
     def emit(self, record: logging.LogRecord) -> None:
-        """Log a record."""
         import structlog
 
-        event = structlog.get_logger()
-        about = {"library": record.name}
+        fields = {"library": record.name}
         if record.exc_info and record.exc_info[1]:
-            about["error"] = repr(record.exc_info[1])
-        event.log(record.levelno, record.getMessage(), **about)
-
-
-def _as_text() -> Sequence[structlog.typing.Processor]:
-    import structlog
-
-    return [
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), timestamp_key="time"),
-    ]
+            fields["error"] = repr(record.exc_info[1])
+        structlog.get_logger().log(record.levelno, record.getMessage(), **fields)
 
 
 def _as_json() -> structlog.typing.Processor:
@@ -157,22 +148,15 @@ class _Lines:
         """The thread whose event loop will write the buffered lines."""
 
     def msg(self, line: str) -> None:
-        """Write one line."""
-        is_free = self._thread is None and self._begin()
-        if is_free or self._thread == threading.get_ident():
+        thread = threading.get_ident()
+        if self._thread is None:
+            with contextlib.suppress(RuntimeError):
+                asyncio.get_running_loop().call_soon(self._flush)
+                self._thread = thread
+        if self._thread == thread:
             self._buffered.append(line)
         else:
             _write([line])
-
-    def _begin(self) -> bool:
-        """Buffer lines until the end of this turn; False if no loop is running."""
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return False
-        self._thread = threading.get_ident()
-        loop.call_soon(self._flush)
-        return True
 
     def _flush(self) -> None:
         lines, self._buffered, self._thread = self._buffered, [], None
