@@ -18,7 +18,7 @@ def crashed(harness: FaultHarness) -> Iterator[list[bool]]:
     is_away: list[bool] = []
     yield is_away
     if is_away:
-        harness.server.begin()
+        harness.server.start()
 
 
 def _begin(harness: FaultHarness, lease_seconds: float) -> None:
@@ -36,7 +36,7 @@ def _gate(harness: FaultHarness) -> pathlib.Path:
 
 def _begin_again(harness: FaultHarness, crashed: list[bool]) -> None:
     crashed.clear()
-    harness.server.begin()
+    harness.server.start()
 
 
 def test_outage_shorter_than_a_lease_costs_no_attempt(

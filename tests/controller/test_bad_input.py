@@ -323,6 +323,6 @@ async def test_objects_wait_for_a_database_that_is_down_and_nothing_is_stalled_b
         )
         assert "Stalled" not in str(_status(scene, "some", POOL))
         assert _status(scene, "meanwhile") == {}
-        await asyncio.to_thread(database.begin)
+        await asyncio.to_thread(database.start)
         async with harness.worked(scene):
             await scene.until(lambda: scene.phase("meanwhile") == "Succeeded")

@@ -1,4 +1,4 @@
-"""The modules of the product: what the rules about code are counted over."""
+"""The modules of the product, for the tests that count over all of its code."""
 
 import pathlib
 

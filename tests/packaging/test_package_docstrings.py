@@ -1,4 +1,4 @@
-"""Every package says in two to four plain lines what is in it."""
+"""The docstring of every package describes its content in two to four lines of prose."""
 
 import ast
 import pathlib

@@ -1,4 +1,4 @@
-"""The PostgreSQL of the tests isolates tests from each other, and leaves nothing behind."""
+"""The embedded PostgreSQL server isolates tests from each other and leaves nothing behind."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""The public names of `import workron`; changing them is a decision."""
+"""The public names of `import workron`; a change of them affects users."""
 
 import pathlib
 import tomllib
@@ -8,7 +8,7 @@ import workron
 _PROJECT = pathlib.Path(__file__).parents[2] / "pyproject.toml"
 
 
-def test_public_names_are_exactly_these() -> None:
+def test_public_names() -> None:
     assert workron.__all__ == ["__version__"]
 
 

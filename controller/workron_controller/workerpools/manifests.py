@@ -220,7 +220,7 @@ def _volumes(spec: WorkerPoolSpec) -> list[dict[str, Any]]:
         {"name": name, "emptyDir": {}} for name in (_CODE_VOLUME, _SOCKET_VOLUME, _WORK_VOLUME)
     ]
     if spec.automount_service_account_token:
-        # What Kubernetes mounts into every container by default, for the runner only.
+        # Kubernetes would mount these into every container; here only the runner has them.
         namespace = {"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}
         authority = {"key": "ca.crt", "path": "ca.crt"}
         sources = [

@@ -1,4 +1,4 @@
-"""What one round knows about a pool: its object, its workers, its ReplicaSets and pods. Pure.
+"""The state of a pool in one round: its object, its workers, its ReplicaSets and pods. Pure.
 
 Objects are parsed from the API server's JSON. Apart from their identity, they may lack any field.
 """

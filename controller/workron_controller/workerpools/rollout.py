@@ -103,7 +103,7 @@ def worker_count_after(observed: ObservedPool, steps: Iterable[RolloutStep]) -> 
 
 @dataclass(frozen=True, slots=True)
 class RolloutPlan:
-    """What to do for a pool, by what was observed and the desired state."""
+    """The steps from the observed to the desired state of a pool."""
 
     observed: ObservedPool
     workers: Mapping[str, Sequence[WorkerRow]]

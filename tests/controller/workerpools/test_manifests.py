@@ -57,7 +57,10 @@ def test_runner_is_a_sidecar_in_the_image_of_the_pool() -> None:
     assert arguments.startswith("worker --slots 8 --heartbeat 2s --grace 1m30s --health 0.0.0.0:")
 
 
-def test_command_line_of_the_agent_is_accepted_by_the_program() -> None:
+def test_command_line_of_the_agent_is_accepted_by_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("WORKRON_STORE", _URL)
     group = typer.main.get_command(app.app())
     context = group.context_class(group)
     pod = _pod(slots=8, heartbeat="500ms", drainTimeout="90s")
