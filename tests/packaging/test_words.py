@@ -38,7 +38,6 @@ _NOT_YET_HELD: tuple[str, ...] = (
     "tests/scheduling/",
     "tests/store/",
     "tests/telemetry/",
-    "tests/worker/",
 )
 _HELD = [path for path in words.files() if not path.as_posix().startswith(_NOT_YET_HELD)]
 

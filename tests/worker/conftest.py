@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests import leaks
-from tests.worker.shop import Shop, opened
+from tests.worker.agent_harness import AgentHarness, open_harness
 from workron.core.ids import ClaimId
 from workron_worker.executor import CommandTask
 from workron_worker.runner_client import RunnerExecutor
@@ -40,10 +40,12 @@ def executor(
 
 
 @pytest.fixture
-async def shop(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Shop]:
+async def harness(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[AgentHarness]:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    async with opened() as shop:
-        yield shop
+    async with open_harness() as harness:
+        yield harness
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What an agent at work tells its meter, read as Prometheus would read it."""
+"""The metrics of a working agent, as Prometheus reads them."""
 
 import asyncio
 import uuid
@@ -10,8 +10,8 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from tests.worker.shop import Shop
-from tests.worker.test_faults import Door
+from tests.worker.agent_harness import ENDS_IN_ATTEMPT_2, AgentHarness
+from tests.worker.unreliable_store import UnreliableStore
 from workron.core import errors
 from workron.core.ids import ClaimId, Fence, JobId
 from workron.core.states import Reason
@@ -22,18 +22,17 @@ from workron_worker.metrics import WorkerMetrics
 from workron_worker.metrics_exporter import WorkerExporter
 from workron_worker.runner_client import RunnerExecutor
 
-_TWICE = 'if [ "$WORKRON_ATTEMPT" = 1 ]; then echo on; exec sleep 1000; fi'
-
 
 @pytest.fixture
-def metrics(shop: Shop) -> WorkerMetrics:
-    shop.metrics = made = WorkerMetrics()
-    return made
+def metrics(harness: AgentHarness) -> WorkerMetrics:
+    return harness.metrics
 
 
-def _read(shop: Shop, metrics: WorkerMetrics) -> Mapping[str, float]:
-    """Give each series by its short name and the values of its labels."""
-    text = generate_latest(WorkerExporter(metrics, shop.slots.count, shop.clock).registry).decode()
+def _read(harness: AgentHarness, metrics: WorkerMetrics) -> Mapping[str, float]:
+    """Return each series by its short name and the values of its labels."""
+    text = generate_latest(
+        WorkerExporter(metrics, harness.slots.count, harness.clock).registry
+    ).decode()
     return {
         " ".join([sample.name, *sample.labels.values()]).removeprefix(
             "workron_worker_"
@@ -43,19 +42,19 @@ def _read(shop: Shop, metrics: WorkerMetrics) -> Mapping[str, float]:
     }
 
 
-def _end(outcome: Outcome, reason: Reason | None = None) -> AttemptReport:
+def _report(outcome: Outcome, reason: Reason | None = None) -> AttemptReport:
     return AttemptReport(JobId(1), ClaimId(uuid.uuid4()), Fence(1), outcome, reason)
 
 
-async def test_claims_and_ends_are_counted_and_nothing_runs_afterwards(
-    shop: Shop, metrics: WorkerMetrics
+async def test_claims_and_reports_are_counted(
+    harness: AgentHarness, metrics: WorkerMetrics
 ) -> None:
-    good = await shop.workflow({"name": "many", "count": 5, "command": "true"})
-    bad = await shop.job(command="exit 3", maxAttempts=2, backoff={"initial": "1ms"})
-    async with shop.working(await shop.agent()):
-        await shop.ended(good)
-        await shop.ended(bad)
-    read = _read(shop, metrics)
+    many = await harness.workflow({"name": "many", "count": 5, "command": "true"})
+    failing = await harness.job(command="exit 3", maxAttempts=2, backoff={"initial": "1ms"})
+    async with harness.working(await harness.agent()):
+        await harness.ended(many)
+        await harness.ended(failing)
+    read = _read(harness, metrics)
     assert read["claims_total"] == 7
     assert {name: value for name, value in read.items() if name.startswith("attempts_total")} == {
         "attempts_total Succeeded ": 5,
@@ -67,50 +66,52 @@ async def test_claims_and_ends_are_counted_and_nothing_runs_afterwards(
     assert read["claim_latency_seconds_sum"] > 0
 
 
-async def test_running_command_occupies_a_slot(shop: Shop, metrics: WorkerMetrics) -> None:
-    await shop.job(command="echo on; exec sleep 1000")
-    agent = await shop.agent()
-    async with shop.working(agent):
-        await shop.ear.wait()
-        assert _read(shop, metrics)["running"] == 1
-        agent.kill()
-    assert _read(shop, metrics)["running"] == 0
-    assert _read(shop, metrics)["released_claims_total"] == 1
-
-
-async def test_time_of_a_start_is_what_the_runner_measured(
-    shop: Shop, metrics: WorkerMetrics
+async def test_running_command_occupies_a_slot(
+    harness: AgentHarness, metrics: WorkerMetrics
 ) -> None:
-    shop.executor.close()
-    shop.executor = RunnerExecutor(grace=timedelta(minutes=1), boot=shop.boot)
-    root = await shop.workflow({"name": "many", "count": 3, "command": "true"})
-    async with shop.working(await shop.agent()):
-        await shop.ended(root)
-    read = _read(shop, metrics)
+    await harness.job(command="echo on; exec sleep 1000")
+    agent = await harness.agent()
+    async with harness.working(agent):
+        await harness.collector.wait()
+        assert _read(harness, metrics)["running"] == 1
+        agent.kill()
+    assert _read(harness, metrics)["running"] == 0
+    assert _read(harness, metrics)["released_claims_total"] == 1
+
+
+async def test_spawn_latency_is_measured_by_the_runner(
+    harness: AgentHarness, metrics: WorkerMetrics
+) -> None:
+    harness.executor.close()
+    harness.executor = RunnerExecutor(grace=timedelta(minutes=1), boot=harness.boot)
+    run = await harness.workflow({"name": "many", "count": 3, "command": "true"})
+    async with harness.working(await harness.agent()):
+        await harness.ended(run)
+    read = _read(harness, metrics)
     assert read["spawn_latency_seconds_count"] == 3
     assert 0 < read["spawn_latency_seconds_sum"] < 60
 
 
-async def test_commands_that_are_cut_off_are_counted_once_and_released(
-    shop: Shop, metrics: WorkerMetrics
+async def test_lease_kill_is_counted_once_when_the_store_is_unavailable(
+    harness: AgentHarness, metrics: WorkerMetrics
 ) -> None:
-    door = Door(shop.store)
-    job = await shop.job(command=_TWICE)
-    async with shop.working(await shop.agent(door=door)):
-        await shop.ear.wait()
-        door.is_shut = True
-        shop.clock.turned += 6
-        assert metrics.why_not_ready(shop.clock.monotonic()) is None
-        shop.clock.turned += 6
-        assert "last answered heartbeat" in (metrics.why_not_ready(shop.clock.monotonic()) or "")
-        assert _read(shop, metrics)["heartbeat_age_seconds"] >= 12
-        while not _read(shop, metrics)["lease_kills_total"]:
+    store = UnreliableStore(harness.store)
+    job = await harness.job(command=ENDS_IN_ATTEMPT_2)
+    async with harness.working(await harness.agent(store=store)):
+        await harness.collector.wait()
+        store.is_unavailable = True
+        harness.clock.offset_seconds += 6
+        assert metrics.why_not_ready(harness.clock.monotonic()) is None
+        harness.clock.offset_seconds += 6
+        assert "last answered heartbeat" in (metrics.why_not_ready(harness.clock.monotonic()) or "")
+        assert _read(harness, metrics)["heartbeat_age_seconds"] >= 12
+        while not _read(harness, metrics)["lease_kills_total"]:
             await asyncio.sleep(0)
-        door.is_shut = False
-        await shop.ended(job)
-        assert metrics.why_not_ready(shop.clock.monotonic()) is None
-        assert _read(shop, metrics)["heartbeat_age_seconds"] < 6
-    read = _read(shop, metrics)
+        store.is_unavailable = False
+        await harness.ended(job)
+        assert metrics.why_not_ready(harness.clock.monotonic()) is None
+        assert _read(harness, metrics)["heartbeat_age_seconds"] < 6
+    read = _read(harness, metrics)
     assert (
         read["lease_kills_total"],
         read["released_claims_total"],
@@ -118,8 +119,8 @@ async def test_commands_that_are_cut_off_are_counted_once_and_released(
     ) == (1, 1, 0)
 
 
-class _Overdue:
-    """An executor that ends its first command by itself, as it heard of no beat."""
+class _DeadlineExecutor:
+    """An executor that kills its first command at its deadline."""
 
     def __init__(self, executor: RunnerExecutor) -> None:
         self._executor = executor
@@ -137,58 +138,66 @@ class _Overdue:
         return getattr(self._executor, name)
 
 
-async def test_command_that_the_executor_cut_off_is_counted_as_well(
-    shop: Shop, metrics: WorkerMetrics
+async def test_lease_kill_is_counted_when_the_executor_killed_at_its_deadline(
+    harness: AgentHarness, metrics: WorkerMetrics
 ) -> None:
-    overdue: Any = _Overdue(shop.executor)
-    shop.executor = overdue
-    job = await shop.job(command="true")
-    async with shop.working(await shop.agent()):
-        await shop.ended(job)
-    read = _read(shop, metrics)
+    executor: Any = _DeadlineExecutor(harness.executor)
+    harness.executor = executor
+    job = await harness.job(command="true")
+    async with harness.working(await harness.agent()):
+        await harness.ended(job)
+    read = _read(harness, metrics)
     assert (read["lease_kills_total"], read["released_claims_total"]) == (1, 1)
 
 
-async def test_lost_session_is_counted_once(shop: Shop, metrics: WorkerMetrics) -> None:
-    job = await shop.job(command=_TWICE)
-    async with shop.working(await shop.agent()):
-        await shop.ear.wait()
-        [worker] = await shop.store.list_heartbeats()
-        await shop.store.reap(worker.worker, version=None)
-        await shop.ended(job)
-        assert metrics.why_not_ready(shop.clock.monotonic()) is None
-    assert _read(shop, metrics)["lost_sessions_total"] == 1
+async def test_lost_session_is_counted_once(harness: AgentHarness, metrics: WorkerMetrics) -> None:
+    job = await harness.job(command=ENDS_IN_ATTEMPT_2)
+    async with harness.working(await harness.agent()):
+        await harness.collector.wait()
+        [worker] = await harness.store.list_heartbeats()
+        await harness.store.reap(worker.worker, version=None)
+        await harness.ended(job)
+        assert metrics.why_not_ready(harness.clock.monotonic()) is None
+    assert _read(harness, metrics)["lost_sessions_total"] == 1
 
 
-async def test_draining_agent_is_not_ready(shop: Shop, metrics: WorkerMetrics) -> None:
-    agent = await shop.agent()
-    async with shop.working(agent) as work:
+async def test_draining_agent_is_not_ready(harness: AgentHarness, metrics: WorkerMetrics) -> None:
+    agent = await harness.agent()
+    async with harness.working(agent) as work:
         agent.drain()
         await work
-    assert "draining" in (metrics.why_not_ready(shop.clock.monotonic()) or "")
+    assert "draining" in (metrics.why_not_ready(harness.clock.monotonic()) or "")
     assert metrics.failure is None
 
 
-async def test_agent_that_gives_up_is_hopeless(shop: Shop, metrics: WorkerMetrics) -> None:
-    door = Door(shop.store)
-    door.is_shut = True
+async def test_failure_is_kept_when_the_agent_fails(
+    harness: AgentHarness, metrics: WorkerMetrics
+) -> None:
+    store = UnreliableStore(harness.store)
+    store.is_unavailable = True
     with pytest.raises(errors.StoreUnreachableError):
-        await (await shop.agent(door=door, config=AgentConfig(store_timeout=timedelta(0)))).run()
-    assert metrics.failure == "this worker has failed: the store is away"
+        await (
+            await harness.agent(store=store, config=AgentConfig(store_timeout=timedelta(0)))
+        ).run()
+    assert metrics.failure == "this worker has failed: the store is unavailable"
 
 
-async def test_end_that_is_stale_is_no_end(shop: Shop) -> None:
+async def test_stale_reports_are_not_counted_as_attempts(harness: AgentHarness) -> None:
     metrics = WorkerMetrics()
-    ends = [_end(Outcome.SUCCEEDED), _end(Outcome.FAILED, Reason.TIMEOUT), _end(Outcome.SUCCEEDED)]
+    reports = [
+        _report(Outcome.SUCCEEDED),
+        _report(Outcome.FAILED, Reason.TIMEOUT),
+        _report(Outcome.SUCCEEDED),
+    ]
     metrics.reports_answered(
-        ends, [ReportResult.STALE, ReportResult.ACCEPTED, ReportResult.ALREADY]
+        reports, [ReportResult.STALE, ReportResult.ACCEPTED, ReportResult.ALREADY]
     )
-    read = _read(shop, metrics)
+    read = _read(harness, metrics)
     assert read["stale_reports_total"] == 1
     assert (read["attempts_total Failed Timeout"], read["attempts_total Succeeded "]) == (1, 1)
 
 
-async def test_two_exporters_know_nothing_of_each_other(shop: Shop) -> None:
+async def test_two_exporters_count_separately(harness: AgentHarness) -> None:
     one, other = WorkerMetrics(), WorkerMetrics()
     one.running += 1
-    assert (_read(shop, one)["running"], _read(shop, other)["running"]) == (1, 0)
+    assert (_read(harness, one)["running"], _read(harness, other)["running"]) == (1, 0)

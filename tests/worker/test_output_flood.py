@@ -8,23 +8,23 @@ import sys
 import pytest
 
 _ROOT = pathlib.Path(__file__).parents[2]
-_MOST_GROWTH = 64 * 1024 * 1024
+_MAX_GROWTH = 64 * 1024 * 1024
 
 
 @pytest.mark.parametrize("stream", [0, 32 * 1024 * 1024])
-def test_agent_neither_grows_nor_beats_late_under_a_flood(
+def test_agent_needs_little_memory_and_sends_heartbeats_when_a_command_writes_a_gigabyte(
     tmp_path: pathlib.Path, stream: int
 ) -> None:
     store = f"sqlite:///{tmp_path}/jobs.db"
-    said = subprocess.run(
-        [sys.executable, _ROOT / "tests/worker/flood.py", store, str(stream)],
+    program = subprocess.run(
+        [sys.executable, _ROOT / "tests/worker/output_flood.py", store, str(stream)],
         env={"PYTHONPATH": f"{_ROOT}:{_ROOT}/worker_image", "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
         check=True,
     )
-    measured = json.loads(said.stdout.splitlines()[-1])
+    measured = json.loads(program.stdout.splitlines()[-1])
     assert measured["stored"] >= stream + 65536
-    assert measured["grown"] < _MOST_GROWTH
-    # It beats every 100 ms here; a lease is lost when the beats of seconds are missing.
+    assert measured["grown"] < _MAX_GROWTH
+    # The interval of heartbeats is 100 ms here; a lease is lost when they are late by seconds.
     assert measured["gap"] < 1

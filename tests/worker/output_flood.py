@@ -1,7 +1,7 @@
-"""An agent by itself, while a command of its writes a gigabyte: how far it grows, how it beats.
+"""An agent of its own process, while one of its commands writes a gigabyte.
 
-`python tests/worker/flood.py URL STREAM` prints that as JSON; `test_flood` starts it, for
-a process that runs tests has memory of its own.
+`python tests/worker/output_flood.py URL STREAM` prints its growth and its heartbeats as JSON;
+`test_output_flood` starts it, because a process that runs tests has memory of its own.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import uuid
 from datetime import timedelta
 from typing import Any
 
-from tests.worker.shop import RealClock
+from tests.worker.agent_harness import AdjustableClock
 from workron.core import planner
 from workron.core.ids import JobId
 from workron.core.model.job import Job
@@ -28,32 +28,32 @@ from workron_worker.config import AgentConfig, AgentDependencies, Slots
 from workron_worker.runner_client import RunnerExecutor
 
 _BYTES = 1_000_000_000
-_RHYTHM = AgentConfig(heartbeat=timedelta(milliseconds=100))
+_CONFIG = AgentConfig(heartbeat=timedelta(milliseconds=100))
 
 
-class Door:
-    """Notes when the agent beats."""
+class RecordingStore:
+    """Records when heartbeats are answered."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.beats: list[float] = []
+        self.heartbeats: list[float] = []
 
-    def __getattr__(self, verb: str) -> Any:
-        return getattr(self._store, verb)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
 
     async def heartbeat(self, key: Any) -> Any:
         answer = await self._store.heartbeat(key)
-        self.beats.append(time.monotonic())
+        self.heartbeats.append(time.monotonic())
         return answer
 
 
-def _memory(what: str) -> int:
+def _memory(field: str) -> int:
     status = pathlib.Path("/proc/self/status").read_text()
-    return int(status.partition(f"{what}:")[2].split()[0]) * 1024
+    return int(status.partition(f"{field}:")[2].split()[0]) * 1024
 
 
-def _calm_down() -> int:
-    """Have the peak of memory begin anew, and give what there is."""
+def _reset_peak_memory() -> int:
+    """Reset the peak of memory and return the current memory."""
     pathlib.Path("/proc/self/clear_refs").write_text("5")
     return _memory("VmRSS")
 
@@ -70,14 +70,15 @@ async def _submit(store: Store, name: str, **spec: Any) -> JobId:
 
 
 async def _measure(store: Store, executor: RunnerExecutor, boot: uuid.UUID, stream: int) -> Any:
-    door: Any = Door(store)
-    clock, rng = RealClock(), random.Random()
-    dependencies = AgentDependencies(door, executor, Slots(2), clock, rng)
+    recording: Any = RecordingStore(store)
+    dependencies = AgentDependencies(
+        recording, executor, Slots(2), AdjustableClock(), random.Random()
+    )
     token = await store.ensure_pool("default", "default")
-    agent = Agent(dependencies, Registration(token, "flood", boot, 2), _RHYTHM)
+    agent = Agent(dependencies, Registration(token, "flood", boot, 2), _CONFIG)
     work = asyncio.create_task(agent.run())
     await wait.wait(store, [await _submit(store, "idle", command="true")])
-    idle, began = _calm_down(), time.monotonic()
+    idle, began = _reset_peak_memory(), time.monotonic()
     flood = f"head -c {_BYTES} /dev/zero"
     job = await _submit(
         store, "flood", command=flood, outputStreamBytes=stream, outputLimitBytes=65536
@@ -86,14 +87,14 @@ async def _measure(store: Store, executor: RunnerExecutor, boot: uuid.UUID, stre
     seconds, grown = time.monotonic() - began, _memory("VmHWM") - idle
     agent.drain()
     await work
-    during = [one for one in door.beats if one > began]
+    during = [one for one in recording.heartbeats if one > began]
     gaps = [later - one for one, later in itertools.pairwise(during)]
-    shown = await store.read_output(job)
-    return {"grown": grown, "gap": max(gaps), "seconds": seconds, "stored": len(shown)}
+    output = await store.read_output(job)
+    return {"grown": grown, "gap": max(gaps), "seconds": seconds, "stored": len(output)}
 
 
 async def _main(url: str, stream: int) -> None:
-    store = await connect.connect(url, clock=RealClock(), rng=random.Random())
+    store = await connect.connect(url, clock=AdjustableClock(), rng=random.Random())
     boot = uuid.uuid4()
     executor = RunnerExecutor(grace=timedelta(seconds=1), boot=boot)
     try:

@@ -1,4 +1,4 @@
-"""An executor whose runner keeps its commands apart, and watches their memory."""
+"""An executor whose runner isolates its commands and watches their memory."""
 
 import asyncio
 import os
@@ -12,10 +12,10 @@ from datetime import timedelta
 import pytest
 
 from tests.runner import cgroup, spare_uids
-from tests.worker.ear import Ear
+from tests.worker.output_collector import OutputCollector
 from workron.core.states import Reason
-from workron_runner import protocol, uids
-from workron_worker import outcome, runner_connection
+from workron_runner import uids
+from workron_worker import runner_connection
 from workron_worker.executor import CommandTask, RunnerLostError, StartError
 from workron_worker.runner_client import RunnerExecutor, run_task
 from workron_worker.runner_connection import ChildRunner, ChildRunners
@@ -28,7 +28,7 @@ _ONLY_ROOT = pytest.mark.skipif(
 
 
 @pytest.fixture
-def apart(boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunnerExecutor]:
+def isolated(boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunnerExecutor]:
     with spare_uids.traversable_folder() as folder:
         monkeypatch.setattr("tempfile.tempdir", str(folder))
         runners = ChildRunners(uids=spare_uids.UIDS, processes=50)
@@ -39,7 +39,7 @@ def apart(boot: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunnerEx
 
 
 @pytest.fixture
-def narrow(
+def limited(
     boot: uuid.UUID, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[RunnerExecutor]:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -53,42 +53,42 @@ def narrow(
         executor.close()
 
 
-def test_options_are_written_as_a_runner_reads_them() -> None:
+def test_options_become_arguments_of_the_runner() -> None:
     options = ChildRunners(is_isolating=True, uids=uids.UidRange(5, 9), processes=7)
     assert options.arguments() == ["--isolate", "--uids", "5-9", "--processes", "7"]
     assert ChildRunners().arguments() == []
 
 
 @_ONLY_ROOT
-async def test_commands_have_uids_of_their_own_and_a_limit(
-    apart: RunnerExecutor, make: Make
+async def test_command_has_its_own_uid_and_a_process_limit(
+    isolated: RunnerExecutor, make: Make
 ) -> None:
-    ended = await run_task(apart, make("id -u; ulimit -a | grep process"), None)
+    ended = await run_task(isolated, make("id -u; ulimit -a | grep process"), None)
     uid, limit = ended.output.decode().splitlines()
     assert spare_uids.UIDS.first < int(uid) <= spare_uids.UIDS.last
     assert limit.split()[-1] == "50"
 
 
 @_ONLY_ROOT
-async def test_lost_runner_is_told_of_when_nothing_of_its_uids_is_left(
-    apart: RunnerExecutor, make: Make, lives: Callable[[int], bool]
+async def test_processes_of_the_uids_are_dead_when_the_loss_of_their_runner_is_reported(
+    isolated: RunnerExecutor, make: Make, lives: Callable[[int], bool]
 ) -> None:
-    ear = Ear()
+    collector = OutputCollector()
     hidden = "cd / && exec env -i sh -c 'id -u; echo $$; exec sleep 1000'"
-    run = asyncio.ensure_future(run_task(apart, make(hidden), ear))
-    while len(ear.heard.split()) < 2:
-        await ear.wait()
-    uid, pid = map(int, ear.heard.split())
+    run = asyncio.ensure_future(run_task(isolated, make(hidden), collector))
+    while len(collector.received.split()) < 2:
+        await collector.wait()
+    uid, pid = map(int, collector.received.split())
     assert uids.is_used(uid)
     assert lives(pid)
-    assert isinstance(apart._runner, ChildRunner)
-    os.kill(apart._runner.pid, signal.SIGKILL)
+    assert isinstance(isolated._runner, ChildRunner)
+    os.kill(isolated._runner.pid, signal.SIGKILL)
     with pytest.raises(RunnerLostError):
         await run
     assert not lives(pid)
 
 
-def test_runner_that_may_not_do_as_it_is_told_does_not_start(
+def test_runner_does_not_start_when_its_options_are_refused(
     boot: uuid.UUID, capfd: pytest.CaptureFixture[str]
 ) -> None:
     runners = ChildRunners(processes=5)
@@ -97,29 +97,19 @@ def test_runner_that_may_not_do_as_it_is_told_does_not_start(
     assert "--processes needs" in capfd.readouterr().err
 
 
-async def test_command_that_takes_all_memory_fails_for_that_and_the_others_do_not(
-    narrow: RunnerExecutor, make: Make, tmp_path: pathlib.Path
+async def test_only_the_command_fails_that_exceeds_the_memory_limit(
+    limited: RunnerExecutor, make: Make, tmp_path: pathlib.Path
 ) -> None:
-    ears = [Ear() for _ in range(3)]
+    collectors = [OutputCollector() for _ in range(3)]
     wait = f"echo on; until test -e {tmp_path}/go; do sleep 0.05; done"
-    siblings = [asyncio.ensure_future(run_task(narrow, make(wait), ear)) for ear in ears]
-    for ear in ears:
-        await ear.wait()
-    ended = await run_task(narrow, make([sys.executable, "-c", cgroup.HOG]), None)
+    siblings = [
+        asyncio.ensure_future(run_task(limited, make(wait), collector)) for collector in collectors
+    ]
+    for collector in collectors:
+        await collector.wait()
+    ended = await run_task(limited, make([sys.executable, "-c", cgroup.HOG]), None)
     assert (ended.reason, ended.exit_code) == (Reason.OUT_OF_MEMORY, 137)
     assert ended.message is not None
     assert "near the memory limit of 256 MiB" in ended.message
     (tmp_path / "go").touch()
     assert [(await one).reason for one in siblings] == [None, None, None]
-
-
-def test_message_names_limit_and_peak_when_memory_ran_short(make: Make) -> None:
-    message = protocol.Ended(
-        "", "memory", None, 9, 0.0, 0.0, 300 * 2**20, 0, None, limit_bytes=512 * 2**20
-    )
-    ended = outcome.judge_end(make("true"), message, b"out", b"", is_killed=False)
-    assert ended.message == (
-        "the command was killed near the memory limit of 512 MiB that all commands of its "
-        "worker share; it used up to 300 MiB"
-    )
-    assert (ended.reason, ended.exit_code, ended.output) == (Reason.OUT_OF_MEMORY, 137, b"out")

@@ -1,4 +1,4 @@
-"""A store in memory, a maintainer, and agents that tests hire; made by the fixture `shop`."""
+"""A store in memory, a maintainer and agents; made by the fixture `harness`."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from tests.worker.ear import Ear
+from tests.worker.output_collector import OutputCollector
 from workron.core import planner
 from workron.core.ids import JobId
 from workron.core.model.job import Job
@@ -26,7 +26,10 @@ from workron_worker.executor import OnOutput
 from workron_worker.metrics import WorkerMetrics
 from workron_worker.runner_client import RunnerExecutor
 
-QUICK = AgentConfig(
+ENDS_IN_ATTEMPT_2 = 'if [ "$WORKRON_ATTEMPT" = 1 ]; then echo on; exec sleep 1000; fi'
+"""A command that writes a line and runs on, until its second attempt."""
+
+QUICK_CONFIG = AgentConfig(
     heartbeat=timedelta(milliseconds=10),
     poll=timedelta(milliseconds=50),
     lease_margin=timedelta(seconds=5),
@@ -34,30 +37,30 @@ QUICK = AgentConfig(
 )
 
 
-class RealClock:
-    """Real time, which a test may turn on."""
+class AdjustableClock:
+    """Real time, plus an offset that a test may change."""
 
     def __init__(self) -> None:
-        self.turned = 0.0
+        self.offset_seconds = 0.0
 
     def now(self) -> datetime:
-        return datetime.now(UTC) + timedelta(seconds=self.turned)
+        return datetime.now(UTC) + timedelta(seconds=self.offset_seconds)
 
     def monotonic(self) -> float:
-        return time.monotonic() + self.turned
+        return time.monotonic() + self.offset_seconds
 
 
-class Shop:
-    """What the tests of the agent work with."""
+class AgentHarness:
+    """One store with its executor, from which a test makes agents."""
 
-    def __init__(self, store: Store, clock: RealClock) -> None:
+    def __init__(self, store: Store, clock: AdjustableClock) -> None:
         self.store = store
         self.clock = clock
         self.rng = random.Random()
         self.boot = uuid.uuid4()
         self.executor = RunnerExecutor(grace=timedelta(minutes=1), boot=self.boot)
-        self.ear = Ear()
-        self.heard_of: list[ClaimedJob] = []
+        self.collector = OutputCollector()
+        self.started_jobs: list[ClaimedJob] = []
         self.slots = Slots(4)
         self.metrics = WorkerMetrics()
 
@@ -76,14 +79,14 @@ class Shop:
     async def agent(
         self,
         *,
-        door: object | None = None,
-        config: AgentConfig = QUICK,
+        store: object | None = None,
+        config: AgentConfig = QUICK_CONFIG,
         name: str = "worker",
         pool: str = "default",
     ) -> Agent:
-        """Hire an agent; a `door` stands before the store's."""
+        """Create an agent of the store, or of one that replaces it."""
         dependencies = AgentDependencies(
-            store=cast("WorkerStore", door or self.store),
+            store=cast("WorkerStore", store or self.store),
             executor=self.executor,
             slots=self.slots,
             clock=self.clock,
@@ -96,7 +99,7 @@ class Shop:
 
     @contextlib.asynccontextmanager
     async def working(self, agent: Agent) -> AsyncIterator[asyncio.Task[None]]:
-        """Let an agent work meanwhile, and then drain it."""
+        """Let an agent work while the context is active, and then drain it."""
         task = asyncio.create_task(agent.run())
         try:
             yield task
@@ -106,43 +109,43 @@ class Shop:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def ended(self, root: JobId) -> JobRow:
-        """Wait for the end of a root."""
-        [row] = await wait.wait(self.store, [root])
+    async def ended(self, run: JobId) -> JobRow:
+        """Wait for the end of a run."""
+        [row] = await wait.wait(self.store, [run])
         return row
 
-    async def states(self, root: JobId) -> dict[str, State]:
-        """Tell the state of each job by its name, elements with their index."""
-        rows = await self.store.list_jobs(root)
+    async def states(self, run: JobId) -> dict[str, State]:
+        """Return the state of each job by its name, elements with their index."""
+        rows = await self.store.list_jobs(run)
         return {
             row.name + ("" if row.index is None else f"/{row.index}"): row.state for row in rows
         }
 
-    async def output(self, root: JobId, name: str) -> str:
-        """Give what a task wrote."""
-        rows = {row.name: row for row in await self.store.list_jobs(root)}
+    async def output(self, run: JobId, name: str) -> str:
+        """Return what a task wrote."""
+        rows = {row.name: row for row in await self.store.list_jobs(run)}
         return (await self.store.read_output(rows[name].job)).decode()
 
     def _listen(self, claimed: ClaimedJob) -> OnOutput:
-        self.heard_of.append(claimed)
-        return self.ear
+        self.started_jobs.append(claimed)
+        return self.collector
 
 
 @contextlib.asynccontextmanager
-async def opened() -> AsyncIterator[Shop]:
-    """Open a shop and close it."""
-    clock = RealClock()
+async def open_harness() -> AsyncIterator[AgentHarness]:
+    """Open the store and run its maintainer while the context is active."""
+    clock = AdjustableClock()
     store = await connect.connect("memory:", clock=clock, rng=random.Random())
-    shop = Shop(store, clock)
+    harness = AgentHarness(store, clock)
     maintainer = asyncio.create_task(
         Maintainer(store, clock, uuid.uuid4()).run(store.wait_for_work)
     )
     try:
-        yield shop
+        yield harness
     finally:
         maintainer.cancel()
         await asyncio.gather(maintainer, return_exceptions=True)
-        shop.executor.close()
+        harness.executor.close()
         await store.close()
 
 
