@@ -4,6 +4,7 @@ import base64
 import json
 import pathlib
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -67,7 +68,9 @@ def test_command_line_of_the_agent_is_accepted_by_the_program(
     name, *arguments = _container(pod, "agent")["args"]
     command = group.get_command(context, name)  # type: ignore[attr-defined]
     parsed = command.make_context(name, arguments).params
-    assert (parsed["slots"], parsed["heartbeat"], parsed["grace"]) == (8, "500ms", "1m30s")
+    assert parsed["slots"] == 8
+    assert parsed["heartbeat"] == timedelta(milliseconds=500)
+    assert parsed["grace"] == timedelta(seconds=90)
 
 
 def test_command_line_of_the_runner_is_accepted_by_the_runner() -> None:
