@@ -1,5 +1,6 @@
 """A real executor, and the tasks that the tests give it."""
 
+import asyncio
 import pathlib
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -21,6 +22,15 @@ Make = Callable[..., CommandTask]
 def _leaves_nothing() -> Iterator[None]:
     with leaks.checked():
         yield
+
+
+@pytest.fixture(autouse=True)
+async def _leaves_nothing_pending() -> AsyncIterator[None]:
+    # By its name it follows `_leaves_nothing`, so that the loop is closed before that one compares.
+    before = asyncio.all_tasks()
+    yield
+    left = asyncio.all_tasks() - before - {asyncio.current_task()}
+    assert not left, f"the test leaves {left}"
 
 
 @pytest.fixture
