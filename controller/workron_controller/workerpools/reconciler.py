@@ -114,16 +114,14 @@ class PoolReconciler:
         if self._deps.budget.share(self.pool) or self._observed.replica_sets:
             await self.credentials.grant(given.spec, given.generation, self._observed)
         await self._roll_out(given.spec, workers)
-        return status.reason_from_pods(self._observed) or self._over_budget()
+        return status.reason_from_pods(self._observed) or status.over_budget(
+            self._deps.budget, self.pool
+        )
 
     async def _observe(self) -> None:
+        api, retrying, labels = self._deps.api, self._deps.retrying, self.pool.selector
         replica_sets, pods = [
-            await client.list_all(
-                self._deps.api,
-                self._deps.retrying,
-                resource.at(self.pool.namespace),
-                self.pool.selector,
-            )
+            await client.list_all(api, retrying, resource.at(self.pool.namespace), labels)
             for resource in (resources.REPLICA_SETS, resources.PODS)
         ]
         self._observed = observed.observe(self.pool, replica_sets, pods)
@@ -210,13 +208,6 @@ class PoolReconciler:
         body = {"metadata": {"uid": pod.uid, "annotations": {observed.DELETION_COST: cost}}}
         with contextlib.suppress(api_errors.ObjectNotFoundError):
             await self._deps.api.patch(resources.PODS.at(self.pool.namespace, pod.name), body)
-
-    def _over_budget(self) -> StatusReason | None:
-        budget = self._deps.budget
-        wanted, share = budget.wanted(self.pool), budget.share(self.pool)
-        if budget.max_workers is None or share >= wanted:
-            return None
-        return status.over_budget(wanted, share, budget.max_workers)
 
 
 def _log_fields(step: RolloutStep) -> Mapping[str, object]:

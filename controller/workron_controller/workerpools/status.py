@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
+    from workron_controller.workerpools.autoscaler import ConnectionBudget
     from workron_controller.workerpools.config import PoolDependencies
     from workron_controller.workerpools.manifests import PoolNames
     from workron_controller.workerpools.observed import (
@@ -134,12 +135,16 @@ def pool_not_found(namespace: str, name: str) -> StatusReason:
     )
 
 
-def over_budget(wanted: int, share: int, max_workers: int) -> StatusReason:
-    """Return the problem that the database has too few connections."""
+def over_budget(budget: ConnectionBudget, pool: PoolNames) -> StatusReason | None:
+    """Return the problem that the database has too few connections for a pool, if it has."""
+    wanted, share = budget.wanted(pool), budget.share(pool)
+    if share >= wanted:
+        return None
     return StatusReason(
         CONNECTION_LIMIT,
         f"the pool gets {share} of {wanted} workers: the database has connections for"
-        f" {max_workers} workers of all pools; raise its max_connections, or lower maxReplicas",
+        f" {budget.max_workers} workers of all pools; raise its max_connections, or lower"
+        " maxReplicas",
     )
 
 
@@ -154,28 +159,25 @@ def reason_for_jobs(problem: StatusReason | None, pool: str) -> StatusReason | N
 
 def reason_from_pods(observed: ObservedPool) -> StatusReason | None:
     """Return the most severe problem of a pool's ReplicaSets and pods."""
-    live = (pod for pod in observed.pods if pod.is_live)
-    found = [*_replica_set_problems(observed), *(one for pod in live for one in _pod_problems(pod))]
+    found = _problems_of_pods(observed)
     return min(found, key=lambda one: _BY_SEVERITY.index(one.reason), default=None)
 
 
-def _replica_set_problems(observed: ObservedPool) -> Iterator[StatusReason]:
+def _problems_of_pods(observed: ObservedPool) -> Iterator[StatusReason]:
     for one in observed.replica_sets:
         if one.failure is not None:
             reason = QUOTA_EXCEEDED if _OVER_QUOTA in one.failure else PODS_NOT_READY
             yield StatusReason(reason, f"cannot create pods: {one.failure}"[:_MAX_MESSAGE])
-
-
-def _pod_problems(pod: ObservedPod) -> Iterator[StatusReason]:
-    if pod.unschedulable is not None:
-        yield StatusReason(UNSCHEDULABLE, f"no node for pod {pod.name}: {pod.unschedulable}")
-    for one in pod.containers:
-        if one.waiting_reason in _IMAGE_ERRORS:
-            yield StatusReason(IMAGE_PULL_FAILED, _message(pod, one, "has no image"))
-        elif one.waiting_reason in _START_ERRORS:
-            plural = "s" * (one.restarts > 1)
-            restarts = f" after {one.restarts} restart{plural}" if one.restarts else ""
-            yield StatusReason(PODS_NOT_READY, _message(pod, one, f"does not run{restarts}"))
+    for pod in filter(lambda pod: pod.is_live, observed.pods):
+        if pod.unschedulable is not None:
+            yield StatusReason(UNSCHEDULABLE, f"no node for pod {pod.name}: {pod.unschedulable}")
+        for container in pod.containers:
+            if container.waiting_reason in _IMAGE_ERRORS:
+                yield StatusReason(IMAGE_PULL_FAILED, _message(pod, container, "has no image"))
+            elif container.waiting_reason in _START_ERRORS:
+                plural = "s" * (container.restarts > 1)
+                after = f" after {container.restarts} restart{plural}" if container.restarts else ""
+                yield StatusReason(PODS_NOT_READY, _message(pod, container, f"does not run{after}"))
 
 
 def _message(pod: ObservedPod, one: ObservedContainer, what: str) -> str:
