@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.store.behaviour.grounds import HandClock
+from tests.store.behaviour.databases import FakeClock
 from workron.core import errors
 from workron.store import connect
 
@@ -23,7 +23,7 @@ def empty(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
 
 async def _refusal(call: Any, url: str) -> str:
     with pytest.raises(errors.InputError) as refusal:
-        await call(url, clock=HandClock(), rng=random.Random())
+        await call(url, clock=FakeClock(), rng=random.Random())
     return str(refusal.value)
 
 
@@ -74,5 +74,5 @@ async def test_file_name_that_can_be_none_is_refused_and_no_file_is_made(
 
 async def test_file_has_the_name_that_its_url_quotes(tmp_path: pathlib.Path) -> None:
     url = f"sqlite:///{tmp_path}/a%3Fb%20c.db"
-    await connect.migrate(url, clock=HandClock(), rng=random.Random())
+    await connect.migrate(url, clock=FakeClock(), rng=random.Random())
     assert (tmp_path / "a?b c.db").exists()

@@ -1,7 +1,7 @@
-"""A store with a hand on its clock, and the questions that tests ask of it again and again.
+"""A store with a clock that the test advances, and the queries that many tests need.
 
-Given to every test of the behaviour suite by the fixture `harness`, which also has it checked for
-what must hold after any scenario.
+The fixture `harness` gives one to every test of this folder, and checks afterwards what must hold
+after any scenario.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from tests.store.behaviour import plans
-from tests.store.behaviour.grounds import Ground
+from tests.store.behaviour.databases import DatabaseUnderTest
 from tests.store.behaviour.worker import MANY, Worker, mint_boot
 from workron.core.ids import JobId
 from workron.core.lease import HeartbeatVersion
@@ -22,39 +22,39 @@ from workron.store.types import JobRow
 
 
 def label(row: JobRow) -> str:
-    """Name a job for people: `name`, or `name[index]`."""
+    """Return the label of a job: `name`, or `name[index]`."""
     return row.name if row.index is None else f"{row.name}[{row.index}]"
 
 
-def stand(row: JobRow) -> str:
-    """Put state and reason into one word."""
+def state_of(row: JobRow) -> str:
+    """Return state and reason as one word."""
     return row.state if row.reason is None else f"{row.state}/{row.reason}"
 
 
 class Harness:
     """One store under test, and others on the same database."""
 
-    def __init__(self, ground: Ground, store: api.Store) -> None:
-        self.ground = ground
+    def __init__(self, database: DatabaseUnderTest, store: api.Store) -> None:
+        self.database = database
         self.store = store
         self._opened = [store]
         self._tokens: dict[tuple[str, str], str] = {}
         self._ended: dict[JobId, JobRow] = {}
 
     async def advance(self, by: timedelta) -> None:
-        await self.ground.turn(by)
+        await self.database.advance(by)
 
-    async def another(self) -> api.Store:
-        """Open another store on the same database; where there can be none, give the same."""
-        if not self.ground.is_lasting:
+    async def open_another(self) -> api.Store:
+        """Open another store on the same database, or return this one if it is in memory."""
+        if not self.database.is_persistent:
             return self.store
-        self._opened.append(await self.ground.open())
+        self._opened.append(await self.database.open())
         return self._opened[-1]
 
     async def reopen(self) -> None:
-        """Close all stores and go on with a new one."""
+        """Close all stores and open a new one."""
         await self.close()
-        self.store = await self.ground.open()
+        self.store = await self.database.open()
         self._opened = [self.store]
 
     async def close(self) -> None:
@@ -62,7 +62,7 @@ class Harness:
             await store.close()
 
     async def submit(self, *wanted: Plan, **options: Any) -> JobId:
-        """Submit, later than all before; answer the first run."""
+        """Submit later than all runs before; return the first run."""
         await self.advance(timedelta(milliseconds=1))
         return (await self.store.submit(wanted, **options))[0].run
 
@@ -87,7 +87,7 @@ class Harness:
             self._tokens[key] = await self.store.ensure_pool(namespace, pool)
         return self._tokens[key]
 
-    async def settle(self) -> None:
+    async def propagate_all(self) -> None:
         while await self.store.propagate(MANY):
             pass
 
@@ -99,52 +99,52 @@ class Harness:
         while await self.store.expire(MANY):
             pass
 
-    async def sign_of(self, worker: Worker) -> HeartbeatVersion:
-        signs = {
-            sighting.worker: sighting.version for sighting in await self.store.list_heartbeats()
-        }
-        return signs[worker.session.worker]
+    async def heartbeat_version(self, worker: Worker) -> HeartbeatVersion:
+        versions = {one.worker: one.version for one in await self.store.list_heartbeats()}
+        return versions[worker.session.worker]
 
     async def reap(self, worker: Worker) -> types.ReapResult:
-        """Take back the claims of a worker that stands still."""
-        return await self.store.reap(worker.session.worker, version=await self.sign_of(worker))
+        """Requeue the claims of a worker that has sent no heartbeat meanwhile."""
+        return await self.store.reap(
+            worker.session.worker, version=await self.heartbeat_version(worker)
+        )
 
     async def rows(self, run: JobId) -> dict[str, JobRow]:
         rows = await self.store.list_jobs(run)
-        self._hold_ends_against_earlier_ones(rows)
+        self._check_ends_are_final(rows)
         return {label(row): row for row in rows}
 
     async def row(self, run: JobId, name: str | None = None) -> JobRow:
-        """Give the row of a name; by default the run's own."""
+        """Return the row of a job by name, or of the run itself."""
         rows = await self.rows(run)
         return next(iter(rows.values())) if name is None else rows[name]
 
-    async def stands(self, run: JobId) -> dict[str, str]:
-        """Say of each job how it stands, such as `Skipped/NotNeeded`."""
-        return {name: stand(row) for name, row in (await self.rows(run)).items()}
+    async def states(self, run: JobId) -> dict[str, str]:
+        """Return the state of each job by name, such as `Skipped/NotNeeded`."""
+        return {name: state_of(row) for name, row in (await self.rows(run)).items()}
 
-    async def stand(self, run: JobId, name: str | None = None) -> str:
-        return stand(await self.row(run, name))
+    async def state(self, run: JobId, name: str | None = None) -> str:
+        return state_of(await self.row(run, name))
 
     async def counts(self, run: JobId) -> Counter[str]:
-        """Count a large run's commands by how they stand."""
+        """Count a run's commands by state."""
         rows = await self.rows(run)
-        return Counter(stand(row) for row in rows.values() if row.kind is Kind.JOB)
+        return Counter(state_of(row) for row in rows.values() if row.kind is Kind.JOB)
 
     async def check(self) -> None:
-        """Hold what must be true after any scenario, once ends are passed on."""
-        await self.settle()
+        """Check what must be true after any scenario, once all ends are propagated."""
+        await self.propagate_all()
         audited = await self.store.audit(100 * MANY)
         assert audited == types.AuditResult(0, 0), "a job waits though its upstreams have ended"
         queued: Counter[tuple[str, str]] = Counter()
-        runs, heads = await self.store.list_runs(), await self.store.list_run_summaries()
-        assert [head.run for head in heads] == runs
-        for run, head in zip(runs, heads, strict=True):
+        runs, summaries = await self.store.list_runs(), await self.store.list_run_summaries()
+        assert [one.run for one in summaries] == runs
+        for run, summary in zip(runs, summaries, strict=True):
             rows = await self.store.list_jobs(run.run)
-            self._hold_ends_against_earlier_ones(rows)
+            self._check_ends_are_final(rows)
             _check_rows(run, rows)
-            _check_head(head, rows)
-            await self.check_standing(rows)
+            _check_summary(summary, rows)
+            await self.check_lookups(rows)
             await self._check_progress(run.run, rows)
             queued.update(
                 (run.namespace, row.pool)
@@ -154,8 +154,8 @@ class Harness:
         demand = await self.store.pool_demand()
         assert {pool: waiting.ready for pool, waiting in demand.items()} == queued
 
-    async def check_standing(self, rows: Sequence[JobRow]) -> None:
-        """Hold what is told of single jobs against what is told of their whole run."""
+    async def check_lookups(self, rows: Sequence[JobRow]) -> None:
+        """Compare what is returned for single jobs with what is returned for their whole run."""
         jobs = [row.job for row in rows]
         assert await self.store.get_jobs(jobs) == rows
         assert await self.store.filter_ended(jobs) == {
@@ -167,12 +167,12 @@ class Harness:
         shown = {state: count for state, count in progress.items() if count}
         assert shown == Counter(row.state for row in rows if row.kind is Kind.JOB)
 
-    def _hold_ends_against_earlier_ones(self, rows: Sequence[JobRow]) -> None:
+    def _check_ends_are_final(self, rows: Sequence[JobRow]) -> None:
         for row in rows:
             if row.state in TERMINAL_STATES:
                 assert self._ended.setdefault(row.job, row) == row, "an end has changed"
             else:
-                assert row.job not in self._ended, "an end was taken back"
+                assert row.job not in self._ended, "an ended job is not ended any more"
 
 
 def _check_rows(run: types.RunRow, rows: Sequence[JobRow]) -> None:
@@ -190,8 +190,8 @@ def _check_rows(run: types.RunRow, rows: Sequence[JobRow]) -> None:
             assert row.worker is not None
 
 
-def _check_head(head: types.RunSummary, rows: Sequence[JobRow]) -> None:
+def _check_summary(summary: types.RunSummary, rows: Sequence[JobRow]) -> None:
     commands = [row for row in rows if row.kind is Kind.JOB]
-    assert head.job == rows[0]
-    assert head.commands == len(commands)
-    assert head.ended == sum(row.state in TERMINAL_STATES for row in commands)
+    assert summary.job == rows[0]
+    assert summary.commands == len(commands)
+    assert summary.ended == sum(row.state in TERMINAL_STATES for row in commands)

@@ -31,19 +31,19 @@ _uids = itertools.count(1)
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A task of a workflow to be; with a `count` it is an array."""
+    """A task of a workflow; with a `count` it is an array."""
 
     needs: Mapping[str, Condition]
     count: int | None = None
     items: Sequence[Any] = ()
     each: bool = False
-    """Whether its elements pair with those of the arrays that it needs."""
+    """Whether its elements are paired with those of the arrays that it needs."""
     outside: Sequence[ExternalDependency] = ()
     terms: SchedulingTerms = dataclasses.field(default_factory=SchedulingTerms)
 
 
 def job(name: str = "job", *, outside: Sequence[ExternalDependency] = (), **about: Any) -> Plan:
-    """Plan one job. `about` are fields of Terms, of Identity, or of the Plan itself."""
+    """Plan one job. `about` has fields of SchedulingTerms, Identity or Plan."""
     terms, identity, rest = _sort(about)
     node = PlannedJob(Kind.JOB, name, spec=0, upstreams=len(outside), feeds_inputs=bool(outside))
     return Plan(
@@ -59,7 +59,8 @@ def job(name: str = "job", *, outside: Sequence[ExternalDependency] = (), **abou
 def task(*names: str, count: int | None = None, each: bool = False, **about: Any) -> Task:
     """Describe a task that needs the success of `names`; `when` gives other conditions.
 
-    `items` makes it an array, `outside` has it wait for other runs; the rest is of Terms.
+    `items` makes it an array, `outside` lists other runs that it depends on; the rest are fields of
+    SchedulingTerms.
     """
     needs = dict.fromkeys(names, Condition.SUCCEEDED) | about.pop("when", {})
     items = about.pop("items", ())
@@ -92,7 +93,7 @@ def array(count: int, name: str = "flow", **about: Any) -> Plan:
 def outside(
     name: str, when: Condition = Condition.SUCCEEDED, *, kind: Kind = Kind.JOB
 ) -> ExternalDependency:
-    """Wait for another run; `dag` puts the right downstream in."""
+    """Depend on another run; `dag` sets the downstream."""
     return ExternalDependency(0, kind, name, when)
 
 
@@ -107,7 +108,7 @@ def _new_uid() -> UUID:
 
 
 def _sort(about: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Part the fields of Terms, those of Identity, and those of Plan."""
+    """Separate the fields of SchedulingTerms, of Identity and of Plan."""
     terms = {f.name for f in dataclasses.fields(SchedulingTerms)}
     identity = {f.name for f in dataclasses.fields(Identity)}
     return (
@@ -118,7 +119,7 @@ def _sort(about: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dic
 
 
 class _Layout:
-    """The offsets of a workflow's jobs, and what follows from them."""
+    """The offsets of a workflow's jobs, and the nodes and edges that follow from them."""
 
     def __init__(self, name: str, tasks: Mapping[str, Task], terms: SchedulingTerms) -> None:
         self.name = name
@@ -144,7 +145,7 @@ class _Layout:
         ]
 
     def nodes(self) -> list[PlannedJob]:
-        """List the group, then each task, an array's elements right behind it."""
+        """List the group, then each task, each array followed by its elements."""
         incoming = [edge.downstream for edge in self.edges]
         incoming += [other.downstream for other in self.outside]
         counts = Counter(incoming)

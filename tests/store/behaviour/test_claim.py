@@ -1,4 +1,4 @@
-"""claim: the right job, to one worker, with everything that its run needs."""
+"""claim: the right job, for one worker, with all that its attempt needs."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -19,14 +19,14 @@ from workron.store.types import ClaimedJob, Outcome
 LARGE = "x" * 16_000
 
 
-async def test_greater_priority_is_claimed_first(harness: Harness, worker: Worker) -> None:
+async def test_higher_priority_is_claimed_first(harness: Harness, worker: Worker) -> None:
     for priority in (0, 5, -5, 9):
         await harness.submit(plans.job(f"p{priority}", priority=priority))
     claimed = [await worker.claim_one() for _ in range(4)]
     assert [one.name for one in claimed] == ["p9", "p5", "p0", "p-5"]
 
 
-async def test_older_is_claimed_first_when_priorities_are_equal(
+async def test_older_job_is_claimed_first_when_priorities_are_equal(
     harness: Harness, worker: Worker
 ) -> None:
     for name in "cab":
@@ -35,13 +35,13 @@ async def test_older_is_claimed_first_when_priorities_are_equal(
     assert [one.name for one in await worker.claim(2)] == ["b"]
 
 
-async def test_no_more_are_claimed_than_ids_are_given(harness: Harness, worker: Worker) -> None:
+async def test_claims_are_limited_to_the_number_of_ids(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.array(5))
     assert len(await worker.claim(3)) == 3
     assert await harness.counts(run) == {"Running": 3, "Queued": 2}
 
 
-async def test_only_what_is_ready_is_claimed(harness: Harness, worker: Worker) -> None:
+async def test_only_ready_jobs_are_claimed(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.dag(a=task(), b=task("a")))
     assert [one.name for one in await worker.claim(MANY)] == ["a"]
     assert not await worker.claim(MANY)
@@ -50,7 +50,7 @@ async def test_only_what_is_ready_is_claimed(harness: Harness, worker: Worker) -
 async def test_nothing_is_claimed_when_no_id_is_given(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
     assert not await worker.claim(0)
-    assert await harness.stand(run) == "Queued"
+    assert await harness.state(run) == "Queued"
 
 
 async def test_each_claim_has_one_of_the_given_ids(harness: Harness, worker: Worker) -> None:
@@ -61,7 +61,7 @@ async def test_each_claim_has_one_of_the_given_ids(harness: Harness, worker: Wor
     assert {one.claim for one in claimed} <= set(wanted)
 
 
-async def test_repeated_call_answers_the_same_when_its_answer_was_lost(
+async def test_repeated_call_has_the_same_answer_when_the_first_was_lost(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.array(5))
@@ -72,7 +72,7 @@ async def test_repeated_call_answers_the_same_when_its_answer_was_lost(
     assert await harness.counts(run) == {"Running": 3, "Queued": 2}
 
 
-async def test_repeated_call_answers_the_same_when_its_ids_stand_in_another_order(
+async def test_repeated_call_has_the_same_answer_when_its_ids_have_another_order(
     harness: Harness, worker: Worker
 ) -> None:
     await harness.submit(plans.array(3))
@@ -80,13 +80,11 @@ async def test_repeated_call_answers_the_same_when_its_ids_stand_in_another_orde
     first = await worker.store.claim(worker.session.key, wanted)
     second = await worker.store.claim(worker.session.key, wanted[::-1])
     assert _by_claim(second) == _by_claim(first)
-    held = (await worker.beat()).held
+    held = (await worker.heartbeat()).held
     assert {(one.job, one.ref) for one in second} == {(one.job, one.ref) for one in held}
 
 
-async def test_ids_of_another_workers_claims_take_and_tell_nothing(
-    harness: Harness, worker: Worker
-) -> None:
+async def test_claim_ids_of_another_worker_return_nothing(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.array(3))
     wanted = mint()
     await worker.store.claim(worker.session.key, wanted)
@@ -95,7 +93,7 @@ async def test_ids_of_another_workers_claims_take_and_tell_nothing(
     assert await harness.counts(run) == {"Running": 1, "Queued": 2}
 
 
-async def test_session_is_refused_when_nobody_registered_it(harness: Harness) -> None:
+async def test_session_is_rejected_when_it_was_never_registered(harness: Harness) -> None:
     await harness.submit(plans.job())
     with pytest.raises(errors.SessionError):
         await harness.store.claim(SessionKey(mint_boot()), mint())
@@ -117,10 +115,10 @@ async def test_claimed_job_runs_on_the_worker(harness: Harness) -> None:
     await worker.claim_one()
     row = await harness.row(run)
     assert (row.state, row.worker, row.attempts) == (State.RUNNING, "anna", 1)
-    assert row.started_at == harness.ground.clock.now()
+    assert row.started_at == harness.database.clock.now()
 
 
-async def test_claim_tells_all_that_a_run_needs(harness: Harness, worker: Worker) -> None:
+async def test_claim_returns_all_that_an_attempt_needs(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.array(1))
     claimed = await worker.claim_one()
     assert claimed.job == run + 2
@@ -131,7 +129,7 @@ async def test_claim_tells_all_that_a_run_needs(harness: Harness, worker: Worker
 
 
 @pytest.mark.parametrize("items", [["a", None, 3], [{"n": [1]}, {"n": []}]], ids=len)
-async def test_item_comes_with_the_claim_of_its_element(
+async def test_claim_of_an_element_returns_its_item(
     harness: Harness, worker: Worker, items: Sequence[Any]
 ) -> None:
     await harness.submit(plans.array(0, items=items))
@@ -159,7 +157,7 @@ async def test_fence_rises_when_the_worker_was_reaped(harness: Harness, worker: 
     assert (second.attempt, second.losses) == (2, 1)
 
 
-async def test_fence_rises_when_the_job_is_tried_again(harness: Harness, worker: Worker) -> None:
+async def test_fence_rises_when_the_job_is_retried(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.job())
     first = await worker.claim_one()
     await worker.retry(first, delay_seconds=0)
@@ -182,10 +180,10 @@ async def test_fence_is_no_less_than_the_clock_in_microseconds(
 ) -> None:
     await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    assert claimed.fence >= harness.ground.clock.now().timestamp() * 1_000_000
+    assert claimed.fence >= harness.database.clock.now().timestamp() * 1_000_000
 
 
-async def test_results_of_upstreams_come_with_the_claim(harness: Harness, worker: Worker) -> None:
+async def test_claim_returns_the_results_of_upstreams(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.dag(a=task(), b=task(), c=task("a", "b")))
     claimed = await worker.claim_by_name()
     await worker.end(claimed["a"], result={"rows": [1, None, "ü"]})
@@ -197,12 +195,12 @@ async def test_result_of_an_array_is_a_list_by_index(harness: Harness, worker: W
     await harness.submit(plans.dag(a=task(count=3), b=task("a")))
     for one in reversed(await worker.claim(3)):
         await worker.end(one, result=None if one.index == 1 else {"index": one.index})
-    await harness.settle()
+    await harness.propagate_all()
     claimed = await worker.claim_one()
     assert claimed.inputs == {"a": [{"index": 0}, None, {"index": 2}]}
 
 
-async def test_result_of_the_paired_element_comes_when_edges_are_each(
+async def test_claim_returns_the_result_of_the_paired_element(
     harness: Harness, worker: Worker
 ) -> None:
     await harness.submit(plans.dag(a=task(count=2), b=task("a", count=2, each=True)))
@@ -212,7 +210,9 @@ async def test_result_of_the_paired_element_comes_when_edges_are_each(
     assert inputs == {0: {"a": 0}, 1: {"a": 1}}
 
 
-async def test_no_inputs_come_when_there_are_no_upstreams(harness: Harness, worker: Worker) -> None:
+async def test_claim_has_no_inputs_when_there_are_no_upstreams(
+    harness: Harness, worker: Worker
+) -> None:
     await harness.submit(plans.job())
     claimed = await worker.claim_one()
     assert claimed.inputs is None
@@ -225,13 +225,13 @@ async def test_inputs_are_left_out_when_they_are_too_large(
     await harness.submit(plans.dag(a=task(count=70), b=task("a"), c=task("a")))
     for one in await worker.claim(70):
         await worker.end(one, result=LARGE)
-    await harness.settle()
+    await harness.propagate_all()
     claimed = await worker.claim_one()
     assert claimed.inputs is None
     assert claimed.inputs_too_large
 
 
-async def test_inputs_come_again_when_the_claim_is_repeated(
+async def test_inputs_are_returned_again_when_the_claim_is_repeated(
     harness: Harness, worker: Worker
 ) -> None:
     await harness.submit(plans.dag(a=task(), b=task("a")))
@@ -242,7 +242,7 @@ async def test_inputs_come_again_when_the_claim_is_repeated(
     assert [one.inputs for one in first] == [one.inputs for one in second] == [{"a": [1]}]
 
 
-async def test_counters_come_with_the_claim(harness: Harness, worker: Worker) -> None:
+async def test_claim_returns_the_counters(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.job())
     await worker.end(await worker.claim_one(), Outcome.RETRY)
     await harness.advance(timedelta(seconds=1))

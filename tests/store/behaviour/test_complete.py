@@ -1,4 +1,4 @@
-"""complete: one accepted end for each claim, however often and by whom it is reported."""
+"""complete: one accepted end for each claim, regardless of repetitions."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,7 +9,7 @@ import pytest
 from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
-from tests.store.behaviour.worker import Worker, end_of, mint, mint_boot
+from tests.store.behaviour.worker import Worker, mint, mint_boot, report_on
 from workron.core import errors
 from workron.core.ids import SessionKey
 from workron.core.states import Reason, State
@@ -22,7 +22,7 @@ async def test_job_ends_when_its_end_is_reported(harness: Harness, worker: Worke
     assert await worker.end(await worker.claim_one(), exit_code=0) is ReportResult.ACCEPTED
     row = await harness.row(run)
     assert (row.state, row.reason, row.exit_code) == (State.SUCCEEDED, None, 0)
-    assert row.finished_at == harness.ground.clock.now()
+    assert row.finished_at == harness.database.clock.now()
     assert (row.attempts, row.failures, row.losses, row.worker) == (1, 0, 0, "worker")
 
 
@@ -46,17 +46,17 @@ async def test_second_report_changes_nothing_when_the_first_was_accepted(
     assert await worker.fail(claimed) is ReportResult.ALREADY
     assert await harness.store.read_result(run) == "first"
     assert await harness.store.read_output(run) == b"first"
-    assert await harness.stand(run) == "Succeeded"
+    assert await harness.state(run) == "Succeeded"
 
 
-async def test_downstream_is_told_once_when_the_end_is_reported_twice(
+async def test_downstream_counts_down_once_when_the_end_is_reported_twice(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.dag(a=task(), b=task(), c=task("a", "b")))
     claimed = await worker.claim_by_name()
     await worker.end(claimed["a"])
     await worker.end(claimed["a"])
-    assert await harness.stand(run, "c") == "Waiting/Upstream"
+    assert await harness.state(run, "c") == "Waiting/Upstream"
 
 
 async def test_report_is_stale_when_the_claim_was_never_made(
@@ -64,12 +64,12 @@ async def test_report_is_stale_when_the_claim_was_never_made(
 ) -> None:
     await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    end = end_of(claimed)
+    end = report_on(claimed)
     unknown = msgspec.structs.replace(end, claim=mint()[0])
     assert await worker.report(unknown) is ReportResult.STALE
 
 
-async def test_report_is_stale_when_the_job_was_claimed_anew(
+async def test_report_is_stale_when_the_job_was_claimed_again(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.job())
@@ -91,12 +91,12 @@ async def test_nothing_is_stored_when_the_worker_was_reaped(
     await harness.reap(worker)
     with pytest.raises(errors.SessionError):
         await worker.end(claimed, result="old", output=b"old")
-    assert await harness.stand(run) == "Queued"
+    assert await harness.state(run) == "Queued"
     assert await harness.store.read_result(run) is None
     assert await harness.store.read_output(run) == b""
 
 
-async def test_session_is_refused_when_nobody_registered_it(harness: Harness) -> None:
+async def test_session_is_rejected_when_it_was_never_registered(harness: Harness) -> None:
     with pytest.raises(errors.SessionError):
         await harness.store.complete(SessionKey(mint_boot()), [])
 
@@ -106,16 +106,16 @@ async def test_another_worker_cannot_end_a_claim(harness: Harness, worker: Worke
     claimed = await worker.claim_one()
     other = await harness.worker("other")
     assert await other.end(claimed) is ReportResult.STALE
-    assert await harness.stand(run) == "Running"
+    assert await harness.state(run) == "Running"
 
 
-async def test_answers_stand_in_the_order_of_the_ends(harness: Harness, worker: Worker) -> None:
+async def test_answers_have_the_order_of_the_reports(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.array(4))
     one, two, three, four = await worker.claim(4)
     await worker.end(two)
     await worker.release(three)
-    unknown = msgspec.structs.replace(end_of(one), claim=mint()[0])
-    ends = [end_of(four), unknown, end_of(two), end_of(one, Outcome.FAILED)]
+    unknown = msgspec.structs.replace(report_on(one), claim=mint()[0])
+    ends = [report_on(four), unknown, report_on(two), report_on(one, Outcome.FAILED)]
     completed = await worker.store.complete(worker.session.key, ends)
     assert completed.answers == [
         ReportResult.ACCEPTED,
@@ -130,17 +130,17 @@ async def test_released_claim_cannot_be_completed(harness: Harness, worker: Work
     claimed = await worker.claim_one()
     await worker.release(claimed)
     assert await worker.end(claimed, result=1) is not ReportResult.ACCEPTED
-    assert await harness.stand(run) == "Queued"
+    assert await harness.state(run) == "Queued"
     assert await harness.store.read_result(run) is None
 
 
-async def test_end_of_an_attempt_does_not_count_for_a_later_one_of_the_same_claim_id(
+async def test_report_does_not_apply_to_a_later_attempt_with_the_same_claim_id(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.job())
     first = await worker.claim_one()
     await worker.release(first)
-    # A copy of the claim that was held up on its way.
+    # A delayed copy of the claim call.
     (second,) = await worker.store.claim(worker.session.key, [first.claim])
     assert await worker.end(first, result="old", output=b"old") is ReportResult.STALE
     assert await worker.end(second, result="new") is ReportResult.ACCEPTED
@@ -148,23 +148,25 @@ async def test_end_of_an_attempt_does_not_count_for_a_later_one_of_the_same_clai
     assert await harness.store.read_output(run) == b""
 
 
-async def test_each_end_is_answered_for_itself_when_two_of_a_call_share_their_claim_id(
+async def test_reports_are_answered_separately_when_they_share_a_claim_id(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.job())
     first = await worker.claim_one()
     await worker.release(first)
     (second,) = await worker.store.claim(worker.session.key, [first.claim])
-    ends = [end_of(first, result="old"), end_of(second, result="new")]
+    ends = [report_on(first, result="old"), report_on(second, result="new")]
     completed = await worker.store.complete(worker.session.key, ends)
     assert completed.answers[0] is not ReportResult.ACCEPTED
     assert completed.answers[1] is ReportResult.ACCEPTED
     assert await harness.store.read_result(run) == "new"
 
 
-async def test_same_end_twice_in_a_call_counts_once(harness: Harness, worker: Worker) -> None:
+async def test_report_counts_once_when_it_is_twice_in_a_call(
+    harness: Harness, worker: Worker
+) -> None:
     run = await harness.submit(plans.job())
-    end = end_of(await worker.claim_one(), result="once", output=b"once")
+    end = report_on(await worker.claim_one(), result="once", output=b"once")
     completed = await worker.store.complete(worker.session.key, [end, end])
     assert list(completed.answers) == [ReportResult.ACCEPTED, ReportResult.ALREADY]
     assert len(await harness.store.list_attempts(run)) == 1
@@ -172,13 +174,13 @@ async def test_same_end_twice_in_a_call_counts_once(harness: Harness, worker: Wo
     assert await harness.store.read_output(run) == b"once"
 
 
-async def test_end_counts_after_one_that_names_another_job_for_its_claim(
+async def test_report_is_accepted_after_one_with_the_wrong_job_for_its_claim(
     harness: Harness, worker: Worker
 ) -> None:
     await harness.submit(plans.array(2))
     one, two = await worker.claim(2)
     mistaken = AttemptReport(two.job, *one.ref, Outcome.SUCCEEDED)
-    ends = [mistaken, end_of(one), end_of(two)]
+    ends = [mistaken, report_on(one), report_on(two)]
     completed = await worker.store.complete(worker.session.key, ends)
     assert list(completed.answers) == [
         ReportResult.STALE,
@@ -187,19 +189,19 @@ async def test_end_counts_after_one_that_names_another_job_for_its_claim(
     ]
 
 
-async def test_new_claims_come_with_the_answer(harness: Harness, worker: Worker) -> None:
+async def test_complete_returns_new_claims(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.dag(a=task(), b=task("a"), c=task("b")))
-    end = end_of(await worker.claim_one())
+    end = report_on(await worker.claim_one())
     completed = await worker.store.complete(worker.session.key, [end], mint(2))
     assert [one.name for one in completed.claimed] == ["b"]
-    assert await harness.stand(run, "b") == "Running"
+    assert await harness.state(run, "b") == "Running"
 
 
-async def test_repeated_call_answers_the_same_claims_when_its_answer_was_lost(
+async def test_repeated_call_returns_the_same_claims_when_its_answer_was_lost(
     harness: Harness, worker: Worker
 ) -> None:
     await harness.submit(plans.array(4))
-    end, wanted = end_of(await worker.claim_one()), mint(2)
+    end, wanted = report_on(await worker.claim_one()), mint(2)
     first = await worker.store.complete(worker.session.key, [end], wanted)
     second = await worker.store.complete(worker.session.key, [end], wanted)
     assert list(second.answers) == [ReportResult.ALREADY]
@@ -209,7 +211,7 @@ async def test_repeated_call_answers_the_same_claims_when_its_answer_was_lost(
     assert len(await worker.claim(4)) == 1
 
 
-async def test_only_new_claims_are_asked_for_when_there_are_no_ends(
+async def test_complete_only_claims_when_there_are_no_reports(
     harness: Harness, worker: Worker
 ) -> None:
     await harness.submit(plans.job())
@@ -222,7 +224,7 @@ async def test_retry_waits_for_its_backoff(harness: Harness, worker: Worker) -> 
     assert await worker.retry(await worker.claim_one(), delay_seconds=10) is ReportResult.ACCEPTED
     row = await harness.row(run)
     assert (row.state, row.reason, row.failures) == (State.WAITING, Reason.BACKOFF, 1)
-    assert row.due == harness.ground.clock.now() + timedelta(seconds=10)
+    assert row.due == harness.database.clock.now() + timedelta(seconds=10)
     assert not await worker.claim()
 
 
@@ -236,7 +238,7 @@ async def test_report_of_a_retry_is_already_known_when_repeated(
     assert (await harness.row(run)).failures == 1
 
 
-async def test_failures_add_up_over_tries(harness: Harness, worker: Worker) -> None:
+async def test_failures_add_up_over_attempts(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
     for _ in range(3):
         await worker.retry(await worker.claim_one(), delay_seconds=0)
@@ -250,15 +252,13 @@ RESULTS = [0, False, "", [], {}, {"a": [1, 2.5, None]}, "\U0001f9ea", 2**53, -1]
 
 
 @pytest.mark.parametrize("result", RESULTS, ids=repr)
-async def test_result_is_given_back_as_it_was(
-    harness: Harness, worker: Worker, result: Any
-) -> None:
+async def test_result_is_returned_unchanged(harness: Harness, worker: Worker, result: Any) -> None:
     run = await harness.submit(plans.job())
     await worker.end(await worker.claim_one(), result=result)
     assert await harness.store.read_result(run) == result
 
 
-async def test_there_is_no_result_when_none_was_written(harness: Harness, worker: Worker) -> None:
+async def test_result_is_none_when_none_was_reported(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
     await worker.end(await worker.claim_one())
     assert await harness.store.read_result(run) is None
@@ -268,17 +268,17 @@ async def test_there_is_no_result_when_none_was_written(harness: Harness, worker
 async def test_bad_result_fails_alone(harness: Harness, worker: Worker, result: Any) -> None:
     run = await harness.submit(plans.array(5))
     claimed = await worker.claim(5)
-    ends = [end_of(one, result=result if one.index == 3 else one.index) for one in claimed]
+    ends = [report_on(one, result=result if one.index == 3 else one.index) for one in claimed]
     completed = await worker.store.complete(worker.session.key, ends)
     assert set(completed.answers) == {ReportResult.ACCEPTED}
-    stands = await harness.stands(run)
+    stands = await harness.states(run)
     odd = stands.pop("work[3]")
     assert odd in {"Succeeded", "Failed/ResultRefused"}
     good = [f"work[{i}]" for i in (0, 1, 2, 4)]
     assert {stands[name] for name in good} == {"Succeeded"}
 
 
-async def test_refused_result_says_why(harness: Harness, worker: Worker) -> None:
+async def test_rejected_result_is_explained(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
     await worker.end(await worker.claim_one(), result={"text": "\ud800"})
     row = await harness.row(run)
@@ -288,15 +288,15 @@ async def test_refused_result_says_why(harness: Harness, worker: Worker) -> None
 
 
 @pytest.mark.parametrize("message", ["a\0b", "\ud800", "\U0001f9ea", "\x1b[31m", "x" * 100_000])
-async def test_odd_message_fails_nobody_else(
+async def test_unusual_message_fails_no_other_job(
     harness: Harness, worker: Worker, message: str
 ) -> None:
     run = await harness.submit(plans.dag(a=task(), b=task()))
     claimed = await worker.claim_by_name()
-    ends = [end_of(claimed["a"], Outcome.FAILED, message=message), end_of(claimed["b"])]
+    ends = [report_on(claimed["a"], Outcome.FAILED, message=message), report_on(claimed["b"])]
     completed = await worker.store.complete(worker.session.key, ends)
     assert list(completed.answers) == [ReportResult.ACCEPTED, ReportResult.ACCEPTED]
-    stands = await harness.stands(run)
+    stands = await harness.states(run)
     assert stands["a"].startswith("Failed/")
     assert stands["b"] == "Succeeded"
 
@@ -306,4 +306,4 @@ async def test_downstreams_of_a_refused_result_are_skipped(
 ) -> None:
     run = await harness.submit(plans.dag(a=task(), b=task("a")))
     await worker.end(await worker.claim_one(), result="\ud800")
-    assert await harness.stand(run, "b") == "Skipped/UpstreamFailed"
+    assert await harness.state(run, "b") == "Skipped/UpstreamFailed"

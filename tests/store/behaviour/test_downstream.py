@@ -1,4 +1,4 @@
-"""What an end means downstream: the table of `when`, and that order never matters."""
+"""The effect of an end on downstreams: the table of `when`, in any order."""
 
 import itertools
 
@@ -49,53 +49,53 @@ HAPPENED = {
         ("Skipped/NotNeeded", "good", FAILED),
     ]
 }
-"""How a job comes to be skipped, given runs that ended in each way."""
+"""Dependencies that skip a job, on runs that ended in each state."""
 
 
 async def _make_roots(
     harness: Harness, worker: Worker, fate_of_others: Outcome = Outcome.SUCCEEDED
 ) -> dict[str, str]:
-    """End a run of its own in every way; give the name of each."""
+    """End one run in each state; return their names."""
     await harness.submit(plans.job("good"))
     await harness.submit(plans.job("bad"))
     await worker.run_all({"bad": Outcome.FAILED, "up": fate_of_others})
     await harness.store.cancel(await harness.submit(plans.job("cancelled")))
     for end, cause in HAPPENED.items():
         await harness.submit(plans.job(end.replace("/", "-").lower(), outside=[cause]))
-    await harness.settle()
+    await harness.propagate_all()
     names = {end: end.replace("/", "-").lower() for end in HAPPENED}
     return names | {"Succeeded": "good", "Failed/ExitCode": "bad", "Cancelled": "cancelled"}
 
 
 @pytest.mark.parametrize(("end", "when", "fate"), CELLS)
-async def test_job_is_decided_by_a_root_that_has_ended(
+async def test_job_is_resolved_by_an_ended_run(
     harness: Harness, worker: Worker, end: str, when: Condition, fate: str
 ) -> None:
     names = await _make_roots(harness, worker)
     run = await harness.submit(plans.job("down", outside=[plans.outside(names[end], when)]))
-    await harness.settle()
-    assert await harness.stand(run) == fate
+    await harness.propagate_all()
+    assert await harness.state(run) == fate
 
 
 @pytest.mark.parametrize(("end", "when", "fate"), CELLS)
-async def test_job_is_decided_by_a_root_that_ends_later(
+async def test_job_is_resolved_by_a_run_that_ends_later(
     harness: Harness, worker: Worker, end: str, when: Condition, fate: str
 ) -> None:
     run = await harness.submit(plans.job("down", outside=[plans.outside("up", when)]))
     cause = [HAPPENED[end]] if end in HAPPENED else []
     up = await harness.submit(plans.job("up", outside=cause))
-    assert await harness.stand(run) == "Waiting/Upstream"
+    assert await harness.state(run) == "Waiting/Upstream"
     if end == "Cancelled":
         await harness.store.cancel(up)
     failed = end.startswith("Failed")
     await _make_roots(harness, worker, Outcome.FAILED if failed else Outcome.SUCCEEDED)
     await worker.run_all()
-    assert await harness.stand(up) == end
-    assert await harness.stand(run) == ("Succeeded" if fate == GO else fate)
+    assert await harness.state(up) == end
+    assert await harness.state(run) == ("Succeeded" if fate == GO else fate)
 
 
 def _ending(end: str, when: Condition) -> Plan:
-    """Plan a chain `first -> up -> down`, in which `up` ends so when `first` succeeds."""
+    """Plan `first -> up -> down`, in which `up` ends in this state when `first` succeeds."""
     cause = {"Skipped/NotNeeded": FAILED}.get(end, SUCCEEDED)
     return plans.dag(first=task(), up=task(when={"first": cause}), down=task(when={"up": when}))
 
@@ -110,17 +110,17 @@ def _ending(end: str, when: Condition) -> Plan:
         ("Skipped/NotNeeded", {}),
     ],
 )
-async def test_task_is_decided_by_another_of_its_workflow(
+async def test_task_is_resolved_by_another_task_of_its_workflow(
     harness: Harness, worker: Worker, end: str, fates: dict[str, Outcome], when: Condition
 ) -> None:
     run = await harness.submit(_ending(end, when))
     await worker.run_all(fates)
     fate = FATES[end][when]
-    stands = await harness.stands(run)
+    stands = await harness.states(run)
     assert (stands["up"], stands["down"]) == (end, "Succeeded" if fate == GO else fate)
 
 
-async def test_direct_downstreams_are_decided_with_the_end(
+async def test_direct_downstreams_are_resolved_with_the_end(
     harness: Harness, worker: Worker
 ) -> None:
     plan = plans.dag(
@@ -128,7 +128,7 @@ async def test_direct_downstreams_are_decided_with_the_end(
     )
     run = await harness.submit(plan)
     await worker.end(await worker.claim_one())
-    stands = await harness.stands(run)
+    stands = await harness.states(run)
     assert (stands["go"], stands["no"], stands["any"]) == (GO, "Skipped/NotNeeded", GO)
 
 
@@ -136,10 +136,10 @@ async def test_job_waits_while_one_upstream_has_not_ended(harness: Harness, work
     run = await harness.submit(plans.dag(a=task(), b=task(), c=task("a", "b")))
     claimed = await worker.claim_by_name()
     await worker.fail(claimed["a"])
-    await harness.settle()
-    assert await harness.stand(run, "c") == "Waiting/Upstream"
+    await harness.propagate_all()
+    assert await harness.state(run, "c") == "Waiting/Upstream"
     await worker.end(claimed["b"])
-    assert await harness.stand(run, "c") == "Skipped/UpstreamFailed"
+    assert await harness.state(run, "c") == "Skipped/UpstreamFailed"
 
 
 WHENS = list(itertools.product([SUCCEEDED, FAILED, FINISHED], repeat=2))
@@ -159,7 +159,7 @@ async def test_order_of_the_ends_does_not_matter(
             claimed = await worker.claim_by_name()
             for name in order:
                 await worker.end(claimed[name], outcomes["ab".index(name)])
-            seen.add(await harness.stand(run, "c"))
+            seen.add(await harness.state(run, "c"))
             await worker.run_all()
         assert len(seen) == 1
 
@@ -174,7 +174,7 @@ async def test_order_of_the_ends_does_not_matter(
         (["Succeeded", "Succeeded"], GO),
     ],
 )
-async def test_gravest_end_decides(
+async def test_highest_verdict_wins(
     harness: Harness, worker: Worker, needs: list[str], fate: str
 ) -> None:
     names = await _make_roots(harness, worker)
@@ -182,20 +182,20 @@ async def test_gravest_end_decides(
     for number, order in enumerate(itertools.permutations(wanted)):
         outside = [plans.outside(name) for name in order]
         run = await harness.submit(plans.job(f"down{number}", outside=outside))
-        assert await harness.stand(run) == fate
+        assert await harness.state(run) == fate
 
 
 async def test_failed_branch_is_skipped_to_its_end(harness: Harness, worker: Worker) -> None:
     chain = {f"t{i}": task(f"t{i - 1}") for i in range(1, 20)}
     run = await harness.submit(plans.dag(t0=task(), **chain))
     await worker.fail(await worker.claim_one())
-    await harness.settle()
-    stands = await harness.stands(run)
+    await harness.propagate_all()
+    stands = await harness.states(run)
     assert {stands[name] for name in chain} == {"Skipped/UpstreamFailed"}
     assert stands["flow"] == "Failed/MemberFailed"
 
 
-async def test_nothing_of_a_failed_branch_is_claimed_before_it_is_settled(
+async def test_failed_branch_is_not_claimed_before_ends_are_propagated(
     harness: Harness, worker: Worker
 ) -> None:
     plan = plans.dag(a=task(), b=task("a"), c=task("b"), d=task(when={"c": FINISHED}))
@@ -203,18 +203,18 @@ async def test_nothing_of_a_failed_branch_is_claimed_before_it_is_settled(
     await worker.fail(await worker.claim_one())
     assert not await worker.claim()
     assert await _steps(harness) >= 2
-    assert await harness.stand(run, "d") == GO
+    assert await harness.state(run, "d") == GO
 
 
 async def _steps(harness: Harness) -> int:
-    """Settle in the smallest steps; count those that moved something."""
+    """Propagate in the smallest steps; return how many moved something."""
     steps = 0
     while await harness.store.propagate(1):
         steps += 1
     return steps
 
 
-async def test_both_arms_of_a_diamond_are_waited_for(harness: Harness, worker: Worker) -> None:
+async def test_diamond_waits_for_both_branches(harness: Harness, worker: Worker) -> None:
     plan = plans.dag(top=task(), left=task("top"), right=task("top"), end=task("left", "right"))
     run = await harness.submit(plan)
     await worker.end(await worker.claim_one())

@@ -1,4 +1,4 @@
-"""expire: a job past its deadline ends, wherever it is."""
+"""expire: a job past its deadline ends in any state."""
 
 from datetime import timedelta
 
@@ -19,27 +19,29 @@ async def test_queued_job_fails_when_its_deadline_has_passed(
     run = await harness.submit(plans.job(deadline_seconds=60))
     await harness.advance(MINUTE * 2)
     assert await harness.store.expire(10) == 1
-    assert await harness.stand(run) == "Failed/DeadlineExceeded"
+    assert await harness.state(run) == "Failed/DeadlineExceeded"
     assert not await worker.claim()
 
 
-async def test_job_goes_on_when_its_deadline_lies_ahead(harness: Harness, worker: Worker) -> None:
+async def test_job_continues_when_its_deadline_is_in_the_future(
+    harness: Harness, worker: Worker
+) -> None:
     run = await harness.submit(plans.job(deadline_seconds=60))
     await harness.advance(MINUTE / 2)
     assert await harness.store.expire(10) == 0
     await worker.run_all()
     await harness.advance(MINUTE * 2)
     await harness.expire()
-    assert await harness.stand(run) == "Succeeded"
+    assert await harness.state(run) == "Succeeded"
 
 
-async def test_deadline_goes_with_the_end_of_its_job(harness: Harness, worker: Worker) -> None:
+async def test_deadline_is_removed_when_its_job_ends(harness: Harness, worker: Worker) -> None:
     a, b, c = (task(*needs, deadline_seconds=60) for needs in ((), ("a",), ("b",)))
     await harness.submit(plans.dag(a=a, b=b, c=c))
     cancelled = await harness.submit(plans.job(deadline_seconds=60))
     await harness.store.cancel(cancelled)
     await worker.run_all({"b": Outcome.FAILED})
-    await harness.settle()
+    await harness.propagate_all()
     await harness.advance(MINUTE * 2)
     assert await harness.store.expire(10) == 0
 
@@ -52,12 +54,12 @@ async def test_waiting_job_fails_when_its_deadline_has_passed(
     claimed = await worker.claim_one()
     await harness.advance(MINUTE * 2)
     await harness.expire()
-    await harness.settle()
-    stands = await harness.stands(run)
+    await harness.propagate_all()
+    stands = await harness.states(run)
     assert (stands["b"], stands["c"]) == ("Failed/DeadlineExceeded", "Skipped/UpstreamFailed")
     await worker.end(claimed)
-    await harness.settle()
-    assert await harness.stand(run) == "Failed/MemberFailed"
+    await harness.propagate_all()
+    assert await harness.state(run) == "Failed/MemberFailed"
 
 
 async def test_deferred_job_fails_when_its_deadline_has_passed(
@@ -75,23 +77,23 @@ async def test_suspended_job_fails_when_its_deadline_has_passed(harness: Harness
     run = await harness.submit(plans.job(deadline_seconds=60, is_suspended=True))
     await harness.advance(MINUTE * 2)
     await harness.expire()
-    assert await harness.stand(run) == "Failed/DeadlineExceeded"
+    assert await harness.state(run) == "Failed/DeadlineExceeded"
 
 
-async def test_running_job_is_marked_when_its_deadline_has_passed(
+async def test_running_job_is_signalled_when_its_deadline_has_passed(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.job(deadline_seconds=60))
     await worker.claim_one()
     await harness.advance(MINUTE * 2)
     await harness.expire()
-    assert await harness.stand(run) == "Running"
-    (held,) = (await worker.beat()).held
+    assert await harness.state(run) == "Running"
+    (held,) = (await worker.heartbeat()).held
     assert held.signal is Signal.EXPIRE
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
-async def test_expired_job_fails_whatever_its_worker_reports(
+async def test_expired_job_fails_when_its_worker_reports_another_end(
     harness: Harness, worker: Worker, outcome: Outcome
 ) -> None:
     run = await harness.submit(plans.job(deadline_seconds=60))
@@ -99,11 +101,11 @@ async def test_expired_job_fails_whatever_its_worker_reports(
     await harness.advance(MINUTE * 2)
     await harness.expire()
     assert await worker.end(claimed, outcome) is ReportResult.ACCEPTED
-    assert await harness.stand(run) == "Failed/DeadlineExceeded"
+    assert await harness.state(run) == "Failed/DeadlineExceeded"
 
 
 @pytest.mark.parametrize("verb", ["release", "reap"])
-async def test_expired_job_fails_when_its_claim_is_taken_back(
+async def test_expired_job_fails_when_its_worker_is_reaped(
     harness: Harness, worker: Worker, verb: str
 ) -> None:
     run = await harness.submit(plans.job(deadline_seconds=60))
@@ -114,10 +116,10 @@ async def test_expired_job_fails_when_its_claim_is_taken_back(
         await worker.release(claimed)
     else:
         await harness.reap(worker)
-    assert await harness.stand(run) == "Failed/DeadlineExceeded"
+    assert await harness.state(run) == "Failed/DeadlineExceeded"
 
 
-async def test_cancel_outdoes_the_deadline(harness: Harness, worker: Worker) -> None:
+async def test_cancel_overrides_the_deadline(harness: Harness, worker: Worker) -> None:
     one = await harness.submit(plans.job("one", deadline_seconds=60))
     two = await harness.submit(plans.job("two", deadline_seconds=60))
     claimed = await worker.claim(2)
@@ -125,13 +127,13 @@ async def test_cancel_outdoes_the_deadline(harness: Harness, worker: Worker) -> 
     await harness.advance(MINUTE * 2)
     await harness.expire()
     await harness.store.cancel(two)
-    assert {held.signal for held in (await worker.beat()).held} == {Signal.CANCEL}
+    assert {held.signal for held in (await worker.heartbeat()).held} == {Signal.CANCEL}
     for each in claimed:
         await worker.end(each)
-    assert await harness.stand(one) == await harness.stand(two) == "Cancelled"
+    assert await harness.state(one) == await harness.state(two) == "Cancelled"
 
 
-async def test_deadline_outdoes_hold(harness: Harness, worker: Worker) -> None:
+async def test_deadline_overrides_suspend(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job(deadline_seconds=60))
     claimed = await worker.claim_one()
     await harness.store.suspend(run)
@@ -139,7 +141,7 @@ async def test_deadline_outdoes_hold(harness: Harness, worker: Worker) -> None:
     await harness.expire()
     await harness.store.suspend(run)
     await worker.release(claimed)
-    assert await harness.stand(run) == "Failed/DeadlineExceeded"
+    assert await harness.state(run) == "Failed/DeadlineExceeded"
 
 
 async def test_expire_ends_no_more_than_its_limit(harness: Harness) -> None:

@@ -1,4 +1,4 @@
-"""Arrays and workflows: groups that end as their members did."""
+"""Arrays and workflows: groups that end when their members have."""
 
 import pytest
 
@@ -16,7 +16,7 @@ FAILED, FINISHED = Condition.FAILED, Condition.FINISHED
 async def test_workflow_succeeds_when_all_its_tasks_do(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.dag(a=task(), b=task("a"), c=task(count=3)))
     await worker.run_all()
-    assert set((await harness.stands(run)).values()) == {"Succeeded"}
+    assert set((await harness.states(run)).values()) == {"Succeeded"}
 
 
 async def test_workflow_runs_while_some_but_not_all_have_run(
@@ -24,17 +24,17 @@ async def test_workflow_runs_while_some_but_not_all_have_run(
 ) -> None:
     run = await harness.submit(plans.dag(a=task(), b=task("a")))
     claimed = await worker.claim_one()
-    assert await harness.stand(run) == "Running"
+    assert await harness.state(run) == "Running"
     await worker.end(claimed)
-    assert await harness.stand(run) == "Running"
+    assert await harness.state(run) == "Running"
 
 
-async def test_array_waits_while_none_of_its_elements_has_run(
+async def test_array_waits_when_none_of_its_elements_has_run(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.dag(a=task(), b=task("a", count=2)))
     await worker.claim_one()
-    assert await harness.stand(run, "b") == "Waiting/Upstream"
+    assert await harness.state(run, "b") == "Waiting/Upstream"
 
 
 async def test_groups_are_never_claimed(harness: Harness, worker: Worker) -> None:
@@ -49,11 +49,11 @@ async def test_workflow_fails_when_a_task_fails(harness: Harness, worker: Worker
     run = await harness.submit(plans.dag(a=task(), b=task()))
     claimed = await worker.claim_by_name()
     await worker.fail(claimed["a"])
-    await harness.settle()
-    assert await harness.stand(run) == "Running"
+    await harness.propagate_all()
+    assert await harness.state(run) == "Running"
     await worker.end(claimed["b"])
-    await harness.settle()
-    assert await harness.stand(run) == "Failed/MemberFailed"
+    await harness.propagate_all()
+    assert await harness.state(run) == "Failed/MemberFailed"
 
 
 @pytest.mark.parametrize("when", [FAILED, FINISHED])
@@ -62,14 +62,14 @@ async def test_workflow_succeeds_when_the_failure_is_handled(
 ) -> None:
     run = await harness.submit(plans.dag(a=task(), rescue=task(when={"a": when})))
     await worker.run_all({"a": Outcome.FAILED})
-    stands = await harness.stands(run)
+    stands = await harness.states(run)
     assert stands == {"flow": "Succeeded", "a": "Failed/ExitCode", "rescue": "Succeeded"}
 
 
-async def test_workflow_fails_when_the_rescue_fails_too(harness: Harness, worker: Worker) -> None:
+async def test_workflow_fails_when_the_handler_fails_too(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.dag(a=task(), rescue=task(when={"a": FAILED})))
     await worker.run_all({"a": Outcome.FAILED, "rescue": Outcome.FAILED})
-    assert await harness.stand(run) == "Failed/MemberFailed"
+    assert await harness.state(run) == "Failed/MemberFailed"
 
 
 async def test_workflow_succeeds_when_tasks_were_not_needed(
@@ -77,7 +77,7 @@ async def test_workflow_succeeds_when_tasks_were_not_needed(
 ) -> None:
     run = await harness.submit(plans.dag(a=task(), rescue=task(when={"a": FAILED})))
     await worker.run_all()
-    stands = await harness.stands(run)
+    stands = await harness.states(run)
     assert (stands["flow"], stands["rescue"]) == ("Succeeded", "Skipped/NotNeeded")
 
 
@@ -86,20 +86,20 @@ async def test_array_fails_when_an_element_fails(harness: Harness, worker: Worke
     one, two, three = await worker.claim(3)
     await worker.fail(two)
     await worker.end(one)
-    await harness.settle()
-    assert await harness.stand(run, "a") == "Running"
+    await harness.propagate_all()
+    assert await harness.state(run, "a") == "Running"
     await worker.end(three)
-    await harness.settle()
-    stands = await harness.stands(run)
+    await harness.propagate_all()
+    stands = await harness.states(run)
     assert (stands["a"], stands["b"]) == ("Failed/MemberFailed", "Skipped/UpstreamFailed")
 
 
-async def test_array_runs_when_the_failure_of_another_is_what_it_needs(
+async def test_array_runs_when_it_needs_the_failure_of_another(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.dag(a=task(count=2), b=task(when={"a": FAILED}, count=2)))
     await worker.run_all({"a": Outcome.FAILED})
-    stands = await harness.stands(run)
+    stands = await harness.states(run)
     assert (stands["a"], stands["b"]) == ("Failed/MemberFailed", "Succeeded")
     assert stands["flow"] == "Succeeded"
 
@@ -117,16 +117,16 @@ async def test_array_is_skipped_when_its_elements_are(
     plan = plans.dag(a=task(), b=task(when={"a": when}, count=3), c=task("b"))
     run = await harness.submit(plan)
     await worker.run_all({"a": outcome})
-    stands = await harness.stands(run)
+    stands = await harness.states(run)
     assert {stands[name] for name in ("b", "b[0]", "b[1]", "b[2]", "c")} == {fate}
 
 
-async def test_each_element_waits_for_its_own_pair_only(harness: Harness, worker: Worker) -> None:
+async def test_element_waits_only_for_its_pair(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.dag(a=task(count=3), b=task("a", count=3, each=True)))
     claimed = {one.index: one for one in await worker.claim(3)}
     await worker.end(claimed[1])
     await worker.fail(claimed[2])
-    stands = await harness.stands(run)
+    stands = await harness.states(run)
     assert stands["b[0]"] == "Waiting/Upstream"
     assert stands["b[1]"] == "Queued"
     assert stands["b[2]"] == "Skipped/UpstreamFailed"
@@ -140,7 +140,7 @@ async def test_array_of_pairs_is_skipped_when_one_element_is(
     await worker.fail(one)
     await worker.end(two)
     await worker.run_all()
-    stands = await harness.stands(run)
+    stands = await harness.states(run)
     assert stands[f"b[{two.index}]"] == "Succeeded"
     assert stands["b"] == "Skipped/UpstreamFailed"
     assert stands["flow"] == "Failed/MemberFailed"
@@ -152,5 +152,5 @@ async def test_workflow_ends_when_its_last_task_is_skipped(
     run = await harness.submit(plans.dag(a=task(), b=task("a"), c=task("b")))
     await worker.run_all({"a": Outcome.FAILED})
     row = await harness.row(run)
-    assert row.finished_at == harness.ground.clock.now()
-    assert await harness.stand(run) == "Failed/MemberFailed"
+    assert row.finished_at == harness.database.clock.now()
+    assert await harness.state(run) == "Failed/MemberFailed"

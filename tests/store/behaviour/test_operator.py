@@ -1,4 +1,4 @@
-"""known, owned, edit: of objects of a cluster; staff, demand, admit, dismiss: of pools."""
+"""find_by_uid, list_owned, update_run; list_workers, pool_demand, grant_pool, revoke_pool."""
 
 import uuid
 from datetime import timedelta
@@ -27,10 +27,10 @@ def _wish(
     return RunUpdate(generation, is_cancelled, is_suspended, priority)
 
 
-async def test_what_was_made_from_an_object_is_known_by_its_uid(harness: Harness) -> None:
+async def test_run_of_an_object_is_found_by_its_uid(harness: Harness) -> None:
     plan = plans.job(generation=3)
     run = await harness.submit(plan)
-    began = harness.ground.clock.now()
+    began = harness.database.clock.now()
     other = plans.job("other")
     await harness.submit(other)
     uid = plan.identity.uid
@@ -42,7 +42,7 @@ async def test_what_was_made_from_an_object_is_known_by_its_uid(harness: Harness
     assert one.submitted_at == began
 
 
-async def test_what_has_ended_is_known_and_listed_no_more(harness: Harness, worker: Worker) -> None:
+async def test_ended_run_is_found_and_not_listed(harness: Harness, worker: Worker) -> None:
     plan = plans.job(generation=1)
     run = await harness.submit(plan)
     assert [one.run for one in await harness.store.list_owned(10)] == [run]
@@ -51,7 +51,7 @@ async def test_what_has_ended_is_known_and_listed_no_more(harness: Harness, work
     assert not await harness.store.list_owned(10)
 
 
-async def test_unfinished_are_listed_some_at_a_time(harness: Harness) -> None:
+async def test_unfinished_runs_are_listed_in_pages(harness: Harness) -> None:
     runs = [await harness.submit(plans.job(f"job-{at}", generation=1)) for at in range(5)]
     await harness.submit(plans.job("of no cluster"))
     first = await harness.store.list_owned(3)
@@ -59,9 +59,7 @@ async def test_unfinished_are_listed_some_at_a_time(harness: Harness) -> None:
     assert [one.run for one in (*first, *rest)] == runs
 
 
-async def test_unfinished_are_listed_wherever_their_jobs_are(
-    harness: Harness, worker: Worker
-) -> None:
+async def test_unfinished_runs_are_listed_in_every_state(harness: Harness, worker: Worker) -> None:
     about = {"generation": 1}
     ended = await harness.submit(plans.job("ended", generation=1))
     await worker.run_all()
@@ -82,7 +80,7 @@ async def test_unfinished_are_listed_wherever_their_jobs_are(
     assert [one.run for one in await harness.store.list_owned(10, after=later)] == [ready, waiting]
 
 
-async def test_priority_is_edited_wherever_a_job_is(harness: Harness, worker: Worker) -> None:
+async def test_priority_changes_in_every_state(harness: Harness, worker: Worker) -> None:
     flow = await harness.submit(
         plans.dag("flow", {"generation": 1}, a=task(), b=task("a"), c=task(), d=task())
     )
@@ -97,55 +95,55 @@ async def test_priority_is_edited_wherever_a_job_is(harness: Harness, worker: Wo
     assert [(await worker.claim_one()).name for _ in range(3)] == ["b", "d", "other"]
 
 
-async def test_object_that_is_suspended_and_resumed(harness: Harness, worker: Worker) -> None:
+async def test_update_suspends_and_resumes_a_run(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job(generation=1))
     assert await harness.store.update_run(run, _wish(2, is_suspended=True))
-    assert await harness.stand(run) == "Waiting/Suspended"
+    assert await harness.state(run) == "Waiting/Suspended"
     assert await harness.store.update_run(run, _wish(3))
-    assert await harness.stand(run) == "Queued"
+    assert await harness.state(run) == "Queued"
     await worker.run_all()
 
 
-async def test_object_that_is_cancelled_stays_so(harness: Harness, worker: Worker) -> None:
+async def test_cancelled_run_stays_cancelled(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.dag("flow", {"generation": 1}, a=task(), b=task("a")))
     claimed = await worker.claim_one()
     assert await harness.store.update_run(run, _wish(2, is_cancelled=True, priority=4))
     assert not await harness.store.update_run(run, _wish(3, is_suspended=True))
     assert set((await harness.store.list_signals(run)).values()) == {Signal.CANCEL}
     await worker.end(claimed)
-    await harness.settle()
-    assert await harness.stand(run) == "Cancelled"
+    await harness.propagate_all()
+    assert await harness.state(run) == "Cancelled"
 
 
 @pytest.mark.parametrize("generation", [1, 2])
-async def test_older_edition_changes_nothing(harness: Harness, generation: int) -> None:
+async def test_older_generation_changes_nothing(harness: Harness, generation: int) -> None:
     run = await harness.submit(plans.job(generation=1))
     await harness.store.update_run(run, _wish(2, is_suspended=True))
     assert not await harness.store.update_run(run, _wish(generation))
-    assert await harness.stand(run) == "Waiting/Suspended"
+    assert await harness.state(run) == "Waiting/Suspended"
 
 
-async def test_edition_that_says_the_same_is_heard_all_the_same(harness: Harness) -> None:
+async def test_generation_without_changes_is_recorded(harness: Harness) -> None:
     plan = plans.job(generation=1, priority=2)
     run = await harness.submit(plan)
     assert not await harness.store.update_run(run, _wish(7, priority=2))
     assert (await harness.store.find_by_uid([plan.identity.uid]))[plan.identity.uid].generation == 7
 
 
-async def test_nothing_is_asked_of_what_has_ended(harness: Harness, worker: Worker) -> None:
+async def test_ended_run_is_not_updated(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job(generation=1))
     await worker.run_all()
     assert not await harness.store.update_run(run, _wish(is_cancelled=True))
-    assert await harness.stand(run) == "Succeeded"
+    assert await harness.state(run) == "Succeeded"
 
 
-async def test_nothing_is_edited_in_a_root_of_no_cluster(harness: Harness) -> None:
+async def test_run_without_an_object_is_not_updated(harness: Harness) -> None:
     run = await harness.submit(plans.job())
     assert not await harness.store.update_run(run, _wish(is_suspended=True))
-    assert await harness.stand(run) == "Queued"
+    assert await harness.state(run) == "Queued"
 
 
-async def test_priority_goes_on_beside_a_hold(harness: Harness, worker: Worker) -> None:
+async def test_priority_and_suspend_are_updated_together(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job(generation=1))
     await harness.store.update_run(run, _wish(2, is_suspended=True, priority=3))
     await harness.store.resume(run)
@@ -154,12 +152,12 @@ async def test_priority_goes_on_beside_a_hold(harness: Harness, worker: Worker) 
     await worker.run_all()
 
 
-async def test_first_failures_are_told_without_groups(harness: Harness, worker: Worker) -> None:
+async def test_first_failures_are_listed_without_groups(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.dag(a=task(), b=task(count=2), c=task()))
     for claimed in await worker.claim(MANY):
         if claimed.name != "c":
             await worker.end(claimed, Outcome.FAILED, exit_code=4)
-    await harness.settle()
+    await harness.propagate_all()
     found = await harness.store.list_failures(run, 2)
     assert [(one.name, one.index, one.exit_code) for one in found] == [("a", None, 4), ("b", 0, 4)]
     assert len(await harness.store.list_failures(run, 9)) == 3
@@ -178,7 +176,7 @@ async def _enter(harness: Harness, token: str) -> types.Session:
     return await harness.store.register(Registration(token, "worker", mint_boot(), slots=2))
 
 
-async def test_staff_is_told_with_what_it_holds(harness: Harness, worker: Worker) -> None:
+async def test_workers_are_listed_with_their_claims(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.job("one"), plans.job("two"))
     idle = await harness.worker("idle", pool="other")
     await worker.claim(2)
@@ -190,16 +188,16 @@ async def test_staff_is_told_with_what_it_holds(harness: Harness, worker: Worker
     await worker.release(*await worker.claim(2))
 
 
-async def test_staff_lacks_who_has_left(harness: Harness, worker: Worker) -> None:
+async def test_deregistered_worker_is_not_listed(harness: Harness, worker: Worker) -> None:
     await harness.store.deregister(worker.session.key)
     assert not await harness.store.list_workers()
 
 
-async def test_demand_is_what_is_ready_in_each_pool_and_since_when(
+async def test_demand_is_the_number_of_ready_jobs_and_the_oldest_of_each_pool(
     harness: Harness, worker: Worker
 ) -> None:
     await harness.submit(plans.job("first"))
-    first = harness.ground.clock.now()
+    first = harness.database.clock.now()
     await harness.advance(timedelta(seconds=5))
     await harness.submit(plans.dag(a=task(), b=task("a")))
     await harness.submit(plans.job("elsewhere", pool="other"))
@@ -211,7 +209,7 @@ async def test_demand_is_what_is_ready_in_each_pool_and_since_when(
     assert (await harness.store.pool_demand())[plans.NAMESPACE, "default"].oldest > first
 
 
-async def test_pool_admits_by_the_token_that_it_was_given(harness: Harness) -> None:
+async def test_worker_registers_with_a_granted_token(harness: Harness) -> None:
     admitted = await harness.store.grant_pool(_admission())
     assert admitted.url == harness.store.url
     session = await _enter(harness, _WORD)
@@ -219,7 +217,7 @@ async def test_pool_admits_by_the_token_that_it_was_given(harness: Harness) -> N
     assert session.lease_seconds == 30
 
 
-async def test_token_is_good_for_a_year_from_when_it_was_given_last(harness: Harness) -> None:
+async def test_token_is_valid_for_a_year_from_its_last_grant(harness: Harness) -> None:
     await harness.store.grant_pool(_admission())
     await harness.advance(timedelta(days=300))
     await harness.store.grant_pool(_admission())
@@ -230,14 +228,14 @@ async def test_token_is_good_for_a_year_from_when_it_was_given_last(harness: Har
         await _enter(harness, _WORD)
 
 
-async def test_older_token_stays_good_beside_a_new_one(harness: Harness) -> None:
+async def test_older_token_stays_valid_when_a_new_one_is_granted(harness: Harness) -> None:
     await harness.store.grant_pool(_admission("old"))
     await harness.store.grant_pool(_admission("new", lease_seconds=20.0))
     sessions = [await _enter(harness, token) for token in ("old", "new")]
     assert {session.lease_seconds for session in sessions} == {20.0}
 
 
-async def test_pool_that_is_dismissed_admits_nobody_and_keeps_its_jobs(harness: Harness) -> None:
+async def test_revoked_pool_rejects_workers_and_keeps_its_jobs(harness: Harness) -> None:
     await harness.store.grant_pool(_admission())
     assert await harness.store.granted_pools() == {(plans.NAMESPACE, "own")}
     run = await harness.submit(plans.job(pool="own"))
@@ -250,7 +248,7 @@ async def test_pool_that_is_dismissed_admits_nobody_and_keeps_its_jobs(harness: 
     await _enter(harness, _WORD)
 
 
-async def test_pool_with_a_worker_is_not_dismissed(harness: Harness) -> None:
+async def test_pool_is_not_revoked_when_it_has_a_worker(harness: Harness) -> None:
     await harness.store.grant_pool(_admission())
     session = await _enter(harness, _WORD)
     assert not await harness.store.revoke_pool(plans.NAMESPACE, "own")
@@ -259,12 +257,12 @@ async def test_pool_with_a_worker_is_not_dismissed(harness: Harness) -> None:
     assert await harness.store.revoke_pool(plans.NAMESPACE, "own")
 
 
-async def test_pool_that_was_dismissed_or_never_there_is_dismissed(harness: Harness) -> None:
+async def test_revoke_succeeds_when_the_pool_was_revoked_or_is_unknown(harness: Harness) -> None:
     for _ in range(2):
         assert await harness.store.revoke_pool(plans.NAMESPACE, "none")
 
 
-async def test_token_that_a_person_was_given_outlives_the_operators(harness: Harness) -> None:
+async def test_token_of_ensure_pool_stays_valid_when_the_pool_is_revoked(harness: Harness) -> None:
     await harness.store.grant_pool(_admission())
     token = await harness.token("own")
     await harness.store.revoke_pool(plans.NAMESPACE, "own")

@@ -1,4 +1,4 @@
-"""append_output and output: bytes, in order, from the claim that is current."""
+"""append_output and read_output: bytes in order, from the current claim."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
-from tests.store.behaviour.worker import Worker, mint_rights
+from tests.store.behaviour.worker import Worker, mint_refs
 from workron.core import errors, payloads
 from workron.store.types import ClaimedJob, OutputChunk, ReportResult
 
@@ -25,9 +25,7 @@ async def test_chunks_are_joined_in_order(harness: Harness, worker: Worker) -> N
     assert await harness.store.read_output(run) == b"a" + ODD + b"c"
 
 
-async def test_order_is_that_of_numbers_when_there_are_many_chunks(
-    harness: Harness, worker: Worker
-) -> None:
+async def test_chunks_are_ordered_by_number(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     for chunk in range(12):
@@ -35,7 +33,7 @@ async def test_order_is_that_of_numbers_when_there_are_many_chunks(
     assert await harness.store.read_output(run) == b"0,1,2,3,4,5,6,7,8,9,10,11,"
 
 
-async def test_same_chunk_counts_once(harness: Harness, worker: Worker) -> None:
+async def test_repeated_chunk_counts_once(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     await _append(worker, claimed, 0, b"first")
@@ -43,9 +41,7 @@ async def test_same_chunk_counts_once(harness: Harness, worker: Worker) -> None:
     assert await harness.store.read_output(run) == b"first"
 
 
-async def test_chunk_is_stale_when_the_claim_was_taken_back(
-    harness: Harness, worker: Worker
-) -> None:
+async def test_chunk_is_stale_when_the_claim_was_reaped(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     await _append(worker, claimed, 0, b"before")
@@ -59,7 +55,7 @@ async def test_chunk_is_stale_when_the_claim_was_never_made(
 ) -> None:
     await harness.submit(plans.job())
     await worker.claim_one()
-    (unknown,) = mint_rights()
+    (unknown,) = mint_refs()
     answer = await worker.store.append_output(worker.session.key, unknown, 0, b"x")
     assert answer is ReportResult.STALE
 
@@ -75,7 +71,9 @@ async def test_chunk_is_stale_when_a_later_attempt_has_the_same_claim_id(
     assert await harness.store.read_output(run) == b""
 
 
-async def test_chunk_is_stale_when_the_claim_is_anothers(harness: Harness, worker: Worker) -> None:
+async def test_chunk_is_stale_when_another_worker_has_the_claim(
+    harness: Harness, worker: Worker
+) -> None:
     run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     other = await harness.worker("other")
@@ -94,13 +92,13 @@ async def test_chunk_is_refused_when_the_worker_was_reaped(
     assert await harness.store.read_output(run) == b""
 
 
-async def test_output_comes_with_the_end(harness: Harness, worker: Worker) -> None:
+async def test_output_is_stored_with_the_end(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
     await worker.end(await worker.claim_one(), output=ODD)
     assert await harness.store.read_output(run) == ODD
 
 
-async def test_output_is_that_of_the_newest_attempt_with_any(
+async def test_output_is_that_of_the_newest_attempt_that_has_any(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.job())
@@ -119,7 +117,7 @@ async def test_output_is_empty_when_there_is_none(harness: Harness, worker: Work
     assert await harness.store.read_output(run) == b""
 
 
-async def test_what_came_with_the_end_follows_the_pieces(harness: Harness, worker: Worker) -> None:
+async def test_output_of_the_end_follows_the_chunks(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
     await _append(worker, claimed, 0, ODD)
@@ -132,7 +130,7 @@ async def test_what_came_with_the_end_follows_the_pieces(harness: Harness, worke
     ("last", "shown"),
     [(0, b""), (3, b"end"), (7, b"the end"), (8, b"cthe end"), (10, b"bbcthe end"), (99, None)],
 )
-async def test_end_of_an_output_is_given_alone(
+async def test_last_bytes_of_an_output_are_read(
     harness: Harness, worker: Worker, last: int, shown: bytes | None
 ) -> None:
     run = await harness.submit(plans.job())
@@ -144,7 +142,7 @@ async def test_end_of_an_output_is_given_alone(
     assert given == (b"abbcthe end" if shown is None else shown)
 
 
-async def test_pieces_are_given_from_one_on_and_the_end_is_the_last(
+async def test_chunks_are_read_from_a_number_on_and_the_end_is_last(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.job())
@@ -166,7 +164,7 @@ async def test_pieces_are_given_from_one_on_and_the_end_is_the_last(
     assert await harness.store.read_output_chunks(run, 1, payloads.MAX_CHUNKS + 1) == []
 
 
-async def test_pieces_are_those_of_one_attempt(harness: Harness, worker: Worker) -> None:
+async def test_chunks_are_those_of_one_attempt(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
     first = await worker.claim_one()
     await _append(worker, first, 0, b"first")
@@ -180,9 +178,7 @@ async def test_pieces_are_those_of_one_attempt(harness: Harness, worker: Worker)
     assert await harness.store.read_output_chunks(run, 3) == []
 
 
-async def test_pieces_come_a_bounded_number_at_a_time_and_none_is_left_out(
-    harness: Harness, worker: Worker
-) -> None:
+async def test_chunks_are_read_in_pages_without_gaps(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
     claimed, count = await worker.claim_one(), payloads.CHUNKS_PER_READ + 1
     for chunk in range(count):
@@ -195,7 +191,7 @@ async def test_pieces_come_a_bounded_number_at_a_time_and_none_is_left_out(
 
 
 @pytest.mark.parametrize("chunk", [payloads.MAX_CHUNKS, 2**31 - 1])
-async def test_piece_with_too_high_a_number_is_refused(
+async def test_chunk_with_too_high_a_number_is_rejected(
     harness: Harness, worker: Worker, chunk: int
 ) -> None:
     run = await harness.submit(plans.job())
@@ -206,9 +202,7 @@ async def test_piece_with_too_high_a_number_is_refused(
     assert await harness.store.read_output(run) == b"last"
 
 
-async def test_attempt_cannot_store_more_than_its_bound_and_the_next_has_its_own(
-    harness: Harness, worker: Worker
-) -> None:
+async def test_output_limit_applies_to_each_attempt(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
     claimed, full = await worker.claim_one(), b"x" * payloads.MAX_CHUNK_BYTES
     chunks = payloads.MAX_STREAM_BYTES // payloads.MAX_CHUNK_BYTES

@@ -1,11 +1,11 @@
-"""promote: what was put off is queued when it is due, not before."""
+"""promote: a deferred job is queued when it is due, not before."""
 
 from datetime import timedelta
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
-from tests.store.behaviour.worker import Worker, end_of
+from tests.store.behaviour.worker import Worker, report_on
 from workron.store.types import Outcome
 
 SECOND = timedelta(seconds=1)
@@ -15,9 +15,9 @@ async def test_retry_is_queued_when_it_is_due(harness: Harness, worker: Worker) 
     run = await harness.submit(plans.job())
     await worker.retry(await worker.claim_one(), delay_seconds=10)
     await harness.advance(SECOND * 11)
-    assert await harness.stand(run) == "Waiting/Backoff"
+    assert await harness.state(run) == "Waiting/Backoff"
     assert await harness.store.promote(10) == 1
-    assert await harness.stand(run) == "Queued"
+    assert await harness.state(run) == "Queued"
 
 
 async def test_retry_is_not_queued_before_it_is_due(harness: Harness, worker: Worker) -> None:
@@ -25,46 +25,44 @@ async def test_retry_is_not_queued_before_it_is_due(harness: Harness, worker: Wo
     await worker.retry(await worker.claim_one(), delay_seconds=10)
     await harness.advance(SECOND * 9)
     assert await harness.store.promote(10) == 0
-    assert await harness.stand(run) == "Waiting/Backoff"
+    assert await harness.state(run) == "Waiting/Backoff"
 
 
-async def test_scheduled_job_is_queued_when_its_time_comes(
-    harness: Harness, worker: Worker
-) -> None:
-    start = harness.ground.clock.now() + timedelta(hours=1)
+async def test_scheduled_job_is_queued_at_its_start(harness: Harness, worker: Worker) -> None:
+    start = harness.database.clock.now() + timedelta(hours=1)
     run = await harness.submit(plans.job(start_after=start))
     await harness.advance(timedelta(hours=1, seconds=1))
     await harness.promote()
-    assert await harness.stand(run) == "Queued"
+    assert await harness.state(run) == "Queued"
     await worker.end(await worker.claim_one())
 
 
-async def test_downstream_waits_for_its_time_when_its_upstreams_have_ended(
+async def test_downstream_waits_for_its_start_when_its_upstreams_have_ended(
     harness: Harness, worker: Worker
 ) -> None:
-    start = harness.ground.clock.now() + timedelta(hours=1)
+    start = harness.database.clock.now() + timedelta(hours=1)
     run = await harness.submit(plans.dag(a=task(), b=task("a", start_after=start)))
     await worker.end(await worker.claim_one())
-    assert await harness.stand(run, "b") == "Waiting/Scheduled"
+    assert await harness.state(run, "b") == "Waiting/Scheduled"
     await harness.advance(timedelta(hours=2))
     await harness.promote()
-    assert await harness.stand(run, "b") == "Queued"
+    assert await harness.state(run, "b") == "Queued"
 
 
-async def test_downstream_is_queued_at_once_when_its_time_has_passed(
+async def test_downstream_is_queued_at_once_when_its_start_has_passed(
     harness: Harness, worker: Worker
 ) -> None:
-    start = harness.ground.clock.now() + timedelta(hours=1)
+    start = harness.database.clock.now() + timedelta(hours=1)
     run = await harness.submit(plans.dag(a=task(), b=task("a", start_after=start)))
     claimed = await worker.claim_one()
     await harness.advance(timedelta(hours=2))
     await worker.end(claimed)
-    assert await harness.stand(run, "b") == "Queued"
+    assert await harness.state(run, "b") == "Queued"
 
 
-async def test_promote_moves_no_more_than_its_limit(harness: Harness, worker: Worker) -> None:
+async def test_promote_moves_at_most_its_limit(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.array(5))
-    ends = [end_of(one, Outcome.RETRY, delay_seconds=1) for one in await worker.claim(5)]
+    ends = [report_on(one, Outcome.RETRY, delay_seconds=1) for one in await worker.claim(5)]
     await worker.store.complete(worker.session.key, ends)
     await harness.advance(SECOND * 2)
     assert 0 < await harness.store.promote(2) <= 2

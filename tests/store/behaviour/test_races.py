@@ -1,4 +1,4 @@
-"""Many at once: no double claim, no lost end, no live worker reaped."""
+"""Concurrent calls: no double claim, no lost end, no live worker reaped."""
 
 import asyncio
 import math
@@ -11,7 +11,7 @@ import pytest
 from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.plans import task
-from tests.store.behaviour.worker import Worker, end_of, mint, mint_boot
+from tests.store.behaviour.worker import Worker, mint, mint_boot, report_on
 from workron.core import errors
 from workron.core.ids import JobId
 from workron.core.plan import Kind
@@ -20,21 +20,21 @@ from workron.store import api, types
 from workron.store.types import Outcome, ReportResult
 
 MANY_JOBS = int(os.environ.get("WORKRON_DRAIN_JOBS", "100000"))
-"""How many jobs the large drain has; 100000 is the promise, and takes minutes."""
+"""Jobs of the large drain. 100,000 take minutes."""
 ROUNDS = 20
 
 
 async def _workers(harness: Harness, count: int, stores: int) -> list[Worker]:
-    opened = [await harness.another() for _ in range(stores)]
+    opened = [await harness.open_another() for _ in range(stores)]
     return [await harness.worker(f"w{i}", store=opened[i % len(opened)]) for i in range(count)]
 
 
 async def _drain(worker: Worker, batch: int) -> list[JobId]:
-    """Claim and end in one round trip until nothing is left; list what was run."""
+    """Claim and complete in one round trip until nothing is left; return the jobs."""
     claimed = await worker.claim(batch)
     run = [one.job for one in claimed]
     while claimed:
-        ends = [end_of(one) for one in claimed]
+        ends = [report_on(one) for one in claimed]
         completed = await worker.store.complete(worker.session.key, ends, mint(batch))
         assert set(completed.answers) == {ReportResult.ACCEPTED}
         claimed = completed.claimed
@@ -66,24 +66,26 @@ async def test_no_job_runs_twice_when_64_claimers_drain_many(harness: Harness) -
     runs = Counter(job for jobs in ran for job in jobs)
     assert len(runs) == MANY_JOBS
     assert set(runs.values()) == {1}
-    await harness.settle()
+    await harness.propagate_all()
     assert await harness.counts(run) == {"Succeeded": MANY_JOBS}
-    assert await harness.stand(run, "work") == "Succeeded"
+    assert await harness.state(run, "work") == "Succeeded"
 
 
-async def test_beat_and_reap_cannot_both_win(harness: Harness) -> None:
-    other = await harness.another()
+async def test_heartbeat_and_reap_cannot_both_succeed(harness: Harness) -> None:
+    other = await harness.open_another()
     for number in range(ROUNDS):
         worker = await harness.worker(f"w{number}")
         run = await harness.submit(plans.job(f"job{number}"))
         await worker.claim_one()
-        seen = await harness.sign_of(worker)
-        beat, reaped = await asyncio.gather(
-            worker.beat(), other.reap(worker.session.worker, version=seen), return_exceptions=True
+        seen = await harness.heartbeat_version(worker)
+        heartbeat, reaped = await asyncio.gather(
+            worker.heartbeat(),
+            other.reap(worker.session.worker, version=seen),
+            return_exceptions=True,
         )
         assert isinstance(reaped, types.ReapResult)
-        assert reaped.was_reaped == isinstance(beat, errors.SessionError)
-        assert await harness.stand(run) == ("Queued" if reaped.was_reaped else "Running")
+        assert reaped.was_reaped == isinstance(heartbeat, errors.SessionError)
+        assert await harness.state(run) == ("Queued" if reaped.was_reaped else "Running")
         await (await harness.worker("sweeper")).run_all()
 
 
@@ -92,14 +94,14 @@ async def test_live_workers_are_never_reaped(harness: Harness) -> None:
     workers = await _workers(harness, 4, stores=4)
     for worker in workers:
         await worker.claim(10)
-    other = await harness.another()
+    other = await harness.open_another()
     lost: list[JobId] = []
     for _ in range(ROUNDS):
-        looked = await other.list_heartbeats()
-        await asyncio.gather(*(worker.beat() for worker in workers))
-        reaps = [other.reap(one.worker, version=one.version) for one in looked]
-        beats = [worker.beat() for worker in workers]
-        results = await asyncio.gather(*reaps, *beats)
+        seen = await other.list_heartbeats()
+        await asyncio.gather(*(worker.heartbeat() for worker in workers))
+        reaps = [other.reap(one.worker, version=one.version) for one in seen]
+        heartbeats = [worker.heartbeat() for worker in workers]
+        results = await asyncio.gather(*reaps, *heartbeats)
         lost += [
             job for one in results if isinstance(one, types.ReapResult) for job in one.requeued
         ]
@@ -108,13 +110,13 @@ async def test_live_workers_are_never_reaped(harness: Harness) -> None:
 
 
 async def test_claim_and_reap_leave_no_claim_without_a_worker(harness: Harness) -> None:
-    other = await harness.another()
+    other = await harness.open_another()
     for number in range(ROUNDS):
         worker = await harness.worker(f"w{number}")
         run = await harness.submit(plans.array(3, f"flow{number}"))
         claimed, reaped = await asyncio.gather(
             worker.claim(3),
-            other.reap(worker.session.worker, version=await harness.sign_of(worker)),
+            other.reap(worker.session.worker, version=await harness.heartbeat_version(worker)),
             return_exceptions=True,
         )
         assert isinstance(reaped, types.ReapResult)
@@ -129,19 +131,19 @@ async def test_claim_and_reap_leave_no_claim_without_a_worker(harness: Harness) 
 
 
 async def test_newer_boot_and_claim_leave_no_claim_with_the_older(harness: Harness) -> None:
-    other = await harness.another()
+    other = await harness.open_another()
     for number in range(ROUNDS):
         older = await harness.worker("worker")
         run = await harness.submit(plans.job(f"job{number}"))
         newer = await harness.worker("worker", store=other)
-        await asyncio.gather(older.claim(), newer.beat(), return_exceptions=True)
-        assert await harness.stand(run) == "Queued"
+        await asyncio.gather(older.claim(), newer.heartbeat(), return_exceptions=True)
+        assert await harness.state(run) == "Queued"
         assert len(await harness.store.list_heartbeats()) == 1
         await harness.store.cancel(run)
 
 
 @pytest.mark.parametrize("width", [2, 8, 70])
-async def test_downstream_goes_once_when_its_upstreams_end_at_once(
+async def test_downstream_is_queued_once_when_its_upstreams_end_at_once(
     harness: Harness, width: int
 ) -> None:
     names = [f"t{i}" for i in range(width)]
@@ -153,53 +155,53 @@ async def test_downstream_goes_once_when_its_upstreams_end_at_once(
         run = await harness.submit(plan)
         ran = await asyncio.gather(*(_run_once(worker, width) for worker in workers))
         assert sum(ran) == width
-        await harness.settle()
-        stands = await harness.stands(run)
+        await harness.propagate_all()
+        stands = await harness.states(run)
         assert (stands["end"], stands["two"]) == ("Queued", "Queued")
         await workers[0].run_all()
-        assert await harness.stand(run) == "Succeeded"
+        assert await harness.state(run) == "Succeeded"
 
 
 async def _run_once(worker: Worker, count: int) -> int:
-    """End one by one what a single claim gives."""
-    # No more than its share, or a late one would take the downstreams too.
+    """Complete one by one the jobs of a single claim."""
+    # No more than its share, or a late worker would claim the downstreams too.
     claimed = await worker.claim(math.ceil(count / 8))
     for one in claimed:
         await worker.end(one)
     return len(claimed)
 
 
-async def test_downstream_goes_when_it_is_submitted_while_its_upstream_ends(
+async def test_downstream_is_queued_when_submitted_while_its_upstream_ends(
     harness: Harness, worker: Worker
 ) -> None:
-    other = await harness.another()
+    other = await harness.open_another()
     for number in range(ROUNDS):
         await harness.submit(plans.job(f"up{number}"))
         claimed = await worker.claim_one()
         down = plans.job(f"down{number}", outside=[plans.outside(f"up{number}")])
         (submitted,), _ = await asyncio.gather(other.submit([down]), worker.end(claimed))
-        assert await harness.stand(submitted.run) == "Queued"
+        assert await harness.state(submitted.run) == "Queued"
         await worker.run_all()
 
 
-async def test_downstream_binds_when_both_are_submitted_at_once(
+async def test_downstream_is_linked_when_both_are_submitted_at_once(
     harness: Harness, worker: Worker
 ) -> None:
-    other = await harness.another()
+    other = await harness.open_another()
     for number in range(ROUNDS):
         down = plans.job(f"down{number}", outside=[plans.outside(f"up{number}")])
         (submitted,), _ = await asyncio.gather(
             other.submit([down]), harness.store.submit([plans.job(f"up{number}")])
         )
-        assert await harness.stand(submitted.run) == "Waiting/Upstream"
+        assert await harness.state(submitted.run) == "Waiting/Upstream"
         await worker.run_all()
-        assert await harness.stand(submitted.run) == "Succeeded"
+        assert await harness.state(submitted.run) == "Succeeded"
 
 
-async def test_cycle_is_never_closed_when_both_halves_are_submitted_at_once(
+async def test_cycle_is_rejected_when_both_halves_are_submitted_at_once(
     harness: Harness,
 ) -> None:
-    other = await harness.another()
+    other = await harness.open_another()
     for number in range(ROUNDS):
         one, two = f"one{number}", f"two{number}"
         answers = await asyncio.gather(
@@ -212,11 +214,11 @@ async def test_cycle_is_never_closed_when_both_halves_are_submitted_at_once(
 
 
 @pytest.mark.parametrize("verb", ["cancel", "suspend"])
-async def test_nothing_starts_after_the_answer_when_claims_go_on(
+async def test_jobs_do_not_start_after_the_answer_when_workers_keep_claiming(
     harness: Harness, verb: str
 ) -> None:
     workers = await _workers(harness, 4, stores=4)
-    other = await harness.another()
+    other = await harness.open_another()
     for number in range(5):
         run = await harness.submit(plans.array(40, f"flow{number}"))
         claims = [worker.claim(5) for worker in workers]
@@ -224,7 +226,7 @@ async def test_nothing_starts_after_the_answer_when_claims_go_on(
         assert not any(await asyncio.gather(*(worker.claim(5) for worker in workers)))
         taken = [list(one) for one in rows[1:]]
         await _give_back(workers, taken)
-        await harness.settle()
+        await harness.propagate_all()
         stand = "Cancelled" if verb == "cancel" else "Waiting/Suspended"
         assert await harness.counts(run) == {stand: 40}
         await harness.store.cancel(run)
@@ -237,10 +239,8 @@ async def _give_back(
         await worker.release(*claimed)
 
 
-async def test_hold_and_resume_at_once_leave_nothing_behind(
-    harness: Harness, worker: Worker
-) -> None:
-    other = await harness.another()
+async def test_suspend_and_resume_at_once_lose_no_job(harness: Harness, worker: Worker) -> None:
+    other = await harness.open_another()
     for number in range(5):
         plan = plans.dag(f"flow{number}", a=task(count=20), b=task("a"))
         run = await harness.submit(plan)
@@ -250,24 +250,24 @@ async def test_hold_and_resume_at_once_leave_nothing_behind(
         await harness.store.resume(run)
         await harness.promote()
         await worker.run_all()
-        assert await harness.stand(run) == "Succeeded"
+        assert await harness.state(run) == "Succeeded"
 
 
 async def test_two_maintainers_are_harmless(harness: Harness) -> None:
     worker = await harness.worker()
     plan = plans.dag(a=task(), b=task("a", count=30), c=task(when={"b": Condition.FINISHED}))
     run = await harness.submit(plan)
-    stores = [await harness.another() for _ in range(2)]
+    stores = [await harness.open_another() for _ in range(2)]
     tired = await harness.submit(plans.dag("tired", {"priority": 1}, b=task(count=30)))
     claimed = await worker.claim(30)
-    ends = [end_of(one, Outcome.RETRY) for one in claimed]
+    ends = [report_on(one, Outcome.RETRY) for one in claimed]
     await worker.store.complete(worker.session.key, ends)
     named = await worker.claim_by_name()
     await worker.fail(named["a"])
     late = await harness.submit(plans.dag("late", b=task(count=30, deadline_seconds=0)))
     await harness.advance(plans.HOUR)
     await asyncio.gather(*(_maintain(store) for store in stores))
-    assert await harness.stand(run, "c") == "Queued"
+    assert await harness.state(run, "c") == "Queued"
     assert await harness.counts(tired) == {"Queued": 30}
     assert (await harness.counts(late))["Failed/DeadlineExceeded"] == 30
 
@@ -279,10 +279,10 @@ async def _maintain(store: api.Store) -> None:
         )
 
 
-async def test_call_takes_no_more_when_it_is_repeated_while_it_runs(
+async def test_call_claims_no_more_when_repeated_while_it_runs(
     harness: Harness, worker: Worker
 ) -> None:
-    other = await harness.another()
+    other = await harness.open_another()
     for number in range(ROUNDS):
         key = worker.session.key
         run = await harness.submit(plans.array(4, f"flow{number}"))
@@ -295,13 +295,13 @@ async def test_call_takes_no_more_when_it_is_repeated_while_it_runs(
         worker = await harness.worker()
 
 
-async def test_end_counts_once_when_it_is_repeated_while_it_runs(
+async def test_report_counts_once_when_repeated_while_it_runs(
     harness: Harness, worker: Worker
 ) -> None:
-    other, key = await harness.another(), worker.session.key
+    other, key = await harness.open_another(), worker.session.key
     for number in range(ROUNDS):
         await harness.submit(plans.dag(f"flow{number}", a=task(), b=task("a")))
-        ends = [end_of(await worker.claim_one())]
+        ends = [report_on(await worker.claim_one())]
         done = await asyncio.gather(worker.store.complete(key, ends), other.complete(key, ends))
         answers = sorted(answer for completed in done for answer in completed.answers)
         assert answers == [ReportResult.ACCEPTED, ReportResult.ALREADY]
@@ -309,10 +309,10 @@ async def test_end_counts_once_when_it_is_repeated_while_it_runs(
         await worker.run_all()
 
 
-async def test_sessions_are_one_when_a_registration_is_repeated_at_once(
+async def test_registration_repeated_at_once_has_one_session(
     harness: Harness,
 ) -> None:
-    other, token = await harness.another(), await harness.token()
+    other, token = await harness.open_another(), await harness.token()
     for number in range(ROUNDS):
         asked = types.Registration(token, f"w{number}", mint_boot(), 1)
         one, two = await asyncio.gather(harness.store.register(asked), other.register(asked))

@@ -1,4 +1,4 @@
-"""reap: a dead worker's claims come back, a live worker's never."""
+"""reap: a dead worker's claims are requeued, a live worker's never."""
 
 import pytest
 
@@ -10,18 +10,18 @@ from workron.core import errors
 from workron.core.states import Reason, State
 
 
-async def test_look_shows_each_worker_and_its_counter(harness: Harness, worker: Worker) -> None:
+async def test_heartbeats_of_all_workers_are_listed(harness: Harness, worker: Worker) -> None:
     other = await harness.worker("other", pool="large")
-    server, before = await harness.sign_of(worker)
-    await worker.beat()
-    await worker.beat()
-    assert await harness.sign_of(worker) == (server, before + 2)
+    server, before = await harness.heartbeat_version(worker)
+    await worker.heartbeat()
+    await worker.heartbeat()
+    assert await harness.heartbeat_version(worker) == (server, before + 2)
     seen = {sighting.worker for sighting in await harness.store.list_heartbeats()}
     assert seen == {worker.session.worker, other.session.worker}
     assert {sighting.lease_seconds for sighting in await harness.store.list_heartbeats()} == {60}
 
 
-async def test_claim_comes_back_when_its_worker_stands_still(
+async def test_claim_is_requeued_when_its_worker_sends_no_heartbeat(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.job())
@@ -33,26 +33,26 @@ async def test_claim_comes_back_when_its_worker_stands_still(
     assert (row.state, row.attempts, row.failures, row.losses) == ("Queued", 1, 0, 1)
 
 
-async def test_nothing_comes_back_when_the_worker_has_beaten(
+async def test_claim_stays_when_its_worker_has_sent_a_heartbeat(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.job())
     claimed = await worker.claim_one()
-    seen = await harness.sign_of(worker)
-    await worker.beat()
+    seen = await harness.heartbeat_version(worker)
+    await worker.heartbeat()
     reaped = await harness.store.reap(worker.session.worker, version=seen)
     assert not reaped.was_reaped
     assert not reaped.requeued
-    assert await harness.stand(run) == "Running"
+    assert await harness.state(run) == "Running"
     await worker.end(claimed)
-    assert await harness.stand(run) == "Succeeded"
+    assert await harness.state(run) == "Succeeded"
 
 
-async def test_reaped_worker_is_forgotten(harness: Harness, worker: Worker) -> None:
+async def test_reaped_worker_is_removed(harness: Harness, worker: Worker) -> None:
     await harness.reap(worker)
     assert not await harness.store.list_heartbeats()
     with pytest.raises(errors.SessionError):
-        await worker.beat()
+        await worker.heartbeat()
     with pytest.raises(errors.SessionError):
         await worker.claim()
 
@@ -60,7 +60,7 @@ async def test_reaped_worker_is_forgotten(harness: Harness, worker: Worker) -> N
 async def test_second_reap_finds_nothing(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
     await worker.claim_one()
-    sign = await harness.sign_of(worker)
+    sign = await harness.heartbeat_version(worker)
     await harness.store.reap(worker.session.worker, version=sign)
     again = await harness.store.reap(worker.session.worker, version=sign)
     assert not again.was_reaped
@@ -68,10 +68,10 @@ async def test_second_reap_finds_nothing(harness: Harness, worker: Worker) -> No
     assert (await harness.row(run)).losses == 1
 
 
-async def test_proven_death_is_not_guarded(harness: Harness, worker: Worker) -> None:
+async def test_proven_death_needs_no_heartbeat_version(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
     await worker.claim_one()
-    await worker.beat()
+    await worker.heartbeat()
     reaped = await harness.store.reap(worker.session.worker, version=None)
     assert reaped.was_reaped
     assert list(reaped.requeued) == [run]
@@ -84,7 +84,7 @@ async def test_other_workers_keep_their_claims(harness: Harness, worker: Worker)
     kept = await other.claim_one()
     reaped = await harness.reap(worker)
     assert list(reaped.requeued) == [lost.job]
-    assert [held.claim for held in (await other.beat()).held] == [kept.claim]
+    assert [held.claim for held in (await other.heartbeat()).held] == [kept.claim]
     assert await harness.counts(run) == {"Queued": 1, "Running": 1}
 
 
@@ -100,7 +100,9 @@ async def test_job_fails_when_it_was_lost_too_often(harness: Harness) -> None:
     assert (row.state, row.reason, row.losses) == ("Failed", Reason.WORKER_LOST, 3)
 
 
-async def test_cancelled_job_says_nothing_of_lost_workers(harness: Harness, worker: Worker) -> None:
+async def test_cancelled_job_has_no_reason_of_lost_workers(
+    harness: Harness, worker: Worker
+) -> None:
     run = await harness.submit(plans.job(max_losses=0))
     await worker.claim_one()
     await harness.store.cancel(run)
@@ -115,13 +117,13 @@ async def test_downstream_is_skipped_when_the_worker_was_lost_too_often(
     run = await harness.submit(plans.dag(a=task(max_losses=0), b=task("a")))
     await worker.claim_one()
     await harness.reap(worker)
-    await harness.settle()
-    stands = await harness.stands(run)
+    await harness.propagate_all()
+    stands = await harness.states(run)
     assert stands["a"] == "Failed/WorkerLost"
     assert stands["b"] == "Skipped/UpstreamFailed"
 
 
-async def test_no_loss_is_counted_when_several_fell_together(
+async def test_no_loss_is_charged_when_several_jobs_were_lost_together(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.dag(a=task(count=3, max_losses=0)))
@@ -132,7 +134,7 @@ async def test_no_loss_is_counted_when_several_fell_together(
     assert {(row.state, row.losses) for row in rows} == {("Queued", 0)}
 
 
-async def test_jobs_that_fell_together_are_tried_alone(harness: Harness, worker: Worker) -> None:
+async def test_jobs_lost_together_run_alone_next(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.array(3))
     await worker.claim(3)
     await harness.reap(worker)
@@ -141,24 +143,24 @@ async def test_jobs_that_fell_together_are_tried_alone(harness: Harness, worker:
         (claimed,) = await heir.claim(MANY)
         assert not await heir.claim(MANY)
         await heir.end(claimed)
-    await harness.settle()
-    assert await harness.stand(run) == "Succeeded"
+    await harness.propagate_all()
+    assert await harness.state(run) == "Succeeded"
 
 
-async def test_job_to_be_tried_alone_is_taken_before_others(
+async def test_job_that_must_run_alone_is_claimed_before_others(
     harness: Harness, worker: Worker
 ) -> None:
-    fallen = await harness.submit(plans.array(2))
+    lost = await harness.submit(plans.array(2))
     await worker.claim(2)
     await harness.reap(worker)
     await harness.submit(plans.job("urgent", priority=9))
     heir = await harness.worker("heir")
     (claimed,) = await heir.claim(MANY)
-    assert claimed.job > fallen
+    assert claimed.job > lost
     assert claimed.name == "work"
 
 
-async def test_busy_worker_gets_nothing_while_a_job_is_to_be_tried_alone(
+async def test_busy_worker_claims_nothing_while_a_job_must_run_alone(
     harness: Harness, worker: Worker
 ) -> None:
     await harness.submit(plans.job("busy"))
@@ -173,26 +175,26 @@ async def test_busy_worker_gets_nothing_while_a_job_is_to_be_tried_alone(
     assert [one.name for one in await busy.claim(MANY)] == ["work"]
 
 
-async def test_busier_workers_go_on_while_a_job_is_to_be_tried_alone(
+async def test_busier_workers_claim_while_a_job_must_run_alone(
     harness: Harness, worker: Worker
 ) -> None:
     await harness.submit(plans.array(6, "busy"))
     one, two, three = [await harness.worker(name) for name in ("one", "two", "three")]
     for busy, count in ((one, 2), (two, 1), (three, 3)):
         assert len(await busy.claim(count)) == count
-    await harness.submit(plans.array(2, "fallen"))
+    await harness.submit(plans.array(2, "lost"))
     await worker.claim(2)
     await harness.reap(worker)
     await harness.submit(plans.array(4, "next"))
-    # Two are to be tried alone: the two that hold least make room for them.
+    # Two jobs must run alone: the two workers with the fewest claims are reserved for them.
     assert [len(await busy.claim(2)) for busy in (one, two, three)] == [0, 0, 2]
-    fallen = await (await harness.worker("idle")).claim(MANY)
-    assert [claimed.run for claimed in fallen] == ["fallen"]
-    # Now it is one.
+    lost = await (await harness.worker("idle")).claim(MANY)
+    assert [claimed.run for claimed in lost] == ["lost"]
+    # Now one job must run alone.
     assert [len(await busy.claim(1)) for busy in (two, one, three)] == [0, 1, 1]
 
 
-async def test_others_are_claimed_again_when_nothing_is_to_be_tried_alone(
+async def test_workers_claim_again_when_no_job_must_run_alone(
     harness: Harness, worker: Worker
 ) -> None:
     await harness.submit(plans.array(2))
@@ -207,7 +209,7 @@ async def test_others_are_claimed_again_when_nothing_is_to_be_tried_alone(
 
 
 @pytest.mark.parametrize("count", [1, 3])
-async def test_nothing_is_charged_when_a_person_ended_the_worker(
+async def test_no_loss_is_charged_when_a_user_ended_the_worker(
     harness: Harness, worker: Worker, count: int
 ) -> None:
     run = await harness.submit(plans.dag(a=task(count=3, max_losses=0)))
@@ -218,7 +220,7 @@ async def test_nothing_is_charged_when_a_person_ended_the_worker(
     assert len(await (await harness.worker("heir")).claim(3)) == 3
 
 
-async def test_loss_is_counted_when_a_job_tried_alone_falls(
+async def test_loss_is_charged_when_a_job_that_runs_alone_is_lost(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.dag(a=task(count=2, max_losses=0)))
@@ -234,7 +236,7 @@ async def test_loss_is_counted_when_a_job_tried_alone_falls(
     assert counts == {"Failed/WorkerLost": 1, "Succeeded": 1}
 
 
-async def test_job_that_fell_alone_is_not_tried_alone(harness: Harness, worker: Worker) -> None:
+async def test_job_lost_alone_need_not_run_alone(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.job("one"))
     await worker.claim_one()
     await harness.reap(worker)
@@ -243,7 +245,7 @@ async def test_job_that_fell_alone_is_not_tried_alone(harness: Harness, worker: 
     assert {one.name for one in await heir.claim(2)} == {"one", "two"}
 
 
-async def test_released_job_is_still_tried_alone(harness: Harness, worker: Worker) -> None:
+async def test_released_job_must_still_run_alone(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.array(2))
     await worker.claim(2)
     await harness.reap(worker)
@@ -262,31 +264,31 @@ async def test_lost_attempt_is_listed(harness: Harness) -> None:
     assert (attempt.attempt, attempt.outcome, attempt.worker) == (1, "Lost", "anna")
 
 
-async def test_claims_come_back_when_the_row_of_their_worker_is_missing(
+async def test_claims_are_requeued_when_their_worker_has_no_row(
     harness: Harness, worker: Worker
 ) -> None:
-    if not harness.ground.is_lasting:
-        pytest.skip("memory has no back door to lose a row through")
+    if not harness.database.is_persistent:
+        pytest.skip("a row of a database in memory cannot be deleted by another connection")
     run = await harness.submit(plans.array(3))
     await worker.claim(3)
-    await harness.ground.meddle("DELETE FROM worker")
+    await harness.database.execute("DELETE FROM worker")
     assert 0 < await harness.store.reap_orphans(2) <= 2
     while await harness.store.reap_orphans(2):
         pass
     assert await harness.counts(run) == {"Queued": 3}
 
 
-async def test_no_claim_is_an_orphan_while_its_worker_is_there(
+async def test_claim_is_not_an_orphan_when_its_worker_is_registered(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.job())
     await worker.claim_one()
     assert await harness.store.reap_orphans(10) == 0
-    assert await harness.stand(run) == "Running"
+    assert await harness.state(run) == "Running"
 
 
 @pytest.mark.parametrize("count", [1, 3])
-async def test_nobody_is_charged_when_the_jobs_are_not_to_blame(
+async def test_no_loss_is_charged_when_the_jobs_did_not_cause_the_death(
     harness: Harness, worker: Worker, count: int
 ) -> None:
     run = await harness.submit(plans.dag(a=task(count=count)))
@@ -294,5 +296,5 @@ async def test_nobody_is_charged_when_the_jobs_are_not_to_blame(
     await harness.store.reap(worker.session.worker, version=None, charge_losses=False)
     rows = [row for name, row in (await harness.rows(run)).items() if name.startswith("a[")]
     assert [row.losses for row in rows] == [0] * count
-    # None of them is tried alone, so one worker gets them all.
+    # No job must run alone, so one worker claims them all.
     assert len(await (await harness.worker("other")).claim(MANY)) == count

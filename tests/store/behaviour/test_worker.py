@@ -1,4 +1,4 @@
-"""register, beat, leave: how a worker comes, lives and goes."""
+"""register, heartbeat, drain, deregister."""
 
 from datetime import timedelta
 
@@ -6,20 +6,20 @@ import pytest
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.harness import Harness
-from tests.store.behaviour.worker import Worker, end_of, mint, mint_boot
+from tests.store.behaviour.worker import Worker, mint, mint_boot, report_on
 from workron.core import errors
 from workron.core.ids import SessionKey
 from workron.store.types import Registration, ReportResult
 
 
-async def test_token_is_refused_when_it_is_not_the_pools(harness: Harness) -> None:
+async def test_token_is_rejected_when_it_is_unknown(harness: Harness) -> None:
     await harness.token()
     with pytest.raises(errors.TokenError, match="create a new one"):
         await harness.store.register(Registration("guess", "worker", mint_boot(), 1))
     assert not await harness.store.list_heartbeats()
 
 
-async def test_older_tokens_stay_good_when_one_more_is_given(harness: Harness) -> None:
+async def test_older_tokens_stay_valid_when_another_is_created(harness: Harness) -> None:
     older = await harness.store.ensure_pool(plans.NAMESPACE, "default")
     newer = await harness.store.ensure_pool(plans.NAMESPACE, "default")
     assert newer != older
@@ -28,34 +28,34 @@ async def test_older_tokens_stay_good_when_one_more_is_given(harness: Harness) -
     assert len(await harness.store.list_heartbeats()) == 2
 
 
-async def test_token_is_refused_when_it_is_years_old(harness: Harness, worker: Worker) -> None:
+async def test_token_is_rejected_when_it_has_expired(harness: Harness, worker: Worker) -> None:
     older = await harness.store.ensure_pool(plans.NAMESPACE, "default")
     await harness.advance(timedelta(days=800))
     newer = await harness.store.ensure_pool(plans.NAMESPACE, "default")
     with pytest.raises(errors.StoreError):
         await harness.store.register(Registration(older, "other", mint_boot(), 1))
     await harness.store.register(Registration(newer, "other", mint_boot(), 1))
-    await worker.beat()
+    await worker.heartbeat()
 
 
-async def test_token_of_one_pool_opens_no_other(harness: Harness, worker: Worker) -> None:
+async def test_token_is_valid_for_one_pool(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.job("large", pool="large"))
     await harness.token("large")
     assert not await worker.claim()
 
 
-async def test_session_tells_which_pool_its_token_admits_to(harness: Harness) -> None:
+async def test_session_has_the_pool_of_its_token(harness: Harness) -> None:
     large = await harness.worker("one", pool="large", namespace="elsewhere")
     assert (large.session.namespace, large.session.pool) == ("elsewhere", "large")
     again = await harness.worker("one", pool="large", namespace="elsewhere")
     assert (again.session.namespace, again.session.pool) == ("elsewhere", "large")
 
 
-async def test_session_tells_the_lease_of_its_pool(worker: Worker) -> None:
+async def test_session_has_the_lease_of_its_pool(worker: Worker) -> None:
     assert worker.session.lease_seconds == 60
 
 
-async def test_lease_of_a_pool_is_for_those_who_register_after_it_was_set(
+async def test_lease_of_a_pool_applies_to_later_registrations(
     harness: Harness, worker: Worker
 ) -> None:
     await harness.store.ensure_pool(plans.NAMESPACE, "default", lease_seconds=30)
@@ -64,7 +64,7 @@ async def test_lease_of_a_pool_is_for_those_who_register_after_it_was_set(
     assert (worker.session.lease_seconds, later.session.lease_seconds) == (60, 30)
 
 
-async def test_worker_is_given_up_by_the_lease_that_it_was_told(
+async def test_worker_is_reaped_by_the_lease_of_its_registration(
     harness: Harness, worker: Worker
 ) -> None:
     await harness.store.ensure_pool(plans.NAMESPACE, "default", lease_seconds=3)
@@ -75,22 +75,24 @@ async def test_worker_is_given_up_by_the_lease_that_it_was_told(
     assert (await harness.store.register(again)).lease_seconds == 60
 
 
-async def test_draining_worker_ends_what_it_has_and_claims_no_more(
+async def test_draining_worker_completes_its_claims_and_claims_no_more(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.array(2))
     claimed = await worker.claim_one()
     assert await harness.store.drain(worker.session.worker)
-    beat = await worker.beat()
-    assert beat.is_draining
-    assert len(beat.held) == 1
+    heartbeat = await worker.heartbeat()
+    assert heartbeat.is_draining
+    assert len(heartbeat.held) == 1
     assert not await worker.claim()
-    completed = await worker.store.complete(worker.session.key, [end_of(claimed)], mint())
+    completed = await worker.store.complete(worker.session.key, [report_on(claimed)], mint())
     assert (list(completed.answers), list(completed.claimed)) == ([ReportResult.ACCEPTED], [])
     assert await harness.counts(run) == {"Succeeded": 1, "Queued": 1}
 
 
-async def test_worker_that_is_not_there_cannot_be_drained(harness: Harness, worker: Worker) -> None:
+async def test_drain_returns_false_when_the_worker_is_unknown(
+    harness: Harness, worker: Worker
+) -> None:
     await harness.reap(worker)
     assert not await harness.store.drain(worker.session.worker)
 
@@ -103,97 +105,105 @@ async def test_claims_are_kept_when_the_registration_is_repeated(harness: Harnes
     second = await harness.worker(boot=boot)
     assert second.session.worker == first.session.worker
     assert len(await harness.store.list_heartbeats()) == 1
-    assert len((await second.beat()).held) == 1
-    assert await harness.stand(run) == "Running"
+    assert len((await second.heartbeat()).held) == 1
+    assert await harness.state(run) == "Running"
 
 
-async def test_claims_come_back_when_a_newer_boot_beats(harness: Harness, worker: Worker) -> None:
-    run = await harness.submit(plans.job())
-    await worker.claim_one()
-    again = await harness.worker()
-    await again.beat()
-    row = await harness.row(run)
-    assert (row.state, row.losses) == ("Queued", 1)
-    with pytest.raises(errors.SessionError):
-        await worker.beat()
-    assert (await again.claim_one()).job == run
-
-
-async def test_nothing_comes_back_when_a_boot_only_registers(
+async def test_claims_are_requeued_when_a_newer_boot_sends_a_heartbeat(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.job())
     await worker.claim_one()
-    # The late copy of what a boot asked that is dead by now.
+    again = await harness.worker()
+    await again.heartbeat()
+    row = await harness.row(run)
+    assert (row.state, row.losses) == ("Queued", 1)
+    with pytest.raises(errors.SessionError):
+        await worker.heartbeat()
+    assert (await again.claim_one()).job == run
+
+
+async def test_claims_stay_when_a_newer_boot_only_registers(
+    harness: Harness, worker: Worker
+) -> None:
+    run = await harness.submit(plans.job())
+    await worker.claim_one()
+    # A delayed copy of the registration of a boot that is dead by now.
     await harness.worker()
-    assert await harness.stand(run) == "Running"
-    await worker.beat()
+    assert await harness.state(run) == "Running"
+    await worker.heartbeat()
 
 
-async def test_newer_boot_keeps_its_claims_when_the_first_beat_of_an_older_one_comes_late(
+async def test_newer_boot_keeps_its_claims_when_an_older_one_sends_a_late_heartbeat(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.job())
     newer = await harness.worker()
     await newer.claim_one()
-    await worker.beat()
-    assert await harness.stand(run) == "Running"
-    await newer.beat()
+    await worker.heartbeat()
+    assert await harness.state(run) == "Running"
+    await newer.heartbeat()
     with pytest.raises(errors.SessionError):
-        await worker.beat()
+        await worker.heartbeat()
 
 
-async def test_others_keep_their_claims_when_a_newer_boot_beats(
+async def test_other_workers_keep_their_claims_when_a_newer_boot_sends_a_heartbeat(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.job())
     await worker.claim_one()
-    await (await harness.worker("other")).beat()
-    await (await harness.worker("worker", pool="large")).beat()
-    await (await harness.worker("worker", namespace="elsewhere")).beat()
-    assert await harness.stand(run) == "Running"
-    await worker.beat()
+    await (await harness.worker("other")).heartbeat()
+    await (await harness.worker("worker", pool="large")).heartbeat()
+    await (await harness.worker("worker", namespace="elsewhere")).heartbeat()
+    assert await harness.state(run) == "Running"
+    await worker.heartbeat()
 
 
-async def test_sessions_have_keys_of_their_own(harness: Harness) -> None:
+async def test_sessions_have_different_keys(harness: Harness) -> None:
     one, two = await harness.worker("one"), await harness.worker("two")
     assert one.session.key != two.session.key
     assert one.session.worker != two.session.worker
 
 
-async def test_beat_lists_what_the_worker_holds(harness: Harness, worker: Worker) -> None:
+async def test_heartbeat_lists_the_claims_of_the_worker(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.array(3))
     one, two = await worker.claim(2)
-    beat = await worker.beat()
-    assert {(held.job, held.ref, held.signal) for held in beat.held} == {
+    heartbeat = await worker.heartbeat()
+    assert {(held.job, held.ref, held.signal) for held in heartbeat.held} == {
         (one.job, one.ref, None),
         (two.job, two.ref, None),
     }
-    assert not beat.is_draining
+    assert not heartbeat.is_draining
 
 
-async def test_beat_lists_nothing_when_all_has_ended(harness: Harness, worker: Worker) -> None:
+async def test_heartbeat_lists_nothing_when_all_claims_have_ended(
+    harness: Harness, worker: Worker
+) -> None:
     await harness.submit(plans.array(3))
     one, two, three = await worker.claim(3)
     await worker.end(one)
     await worker.release(two)
     await worker.retry(three)
-    assert not (await worker.beat()).held
+    assert not (await worker.heartbeat()).held
 
 
-async def test_beat_names_the_same_database_to_all(harness: Harness, worker: Worker) -> None:
-    first = (await worker.beat()).database
-    other = await harness.worker("other", store=await harness.another())
+async def test_heartbeat_has_the_same_database_for_all_workers(
+    harness: Harness, worker: Worker
+) -> None:
+    first = (await worker.heartbeat()).database
+    other = await harness.worker("other", store=await harness.open_another())
     assert first
-    assert (await other.beat()).database == (await worker.beat()).database == first
+    assert (await other.heartbeat()).database == (await worker.heartbeat()).database == first
 
 
-async def test_beat_is_refused_when_nobody_registered(harness: Harness) -> None:
+async def test_heartbeat_is_rejected_when_the_session_is_unknown(harness: Harness) -> None:
     with pytest.raises(errors.SessionError):
         await harness.store.heartbeat(SessionKey(mint_boot()))
 
 
-async def test_claims_are_released_when_the_worker_leaves(harness: Harness, worker: Worker) -> None:
+async def test_claims_are_released_when_the_worker_deregisters(
+    harness: Harness, worker: Worker
+) -> None:
     run = await harness.submit(plans.array(2))
     await worker.claim(2)
     await worker.store.deregister(worker.session.key)
@@ -202,15 +212,17 @@ async def test_claims_are_released_when_the_worker_leaves(harness: Harness, work
     assert not await harness.store.list_heartbeats()
 
 
-async def test_left_worker_is_forgotten(harness: Harness, worker: Worker) -> None:
+async def test_deregistered_worker_is_removed(harness: Harness, worker: Worker) -> None:
     await worker.store.deregister(worker.session.key)
     with pytest.raises(errors.SessionError):
-        await worker.beat()
+        await worker.heartbeat()
     await worker.store.deregister(worker.session.key)
     assert not await harness.store.list_heartbeats()
 
 
-async def test_jobs_of_a_left_worker_are_not_tried_alone(harness: Harness, worker: Worker) -> None:
+async def test_jobs_of_a_deregistered_worker_need_not_run_alone(
+    harness: Harness, worker: Worker
+) -> None:
     await harness.submit(plans.array(2))
     await worker.claim(2)
     await worker.store.deregister(worker.session.key)

@@ -1,4 +1,4 @@
-"""A worker that does only what a test tells it to; made by `Harness.worker`."""
+"""A worker whose calls the test makes one by one; `Harness.worker` registers it."""
 
 import dataclasses
 import random
@@ -19,12 +19,12 @@ _chance = random.Random()
 
 
 def mint(count: int = 1) -> list[ClaimId]:
-    """Draw claim ids that nobody has seen."""
+    """Create new claim ids."""
     return ids.mint_claims(datetime.now(UTC), _chance, count)
 
 
-def mint_rights(count: int = 1) -> list[ClaimRef]:
-    """Name claims that nobody ever made."""
+def mint_refs(count: int = 1) -> list[ClaimRef]:
+    """Create references to claims that were never made."""
     return [ClaimRef(claim, ids.Fence(1)) for claim in mint(count)]
 
 
@@ -32,17 +32,17 @@ def mint_boot() -> UUID:
     return ids.mint_uuid(_chance)
 
 
-def end_of(
+def report_on(
     claimed: ClaimedJob, outcome: Outcome = Outcome.SUCCEEDED, **about: Any
 ) -> AttemptReport:
-    """Word the report on a claim; `about` are fields of End."""
+    """Make the report on a claim; `about` has fields of AttemptReport."""
     reason = None if outcome is Outcome.SUCCEEDED else Reason.EXIT_CODE
     return AttemptReport(claimed.job, *claimed.ref, outcome, **{"reason": reason} | about)
 
 
 @dataclasses.dataclass
 class Worker:
-    """A session, and the verbs that need it."""
+    """A session, and the methods that need it."""
 
     store: api.Store
     session: types.Session
@@ -60,7 +60,7 @@ class Worker:
     async def end(
         self, claimed: ClaimedJob, outcome: Outcome = Outcome.SUCCEEDED, **about: Any
     ) -> ReportResult:
-        return await self.report(end_of(claimed, outcome, **about))
+        return await self.report(report_on(claimed, outcome, **about))
 
     async def fail(self, claimed: ClaimedJob) -> ReportResult:
         return await self.end(claimed, Outcome.FAILED, exit_code=1)
@@ -76,15 +76,15 @@ class Worker:
     async def release(self, *claimed: ClaimedJob) -> Sequence[ReportResult]:
         return await self.store.release(self.session.key, [one.ref for one in claimed])
 
-    async def beat(self) -> types.HeartbeatReply:
+    async def heartbeat(self) -> types.HeartbeatReply:
         return await self.store.heartbeat(self.session.key)
 
-    async def run_all(self, fates: Mapping[str, Outcome] | None = None) -> None:
-        """Claim and end, as `fates` says by name, until nothing is ready or unsettled."""
-        fates = fates or {}
+    async def run_all(self, outcomes: Mapping[str, Outcome] | None = None) -> None:
+        """Claim and complete, with the outcomes by name, until nothing is ready or unpropagated."""
+        outcomes = outcomes or {}
         while True:
             claimed = await self.claim(MANY)
-            ends = [end_of(one, fates.get(one.name, Outcome.SUCCEEDED)) for one in claimed]
+            ends = [report_on(one, outcomes.get(one.name, Outcome.SUCCEEDED)) for one in claimed]
             await self.store.complete(self.session.key, ends)
             if not await self.store.propagate(MANY) and not claimed:
                 return

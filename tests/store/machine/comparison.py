@@ -9,28 +9,28 @@ from workron.core.states import Reason, State
 from workron.store.types import JobRow
 
 
-def compare(oracle: Oracle, rows: list[JobRow], *, is_settled: bool) -> None:
+def compare(oracle: Oracle, rows: list[JobRow], *, is_propagated: bool) -> None:
     """Compare one run. What has not been settled may still wait for its upstreams."""
     for row in rows:
         job = oracle.jobs[row.job]
         if row.kind is Kind.JOB:
-            _compare_command(job, row, is_settled=is_settled)
+            _compare_command(job, row, is_propagated=is_propagated)
         else:
-            _compare_group(oracle, job, row, is_settled=is_settled)
+            _compare_group(oracle, job, row, is_propagated=is_propagated)
 
 
-def _compare_command(job: Job, row: JobRow, *, is_settled: bool) -> None:
+def _compare_command(job: Job, row: JobRow, *, is_propagated: bool) -> None:
     shown, expected = _shown(row), _expected(job)
     if shown == expected:
         return
     is_late = row.state is State.WAITING and row.reason is Reason.UPSTREAM and job.claim is None
     assert is_late, f"{row.name}: {shown} is not {expected}"
-    assert not is_settled, f"{row.name}: {shown} is not {expected}"
+    assert not is_propagated, f"{row.name}: {shown} is not {expected}"
     assert (row.attempts, row.failures, row.losses) == (job.attempts, job.failures, job.losses)
 
 
-def _compare_group(oracle: Oracle, job: Job, row: JobRow, *, is_settled: bool) -> None:
-    if job.is_over and (is_settled or row.finished_at is not None):
+def _compare_group(oracle: Oracle, job: Job, row: JobRow, *, is_propagated: bool) -> None:
+    if job.is_over and (is_propagated or row.finished_at is not None):
         assert (row.state, row.reason) == (job.state, job.reason), f"{row.name}: {row}"
         return
     assert row.state in {State.WAITING, State.RUNNING}, f"{row.name} is {row.state}"
@@ -51,7 +51,7 @@ def _expected(job: Job) -> dict[str, Any]:
     reason = job.reason
     if job.state is State.WAITING and not job.due:
         reason = Reason.AWAITING_PROOF if job.lost_by else Reason.UPSTREAM
-        reason = Reason.SUSPENDED if job.is_held else reason
+        reason = Reason.SUSPENDED if job.is_suspended else reason
     return {
         "state": job.state,
         "reason": reason,
@@ -59,7 +59,7 @@ def _expected(job: Job) -> dict[str, Any]:
         "attempts": job.attempts,
         "failures": job.failures,
         "losses": job.losses,
-        "worker": job.crew.name if job.crew else None,
+        "worker": job.worker.name if job.worker else None,
         "pool": job.terms.pool,
         "priority": job.run.plan.priority,
     }

@@ -1,4 +1,4 @@
-"""The fixture `make_ground`: the random walk starts anew many times, on every store."""
+"""The fixture `make_database`: the random walk starts anew many times, on every store."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.behaviour import grounds
+from tests.store.behaviour import databases
 
 
 @pytest.fixture(scope="session")
 def walked_database(postgres_dsn: str, migrated_template: str) -> Iterator[str]:
     """One database for all walks, emptied before each."""
-    with grounds.copied_database(postgres_dsn, migrated_template) as dsn:
+    with databases.copied_database(postgres_dsn, migrated_template) as dsn:
         yield dsn
 
 
@@ -22,13 +22,13 @@ def dialect(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def make_ground(
+def make_database(
     dialect: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> Callable[[], grounds.Ground]:
+) -> Callable[[], databases.DatabaseUnderTest]:
     if dialect == "memory":
-        return lambda: grounds.SqliteGround(None)
+        return lambda: databases.SqliteUnderTest(None)
     if dialect == "sqlite":
         numbers = itertools.count()
-        return lambda: grounds.SqliteGround(tmp_path / f"{next(numbers)}.db")
+        return lambda: databases.SqliteUnderTest(tmp_path / f"{next(numbers)}.db")
     dsn = request.getfixturevalue("walked_database")
-    return lambda: grounds.PostgresGround(dsn)
+    return lambda: databases.PostgresUnderTest(dsn)

@@ -17,7 +17,7 @@ GRAVITY = [None, Reason.NOT_NEEDED, Reason.UPSTREAM_CANCELLED, Reason.UPSTREAM_F
 
 
 @dataclass(eq=False)
-class Root:
+class Run:
     """A submission."""
 
     plan: Plan
@@ -30,7 +30,7 @@ class Job:
     """A command or a group, and all that has happened to it."""
 
     id: JobId
-    run: Root
+    run: Run
     node: PlannedJob
     terms: SchedulingTerms
     deadline: datetime | None
@@ -40,15 +40,15 @@ class Job:
     reason: Reason | None = Reason.UPSTREAM
     due: datetime | None = None
     is_alone: bool = False
-    is_held: bool = False
-    lost_by: "Crew | None" = None
+    is_suspended: bool = False
+    lost_by: "OracleWorker | None" = None
     attempts: int = 0
     failures: int = 0
     losses: int = 0
     fence: int = 0
     claim: ClaimId | None = None
-    crew: "Crew | None" = None
-    mark: Signal | None = None
+    worker: "OracleWorker | None" = None
+    signal: Signal | None = None
 
     @property
     def is_over(self) -> bool:
@@ -68,12 +68,12 @@ class Job:
 
     def end(self, state: State, reason: Reason | None = None) -> None:
         self.state, self.reason, self.due = state, reason, None
-        self.claim = self.crew = self.mark = self.lost_by = None
-        self.is_held = False
+        self.claim = self.worker = self.signal = self.lost_by = None
+        self.is_suspended = False
 
 
 @dataclass(eq=False)
-class Crew:
+class OracleWorker:
     """A worker's process."""
 
     pool: str

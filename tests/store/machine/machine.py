@@ -11,29 +11,29 @@ from random import Random
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.store.behaviour.grounds import Ground
-from tests.store.machine import people, upkeep, workers
+from tests.store.behaviour.databases import DatabaseUnderTest
+from tests.store.machine import maintainer, users, workers
 from tests.store.machine.walk import Walk
 
 SEEDS = st.integers(0, 2**64 - 1)
 
 
-def quarrel(walk: Walk) -> None:
+def interfere(walk: Walk) -> None:
     """Have a run that runs pulled about, and its claims end or fall."""
     workers.claim(walk)
     for take in (
-        *walk.chance.choices([people.hold, people.resume, upkeep.expire, people.cancel], k=2),
-        walk.chance.choice([workers.complete, workers.release, upkeep.reap]),
+        *walk.chance.choices([users.hold, users.resume, maintainer.expire, users.cancel], k=2),
+        walk.chance.choice([workers.complete, workers.release, maintainer.reap]),
     ):
         take(walk)
 
 
 STEPS: dict[Callable[[Walk], None], int] = {
-    people.submit: 12,
-    people.submit_again: 2,
-    people.hold: 5,
-    people.resume: 5,
-    people.cancel: 3,
+    users.submit: 12,
+    users.submit_again: 2,
+    users.hold: 5,
+    users.resume: 5,
+    users.cancel: 3,
     workers.work: 14,
     workers.work_long: 5,
     workers.claim: 14,
@@ -41,30 +41,30 @@ STEPS: dict[Callable[[Walk], None], int] = {
     workers.complete: 12,
     workers.complete_again: 3,
     workers.release: 5,
-    workers.beat: 4,
+    workers.heartbeat: 4,
     workers.register: 6,
     workers.register_again: 1,
     workers.leave: 1,
     workers.act_when_gone: 1,
-    quarrel: 10,
-    upkeep.reap: 9,
-    upkeep.prove: 2,
-    upkeep.drain: 1,
-    upkeep.pass_time: 6,
-    upkeep.expire: 4,
-    upkeep.settle_a_little: 6,
+    interfere: 10,
+    maintainer.reap: 9,
+    maintainer.prove: 2,
+    maintainer.drain: 1,
+    maintainer.pass_time: 6,
+    maintainer.expire: 4,
+    maintainer.propagate_some: 6,
 }
 """How often each is taken."""
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """The rules; `make_ground` is set by a subclass, one for each store."""
+    """The rules; `make_database` is set by a subclass, one for each store."""
 
-    make_ground: Callable[[], Ground]
+    make_database: Callable[[], DatabaseUnderTest]
 
     def __init__(self) -> None:
         super().__init__()
-        self.walk = Walk(type(self).make_ground)
+        self.walk = Walk(type(self).make_database)
 
     def teardown(self) -> None:
         self.walk.close()
@@ -77,7 +77,7 @@ class StoreMachine(RuleBasedStateMachine):
         for name in ("anna", "ben"):
             workers.enter(self.walk, name, "default")
         for _ in range(2):
-            people.submit(self.walk)
+            users.submit(self.walk)
 
     @rule(seed=SEEDS)
     def step(self, seed: int) -> None:

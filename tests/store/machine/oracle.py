@@ -7,7 +7,7 @@ share a mistake. Called by `machine`, which compares.
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from tests.store.machine.job import Crew, Job, Root
+from tests.store.machine.job import Job, OracleWorker, Run
 from workron.core.ids import ClaimId, JobId
 from workron.core.plan import Kind, Plan
 from workron.core.states import Reason, State
@@ -17,17 +17,17 @@ from workron.store.types import AttemptReport, ClaimedJob, LossKind, Outcome, Re
 class Oracle:
     """All jobs, and what each verb does to them."""
 
-    def __init__(self, crews: Sequence[Crew]) -> None:
-        self.crews = crews
+    def __init__(self, workers: Sequence[OracleWorker]) -> None:
+        self.workers = workers
         """Those that are there, in the order in which they came."""
         self.now = datetime.min.replace(tzinfo=UTC)
         self.jobs: dict[JobId, Job] = {}
-        self.runs: list[Root] = []
-        self.names: dict[tuple[Kind, str], Root] = {}
-        self.fates: dict[ClaimId, ReportResult] = {}
+        self.runs: list[Run] = []
+        self.names: dict[tuple[Kind, str], Run] = {}
+        self.outcomes: dict[ClaimId, ReportResult] = {}
         """Of claims that are over: what a report on them is answered."""
 
-    def standing(self, plan: Plan) -> Root | None:
+    def standing(self, plan: Plan) -> Run | None:
         """Find the run that a submission of this plan is acknowledged with."""
         for run in self.runs:
             if run.plan.identity.uid == plan.identity.uid:
@@ -35,7 +35,7 @@ class Oracle:
         newest = self.unfinished(plan)
         return newest if newest and newest.plan.digest == plan.digest else None
 
-    def unfinished(self, plan: Plan) -> Root | None:
+    def unfinished(self, plan: Plan) -> Run | None:
         newest = self.names.get((plan.identity.kind, plan.identity.name))
         return newest if newest and not self.jobs[newest.id].is_over else None
 
@@ -44,7 +44,7 @@ class Oracle:
         me = plan.identity.kind, plan.identity.name
         names = [(other.kind, other.name) for other in plan.external]
         todo = [self.names[name] for name in names if name in self.names and name != me]
-        seen: set[Root] = set()
+        seen: set[Run] = set()
         while todo:
             run = todo.pop()
             seen.add(run)
@@ -54,22 +54,22 @@ class Oracle:
             todo += ups - seen
         return me in names
 
-    def submit(self, plan: Plan, base: JobId) -> Root:
-        run = Root(plan, base)
+    def submit(self, plan: Plan, base: JobId) -> Run:
+        run = Run(plan, base)
         self.runs.append(run)
         for offset, node in enumerate(plan.nodes):
             terms = plan.terms[node.spec]
             seconds = terms.deadline_seconds
             deadline = None if seconds is None else self.now + timedelta(seconds=seconds)
             job = Job(JobId(base + offset), run, node, terms, deadline)
-            job.is_held = plan.is_suspended and node.kind is Kind.JOB
+            job.is_suspended = plan.is_suspended and node.kind is Kind.JOB
             self.jobs[job.id] = job
         self._link(run)
         for job in self._of(run):
             self.decide(job)
         return run
 
-    def _link(self, run: Root) -> None:
+    def _link(self, run: Run) -> None:
         plan = run.plan
         named = plan.identity.kind, plan.identity.name
         self.names[named] = run
@@ -87,12 +87,18 @@ class Oracle:
                     job.missing.remove((kind, name, condition))
                     job.upstreams.append((self.jobs[bound.id], condition))
 
-    def _of(self, run: Root) -> Iterable[Job]:
+    def _of(self, run: Run) -> Iterable[Job]:
         return (self.jobs[JobId(run.id + i)] for i in range(len(run.plan.nodes)))
 
     def decide(self, job: Job) -> None:
         """Let a waiting job go on, if nothing is left to wait for; and then what waits for it."""
-        if job.state is not State.WAITING or job.due or job.is_held or job.lost_by or job.missing:
+        if (
+            job.state is not State.WAITING
+            or job.due
+            or job.is_suspended
+            or job.lost_by
+            or job.missing
+        ):
             return
         if not all(up.is_over for up, _ in job.upstreams):
             return
@@ -110,153 +116,155 @@ class Oracle:
             if any(up is job for up, _ in other.upstreams):
                 self.decide(other)
 
-    def claimable(self, crew: Crew, count: int) -> list[Job]:
+    def claimable(self, worker: OracleWorker, count: int) -> list[Job]:
         """List what a claim takes, in order."""
         ready = [
             job
             for job in self.jobs.values()
-            if job.state is State.QUEUED and job.terms.pool == crew.pool
+            if job.state is State.QUEUED and job.terms.pool == worker.pool
         ]
         ready.sort(key=lambda job: (-job.run.plan.priority, job.id))
         alone = [job for job in ready if job.is_alone]
-        held = self.held(crew)
-        if crew.is_draining or any(job.is_alone for job in held):
+        held = self.held(worker)
+        if worker.is_draining or any(job.is_alone for job in held):
             return []
         if alone and not held:
             return alone[: min(count, 1)]
-        if alone and self._makes_room(crew, len(alone)):
+        if alone and self._makes_room(worker, len(alone)):
             return []
         return [job for job in ready if not job.is_alone][:count]
 
-    def _makes_room(self, crew: Crew, wanted: int) -> bool:
+    def _makes_room(self, worker: OracleWorker, wanted: int) -> bool:
         """Whether it is among those that hold least, as many as wait to be tried alone."""
         able = [
             one
-            for one in self.crews
-            if one.pool == crew.pool and not one.is_draining
+            for one in self.workers
+            if one.pool == worker.pool and not one.is_draining
             if not any(job.is_alone for job in self.held(one))
         ]
         able.sort(key=lambda one: len(self.held(one)))
-        return crew in able[:wanted]
+        return worker in able[:wanted]
 
-    def take(self, crew: Crew, claimed: ClaimedJob) -> None:
+    def take(self, worker: OracleWorker, claimed: ClaimedJob) -> None:
         job = self.jobs[claimed.job]
         assert job.state is State.QUEUED
         assert claimed.fence > job.fence
         job.state, job.reason = State.RUNNING, None
         job.attempts += 1
-        job.fence, job.claim, job.crew = claimed.fence, claimed.claim, crew
+        job.fence, job.claim, job.worker = claimed.fence, claimed.claim, worker
 
-    def held(self, crew: Crew) -> list[Job]:
-        return [job for job in self.jobs.values() if job.crew is crew]
+    def held(self, worker: OracleWorker) -> list[Job]:
+        return [job for job in self.jobs.values() if job.worker is worker]
 
-    def answer(self, crew: Crew, claim: ClaimId) -> ReportResult:
+    def answer(self, worker: OracleWorker, claim: ClaimId) -> ReportResult:
         """Say what a report on a claim is answered."""
-        if any(job.claim == claim for job in self.held(crew)):
+        if any(job.claim == claim for job in self.held(worker)):
             return ReportResult.ACCEPTED
-        return self.fates.get(claim, ReportResult.STALE)
+        return self.outcomes.get(claim, ReportResult.STALE)
 
     def complete(self, end: AttemptReport) -> None:
         job = self._drop(end.claim, ReportResult.ALREADY)
-        mark = job.mark
-        job.mark = None
+        signal = job.signal
+        job.signal = None
         job.failures += end.outcome is not Outcome.SUCCEEDED
-        if self._obey(job, mark):
+        if self._apply_signal(job, signal):
             return
         if end.outcome is Outcome.SUCCEEDED:
             self.end(job, State.SUCCEEDED)
         elif end.outcome is Outcome.FAILED:
             self.end(job, State.FAILED, end.reason)
-        elif mark is Signal.SUSPEND:
-            self._wait(job, is_held=True)
+        elif signal is Signal.SUSPEND:
+            self._wait(job, is_suspended=True)
         else:
             job.state, job.reason = State.WAITING, Reason.BACKOFF
             job.due = self.now + timedelta(seconds=end.delay_seconds)
 
     def release(self, claim: ClaimId, lost: LossKind | None = None) -> None:
         job = self._drop(claim, ReportResult.ALREADY)
-        mark, job.mark = job.mark, None
+        signal, job.signal = job.signal, None
         job.losses += lost is LossKind.ALONE
         job.is_alone |= lost is LossKind.TOGETHER
-        if self._obey(job, mark):
+        if self._apply_signal(job, signal):
             return
         if job.losses > job.terms.max_losses:
             self.end(job, State.FAILED, Reason.WORKER_LOST)
         else:
-            self._wait(job, is_held=mark is Signal.SUSPEND)
+            self._wait(job, is_suspended=signal is Signal.SUSPEND)
 
-    def reap(self, crew: Crew, *, is_proven: bool, charge_losses: bool = True) -> list[Job]:
+    def reap(
+        self, worker: OracleWorker, *, is_proven: bool, charge_losses: bool = True
+    ) -> list[Job]:
         """Take all back; list what has failed by that."""
-        fallen = self.held(crew)
+        fallen = self.held(worker)
         for job in fallen:
             assert job.claim is not None
             self._drop(job.claim, ReportResult.STALE)
         for job in fallen:
-            mark, job.mark = job.mark, None
+            signal, job.signal = job.signal, None
             job.losses += charge_losses and len(fallen) == 1
             job.is_alone |= charge_losses and len(fallen) > 1
-            if self._obey(job, mark):
+            if self._apply_signal(job, signal):
                 continue
             if job.losses > job.terms.max_losses:
                 self.end(job, State.FAILED, Reason.WORKER_LOST)
                 continue
-            job.lost_by = crew if job.terms.needs_proof and not is_proven else None
-            self._wait(job, is_held=mark is Signal.SUSPEND)
+            job.lost_by = worker if job.terms.needs_proof and not is_proven else None
+            self._wait(job, is_suspended=signal is Signal.SUSPEND)
         return [job for job in fallen if job.state is State.FAILED]
 
-    def prove(self, crews: Sequence[Crew]) -> None:
+    def prove(self, workers: Sequence[OracleWorker]) -> None:
         """Let go what waits for proof that these are dead."""
-        for job in [job for job in self.jobs.values() if job.lost_by in crews]:
+        for job in [job for job in self.jobs.values() if job.lost_by in workers]:
             job.lost_by = None
             self.decide(job)
 
     def _drop(self, claim: ClaimId, fate: ReportResult) -> Job:
-        self.fates[claim] = fate
+        self.outcomes[claim] = fate
         (job,) = (job for job in self.jobs.values() if job.claim == claim)
-        job.claim = job.crew = None
+        job.claim = job.worker = None
         return job
 
-    def _obey(self, job: Job, mark: Signal | None) -> bool:
-        if mark is Signal.CANCEL:
+    def _apply_signal(self, job: Job, signal: Signal | None) -> bool:
+        if signal is Signal.CANCEL:
             self.end(job, State.CANCELLED)
-        elif mark is Signal.EXPIRE:
+        elif signal is Signal.EXPIRE:
             self.end(job, State.FAILED, Reason.DEADLINE_EXCEEDED)
-        return mark in {Signal.CANCEL, Signal.EXPIRE}
+        return signal in {Signal.CANCEL, Signal.EXPIRE}
 
-    def _wait(self, job: Job, *, is_held: bool) -> None:
+    def _wait(self, job: Job, *, is_suspended: bool) -> None:
         job.state, job.reason, job.due = State.WAITING, Reason.UPSTREAM, None
-        job.is_held = is_held
+        job.is_suspended = is_suspended
         self.decide(job)
 
-    def cancel(self, run: Root) -> None:
+    def cancel(self, run: Run) -> None:
         run.is_cancelled |= not self.jobs[run.id].is_over
         for job in self._commands(run):
             if job.state is State.RUNNING:
-                job.mark = Signal.CANCEL
+                job.signal = Signal.CANCEL
             elif not job.is_over:
                 job.end(State.CANCELLED)
         for job in list(self.jobs.values()):
             self.decide(job)
 
-    def suspend(self, run: Root) -> None:
+    def suspend(self, run: Run) -> None:
         for job in self._commands(run):
             if job.state is State.RUNNING:
-                job.mark = job.mark or Signal.SUSPEND
+                job.signal = job.signal or Signal.SUSPEND
             elif not job.is_over:
-                self._wait_held(job)
+                self._wait_suspended(job)
 
-    def _wait_held(self, job: Job) -> None:
-        job.is_held = True
-        self._wait(job, is_held=True)
+    def _wait_suspended(self, job: Job) -> None:
+        job.is_suspended = True
+        self._wait(job, is_suspended=True)
 
-    def resume(self, run: Root) -> None:
+    def resume(self, run: Run) -> None:
         for job in self._commands(run):
-            if job.mark is Signal.SUSPEND:
-                job.mark = None
-            if job.is_held:
-                self._wait(job, is_held=False)
+            if job.signal is Signal.SUSPEND:
+                job.signal = None
+            if job.is_suspended:
+                self._wait(job, is_suspended=False)
 
-    def _commands(self, run: Root) -> Sequence[Job]:
+    def _commands(self, run: Run) -> Sequence[Job]:
         return [job for job in self._of(run) if job.node.kind is Kind.JOB]
 
     def promote(self) -> None:
@@ -270,5 +278,5 @@ class Oracle:
                 continue
             if job.state is not State.RUNNING:
                 self.end(job, State.FAILED, Reason.DEADLINE_EXCEEDED)
-            elif job.mark is not Signal.CANCEL:
-                job.mark = Signal.EXPIRE
+            elif job.signal is not Signal.CANCEL:
+                job.signal = Signal.EXPIRE

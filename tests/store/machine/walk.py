@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 
 import hypothesis
 
-from tests.store.behaviour.grounds import Ground
+from tests.store.behaviour.databases import DatabaseUnderTest
 from tests.store.behaviour.harness import Harness
 from tests.store.machine import comparison
-from tests.store.machine.job import Crew, Root
+from tests.store.machine.job import OracleWorker, Run
 from tests.store.machine.oracle import Oracle
 from workron.core.ids import ClaimId
 from workron.core.plan import Plan
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 @dataclass(eq=False)
-class Hand(Crew):
+class WalkWorker(OracleWorker):
     """A worker's process: its session, what it claimed, and its latest calls, to be repeated."""
 
     registration: Registration = field(kw_only=True)
@@ -42,16 +42,16 @@ class Hand(Crew):
 class Walk:
     """One walk, from an empty store on."""
 
-    def __init__(self, make_ground: Callable[[], Ground]) -> None:
+    def __init__(self, make_database: Callable[[], DatabaseUnderTest]) -> None:
         self._loop = asyncio.new_event_loop()
         self.chance = Random(0)
-        self.hands: list[Hand] = []
-        self.oracle = Oracle(self.hands)
-        self.gone: list[Hand] = []
+        self.workers: list[WalkWorker] = []
+        self.oracle = Oracle(self.workers)
+        self.gone: list[WalkWorker] = []
         self.plans: list[Plan] = []
-        self.unfinished: list[Root] = []
-        self.is_settled = True
-        self.harness = self.run(_open(make_ground()))
+        self.unfinished: list[Run] = []
+        self.is_propagated = True
+        self.harness = self.run(_open(make_database()))
         self.advance(timedelta())
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
@@ -70,7 +70,7 @@ class Walk:
             await self.harness.check()
         finally:
             await self.harness.close()
-            await self.harness.ground.close()
+            await self.harness.database.close()
 
     def pick(self, things: Sequence[T]) -> T:
         """Take the first or any, equally often."""
@@ -78,57 +78,57 @@ class Walk:
 
     def advance(self, by: timedelta) -> None:
         self.run(self.harness.advance(by))
-        self.oracle.now = self.harness.ground.clock.now()
+        self.oracle.now = self.harness.database.clock.now()
 
-    def settle(self) -> None:
-        self.run(self.harness.settle())
-        self.is_settled = True
+    def propagate_all(self) -> None:
+        self.run(self.harness.propagate_all())
+        self.is_propagated = True
 
-    def busy(self) -> list[Hand]:
-        """List all hands, those first who hold most, above all what is marked."""
+    def busy(self) -> list[WalkWorker]:
+        """List all workers, those first who hold most, above all what is marked."""
 
-        def weight(hand: Hand) -> tuple[int, int, int]:
-            held = self.oracle.held(hand)
-            return sum(job.mark is not None for job in held), len(held), len(hand.claimed)
+        def weight(worker: WalkWorker) -> tuple[int, int, int]:
+            held = self.oracle.held(worker)
+            return sum(job.signal is not None for job in held), len(held), len(worker.claimed)
 
-        return sorted(self.hands, key=weight, reverse=True)
+        return sorted(self.workers, key=weight, reverse=True)
 
-    def bury(self, hand: Hand, *, is_proven: bool, charge_losses: bool = True) -> set[int]:
+    def reap(self, worker: WalkWorker, *, is_proven: bool, charge_losses: bool = True) -> set[int]:
         """Give the jobs that failed with it."""
-        failed = self.oracle.reap(hand, is_proven=is_proven, charge_losses=charge_losses)
-        self.forget(hand)
+        failed = self.oracle.reap(worker, is_proven=is_proven, charge_losses=charge_losses)
+        self.remove(worker)
         if is_proven:
-            self.oracle.prove(self.namesakes(self.gone, hand.pool, hand.name))
+            self.oracle.prove(self.namesakes(self.gone, worker.pool, worker.name))
         return {job.id for job in failed}
 
-    def forget(self, hand: Hand) -> None:
-        self.hands.remove(hand)
-        self.gone.append(hand)
-        self.is_settled = False
+    def remove(self, worker: WalkWorker) -> None:
+        self.workers.remove(worker)
+        self.gone.append(worker)
+        self.is_propagated = False
 
-    def namesakes(self, hands: Sequence[Hand], pool: str, name: str) -> list[Hand]:
-        return [one for one in hands if (one.pool, one.name) == (pool, name)]
+    def namesakes(self, workers: Sequence[WalkWorker], pool: str, name: str) -> list[WalkWorker]:
+        return [one for one in workers if (one.pool, one.name) == (pool, name)]
 
     async def compare(self) -> None:
         """Hold all against the oracle that may have changed."""
         for run in list(self.unfinished):
             rows = list((await self.harness.rows(run.id)).values())
-            await self.harness.check_standing(rows)
-            comparison.compare(self.oracle, rows, is_settled=self.is_settled)
+            await self.harness.check_lookups(rows)
+            comparison.compare(self.oracle, rows, is_propagated=self.is_propagated)
             if all(row.finished_at is not None for row in rows):
                 self.unfinished.remove(run)
-        if self.is_settled:
+        if self.is_propagated:
             assert (await self.store.audit(10)).missed == 0
 
 
-async def _open(ground: Ground) -> Harness:
-    await ground.clear()
-    harness = Harness(ground, await ground.open())
-    harness.store = _Told(harness.store)
+async def _open(database: DatabaseUnderTest) -> Harness:
+    await database.clear()
+    harness = Harness(database, await database.open())
+    harness.store = _LoggingStore(harness.store)
     return harness
 
 
-class _Told:
+class _LoggingStore:
     """A store that tells every call and answer, so that a failure shows what led to it."""
 
     def __init__(self, store: api.Store) -> None:

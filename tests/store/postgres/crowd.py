@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from tests.store.behaviour import plans
-from tests.store.behaviour.worker import end_of, mint, mint_rights
+from tests.store.behaviour.worker import mint, mint_refs, report_on
 from tests.store.postgres.stage import Hand, Stage
 from workron.core.plan import Kind, Plan
 from workron.store import types
@@ -140,7 +140,7 @@ async def _spend(hand: Hand, run: Any) -> dict[str, Toll]:
 
     await hand.begin()
     claimed = await note("claim", lambda: store.claim(key, mint(10)))
-    ends = [end_of(one, result=1, output=b"text") for one in claimed]
+    ends = [report_on(one, result=1, output=b"text") for one in claimed]
     again = (await note("complete", lambda: store.complete(key, ends, mint(10)))).claimed
     rights = [one.ref for one in again]
     await note("report late", lambda: store.complete(key, ends))
@@ -148,7 +148,7 @@ async def _spend(hand: Hand, run: Any) -> dict[str, Toll]:
     if rights:
         await note("append_output", lambda: store.append_output(key, rights[0], 0, b"text"))
     await note("release", lambda: store.release(key, rights[:5]))
-    await note("release late", lambda: store.release(key, rights[:5] + mint_rights(5)))
+    await note("release late", lambda: store.release(key, rights[:5] + mint_refs(5)))
     await note("promote", lambda: store.promote(100))
     await note("expire", lambda: store.expire(100))
     await note("propagate", lambda: store.propagate(100))

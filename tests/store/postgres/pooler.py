@@ -21,7 +21,7 @@ from urllib import parse
 import asyncpg
 import pytest
 
-from tests.store.behaviour.grounds import PostgresGround
+from tests.store.behaviour.databases import PostgresUnderTest
 from workron.store import api
 from workron.store.postgres import store
 from workron.store.postgres.pool import ConnectionPool
@@ -36,7 +36,7 @@ _ENTRANT = "postgres", "entrance"
 _BY_NAME = "SELECT usename, passwd FROM pg_shadow WHERE usename = $1"
 
 
-class OnceGround(PostgresGround):
+class OnceGround(PostgresUnderTest):
     """Every call has a new connection, and nobody hears a NOTIFY."""
 
     async def open(self) -> api.Store:
@@ -50,7 +50,7 @@ class OnceGround(PostgresGround):
         return ConnectionPool(pool, url=self.dsn, rng=rng)
 
 
-class PgBouncerGround(PostgresGround):
+class PgBouncerGround(PostgresUnderTest):
     """Stores talk to PgBouncer; the test itself turns the clock behind its back."""
 
     def __init__(self, dsn: str, bouncer: pathlib.Path) -> None:

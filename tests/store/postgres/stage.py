@@ -18,7 +18,7 @@ import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
 from tests.store.behaviour import plans
-from tests.store.behaviour.harness import stand
+from tests.store.behaviour.harness import state_of
 from tests.store.behaviour.worker import MANY, Worker, mint_boot
 from workron.core.ids import JobId, SessionKey
 from workron.core.lease import HeartbeatVersion
@@ -204,7 +204,7 @@ class Stage:
 
     async def stands(self, run: JobId) -> dict[str, str]:
         """Say of each job how it stands, such as `Skipped/NotNeeded`."""
-        return {row.name: stand(row) for row in await self.watcher.list_jobs(run)}
+        return {row.name: state_of(row) for row in await self.watcher.list_jobs(run)}
 
     async def settle(self) -> None:
         while await self.watcher.propagate(MANY):

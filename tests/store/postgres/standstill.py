@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from tests.store.behaviour.worker import MANY, end_of
+from tests.store.behaviour.worker import MANY, report_on
 from tests.store.postgres.stage import Actor, Hand, Stage
 
 BATCHES: Final = 8
@@ -34,7 +34,7 @@ async def work(worker: Hand, batches: int = BATCHES, batch: int = MANY) -> None:
     for _ in range(batches):
         claimed = await worker.claim(batch)
         assert len(claimed) == batch
-        await worker.store.complete(worker.session.key, [end_of(one) for one in claimed])
+        await worker.store.complete(worker.session.key, [report_on(one) for one in claimed])
 
 
 async def entries_read(actor: Actor, index: str) -> int:

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from tests.store.behaviour import plans
-from tests.store.behaviour.worker import end_of, mint
+from tests.store.behaviour.worker import mint, report_on
 from tests.store.postgres import roles
 from tests.store.postgres.roles import Role
 from tests.store.postgres.stage import Stage
@@ -74,7 +74,7 @@ async def test_worker_of_a_pool_opens_the_url_and_runs_a_job(stage: Stage, admit
     store = await open_worker(role.dsn, rng=random.Random())
     key = (await roles.register(store, _WORD)).key
     (claimed,) = await store.claim(key, mint())
-    await store.complete(key, [end_of(claimed)])
+    await store.complete(key, [report_on(claimed)])
     await store.close()
     assert await stage.stands(run) == {"job": "Succeeded"}
 

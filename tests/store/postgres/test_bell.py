@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from tests.store.behaviour import plans
-from tests.store.behaviour.worker import end_of, mint, mint_boot
+from tests.store.behaviour.worker import mint, mint_boot, report_on
 from workron.store.postgres import store
 from workron.store.postgres.notify import Notifier
 from workron.store.postgres.store import PostgresStore
@@ -62,7 +62,7 @@ async def test_worker_is_not_woken_by_what_it_reports_itself_but_others_are(
     [claimed] = await store.claim(session.key, mint())
     own = asyncio.create_task(store.wait_for_work(600.0, session.key))
     other = await _wait_for_work(store)
-    await store.complete(session.key, [end_of(claimed)])
+    await store.complete(session.key, [report_on(claimed)])
     await other
     assert not own.done()
     own.cancel()

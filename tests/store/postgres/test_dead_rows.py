@@ -5,7 +5,7 @@ again; a bitmap scan does not. So the worker's verbs forbid bitmap scans.
 """
 
 from tests.store.behaviour import plans
-from tests.store.behaviour.worker import end_of
+from tests.store.behaviour.worker import report_on
 from tests.store.postgres.stage import Stage
 from tests.store.postgres.standstill import entries_read
 
@@ -20,6 +20,6 @@ async def test_claims_of_a_worker_that_are_over_are_not_read_again(stage: Stage)
     counts = [0]
     for _ in range(_ROUNDS):
         claimed = await worker.claim(_BATCH)
-        await worker.store.complete(worker.session.key, [end_of(one) for one in claimed])
+        await worker.store.complete(worker.session.key, [report_on(one) for one in claimed])
         counts.append(await entries_read(worker.store, "running_worker"))
     assert counts[-1] - counts[-2] <= counts[3] - counts[2]

@@ -16,8 +16,8 @@ from urllib import parse
 import pytest
 
 from tests.store.behaviour import plans
-from tests.store.behaviour.grounds import run_statement
-from tests.store.behaviour.worker import end_of, mint, mint_boot
+from tests.store.behaviour.databases import run_statement
+from tests.store.behaviour.worker import mint, mint_boot, report_on
 from workron.core import errors
 from workron.store.postgres.store import PostgresStore, open_postgres
 from workron.store.types import Registration, ReportResult
@@ -75,7 +75,7 @@ async def _end_one(store: PostgresStore) -> ReportResult:
     token = await store.ensure_pool(plans.NAMESPACE, "default")
     session = await store.register(Registration(token, "worker", mint_boot(), slots=1))
     (claimed,) = await store.claim(session.key, mint())
-    completed = await store.complete(session.key, [end_of(claimed, output=b"text")])
+    completed = await store.complete(session.key, [report_on(claimed, output=b"text")])
     return completed.answers[0]
 
 

@@ -35,10 +35,10 @@ async def test_beat_does_not_look_through_all_that_a_worker_has_held(stage: Stag
     worker = await stage.worker()
     await work(worker)
     for _ in range(4):
-        await worker.beat()
+        await worker.heartbeat()
     before = await entries_read(worker.store, "running_worker")
     for _ in range(4):
-        await worker.beat()
+        await worker.heartbeat()
     assert await entries_read(worker.store, "running_worker") - before < 100
 
 
@@ -47,11 +47,11 @@ async def test_beat_tells_of_the_oldest_claim_whatever_came_and_went_after_it(st
     await stage.submit(plans.array(30))
     worker = await stage.worker()
     for _ in range(5):
-        await worker.beat()
+        await worker.heartbeat()
     oldest = await worker.claim_one()
     for _ in range(20):
         await worker.end(await worker.claim_one())
-        assert [one.claim for one in (await worker.beat()).held] == [oldest.claim]
+        assert [one.claim for one in (await worker.heartbeat()).held] == [oldest.claim]
 
 
 @pytest.mark.parametrize("table", ["unpropagated", "pending_end"])

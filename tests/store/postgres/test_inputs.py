@@ -6,7 +6,7 @@ import pytest
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
-from tests.store.behaviour.worker import MANY, end_of, mint
+from tests.store.behaviour.worker import MANY, mint, report_on
 from tests.store.postgres.stage import Hand, Stage
 from workron.core import errors
 from workron.core.ids import JobId
@@ -47,7 +47,7 @@ async def _claim(worker: Hand) -> tuple[list[bool], list[str]]:
 async def _end_all(stage: Stage, worker: Hand, result: str) -> JobId:
     flow = plans.dag(a=task(count=_ELEMENTS), b=task(), c=task("a", "b", count=5))
     run = await stage.submit(flow)
-    ends = [end_of(one, result=result) for one in await worker.claim(MANY)]
+    ends = [report_on(one, result=result) for one in await worker.claim(MANY)]
     await worker.store.complete(worker.session.key, ends)
     await stage.settle()
     return run
@@ -79,7 +79,7 @@ async def test_nothing_is_read_of_results_that_are_too_large(stage: Stage, worke
 async def test_end_is_accepted_when_the_claim_that_came_with_it_is_refused(stage: Stage) -> None:
     run = await stage.submit(plans.dag(a=task(), b=task("a")))
     worker = await stage.worker()
-    end = end_of(await worker.claim_one(), result=1)
+    end = report_on(await worker.claim_one(), result=1)
     await stage.replace(
         "result_size", "BEGIN", "BEGIN RAISE EXCEPTION 'too much' USING ERRCODE = '54000';"
     )

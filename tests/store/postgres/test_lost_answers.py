@@ -6,7 +6,7 @@ from typing import TypeVar
 import pytest
 
 from tests.store.behaviour import plans
-from tests.store.behaviour.worker import MANY, Worker, end_of, mint, mint_boot
+from tests.store.behaviour.worker import MANY, Worker, mint, mint_boot, report_on
 from tests.store.postgres.wire import Wire
 from workron.core import errors
 from workron.core.ids import JobId
@@ -69,7 +69,7 @@ async def test_claim_gives_the_same_job_when_its_answer_was_lost(
     key = worker.session.key
     (claimed,) = await _repeat(wire, "workron.claim", lambda: remote.claim(key, claims))
     assert claimed.name == "old"
-    assert [held.job for held in (await worker.beat()).held] == [claimed.job]
+    assert [held.job for held in (await worker.heartbeat()).held] == [claimed.job]
 
 
 async def test_end_is_known_already_when_its_answer_was_lost(
@@ -89,12 +89,12 @@ async def test_end_gives_the_same_new_claim_when_its_answer_was_lost(
 ) -> None:
     await _submit(remote, plans.job("one"), plans.job("two"), plans.job("three"))
     worker, claims = await _worker(remote), mint()
-    end = end_of(await worker.claim_one())
+    end = report_on(await worker.claim_one())
     completed = await _repeat(
         wire, "workron.complete", lambda: remote.complete(worker.session.key, [end], claims)
     )
     assert [one.name for one in completed.claimed] == ["two"]
-    assert len((await worker.beat()).held) == 1
+    assert len((await worker.heartbeat()).held) == 1
 
 
 async def test_retry_is_known_already_when_its_answer_was_lost(
@@ -130,7 +130,7 @@ async def test_release_is_known_already_when_another_has_the_job_by_now(
         await worker.release(claimed)
     anew = await other.claim_one()
     assert await worker.release(claimed) == [ReportResult.ALREADY]
-    assert [held.claim for held in (await other.beat()).held] == [anew.claim]
+    assert [held.claim for held in (await other.heartbeat()).held] == [anew.claim]
 
 
 async def test_output_is_stored_once_when_its_answer_was_lost(
@@ -150,7 +150,7 @@ async def test_beat_counts_again_when_its_answer_was_lost(
     remote: PostgresStore, wire: Wire
 ) -> None:
     worker = await _worker(remote)
-    await _repeat(wire, "workron.heartbeat", worker.beat)
+    await _repeat(wire, "workron.heartbeat", worker.heartbeat)
     assert [sighting.version.heartbeats for sighting in await remote.list_heartbeats()] == [2]
 
 

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from tests.store.behaviour import plans
-from tests.store.behaviour.worker import MANY, end_of, mint, mint_boot
+from tests.store.behaviour.worker import MANY, mint, mint_boot, report_on
 from tests.store.postgres import golden, roles
 from tests.store.postgres.stage import Stage
 from workron.core import errors
@@ -243,7 +243,7 @@ async def test_open_store_goes_on_when_all_functions_are_made_anew(stage: Stage)
     async def work(name: str) -> Sequence[types.ReportResult]:
         await store.submit([plans.dag(name, a=plans.task(), b=plans.task("a"))])
         [claimed] = await store.claim(session.key, mint())
-        return (await store.complete(session.key, [end_of(claimed)])).answers
+        return (await store.complete(session.key, [report_on(claimed)])).answers
 
     assert await work("before") == [types.ReportResult.ACCEPTED]
     await stage.sql.execute("SET search_path = workron, pg_catalog")

@@ -17,20 +17,20 @@ from tests.store.behaviour import (
     test_claim,
     test_complete,
     test_elect,
-    test_hold,
     test_output,
     test_promote,
     test_reap,
     test_submit,
+    test_suspend,
     test_worker,
 )
-from tests.store.behaviour.grounds import PostgresGround, copied_database
+from tests.store.behaviour.databases import PostgresUnderTest, copied_database
 from tests.store.behaviour.harness import Harness
 from tests.store.behaviour.worker import Worker
 from tests.store.postgres import pooler
 
 _MODULES = [
-    *(test_cancel, test_claim, test_complete, test_elect, test_hold),
+    *(test_cancel, test_claim, test_complete, test_elect, test_suspend),
     *(test_output, test_promote, test_reap, test_submit, test_worker),
 ]
 _ONCE = {
@@ -60,14 +60,14 @@ def pooled_database(postgres_dsn: str, migrated_template: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def ground(request: pytest.FixtureRequest, pooled_database: str) -> PostgresGround:
+def ground(request: pytest.FixtureRequest, pooled_database: str) -> PostgresUnderTest:
     if request.param == "pgbouncer":
         return pooler.PgBouncerGround(pooled_database, request.getfixturevalue("bouncer"))
     return pooler.OnceGround(pooled_database)
 
 
 @pytest.fixture
-async def harness(ground: PostgresGround) -> AsyncIterator[Harness]:
+async def harness(ground: PostgresUnderTest) -> AsyncIterator[Harness]:
     await ground.clear()
     made = Harness(ground, await ground.open())
     try:

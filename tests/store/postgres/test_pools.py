@@ -70,7 +70,7 @@ async def test_stranger_writes_no_output_of_another_pool(stage: Stage, scene: Sc
 
 
 async def test_stranger_hears_of_no_claim_of_another_pool(scene: Scene) -> None:
-    assert (await scene[2].beat()).held == []
+    assert (await scene[2].heartbeat()).held == []
 
 
 async def test_stranger_takes_nobody_with_it_when_it_leaves(stage: Stage, scene: Scene) -> None:

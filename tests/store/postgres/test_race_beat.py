@@ -11,9 +11,9 @@ async def _beat_while_it_claims(stage: Stage) -> int:
     await worker.begin()
     await worker.claim_one()
     for _ in range(8):
-        await twin.beat()
+        await twin.heartbeat()
     await worker.commit()
-    return len((await twin.beat()).held)
+    return len((await twin.heartbeat()).held)
 
 
 async def test_beat_tells_of_a_claim_that_was_on_its_way_for_long(stage: Stage) -> None:
@@ -33,9 +33,9 @@ async def test_claim_that_waits_for_a_beat_is_told_of_by_the_next_one(stage: Sta
     twin = await stage.twin(worker)
     await twin.begin()
     for _ in range(4):
-        await twin.beat()
+        await twin.heartbeat()
     claiming = await stage.start(worker, worker.claim_one())
     assert not claiming.done()
     await twin.commit()
     claimed = await claiming
-    assert [one.claim for one in (await twin.beat()).held] == [claimed.claim]
+    assert [one.claim for one in (await twin.heartbeat()).held] == [claimed.claim]

@@ -31,13 +31,13 @@ async def _cancel_while_it_is_claimed(stage: Stage) -> Hand:
 
 async def test_job_is_marked_when_it_is_claimed_during_the_cancel(stage: Stage) -> None:
     worker = await _cancel_while_it_is_claimed(stage)
-    assert [held.signal for held in (await worker.beat()).held] == [Signal.CANCEL]
+    assert [held.signal for held in (await worker.heartbeat()).held] == [Signal.CANCEL]
 
 
 async def test_job_runs_on_when_a_cancel_looks_only_once(stage: Stage) -> None:
     await stage.replace("bulk_update_step", _LOOK, _NO_LOOK)
     worker = await _cancel_while_it_is_claimed(stage)
-    assert [held.signal for held in (await worker.beat()).held] == [None]
+    assert [held.signal for held in (await worker.heartbeat()).held] == [None]
 
 
 async def _cancel_while_it_is_promoted(stage: Stage) -> dict[str, str]:

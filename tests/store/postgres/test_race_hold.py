@@ -24,7 +24,7 @@ async def _hold_while_it_is_claimed(stage: Stage) -> Signal | None:
     await worker.begin()
     await worker.claim_one()
     await _hold_meanwhile(stage, worker, run)
-    (held,) = (await worker.beat()).held
+    (held,) = (await worker.heartbeat()).held
     return held.signal
 
 

@@ -6,7 +6,7 @@ import asyncpg
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
-from tests.store.behaviour.worker import MANY, end_of, mint_boot
+from tests.store.behaviour.worker import MANY, mint_boot, report_on
 from tests.store.postgres.stage import Stage
 from workron.core.ids import JobId
 from workron.core.plan import WIDE_FAN_IN
@@ -64,7 +64,7 @@ async def _complete_and_expire_at_once(stage: Stage) -> list[object]:
     await holder.connection.execute(
         "SELECT 1 FROM workron.running WHERE job = $1 FOR UPDATE", run + 3
     )
-    ends = [end_of(one) for one in claimed]
+    ends = [report_on(one) for one in claimed]
     racing = [
         await stage.start(worker, worker.store.complete(worker.session.key, ends)),
         await stage.start(expirer, expirer.expire(MANY)),

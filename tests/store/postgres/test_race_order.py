@@ -11,7 +11,7 @@ import asyncpg
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
-from tests.store.behaviour.worker import MANY, end_of
+from tests.store.behaviour.worker import MANY, report_on
 from tests.store.postgres.stage import Actor, Stage
 from workron.core.ids import JobId
 from workron.store.postgres import functions
@@ -102,7 +102,7 @@ async def _cancel_what_is_reported_in_another_order(stage: Stage) -> list[object
     run = await stage.submit(plans.array(3))
     worker, canceller = await stage.worker(), await stage.actor()
     claims = sorted(await worker.claim(3), key=lambda claimed: claimed.job)
-    ends = [end_of(claimed) for claimed in reversed(claims)]
+    ends = [report_on(claimed) for claimed in reversed(claims)]
     holder = await _hold_row(stage, "running", claims[1].job)
     calls = [
         await stage.start(worker, worker.store.complete(worker.session.key, ends)),

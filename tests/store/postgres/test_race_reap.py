@@ -72,7 +72,7 @@ async def _reap_while_it_beats(stage: Stage) -> ReapResult:
     worker, maintainer = await stage.worker(), await stage.actor()
     sign = await maintainer.sign_of(worker)
     await worker.begin()
-    await worker.beat()
+    await worker.heartbeat()
     reaping = await stage.start(maintainer, maintainer.reap(worker.session.worker, version=sign))
     await worker.commit()
     return await reaping
@@ -93,7 +93,7 @@ async def test_beat_is_refused_when_the_worker_was_reaped_just_before(stage: Sta
     worker, maintainer = await stage.worker(), await stage.actor()
     await maintainer.begin()
     await _reap(maintainer, worker)
-    beating = await stage.start(worker, worker.beat())
+    beating = await stage.start(worker, worker.heartbeat())
     await maintainer.commit()
     with pytest.raises(errors.SessionError):
         await beating
@@ -147,7 +147,7 @@ async def test_newer_boot_waits_for_the_claim_that_the_older_one_is_making(stage
     older, newer = await _boot_anew(stage)
     await older.begin()
     await older.claim_one()
-    beating = await stage.start(newer.store, newer.beat())
+    beating = await stage.start(newer.store, newer.heartbeat())
     await older.commit()
     await beating
     assert await stage.stands(run) == {"job": "Queued"}
@@ -156,13 +156,13 @@ async def test_newer_boot_waits_for_the_claim_that_the_older_one_is_making(stage
 async def test_older_boot_is_forgotten_when_both_beat_at_once(stage: Stage) -> None:
     older, newer = await _boot_anew(stage)
     await older.begin()
-    await older.beat()
-    beating = await stage.start(newer.store, newer.beat())
+    await older.heartbeat()
+    beating = await stage.start(newer.store, newer.heartbeat())
     await older.commit()
     await beating
     assert [one.worker for one in await stage.watcher.list_heartbeats()] == [newer.session.worker]
     with pytest.raises(errors.SessionError):
-        await older.beat()
+        await older.heartbeat()
 
 
 async def test_beat_of_the_older_boot_is_refused_when_it_comes_during_the_newer_ones(
@@ -170,8 +170,8 @@ async def test_beat_of_the_older_boot_is_refused_when_it_comes_during_the_newer_
 ) -> None:
     older, newer = await _boot_anew(stage)
     await newer.begin()
-    await newer.beat()
-    beating = await stage.start(older.store, older.beat())
+    await newer.heartbeat()
+    beating = await stage.start(older.store, older.heartbeat())
     await newer.commit()
     with pytest.raises(errors.SessionError):
         await beating

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from tests.store.behaviour import plans
-from tests.store.behaviour.worker import end_of, mint
+from tests.store.behaviour.worker import mint, report_on
 from tests.store.postgres import roles
 from tests.store.postgres.roles import Role
 from tests.store.postgres.stage import Stage
@@ -89,8 +89,8 @@ async def test_role_runs_a_job_from_its_claim_to_its_end(stage: Stage, role: Rol
         assert [held.job for held in (await door.heartbeat(key)).held] == [first.job]
         assert await door.release(key, [first.ref]) == [ReportResult.ACCEPTED]
         (again,) = await door.claim(key, mint())
-        (second,) = (await door.complete(key, [end_of(again)], mint())).claimed
-        await door.complete(key, [end_of(second, output=b"tail")])
+        (second,) = (await door.complete(key, [report_on(again)], mint())).claimed
+        await door.complete(key, [report_on(second, output=b"tail")])
         await door.deregister(key)
     await stage.settle()
     assert set((await stage.stands(run)).values()) == {"Succeeded"}

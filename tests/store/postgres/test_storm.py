@@ -8,7 +8,7 @@ import pytest
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.plans import Task, task
-from tests.store.behaviour.worker import MANY, Worker, end_of, mint, mint_boot
+from tests.store.behaviour.worker import MANY, Worker, mint, mint_boot, report_on
 from tests.store.postgres.stage import Stage
 from workron.core.ids import JobId
 from workron.core.plan import Kind, Plan
@@ -70,7 +70,7 @@ async def _work(worker: Worker, chance: random.Random, is_over: asyncio.Event) -
 
 def _end(claimed: ClaimedJob, chance: random.Random) -> AttemptReport:
     fates = [Outcome.SUCCEEDED, Outcome.FAILED, Outcome.RETRY]
-    return end_of(claimed, *chance.choices(fates, weights=[7, 2, 1]))
+    return report_on(claimed, *chance.choices(fates, weights=[7, 2, 1]))
 
 
 async def _maintain(store: api.Store, is_over: asyncio.Event) -> None:

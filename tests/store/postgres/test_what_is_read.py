@@ -6,7 +6,7 @@ they were when they were analyzed.
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
-from tests.store.behaviour.worker import end_of, mint
+from tests.store.behaviour.worker import mint, report_on
 from tests.store.postgres.stage import Hand, Stage
 
 _WIDE = 1_000
@@ -29,12 +29,12 @@ async def test_ends_look_for_their_own_edges(stage: Stage) -> None:
     await stage.submit(plans.dag(first=task(), many=task("first", count=_WIDE)))
     worker = await stage.worker()
     [first] = await worker.claim(1)
-    await worker.store.complete(worker.session.key, [end_of(first)])
+    await worker.store.complete(worker.session.key, [report_on(first)])
     await stage.sql.execute("ANALYZE workron.edge")
     claimed = await worker.claim(_ENDS)
     assert len(claimed) == _ENDS
     before = await _rows_read(worker, "edge")
-    await worker.store.complete(worker.session.key, [end_of(one) for one in claimed])
+    await worker.store.complete(worker.session.key, [report_on(one) for one in claimed])
     assert await _rows_read(worker, "edge") - before <= _ENDS
 
 
@@ -53,7 +53,7 @@ async def test_each_end_looks_for_its_own_claim(stage: Stage) -> None:
     worker = await stage.worker()
     claimed = await worker.claim(_CLAIMS)
     before = await _searches(worker, "running_pkey"), await _searches(worker, "running_worker")
-    await worker.store.complete(worker.session.key, [end_of(one) for one in claimed])
+    await worker.store.complete(worker.session.key, [report_on(one) for one in claimed])
     # What is not looked for is walked over, once for each of the others.
     assert await _searches(worker, "running_pkey") - before[0] >= len(claimed) == _CLAIMS
     assert await _searches(worker, "running_worker") - before[1] <= 1
@@ -61,7 +61,7 @@ async def test_each_end_looks_for_its_own_claim(stage: Stage) -> None:
 
 async def _run_all(worker: Hand) -> None:
     while claimed := await worker.claim(1):
-        await worker.store.complete(worker.session.key, [end_of(one) for one in claimed])
+        await worker.store.complete(worker.session.key, [report_on(one) for one in claimed])
 
 
 async def test_each_end_looks_for_its_own_downstream(stage: Stage) -> None:
@@ -75,7 +75,7 @@ async def test_each_end_looks_for_its_own_downstream(stage: Stage) -> None:
     width = 4 * _WIDE
     pairs = {"many": task(count=width), "more": task("many", count=width, each=True)}
     await stage.submit(plans.dag(**pairs))
-    ends = [end_of(one) for one in await worker.claim(_CLAIMS)]
+    ends = [report_on(one) for one in await worker.claim(_CLAIMS)]
     read = {table: await _rows_read(worker, table) for table in _WRITTEN_ONCE}
     await worker.store.complete(worker.session.key, ends, mint(_CLAIMS))
     for table, before in read.items():

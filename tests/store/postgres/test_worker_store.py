@@ -6,8 +6,8 @@ import random
 import pytest
 
 from tests.store.behaviour import plans
-from tests.store.behaviour.grounds import HandClock
-from tests.store.behaviour.worker import end_of, mint, mint_boot
+from tests.store.behaviour.databases import FakeClock
+from tests.store.behaviour.worker import mint, mint_boot, report_on
 from tests.store.postgres import roles
 from tests.store.postgres.roles import Role
 from tests.store.postgres.stage import Stage
@@ -20,7 +20,7 @@ _OPEN = "SELECT count(*) FROM pg_stat_activity WHERE usename = $1"
 
 
 async def _open(dsn: str) -> WorkerStore:
-    return await connect.connect_worker(dsn, clock=HandClock(), rng=random.Random())
+    return await connect.connect_worker(dsn, clock=FakeClock(), rng=random.Random())
 
 
 async def test_role_of_a_worker_runs_a_job_through_its_door(stage: Stage, role: Role) -> None:
@@ -29,7 +29,7 @@ async def test_role_of_a_worker_runs_a_job_through_its_door(stage: Stage, role: 
     key = (await door.register(Registration(stage.token, "one", mint_boot(), 1))).key
     await door.heartbeat(key)
     (claimed,) = await door.claim(key, mint())
-    await door.complete(key, [end_of(claimed)])
+    await door.complete(key, [report_on(claimed)])
     await door.deregister(key)
     await door.close()
     assert await stage.stands(run) == {"job": "Succeeded"}
@@ -37,7 +37,7 @@ async def test_role_of_a_worker_runs_a_job_through_its_door(stage: Stage, role: 
 
 async def test_worker_hears_of_work_through_its_door(stage: Stage, role: Role) -> None:
     door = await _open(role.dsn)
-    other = await connect.connect(stage.dsn, clock=HandClock(), rng=random.Random())
+    other = await connect.connect(stage.dsn, clock=FakeClock(), rng=random.Random())
     await door.wait_for_work(0)
     await other.submit([plans.job()])
     await door.wait_for_work(600)
@@ -79,7 +79,7 @@ async def test_role_that_loses_its_rights_later_is_told_what_to_grant(
 
 async def test_role_of_a_worker_opens_no_other_door(role: Role) -> None:
     with pytest.raises(errors.PermissionDeniedError, match="everything else needs that owner"):
-        await connect.connect(role.dsn, clock=HandClock(), rng=random.Random())
+        await connect.connect(role.dsn, clock=FakeClock(), rng=random.Random())
 
 
 async def test_database_without_a_schema_is_told_of(empty_database: str) -> None:

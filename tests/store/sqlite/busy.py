@@ -1,4 +1,4 @@
-"""A process that ends jobs and prints those that the store has answered; `test_kill` kills it."""
+"""A process that completes jobs and prints the answered ones; `test_killed_process` kills it."""
 
 import asyncio
 import random
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
-from tests.store.behaviour.worker import end_of, mint, mint_boot
+from tests.store.behaviour.worker import mint, mint_boot, report_on
 from tests.store.sqlite import opening
 from workron.store.types import Registration, ReportResult
 
@@ -22,7 +22,7 @@ async def _main(path: Path) -> None:
     session = await store.register(Registration(token, "busy", mint_boot(), slots=10))
     claimed = await store.claim(session.key, mint(10))
     while claimed:
-        ends = [end_of(one, result=random.random()) for one in claimed]
+        ends = [report_on(one, result=random.random()) for one in claimed]
         completed = await store.complete(session.key, ends, mint(10))
         assert set(completed.answers) == {ReportResult.ACCEPTED}
         sys.stdout.write(" ".join(str(end.job) for end in ends) + "\n")

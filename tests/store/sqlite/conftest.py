@@ -1,4 +1,4 @@
-"""A store in a fresh file, and a bare connection to the same tables in memory."""
+"""A store in a new file, and a connection to the same tables in memory."""
 
 import contextlib
 import sqlite3

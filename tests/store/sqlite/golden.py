@@ -1,4 +1,4 @@
-"""The schema as a whole, to be read in review: `python -m tests.store.sqlite.golden` writes it."""
+"""The whole schema for review: `python -m tests.store.sqlite.golden` writes it."""
 
 import sqlite3
 from pathlib import Path
@@ -7,7 +7,7 @@ from tests.store.sqlite import opening
 
 
 def dump(connection: sqlite3.Connection) -> str:
-    """Give every table, index and view, in order of kind and name."""
+    """Return every table, index and view, in order of kind and name."""
     rows = connection.execute(
         "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
         " ORDER BY type DESC, name"

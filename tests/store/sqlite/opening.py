@@ -1,11 +1,11 @@
-"""What the tests of this folder open stores and connections with."""
+"""Opening stores and connections for the tests of this folder."""
 
 import random
 import sqlite3
 from pathlib import Path
 from uuid import UUID
 
-from tests.store.behaviour.grounds import HandClock
+from tests.store.behaviour.databases import FakeClock
 from workron.store.sqlite import connection, schema
 from workron.store.sqlite.store import SqliteStore, open_sqlite
 
@@ -14,11 +14,11 @@ IDENTITY = UUID(int=1)
 
 async def open_store(path: Path | None) -> SqliteStore:
     """Open another store on `path`, or a new one in memory."""
-    return await open_sqlite(path, clock=HandClock(), rng=random.Random())
+    return await open_sqlite(path, clock=FakeClock(), rng=random.Random())
 
 
 def open_bare() -> sqlite3.Connection:
-    """Open a migrated database in memory with no store around it."""
+    """Open a migrated database in memory without a store."""
     opened = connection.open_memory()
     schema.migrate(opened, place=":memory:", now=0, identity=IDENTITY)
     connection.add_scratch(opened)

@@ -1,11 +1,11 @@
-"""complete: reports that SQLite cannot keep, and what it says of them."""
+"""complete: reports that SQLite cannot store, and their error messages."""
 
 from typing import Any
 
 import pytest
 
 from tests.store.behaviour import plans
-from tests.store.behaviour.worker import end_of, mint, mint_boot
+from tests.store.behaviour.worker import mint, mint_boot, report_on
 from workron.core.states import Reason, State
 from workron.store.sqlite.store import SqliteStore
 from workron.store.types import ClaimedJob, Outcome, Registration, ReportResult, Session
@@ -35,11 +35,15 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("about", "why"), BAD)
-async def test_bad_report_ends_its_job_alone_and_says_why(
+async def test_invalid_report_ends_only_its_job_and_is_explained(
     store: SqliteStore, session: Session, about: dict[str, Any], why: str
 ) -> None:
     one, odd, two = await _claim(store, session, 3)
-    ends = [end_of(one), end_of(odd, **{"outcome": Outcome.SUCCEEDED} | about), end_of(two)]
+    ends = [
+        report_on(one),
+        report_on(odd, **{"outcome": Outcome.SUCCEEDED} | about),
+        report_on(two),
+    ]
     completed = await store.complete(session.key, ends)
     assert list(completed.answers) == [ReportResult.ACCEPTED] * 3
     rows = {row.job: row for row in await store.list_jobs((await store.list_runs())[0].run)}
@@ -49,18 +53,18 @@ async def test_bad_report_ends_its_job_alone_and_says_why(
 
 
 @pytest.mark.parametrize("text", ["\\u0000", "\\\\u0000", "a\\", "\\"])
-async def test_backslashes_are_not_taken_for_nul(
+async def test_backslashes_are_not_mistaken_for_nul(
     store: SqliteStore, session: Session, text: str
 ) -> None:
     (claimed,) = await _claim(store, session, 1)
-    await store.complete(session.key, [end_of(claimed, result=text)])
+    await store.complete(session.key, [report_on(claimed, result=text)])
     assert await store.read_result(claimed.job) == text
 
 
-async def test_report_on_a_stale_claim_is_stale_though_it_is_bad(
+async def test_invalid_report_on_a_stale_claim_is_stale(
     store: SqliteStore, session: Session
 ) -> None:
     (claimed,) = await _claim(store, session, 1)
     await store.release(session.key, [claimed.ref])
-    completed = await store.complete(session.key, [end_of(claimed, message="a\0b")])
+    completed = await store.complete(session.key, [report_on(claimed, message="a\0b")])
     assert list(completed.answers) == [ReportResult.STALE]

@@ -1,4 +1,4 @@
-"""The plans of the hot statements: a walk over an index, never over a table."""
+"""Plans of the hot statements: they search an index and scan no table."""
 
 import re
 import sqlite3
@@ -51,14 +51,12 @@ def test_hot_statement_scans_no_table(bare: sqlite3.Connection, name: str) -> No
     assert _scanned(bare, name) == set()
 
 
-def test_heads_scan_nothing_but_the_roots(bare: sqlite3.Connection) -> None:
+def test_summaries_scan_only_the_runs(bare: sqlite3.Connection) -> None:
     assert _scanned(bare, "list_run_summaries") == {"run"}
 
 
 @pytest.mark.parametrize("kind", ["Array", "Workflow"])
-def test_group_is_known_to_wait_without_a_look_at_each_member(
-    bare: sqlite3.Connection, kind: str
-) -> None:
+def test_group_state_does_not_read_every_member(bare: sqlite3.Connection, kind: str) -> None:
     steps: list[int] = []
     group = 1 if kind == "Workflow" else 2
     bare.execute("INSERT INTO pool VALUES (1, 'space', 'default', 10)")
@@ -78,15 +76,15 @@ def test_group_is_known_to_wait_without_a_look_at_each_member(
     assert len(steps) < 10
 
 
-def test_claim_walks_the_index_in_order(bare: sqlite3.Connection) -> None:
+def test_claim_reads_the_index_in_order(bare: sqlite3.Connection) -> None:
     plan = _plan(bare, "claim.select_ready")
     walk = next(place for place, step in enumerate(plan) if "ready_claim_order" in step)
     assert "pool=? AND alone=?" in plan[walk]
-    # Only the few rows that the walk has found are sorted, to be numbered.
+    # Only the few rows found are sorted, to be numbered.
     assert not any("TEMP B-TREE" in step for step in plan[:walk])
 
 
-def test_claim_walks_past_no_other_pool(bare: sqlite3.Connection) -> None:
+def test_claim_does_not_read_other_pools(bare: sqlite3.Connection) -> None:
     steps: list[int] = []
     bare.execute("BEGIN")
     bare.executemany(

@@ -1,4 +1,4 @@
-"""submit: what is particular to SQLite, ids that clash and values that it cannot keep."""
+"""submit: overlapping ids, and values that SQLite cannot store."""
 
 import asyncio
 import itertools
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.store.behaviour import plans
-from tests.store.behaviour.grounds import HandClock
+from tests.store.behaviour.databases import FakeClock
 from tests.store.behaviour.plans import task
 from tests.store.sqlite import opening
 from workron.core import errors
@@ -18,14 +18,14 @@ from workron.store.sqlite.store import SqliteStore
 
 
 class Stuck(random.Random):
-    """Chance that has run out: every draw is the same."""
+    """A source of random numbers that always returns the same."""
 
     def getrandbits(self, k: int, /) -> int:
         return 0 if k < 128 else super().getrandbits(k)
 
 
-async def test_roots_never_overlap_when_they_draw_the_same_id() -> None:
-    store = await sqlite_store.open_sqlite(None, clock=HandClock(), rng=Stuck())
+async def test_runs_do_not_overlap_when_they_draw_the_same_id() -> None:
+    store = await sqlite_store.open_sqlite(None, clock=FakeClock(), rng=Stuck())
     sizes = [3, 1, 5]
     wanted = [plans.dag(f"flow{size}", a=task(count=size)) for size in sizes]
     await store.submit([wanted[0]])
@@ -37,13 +37,15 @@ async def test_roots_never_overlap_when_they_draw_the_same_id() -> None:
 
 
 @pytest.mark.parametrize("value", ["\ud800", float("nan"), 10**5000], ids=["half", "nan", "long"])
-async def test_value_that_cannot_be_stored_is_refused_whole(store: SqliteStore, value: Any) -> None:
+async def test_call_is_rejected_when_a_value_cannot_be_stored(
+    store: SqliteStore, value: Any
+) -> None:
     with pytest.raises(errors.StoreDataError):
         await store.submit([plans.job("fine"), plans.job("odd", metadata={"value": value})])
     assert await store.list_runs() == []
 
 
-async def test_priority_out_of_range_is_refused(store: SqliteStore) -> None:
+async def test_priority_out_of_range_is_rejected(store: SqliteStore) -> None:
     with pytest.raises(errors.StoreDataError, match=r"store\.db: a value cannot be stored"):
         await store.submit([plans.job(priority=2**63)])
 
@@ -61,7 +63,7 @@ async def test_readers_see_whole_submissions_only(store: SqliteStore, path: Path
     await reader.close()
 
 
-async def test_each_root_of_a_call_is_tied_to_its_own_upstreams(store: SqliteStore) -> None:
+async def test_each_run_of_a_call_is_linked_to_its_own_upstreams(store: SqliteStore) -> None:
     (up,) = await store.submit([plans.job("up")])
     wanted = [plans.job(name, outside=[plans.outside("up")]) for name in ("one", "two")]
     downs = await store.submit(wanted)

@@ -1,4 +1,4 @@
-"""wait_for_work: woken by what was committed, never late for what came just before."""
+"""wait_for_work: committed work wakes waiting workers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -8,7 +8,7 @@ import pytest
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
-from tests.store.behaviour.worker import end_of, mint, mint_boot
+from tests.store.behaviour.worker import mint, mint_boot, report_on
 from workron.store.sqlite.store import SqliteStore
 from workron.store.types import ClaimedJob, Outcome, Registration, Session
 
@@ -31,7 +31,7 @@ async def _claim(store: SqliteStore, session: Session) -> ClaimedJob:
 
 async def _complete(store: SqliteStore, session: Session) -> Act:
     claimed = await _claim(store, session)
-    return store.complete(session.key, [end_of(claimed)])
+    return store.complete(session.key, [report_on(claimed)])
 
 
 async def _release(store: SqliteStore, session: Session) -> Act:
@@ -51,13 +51,13 @@ async def _reap(store: SqliteStore, session: Session) -> Act:
 
 async def _promote(store: SqliteStore, session: Session) -> Act:
     claimed = await _claim(store, session)
-    await store.complete(session.key, [end_of(claimed, Outcome.RETRY)])
+    await store.complete(session.key, [report_on(claimed, Outcome.RETRY)])
     return store.promote(10)
 
 
 async def _settle(store: SqliteStore, session: Session) -> Act:
     claimed = await _claim(store, session)
-    await store.complete(session.key, [end_of(claimed, Outcome.FAILED)])
+    await store.complete(session.key, [report_on(claimed, Outcome.FAILED)])
     return store.propagate(10)
 
 
@@ -95,7 +95,7 @@ STIRRING = [
 
 
 @pytest.mark.parametrize("prepare", STIRRING)
-async def test_waiting_ends_when_a_verb_made_work(
+async def test_wait_ends_when_a_method_made_work(
     store: SqliteStore,
     session: Session,
     prepare: Callable[[SqliteStore, Session], Awaitable[Act]],
@@ -107,7 +107,7 @@ async def test_waiting_ends_when_a_verb_made_work(
     await waiting
 
 
-async def test_waiting_goes_on_when_nothing_was_made(store: SqliteStore, session: Session) -> None:
+async def test_wait_continues_when_no_work_was_made(store: SqliteStore, session: Session) -> None:
     waiting = asyncio.ensure_future(store.wait_for_work(_NEVER))
     await asyncio.sleep(0)
     await store.heartbeat(session.key)
@@ -119,9 +119,7 @@ async def test_waiting_goes_on_when_nothing_was_made(store: SqliteStore, session
     waiting.cancel()
 
 
-async def test_worker_is_not_woken_by_what_it_reports_itself_but_others_are(
-    store: SqliteStore, session: Session
-) -> None:
+async def test_report_wakes_other_workers_only(store: SqliteStore, session: Session) -> None:
     own = asyncio.ensure_future(store.wait_for_work(_NEVER, session.key))
     other = asyncio.ensure_future(store.wait_for_work(_NEVER))
     await store.submit([plans.job()])
@@ -130,11 +128,11 @@ async def test_worker_is_not_woken_by_what_it_reports_itself_but_others_are(
     own = asyncio.ensure_future(store.wait_for_work(_NEVER, session.key))
     other = asyncio.ensure_future(store.wait_for_work(_NEVER))
     await asyncio.sleep(0)
-    await store.complete(session.key, [end_of(claimed)])
+    await store.complete(session.key, [report_on(claimed)])
     await other
     assert not own.done()
     own.cancel()
 
 
-async def test_waiting_ends_at_its_timeout(store: SqliteStore) -> None:
+async def test_wait_ends_after_its_timeout(store: SqliteStore) -> None:
     await store.wait_for_work(0.0)

@@ -1,4 +1,4 @@
-"""What is wrong with a file is said: which one, what, and what would be right."""
+"""Errors of a file: which file, what is wrong, and what to do."""
 
 import contextlib
 import os
@@ -13,32 +13,34 @@ from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
 from tests.store.sqlite import opening
 from workron.core import errors
+from workron.retry import RetryBackoff
 from workron.store.sqlite import connection
 from workron.store.sqlite.engine import Transaction
 from workron.store.sqlite.store import SqliteStore
 
-_NOBODY = 65534
+_UNPRIVILEGED_UID = 65534
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_busy_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "BUSY_SECONDS", 0.0)
+    monkeypatch.setattr(connection, "_BUSY_BACKOFF", RetryBackoff(0, 0, max_calls=1))
 
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that others may write to; the folders above pytest's own are closed to them."""
+    """A folder that others may write to; they cannot reach the folders of pytest."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o777)
         yield Path(name)
 
 
 @contextlib.contextmanager
-def _powerless() -> Iterator[None]:
-    """Be somebody whom the file system can refuse."""
+def _unprivileged() -> Iterator[None]:
+    """Act as a user without rights to the files."""
     uid = os.geteuid()
     if uid == 0:
-        os.seteuid(_NOBODY)
+        os.seteuid(_UNPRIVILEGED_UID)
     try:
         yield
     finally:
@@ -57,19 +59,19 @@ def _lock(path: Path, mode: int) -> None:
     path.chmod(mode)
 
 
-async def test_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
+async def test_file_is_rejected_and_unchanged_when_it_is_not_a_database(path: Path) -> None:
     _write(path, b"to be or not to be " * 100)
     with pytest.raises(errors.StoreUnreachableError, match=f"{path}: .*not a SQLite database"):
         await opening.open_store(path)
     assert _content(path).startswith(b"to be")
 
 
-async def test_directory_is_refused(tmp_path: Path) -> None:
+async def test_directory_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(errors.StoreUnreachableError, match=f"{tmp_path}: .*is a directory"):
         await opening.open_store(tmp_path)
 
 
-async def test_missing_directory_is_named(tmp_path: Path) -> None:
+async def test_error_names_a_missing_directory(tmp_path: Path) -> None:
     missing = tmp_path / "no" / "such"
     with pytest.raises(errors.StoreUnreachableError, match=f"{missing} does not exist"):
         await opening.open_store(missing / "store.db")
@@ -78,7 +80,7 @@ async def test_missing_directory_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "statement", ["CREATE TABLE theirs (a)", "PRAGMA application_id = 252006674"]
 )
-async def test_file_of_another_program_is_refused_and_left_alone(
+async def test_file_is_rejected_and_unchanged_when_it_belongs_to_another_program(
     path: Path, statement: str
 ) -> None:
     with contextlib.closing(sqlite3.connect(path)) as theirs:
@@ -89,46 +91,46 @@ async def test_file_of_another_program_is_refused_and_left_alone(
     assert _content(path) == before
 
 
-async def test_our_file_is_known_by_its_application_id(store: SqliteStore, path: Path) -> None:
+async def test_new_file_has_the_application_id(store: SqliteStore, path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as opened:
         (found,) = opened.execute("PRAGMA application_id").fetchone()
     assert found == connection.APPLICATION_ID
     assert store.url == f"sqlite:///{path}"
 
 
-async def test_damaged_file_is_refused(path: Path) -> None:
+async def test_damaged_file_is_rejected(path: Path) -> None:
     await (await opening.open_store(path)).close()
     _write(path, _content(path)[:100] + b"\xff" * 100_000)
     with pytest.raises(errors.StoreUnreachableError, match=str(path)):
         await opening.open_store(path)
 
 
-async def test_read_only_file_is_refused(open_folder: Path) -> None:
+async def test_read_only_file_is_rejected(open_folder: Path) -> None:
     path = open_folder / "store.db"
     await (await opening.open_store(path)).close()
     _lock(path, 0o444)
-    with _powerless(), pytest.raises(errors.StoreFullError, match=f"{path}: .*read-only"):
+    with _unprivileged(), pytest.raises(errors.StoreFullError, match=f"{path}: .*read-only"):
         await opening.open_store(path)
 
 
-async def test_read_only_folder_is_refused(open_folder: Path) -> None:
+async def test_read_only_folder_is_rejected(open_folder: Path) -> None:
     path = open_folder / "store.db"
     _lock(open_folder, 0o555)
-    with _powerless(), pytest.raises(errors.StoreUnreachableError, match=f"{path}: .*directory"):
+    with _unprivileged(), pytest.raises(errors.StoreUnreachableError, match=f"{path}: .*directory"):
         await opening.open_store(path)
 
 
-async def test_file_in_a_read_only_folder_is_refused(open_folder: Path) -> None:
+async def test_file_in_a_read_only_folder_is_rejected(open_folder: Path) -> None:
     path = open_folder / "store.db"
     await (await opening.open_store(path)).close()
     _lock(path, 0o666)
     _lock(open_folder, 0o555)
-    with _powerless(), pytest.raises(errors.StoreFullError, match=f"{path}: .*its directory"):
+    with _unprivileged(), pytest.raises(errors.StoreFullError, match=f"{path}: .*its directory"):
         await opening.open_store(path)
 
 
-@pytest.mark.usefixtures("impatient")
-async def test_opening_says_busy_while_another_writes(path: Path) -> None:
+@pytest.mark.usefixtures("no_busy_wait")
+async def test_open_raises_busy_while_another_process_writes(path: Path) -> None:
     await (await opening.open_store(path)).close()
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -136,14 +138,16 @@ async def test_opening_says_busy_while_another_writes(path: Path) -> None:
             await opening.open_store(path)
 
 
-@pytest.mark.usefixtures("impatient")
-async def test_verb_says_busy_while_another_writes_and_goes_through_after(path: Path) -> None:
+@pytest.mark.usefixtures("no_busy_wait")
+async def test_method_raises_busy_while_another_process_writes_and_succeeds_later(
+    path: Path,
+) -> None:
     store = await opening.open_store(path)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(errors.StoreBusyError, match=f"{path}: .*another process"):
             await store.submit([plans.job()])
-        assert await store.list_runs() == [], "a reader waits for nobody"
+        assert await store.list_runs() == [], "a reader does not wait"
         other.execute("ROLLBACK")
     (submitted,) = await store.submit([plans.job()])
     assert submitted.is_new
@@ -155,7 +159,9 @@ def _limit_pages(tx: Transaction, spare: int) -> None:
     tx._connection.execute(f"PRAGMA max_page_count = {pages + spare}")
 
 
-async def test_full_disk_is_told_and_nothing_is_half_done(store: SqliteStore, path: Path) -> None:
+async def test_full_disk_is_reported_and_nothing_is_half_done(
+    store: SqliteStore, path: Path
+) -> None:
     (small,) = await store.submit([plans.job("small")])
     await store._write(lambda tx: _limit_pages(tx, 5))
     with pytest.raises(errors.StoreFullError, match=f"{path}: .*no space"):

@@ -13,7 +13,7 @@ ROOT_NAMES = ("one", "two", "three", "four", "five", "six")
 WHENS = (Condition.SUCCEEDED, Condition.FAILED, Condition.FINISHED)
 
 
-def is_now(chance: Random, share: float) -> bool:
+def is_chosen(chance: Random, share: float) -> bool:
     """Throw a coin that falls on yes so often."""
     return chance.random() < share
 
@@ -24,9 +24,9 @@ def any_plan(chance: Random, now: datetime) -> Plan:
     about = {
         "priority": chance.randrange(3),
         "digest": chance.choice(["first", "other"]),
-        "is_suspended": is_now(chance, 0.1),
+        "is_suspended": is_chosen(chance, 0.1),
     }
-    if is_now(chance, 0.3):
+    if is_chosen(chance, 0.3):
         return plans.job(name, outside=_outside(chance), **about, **_terms(chance, now))
     tasks: dict[str, plans.Task] = {}
     for task in "abcd"[: chance.randint(1, 4)]:
@@ -35,16 +35,16 @@ def any_plan(chance: Random, now: datetime) -> Plan:
 
 
 def _task(chance: Random, earlier: Mapping[str, plans.Task], now: datetime) -> plans.Task:
-    needs = {name: chance.choice(WHENS) for name in earlier if is_now(chance, 0.4)}
+    needs = {name: chance.choice(WHENS) for name in earlier if is_chosen(chance, 0.4)}
     terms = _terms(chance, now)
     outside = _outside(chance)
-    if is_now(chance, 0.5):
+    if is_chosen(chance, 0.5):
         return plans.task(when=needs, outside=outside, **terms)
     # What the deadline of an array means for its elements is the business of `core.expand`.
     terms["deadline_seconds"] = None
     counts = {earlier[name].count for name in needs}
     count = counts.pop() if len(counts) == 1 else None
-    is_each = count is not None and is_now(chance, 0.5)
+    is_each = count is not None and is_chosen(chance, 0.5)
     count = count if is_each else chance.randint(1, 4)
     return plans.task(count=count, each=is_each, when=needs, outside=outside, **terms)
 
@@ -55,14 +55,14 @@ def _terms(chance: Random, now: datetime) -> dict[str, Any]:
     return {
         "pool": chance.choices(["default", "large"], [9, 1])[0],
         "max_losses": chance.randrange(3),
-        "needs_proof": is_now(chance, 0.2),
-        "start_after": start if is_now(chance, 0.2) else None,
-        "deadline_seconds": 60.75 if is_now(chance, 0.3) else None,
+        "needs_proof": is_chosen(chance, 0.2),
+        "start_after": start if is_chosen(chance, 0.2) else None,
+        "deadline_seconds": 60.75 if is_chosen(chance, 0.3) else None,
     }
 
 
 def _outside(chance: Random) -> list[ExternalDependency]:
-    if not is_now(chance, 0.15):
+    if not is_chosen(chance, 0.15):
         return []
     kinds = (Kind.JOB, Kind.WORKFLOW)
     wanted = {(chance.choice(kinds), chance.choice(ROOT_NAMES)) for _ in range(2)}

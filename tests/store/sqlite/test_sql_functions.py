@@ -1,4 +1,4 @@
-"""The rules that SQL calls are those of the core, over all that can be asked of them."""
+"""The SQL functions agree with the rules of the core, for all arguments."""
 
 import itertools
 import re
@@ -15,7 +15,7 @@ _ENDS = [(end, reason) for end in TERMINAL_STATES for reason in REASONS.get(end,
 
 
 @pytest.mark.parametrize("condition", Condition)
-def test_weigh_in_sql_is_the_rule_of_the_core(
+def test_evaluate_in_sql_agrees_with_the_core(
     bare: sqlite3.Connection, condition: Condition
 ) -> None:
     for state, reason in _ENDS:
@@ -24,12 +24,12 @@ def test_weigh_in_sql_is_the_rule_of_the_core(
 
 
 @pytest.mark.parametrize("gravest", Verdict)
-def test_outcome_in_sql_is_the_rule_of_the_core(bare: sqlite3.Connection, gravest: Verdict) -> None:
+def test_end_state_in_sql_agrees_with_the_core(bare: sqlite3.Connection, gravest: Verdict) -> None:
     found = bare.execute("SELECT end_state(?), end_reason(?)", (gravest, gravest))
     assert tuple(found.fetchone()) == verdict.END_STATES[gravest]
 
 
-def test_every_outcome_may_be_stored(bare: sqlite3.Connection) -> None:
+def test_every_end_state_can_be_stored(bare: sqlite3.Connection) -> None:
     for job, (state, reason) in enumerate(itertools.chain(_ENDS, verdict.END_STATES.values())):
         bare.execute(
             "INSERT INTO done (job, state, reason, finished_at, attempts, failures, losses)"
@@ -38,12 +38,12 @@ def test_every_outcome_may_be_stored(bare: sqlite3.Connection) -> None:
         )
 
 
-def test_report_may_have_the_reasons_by_which_a_job_can_fail() -> None:
+def test_report_accepts_exactly_the_failure_reasons() -> None:
     (reasons,) = re.findall(
         r"reason IN \(([^)]*)\)", connection.statement_text("scratch.attempt_report")
     )
     assert set(re.findall(r"'(\w+)'", reasons)) == REASONS[State.FAILED]
 
 
-def test_go_is_the_verdict_that_statements_write_as_zero() -> None:
+def test_verdict_go_is_zero() -> None:
     assert Verdict.GO.value == min(Verdict).value == 0

@@ -1,4 +1,4 @@
-"""What a store has answered outlives `kill -9`, and nothing is left half-done."""
+"""Answered reports survive `kill -9`, and nothing is half-done."""
 
 import contextlib
 import sqlite3
@@ -11,14 +11,14 @@ from tests.store.sqlite import opening
 from workron.core.states import State
 
 _ROOT = Path(__file__).parents[3]
-_IN_A_PLACE = """
+_JOBS_IN_TABLES = """
     SELECT job FROM waiting UNION ALL SELECT job FROM ready UNION ALL SELECT job FROM deferred
     UNION ALL SELECT job FROM running UNION ALL SELECT job FROM done ORDER BY job
 """
 
 
 def _run_until_killed(path: Path, lines: int) -> list[int]:
-    """Let a process end jobs, kill it in full flight, and give the ends that it had answered."""
+    """Let a process complete jobs, kill it meanwhile, and return the answered reports."""
     command = [sys.executable, "-m", "tests.store.sqlite.busy", str(path)]
     with subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -35,7 +35,7 @@ def _read(path: Path, statement: str) -> list[int]:
         return [row[0] for row in opened.execute(statement)]
 
 
-async def test_answered_ends_are_kept_when_the_process_is_killed(path: Path) -> None:
+async def test_answered_reports_survive_when_the_process_is_killed(path: Path) -> None:
     answered: set[int] = set()
     for lines in (1, 7, 20):
         answered |= set(_run_until_killed(path, lines))
@@ -44,13 +44,13 @@ async def test_answered_ends_are_kept_when_the_process_is_killed(path: Path) -> 
         assert opened.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-async def test_every_job_is_in_one_place_when_the_process_is_killed(path: Path) -> None:
+async def test_every_job_is_in_one_table_when_the_process_is_killed(path: Path) -> None:
     for lines in (3, 11):
         _run_until_killed(path, lines)
-        assert _read(path, _IN_A_PLACE) == _read(path, "SELECT id FROM job ORDER BY id")
+        assert _read(path, _JOBS_IN_TABLES) == _read(path, "SELECT id FROM job ORDER BY id")
 
 
-async def test_work_goes_on_where_it_was_when_the_process_was_killed(path: Path) -> None:
+async def test_work_continues_when_the_process_was_killed(path: Path) -> None:
     answered = _run_until_killed(path, 10)
     store = await opening.open_store(path)
     for sighting in await store.list_heartbeats():

@@ -1,4 +1,4 @@
-"""The SQL files of both dialects: a verb each, whose header says what it does to a job."""
+"""The SQL files of both dialects: one per method, with a header that lists its transitions."""
 
 import pathlib
 import re
@@ -9,12 +9,12 @@ import workron.store
 from workron.core import states
 from workron.store.api import Store
 
-_ROOM = pathlib.Path(workron.store.__file__).parent
+_FOLDER = pathlib.Path(workron.store.__file__).parent
 _DIALECTS = {
-    dialect: {file.stem: file.read_text() for file in (_ROOM / dialect / "sql").glob("*.sql")}
+    dialect: {file.stem: file.read_text() for file in (_FOLDER / dialect / "sql").glob("*.sql")}
     for dialect in ("postgres", "sqlite")
 }
-# Files that are no method of a store: shared by methods, or needed by one dialect.
+# Files that are not a method of a store: shared by methods, or needed by one dialect.
 _PARTS = {
     "postgres": {
         *("now", "server_start", "evaluate", "job_state", "last_member", "claimed_jobs"),
@@ -37,14 +37,17 @@ _PARTS = {
         *("propagate_ends", "requeue", "mark_worker_dead", "reap_older_sessions"),
     },
 }
-# A submission copies its rows between the two; whatever else the door does is one file.
-_VERBS_IN_PARTS = {"postgres": {"submit": {"submit_lock_names", "submit_link_runs"}}, "sqlite": {}}
+# A submission copies its rows between the two.
+_METHODS_IN_PARTS = {
+    "postgres": {"submit": {"submit_lock_names", "submit_link_runs"}},
+    "sqlite": {},
+}
 _NO_SQL = {"close", "wait_for_work"}
-_ARROW = re.compile(r"^-- (\w+) -> (\w+) \((\w+)\)$", re.MULTILINE)
+_TRANSITION = re.compile(r"^-- (\w+) -> (\w+) \((\w+)\)$", re.MULTILINE)
 
 _each_file = pytest.mark.parametrize(
-    ("dialect", "verb"),
-    [(dialect, verb) for dialect, files in _DIALECTS.items() for verb in sorted(files)],
+    ("dialect", "name"),
+    [(dialect, name) for dialect, files in _DIALECTS.items() for name in sorted(files)],
 )
 _each_dialect = pytest.mark.parametrize("dialect", _DIALECTS)
 
@@ -58,48 +61,48 @@ def _methods() -> set[str]:
     } - _NO_SQL
 
 
-def _arrows(dialect: str, verb: str) -> list[tuple[str, str, str]]:
-    return _ARROW.findall(_DIALECTS[dialect][verb])
+def _transitions(dialect: str, name: str) -> list[tuple[str, str, str]]:
+    return _TRANSITION.findall(_DIALECTS[dialect][name])
 
 
 def _header(text: str) -> str:
-    """Join the comment that a file begins with, its arrows left out."""
+    """Join the comment at the beginning of a file, without its transitions."""
     comment = re.match(r"(?:--[^\n]*\n)*", text)
     assert comment is not None
-    return " ".join(_ARROW.sub("", comment[0]).replace("\n--", "").split())
+    return " ".join(_TRANSITION.sub("", comment[0]).replace("\n--", "").split())
 
 
 @_each_file
-def test_file_begins_with_its_verb_and_a_sentence(dialect: str, verb: str) -> None:
-    assert re.fullmatch(rf"-- {verb}: [a-z].*\S\.", _header(_DIALECTS[dialect][verb]))
+def test_file_begins_with_its_name_and_a_sentence(dialect: str, name: str) -> None:
+    assert re.fullmatch(rf"-- {name}: [a-z].*\S\.", _header(_DIALECTS[dialect][name]))
 
 
 @_each_file
-def test_transitions_of_a_verb_are_in_the_table(dialect: str, verb: str) -> None:
-    for before, after, event in _arrows(dialect, verb):
+def test_transitions_of_a_file_are_in_the_table(dialect: str, name: str) -> None:
+    for before, after, event in _transitions(dialect, name):
         assert states.TRANSITIONS[states.State(before), states.Event(event)] == after
 
 
 @_each_dialect
-def test_every_transition_is_some_verbs(dialect: str) -> None:
-    made = {arrow for verb in _DIALECTS[dialect] for arrow in _arrows(dialect, verb)}
+def test_every_transition_is_made_by_a_file(dialect: str) -> None:
+    made = {transition for name in _DIALECTS[dialect] for transition in _transitions(dialect, name)}
     assert {(before, event) for before, _, event in made} == set(states.TRANSITIONS)
 
 
 @_each_dialect
-def test_every_method_of_a_store_has_its_file(dialect: str) -> None:
-    parts = _VERBS_IN_PARTS[dialect]
+def test_every_method_of_a_store_has_a_file(dialect: str) -> None:
+    parts = _METHODS_IN_PARTS[dialect]
     assert _methods() - set(parts) <= set(_DIALECTS[dialect])
     for files in parts.values():
         assert files <= _PARTS[dialect]
 
 
 @_each_dialect
-def test_every_file_is_a_method_or_a_part_with_a_name(dialect: str) -> None:
+def test_every_file_is_a_method_or_a_known_part(dialect: str) -> None:
     assert set(_DIALECTS[dialect]) - _methods() == _PARTS[dialect]
 
 
 def test_function_has_the_name_of_its_file() -> None:
-    for verb, text in _DIALECTS["postgres"].items():
+    for name, text in _DIALECTS["postgres"].items():
         names = re.findall(r"CREATE OR REPLACE FUNCTION workron\.(\w+)\(", text)
-        assert names in ([], [verb])
+        assert names in ([], [name])

@@ -1,4 +1,4 @@
-"""What is counted twice or not at all when two things come together."""
+"""Ends, losses and signals that meet in one job are counted once."""
 
 import contextlib
 import sqlite3
@@ -9,7 +9,7 @@ import pytest
 
 from tests.store.behaviour import plans
 from tests.store.behaviour.plans import task
-from tests.store.behaviour.worker import MANY, end_of, mint, mint_boot
+from tests.store.behaviour.worker import MANY, mint, mint_boot, report_on
 from workron.core.ids import JobId
 from workron.core.lease import HeartbeatVersion
 from workron.core.plan import Kind
@@ -38,21 +38,19 @@ async def _stand(store: SqliteStore, run: JobId) -> tuple[State, Reason | None]:
     return row.state, row.reason
 
 
-async def test_upstream_that_has_not_told_of_its_end_yet_is_counted_once(
-    store: SqliteStore, session: Session
-) -> None:
+async def test_unpropagated_upstream_is_counted_once(store: SqliteStore, session: Session) -> None:
     await store.submit([plans.dag("flow", a=task())])
-    await store.complete(session.key, [end_of(await _claim(store, session))])
+    await store.complete(session.key, [report_on(await _claim(store, session))])
     outside = [plans.outside("flow", kind=Kind.WORKFLOW), plans.outside("later")]
     (down,) = await store.submit([plans.job("down", outside=outside)])
     await store.propagate(MANY)
     assert await _stand(store, down.run) == (State.WAITING, Reason.UPSTREAM)
     await store.submit([plans.job("later")])
-    await store.complete(session.key, [end_of(await _claim(store, session))])
+    await store.complete(session.key, [report_on(await _claim(store, session))])
     assert await _stand(store, down.run) == (State.QUEUED, None)
 
 
-async def test_job_that_falls_while_held_waits_for_the_resume_and_for_the_proof(
+async def test_job_lost_while_suspended_waits_for_resume_and_proof(
     store: SqliteStore, session: Session
 ) -> None:
     (job,) = await store.submit([plans.job(needs_proof=True)])
@@ -66,7 +64,7 @@ async def test_job_that_falls_while_held_waits_for_the_resume_and_for_the_proof(
     assert await _stand(store, job.run) == (State.QUEUED, None)
 
 
-async def test_each_reap_is_of_one_worker_only(store: SqliteStore, session: Session) -> None:
+async def test_reap_affects_one_worker(store: SqliteStore, session: Session) -> None:
     other = await _register(store, "other")
     submitted = await store.submit([plans.job("one"), plans.job("two")])
     for key in (session.key, other.key):
@@ -79,7 +77,9 @@ async def test_each_reap_is_of_one_worker_only(store: SqliteStore, session: Sess
     assert sorted(requeued) == sorted([one.run] for one in submitted)
 
 
-async def test_worker_sees_a_hold_until_the_resume(store: SqliteStore, session: Session) -> None:
+async def test_worker_sees_a_suspend_signal_until_the_resume(
+    store: SqliteStore, session: Session
+) -> None:
     (job,) = await store.submit([plans.job()])
     await _claim(store, session)
     seen = []
@@ -89,14 +89,12 @@ async def test_worker_sees_a_hold_until_the_resume(store: SqliteStore, session: 
     assert seen == [Signal.SUSPEND, None]
 
 
-async def test_id_of_a_forgotten_worker_is_not_given_again(
-    store: SqliteStore, session: Session
-) -> None:
+async def test_id_of_a_removed_worker_is_not_reused(store: SqliteStore, session: Session) -> None:
     await store.deregister(session.key)
     assert (await _register(store, "other")).worker != session.worker
 
 
-async def test_maintainer_goes_on_with_a_cancel_that_was_left_unfinished(
+async def test_maintainer_continues_an_interrupted_cancel(
     store: SqliteStore,
 ) -> None:
     (run,) = await store.submit([plans.dag(a=task(count=3), b=task("a"))])
@@ -112,7 +110,7 @@ async def test_maintainer_goes_on_with_a_cancel_that_was_left_unfinished(
 @pytest.mark.parametrize(
     "table", ["deadline", "external_dependency", "awaiting_proof", "bulk_update"]
 )
-async def test_ended_job_leaves_nothing_behind(
+async def test_ended_job_leaves_no_other_rows(
     store: SqliteStore, session: Session, path: Path, table: str
 ) -> None:
     outside = [plans.outside("never")]

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from tests.store.machine import sketches
+from tests.store.machine import random_plans
 from tests.store.machine.walk import Walk
 
 SECONDS = (1, 7, 41, 3600)
@@ -10,60 +10,60 @@ SECONDS = (1, 7, 41, 3600)
 
 def reap(walk: Walk) -> None:
     """Take a worker's claims back: unless it has beaten since, or however that is."""
-    if not walk.hands:
+    if not walk.workers:
         return
-    hand = walk.pick(walk.busy())
+    worker = walk.pick(walk.busy())
     guard = walk.chance.choices(["seen", "proven", "late"], [3, 2, 1])[0]
     signs = {one.worker: one.version for one in walk.run(walk.store.list_heartbeats())}
-    assert set(signs) == {one.session.worker for one in walk.hands}
-    seen = signs[hand.session.worker]
+    assert set(signs) == {one.session.worker for one in walk.workers}
+    seen = signs[worker.session.worker]
     given = {"seen": seen, "proven": None, "late": seen._replace(heartbeats=seen.heartbeats - 1)}[
         guard
     ]
-    charge_losses = sketches.is_now(walk.chance, 0.8)
-    call = walk.store.reap(hand.session.worker, version=given, charge_losses=charge_losses)
+    charge_losses = random_plans.is_chosen(walk.chance, 0.8)
+    call = walk.store.reap(worker.session.worker, version=given, charge_losses=charge_losses)
     reaped = walk.run(call)
     assert reaped.was_reaped == (guard != "late")
     if reaped.was_reaped:
-        failed = walk.bury(hand, is_proven=guard == "proven", charge_losses=charge_losses)
+        failed = walk.reap(worker, is_proven=guard == "proven", charge_losses=charge_losses)
         assert set(reaped.failed) == failed
 
 
 def prove(walk: Walk) -> None:
     """Bring proof for a worker that was reaped without."""
     if walk.gone:
-        hand = walk.pick(walk.gone[::-1])
-        walk.run(walk.store.reap(hand.session.worker, version=None))
-        walk.oracle.prove([hand])
+        worker = walk.pick(walk.gone[::-1])
+        walk.run(walk.store.reap(worker.session.worker, version=None))
+        walk.oracle.prove([worker])
 
 
 def drain(walk: Walk) -> None:
     """Let a worker claim no more."""
-    if walk.hands:
-        hand = walk.pick(walk.hands)
-        assert walk.run(walk.store.drain(hand.session.worker))
-        hand.is_draining = True
+    if walk.workers:
+        worker = walk.pick(walk.workers)
+        assert walk.run(walk.store.drain(worker.session.worker))
+        worker.is_draining = True
 
 
 def pass_time(walk: Walk) -> None:
     """Turn the clock, and promote what is due by then."""
-    walk.settle()
+    walk.propagate_all()
     walk.advance(timedelta(seconds=walk.chance.choice(SECONDS)))
-    if sketches.is_now(walk.chance, 0.7):
+    if random_plans.is_chosen(walk.chance, 0.7):
         walk.run(walk.harness.promote())
         walk.oracle.promote()
 
 
 def expire(walk: Walk) -> None:
     """End what is past its deadline, perhaps after time has passed."""
-    walk.settle()
+    walk.propagate_all()
     walk.advance(timedelta(seconds=walk.chance.choice(SECONDS)))
     walk.run(walk.harness.expire())
     walk.oracle.expire()
-    walk.is_settled = False
+    walk.is_propagated = False
 
 
-def settle_a_little(walk: Walk) -> None:
+def propagate_some(walk: Walk) -> None:
     """Pass on a few ends."""
     limit = walk.chance.randint(1, 3)
-    walk.is_settled = walk.run(walk.store.propagate(limit)) == 0
+    walk.is_propagated = walk.run(walk.store.propagate(limit)) == 0

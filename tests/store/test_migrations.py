@@ -1,4 +1,4 @@
-"""The rules of migrations: what is still to run, and which schema is refused."""
+"""Rules of migrations: which are pending, and which schemas are rejected."""
 
 from importlib import resources
 from pathlib import Path
@@ -29,11 +29,11 @@ def test_nothing_is_pending_when_all_is_applied() -> None:
     assert migrations.pending_migrations(_known(3), _applied(3)) == []
 
 
-def test_the_rest_is_pending_in_order_when_some_is_applied() -> None:
+def test_remaining_migrations_are_pending_in_order() -> None:
     assert migrations.pending_migrations(_known(4), _applied(2)) == _known(4)[2:]
 
 
-def test_changed_file_is_refused_by_its_name() -> None:
+def test_changed_file_is_rejected_by_name() -> None:
     applied = [*_applied(1), Applied(2, "0002_step.sql", "other", is_compatible=True)]
     with pytest.raises(errors.SchemaError, match=r"0002_step\.sql"):
         migrations.pending_migrations(_known(3), applied)
@@ -43,18 +43,18 @@ def test_schema_that_is_one_newer_is_accepted_when_it_is_compatible() -> None:
     assert migrations.pending_migrations(_known(2), _applied(3)) == []
 
 
-def test_schema_that_is_one_newer_is_refused_when_it_is_not_compatible() -> None:
+def test_schema_that_is_one_newer_is_rejected_when_it_is_not_compatible() -> None:
     applied = [*_applied(2), *_applied(3, is_compatible=False)[2:]]
     with pytest.raises(errors.SchemaError, match="version 3 and this program knows 2"):
         migrations.pending_migrations(_known(2), applied)
 
 
-def test_schema_that_is_two_newer_is_refused() -> None:
+def test_schema_that_is_two_newer_is_rejected() -> None:
     with pytest.raises(errors.SchemaError, match="version 4 and this program knows 2"):
         migrations.pending_migrations(_known(2), _applied(4))
 
 
-def test_gap_in_the_record_is_refused() -> None:
+def test_gap_in_the_applied_migrations_is_rejected() -> None:
     with pytest.raises(errors.SchemaError, match="1, 3"):
         migrations.pending_migrations(_known(3), [_applied(3)[0], _applied(3)[2]])
 
@@ -85,17 +85,15 @@ def test_checksum_changes_with_the_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("names", [["0002_a.sql"], ["0001_a.sql", "0001_b.sql"], ["1_a.sql"]])
-def test_files_are_refused_when_they_are_not_numbered_in_a_row(
-    tmp_path: Path, names: list[str]
-) -> None:
+def test_files_are_rejected_when_their_numbers_have_a_gap(tmp_path: Path, names: list[str]) -> None:
     with pytest.raises(errors.SchemaError, match=r"0001|numbered"):
         migrations.read_migrations(_write(tmp_path, *names))
 
 
-def test_file_without_its_header_is_refused(tmp_path: Path) -> None:
+def test_file_without_a_header_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(errors.SchemaError, match="compatible"):
         migrations.read_migrations(_write(tmp_path, "0001_a.sql", header="CREATE TABLE t (a);\n"))
 
 
-def test_our_own_files_are_as_they_must_be() -> None:
+def test_own_files_are_valid() -> None:
     assert migrations.read_migrations(resources.files("workron.store.sqlite") / "migrations")

@@ -1,4 +1,4 @@
-"""What can be asked of a store."""
+"""The queries of ReadStore."""
 
 from datetime import timedelta
 
@@ -12,10 +12,10 @@ from workron.core.states import Reason, State
 from workron.core.verdict import Condition
 from workron.store.types import Outcome, Signal
 
-NOBODY = JobId(1)
+UNKNOWN = JobId(1)
 
 
-async def test_found_root_is_as_it_was_submitted(harness: Harness) -> None:
+async def test_found_run_is_as_submitted(harness: Harness) -> None:
     metadata = {"labels": {"team": "red"}, "annotations": {"n": "ü"}}
     plan = plans.dag("flow", {"digest": "abc", "metadata": metadata}, a=task(count=3))
     run = await harness.submit(plan)
@@ -24,10 +24,10 @@ async def test_found_root_is_as_it_was_submitted(harness: Harness) -> None:
     assert (row.run, row.last_job, row.uid) == (run, run + 4, plan.identity.uid)
     assert (row.namespace, row.kind, row.name) == (plans.NAMESPACE, Kind.WORKFLOW, "flow")
     assert (row.digest, row.metadata) == ("abc", metadata)
-    assert row.submitted_at == harness.ground.clock.now()
+    assert row.submitted_at == harness.database.clock.now()
 
 
-async def test_ended_root_is_found(harness: Harness, worker: Worker) -> None:
+async def test_ended_run_is_found(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
     await worker.run_all()
     row = await harness.store.find_run(plans.NAMESPACE, Kind.JOB, "job")
@@ -35,46 +35,46 @@ async def test_ended_root_is_found(harness: Harness, worker: Worker) -> None:
     assert row.run == run
 
 
-async def test_nothing_is_found_when_a_name_is_only_waited_for(harness: Harness) -> None:
+async def test_run_is_not_found_when_jobs_only_wait_for_its_name(harness: Harness) -> None:
     await harness.submit(plans.job("down", outside=[plans.outside("up")]))
     assert await harness.store.find_run(plans.NAMESPACE, Kind.JOB, "up") is None
     assert await harness.store.find_run(plans.NAMESPACE, Kind.WORKFLOW, "down") is None
     assert await harness.store.find_run("elsewhere", Kind.JOB, "down") is None
 
 
-async def test_roots_are_listed_newest_first(harness: Harness) -> None:
+async def test_runs_are_listed_newest_first(harness: Harness) -> None:
     submitted = [await harness.submit(plans.job(name)) for name in "abc"]
     assert [row.run for row in await harness.store.list_runs()] == submitted[::-1]
 
 
-async def test_roots_of_one_namespace_are_listed_alone(harness: Harness) -> None:
+async def test_runs_of_one_namespace_are_listed(harness: Harness) -> None:
     await harness.submit(plans.job("a"))
     other = await harness.submit(plans.job("a", namespace="elsewhere"))
     assert [row.run for row in await harness.store.list_runs("elsewhere")] == [other]
     assert not await harness.store.list_runs("nowhere")
 
 
-async def test_nothing_is_shown_of_a_root_that_is_not_there(harness: Harness) -> None:
-    assert not await harness.store.list_jobs(NOBODY)
-    assert not await harness.store.get_jobs([NOBODY])
-    assert not await harness.store.filter_ended([NOBODY])
-    assert await harness.store.find_job(NOBODY, "a") is None
-    assert await harness.store.get_spec(NOBODY) is None
-    assert not await harness.store.list_specs(NOBODY)
-    assert not await harness.store.list_attempts(NOBODY)
-    assert not await harness.store.list_blockers(NOBODY)
-    assert not await harness.store.count_states(NOBODY)
-    assert await harness.store.read_result(NOBODY) is None
-    assert await harness.store.read_output(NOBODY) == b""
+async def test_queries_are_empty_when_the_run_is_unknown(harness: Harness) -> None:
+    assert not await harness.store.list_jobs(UNKNOWN)
+    assert not await harness.store.get_jobs([UNKNOWN])
+    assert not await harness.store.filter_ended([UNKNOWN])
+    assert await harness.store.find_job(UNKNOWN, "a") is None
+    assert await harness.store.get_spec(UNKNOWN) is None
+    assert not await harness.store.list_specs(UNKNOWN)
+    assert not await harness.store.list_attempts(UNKNOWN)
+    assert not await harness.store.list_blockers(UNKNOWN)
+    assert not await harness.store.count_states(UNKNOWN)
+    assert await harness.store.read_result(UNKNOWN) is None
+    assert await harness.store.read_output(UNKNOWN) == b""
 
 
-async def test_answer_is_no_when_the_root_is_not_there(harness: Harness) -> None:
-    assert not await harness.store.cancel(NOBODY)
-    assert not await harness.store.suspend(NOBODY)
-    assert not await harness.store.resume(NOBODY)
+async def test_operations_return_false_when_the_run_is_unknown(harness: Harness) -> None:
+    assert not await harness.store.cancel(UNKNOWN)
+    assert not await harness.store.suspend(UNKNOWN)
+    assert not await harness.store.resume(UNKNOWN)
 
 
-async def test_jobs_show_where_they_belong(harness: Harness) -> None:
+async def test_job_rows_have_their_group_and_index(harness: Harness) -> None:
     plan = plans.dag("flow", {"priority": 4}, a=task(pool="large"))
     run = await harness.submit(plan)
     flow, row = await harness.store.list_jobs(run)
@@ -85,11 +85,9 @@ async def test_jobs_show_where_they_belong(harness: Harness) -> None:
     assert (row.worker, row.exit_code, row.message) == (None, None, None)
 
 
-async def test_ended_job_shows_when_it_started_and_finished(
-    harness: Harness, worker: Worker
-) -> None:
+async def test_ended_job_has_start_and_end_times(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
-    started = harness.ground.clock.now()
+    started = harness.database.clock.now()
     claimed = await worker.claim_one()
     await harness.advance(timedelta(seconds=3))
     await worker.end(claimed)
@@ -97,7 +95,7 @@ async def test_ended_job_shows_when_it_started_and_finished(
     assert (row.started_at, row.finished_at) == (started, started + timedelta(seconds=3))
 
 
-async def test_specs_are_given_back(harness: Harness) -> None:
+async def test_specs_are_returned(harness: Harness) -> None:
     run = await harness.submit(plans.dag(a=task(count=2), b=task()))
     specs = await harness.store.list_specs(run)
     run_a, run_b = {"command": "run a"}, {"command": "run b"}
@@ -141,7 +139,7 @@ async def test_blockers_are_listed_unfinished_first(harness: Harness, worker: Wo
     ]
 
 
-async def test_group_that_blocks_runs_once_one_of_its_members_has_run(
+async def test_blocking_group_is_running_when_one_of_its_members_has_run(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(plans.dag(a=task(count=2), b=task("a"), c=task()))
@@ -166,7 +164,7 @@ async def test_group_that_blocks_runs_once_one_of_its_members_has_run(
     assert await seen() == [State.RUNNING, State.RUNNING]
 
 
-async def test_name_that_is_not_there_yet_is_a_blocker(harness: Harness) -> None:
+async def test_unknown_name_is_a_blocker(harness: Harness) -> None:
     run = await harness.submit(plans.job("down", outside=[plans.outside("up")]))
     (blocker,) = await harness.store.list_blockers(run)
     assert (blocker.job, blocker.kind, blocker.name) == (None, Kind.JOB, "up")
@@ -177,7 +175,7 @@ async def test_nothing_blocks_a_job_without_upstreams(harness: Harness) -> None:
     assert not await harness.store.list_blockers(await harness.submit(plans.job()))
 
 
-async def test_attempts_are_listed_with_their_ends(harness: Harness, worker: Worker) -> None:
+async def test_attempts_are_listed_with_their_outcomes(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(plans.job())
     await worker.release(await worker.claim_one())
     await worker.retry(await worker.claim_one(), delay_seconds=0)
@@ -234,7 +232,7 @@ async def test_demand_counts_ready_jobs_by_pool(harness: Harness) -> None:
     }
 
 
-async def test_workers_are_counted_by_pool_until_they_leave_or_are_reaped(
+async def test_workers_are_counted_by_pool_until_deregistered_or_reaped(
     harness: Harness,
 ) -> None:
     assert await harness.store.count_workers() == {}
@@ -249,7 +247,7 @@ async def test_workers_are_counted_by_pool_until_they_leave_or_are_reaped(
     assert await harness.store.count_workers() == {("elsewhere", "large"): 1}
 
 
-async def test_store_is_led_while_the_lease_of_a_maintainer_runs(harness: Harness) -> None:
+async def test_store_has_a_maintainer_while_its_lease_is_valid(harness: Harness) -> None:
     assert not await harness.store.has_maintainer()
     boot = mint_boot()
     await harness.store.elect(boot, 10)
@@ -261,9 +259,7 @@ async def test_store_is_led_while_the_lease_of_a_maintainer_runs(harness: Harnes
     assert not await harness.store.has_maintainer()
 
 
-async def test_marks_tell_what_was_asked_of_running_jobs_of_a_root(
-    harness: Harness, worker: Worker
-) -> None:
+async def test_signals_of_a_run_are_listed(harness: Harness, worker: Worker) -> None:
     flow = await harness.submit(plans.dag(a=task(), b=task(), c=task("a")))
     other = await harness.submit(plans.job("other"))
     claimed = await worker.claim(3)
@@ -278,11 +274,11 @@ async def test_marks_tell_what_was_asked_of_running_jobs_of_a_root(
     assert await harness.store.list_signals(flow) == {}
 
 
-async def test_wait_for_work_returns_when_there_is_none(harness: Harness) -> None:
+async def test_wait_for_work_returns_after_its_timeout(harness: Harness) -> None:
     await harness.store.wait_for_work(0.01)
 
 
-async def test_audit_walks_over_all_that_waits_and_then_begins_anew(harness: Harness) -> None:
+async def test_audit_starts_again_after_the_last_waiting_job(harness: Harness) -> None:
     run = await harness.submit(plans.dag(a=task(), b=task("a"), c=task("a"), d=task("a")))
     rows = await harness.rows(run)
     waiting = sorted(rows[name].job for name in ("flow", "b", "c", "d"))

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from tests.store.behaviour import plans
-from tests.store.machine import sketches
+from tests.store.machine import random_plans
 from tests.store.machine.walk import Walk
 from workron.core import errors
 from workron.core.plan import Plan
@@ -13,20 +13,20 @@ from workron.core.plan import Plan
 
 def submit(walk: Walk) -> None:
     """Submit something new."""
-    walk.settle()
+    walk.propagate_all()
     walk.advance(timedelta(milliseconds=1))
-    plan = sketches.any_plan(walk.chance, walk.oracle.now)
+    plan = random_plans.any_plan(walk.chance, walk.oracle.now)
     walk.plans.append(plan)
-    _submit(walk, plan, supersedes=sketches.is_now(walk.chance, 0.3))
+    _submit(walk, plan, supersedes=random_plans.is_chosen(walk.chance, 0.3))
 
 
 def submit_again(walk: Walk) -> None:
     """Submit something known, under its own uid or a new one."""
     if walk.plans:
-        walk.settle()
+        walk.propagate_all()
         walk.advance(timedelta(milliseconds=1))
         plan = walk.pick(walk.plans[::-1])
-        is_new = sketches.is_now(walk.chance, 0.5)
+        is_new = random_plans.is_chosen(walk.chance, 0.5)
         _submit(walk, plans.again(plan) if is_new else plan, supersedes=False)
 
 
@@ -46,7 +46,7 @@ def _submit(walk: Walk, plan: Plan, *, supersedes: bool) -> None:
         if standing is None:
             walk.unfinished.append(walk.oracle.submit(plan, submitted.run))
             # It may be decided already, by upstreams that have ended.
-            walk.is_settled = False
+            walk.is_propagated = False
 
 
 def hold(walk: Walk) -> None:
@@ -66,10 +66,10 @@ def cancel(walk: Walk) -> None:
 
 def _sweep(walk: Walk, verb: str) -> None:
     """Ask it of any run, for choice of one that runs."""
-    walk.settle()
+    walk.propagate_all()
     if not walk.oracle.runs:
         return
-    running = {job.run for hand in walk.hands for job in walk.oracle.held(hand)}
+    running = {job.run for worker in walk.workers for job in walk.oracle.held(worker)}
     run = walk.pick(sorted(walk.oracle.runs, key=lambda run: run not in running))
     was_over = walk.oracle.jobs[run.id].is_over
     answer = walk.run(getattr(walk.store, verb)(run.id))
@@ -77,4 +77,4 @@ def _sweep(walk: Walk, verb: str) -> None:
     is_open = run.is_cancelled and verb != "cancel"
     assert is_open or answer == (run.is_cancelled or not was_over), f"{verb}: {answer}"
     getattr(walk.oracle, verb)(run)
-    walk.is_settled = False
+    walk.is_propagated = False

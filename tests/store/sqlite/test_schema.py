@@ -1,4 +1,4 @@
-"""A database comes to this program's schema once, whoever opens it first."""
+"""A database is migrated once, by the process that opens it first."""
 
 import asyncio
 import contextlib
@@ -30,19 +30,19 @@ async def _open_and_close(path: Path) -> None:
     await (await opening.open_store(path)).close()
 
 
-def test_schema_is_the_golden_one(bare: sqlite3.Connection) -> None:
+def test_schema_is_the_reviewed_one(bare: sqlite3.Connection) -> None:
     hint = "look at the difference, then run `python -m tests.store.sqlite.golden`"
     assert golden.dump(bare) == _GOLDEN.read_text(), hint
 
 
-async def test_second_opening_changes_nothing(path: Path) -> None:
+async def test_second_open_changes_nothing(path: Path) -> None:
     await _open_and_close(path)
     before = _read(path, "SELECT * FROM migration"), _read(path, "SELECT * FROM meta")
     await _open_and_close(path)
     assert (_read(path, "SELECT * FROM migration"), _read(path, "SELECT * FROM meta")) == before
 
 
-async def test_many_may_open_a_new_file_at_once(path: Path) -> None:
+async def test_new_file_can_be_opened_concurrently(path: Path) -> None:
     stores = await asyncio.gather(*(opening.open_store(path) for _ in range(8)))
     for store in stores:
         await store.close()
@@ -50,25 +50,25 @@ async def test_many_may_open_a_new_file_at_once(path: Path) -> None:
     assert len(_read(path, "SELECT * FROM meta WHERE key = 'database'")) == 1
 
 
-async def test_nobody_else_may_write_while_it_is_decided_what_to_apply(
+async def test_pending_migrations_are_computed_under_the_write_lock(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await _open_and_close(path)
     known, refused = schema.known_migrations(), []
 
-    def meddle() -> Sequence[Migration]:
+    def execute() -> Sequence[Migration]:
         try:
             _change(path, "DELETE FROM migration")
         except sqlite3.OperationalError as error:
             refused.append(str(error))
         return known
 
-    monkeypatch.setattr(schema, "known_migrations", meddle)
+    monkeypatch.setattr(schema, "known_migrations", execute)
     await _open_and_close(path)
     assert refused == ["database is locked"]
 
 
-async def test_changed_migration_is_refused_with_the_files_name(path: Path) -> None:
+async def test_changed_migration_is_rejected_by_name(path: Path) -> None:
     await _open_and_close(path)
     _change(path, "UPDATE migration SET checksum = 'other' WHERE number = 1")
     with pytest.raises(errors.SchemaError, match=f"{path.name}: 0001_create_tables.sql"):
@@ -81,7 +81,7 @@ async def test_schema_one_newer_is_opened_when_compatible(path: Path) -> None:
     await _open_and_close(path)
 
 
-async def test_schema_two_newer_is_refused(path: Path) -> None:
+async def test_schema_two_newer_is_rejected(path: Path) -> None:
     await _open_and_close(path)
     for _ in range(2):
         _change(path, "INSERT INTO migration SELECT max(number) + 1, 'n', 'c', 1, 0 FROM migration")
@@ -89,7 +89,7 @@ async def test_schema_two_newer_is_refused(path: Path) -> None:
         await opening.open_store(path)
 
 
-def test_nothing_is_left_behind_when_a_migration_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_migration_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "CREATE TABLE half (a);\nCREATE TABLE half (a);\n"
     bad = Migration(1, "0001_a.sql", text, "c", is_compatible=True)
     monkeypatch.setattr(schema, "known_migrations", lambda: [bad])

@@ -1,6 +1,6 @@
-"""Where a store under test lives: how to open it, turn its clock, and reach behind its door.
+"""The databases of the stores under test: how to open a store, advance its clock, and run SQL.
 
-Made by conftest.py, one for each test; `harness.Harness` works on top of any of them.
+conftest.py makes one for each test; `harness.Harness` works with any of them.
 """
 
 import asyncio
@@ -36,8 +36,8 @@ END $$
 """
 
 
-class HandClock:
-    """A clock that stands still until somebody turns it."""
+class FakeClock:
+    """A clock that only the test advances."""
 
     def __init__(self) -> None:
         self.time = _START
@@ -49,36 +49,36 @@ class HandClock:
         return (self.time - _START).total_seconds()
 
 
-class Ground(Protocol):
+class DatabaseUnderTest(Protocol):
     """One database, and the clock that its stores read."""
 
-    is_lasting: bool
+    is_persistent: bool
     """Whether another store object sees the same data."""
-    clock: HandClock
+    clock: FakeClock
 
     async def clear(self) -> None:
-        """Make it empty, at the start of all time."""
+        """Empty it, and reset the clock."""
 
     async def open(self) -> api.Store:
         """Open another store on the same database."""
 
-    async def turn(self, by: timedelta) -> None:
-        """Turn the clock of all its stores."""
+    async def advance(self, by: timedelta) -> None:
+        """Advance the clock of all its stores."""
 
-    async def meddle(self, statement: str) -> None:
-        """Run SQL behind the store's back."""
+    async def execute(self, statement: str) -> None:
+        """Run SQL without the store."""
 
     async def close(self) -> None:
-        """Leave it as it is."""
+        """Close the connections of this object."""
 
 
-class SqliteGround:
-    """A file, or memory when there is no path."""
+class SqliteUnderTest:
+    """A file, or a database in memory if `path` is None."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.is_lasting = path is not None
-        self.clock = HandClock()
+        self.is_persistent = path is not None
+        self.clock = FakeClock()
 
     async def clear(self) -> None:
         assert self.path is None or not self.path.exists()
@@ -86,11 +86,11 @@ class SqliteGround:
     async def open(self) -> api.Store:
         return await open_sqlite(self.path, clock=self.clock, rng=random.Random())
 
-    async def turn(self, by: timedelta) -> None:
+    async def advance(self, by: timedelta) -> None:
         self.clock.time += by
 
-    async def meddle(self, statement: str) -> None:
-        assert self.path is not None, "memory has no back door"
+    async def execute(self, statement: str) -> None:
+        assert self.path is not None, "a database in memory has one connection"
         connection = sqlite3.connect(self.path)
         with connection:
             connection.execute(statement)
@@ -100,31 +100,31 @@ class SqliteGround:
         pass
 
 
-class PostgresGround:
-    """A database whose `workron.now()` was replaced by the hand-turned time."""
+class PostgresUnderTest:
+    """A database whose `workron.now()` returns the time of the clock."""
 
-    is_lasting = True
+    is_persistent = True
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
-        self.clock = HandClock()
+        self.clock = FakeClock()
         self._connection: asyncpg.Connection | None = None
 
     async def clear(self) -> None:
-        await self.meddle(_CLEAR)
-        await self.turn(timedelta())
+        await self.execute(_CLEAR)
+        await self.advance(timedelta())
 
     async def open(self) -> api.Store:
         return await store.open_postgres(self.dsn, rng=random.Random())
 
-    async def turn(self, by: timedelta) -> None:
+    async def advance(self, by: timedelta) -> None:
         self.clock.time += by
-        await self.meddle(
+        await self.execute(
             "CREATE OR REPLACE FUNCTION workron.now() RETURNS timestamptz LANGUAGE sql VOLATILE "
             f"PARALLEL SAFE AS $$ SELECT timestamptz '{self.clock.time.isoformat()}' $$"
         )
 
-    async def meddle(self, statement: str) -> None:
+    async def execute(self, statement: str) -> None:
         if self._connection is None:
             self._connection = await asyncpg.connect(
                 self.dsn, server_settings={"search_path": "workron"}
@@ -138,7 +138,7 @@ class PostgresGround:
 
 @contextlib.contextmanager
 def copied_database(admin_dsn: str, template: str) -> Iterator[str]:
-    """Copy a database, give the DSN of the copy, and drop it in the end."""
+    """Copy a database, yield the URL of the copy, and drop it at the end."""
     name = f"workron_behaviour_{secrets.token_hex(6)}"
     run_statement(admin_dsn, f"CREATE DATABASE {name} TEMPLATE {template}")
     try:

@@ -1,4 +1,4 @@
-"""Upstreams that are other runs: bound by name, once, to the newest."""
+"""Upstreams that are other runs: linked by name, once, to the newest."""
 
 import re
 
@@ -18,66 +18,66 @@ def _down(*names: str, name: str = "down") -> Plan:
     return plans.job(name, outside=[plans.outside(up) for up in names])
 
 
-async def test_job_waits_for_a_root_that_exists(harness: Harness, worker: Worker) -> None:
+async def test_job_waits_for_an_existing_run(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.job("up"))
     run = await harness.submit(_down("up"))
-    assert await harness.stand(run) == "Waiting/Upstream"
+    assert await harness.state(run) == "Waiting/Upstream"
     await worker.end(await worker.claim_one())
-    assert await harness.stand(run) == "Queued"
+    assert await harness.state(run) == "Queued"
 
 
-async def test_job_waits_for_a_root_that_comes_later(harness: Harness, worker: Worker) -> None:
+async def test_job_waits_for_a_run_submitted_later(harness: Harness, worker: Worker) -> None:
     run = await harness.submit(_down("up"))
-    assert await harness.stand(run) == "Waiting/Upstream"
+    assert await harness.state(run) == "Waiting/Upstream"
     await harness.submit(plans.job("up"))
-    assert await harness.stand(run) == "Waiting/Upstream"
+    assert await harness.state(run) == "Waiting/Upstream"
     await worker.end(await worker.claim_one())
-    assert await harness.stand(run) == "Queued"
+    assert await harness.state(run) == "Queued"
 
 
-async def test_job_is_queued_when_its_upstream_root_has_ended(
+async def test_job_is_queued_when_its_upstream_run_has_ended(
     harness: Harness, worker: Worker
 ) -> None:
     await harness.submit(plans.job("up"))
     await worker.run_all()
     run = await harness.submit(_down("up"))
-    assert await harness.stand(run) == "Queued"
+    assert await harness.state(run) == "Queued"
 
 
-async def test_job_waits_for_the_whole_of_a_workflow(harness: Harness, worker: Worker) -> None:
+async def test_job_waits_for_a_whole_workflow(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.dag("up", a=task(), b=task("a")))
     run = await harness.submit(plans.job("down", outside=[plans.outside("up", kind=Kind.WORKFLOW)]))
     await worker.end(await worker.claim_one())
-    await harness.settle()
-    assert await harness.stand(run) == "Waiting/Upstream"
+    await harness.propagate_all()
+    assert await harness.state(run) == "Waiting/Upstream"
     await worker.end(await worker.claim_one())
-    await harness.settle()
-    assert await harness.stand(run) == "Queued"
+    await harness.propagate_all()
+    assert await harness.state(run) == "Queued"
 
 
-async def test_tasks_wait_for_a_root_of_their_own(harness: Harness, worker: Worker) -> None:
+async def test_tasks_wait_for_different_runs(harness: Harness, worker: Worker) -> None:
     plan = plans.dag(a=task(outside=[plans.outside("up")], count=2), b=task())
     run = await harness.submit(plan)
     assert [one.name for one in await worker.claim(5)] == ["b"]
     await harness.submit(plans.job("up"))
     await worker.end(await worker.claim_one())
-    assert await harness.stand(run, "a[1]") == "Queued"
+    assert await harness.state(run, "a[1]") == "Queued"
 
 
-async def test_all_of_several_roots_are_waited_for(harness: Harness, worker: Worker) -> None:
+async def test_job_waits_for_all_of_several_runs(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.job("one"))
     await worker.run_all()
     await harness.submit(plans.job("two"))
     run = await harness.submit(_down("one", "two", "three"))
     await worker.run_all()
-    assert await harness.stand(run) == "Waiting/Upstream"
+    assert await harness.state(run) == "Waiting/Upstream"
     await harness.submit(plans.job("three"))
     await worker.run_all()
-    assert await harness.stand(run) == "Succeeded"
+    assert await harness.state(run) == "Succeeded"
 
 
 @pytest.mark.parametrize("is_upstream_first", [True, False])
-async def test_roots_of_one_call_bind_to_each_other(
+async def test_runs_of_one_call_are_linked(
     harness: Harness, worker: Worker, *, is_upstream_first: bool
 ) -> None:
     wanted = [plans.job("up"), _down("up")]
@@ -89,7 +89,7 @@ async def test_roots_of_one_call_bind_to_each_other(
     await worker.run_all()
 
 
-async def test_other_kinds_and_namespaces_of_the_name_do_not_count(
+async def test_other_kinds_and_namespaces_of_a_name_are_ignored(
     harness: Harness, worker: Worker
 ) -> None:
     run = await harness.submit(_down("up"))
@@ -97,36 +97,36 @@ async def test_other_kinds_and_namespaces_of_the_name_do_not_count(
     await harness.submit(plans.job("up", namespace="elsewhere"))
     await worker.run_all()
     await (await harness.worker(namespace="elsewhere")).run_all()
-    assert await harness.stand(run) == "Waiting/Upstream"
+    assert await harness.state(run) == "Waiting/Upstream"
 
 
-async def test_newest_root_of_the_name_counts(harness: Harness, worker: Worker) -> None:
+async def test_job_is_linked_to_the_newest_run_of_a_name(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.job("up"))
     await worker.run_all({"up": Outcome.FAILED})
     await harness.submit(plans.job("up"))
     run = await harness.submit(_down("up"))
-    assert await harness.stand(run) == "Waiting/Upstream"
+    assert await harness.state(run) == "Waiting/Upstream"
     await worker.run_all()
-    assert await harness.stand(run) == "Succeeded"
+    assert await harness.state(run) == "Succeeded"
 
 
-async def test_later_roots_of_the_name_do_not_count(harness: Harness, worker: Worker) -> None:
+async def test_later_runs_of_a_name_are_ignored(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.job("up"))
     held = await worker.claim_one()
     run = await harness.submit(_down("up"))
     await harness.submit(plans.job("up", digest="other"), supersedes=True)
     await worker.end(await worker.claim_one(), Outcome.FAILED)
-    await harness.settle()
-    assert await harness.stand(run) == "Waiting/Upstream"
+    await harness.propagate_all()
+    assert await harness.state(run) == "Waiting/Upstream"
     await worker.end(held)
-    assert await harness.stand(run) == "Queued"
+    assert await harness.state(run) == "Queued"
 
 
 async def test_many_wait_for_one_name(harness: Harness, worker: Worker) -> None:
     runs = [await harness.submit(_down("up", name=f"down{i}")) for i in range(100)]
     await harness.submit(plans.job("up"))
     await worker.end(await worker.claim_one())
-    assert {await harness.stand(run) for run in runs} == {"Queued"}
+    assert {await harness.state(run) for run in runs} == {"Queued"}
 
 
 async def test_job_that_waits_for_itself_is_refused(harness: Harness) -> None:
@@ -135,7 +135,7 @@ async def test_job_that_waits_for_itself_is_refused(harness: Harness) -> None:
     assert not await harness.store.list_runs()
 
 
-async def test_cycle_is_refused_and_printed(harness: Harness) -> None:
+async def test_cycle_is_rejected_and_shown(harness: Harness) -> None:
     await harness.submit(_down("b", name="a"))
     await harness.submit(_down("c", name="b"))
     with pytest.raises(errors.GraphError) as refusal:
@@ -146,7 +146,7 @@ async def test_cycle_is_refused_and_printed(harness: Harness) -> None:
     assert len(await harness.store.list_runs()) == 2
 
 
-async def test_cycle_in_one_call_is_refused_whole(harness: Harness) -> None:
+async def test_call_with_a_cycle_is_rejected_as_a_whole(harness: Harness) -> None:
     with pytest.raises(errors.GraphError):
         await harness.store.submit([plans.job("fine"), _down("b", name="a"), _down("a", name="b")])
     assert not await harness.store.list_runs()
@@ -160,7 +160,7 @@ async def test_cycle_through_a_workflow_is_refused(harness: Harness) -> None:
         await harness.store.submit([back])
 
 
-async def test_cycle_is_found_soon_however_many_ways_lead_round(harness: Harness) -> None:
+async def test_cycle_is_found_quickly_when_many_paths_form_one(harness: Harness) -> None:
     layers = 30
     await harness.submit(plans.job("0", outside=[plans.outside("last")]))
     for layer in range(1, layers):
@@ -174,17 +174,17 @@ async def test_cycle_is_found_soon_however_many_ways_lead_round(harness: Harness
     assert "remove one of these dependencies" in str(refusal.value)
 
 
-async def test_what_has_ended_closes_no_cycle(harness: Harness, worker: Worker) -> None:
+async def test_ended_runs_are_not_part_of_a_cycle(harness: Harness, worker: Worker) -> None:
     await harness.submit(_down("up", name="middle"))
     ended = await harness.submit(_down("middle", name="ended"))
     await harness.store.cancel(ended)
     finished = plans.outside("ended", Condition.FINISHED)
     run = await harness.submit(plans.job("up", outside=[finished]))
     await worker.run_all()
-    assert await harness.stand(run) == "Succeeded"
+    assert await harness.state(run) == "Succeeded"
 
 
-async def test_everything_else_goes_on_when_a_cycle_was_refused(
+async def test_other_runs_continue_when_a_cycle_was_rejected(
     harness: Harness, worker: Worker
 ) -> None:
     waiting = await harness.submit(_down("b", name="a"))
@@ -192,10 +192,10 @@ async def test_everything_else_goes_on_when_a_cycle_was_refused(
         await harness.store.submit([_down("a", name="b")])
     await harness.submit(plans.job("b", digest="other"))
     await worker.run_all()
-    assert await harness.stand(waiting) == "Succeeded"
+    assert await harness.state(waiting) == "Succeeded"
 
 
-async def test_no_cycle_is_seen_where_an_older_root_of_the_name_ended(
+async def test_ended_older_run_of_a_name_is_not_part_of_a_cycle(
     harness: Harness, worker: Worker
 ) -> None:
     await harness.submit(plans.job("a"))
@@ -203,10 +203,10 @@ async def test_no_cycle_is_seen_where_an_older_root_of_the_name_ended(
     await harness.submit(_down("a", name="b"))
     run = await harness.submit(_down("b", name="a"))
     await worker.run_all()
-    assert await harness.stand(run) == "Succeeded"
+    assert await harness.state(run) == "Succeeded"
 
 
-async def test_result_of_a_root_is_an_input(harness: Harness, worker: Worker) -> None:
+async def test_result_of_a_run_is_an_input(harness: Harness, worker: Worker) -> None:
     await harness.submit(plans.job("up"))
     await harness.submit(_down("up"))
     await worker.end(await worker.claim_one(), result={"n": 1})
@@ -220,11 +220,11 @@ async def test_job_is_skipped_when_its_cancelled_upstream_was_never_run(
     down = plans.job("down", outside=[plans.outside("up", Condition.SUCCEEDED)])
     run = await harness.submit(down)
     await harness.store.cancel(up)
-    await harness.settle()
-    assert await harness.stand(run) == "Skipped/UpstreamCancelled"
+    await harness.propagate_all()
+    assert await harness.state(run) == "Skipped/UpstreamCancelled"
 
 
-async def test_roots_that_are_in_a_cycle_are_named_and_no_others(harness: Harness) -> None:
+async def test_error_lists_exactly_the_runs_of_the_cycle(harness: Harness) -> None:
     good = [plans.job(f"good-{at}", outside=[plans.outside("nobody")]) for at in range(3)]
     one, two = _down("two", name="one"), _down("one", name="two")
     behind = _down("two", name="behind")

@@ -7,7 +7,7 @@ import hypothesis
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.store.behaviour.grounds import Ground
+from tests.store.behaviour.databases import DatabaseUnderTest
 from tests.store.machine.machine import StoreMachine
 
 _ASKED = os.environ.get("WORKRON_EXAMPLES")
@@ -28,9 +28,11 @@ def _settings(dialect: str) -> hypothesis.settings:
 @pytest.mark.slow
 # A walk that fails is made shorter for up to five minutes.
 @pytest.mark.timeout(0 if _ASKED else 900)
-def test_store_agrees_with_the_oracle(dialect: str, make_ground: Callable[[], Ground]) -> None:
+def test_store_agrees_with_the_oracle(
+    dialect: str, make_database: Callable[[], DatabaseUnderTest]
+) -> None:
     class Machine(StoreMachine):
         pass
 
-    Machine.make_ground = staticmethod(make_ground)
+    Machine.make_database = staticmethod(make_database)
     run_state_machine_as_test(Machine, settings=_settings(dialect))
