@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 import yaml
 
 from workron.core.manifest import yaml_scalars
-from workron.core.manifest.problems import Document, Problem, Step, UnreadableError
+from workron.core.manifest.problems import Document, Problem, UnreadableError
 
 # Numbers as texts: Python refuses to convert long ones, and their values are not needed here.
 _DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str)
@@ -56,80 +56,64 @@ def _join_pair(escape: re.Match[str]) -> str:
     return f"\\U{0x10000 + ((high - 0xD800) << 10) + low - 0xDC00:08x}"
 
 
-MERGE: Final = "<<"
+_MERGE: Final = "<<"
 _TWICE: Final = "is given twice, first in line {}; give it once"
 
 
 @dataclass(slots=True)
 class OpenCollection:
-    """A collection that is being read: where it began, and how deep it is."""
+    """A list or a mapping that is being read. The keys and values of a mapping alternate."""
 
     line: int
     anchor: str | None
     nodes_before: int
+    value: Any
+    lines: Any
+    """The line of each entry, as in `Document`."""
+    step: Any
+    """The last key, a text; of a list, the index of the next entry."""
+    wants_key: bool
     height: int = 1
-
-
-@dataclass(slots=True)
-class OpenList(OpenCollection):
-    """A list that is being read."""
-
-    value: list[Any] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-
-    @property
-    def step(self) -> Step:
-        """Index of the next entry."""
-        return len(self.value)
-
-    def add(self, value: Any, line: int) -> str | None:
-        """Append an entry; it is never a problem."""
-        self.value.append(value)
-        self.lines.append(line)
-        return None
-
-
-@dataclass(slots=True)
-class OpenMapping(OpenCollection):
-    """A mapping that is being read; keys and values alternate."""
-
-    value: dict[str, Any] = field(default_factory=dict)
-    lines: dict[str, int] = field(default_factory=dict)
-    step: str = ""
-    """The last key."""
-    wants_key: bool = True
-    is_merging: bool = False
     _key_line: int = 0
-    _merged: set[str] = field(default_factory=set)
+    _is_merging: bool = False
+    _merged: set[str] | None = None
+    """Keys that `<<` has brought, and that may be given again."""
     _merge_line: int | None = None
-
-    def begin(self, key: Any, line: int) -> str | None:
-        """Take a key; return a problem with it, if any."""
-        self.step = key if isinstance(key, str) else _as_text(key)
-        self._key_line, self.wants_key = line, False
-        if not isinstance(key, (str, int)):
-            return "a key is a text; write it in quotes"
-        if self.step in self.value and self.step not in self._merged:
-            return _TWICE.format(self.lines[self.step])
-        return None
 
     def begin_merge(self, line: int) -> str | None:
         """Take the key `<<`; return a problem with it, if any."""
         before, self._merge_line = self._merge_line, line
-        self.step, self.wants_key, self.is_merging = MERGE, False, True
+        self.step, self.wants_key, self._is_merging = _MERGE, False, True
         return _TWICE.format(before) + ", with a list of mappings" if before else None
 
     def add(self, value: Any, line: int) -> str | None:
-        """Take the next key, or the value of the last one; return a problem with it, if any."""
+        """Take the next key, entry, or value of the last key; return a problem with it, if any."""
         if self.wants_key:
-            return self.begin(value, line)
+            return self._begin(value, line)
+        if type(self.step) is int:
+            self.value.append(value)
+            self.lines.append(line)
+            self.step += 1
+            return None
         self.wants_key = True
-        if self.is_merging:
-            self.is_merging = False
+        if self._is_merging:
+            self._is_merging = False
             return self._merge(value, line)
         self.value[self.step], self.lines[self.step] = value, self._key_line
         if self._merged:
             self._merged.discard(self.step)
+        return None
+
+    def _begin(self, key: Any, line: int) -> str | None:
+        self._key_line, self.wants_key = line, False
+        if isinstance(key, str):
+            self.step = key
+        else:
+            self.step = str(key).lower() if isinstance(key, bool) else str(key)
+            if not isinstance(key, int):
+                return "a key is a text; write it in quotes"
+        if self.step in self.value and self.step not in (self._merged or ()):
+            return _TWICE.format(self.lines[self.step])
         return None
 
     def _merge(self, value: Any, line: int) -> str | None:
@@ -137,6 +121,7 @@ class OpenMapping(OpenCollection):
         if not all(isinstance(source, dict) for source in sources):
             return "takes a mapping, or a list of mappings"
         problem = None
+        self._merged = self._merged or set()
         for key, merged in ((k, v) for source in sources for k, v in source.items()):
             if key not in self.value:
                 self.value[key], self.lines[key] = merged, line
@@ -145,12 +130,6 @@ class OpenMapping(OpenCollection):
                 # YAML keeps the earlier value, kubectl takes the merged one: neither is safe.
                 problem = f"brings '{key}', which stands before it; put << first"
         return problem
-
-
-def _as_text(key: Any) -> str:
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    return str(key)
 
 
 MAX_DEPTH: Final = 64
@@ -163,90 +142,69 @@ _MAX_EXPANSION: Final = 100
 """How many times a document may grow by its aliases, once it has `_FREE_NODES` values."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchored:
+class _Anchored(NamedTuple):
     value: Any
     nodes: int = 1
     height: int = 0
 
 
-class TreeBuilder:
-    """Builds documents from the events of the YAML parser."""
+class DocumentBuilder:
+    """Builds one document from the events of the YAML parser."""
 
-    def __init__(self, text: str, first_line: int) -> None:
-        self._text = text
+    def __init__(self, begins_at: int, first_line: int, line: int) -> None:
+        self.document = Document(line=line)
+        self.begins_at = begins_at
         self._first_line = first_line
-        self._begin_document(0, first_line)
+        self._open: list[OpenCollection] = []
+        self._anchors: dict[str, _Anchored] = {}
+        self._nodes = self._aliased = 0
         # By class: an isinstance check for each event takes longer than parsing it.
-        self._handlers: Mapping[type[yaml.Event], Callable[[Any, int], Document | None]] = {
+        self._handlers: Mapping[type[yaml.Event], Callable[[Any, int], None]] = {
             yaml.ScalarEvent: self._scalar,
-            yaml.MappingStartEvent: self._begin_mapping,
-            yaml.SequenceStartEvent: self._begin_list,
+            yaml.MappingStartEvent: self._begin_collection,
+            yaml.SequenceStartEvent: self._begin_collection,
             yaml.MappingEndEvent: self._end_collection,
             yaml.SequenceEndEvent: self._end_collection,
             yaml.AliasEvent: self._alias,
-            yaml.DocumentStartEvent: self._start_document,
-            yaml.DocumentEndEvent: self._end_document,
         }
 
-    def feed(self, event: yaml.Event) -> Document | None:
-        """Take one event, and return the document that it completes; UnreadableError at a limit."""
-        start: Any = event.start_mark
-        take = self._handlers.get(type(event))
-        document = take(event, start.line + self._first_line) if take else None
-        if start.index - self._begins_at > MAX_BYTES:
-            raise _too_long(self._document.line)
-        return document
-
-    def _start_document(self, event: yaml.DocumentStartEvent, line: int) -> None:
-        start: Any = event.start_mark
-        self._begin_document(start.index, line)
-
-    def _begin_document(self, index: int, line: int) -> None:
-        self._document = Document(line=line)
-        self._begins_at = index
-        self._open: list[OpenList | OpenMapping] = []
-        self._anchors: dict[str, _Anchored] = {}
-        self._nodes = self._aliased = 0
-
-    def _end_document(self, event: yaml.DocumentEndEvent, _: int) -> Document:
-        start: Any = event.start_mark
-        if len(self._text[self._begins_at : start.index].encode()) > MAX_BYTES:
-            raise _too_long(self._document.line)
-        return self._document
+    def feed(self, event: yaml.Event, kind: type[yaml.Event], start: Any) -> None:
+        """Take one event; UnreadableError at a limit."""
+        if start.index - self.begins_at > MAX_BYTES:
+            raise _too_long(self.document.line)
+        if handle := self._handlers.get(kind):
+            handle(event, start.line + self._first_line)
 
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
         text, is_plain = event.value, event.implicit[0]
         value, problem = yaml_scalars.read_scalar(text, event.tag, is_plain=is_plain)
-        frame = self._open[-1] if self._open else None
-        if not (isinstance(frame, OpenMapping) and frame.wants_key):
+        around = self._open[-1] if self._open else None
+        if around is None or not around.wants_key:
             if problem is not None:
                 self._report(problem, line)
             self._place(yaml_scalars.as_json(value), event.anchor, line)
-        elif is_plain and text == MERGE:
-            self._report(frame.begin_merge(line), line)
+        elif is_plain and text == _MERGE:
+            self._report(around.begin_merge(line), line)
         else:
             self._place(value, event.anchor, line)
             self._report(problem, line)
 
-    def _begin_mapping(self, event: yaml.MappingStartEvent, line: int) -> None:
-        self._begin_collection(OpenMapping(line, event.anchor, self._nodes), event.tag)
-
-    def _begin_list(self, event: yaml.SequenceStartEvent, line: int) -> None:
-        self._begin_collection(OpenList(line, event.anchor, self._nodes), event.tag)
-
-    def _begin_collection(self, frame: OpenList | OpenMapping, tag: str | None) -> None:
+    def _begin_collection(self, event: yaml.CollectionStartEvent, line: int) -> None:
         if len(self._open) >= MAX_DEPTH:
-            raise _too_deep(frame.line)
-        if tag not in yaml_scalars.CONTAINERS:
-            self._report(yaml_scalars.unsupported_tag(tag), frame.line)
-        self._open.append(frame)
+            raise _too_deep(line)
+        if event.tag not in yaml_scalars.CONTAINERS:
+            self._report(yaml_scalars.unsupported_tag(event.tag), line)
+        is_mapping = type(event) is yaml.MappingStartEvent
+        start: tuple[Any, Any, Any] = ({}, {}, "") if is_mapping else ([], [], 0)
+        self._open.append(
+            OpenCollection(line, event.anchor, self._nodes, *start, wants_key=is_mapping)
+        )
 
     def _end_collection(self, _: yaml.CollectionEndEvent, __: int) -> None:
-        frame = self._open.pop()
-        self._document.lines[id(frame.value)] = frame.lines
-        nodes = self._nodes - frame.nodes_before
-        self._place(frame.value, frame.anchor, frame.line, nodes=nodes + 1, height=frame.height)
+        ended = self._open.pop()
+        self.document.lines[id(ended.value)] = ended.lines
+        nodes = self._nodes - ended.nodes_before + 1
+        self._place(ended.value, ended.anchor, ended.line, nodes=nodes, height=ended.height)
 
     def _alias(self, event: yaml.AliasEvent, line: int) -> None:
         target = self._anchors.get(str(event.anchor))
@@ -267,12 +225,12 @@ class TreeBuilder:
         if anchor is not None:
             self._anchors[anchor] = _Anchored(value, nodes, height)
         if not self._open:
-            self._document.value, self._document.line = value, line
+            self.document.value, self.document.line = value, line
             return
-        frame = self._open[-1]
-        if height >= frame.height:
-            frame.height = height + 1
-        problem = frame.add(value, line)
+        around = self._open[-1]
+        if height >= around.height:
+            around.height = height + 1
+        problem = around.add(value, line)
         if problem is not None:
             self._report(problem, line)
 
@@ -290,7 +248,7 @@ class TreeBuilder:
 
     def _report(self, message: str | None, line: int) -> None:
         if message is not None:
-            self._document.report(tuple(frame.step for frame in self._open), message, line)
+            self.document.report(tuple(around.step for around in self._open), message, line)
 
 
 def _too_long(line: int) -> UnreadableError:
@@ -302,8 +260,7 @@ def _too_long(line: int) -> UnreadableError:
 
 
 def _too_deep(line: int) -> UnreadableError:
-    message = f"is nested more than {MAX_DEPTH} deep"
-    return UnreadableError(Problem(line, message))
+    return UnreadableError(Problem(line, f"is nested more than {MAX_DEPTH} deep"))
 
 
 # The parser in C is ten times faster, but PyYAML may have been built without it.
@@ -337,12 +294,19 @@ def read_documents(data: bytes) -> Iterator[Document]:
 
 
 def _documents(text: str, first_line: int) -> Iterator[Document]:
-    builder = TreeBuilder(text, first_line)
+    builder = DocumentBuilder(0, first_line, first_line)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
-            document = builder.feed(event)
-            if document is not None:
-                yield document
+            kind = type(event)
+            start: Any = event.start_mark
+            if kind is yaml.DocumentStartEvent:
+                builder = DocumentBuilder(start.index, first_line, start.line + first_line)
+            elif kind is yaml.DocumentEndEvent:
+                if len(text[builder.begins_at : start.index].encode()) > MAX_BYTES:
+                    raise _too_long(builder.document.line)
+                yield builder.document
+            else:
+                builder.feed(event, kind, start)
     except yaml.YAMLError as error:
         raise UnreadableError(_syntax_problem(error, first_line)) from error
 
