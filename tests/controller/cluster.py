@@ -1,4 +1,4 @@
-"""Objects as the API server gives them, and what tests of the operator do with a worker."""
+"""Objects as the API server returns them, and the work of a worker on their jobs."""
 
 import itertools
 import uuid
@@ -16,24 +16,24 @@ _numbers = itertools.count(1)
 
 
 def job(name: str = "job", /, **spec: Any) -> Raw:
-    """Give a Job."""
+    """Return a Job."""
     return _object(Kind.JOB, name, {"command": "true"} | spec)
 
 
 def workflow(name: str, /, *tasks: Mapping[str, Any], **spec: Any) -> Raw:
-    """Give a Workflow."""
+    """Return a Workflow."""
     full = [{"command": "true"} | dict(task) for task in tasks]
     return _object(Kind.WORKFLOW, name, {"tasks": full} | spec)
 
 
 def edited(raw: Raw, **spec: Any) -> Raw:
-    """Give the same object with another spec, in its next edition."""
+    """Return the next generation of the object, with another spec."""
     metadata = raw["metadata"] | {"generation": raw["metadata"]["generation"] + 1}
     return raw | {"metadata": metadata, "spec": raw["spec"] | spec}
 
 
-def told(raw: Raw, **status: Any) -> Raw:
-    """Give the same object with a status."""
+def with_status(raw: Raw, **status: Any) -> Raw:
+    """Return the object with these fields in its status."""
     return raw | {"status": raw.get("status", {}) | status}
 
 
@@ -42,12 +42,12 @@ def uid_of(raw: Raw) -> uuid.UUID:
 
 
 async def claimed(store: Store, session: Session, count: int = 1) -> Sequence[ClaimedJob]:
-    """Have the worker take some."""
+    """Have the worker claim jobs."""
     return await store.claim(session.key, [ClaimId(uuid.uuid4()) for _ in range(count)])
 
 
 async def ended(store: Store, session: Session, one: ClaimedJob, **about: Any) -> None:
-    """Have the worker report an end."""
+    """Have the worker report the end of an attempt."""
     outcome = {"outcome": Outcome.SUCCEEDED, "exit_code": 0}
     end = AttemptReport(one.job, *one.ref, **{**outcome, **about})
     await store.complete(session.key, [end])

@@ -1,4 +1,4 @@
-"""A store in memory, what the operator keeps beside it, and a fake API server."""
+"""A store in memory, the state of the controller, and a fake API server."""
 
 import random
 import uuid
@@ -49,7 +49,7 @@ def handler(objects: ObjectCache, workqueue: Workqueue) -> ObjectHandler:
 
 @pytest.fixture
 async def session(store: Store) -> Session:
-    """A worker of the pool that jobs are in who name none; it needs no beat within a test."""
+    """A worker of the default pool; its lease is longer than any test."""
     token = await store.ensure_pool("default", "default", lease_seconds=300)
     return await store.register(Registration(token, "worker", uuid.UUID(int=1), slots=10))
 

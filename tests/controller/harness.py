@@ -1,4 +1,4 @@
-"""The whole operator as it runs, over a store and against the fake API server."""
+"""A whole controller over a store and against the fake API server."""
 
 import asyncio
 import contextlib
@@ -23,11 +23,11 @@ from workron_controller.manager import ControllerConfig, ControllerDependencies,
 from workron_controller.workerpools.config import PoolConfig
 
 RNG = random.Random(1)
-"""Time is real here: Kopf and the operator wait for each other over real connections."""
+"""Time is real here: Kopf and the controller wait for each other over real connections."""
 
 
 @dataclass
-class Scene:
+class ControllerHarness:
     api: FakeApi
     store: Store
     session: Session
@@ -36,19 +36,19 @@ class Scene:
         found = self.api.find(kind, name) or {}
         return str(found.get("status", {}).get("phase", ""))
 
-    async def until(self, holds: Callable[[], bool]) -> None:
+    async def wait_until(self, holds: Callable[[], bool]) -> None:
         while not holds():
             await asyncio.sleep(0.01)
 
-    async def work(self) -> None:
-        """Run all that is ready, again and again."""
+    async def run_worker(self) -> None:
+        """Run all ready jobs until it is cancelled."""
         while True:
             for one in await cluster.claimed(self.store, self.session, 10):
                 await cluster.ended(self.store, self.session, one, output=b"done\n")
             await asyncio.sleep(0.01)
 
-    async def all_stand(self, namespace: str, state: str) -> None:
-        """Return when all jobs of a namespace stand so."""
+    async def wait_for_states(self, namespace: str, state: str) -> None:
+        """Wait until all runs of a namespace are in this state."""
         while {head.job.state for head in await self.store.list_run_summaries(namespace)} != {
             state
         }:
@@ -56,44 +56,51 @@ class Scene:
 
     def status_writes(self) -> list[str]:
         return [
-            str(asked.name) for asked in self.api.requests.writes if asked.subresource == "status"
+            str(request.name)
+            for request in self.api.requests.writes
+            if request.subresource == "status"
         ]
 
 
 @contextlib.asynccontextmanager
-async def opened(api: FakeApi, url: str) -> AsyncIterator[Scene]:
-    """Open a store, and have a worker be of its pool that jobs are in who name none."""
+async def opened(api: FakeApi, url: str) -> AsyncIterator[ControllerHarness]:
+    """Open a store with a worker of the default pool."""
     store = await connect.connect(url, clock=system_clock.CLOCK, rng=RNG)
     token = await store.ensure_pool("default", "default")
     session = await store.register(Registration(token, "worker", uuid.UUID(int=1), slots=10))
-    yield Scene(api, store, session)
+    yield ControllerHarness(api, store, session)
     await store.close()
 
 
 @contextlib.asynccontextmanager
 async def running(
-    scene: Scene, access: ApiAccess, who: str = "one", config: ControllerConfig | None = None
+    harness: ControllerHarness,
+    access: ApiAccess,
+    identity: str = "one",
+    config: ControllerConfig | None = None,
 ) -> AsyncIterator[Manager]:
-    """Run an operator, and look that it goes on."""
+    """Run a controller; it must not fail meanwhile."""
     clock = system_clock.CLOCK
     async with ApiClient(access, seconds=5) as server:
-        terms = ElectionTiming(
+        timing = ElectionTiming(
             lease_seconds=2,
             renew_deadline=1.5,
             renew_interval=0.2,
             retry_interval=0.1,
             request_timeout=1,
         )
-        election = LeaderElection(LeaseLock(server, "default", "workron", who), clock, RNG, terms)
-        maintainer = Maintainer(scene.store, clock, ids.mint_uuid(RNG))
+        election = LeaderElection(
+            LeaseLock(server, "default", "workron", identity), clock, RNG, timing
+        )
+        maintainer = Maintainer(harness.store, clock, ids.mint_uuid(RNG))
         pools = PoolConfig("ours:1")
         deps = ControllerDependencies(
-            pools, scene.store, server, access, election, maintainer, clock, RNG
+            pools, harness.store, server, access, election, maintainer, clock, RNG
         )
-        operator = Manager(deps, config or ControllerConfig())
-        task = asyncio.create_task(operator.run())
+        controller = Manager(deps, config or ControllerConfig())
+        task = asyncio.create_task(controller.run())
         try:
-            yield operator
+            yield controller
             assert not task.done(), task.exception()
         finally:
             task.cancel()
@@ -102,8 +109,8 @@ async def running(
 
 
 @contextlib.asynccontextmanager
-async def worked(scene: Scene) -> AsyncIterator[None]:
-    task = asyncio.create_task(scene.work())
+async def working(harness: ControllerHarness) -> AsyncIterator[None]:
+    task = asyncio.create_task(harness.run_worker())
     try:
         yield
     finally:

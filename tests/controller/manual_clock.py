@@ -1,4 +1,4 @@
-"""A clock and a sleep that tests turn by hand."""
+"""A clock and a sleep that tests advance."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tests.controller.fake_api.notifier import Notifier
 
 
 class ManualClock:
-    """Stands still until somebody turns it; who sleeps wakes when it is turned far enough."""
+    """Stands still until a test advances it; a sleep ends when its time has come."""
 
     def __init__(self) -> None:
         self._passed = 0.0
         self._sleepers: list[tuple[float, asyncio.Event]] = []
         self._notifier = Notifier()
         self.slept: list[float] = []
-        """For how long, each time."""
+        """The durations of all sleeps."""
 
     def now(self) -> datetime:
         return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self._passed)
@@ -34,25 +34,25 @@ class ManualClock:
         finally:
             self._sleepers.remove(sleeper)
 
-    def turn(self, seconds: float) -> None:
-        """Let time jump: who sleeps does not wake in between."""
+    def advance(self, seconds: float) -> None:
+        """Let time jump: sleepers do not wake in between."""
         self._passed += seconds
-        for due, bell in self._sleepers:
+        for due, is_due in self._sleepers:
             if due <= self._passed:
-                bell.set()
+                is_due.set()
 
-    async def asleep(self, count: int) -> None:
-        """Return once so many sleep."""
+    async def wait_for_sleepers(self, count: int) -> None:
+        """Wait until this number of tasks sleep."""
         await self._notifier.wait_until(lambda: len(self._waiting()) == count)
 
-    async def go_by(self, seconds: float) -> None:
-        """Let time pass: each wakes when it is due, and all sleep again before it goes on."""
-        crowd, end = len(self._waiting()), self._passed + seconds
+    async def run_for(self, seconds: float) -> None:
+        """Let time pass: each sleeper wakes when it is due, and sleeps again before it goes on."""
+        count, end = len(self._waiting()), self._passed + seconds
         while (due := min((due for due, _ in self._waiting()), default=end)) < end:
-            self.turn(due - self._passed)
-            await self.asleep(crowd)
-        self.turn(end - self._passed)
-        await self.asleep(crowd)
+            self.advance(due - self._passed)
+            await self.wait_for_sleepers(count)
+        self.advance(end - self._passed)
+        await self.wait_for_sleepers(count)
 
     def _waiting(self) -> list[tuple[float, asyncio.Event]]:
-        return [(due, bell) for due, bell in self._sleepers if not bell.is_set()]
+        return [(due, is_due) for due, is_due in self._sleepers if not is_due.is_set()]

@@ -1,4 +1,4 @@
-"""The schemas: structural, explained, bounded, and with the defaults of the models."""
+"""The schemas are structural, described and bounded, and have the defaults of the models."""
 
 import pathlib
 import uuid
@@ -12,7 +12,7 @@ from workron.core.manifest import load
 from workron.core.model.job import Job
 from workron.core.model.workflow import Workflow
 
-_NOBODY = uuid.UUID(int=0)
+_UID = uuid.UUID(int=0)
 _KINDS = [*checker.SCHEMAS]
 _MORE = pathlib.Path(__file__).parents[2] / "core" / "manifest" / "corpus" / "good"
 _GOOD = [case.text for case in cases.of("good")] + [
@@ -25,7 +25,7 @@ def _nodes(kind: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _fields(kind: str) -> list[tuple[str, dict[str, Any]]]:
-    """The fields that have a name of their own, but those that are the cluster's."""
+    """Return the named fields, except those of the cluster."""
     return [
         (place, schema)
         for place, schema in _nodes(kind)
@@ -34,7 +34,7 @@ def _fields(kind: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("kind", _KINDS)
-def test_schema_uses_only_what_a_cluster_knows(kind: str) -> None:
+def test_schema_uses_only_keywords_of_structural_schemas(kind: str) -> None:
     foreign = {"$ref", "$defs", "title", "const", "patternProperties", "propertyNames", "oneOf"}
     for place, schema in _nodes(kind):
         assert foreign.isdisjoint(schema), place
@@ -52,7 +52,7 @@ def test_schema_has_one_type_at_every_place(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", _KINDS)
-def test_every_field_is_explained_in_a_sentence(kind: str) -> None:
+def test_every_field_has_a_description(kind: str) -> None:
     for place, schema in _fields(kind):
         assert schema["description"].endswith("."), place
 
@@ -67,7 +67,7 @@ def test_every_field_is_explained_in_a_sentence(kind: str) -> None:
         ("WorkerPool", ".spec.lease", " Default: 1m."),
     ],
 )
-def test_field_is_explained_with_its_default_at_the_end(kind: str, place: str, ending: str) -> None:
+def test_description_ends_with_the_default(kind: str, place: str, ending: str) -> None:
     assert dict(_nodes(kind))[place]["description"].endswith(ending)
 
 
@@ -88,32 +88,32 @@ def test_every_number_of_a_spec_is_bounded(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", _KINDS)
-def test_every_list_says_how_it_is_merged(kind: str) -> None:
+def test_every_list_has_a_merge_type(kind: str) -> None:
     for place, schema in _nodes(kind):
         assert (schema.get("type") == "array") == ("x-kubernetes-list-type" in schema), place
 
 
-def test_tasks_are_one_value_and_variables_are_merged_by_name() -> None:
+def test_tasks_are_atomic_and_variables_are_merged_by_name() -> None:
     tasks = checker.SCHEMAS["Workflow"]["properties"]["spec"]["properties"]["tasks"]
     assert (tasks["x-kubernetes-list-type"], tasks["maxItems"]) == ("atomic", 10_000)
     assert tasks["items"]["properties"]["env"]["x-kubernetes-list-map-keys"] == ["name"]
 
 
 @pytest.mark.parametrize("kind", _KINDS)
-def test_key_that_lists_are_merged_by_is_always_there(kind: str) -> None:
+def test_merge_key_is_required_or_has_a_default(kind: str) -> None:
     for place, schema in _nodes(kind):
         for key in schema.get("x-kubernetes-list-map-keys", ()):
             items = schema["items"]
             assert key in items.get("required", ()) or "default" in items["properties"][key], place
 
 
-def test_tasks_have_no_defaults_lest_ten_thousand_outgrow_what_is_stored_as_one() -> None:
+def test_tasks_have_no_defaults_as_they_would_make_objects_too_large() -> None:
     tasks = checker.SCHEMAS["Workflow"]["properties"]["spec"]["properties"]["tasks"]
     assert [place for place, schema in checker.nodes(tasks) if "default" in schema] == []
 
 
 @pytest.mark.parametrize("manifest", _GOOD)
-def test_defaults_that_are_written_into_an_object_do_not_change_what_it_says(
+def test_spec_and_digest_are_unchanged_when_defaults_are_written_into_the_object(
     manifest: str,
 ) -> None:
     for one in load.load([load.ManifestSource("f", manifest.encode())]):
@@ -126,8 +126,8 @@ def test_defaults_that_are_written_into_an_object_do_not_change_what_it_says(
 def _digest(resource: object) -> str | None:
     match resource:
         case Job() as job:
-            return planner.plan_job(job, _NOBODY).digest
+            return planner.plan_job(job, _UID).digest
         case Workflow() as workflow:
-            return planner.plan_workflow(workflow, _NOBODY).digest
+            return planner.plan_workflow(workflow, _UID).digest
         case _:
             return None

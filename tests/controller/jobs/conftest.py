@@ -1,4 +1,4 @@
-"""Objects that were heard of, and what is written into their statuses."""
+"""The status sync, the status writer and the TTL controller over a store, without an API server."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -22,60 +22,66 @@ from workron_controller.kube.conditions import StatusReason
 from workron_controller.kube.events import KubernetesEvent
 
 
-class Scene:
-    """Objects, a store, and an API server that notes what is written, or does not take it."""
+class StatusHarness:
+    """Objects and a store; records the written statuses, or refuses them with `write_error`."""
 
     def __init__(self, store: Store, handler: ObjectHandler, time: ManualClock) -> None:
         self.store = store
         self.handler = handler
         self.clock = time
         self.written: list[Mapping[str, Any]] = []
-        self.trouble: errors.ApiError | None = None
-        self.hints: dict[tuple[str, str], StatusReason] = {}
+        self.write_error: errors.ApiError | None = None
+        self.blocking: dict[tuple[str, str], StatusReason] = {}
         self.status_queue = StatusQueue(rate=1000, burst=1000)
-        self.notices: list[KubernetesEvent] = []
-        leave = self.notices.append
-        self.writer = StatusWriter(self._write, self.status_queue, handler.objects, time, leave)
-        hint = lambda *place: self.hints.get(place)  # noqa: E731 - it is one
-        self.status_sync = StatusSync(store, handler.objects, self.writer.enqueue, hint, time)
-        self.tries = 0
-        self.meanwhile: Callable[[], object] = lambda: None
+        self.events: list[KubernetesEvent] = []
+        self.writer = StatusWriter(
+            self._write, self.status_queue, handler.objects, time, self.events.append
+        )
+        self.status_sync = StatusSync(
+            store,
+            handler.objects,
+            self.writer.enqueue,
+            lambda *pool: self.blocking.get(pool),
+            time,
+        )
+        self.attempts = 0
+        self.during_write: Callable[[], object] = lambda: None
         self.deleted: list[str] = []
         self.ttl = TtlController(store, self._delete, handler.objects, time)
 
-    async def _write(self, seen: CachedObject, said: Mapping[str, Any]) -> None:
-        if self.trouble is not None:
-            raise self.trouble
-        self.meanwhile()
+    async def _write(self, cached: CachedObject, status: Mapping[str, Any]) -> None:
+        if self.write_error is not None:
+            raise self.write_error
+        self.during_write()
         await self.status_sync.run_once()
-        self.written.append(said)
-        # A watch may be quicker than the answer.
-        seen.observed(dataclasses.replace(seen.latest, status=said))
+        self.written.append(status)
+        # A watch may report the write before the response arrives.
+        cached.observed(dataclasses.replace(cached.latest, status=status))
 
-    async def _delete(self, seen: CachedObject) -> None:
-        self.deleted.append(seen.latest.name)
+    async def _delete(self, cached: CachedObject) -> None:
+        self.deleted.append(cached.latest.name)
 
-    async def see(self, raw: Raw) -> CachedObject:
+    async def apply(self, raw: Raw) -> CachedObject:
         self.handler.handle_update(Kind(raw["kind"]), raw)
         submitter = Submitter(self.store, self.handler.workqueue, self.handler.objects)
         await submitter.process(await self.handler.workqueue.take(10, 1 << 20))
-        seen = self.handler.objects.get(cluster.uid_of(raw))
-        assert seen is not None
-        return seen
+        cached = self.handler.objects.get(cluster.uid_of(raw))
+        assert cached is not None
+        return cached
 
-    async def look(self, seconds: float = 2) -> list[Mapping[str, Any]]:
-        """Look, send what is to be sent, and give what was written."""
-        self.clock.turn(seconds)
+    async def sync(self, seconds: float = 2) -> list[Mapping[str, Any]]:
+        """Compute statuses, write those that are due, and return them."""
+        self.clock.advance(seconds)
         self.written = []
         await self.status_sync.run_once()
         while isinstance(pending := self.status_queue.take(self.clock.monotonic()), PendingStatus):
-            self.tries += 1
+            self.attempts += 1
             await self.writer.write(pending)
-            if self.trouble is not None:
+            if self.write_error is not None:
                 break
         return self.written
 
 
 @pytest.fixture
-def scene(store: Store, handler: ObjectHandler, time: ManualClock) -> Scene:
-    return Scene(store, handler, time)
+def harness(store: Store, handler: ObjectHandler, time: ManualClock) -> StatusHarness:
+    return StatusHarness(store, handler, time)

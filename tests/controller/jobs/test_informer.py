@@ -1,4 +1,4 @@
-"""A watch that ends is begun again: soon if it had lasted, else later each time."""
+"""The pauses after which a watch is restarted."""
 
 import asyncio
 import random
@@ -18,8 +18,8 @@ class _NoJitter(random.Random):
         return 0.0
 
 
-class _Over:
-    """Stands in for the flag: notes for how long it is waited for, and is set in the end."""
+class StopFlag:
+    """Records how long it is waited for, and is set after a number of pauses."""
 
     def __init__(self, pauses: int) -> None:
         self.waited: list[float] = []
@@ -37,31 +37,31 @@ async def _pauses(
     monkeypatch: pytest.MonkeyPatch,
     handler: ObjectHandler,
     access: ApiAccess,
-    lasted: Sequence[float],
+    durations: Sequence[float],
 ) -> list[float]:
-    """Have watches last so long, and give the pauses after each."""
-    time, over, ends = ManualClock(), _Over(len(lasted)), iter(lasted)
+    """Return the pauses after watches of these durations in seconds."""
+    time, stop, ends = ManualClock(), StopFlag(len(durations)), iter(durations)
 
     async def operator(**_: Any) -> None:
-        time.turn(next(ends))
+        time.advance(next(ends))
         raise RuntimeError("the watch has ended")
 
     monkeypatch.setattr("kopf.operator", operator)
     informer = Informer(handler, access, (), time, _NoJitter())
-    monkeypatch.setattr(informer, "_is_stopping", over)
+    monkeypatch.setattr(informer, "_is_stopping", stop)
     loop = asyncio.get_running_loop()
     await asyncio.to_thread(informer._supervise, loop, None)
-    return over.waited
+    return stop.waited
 
 
-async def test_watch_that_ends_at_once_is_begun_again_more_and_more_seldom(
+async def test_pauses_between_watches_grow_when_each_watch_ends_at_once(
     monkeypatch: pytest.MonkeyPatch, handler: ObjectHandler, access: ApiAccess
 ) -> None:
     waited = await _pauses(monkeypatch, handler, access, [0] * 8)
     assert waited == [1, 2, 4, 8, 16, 32, 60, 60]
 
 
-async def test_watch_that_lasted_is_begun_again_soon(
+async def test_pause_is_short_when_the_watch_before_lasted(
     monkeypatch: pytest.MonkeyPatch, handler: ObjectHandler, access: ApiAccess
 ) -> None:
     waited = await _pauses(monkeypatch, handler, access, [0, 0, 59, 0, 600, 0, 60])

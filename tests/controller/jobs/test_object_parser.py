@@ -1,4 +1,4 @@
-"""Who an object is, whatever a person wrote into it."""
+"""Identity and pools of an object, whatever a user wrote into it."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ from workron_controller.jobs import object_parser
         (None, ()),
     ],
 )
-def test_workflow_is_known_by_the_pools_of_its_tasks(tasks: Any, pools: tuple[str, ...]) -> None:
+def test_workflow_has_the_pools_of_its_tasks(tasks: Any, pools: tuple[str, ...]) -> None:
     raw = cluster.edited(cluster.workflow("flow"), tasks=tasks)
     assert object_parser.parse_object(Kind.WORKFLOW, raw).pools == pools
 
 
 @pytest.mark.parametrize("spec", [None, [], "spec", {"suspend": "yes"}])
-def test_object_without_a_spec_that_can_be_read_is_known_all_the_same(spec: Any) -> None:
-    seen = object_parser.parse_object(Kind.JOB, cluster.job("odd") | {"spec": spec})
-    assert (seen.name, seen.pools, seen.is_suspended) == ("odd", (), False)
+def test_object_is_parsed_when_its_spec_is_malformed(spec: Any) -> None:
+    observed = object_parser.parse_object(Kind.JOB, cluster.job("odd") | {"spec": spec})
+    assert (observed.name, observed.pools, observed.is_suspended) == ("odd", (), False)

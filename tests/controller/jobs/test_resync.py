@@ -1,4 +1,4 @@
-"""Comparing finds what watches have missed, and takes nothing for gone that may be there."""
+"""A resync finds what watches have missed, and cancels no run whose object may still exist."""
 
 import random
 import uuid
@@ -22,23 +22,23 @@ from workron_controller.jobs.submitter import Submitter
 from workron_controller.kube import errors
 
 
-class Cluster(CustomObjects):
-    """What is there, in pages of two; and what goes wrong."""
+class FakeObjects(CustomObjects):
+    """The objects of a cluster, listed in pages of two, with failures."""
 
     def __init__(self) -> None:  # without an API server
-        self.there: list[Raw] = []
+        self.objects: list[Raw] = []
         self.namespaces: set[str] | None = None
         self.fails_after: int | None = None
-        self.between: list[Raw] = []
-        """Comes into being while the list is read."""
+        self.added_while_listing: list[Raw] = []
+        """Objects that are created while the list is read."""
 
     async def list_pages(self, kind: Kind) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
-        found = [raw for raw in self.there if raw["kind"] == kind]
+        found = [raw for raw in self.objects if raw["kind"] == kind]
         for number, first in enumerate(range(0, len(found), 2)):
             if number == self.fails_after:
-                raise errors.UnreachableError("cut off")
+                raise errors.UnreachableError("connection lost")
             yield found[first : first + 2]
-        self.there += self.between
+        self.objects += self.added_while_listing
 
     def covers(self, namespace: str) -> bool:
         return self.namespaces is None or namespace in self.namespaces
@@ -46,7 +46,7 @@ class Cluster(CustomObjects):
     async def find_uid(self, kind: Kind, namespace: str, name: str) -> uuid.UUID | None:
         found = [
             cluster.uid_of(raw)
-            for raw in self.there
+            for raw in self.objects
             if raw["kind"] == kind
             and raw["metadata"]["namespace"] == namespace
             and raw["metadata"]["name"] == name
@@ -54,16 +54,16 @@ class Cluster(CustomObjects):
         return found[-1] if found else None
 
 
-class Scene:
+class ResyncHarness:
     def __init__(self, store: Store, handler: ObjectHandler, time: ManualClock) -> None:
         self.store = store
         self.handler = handler
         self.clock = time
-        self.cluster = Cluster()
+        self.cluster = FakeObjects()
         self.resync = Resync(self.cluster, store, handler, time, random.Random(1))
 
-    async def compare(self) -> None:
-        self.clock.turn(60)
+    async def resync_and_submit(self) -> None:
+        self.clock.advance(60)
         await self.resync.run_once()
         submitter = Submitter(self.store, self.handler.workqueue, self.handler.objects)
         while len(self.handler.workqueue):
@@ -76,173 +76,192 @@ class Scene:
 
 
 @pytest.fixture
-def scene(store: Store, handler: ObjectHandler, time: ManualClock) -> Scene:
-    return Scene(store, handler, time)
+def harness(store: Store, handler: ObjectHandler, time: ManualClock) -> ResyncHarness:
+    return ResyncHarness(store, handler, time)
 
 
-async def test_what_no_watch_has_told_of_is_found(scene: Scene) -> None:
-    scene.cluster.there = [cluster.job(f"job-{at}") for at in range(5)]
-    scene.cluster.there.append(cluster.workflow("flow", {"name": "a"}))
-    await scene.compare()
-    assert len(await scene.states()) == 6
+async def test_objects_are_submitted_when_no_watch_has_reported_them(
+    harness: ResyncHarness,
+) -> None:
+    harness.cluster.objects = [cluster.job(f"job-{at}") for at in range(5)]
+    harness.cluster.objects.append(cluster.workflow("flow", {"name": "a"}))
+    await harness.resync_and_submit()
+    assert len(await harness.states()) == 6
 
 
-async def test_what_was_deleted_while_nobody_watched_is_cancelled(scene: Scene) -> None:
-    scene.cluster.there = [cluster.job(name) for name in ("a", "b", "c")]
-    await scene.compare()
-    del scene.cluster.there[1]
-    await scene.compare()
-    assert await scene.states() == {
+async def test_run_is_cancelled_when_its_object_was_deleted_without_a_watch(
+    harness: ResyncHarness,
+) -> None:
+    harness.cluster.objects = [cluster.job(name) for name in ("a", "b", "c")]
+    await harness.resync_and_submit()
+    del harness.cluster.objects[1]
+    await harness.resync_and_submit()
+    assert await harness.states() == {
         "a": State.QUEUED, "b": State.CANCELLED, "c": State.QUEUED,
     }  # fmt: skip
-    assert len(scene.handler.objects) == 2
+    assert len(harness.handler.objects) == 2
 
 
-async def test_what_came_anew_under_its_name_is_no_proof_that_it_is_there(scene: Scene) -> None:
-    scene.cluster.there = [cluster.job("a")]
-    await scene.compare()
-    scene.cluster.there = [cluster.job("a")]
-    await scene.compare()
-    rows = [str(head.job.state) for head in await scene.store.list_run_summaries()]
+async def test_run_is_cancelled_when_another_object_has_its_name(harness: ResyncHarness) -> None:
+    harness.cluster.objects = [cluster.job("a")]
+    await harness.resync_and_submit()
+    harness.cluster.objects = [cluster.job("a")]
+    await harness.resync_and_submit()
+    rows = [str(head.job.state) for head in await harness.store.list_run_summaries()]
     assert rows == [State.QUEUED, State.CANCELLED]
 
 
-async def test_root_that_ended_unheard_of_is_known_again_after_a_restart(
-    scene: Scene, store: Store, session: Session
+async def test_ended_run_is_found_after_a_restart_when_its_status_is_not_written(
+    harness: ResyncHarness, store: Store, session: Session
 ) -> None:
-    raws = [cluster.job("untold"), cluster.job("told")]
-    scene.cluster.there = raws
-    await scene.compare()
+    raws = [cluster.job("unreported"), cluster.job("reported")]
+    harness.cluster.objects = raws
+    await harness.resync_and_submit()
     for one in await cluster.claimed(store, session, 2):
         await cluster.ended(store, session, one)
     assert await store.list_owned(10) == []
-    scene.cluster.there = [raws[0], cluster.told(raws[1], phase="Succeeded")]
-    scene.handler = ObjectHandler(ObjectCache(), scene.handler.workqueue)
-    scene.resync = Resync(scene.cluster, store, scene.handler, scene.clock, random.Random(1))
-    await scene.compare()
+    harness.cluster.objects = [raws[0], cluster.with_status(raws[1], phase="Succeeded")]
+    harness.handler = ObjectHandler(ObjectCache(), harness.handler.workqueue)
+    harness.resync = Resync(
+        harness.cluster, store, harness.handler, harness.clock, random.Random(1)
+    )
+    await harness.resync_and_submit()
     found = {
-        seen.latest.name: (seen.run is not None, seen.is_active) for seen in scene.handler.objects
+        cached.latest.name: (cached.run is not None, cached.is_active)
+        for cached in harness.handler.objects
     }
     assert found == {
-        "untold": (True, True), "told": (False, False),
+        "unreported": (True, True), "reported": (False, False),
     }  # fmt: skip
 
 
-def _missed(scene: Scene) -> dict[str, int]:
-    counts = counters.by_labels(scene.handler.missed_changes.counter)
+def _missed(harness: ResyncHarness) -> dict[str, int]:
+    counts = counters.by_labels(harness.handler.missed_changes.counter)
     return {change: int(count) for (change,), count in counts.items() if count}
 
 
-async def test_what_only_a_comparison_finds_is_counted(scene: Scene) -> None:
-    kept, gone = cluster.job("kept"), cluster.job("gone")
-    scene.cluster.there = [kept, gone]
-    await scene.compare()
-    # Nobody had watched before.
-    assert _missed(scene) == {}
-    wrote = {"manager": "kubectl", "time": "2026-01-01T00:01:10Z"}
-    told = {"manager": "ours", "time": "2026-01-01T00:03:00Z", "subresource": "status"}
-    later = cluster.edited(kept, priority=1)
-    later["metadata"]["managedFields"] = [told, wrote]
-    scene.cluster.there = [later, cluster.job("new")]
-    await scene.compare()
-    assert _missed(scene) == {"Added": 1, "Edited": 1}
-    await scene.compare()
-    assert _missed(scene) == {"Added": 1, "Edited": 1, "Deleted": 1}
-    await scene.compare()
-    assert _missed(scene) == {"Added": 1, "Edited": 1, "Deleted": 1}
+async def test_change_is_counted_when_only_a_resync_finds_it(harness: ResyncHarness) -> None:
+    kept, deleted = cluster.job("kept"), cluster.job("deleted")
+    harness.cluster.objects = [kept, deleted]
+    await harness.resync_and_submit()
+    # No watch could have reported them before the first resync.
+    assert _missed(harness) == {}
+    spec_write = {"manager": "kubectl", "time": "2026-01-01T00:01:10Z"}
+    status_write = {"manager": "ours", "time": "2026-01-01T00:03:00Z", "subresource": "status"}
+    edited = cluster.edited(kept, priority=1)
+    edited["metadata"]["managedFields"] = [status_write, spec_write]
+    harness.cluster.objects = [edited, cluster.job("new")]
+    await harness.resync_and_submit()
+    assert _missed(harness) == {"Added": 1, "Edited": 1}
+    await harness.resync_and_submit()
+    assert _missed(harness) == {"Added": 1, "Edited": 1, "Deleted": 1}
+    await harness.resync_and_submit()
+    assert _missed(harness) == {"Added": 1, "Edited": 1, "Deleted": 1}
 
 
-async def test_what_a_watch_is_about_to_tell_is_not_counted(scene: Scene) -> None:
-    kept, gone = cluster.job("kept"), cluster.job("gone")
-    scene.cluster.there = [kept, gone]
-    await scene.compare()
-    new, later = cluster.job("new"), cluster.edited(kept, priority=1)
+async def test_change_is_not_counted_when_a_watch_may_still_report_it(
+    harness: ResyncHarness,
+) -> None:
+    kept, deleted = cluster.job("kept"), cluster.job("deleted")
+    harness.cluster.objects = [kept, deleted]
+    await harness.resync_and_submit()
+    new, edited = cluster.job("new"), cluster.edited(kept, priority=1)
     new["metadata"]["creationTimestamp"] = "2026-01-01T00:01:50Z"
-    wrote = {"manager": "kubectl", "time": "2026-01-01T00:01:50Z"}
-    later["metadata"]["managedFields"] = [wrote]
-    scene.cluster.there = [later, new]
-    await scene.compare()
-    scene.handler.handle_delete(Kind.JOB, gone)
-    await scene.compare()
-    assert _missed(scene) == {}
+    spec_write = {"manager": "kubectl", "time": "2026-01-01T00:01:50Z"}
+    edited["metadata"]["managedFields"] = [spec_write]
+    harness.cluster.objects = [edited, new]
+    await harness.resync_and_submit()
+    harness.handler.handle_delete(Kind.JOB, deleted)
+    await harness.resync_and_submit()
+    assert _missed(harness) == {}
 
 
 @pytest.mark.parametrize("about", [{}, {"creationTimestamp": "forged"}, {"creationTimestamp": 5}])
-async def test_what_does_not_say_when_it_was_is_not_counted(
-    scene: Scene, about: dict[str, Any]
+async def test_change_is_not_counted_when_its_time_is_unknown(
+    harness: ResyncHarness, about: dict[str, Any]
 ) -> None:
-    await scene.compare()
+    await harness.resync_and_submit()
     new = cluster.job("new")
     del new["metadata"]["creationTimestamp"]
     new["metadata"] |= about
-    scene.cluster.there = [new]
-    await scene.compare()
+    harness.cluster.objects = [new]
+    await harness.resync_and_submit()
     edited = cluster.edited(new, priority=1)
-    edited["metadata"]["managedFields"] = [{"time": "forged"}, {"manager": "nobody"}]
-    scene.cluster.there = [edited]
-    await scene.compare()
-    assert _missed(scene) == {}
+    edited["metadata"]["managedFields"] = [{"time": "forged"}, {"manager": "unknown"}]
+    harness.cluster.objects = [edited]
+    await harness.resync_and_submit()
+    assert _missed(harness) == {}
 
 
-async def test_list_that_was_cut_off_is_no_proof(scene: Scene) -> None:
-    scene.cluster.there = [cluster.job(f"job-{at}") for at in range(5)]
-    await scene.compare()
-    scene.cluster.there.pop()
-    scene.cluster.fails_after = 1
+async def test_no_run_is_cancelled_when_the_list_is_incomplete(harness: ResyncHarness) -> None:
+    harness.cluster.objects = [cluster.job(f"job-{at}") for at in range(5)]
+    await harness.resync_and_submit()
+    harness.cluster.objects.pop()
+    harness.cluster.fails_after = 1
     with pytest.raises(errors.UnreachableError):
-        await scene.compare()
-    assert set((await scene.states()).values()) == {State.QUEUED}
+        await harness.resync_and_submit()
+    assert set((await harness.states()).values()) == {State.QUEUED}
 
 
-async def test_what_is_missing_in_the_list_and_there_by_name_stays(scene: Scene) -> None:
+async def test_run_stays_when_its_unlisted_object_is_found_by_name(harness: ResyncHarness) -> None:
     raw = cluster.job("late")
-    scene.cluster.there = [raw]
-    await scene.compare()
-    scene.cluster.there, scene.cluster.between = [], [raw]
-    await scene.compare()
-    assert await scene.states() == {"late": State.QUEUED}
+    harness.cluster.objects = [raw]
+    await harness.resync_and_submit()
+    harness.cluster.objects, harness.cluster.added_while_listing = [], [raw]
+    await harness.resync_and_submit()
+    assert await harness.states() == {"late": State.QUEUED}
 
 
-async def test_what_was_stored_since_the_list_began_stays(scene: Scene, store: Store) -> None:
+async def test_run_stays_when_it_was_submitted_after_the_list_began(
+    harness: ResyncHarness, store: Store
+) -> None:
     raw = cluster.job("new")
-    scene.handler.handle_update(Kind.JOB, raw)
-    scene.clock.turn(60)
-    submitter = Submitter(store, scene.handler.workqueue, scene.handler.objects)
-    await submitter.process(await scene.handler.workqueue.take(10, 1000))
-    await scene.resync.run_once()
-    assert await scene.states() == {"new": State.QUEUED}
-    assert len(scene.handler.workqueue) == 0
+    harness.handler.handle_update(Kind.JOB, raw)
+    harness.clock.advance(60)
+    submitter = Submitter(store, harness.handler.workqueue, harness.handler.objects)
+    await submitter.process(await harness.handler.workqueue.take(10, 1000))
+    await harness.resync.run_once()
+    assert await harness.states() == {"new": State.QUEUED}
+    assert len(harness.handler.workqueue) == 0
 
 
-async def test_change_of_scope_deletes_nothing(scene: Scene) -> None:
-    scene.cluster.there = [cluster.job("a")]
-    await scene.compare()
-    scene.cluster.there, scene.cluster.namespaces = [], {"elsewhere"}
-    await scene.compare()
-    assert await scene.states() == {"a": State.QUEUED}
+async def test_run_stays_when_its_namespace_is_not_watched_any_more(harness: ResyncHarness) -> None:
+    harness.cluster.objects = [cluster.job("a")]
+    await harness.resync_and_submit()
+    harness.cluster.objects, harness.cluster.namespaces = [], {"elsewhere"}
+    await harness.resync_and_submit()
+    assert await harness.states() == {"a": State.QUEUED}
 
 
-async def test_what_comes_while_it_is_listed_is_not_forgotten(scene: Scene) -> None:
+async def test_object_stays_in_the_cache_when_it_is_created_while_listing(
+    harness: ResyncHarness,
+) -> None:
     new = cluster.job("new")
 
-    class Rings(Cluster):
+    class AddingCluster(FakeObjects):
         async def list_pages(self, kind: Kind) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
-            scene.handler.handle_update(Kind.JOB, new)
+            harness.handler.handle_update(Kind.JOB, new)
             async for page in super().list_pages(kind):
                 yield page
 
-    resync = Resync(Rings(), scene.store, scene.handler, scene.clock, random.Random(1))
+    resync = Resync(
+        AddingCluster(), harness.store, harness.handler, harness.clock, random.Random(1)
+    )
     await resync.run_once()
-    assert scene.handler.objects.get(cluster.uid_of(new)) is not None
+    assert harness.handler.objects.get(cluster.uid_of(new)) is not None
 
 
-async def test_end_that_somebody_else_wrote_is_seen_through(scene: Scene, store: Store) -> None:
+async def test_forged_end_in_a_status_keeps_the_object_active(
+    harness: ResyncHarness, store: Store
+) -> None:
     raw = cluster.job("forged")
-    scene.cluster.there = [raw]
-    await scene.compare()
-    scene.cluster.there = [cluster.told(raw, phase="Succeeded")]
-    scene.handler = ObjectHandler(ObjectCache(), scene.handler.workqueue)
-    scene.resync = Resync(scene.cluster, store, scene.handler, scene.clock, random.Random(1))
-    await scene.compare()
-    [seen] = list(scene.handler.objects)
-    assert seen.is_active
+    harness.cluster.objects = [raw]
+    await harness.resync_and_submit()
+    harness.cluster.objects = [cluster.with_status(raw, phase="Succeeded")]
+    harness.handler = ObjectHandler(ObjectCache(), harness.handler.workqueue)
+    harness.resync = Resync(
+        harness.cluster, store, harness.handler, harness.clock, random.Random(1)
+    )
+    await harness.resync_and_submit()
+    [cached] = list(harness.handler.objects)
+    assert cached.is_active

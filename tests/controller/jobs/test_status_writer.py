@@ -1,4 +1,4 @@
-"""What becomes of statuses that are not taken, and how long others wait for them."""
+"""Statuses that the API server does not accept are retried, and do not delay others for long."""
 
 import asyncio
 import itertools
@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.controller import cluster
-from tests.controller.jobs.conftest import Scene
+from tests.controller.jobs.conftest import StatusHarness
 from workron.core.states import Reason
 from workron.store.types import Outcome, Session
 from workron_controller.jobs.status_writer import PendingStatus
@@ -15,177 +15,190 @@ from workron_controller.kube import errors
 from workron_controller.kube.conditions import StatusReason
 
 
-async def test_what_the_server_did_not_take_is_told_when_it_does(
-    scene: Scene, session: Session
+async def test_newest_status_is_written_when_the_server_answers_again(
+    harness: StatusHarness, session: Session
 ) -> None:
-    await scene.see(cluster.job())
-    scene.trouble = errors.UnreachableError("connection refused")
-    assert await scene.look() == []
-    [one] = await cluster.claimed(scene.store, session)
-    await cluster.ended(scene.store, session, one)
-    scene.trouble = None
-    assert [said["phase"] for said in await scene.look()] == ["Succeeded"]
+    await harness.apply(cluster.job())
+    harness.write_error = errors.UnreachableError("connection refused")
+    assert await harness.sync() == []
+    [one] = await cluster.claimed(harness.store, session)
+    await cluster.ended(harness.store, session, one)
+    harness.write_error = None
+    assert [status["phase"] for status in await harness.sync()] == ["Succeeded"]
 
 
-async def test_refusal_is_told_once(scene: Scene) -> None:
-    await scene.see(cluster.job(argv=["x"]))
-    [said] = await scene.look()
-    assert said["reason"] == "InvalidSpec"
-    assert await scene.look() == []
+async def test_rejection_is_written_once(harness: StatusHarness) -> None:
+    await harness.apply(cluster.job(argv=["x"]))
+    [status] = await harness.sync()
+    assert status["reason"] == "InvalidSpec"
+    assert await harness.sync() == []
 
 
-async def test_refusal_is_a_notice_with_the_status_that_begins_to_tell_it(scene: Scene) -> None:
-    await scene.see(cluster.job(argv=["x"]))
-    scene.trouble = errors.UnreachableError("connection refused")
-    await scene.look()
-    assert scene.notices == []
-    scene.trouble = None
-    await scene.look()
-    await scene.look()
-    assert [notice.cause.reason for notice in scene.notices] == ["InvalidSpec"]
+async def test_rejection_is_recorded_as_an_event_when_its_status_is_written(
+    harness: StatusHarness,
+) -> None:
+    await harness.apply(cluster.job(argv=["x"]))
+    harness.write_error = errors.UnreachableError("connection refused")
+    await harness.sync()
+    assert harness.events == []
+    harness.write_error = None
+    await harness.sync()
+    await harness.sync()
+    assert [event.cause.reason for event in harness.events] == ["InvalidSpec"]
 
 
-async def test_refusal_that_another_leader_has_told_is_no_notice(scene: Scene) -> None:
+async def test_no_event_is_recorded_when_another_leader_has_reported_the_rejection(
+    harness: StatusHarness,
+) -> None:
     raw = cluster.job(argv=["x"])
-    await scene.see(raw)
-    [said] = await scene.look()
-    scene.notices.clear()
-    # Whoever leads now knows what was listed, and wrote nothing himself.
-    scene.handler.objects.remove(cluster.uid_of(raw))
-    await scene.see(cluster.told(raw, **{**said, "message": "in the words of another version"}))
-    assert len(await scene.look()) == 1
-    assert scene.notices == []
+    await harness.apply(raw)
+    [status] = await harness.sync()
+    harness.events.clear()
+    # The new leader has the listed status, and has written none.
+    harness.handler.objects.remove(cluster.uid_of(raw))
+    await harness.apply(cluster.with_status(raw, **{**status, "message": "of another version"}))
+    assert len(await harness.sync()) == 1
+    assert harness.events == []
 
 
-async def test_jobs_that_wait_for_their_namespace_are_one_occasion(
-    scene: Scene, session: Session
+async def test_jobs_that_wait_for_the_same_namespace_share_an_event(
+    harness: StatusHarness, session: Session
 ) -> None:
-    scene.hints["default", "default"] = StatusReason(
+    harness.blocking["default", "default"] = StatusReason(
         "NamespaceNotEnabled", "kubectl create rolebinding"
     )
     for name in ("one", "two"):
-        await scene.see(cluster.job(name))
-    await scene.look()
-    first, second = scene.notices
+        await harness.apply(cluster.job(name))
+    await harness.sync()
+    first, second = harness.events
     assert (first.cause.message, first.name) == ("kubectl create rolebinding", second.name)
-    scene.hints.clear()
-    for one in await cluster.claimed(scene.store, session, 2):
+    harness.blocking.clear()
+    for one in await cluster.claimed(harness.store, session, 2):
         await cluster.ended(
-            scene.store, session, one, outcome=Outcome.FAILED, reason=Reason.EXIT_CODE, exit_code=3
+            harness.store,
+            session,
+            one,
+            outcome=Outcome.FAILED,
+            reason=Reason.EXIT_CODE,
+            exit_code=3,
         )
-    assert [said["phase"] for said in await scene.look()] == ["Failed", "Failed"]
-    assert len(scene.notices) == 2
+    assert [status["phase"] for status in await harness.sync()] == ["Failed", "Failed"]
+    assert len(harness.events) == 2
 
 
-async def test_what_may_not_be_written_is_tried_more_and_more_seldom(scene: Scene) -> None:
-    await scene.see(cluster.job())
-    scene.trouble = errors.ForbiddenError("403")
-    tries: list[float] = []
+async def test_pauses_between_writes_grow_when_the_status_is_forbidden(
+    harness: StatusHarness,
+) -> None:
+    await harness.apply(cluster.job())
+    harness.write_error = errors.ForbiddenError("403")
+    attempts: list[float] = []
     with capture_logs() as logs:
         for _ in range(4 * 1_300):
-            before = scene.tries
-            await scene.look(seconds=0.25)
-            tries += [scene.clock.monotonic()] * (scene.tries - before)
-    assert [later - one for one, later in itertools.pairwise(tries)] == [
+            before = harness.attempts
+            await harness.sync(seconds=0.25)
+            attempts += [harness.clock.monotonic()] * (harness.attempts - before)
+    assert [later - one for one, later in itertools.pairwise(attempts)] == [
         1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300,
     ]  # fmt: skip
-    assert [one["event"] for one in logs] == ["status not written"] * len(tries)
-    scene.hints["default", "default"] = StatusReason("PoolNotFound", "no WorkerPool default")
-    await scene.look(1)
-    scene.clock.turn(1)
-    assert (scene.status_queue.deferred, scene.writer.lag) == (1, 0)
-    scene.trouble = None
-    assert [said["phase"] for said in await scene.look(300)] == ["Waiting"]
-    scene.hints.clear()
-    scene.trouble = errors.ForbiddenError("403")
-    await scene.look(2)
-    scene.trouble = None
-    assert len(await scene.look(1)) == 1
+    assert [one["event"] for one in logs] == ["status not written"] * len(attempts)
+    harness.blocking["default", "default"] = StatusReason("PoolNotFound", "no WorkerPool default")
+    await harness.sync(1)
+    harness.clock.advance(1)
+    assert (harness.status_queue.deferred, harness.writer.lag) == (1, 0)
+    harness.write_error = None
+    assert [status["phase"] for status in await harness.sync(300)] == ["Waiting"]
+    harness.blocking.clear()
+    harness.write_error = errors.ForbiddenError("403")
+    await harness.sync(2)
+    harness.write_error = None
+    assert len(await harness.sync(1)) == 1
 
 
-async def test_what_may_not_be_written_keeps_no_other_and_no_end_from_being_written(
-    scene: Scene, session: Session
+async def test_other_objects_and_final_statuses_are_written_when_one_status_is_forbidden(
+    harness: StatusHarness, session: Session
 ) -> None:
-    await scene.see(cluster.job("closed"))
-    scene.trouble = errors.ForbiddenError("403")
+    await harness.apply(cluster.job("closed"))
+    harness.write_error = errors.ForbiddenError("403")
     for _ in range(6):
-        await scene.look(64)
-    [one] = await cluster.claimed(scene.store, session)
-    scene.trouble = None
-    await scene.see(cluster.job("open"))
-    assert [said["phase"] for said in await scene.look(1)] == ["Queued"]
-    await cluster.ended(scene.store, session, one)
-    assert [said["phase"] for said in await scene.look(1)] == ["Succeeded"]
+        await harness.sync(64)
+    [one] = await cluster.claimed(harness.store, session)
+    harness.write_error = None
+    await harness.apply(cluster.job("open"))
+    assert [status["phase"] for status in await harness.sync(1)] == ["Queued"]
+    await cluster.ended(harness.store, session, one)
+    assert [status["phase"] for status in await harness.sync(1)] == ["Succeeded"]
 
 
-@pytest.mark.parametrize("trouble", [errors.UnauthorizedError, errors.AccessError])
-async def test_who_is_not_known_leaves_no_object_for_long(
-    scene: Scene, trouble: type[errors.ApiError]
+@pytest.mark.parametrize("write_error", [errors.UnauthorizedError, errors.AccessError])
+async def test_all_statuses_are_retried_soon_when_our_credentials_are_refused(
+    harness: StatusHarness, write_error: type[errors.ApiError]
 ) -> None:
-    await scene.see(cluster.job())
-    scene.trouble = trouble("the token is wrong")
+    await harness.apply(cluster.job())
+    harness.write_error = write_error("the token is wrong")
     for _ in range(10):
-        await scene.look(100)
-    scene.trouble = None
-    assert [said["phase"] for said in await scene.look(2)] == ["Queued"]
+        await harness.sync(100)
+    harness.write_error = None
+    assert [status["phase"] for status in await harness.sync(2)] == ["Queued"]
 
 
-async def test_lag_is_that_of_the_status_that_waits_longest(scene: Scene) -> None:
-    await scene.see(cluster.job())
-    assert scene.writer.lag == 0
-    scene.trouble = errors.UnreachableError("connection refused")
-    await scene.look()
-    scene.clock.turn(20)
-    await scene.see(cluster.job("later"))
-    await scene.status_sync.run_once()
-    scene.hints["default", "default"] = StatusReason("PoolNotFound", "no WorkerPool default")
-    await scene.status_sync.run_once()
-    scene.clock.turn(5)
-    assert scene.writer.lag == 25
-    scene.trouble = None
-    await scene.look(0)
-    assert scene.writer.lag == 0
+async def test_lag_is_that_of_the_status_that_waits_longest(harness: StatusHarness) -> None:
+    await harness.apply(cluster.job())
+    assert harness.writer.lag == 0
+    harness.write_error = errors.UnreachableError("connection refused")
+    await harness.sync()
+    harness.clock.advance(20)
+    await harness.apply(cluster.job("later"))
+    await harness.status_sync.run_once()
+    harness.blocking["default", "default"] = StatusReason("PoolNotFound", "no WorkerPool default")
+    await harness.status_sync.run_once()
+    harness.clock.advance(5)
+    assert harness.writer.lag == 25
+    harness.write_error = None
+    await harness.sync(0)
+    assert harness.writer.lag == 0
 
 
-async def test_lag_of_who_leads_anew_is_counted_anew(scene: Scene) -> None:
-    await scene.see(cluster.job())
-    await scene.status_sync.run_once()
-    scene.clock.turn(20)
-    scene.status_queue.clear()
-    work = asyncio.create_task(scene.writer.run())
+async def test_lag_starts_at_zero_when_this_replica_leads_again(harness: StatusHarness) -> None:
+    await harness.apply(cluster.job())
+    await harness.status_sync.run_once()
+    harness.clock.advance(20)
+    harness.status_queue.clear()
+    work = asyncio.create_task(harness.writer.run())
     await asyncio.sleep(0)
-    assert scene.writer.lag == 0
+    assert harness.writer.lag == 0
     work.cancel()
 
 
-async def test_writer_goes_on_by_itself_and_ends_when_it_is_told(
-    scene: Scene,
+async def test_writer_writes_statuses_until_it_is_cancelled(
+    harness: StatusHarness,
 ) -> None:
-    seen = await scene.see(cluster.job())
-    work = asyncio.create_task(scene.writer.run())
+    cached = await harness.apply(cluster.job())
+    work = asyncio.create_task(harness.writer.run())
     for number in itertools.count():
-        scene.writer.enqueue(
-            PendingStatus(seen.uid, {"phase": "Queued", "n": number}, is_final=True)
+        harness.writer.enqueue(
+            PendingStatus(cached.uid, {"phase": "Queued", "n": number}, is_final=True)
         )
         await asyncio.sleep(0)
-        if len(scene.written) >= 3:
+        if len(harness.written) >= 3:
             break
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
 
 
-async def test_writer_that_was_ended_often_writes_as_before(scene: Scene) -> None:
+async def test_writer_writes_when_it_was_cancelled_and_started_often(
+    harness: StatusHarness,
+) -> None:
     for _ in range(20):
-        work = asyncio.create_task(scene.writer.run())
+        work = asyncio.create_task(harness.writer.run())
         await asyncio.sleep(0)
         work.cancel()
         with pytest.raises(asyncio.CancelledError):
             await work
-    seen = await scene.see(cluster.job())
-    work = asyncio.create_task(scene.writer.run())
-    scene.writer.enqueue(PendingStatus(seen.uid, {"phase": "Queued"}, is_final=True))
+    cached = await harness.apply(cluster.job())
+    work = asyncio.create_task(harness.writer.run())
+    harness.writer.enqueue(PendingStatus(cached.uid, {"phase": "Queued"}, is_final=True))
     async with asyncio.timeout(5):
-        while not scene.written:
+        while not harness.written:
             await asyncio.sleep(0)
     work.cancel()

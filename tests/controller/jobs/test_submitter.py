@@ -1,4 +1,4 @@
-"""What is seen in the cluster is in the store, whatever else was seen with it."""
+"""Objects are submitted, updated and cancelled, whatever other objects are in the batch."""
 
 import random
 from collections.abc import Sequence
@@ -22,111 +22,119 @@ from workron_controller.jobs.submitter import Submitter
 from workron_controller.jobs.workqueue import Workqueue
 
 
-class Scene:
-    """Objects come and go, and are carried into a real store."""
+class SubmitterHarness:
+    """Applies and deletes objects, and brings them into a store."""
 
     def __init__(self, store: Store, handler: ObjectHandler) -> None:
         self.store = store
         self.handler = handler
         self.submitter = Submitter(store, handler.workqueue, handler.objects)
 
-    async def see(self, *raws: Raw) -> Sequence[CachedObject]:
+    async def apply(self, *raws: Raw) -> Sequence[CachedObject]:
         for raw in raws:
             self.handler.handle_update(Kind(raw["kind"]), raw)
-        await self.carry()
+        await self.submit_all()
         found = [self.handler.objects.get(cluster.uid_of(raw)) for raw in raws]
         return [one for one in found if one is not None]
 
-    async def lose(self, raw: Raw) -> None:
+    async def delete(self, raw: Raw) -> None:
         self.handler.handle_delete(Kind(raw["kind"]), raw)
-        await self.carry()
+        await self.submit_all()
 
-    async def carry(self) -> None:
+    async def submit_all(self) -> None:
         while len(self.handler.workqueue):
             await self.submitter.process(await self.handler.workqueue.take(100, 1 << 20))
 
-    async def state(self, seen: CachedObject) -> str:
-        assert seen.run is not None
-        [row] = await self.store.get_jobs([seen.run])
+    async def state(self, cached: CachedObject) -> str:
+        assert cached.run is not None
+        [row] = await self.store.get_jobs([cached.run])
         return str(row.state)
 
 
 @pytest.fixture
-def scene(store: Store, handler: ObjectHandler) -> Scene:
-    return Scene(store, handler)
+def harness(store: Store, handler: ObjectHandler) -> SubmitterHarness:
+    return SubmitterHarness(store, handler)
 
 
-async def test_object_becomes_a_job_of_its_uid(scene: Scene) -> None:
+async def test_object_is_submitted_as_a_run_with_its_uid(harness: SubmitterHarness) -> None:
     raw = cluster.job(priority=3)
-    [seen] = await scene.see(raw)
-    [owned] = (await scene.store.find_by_uid([seen.uid])).values()
-    assert (owned.run, owned.generation, seen.submitted_generation) == (seen.run, 1, 1)
-    assert await scene.state(seen) == State.QUEUED
+    [cached] = await harness.apply(raw)
+    [owned] = (await harness.store.find_by_uid([cached.uid])).values()
+    assert (owned.run, owned.generation, cached.submitted_generation) == (cached.run, 1, 1)
+    assert await harness.state(cached) == State.QUEUED
 
 
-async def test_echo_of_our_own_status_is_not_carried(scene: Scene, workqueue: Workqueue) -> None:
+async def test_object_is_not_queued_when_only_its_status_changed(
+    harness: SubmitterHarness, workqueue: Workqueue
+) -> None:
     raw = cluster.job()
-    await scene.see(raw)
-    scene.handler.handle_update(Kind.JOB, cluster.told(raw, phase="Running"))
+    await harness.apply(raw)
+    harness.handler.handle_update(Kind.JOB, cluster.with_status(raw, phase="Running"))
     assert len(workqueue) == 0
 
 
-async def test_object_that_is_gone_is_cancelled(scene: Scene) -> None:
+async def test_run_is_cancelled_when_its_object_is_deleted(harness: SubmitterHarness) -> None:
     raw = cluster.job()
-    [seen] = await scene.see(raw)
-    await scene.lose(raw)
-    assert await scene.state(seen) == State.CANCELLED
-    assert len(scene.handler.objects) == 0
+    [cached] = await harness.apply(raw)
+    await harness.delete(raw)
+    assert await harness.state(cached) == State.CANCELLED
+    assert len(harness.handler.objects) == 0
 
 
-async def test_object_that_others_still_hold_up_is_cancelled_when_it_is_deleted(
-    scene: Scene,
+async def test_run_is_cancelled_when_a_finalizer_keeps_its_deleted_object(
+    harness: SubmitterHarness,
 ) -> None:
     raw = cluster.job()
-    [seen] = await scene.see(raw)
-    await scene.see(raw | {"metadata": raw["metadata"] | {"deletionTimestamp": "2026-01-01"}})
-    assert await scene.state(seen) == State.CANCELLED
+    [cached] = await harness.apply(raw)
+    await harness.apply(raw | {"metadata": raw["metadata"] | {"deletionTimestamp": "2026-01-01"}})
+    assert await harness.state(cached) == State.CANCELLED
 
 
-async def test_object_of_the_same_name_is_another_job(scene: Scene) -> None:
-    [first] = await scene.see(cluster.job("same"))
-    [second] = await scene.see(cluster.job("same", command="other"))
+async def test_object_is_another_run_when_only_the_name_is_the_same(
+    harness: SubmitterHarness,
+) -> None:
+    [first] = await harness.apply(cluster.job("same"))
+    [second] = await harness.apply(cluster.job("same", command="other"))
     assert first.run != second.run
-    assert await scene.state(first) == await scene.state(second) == State.QUEUED
+    assert await harness.state(first) == await harness.state(second) == State.QUEUED
 
 
-async def test_edition_that_suspends_resumes_and_cancels_takes_effect(scene: Scene) -> None:
+async def test_run_is_suspended_resumed_and_cancelled_when_its_object_is_edited(
+    harness: SubmitterHarness,
+) -> None:
     raw = cluster.job()
-    [seen] = await scene.see(raw)
-    await scene.see(raw := cluster.edited(raw, suspend=True))
-    assert await scene.state(seen) == State.WAITING
-    await scene.see(raw := cluster.edited(raw, suspend=False))
-    assert await scene.state(seen) == State.QUEUED
-    await scene.see(cluster.edited(raw, cancel=True))
-    assert await scene.state(seen) == State.CANCELLED
+    [cached] = await harness.apply(raw)
+    await harness.apply(raw := cluster.edited(raw, suspend=True))
+    assert await harness.state(cached) == State.WAITING
+    await harness.apply(raw := cluster.edited(raw, suspend=False))
+    assert await harness.state(cached) == State.QUEUED
+    await harness.apply(cluster.edited(raw, cancel=True))
+    assert await harness.state(cached) == State.CANCELLED
 
 
-async def test_edition_that_has_come_late_changes_nothing(scene: Scene) -> None:
+async def test_older_generation_changes_nothing_when_it_arrives_late(
+    harness: SubmitterHarness,
+) -> None:
     raw = cluster.job()
     newer = cluster.edited(cluster.edited(raw, suspend=True), suspend=False)
-    [seen] = await scene.see(newer)
-    scene.handler.objects.remove(seen.uid)
-    [again] = await scene.see(cluster.edited(raw, suspend=True))
-    assert await scene.state(again) == State.QUEUED
+    [cached] = await harness.apply(newer)
+    harness.handler.objects.remove(cached.uid)
+    [again] = await harness.apply(cluster.edited(raw, suspend=True))
+    assert await harness.state(again) == State.QUEUED
 
 
-async def test_object_that_is_cancelled_from_the_first_never_runs(
-    scene: Scene, session: Session
+async def test_job_never_runs_when_it_is_created_with_cancel(
+    harness: SubmitterHarness, session: Session
 ) -> None:
-    [seen] = await scene.see(cluster.job(cancel=True))
-    assert not await cluster.claimed(scene.store, session)
-    assert await scene.state(seen) == State.CANCELLED
+    [cached] = await harness.apply(cluster.job(cancel=True))
+    assert not await cluster.claimed(harness.store, session)
+    assert await harness.state(cached) == State.CANCELLED
 
 
-async def test_what_had_ended_when_it_was_first_seen_is_not_run_again(scene: Scene) -> None:
-    [seen] = await scene.see(cluster.told(cluster.job(), phase="Succeeded"))
-    assert seen.run is None
-    assert not await scene.store.list_runs()
+async def test_object_is_not_submitted_when_its_status_is_final(harness: SubmitterHarness) -> None:
+    [cached] = await harness.apply(cluster.with_status(cluster.job(), phase="Succeeded"))
+    assert cached.run is None
+    assert not await harness.store.list_runs()
 
 
 @pytest.mark.parametrize(
@@ -141,82 +149,86 @@ async def test_what_had_ended_when_it_was_first_seen_is_not_run_again(scene: Sce
     ],
     ids=["two commands", "unknown", "itself", "no such task", "text", "none"],
 )
-async def test_bad_object_is_refused_and_others_beside_it_are_not(
-    scene: Scene, bad: Raw, reason: str
+async def test_invalid_object_is_rejected_and_others_in_the_batch_are_not(
+    harness: SubmitterHarness, bad: Raw, reason: str
 ) -> None:
-    first, refused, last = await scene.see(cluster.job("a"), bad, cluster.job("b"))
+    first, rejected, last = await harness.apply(cluster.job("a"), bad, cluster.job("b"))
     assert first.run is not None
     assert last.run is not None
-    assert refused.run is None
-    assert refused.rejection is not None
-    assert refused.rejection.reason == reason
-    assert refused.rejection.message
+    assert rejected.run is None
+    assert rejected.rejection is not None
+    assert rejected.rejection.reason == reason
+    assert rejected.rejection.message
 
 
-async def test_cycle_over_objects_is_refused_where_it_closes(scene: Scene) -> None:
+async def test_object_that_closes_a_cycle_is_rejected(harness: SubmitterHarness) -> None:
     one = cluster.job("one", dependsOn=[{"name": "two"}])
     two = cluster.job("two", dependsOn=[{"name": "one"}])
-    first, second, other = await scene.see(one, two, cluster.job("other"))
-    refused = [seen for seen in (first, second) if seen.rejection is not None]
+    first, second, other = await harness.apply(one, two, cluster.job("other"))
+    rejected = [cached for cached in (first, second) if cached.rejection is not None]
     assert other.run is not None
-    assert {seen.rejection.reason for seen in refused if seen.rejection} == {"CycleDetected"}
-    assert len(refused) >= 1
+    assert {cached.rejection.reason for cached in rejected if cached.rejection} == {"CycleDetected"}
+    assert len(rejected) >= 1
 
 
-async def test_refused_object_is_not_judged_again_in_the_same_edition(scene: Scene) -> None:
+async def test_rejected_object_is_not_queued_again_in_the_same_generation(
+    harness: SubmitterHarness,
+) -> None:
     raw = cluster.job("bad", argv=["x"])
-    await scene.see(raw)
-    scene.handler.handle_update(Kind.JOB, raw)
-    assert len(scene.handler.workqueue) == 0
+    await harness.apply(raw)
+    harness.handler.handle_update(Kind.JOB, raw)
+    assert len(harness.handler.workqueue) == 0
 
 
-async def test_replica_that_begins_anew_finds_what_there_is(scene: Scene, store: Store) -> None:
+async def test_replica_finds_the_run_when_it_restarts(
+    harness: SubmitterHarness, store: Store
+) -> None:
     raw = cluster.job()
-    [before] = await scene.see(raw)
-    other = Scene(store, ObjectHandler(ObjectCache(), Workqueue(ManualClock())))
-    [after] = await other.see(raw)
+    [before] = await harness.apply(raw)
+    other = SubmitterHarness(store, ObjectHandler(ObjectCache(), Workqueue(ManualClock())))
+    [after] = await other.apply(raw)
     assert after.run == before.run
     assert len(await store.list_runs()) == 1
 
 
-async def test_nothing_is_lost_while_the_store_is_away(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+async def test_error_is_raised_when_the_store_is_unreachable(
+    harness: SubmitterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[Sequence[Plan]] = []
 
-    async def away(plans: Sequence[Plan], **_: Any) -> Any:
+    async def fail(plans: Sequence[Plan], **_: Any) -> Any:
         calls.append(plans)
-        raise errors.StoreUnreachableError("gone fishing")
+        raise errors.StoreUnreachableError("connection refused")
 
-    usual = scene.store.submit
-    monkeypatch.setattr(scene.store, "submit", away)
+    original = harness.store.submit
+    monkeypatch.setattr(harness.store, "submit", fail)
     with pytest.raises(errors.StoreUnreachableError):
-        await scene.see(cluster.job("a"), cluster.job("b"))
-    monkeypatch.setattr(scene.store, "submit", usual)
+        await harness.apply(cluster.job("a"), cluster.job("b"))
+    monkeypatch.setattr(harness.store, "submit", original)
     assert len(calls) == 1
 
 
-async def _counted(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+async def _counted(harness: SubmitterHarness, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the plans of each call of the store."""
     calls: list[int] = []
-    usual = scene.store.submit
+    original = harness.store.submit
 
     async def counted(plans: Sequence[Plan], **how: Any) -> Any:
         calls.append(len(plans))
         if any(plan.identity.name.startswith("strange") for plan in plans):
-            raise ValueError("nobody has seen such a thing")
-        return await usual(plans, **how)
+            raise ValueError("unexpected plan")
+        return await original(plans, **how)
 
-    monkeypatch.setattr(scene.store, "submit", counted)
+    monkeypatch.setattr(harness.store, "submit", counted)
     return calls
 
 
-async def test_many_cycles_cost_a_call_for_each_that_is_in_one_and_not_for_the_others(
+async def test_each_object_of_a_cycle_is_submitted_alone_and_the_others_together(
     fresh_database: str, handler: ObjectHandler, time: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = await connect.connect(fresh_database, clock=time, rng=random.Random(1))
-    scene = Scene(store, handler)
-    calls = await _counted(scene, monkeypatch)
+    harness = SubmitterHarness(store, handler)
+    calls = await _counted(harness, monkeypatch)
     pairs = [(f"one-{at}", f"two-{at}") for at in range(5)]
     bad = [
         cluster.job(name, dependsOn=[{"name": other}])
@@ -225,47 +237,47 @@ async def test_many_cycles_cost_a_call_for_each_that_is_in_one_and_not_for_the_o
     ]
     good = [cluster.job(f"good-{at}") for at in range(90)]
     raws = [raw for at, one in enumerate(bad) for raw in (one, *good[9 * at : 9 * at + 9])]
-    seen = await scene.see(*raws)
+    cached = await harness.apply(*raws)
     assert calls == [100, 90, *(10 * [1])]
-    assert all(one.run is not None for one in seen if one.latest.name.startswith("good"))
-    assert sum(one.rejection is not None for one in seen) == len(pairs)
+    assert all(one.run is not None for one in cached if one.latest.name.startswith("good"))
+    assert sum(one.rejection is not None for one in cached) == len(pairs)
     await store.close()
 
 
-async def test_what_nobody_expected_of_one_keeps_no_other_out(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+async def test_other_objects_are_submitted_when_one_causes_an_unexpected_error(
+    harness: SubmitterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await _counted(scene, monkeypatch)
-    first, strange, last = await scene.see(
+    await _counted(harness, monkeypatch)
+    first, strange, last = await harness.apply(
         cluster.job("a"), cluster.job("strange"), cluster.job("b")
     )
     assert first.run is not None
     assert last.run is not None
     assert strange.rejection is not None
-    assert strange.rejection.message == "cannot store the object: nobody has seen such a thing"
+    assert strange.rejection.message == "cannot store the object: unexpected plan"
 
 
-@pytest.mark.parametrize("trouble", [errors.StoreDataError("no"), ValueError("no")])
-async def test_edition_that_cannot_be_carried_keeps_no_other_from_it(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+@pytest.mark.parametrize("error", [errors.StoreDataError("no"), ValueError("no")])
+async def test_other_updates_are_made_when_one_fails(
+    harness: SubmitterHarness, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     one, other = cluster.job("one"), cluster.job("other")
-    [strange, fine] = await scene.see(one, other)
-    usual = scene.store.update_run
+    [strange, fine] = await harness.apply(one, other)
+    original = harness.store.update_run
 
-    async def edit(run: JobId, wish: RunUpdate) -> bool:
+    async def edit(run: JobId, update: RunUpdate) -> bool:
         if run == strange.run:
-            raise trouble
-        return await usual(run, wish)
+            raise error
+        return await original(run, update)
 
-    monkeypatch.setattr(scene.store, "update_run", edit)
-    await scene.see(cluster.edited(one, suspend=True), cluster.edited(other, suspend=True))
-    assert await scene.state(strange) == State.QUEUED
-    assert await scene.state(fine) == State.WAITING
+    monkeypatch.setattr(harness.store, "update_run", edit)
+    await harness.apply(cluster.edited(one, suspend=True), cluster.edited(other, suspend=True))
+    assert await harness.state(strange) == State.QUEUED
+    assert await harness.state(fine) == State.WAITING
 
 
 @pytest.mark.parametrize(
-    ("spec", "words"),
+    ("spec", "message"),
     [
         ({"env": [{"name": "A", "value": "\ud800"}]}, "has half of a surrogate pair"),
         ({"priority": 1 << 80}, "spec.priority: must be"),
@@ -273,39 +285,39 @@ async def test_edition_that_cannot_be_carried_keeps_no_other_from_it(
     ],
     ids=["half", "huge", "nan"],
 )
-async def test_what_no_other_json_bears_is_judged_as_well(
-    scene: Scene, spec: Raw, words: str
+async def test_object_is_rejected_when_only_a_lenient_json_reader_accepts_it(
+    harness: SubmitterHarness, spec: Raw, message: str
 ) -> None:
-    [seen] = await scene.see(cluster.job(**spec))
-    assert seen.rejection is not None
-    assert words in seen.rejection.message
+    [cached] = await harness.apply(cluster.job(**spec))
+    assert cached.rejection is not None
+    assert message in cached.rejection.message
 
 
-async def test_what_the_cluster_says_of_an_object_is_not_carried(scene: Scene) -> None:
-    raw = cluster.told(cluster.job(), phase="Waiting", message="at length")
-    raw["metadata"]["managedFields"] = [{"manager": "somebody"}]
-    scene.handler.handle_update(Kind.JOB, raw)
-    [news] = await scene.handler.workqueue.take(10, 1000)
-    assert news.decode().keys() == raw.keys() - {"status"}
-    assert news.decode()["metadata"].keys() == raw["metadata"].keys() - {"managedFields"}
+async def test_status_and_managed_fields_are_not_queued(harness: SubmitterHarness) -> None:
+    raw = cluster.with_status(cluster.job(), phase="Waiting", message="long")
+    raw["metadata"]["managedFields"] = [{"manager": "kubectl"}]
+    harness.handler.handle_update(Kind.JOB, raw)
+    [item] = await harness.handler.workqueue.take(10, 1000)
+    assert item.decode().keys() == raw.keys() - {"status"}
+    assert item.decode()["metadata"].keys() == raw["metadata"].keys() - {"managedFields"}
 
 
-async def test_large_workflows_are_carried_one_by_one_behind_what_came_meanwhile(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+async def test_large_workflows_are_submitted_one_by_one_after_newer_small_objects(
+    harness: SubmitterHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene.submitter = Submitter(
-        scene.store, scene.handler.workqueue, scene.handler.objects, max_rows=10
+    harness.submitter = Submitter(
+        harness.store, harness.handler.workqueue, harness.handler.objects, max_rows=10
     )
     calls: list[list[str]] = []
-    usual = scene.store.submit
+    original = harness.store.submit
 
     async def submit(plans: Sequence[Plan], **how: Any) -> Any:
         calls.append([plan.identity.name for plan in plans])
         if calls[-1] == ["large-0"]:
-            scene.handler.handle_update(Kind.JOB, cluster.job("late"))
-        return await usual(plans, **how)
+            harness.handler.handle_update(Kind.JOB, cluster.job("late"))
+        return await original(plans, **how)
 
-    monkeypatch.setattr(scene.store, "submit", submit)
+    monkeypatch.setattr(harness.store, "submit", submit)
     large = [cluster.workflow(f"large-{at}", {"name": "a", "count": 20}) for at in range(3)]
-    await scene.see(cluster.job("first"), *large)
+    await harness.apply(cluster.job("first"), *large)
     assert calls == [["first"], ["large-0"], ["late"], ["large-1"], ["large-2"]]

@@ -1,4 +1,4 @@
-"""The workqueue keeps the newest of each object, and never grows without end."""
+"""The workqueue keeps the newest version of each object, and is bounded."""
 
 import asyncio
 import uuid
@@ -9,93 +9,93 @@ from workron_controller.jobs import workqueue
 from workron_controller.jobs.workqueue import QueuedObject, Workqueue
 
 
-def _news(number: int, size: int = 10, edition: bytes = b"a") -> QueuedObject:
-    return QueuedObject(uuid.UUID(int=number), Kind.JOB, size * edition)
+def _item(number: int, size: int = 10, content: bytes = b"a") -> QueuedObject:
+    return QueuedObject(uuid.UUID(int=number), Kind.JOB, size * content)
 
 
-async def test_only_the_newest_of_an_object_is_kept() -> None:
-    box = Workqueue(ManualClock())
-    box.add(_news(1, edition=b"b"))
-    box.add(_news(2))
-    box.add(_news(1, edition=b"c"))
-    assert await box.take(10, 1000) == [_news(1, edition=b"c"), _news(2)]
-    assert len(box) == 0
+async def test_newest_version_is_kept_when_an_object_is_added_twice() -> None:
+    queue = Workqueue(ManualClock())
+    queue.add(_item(1, content=b"b"))
+    queue.add(_item(2))
+    queue.add(_item(1, content=b"c"))
+    assert await queue.take(10, 1000) == [_item(1, content=b"c"), _item(2)]
+    assert len(queue) == 0
 
 
-async def test_who_finds_it_full_has_everything_listed_again() -> None:
-    box = Workqueue(ManualClock())
+async def test_queue_overflows_when_it_has_too_many_objects() -> None:
+    queue = Workqueue(ManualClock())
     for number in range(workqueue.MAX_QUEUED_OBJECTS):
-        box.add(_news(number, size=1))
-    assert not box.has_overflowed.is_set()
-    box.add(_news(0, size=1, edition=b"c"))
-    assert not box.has_overflowed.is_set()
-    box.add(_news(workqueue.MAX_QUEUED_OBJECTS))
-    assert box.has_overflowed.is_set()
-    assert len(box) == workqueue.MAX_QUEUED_OBJECTS
+        queue.add(_item(number, size=1))
+    assert not queue.has_overflowed.is_set()
+    queue.add(_item(0, size=1, content=b"c"))
+    assert not queue.has_overflowed.is_set()
+    queue.add(_item(workqueue.MAX_QUEUED_OBJECTS))
+    assert queue.has_overflowed.is_set()
+    assert len(queue) == workqueue.MAX_QUEUED_OBJECTS
 
 
-async def test_lag_is_that_of_the_first_that_is_not_carried_yet() -> None:
+async def test_lag_counts_from_the_oldest_object_that_is_not_submitted() -> None:
     time = ManualClock()
-    box = Workqueue(time)
-    assert box.lag == 0
-    box.add(_news(1))
-    time.turn(5)
-    box.add(_news(2))
-    box.add(_news(1, edition=b"c"))
-    assert box.lag == 5
-    first = await box.take(1, 1000)
-    time.turn(1)
-    # In hand is not in the store.
-    assert box.lag == 6
-    box.requeue(first)
-    time.turn(1)
-    assert box.lag == 7
-    assert await box.take(1, 1000) == [_news(2)]
-    await box.take(1, 1000)
-    assert box.lag == 7
-    waits = asyncio.create_task(box.take(1, 1000))
+    queue = Workqueue(time)
+    assert queue.lag == 0
+    queue.add(_item(1))
+    time.advance(5)
+    queue.add(_item(2))
+    queue.add(_item(1, content=b"c"))
+    assert queue.lag == 5
+    first = await queue.take(1, 1000)
+    time.advance(1)
+    # Taken objects are not in the store yet.
+    assert queue.lag == 6
+    queue.requeue(first)
+    time.advance(1)
+    assert queue.lag == 7
+    assert await queue.take(1, 1000) == [_item(2)]
+    await queue.take(1, 1000)
+    assert queue.lag == 7
+    taking = asyncio.create_task(queue.take(1, 1000))
     await asyncio.sleep(0)
-    # Who takes more has carried the rest.
-    assert box.lag == 0
-    waits.cancel()
+    # The next `take` ends the batch before it.
+    assert queue.lag == 0
+    taking.cancel()
 
 
-async def test_large_objects_fill_it_too() -> None:
-    box = Workqueue(ManualClock())
+async def test_queue_overflows_when_its_objects_have_too_many_bytes() -> None:
+    queue = Workqueue(ManualClock())
     for number in range(60):
-        box.add(_news(number, size=1_500_000))
-    assert box.has_overflowed.is_set()
-    assert len(box) == 44
-    taken = await box.take(100, 1 << 40)
-    box.has_overflowed.clear()
-    box.requeue(taken)
-    assert not box.has_overflowed.is_set()
+        queue.add(_item(number, size=1_500_000))
+    assert queue.has_overflowed.is_set()
+    assert len(queue) == 44
+    taken = await queue.take(100, 1 << 40)
+    queue.has_overflowed.clear()
+    queue.requeue(taken)
+    assert not queue.has_overflowed.is_set()
 
 
-async def test_as_much_is_taken_as_is_asked_for_and_at_least_one() -> None:
-    box = Workqueue(ManualClock())
+async def test_take_is_bounded_and_returns_at_least_one_object() -> None:
+    queue = Workqueue(ManualClock())
     for number in range(5):
-        box.add(_news(number))
-    assert len(await box.take(2, 1000)) == 2
-    assert len(await box.take(10, 15)) == 1
-    assert len(await box.take(10, 5)) == 1
-    assert len(await box.take(10, 1000)) == 1
+        queue.add(_item(number))
+    assert len(await queue.take(2, 1000)) == 2
+    assert len(await queue.take(10, 15)) == 1
+    assert len(await queue.take(10, 5)) == 1
+    assert len(await queue.take(10, 1000)) == 1
 
 
-async def test_who_takes_waits_for_something() -> None:
-    box = Workqueue(ManualClock())
-    taking = asyncio.create_task(box.take(1, 1000))
+async def test_take_waits_when_the_queue_is_empty() -> None:
+    queue = Workqueue(ManualClock())
+    taking = asyncio.create_task(queue.take(1, 1000))
     await asyncio.sleep(0)
     assert not taking.done()
-    box.add(_news(1))
-    assert await taking == [_news(1)]
+    queue.add(_item(1))
+    assert await taking == [_item(1)]
 
 
-async def test_what_is_put_back_gives_way_to_what_has_come_meanwhile() -> None:
-    box = Workqueue(ManualClock())
-    box.add(_news(1, edition=b"b"))
-    box.add(_news(2))
-    taken = await box.take(2, 1000)
-    box.add(_news(1, edition=b"c"))
-    box.requeue(taken)
-    assert await box.take(10, 1000) == [_news(1, edition=b"c"), _news(2)]
+async def test_requeued_object_is_dropped_when_a_newer_version_was_added() -> None:
+    queue = Workqueue(ManualClock())
+    queue.add(_item(1, content=b"b"))
+    queue.add(_item(2))
+    taken = await queue.take(2, 1000)
+    queue.add(_item(1, content=b"c"))
+    queue.requeue(taken)
+    assert await queue.take(10, 1000) == [_item(1, content=b"c"), _item(2)]

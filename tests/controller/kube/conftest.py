@@ -1,4 +1,4 @@
-"""Certificates: made anew for each run, by the program that is everywhere."""
+"""Certificates, which `openssl` makes for each test session."""
 
 import shutil
 import subprocess
@@ -11,8 +11,8 @@ _KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "
 
 
 @dataclass(frozen=True)
-class Authority:
-    """Somebody who signs certificates."""
+class CertificateAuthority:
+    """A certificate authority."""
 
     folder: Path
 
@@ -33,24 +33,24 @@ class Authority:
 def _openssl(*arguments: str) -> None:
     program = shutil.which("openssl")
     if program is None:
-        pytest.skip("there is no openssl to make certificates with")
+        pytest.skip("openssl, which makes the certificates, is not installed")
     subprocess.run([program, "req", "-x509", *arguments], check=True, capture_output=True)
 
 
 @pytest.fixture(scope="session")
-def signer(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    signer = Authority(tmp_path_factory.mktemp("authority"))
+def signer(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    signer = CertificateAuthority(tmp_path_factory.mktemp("authority"))
     signer.sign("ca", "keyUsage=critical,keyCertSign")
     return signer
 
 
 @pytest.fixture(scope="session")
-def authority(signer: Authority) -> bytes:
+def authority(signer: CertificateAuthority) -> bytes:
     return signer.certificate.read_bytes()
 
 
 @pytest.fixture(scope="session")
 def other_authority(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    other = Authority(tmp_path_factory.mktemp("other"))
+    other = CertificateAuthority(tmp_path_factory.mktemp("other"))
     other.sign("ca")
     return other.certificate.read_bytes()

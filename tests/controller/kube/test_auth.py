@@ -1,4 +1,4 @@
-"""Finding the API server, and who we are to it."""
+"""The API server and our credentials are found and renewed."""
 
 import json
 import stat
@@ -35,30 +35,37 @@ def _kubeconfig(folder: Path, cluster: dict[str, Any], user: dict[str, Any]) -> 
 
 
 def _plugin(folder: Path, *, fails: bool = False) -> dict[str, Any]:
-    """A program that gives the token that stands in a file."""
+    """Return a user whose program prints the token of a file."""
     program = folder / "plugin"
-    words = '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",'
-    words += ' "status": {"token": "\'$(cat token)\'"}}'
-    program.write_text(f"#!/bin/sh\ncd {folder}\n" + ("exit 1\n" if fails else f"echo '{words}'\n"))
+    credential = '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",'
+    credential += ' "status": {"token": "\'$(cat token)\'"}}'
+    program.write_text(
+        f"#!/bin/sh\ncd {folder}\n" + ("exit 1\n" if fails else f"echo '{credential}'\n")
+    )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return {
         "exec": {"command": str(program), "apiVersion": "client.authentication.k8s.io/v1"},
     }
 
 
-async def test_kubeconfig_that_is_named_is_taken(time: ManualClock, tmp_path: Path) -> None:
-    environ = _kubeconfig(tmp_path, {"server": "http://there:1/"}, {"token": "secret"})
-    entry = await auth.find_api_server(time, environ | _POD).endpoint()
-    assert (entry.server, entry.headers) == ("http://there:1", {"Authorization": "Bearer secret"})
+async def test_kubeconfig_is_used_when_the_environment_names_it(
+    time: ManualClock, tmp_path: Path
+) -> None:
+    environ = _kubeconfig(tmp_path, {"server": "http://server:1/"}, {"token": "secret"})
+    endpoint = await auth.find_api_server(time, environ | _POD).endpoint()
+    assert (endpoint.server, endpoint.headers) == (
+        "http://server:1",
+        {"Authorization": "Bearer secret"},
+    )
 
 
-async def test_account_of_the_pod_is_taken_where_nothing_is_named(
+async def test_service_account_is_used_when_no_kubeconfig_is_named(
     time: ManualClock, tmp_path: Path, authority: bytes
 ) -> None:
     _account(tmp_path, "secret\n", authority)
-    entry = await auth.find_api_server(time, _POD, tmp_path).endpoint()
-    assert entry.server == "https://10.0.0.1:443"
-    assert entry.headers == {"Authorization": "Bearer secret"}
+    endpoint = await auth.find_api_server(time, _POD, tmp_path).endpoint()
+    assert endpoint.server == "https://10.0.0.1:443"
+    assert endpoint.headers == {"Authorization": "Bearer secret"}
 
 
 async def test_token_of_a_pod_is_read_again_after_a_minute(
@@ -68,15 +75,15 @@ async def test_token_of_a_pod_is_read_again_after_a_minute(
     access = auth.find_api_server(time, _POD, tmp_path)
     before = await access.endpoint()
     _account(tmp_path, "second", authority)
-    time.turn(59)
+    time.advance(59)
     assert (await access.endpoint()).authorization == "Bearer first"
-    time.turn(1)
+    time.advance(1)
     after = await access.endpoint()
     assert after.authorization == "Bearer second"
-    assert after.ssl_context is before.ssl_context, "open connections would be of no use any more"
+    assert after.ssl_context is before.ssl_context, "open connections would be closed"
 
 
-async def test_certificates_that_are_replaced_are_used(
+async def test_new_certificates_are_used_when_the_files_change(
     time: ManualClock, tmp_path: Path, authority: bytes, other_authority: bytes
 ) -> None:
     _account(tmp_path, "token", authority)
@@ -86,7 +93,7 @@ async def test_certificates_that_are_replaced_are_used(
     assert (await access.refresh(before)).ssl_context is not before.ssl_context
 
 
-async def test_refused_token_is_read_again_at_once(
+async def test_token_is_read_again_at_once_when_it_is_refused(
     api: FakeApi, time: ManualClock, tmp_path: Path
 ) -> None:
     api.require_token("first")
@@ -96,10 +103,10 @@ async def test_refused_token_is_read_again_at_once(
         api.require_token("second")
         api.kubeconfig(tmp_path)
         await server.list_page(_JOBS, {})
-    assert [asked.code for asked in api.requests.all] == [200, 401, 200]
+    assert [request.code for request in api.requests.all] == [200, 401, 200]
 
 
-async def test_token_that_stays_refused_is_an_error(
+async def test_error_is_raised_when_the_new_token_is_refused_too(
     api: FakeApi, time: ManualClock, tmp_path: Path
 ) -> None:
     api.require_token("right")
@@ -110,17 +117,19 @@ async def test_token_that_stays_refused_is_an_error(
     assert len(api.requests.all) == 2
 
 
-async def test_many_that_are_refused_ask_once(time: ManualClock, tmp_path: Path) -> None:
-    environ = _kubeconfig(tmp_path, {"server": "http://there"}, {"token": "first"})
+async def test_credentials_are_loaded_once_when_many_requests_are_refused(
+    time: ManualClock, tmp_path: Path
+) -> None:
+    environ = _kubeconfig(tmp_path, {"server": "http://server"}, {"token": "first"})
     access = auth.find_api_server(time, environ)
     refused = await access.endpoint()
-    _kubeconfig(tmp_path, {"server": "http://there"}, {"token": "second"})
-    anew = await access.refresh(refused)
-    assert anew.authorization == "Bearer second"
-    assert await access.refresh(refused) is anew
+    _kubeconfig(tmp_path, {"server": "http://server"}, {"token": "second"})
+    renewed = await access.refresh(refused)
+    assert renewed.authorization == "Bearer second"
+    assert await access.refresh(refused) is renewed
 
 
-async def test_plugin_is_asked_again_when_its_token_is_refused(
+async def test_plugin_runs_again_when_its_token_is_refused(
     api: FakeApi, time: ManualClock, tmp_path: Path
 ) -> None:
     api.require_token("first")
@@ -131,31 +140,35 @@ async def test_plugin_is_asked_again_when_its_token_is_refused(
         api.require_token("second")
         (tmp_path / "token").write_text("second")
         await server.list_page(_JOBS, {})
-    assert [asked.code for asked in api.requests.all] == [200, 401, 200]
+    assert [request.code for request in api.requests.all] == [200, 401, 200]
 
 
-async def test_plugin_that_fails_does_not_leave_us_as_nobody(
+async def test_no_anonymous_request_is_sent_when_the_plugin_fails(
     time: ManualClock, tmp_path: Path
 ) -> None:
     plugin = _plugin(tmp_path, fails=True)
-    access = auth.find_api_server(time, _kubeconfig(tmp_path, {"server": "https://there"}, plugin))
+    access = auth.find_api_server(time, _kubeconfig(tmp_path, {"server": "https://server"}, plugin))
     with pytest.raises(errors.AccessError, match="the program under `exec` returned none"):
         await access.endpoint()
 
 
-async def test_missing_kubeconfig_is_named(time: ManualClock, tmp_path: Path) -> None:
+async def test_error_names_the_kubeconfig_when_it_is_missing(
+    time: ManualClock, tmp_path: Path
+) -> None:
     access = auth.find_api_server(time, {"KUBECONFIG": str(tmp_path / "none")})
     with pytest.raises(errors.AccessError, match=f"no kubeconfig at {tmp_path}/none; set"):
         await access.endpoint()
 
 
-async def test_pod_without_a_token_says_so(time: ManualClock, tmp_path: Path) -> None:
+async def test_error_names_the_token_when_the_pod_has_none(
+    time: ManualClock, tmp_path: Path
+) -> None:
     with pytest.raises(errors.AccessError, match="token file does not exist"):
         await auth.find_api_server(time, _POD, tmp_path).endpoint()
 
 
 @pytest.mark.parametrize("text", ["", "a: [", "- a", "a: b", "current-context: none"])
-async def test_kubeconfig_that_is_none_is_an_error_of_ours(
+async def test_access_error_is_raised_when_the_kubeconfig_is_malformed(
     time: ManualClock, tmp_path: Path, text: str
 ) -> None:
     (tmp_path / "config").write_text(text)
@@ -163,22 +176,28 @@ async def test_kubeconfig_that_is_none_is_an_error_of_ours(
         await auth.find_api_server(time, {"KUBECONFIG": str(tmp_path / "config")}).endpoint()
 
 
-async def test_kopf_gets_the_same_way_in(time: ManualClock, tmp_path: Path) -> None:
-    cluster = {"server": "https://there", "insecure-skip-tls-verify": True, "proxy-url": "http://p"}
+async def test_kopf_connects_to_the_same_endpoint(time: ManualClock, tmp_path: Path) -> None:
+    cluster = {
+        "server": "https://server",
+        "insecure-skip-tls-verify": True,
+        "proxy-url": "http://p",
+    }
     environ = _kubeconfig(tmp_path, cluster, {"username": "me", "password": "secret"})
     info = (await auth.find_api_server(time, environ).endpoint()).kopf_connection
-    assert (info.server, info.insecure, info.proxy_url) == ("https://there", True, "http://p")
+    assert (info.server, info.insecure, info.proxy_url) == ("https://server", True, "http://p")
     assert info.as_http_headers() == {"Authorization": "Basic bWU6c2VjcmV0"}
 
 
-async def test_what_kopf_cannot_do_is_said(time: ManualClock, tmp_path: Path) -> None:
+async def test_error_is_raised_when_kopf_does_not_support_the_kubeconfig(
+    time: ManualClock, tmp_path: Path
+) -> None:
     cluster = {
-        "server": "https://there",
+        "server": "https://server",
         "tls-server-name": "its-name",
         "insecure-skip-tls-verify": True,
     }
-    entry = await auth.find_api_server(
+    endpoint = await auth.find_api_server(
         time, _kubeconfig(tmp_path, cluster, {"token": "t"})
     ).endpoint()
     with pytest.raises(errors.AccessError, match="tls-server-name 'its-name', which Kopf does not"):
-        _ = entry.kopf_connection
+        _ = endpoint.kopf_connection

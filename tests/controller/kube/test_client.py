@@ -1,4 +1,4 @@
-"""The verbs, as the server is asked them."""
+"""The requests of the client."""
 
 import asyncio
 
@@ -29,18 +29,16 @@ async def test_object_is_created_read_changed_and_deleted(api: FakeApi, server: 
     assert api.find(JOB, "one") is None
 
 
-async def test_what_is_written_is_known_as_ours(api: FakeApi, server: ApiClient) -> None:
+async def test_writes_name_our_field_manager(api: FakeApi, server: ApiClient) -> None:
     await server.create(_JOBS.at("default"), _job("one"))
     await server.patch(_ONE, {"spec": {"priority": 3}})
     await server.apply(_ONE, _job("one"))
-    assert [asked.query["fieldManager"] for asked in api.requests.writes] == [
+    assert [request.query["fieldManager"] for request in api.requests.writes] == [
         "workron-controller"
     ] * 3
 
 
-async def test_what_is_written_is_counted_by_what_came_of_it(
-    api: FakeApi, server: ApiClient
-) -> None:
+async def test_writes_are_counted_by_outcome(api: FakeApi, server: ApiClient) -> None:
     made = await server.create(_JOBS.at("default"), _job("one"))
     await server.get(_ONE)
     for _ in range(2):
@@ -63,42 +61,50 @@ async def test_what_is_written_is_counted_by_what_came_of_it(
     }
 
 
-async def test_name_that_is_taken_is_a_conflict(api: FakeApi, server: ApiClient) -> None:
+async def test_create_is_a_conflict_when_the_name_exists(api: FakeApi, server: ApiClient) -> None:
     api.add(JOB, "one")
     with pytest.raises(errors.ConflictError, match="already exists"):
         await server.create(_JOBS.at("default"), _job("one"))
 
 
-async def test_patch_of_an_old_version_is_a_conflict(api: FakeApi, server: ApiClient) -> None:
+async def test_patch_is_a_conflict_when_the_version_is_old(api: FakeApi, server: ApiClient) -> None:
     version = api.add(JOB, "one")["metadata"]["resourceVersion"]
     api.edit(JOB, "one", spec={"priority": 1})
     with pytest.raises(errors.ConflictError):
         await server.patch(_STATUS, {"metadata": {"resourceVersion": version}, "status": {}})
 
 
-async def test_patch_for_another_uid_is_a_conflict(api: FakeApi, server: ApiClient) -> None:
+async def test_patch_is_a_conflict_when_the_uid_is_another_one(
+    api: FakeApi, server: ApiClient
+) -> None:
     api.add(JOB, "one")
     with pytest.raises(errors.ConflictError, match="another object has this name now"):
-        await server.patch(_ONE, {"metadata": {"uid": "of-one-before"}, "spec": {"priority": 1}})
+        await server.patch(
+            _ONE, {"metadata": {"uid": "of-an-earlier-object"}, "spec": {"priority": 1}}
+        )
 
 
-async def test_status_of_another_uid_is_not_written(api: FakeApi, server: ApiClient) -> None:
+async def test_status_is_not_written_when_the_uid_is_another_one(
+    api: FakeApi, server: ApiClient
+) -> None:
     api.add(JOB, "one")
     with pytest.raises(errors.ConflictError, match="another object has this name now"):
-        await server.replace_status(_STATUS, "of-one-before", {"phase": "Running"})
+        await server.replace_status(_STATUS, "of-an-earlier-object", {"phase": "Running"})
     assert "status" not in (api.find(JOB, "one") or {})
 
 
 async def test_uid_in_a_merge_patch_does_not_guard_a_status(
     api: FakeApi, server: ApiClient
 ) -> None:
-    """So `set_status` is needed; the day a real server looks at it, it is not."""
+    """The reason for `replace_status`; the fake does what a real server does."""
     api.add(JOB, "one")
-    await server.patch(_STATUS, {"metadata": {"uid": "of-one-before"}, "status": {"phase": "x"}})
+    await server.patch(
+        _STATUS, {"metadata": {"uid": "of-an-earlier-object"}, "status": {"phase": "x"}}
+    )
     assert (api.find(JOB, "one") or {})["status"] == {"phase": "x"}
 
 
-async def test_status_is_written_whole(api: FakeApi, server: ApiClient) -> None:
+async def test_status_is_replaced_as_a_whole(api: FakeApi, server: ApiClient) -> None:
     uid = api.add(JOB, "one")["metadata"]["uid"]
     await server.replace_status(_STATUS, uid, {"phase": "Running", "worker": "w"})
     await server.replace_status(_STATUS, uid, {"phase": "Succeeded"})
@@ -107,14 +113,16 @@ async def test_status_is_written_whole(api: FakeApi, server: ApiClient) -> None:
     assert found["metadata"]["generation"] == 1
 
 
-async def test_another_uid_is_not_deleted(api: FakeApi, server: ApiClient) -> None:
+async def test_object_is_not_deleted_when_the_uid_is_another_one(
+    api: FakeApi, server: ApiClient
+) -> None:
     api.add(JOB, "one")
     with pytest.raises(errors.ConflictError):
-        await server.delete(_ONE, "of-one-before")
+        await server.delete(_ONE, "of-an-earlier-object")
     assert api.find(JOB, "one") is not None
 
 
-async def test_applied_object_loses_what_is_applied_no_more(
+async def test_apply_removes_the_fields_that_are_not_applied_any_more(
     api: FakeApi, server: ApiClient
 ) -> None:
     place = SECRET.resource.at("default", "token")
@@ -125,7 +133,9 @@ async def test_applied_object_loses_what_is_applied_no_more(
     assert applied["data"] == {"a": "NA==", "theirs": "Mw=="}
 
 
-async def test_silence_ends_with_a_timeout(api: FakeApi, access: ApiAccess) -> None:
+async def test_request_times_out_when_the_server_does_not_answer(
+    api: FakeApi, access: ApiAccess
+) -> None:
     api.faults.leave_unanswered()
     async with ApiClient(access, seconds=0.05) as server:
         with pytest.raises(errors.UnreachableError, match=r"no answer within 0\.05 s"):
@@ -133,14 +143,18 @@ async def test_silence_ends_with_a_timeout(api: FakeApi, access: ApiAccess) -> N
 
 
 @pytest.mark.parametrize("is_done", [True, False])
-async def test_cut_line_is_no_answer(api: FakeApi, server: ApiClient, is_done: bool) -> None:
+async def test_error_is_transient_when_the_connection_is_lost(
+    api: FakeApi, server: ApiClient, is_done: bool
+) -> None:
     api.faults.disconnect(is_done=is_done, verb="create")
     with pytest.raises(errors.UnreachableError, match="does not answer"):
         await server.create(_JOBS.at("default"), _job("one"))
     assert (api.find(JOB, "one") is not None) is is_done
 
 
-async def test_server_that_is_not_there_is_named(api: FakeApi, server: ApiClient) -> None:
+async def test_error_names_the_server_when_it_does_not_listen(
+    api: FakeApi, server: ApiClient
+) -> None:
     await api.__aexit__()
     with pytest.raises(errors.UnreachableError, match=f"{api.url} does not answer"):
         await server.get(_ONE)
@@ -148,15 +162,15 @@ async def test_server_that_is_not_there_is_named(api: FakeApi, server: ApiClient
 
 async def test_requests_in_flight_are_bounded(api: FakeApi, access: ApiAccess) -> None:
     api.add(JOB, "one")
-    going = asyncio.Event()
-    api.faults.hold(going, verb="get", times=9)
+    gate = asyncio.Event()
+    api.faults.hold(gate, verb="get", times=9)
     async with ApiClient(access, in_flight=2) as server:
-        asking = [asyncio.create_task(server.get(_ONE)) for _ in range(9)]
+        requests = [asyncio.create_task(server.get(_ONE)) for _ in range(9)]
         await api.requests.wait_for(2, verb="get")
-        # Were there no bound, one round trip on other connections would bring more of them.
+        # Without a bound, more of them would arrive during a round trip of another client.
         async with ApiClient(access) as other:
             await other.list_page(_JOBS.at(), {})
         assert len(api.requests.matching(verb="get")) == 2
-        going.set()
-        await asyncio.gather(*asking)
+        gate.set()
+        await asyncio.gather(*requests)
     assert len(api.requests.matching(verb="get")) == 9

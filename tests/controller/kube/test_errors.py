@@ -1,4 +1,4 @@
-"""What the server's refusals mean."""
+"""Errors of the API client by the response of the server."""
 
 import pytest
 
@@ -24,7 +24,7 @@ _ONE = JOB.resource.at("default", "one")
         (503, errors.UnreachableError),
     ],
 )
-async def test_code_says_which_error_it_is(
+async def test_status_code_determines_the_error(
     api: FakeApi, server: ApiClient, code: int, kind: type[errors.ApiError]
 ) -> None:
     api.faults.refuse(code, times=2)
@@ -33,7 +33,7 @@ async def test_code_says_which_error_it_is(
 
 
 @pytest.mark.parametrize("code", [429, 500, 503])
-async def test_only_what_may_be_over_soon_passes(
+async def test_error_is_transient_with_the_pause_that_the_server_asks_for(
     api: FakeApi, server: ApiClient, code: int
 ) -> None:
     api.faults.refuse(code, retry_after=7)
@@ -42,14 +42,16 @@ async def test_only_what_may_be_over_soon_passes(
     assert caught.value.after == 7
 
 
-async def test_passing_error_without_advice_has_none(api: FakeApi, server: ApiClient) -> None:
+async def test_transient_error_has_no_pause_when_the_server_asks_for_none(
+    api: FakeApi, server: ApiClient
+) -> None:
     api.faults.refuse(429)
     with pytest.raises(errors.BusyError) as caught:
         await server.get(_ONE)
     assert caught.value.after is None
 
 
-async def test_missing_object_is_told_from_a_missing_resource(
+async def test_missing_object_and_missing_resource_are_different_errors(
     api: FakeApi, server: ApiClient
 ) -> None:
     with pytest.raises(errors.ObjectNotFoundError):
@@ -59,7 +61,9 @@ async def test_missing_object_is_told_from_a_missing_resource(
         await server.get(_ONE)
 
 
-async def test_forbidden_says_what_would_allow_it(api: FakeApi, server: ApiClient) -> None:
+async def test_error_names_the_missing_permission_when_it_is_forbidden(
+    api: FakeApi, server: ApiClient
+) -> None:
     api.faults.refuse(403, times=2)
     with pytest.raises(errors.ForbiddenError) as caught:
         await server.patch(JOB.resource.at("default", "one", "status"), {})
@@ -71,14 +75,18 @@ async def test_forbidden_says_what_would_allow_it(api: FakeApi, server: ApiClien
         await server.list_page(JOB.resource.at(), {})
 
 
-async def test_words_of_a_proxy_are_said_and_cut_short(api: FakeApi, server: ApiClient) -> None:
+async def test_message_of_a_proxy_is_repeated_and_shortened(
+    api: FakeApi, server: ApiClient
+) -> None:
     api.faults.refuse(502, text="<html>" + "no upstream " * 1000)
     with pytest.raises(errors.UnreachableError, match="502 <html>no upstream") as caught:
         await server.get(_ONE)
     assert len(str(caught.value)) < 600
 
 
-async def test_answer_that_is_no_json_is_no_answer(api: FakeApi, server: ApiClient) -> None:
+async def test_error_names_a_proxy_when_the_response_is_not_json(
+    api: FakeApi, server: ApiClient
+) -> None:
     api.faults.refuse(200, text="<html>sign in</html>")
     with pytest.raises(
         errors.UnreachableError, match="a proxy between the controller and the API server"
@@ -86,7 +94,9 @@ async def test_answer_that_is_no_json_is_no_answer(api: FakeApi, server: ApiClie
         await server.get(_ONE)
 
 
-async def test_refused_repeats_what_the_server_says(server: ApiClient) -> None:
+async def test_message_of_the_server_is_repeated_when_the_object_is_invalid(
+    server: ApiClient,
+) -> None:
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}}
     with pytest.raises(errors.InvalidError, match="the object is not a Job of"):
         await server.create(JOB.resource.at("default"), body)

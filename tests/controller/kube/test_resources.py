@@ -1,4 +1,4 @@
-"""Where things are."""
+"""Paths of resources."""
 
 import pytest
 
@@ -9,7 +9,7 @@ _PODS = ApiResource("", "v1", "pods")
 
 
 @pytest.mark.parametrize(
-    ("place", "path"),
+    ("path", "url_path"),
     [
         (_JOBS.at(), "/apis/workron.dev/v1alpha1/workronjobs"),
         (_JOBS.at("ns"), "/apis/workron.dev/v1alpha1/namespaces/ns/workronjobs"),
@@ -22,22 +22,22 @@ _PODS = ApiResource("", "v1", "pods")
         (ApiResource("", "v1", "nodes").at(name="one"), "/api/v1/nodes/one"),
     ],
 )
-def test_path_is_that_of_the_api(place: ResourcePath, path: str) -> None:
-    assert place.path == path
+def test_path_is_that_of_the_api(path: ResourcePath, url_path: str) -> None:
+    assert path.path == url_path
 
 
-def test_name_cannot_lead_to_another_place() -> None:
-    place = _PODS.at("ns", "../secrets/x?a")
-    assert place.path == "/api/v1/namespaces/ns/pods/..%2Fsecrets%2Fx%3Fa"
+def test_name_is_quoted_when_it_looks_like_a_path() -> None:
+    path = _PODS.at("ns", "../secrets/x?a")
+    assert path.path == "/api/v1/namespaces/ns/pods/..%2Fsecrets%2Fx%3Fa"
 
 
 @pytest.mark.parametrize(
-    ("place", "words"),
+    ("path", "text"),
     [
         (_JOBS.at("ns", "a", "status"), "workronjobs.workron.dev/status ns/a"),
         (_JOBS.at(), "workronjobs.workron.dev"),
         (_PODS.at("ns"), "pods ns"),
     ],
 )
-def test_place_is_named_as_kubectl_would(place: ResourcePath, words: str) -> None:
-    assert str(place) == words
+def test_path_is_shown_as_resource_and_name(path: ResourcePath, text: str) -> None:
+    assert str(path) == text

@@ -97,7 +97,7 @@ class PoolHarness:
         await controller.reconcile_all()
         await controller.wait_idle()
         self.cluster.run_controllers()
-        self.time.turn(seconds)
+        self.time.advance(seconds)
 
     async def start_workers(self, controller: WorkerPoolController, seconds: float = 2) -> None:
         """Run a round, start all new pods, and run another round."""

@@ -270,7 +270,7 @@ async def test_pool_is_granted_again_when_it_is_created_during_the_revocation(
 
     monkeypatch.setattr(store, "revoke_pool", slow_revoke)
     monkeypatch.setattr(store, "grant_pool", slow_grant)
-    harness.time.turn(60)
+    harness.time.advance(60)
     await controller.reconcile_all()
     await started.wait()
     cluster.apply_pool(*_NAME, minReplicas=1)

@@ -110,7 +110,7 @@ async def test_pool_is_stalled_when_its_replica_set_belongs_to_another_owner(
     name = orphan["metadata"]["name"]
     assert f"`kubectl delete rs/{name} --namespace lab`" in str(pool["status"])
     orphan["metadata"]["ownerReferences"] = [{**owners[0], "uid": "uid-of-a-deleted-pool"}]
-    harness.time.turn(20)
+    harness.time.advance(20)
     await controller.reconcile_all()
     await controller.wait_idle()
     assert "Stalled" not in conditions(pool)

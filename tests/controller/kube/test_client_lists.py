@@ -1,4 +1,4 @@
-"""Lists, in parts, and whole or void."""
+"""Lists are read in pages, and start again when they expire."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ def _fill(api: FakeApi, count: int) -> list[str]:
     return [api.add(JOB, f"job-{number:03}")["metadata"]["name"] for number in range(count)]
 
 
-async def test_list_is_read_in_parts(
+async def test_list_is_read_in_pages(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls
 ) -> None:
     names = _fill(api, 7)
@@ -31,12 +31,12 @@ async def test_list_is_read_in_parts(
     assert [page.is_first for page in pages] == [True, False, False]
 
 
-async def test_five_hundred_are_asked_for_at_a_time(
+async def test_page_has_five_hundred_objects(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls
 ) -> None:
     [page async for page in client.list_pages(server, retrying, _JOBS)]
-    [asked] = api.requests.matching(verb="list")
-    assert asked.query == {"limit": "500"}
+    [request] = api.requests.matching(verb="list")
+    assert request.query == {"limit": "500"}
 
 
 async def test_empty_list_is_one_page(server: ApiClient, retrying: RetryingCalls) -> None:
@@ -44,7 +44,7 @@ async def test_empty_list_is_one_page(server: ApiClient, retrying: RetryingCalls
     assert (page.items, page.is_first) == ([], True)
 
 
-async def test_list_is_of_one_moment(
+async def test_pages_are_of_one_moment(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls
 ) -> None:
     names = _fill(api, 4)
@@ -55,7 +55,7 @@ async def test_list_is_of_one_moment(
     )
 
 
-async def test_list_that_expires_begins_anew_and_says_so(
+async def test_list_starts_again_with_a_first_page_when_it_expires(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls
 ) -> None:
     names = _fill(api, 4)
@@ -67,11 +67,11 @@ async def test_list_that_expires_begins_anew_and_says_so(
     api.faults.run_before(forget, verb="list", after=1)
     pages = [page async for page in client.list_pages(server, retrying, _JOBS, page_size=2)]
     assert [page.is_first for page in pages] == [True, True, False]
-    begun_anew = next(at for at in (2, 1, 0) if pages[at].is_first)
-    assert _names(pages[begun_anew:]) == names[1:]
+    restarted = next(at for at in (2, 1, 0) if pages[at].is_first)
+    assert _names(pages[restarted:]) == names[1:]
 
 
-async def test_list_that_always_expires_is_given_up(
+async def test_error_is_raised_when_the_list_expires_too_often(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls
 ) -> None:
     _fill(api, 4)
@@ -81,7 +81,7 @@ async def test_list_that_always_expires_is_given_up(
     assert len(api.requests.matching(verb="list")) == 6
 
 
-async def test_list_is_of_what_is_chosen(
+async def test_list_has_the_objects_with_the_labels(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls
 ) -> None:
     api.add(POD, "one", metadata={"labels": {"app": "workron"}})
@@ -90,7 +90,7 @@ async def test_list_is_of_what_is_chosen(
     assert _names([page async for page in found]) == ["one"]
 
 
-async def test_part_that_is_refused_for_now_is_asked_for_again(
+async def test_page_is_retried_when_the_server_is_busy(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls, time: ManualClock
 ) -> None:
     names = _fill(api, 4)
@@ -100,8 +100,8 @@ async def test_part_that_is_refused_for_now_is_asked_for_again(
         return [page async for page in client.list_pages(server, retrying, _JOBS, page_size=2)]
 
     reading = asyncio.create_task(read())
-    await time.asleep(1)
-    time.turn(2)
+    await time.wait_for_sleepers(1)
+    time.advance(2)
     found = await reading
     assert _names(found) == names
     assert [page.is_first for page in found] == [True, False]

@@ -1,4 +1,4 @@
-"""Names, columns, selectors and subresources: each points to a field that there is."""
+"""Names, columns, selectable fields and subresources point to existing fields."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def _field(kind: CustomResourceKind, path: str) -> dict[str, Any]:
 
 
 @_BY_KIND
-def test_definition_is_named_after_the_plural_and_no_other_kind_of_kubernetes(
+def test_definition_is_named_after_its_plural_which_kubernetes_does_not_use(
     kind: CustomResourceKind,
 ) -> None:
     made = schema.definition(kind)
@@ -68,13 +68,13 @@ def test_scale_subresource_points_to_fields_of_a_pool() -> None:
 
 
 @_BY_KIND
-def test_status_before_the_first_look_is_one_that_the_models_take(kind: CustomResourceKind) -> None:
+def test_default_status_is_valid_for_the_models(kind: CustomResourceKind) -> None:
     status = _version(kind)["schema"]["openAPIV3Schema"]["properties"]["status"]["default"]
     assert _STATUS[kind.name].parse(status).as_manifest() == status
     assert [one["type"] for one in status["conditions"]] == ["Reconciling"]
 
 
-def test_pool_may_leave_out_its_spec_and_has_every_default_then() -> None:
+def test_pool_has_every_default_when_it_has_no_spec() -> None:
     schema = _version(KINDS[2])["schema"]["openAPIV3Schema"]
     spec = schema["properties"]["spec"]
     assert "required" not in schema

@@ -36,7 +36,7 @@ def _run(kind: Kind) -> RunRow:
     return RunRow(JobId(1), JobId(9), "default", kind, "a", uuid.uuid4(), "digest", NOON, {})
 
 
-def _seen(kind: Kind, *, is_suspended: bool = False) -> CachedObject:
+def _cached(kind: Kind, *, is_suspended: bool = False) -> CachedObject:
     return CachedObject(
         ObservedObject(uuid.UUID(int=1), kind, "default", "a", 1, is_suspended=is_suspended)
     )
@@ -54,17 +54,19 @@ def _shared(shown: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize(("state", "reason"), _CASES)
-def test_job_has_one_status_for_every_state_and_reason(state: State, reason: Reason | None) -> None:
+def test_job_has_the_same_status_in_both_for_every_state_and_reason(
+    state: State, reason: Reason | None
+) -> None:
     output = b"\x1b[31mred \x1b[0m ok"
     row = _row(state, reason)
     printed = job_view.job_object(_run(Kind.JOB), row, {"command": "x"}, output)["status"]
-    written = status_sync.job_status(_seen(Kind.JOB), row, None, output, NOON)
+    written = status_sync.job_status(_cached(Kind.JOB), row, None, output, NOON)
     assert _shared(written) == _shared(printed)
     assert printed["outputTail"] == "red  ok"
 
 
 @pytest.mark.parametrize(("state", "reason"), _CASES)
-def test_workflow_has_one_status_for_every_state_and_reason_of_its_task(
+def test_workflow_has_the_same_status_in_both_for_every_state_and_reason(
     state: State, reason: Reason | None
 ) -> None:
     own, task = _row(State.WAITING, Reason.UPSTREAM, Kind.WORKFLOW), _row(state, reason, job=2)
@@ -74,14 +76,14 @@ def test_workflow_has_one_status_for_every_state_and_reason_of_its_task(
         for row in [task]
         if row.state is State.FAILED and row.reason is not None
     ]
-    seen = _seen(Kind.WORKFLOW, is_suspended=reason is Reason.SUSPENDED)
-    written = status_sync.workflow_status(seen, own, None, {state: 1}, failures, NOON)
+    cached = _cached(Kind.WORKFLOW, is_suspended=reason is Reason.SUSPENDED)
+    written = status_sync.workflow_status(cached, own, None, {state: 1}, failures, NOON)
     assert _shared(written) == _shared(printed)
 
 
-def test_skip_as_not_needed_is_complete_in_both() -> None:
+def test_job_is_complete_in_both_when_it_was_not_needed() -> None:
     row = _row(State.SKIPPED, Reason.NOT_NEEDED)
     printed = job_view.job_object(_run(Kind.JOB), row, {"command": "x"}, b"")["status"]
-    written = status_sync.job_status(_seen(Kind.JOB), row, None, b"", NOON)
+    written = status_sync.job_status(_cached(Kind.JOB), row, None, b"", NOON)
     for shown in (printed, written):
         assert [one["type"] for one in shown["conditions"]] == ["Accepted", "Complete"]

@@ -1,4 +1,4 @@
-"""What passes is repeated, and nothing else."""
+"""Transient errors are retried, and no others."""
 
 import pytest
 
@@ -11,21 +11,21 @@ from workron_controller.kube.client import ApiClient, RetryingCalls
 _ONE = JOB.resource.at("default", "one")
 
 
-class _Hasty(ManualClock):
-    """Sleeps no longer than it takes to say so."""
+class _SteppingClock(ManualClock):
+    """Advances by each pause at once."""
 
     async def sleep(self, seconds: float, /) -> None:
         self.slept.append(seconds)
-        self.turn(seconds)
+        self.advance(seconds)
 
 
 @pytest.fixture
 def time() -> ManualClock:
-    return _Hasty()
+    return _SteppingClock()
 
 
 @pytest.mark.parametrize("code", [429, 500, 502, 503])
-async def test_what_passes_is_repeated(
+async def test_call_is_retried_when_the_error_is_transient(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls, code: int
 ) -> None:
     made = api.add(JOB, "one")
@@ -35,7 +35,7 @@ async def test_what_passes_is_repeated(
 
 
 @pytest.mark.parametrize("code", [400, 403, 409, 410, 422])
-async def test_what_does_not_pass_is_raised_at_once(
+async def test_error_is_raised_at_once_when_it_is_not_transient(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls, code: int
 ) -> None:
     api.faults.refuse(code)
@@ -44,7 +44,7 @@ async def test_what_does_not_pass_is_raised_at_once(
     assert len(api.requests.all) == 1
 
 
-async def test_cut_line_is_asked_again(
+async def test_call_is_retried_when_the_connection_is_lost(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls
 ) -> None:
     body = {"apiVersion": JOB.version, "kind": "Job", "metadata": {"name": "one"}}
@@ -54,7 +54,7 @@ async def test_cut_line_is_asked_again(
     assert api.find(JOB, "one") is not None
 
 
-async def test_server_is_given_the_time_that_it_asks_for(
+async def test_pause_is_as_long_as_the_server_asks_for(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls, time: ManualClock
 ) -> None:
     api.add(JOB, "one")
@@ -63,7 +63,7 @@ async def test_server_is_given_the_time_that_it_asks_for(
     assert [20 < slept < 21 for slept in time.slept] == [True, True]
 
 
-async def test_waits_grow_and_are_never_equal(
+async def test_pauses_grow_and_have_jitter(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls, time: ManualClock
 ) -> None:
     api.add(JOB, "one")
@@ -75,7 +75,7 @@ async def test_waits_grow_and_are_never_equal(
     assert len({slept / high for slept, (_, high) in zip(time.slept, bounds, strict=True)}) == 5
 
 
-async def test_patience_ends(
+async def test_error_is_raised_when_time_is_up(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls, time: ManualClock
 ) -> None:
     api.faults.refuse(503, times=100)
@@ -85,7 +85,7 @@ async def test_patience_ends(
     assert len(api.requests.all) < 20
 
 
-async def test_nobody_waits_for_longer_than_there_is_patience(
+async def test_error_is_raised_at_once_when_the_server_asks_for_a_longer_pause(
     api: FakeApi, server: ApiClient, retrying: RetryingCalls, time: ManualClock
 ) -> None:
     api.faults.refuse(429, retry_after=3600)

@@ -1,4 +1,4 @@
-"""Certificates, on both sides of a real connection."""
+"""Certificates on both sides of a connection."""
 
 import base64
 import json
@@ -11,7 +11,7 @@ import pytest
 
 from tests.controller.fake_api.fake import FakeApi
 from tests.controller.fake_api.kinds import JOB
-from tests.controller.kube.conftest import Authority
+from tests.controller.kube.conftest import CertificateAuthority
 from tests.controller.manual_clock import ManualClock
 from workron_controller.kube import auth, errors
 from workron_controller.kube.client import ApiClient
@@ -20,8 +20,8 @@ _JOBS = JOB.resource.at("default")
 
 
 @pytest.fixture
-async def api(signer: Authority) -> AsyncIterator[FakeApi]:
-    """A server that shows a certificate, and wants to see one."""
+async def api(signer: CertificateAuthority) -> AsyncIterator[FakeApi]:
+    """A server with a certificate, which requires one of its clients."""
     name = ("subjectAltName=IP:127.0.0.1", "basicConstraints=critical,CA:FALSE")
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(signer.certificate))
     tls.load_cert_chain(*signer.sign("server", *name))
@@ -46,10 +46,10 @@ def _encoded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-async def test_both_sides_know_each_other_by_certificates(
-    api: FakeApi, time: ManualClock, tmp_path: Path, signer: Authority, authority: bytes
+async def test_server_and_client_are_verified_by_certificates(
+    api: FakeApi, time: ManualClock, tmp_path: Path, signer: CertificateAuthority, authority: bytes
 ) -> None:
-    own = signer.sign("operator", "basicConstraints=critical,CA:FALSE")
+    own = signer.sign("controller", "basicConstraints=critical,CA:FALSE")
     environ = {"KUBECONFIG": _kubeconfig(api, tmp_path, authority, own)}
     access = auth.find_api_server(time, environ)
     async with ApiClient(access) as server:
@@ -60,10 +60,14 @@ async def test_both_sides_know_each_other_by_certificates(
     assert info.as_ssl_context().get_ca_certs()
 
 
-async def test_server_that_another_one_signed_is_not_spoken_to(
-    api: FakeApi, time: ManualClock, tmp_path: Path, signer: Authority, other_authority: bytes
+async def test_no_request_is_sent_when_another_authority_signed_the_server(
+    api: FakeApi,
+    time: ManualClock,
+    tmp_path: Path,
+    signer: CertificateAuthority,
+    other_authority: bytes,
 ) -> None:
-    own = signer.sign("operator", "basicConstraints=critical,CA:FALSE")
+    own = signer.sign("controller", "basicConstraints=critical,CA:FALSE")
     environ = {"KUBECONFIG": _kubeconfig(api, tmp_path, other_authority, own)}
     async with ApiClient(auth.find_api_server(time, environ)) as server:
         with pytest.raises(errors.UnreachableError, match="certificate"):

@@ -1,4 +1,4 @@
-"""What an object says of its job: a table of rows, and what is told."""
+"""The status that is computed from the row of a job."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,11 +16,11 @@ from workron_controller.kube import conditions
 from workron_controller.kube.conditions import StatusReason
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-HINT = StatusReason("NamespaceNotEnabled", "kubectl create rolebinding …")
+BLOCKED = StatusReason("NamespaceNotEnabled", "kubectl create rolebinding …")
 
 
-def _seen(**said: Any) -> CachedObject:
-    seen = CachedObject(ObservedObject(UUID(int=1), Kind.JOB, "default", "job", 2, status=said))
+def _cached(**status: Any) -> CachedObject:
+    seen = CachedObject(ObservedObject(UUID(int=1), Kind.JOB, "default", "job", 2, status=status))
     seen.submitted(JobId(1), 2)
     return seen
 
@@ -38,8 +38,8 @@ def _row(state: State = State.QUEUED, reason: Reason | None = None, **about: Any
     )  # fmt: skip
 
 
-def _conditions(said: status_sync.Status) -> dict[str, tuple[str, str]]:
-    return {one["type"]: (one["status"], one["reason"]) for one in said["conditions"]}
+def _conditions(status: status_sync.Status) -> dict[str, tuple[str, str]]:
+    return {one["type"]: (one["status"], one["reason"]) for one in status["conditions"]}
 
 
 @pytest.mark.parametrize(
@@ -77,50 +77,51 @@ def _conditions(said: status_sync.Status) -> dict[str, tuple[str, str]]:
         (State.SKIPPED, Reason.NOT_NEEDED, {"Complete": ("True", "NotNeeded")}),
     ],
 )
-def test_conditions_say_what_tools_wait_for(
+def test_conditions_are_those_that_tools_wait_for(
     state: State, reason: Reason | None, wanted: dict[str, tuple[str, str]]
 ) -> None:
-    said = status_sync.job_status(_seen(), _row(state, reason), None, b"", NOON)
-    assert _conditions(said) == {"Accepted": ("True", "Stored")} | wanted
-    assert (said["phase"], said.get("reason")) == (state, reason)
+    status = status_sync.job_status(_cached(), _row(state, reason), None, b"", NOON)
+    assert _conditions(status) == {"Accepted": ("True", "Stored")} | wanted
+    assert (status["phase"], status.get("reason")) == (state, reason)
 
 
-def test_all_that_a_row_has_is_told() -> None:
+def test_status_has_every_field_of_the_row() -> None:
     row = _row(
-        State.FAILED, Reason.EXIT_CODE, message="it said no", attempts=3, failures=2, losses=1,
+        State.FAILED, Reason.EXIT_CODE, message="it failed", attempts=3, failures=2, losses=1,
         exit_code=7, worker="pod-1", started_at=NOON, finished_at=NOON + timedelta(minutes=1),
     )  # fmt: skip
-    said = status_sync.job_status(_seen(), row, None, b"bye\n", NOON)
-    assert {name: value for name, value in said.items() if name != "conditions"} == {
-        "phase": "Failed", "reason": "ExitCode", "message": "it said no", "attempts": 3,
+    status = status_sync.job_status(_cached(), row, None, b"bye\n", NOON)
+    assert {name: value for name, value in status.items() if name != "conditions"} == {
+        "phase": "Failed", "reason": "ExitCode", "message": "it failed", "attempts": 3,
         "failures": 2, "losses": 1, "exitCode": 7, "worker": "pod-1", "outputTail": "bye\n",
         "startedAt": "2026-01-01T12:00:00Z", "finishedAt": "2026-01-01T12:01:00Z",
         "observedGeneration": 2,
     }  # fmt: skip
 
 
-def test_condition_that_still_holds_keeps_its_time() -> None:
-    first = status_sync.job_status(_seen(), _row(State.QUEUED), None, b"", NOON)
+def test_condition_keeps_its_transition_time_while_it_holds() -> None:
+    first = status_sync.job_status(_cached(), _row(State.QUEUED), None, b"", NOON)
     later = NOON + timedelta(hours=1)
-    second = status_sync.job_status(_seen(**first), _row(State.RUNNING), None, b"", later)
+    second = status_sync.job_status(_cached(**first), _row(State.RUNNING), None, b"", later)
     times = {one["type"]: one["lastTransitionTime"] for one in second["conditions"]}
     assert times == {
         "Accepted": "2026-01-01T12:00:00Z", "Reconciling": "2026-01-01T12:00:00Z",
     }  # fmt: skip
-    third = status_sync.job_status(_seen(**second), _row(State.SUCCEEDED), None, b"", later)
+    third = status_sync.job_status(_cached(**second), _row(State.SUCCEEDED), None, b"", later)
     assert {one["type"]: one["lastTransitionTime"] for one in third["conditions"]} == {
         "Accepted": "2026-01-01T12:00:00Z", "Complete": "2026-01-01T13:00:00Z",
     }  # fmt: skip
 
 
-def test_queued_job_that_nobody_can_claim_waits_and_says_why() -> None:
-    said = status_sync.job_status(_seen(), _row(State.QUEUED), HINT, b"", NOON)
-    assert (said["phase"], said["reason"], said["message"]) == ("Waiting", *HINT_WORDS)
-    running = status_sync.job_status(_seen(), _row(State.RUNNING), HINT, b"", NOON)
+def test_queued_job_is_waiting_with_the_reason_when_no_worker_can_claim_it() -> None:
+    status = status_sync.job_status(_cached(), _row(State.QUEUED), BLOCKED, b"", NOON)
+    assert (status["phase"], status["reason"], status["message"]) == (
+        "Waiting",
+        BLOCKED.reason,
+        BLOCKED.message,
+    )
+    running = status_sync.job_status(_cached(), _row(State.RUNNING), BLOCKED, b"", NOON)
     assert running["phase"] == "Running"
-
-
-HINT_WORDS = (HINT.reason, HINT.message)
 
 
 @pytest.mark.parametrize(
@@ -130,39 +131,43 @@ HINT_WORDS = (HINT.reason, HINT.message)
         (Reason.SCHEDULED, "starts at 2026-01-01T12:00:00Z"),
     ],
 )
-def test_what_waits_for_a_time_says_which(reason: Reason, message: str) -> None:
-    said = status_sync.job_status(_seen(), _row(State.WAITING, reason, due=NOON), None, b"", NOON)
-    assert said["message"] == message
+def test_message_has_the_time_when_the_job_waits_for_one(reason: Reason, message: str) -> None:
+    status = status_sync.job_status(
+        _cached(), _row(State.WAITING, reason, due=NOON), None, b"", NOON
+    )
+    assert status["message"] == message
 
 
-def test_workflow_is_rolled_up_within_bounds() -> None:
+def test_workflow_has_counts_and_bounded_failures() -> None:
     progress = {State.SUCCEEDED: 5, State.FAILED: 2, State.QUEUED: 1}
     failures = [JobFailure(JobId(2), "a", None, Reason.EXIT_CODE, "x" * 5000, 3)]
     row = _row(State.RUNNING, kind=Kind.WORKFLOW)
-    said = status_sync.workflow_status(_seen(), row, None, progress, failures, NOON)
-    assert said["jobs"] == {
+    status = status_sync.workflow_status(_cached(), row, None, progress, failures, NOON)
+    assert status["jobs"] == {
         "total": 8, "done": 7, "waiting": 0, "queued": 1, "running": 0, "succeeded": 5, "failed": 2,
         "cancelled": 0, "skipped": 0,
     }  # fmt: skip
-    [failure] = said["firstFailures"]
+    [failure] = status["firstFailures"]
     assert failure.keys() == {"name", "reason", "message", "exitCode"}
     assert len(failure["message"]) == 1024
 
 
-def test_refused_object_says_why_and_is_stalled() -> None:
-    said = status_sync.rejected_status(_seen(), StatusReason("CycleDetected", "a -> b -> a"), NOON)
-    assert _conditions(said) == {
+def test_rejected_object_is_stalled_with_the_reason() -> None:
+    status = status_sync.rejected_status(
+        _cached(), StatusReason("CycleDetected", "a -> b -> a"), NOON
+    )
+    assert _conditions(status) == {
         "Accepted": ("False", "CycleDetected"), "Stalled": ("True", "CycleDetected"),
     }  # fmt: skip
-    assert (said["phase"], said["message"]) == ("Waiting", "a -> b -> a")
+    assert (status["phase"], status["message"]) == ("Waiting", "a -> b -> a")
 
 
-def test_what_was_told_is_not_told_again() -> None:
-    said = status_sync.job_status(_seen(), _row(), None, b"", NOON)
-    assert conditions.statuses_differ(said, {})
-    assert not conditions.statuses_differ(said, said | {"exitCode": None, "firstFailures": []})
-    assert conditions.statuses_differ(said | {"phase": "Running"}, said)
-    assert conditions.statuses_differ(said, said | {"worker": "pod-1"})
+def test_statuses_differ_only_beyond_empty_fields() -> None:
+    status = status_sync.job_status(_cached(), _row(), None, b"", NOON)
+    assert conditions.statuses_differ(status, {})
+    assert not conditions.statuses_differ(status, status | {"exitCode": None, "firstFailures": []})
+    assert conditions.statuses_differ(status | {"phase": "Running"}, status)
+    assert conditions.statuses_differ(status, status | {"worker": "pod-1"})
 
 
 @pytest.mark.parametrize(
@@ -176,6 +181,6 @@ def test_what_was_told_is_not_told_again() -> None:
     ],
     ids=["plain", "control", "no text", "long", "wide"],
 )
-def test_tail_is_text_that_any_terminal_bears(data: bytes, shown: str) -> None:
-    said = status_sync.job_status(_seen(), _row(State.SUCCEEDED), None, data, NOON)
-    assert said["outputTail"] == shown
+def test_output_tail_is_bounded_text_without_control_sequences(data: bytes, shown: str) -> None:
+    status = status_sync.job_status(_cached(), _row(State.SUCCEEDED), None, data, NOON)
+    assert status["outputTail"] == shown
