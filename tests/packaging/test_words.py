@@ -36,7 +36,6 @@ _NOT_YET_HELD: tuple[str, ...] = (
     "tests/helm/",
     "tests/protocol/",
     "tests/scheduling/",
-    "tests/store/machine/",
     "tests/store/postgres/",
     "tests/telemetry/",
 )

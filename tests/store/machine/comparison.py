@@ -1,4 +1,4 @@
-"""Whether a row of the store says what the oracle says; called by `machine` after each step."""
+"""Compares the rows of the store with the oracle after each step."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from workron.store.types import JobRow
 
 
 def compare(oracle: Oracle, rows: list[JobRow], *, is_propagated: bool) -> None:
-    """Compare one run. What has not been settled may still wait for its upstreams."""
+    """Compare one run. Jobs may still wait for ends that were not propagated."""
     for row in rows:
         job = oracle.jobs[row.job]
         if row.kind is Kind.JOB:
@@ -23,8 +23,8 @@ def _compare_command(job: Job, row: JobRow, *, is_propagated: bool) -> None:
     shown, expected = _shown(row), _expected(job)
     if shown == expected:
         return
-    is_late = row.state is State.WAITING and row.reason is Reason.UPSTREAM and job.claim is None
-    assert is_late, f"{row.name}: {shown} is not {expected}"
+    is_behind = row.state is State.WAITING and row.reason is Reason.UPSTREAM and job.claim is None
+    assert is_behind, f"{row.name}: {shown} is not {expected}"
     assert not is_propagated, f"{row.name}: {shown} is not {expected}"
     assert (row.attempts, row.failures, row.losses) == (job.attempts, job.failures, job.losses)
 

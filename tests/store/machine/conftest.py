@@ -1,4 +1,4 @@
-"""The fixture `make_database`: the random walk starts anew many times, on every store."""
+"""The fixture `make_database`: the random walk starts many times on every store."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from tests.store.behaviour import databases
 
 
 @pytest.fixture(scope="session")
-def walked_database(postgres_dsn: str, migrated_template: str) -> Iterator[str]:
+def shared_database(postgres_dsn: str, migrated_template: str) -> Iterator[str]:
     """One database for all walks, emptied before each."""
     with databases.copied_database(postgres_dsn, migrated_template) as dsn:
         yield dsn
@@ -30,5 +30,5 @@ def make_database(
     if dialect == "sqlite":
         numbers = itertools.count()
         return lambda: databases.SqliteUnderTest(tmp_path / f"{next(numbers)}.db")
-    dsn = request.getfixturevalue("walked_database")
+    dsn = request.getfixturevalue("shared_database")
     return lambda: databases.PostgresUnderTest(dsn)

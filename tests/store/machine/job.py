@@ -1,7 +1,4 @@
-"""A job as the oracle keeps it, and the one rule by which its upstreams decide it.
-
-Called by `oracle`, which moves jobs, and by `comparison`.
-"""
+"""A job of the oracle, and the rule by which its upstreams determine its end."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,13 +9,13 @@ from workron.core.states import Reason, State
 from workron.core.verdict import Condition
 from workron.store.types import Signal
 
-GRAVITY = [None, Reason.NOT_NEEDED, Reason.UPSTREAM_CANCELLED, Reason.UPSTREAM_FAILED]
-"""Reasons to skip, from harmless to grave."""
+SKIP_REASONS = [None, Reason.NOT_NEEDED, Reason.UPSTREAM_CANCELLED, Reason.UPSTREAM_FAILED]
+"""Reasons to skip, from the weakest to the strongest."""
 
 
 @dataclass(eq=False)
 class Run:
-    """A submission."""
+    """A submitted run."""
 
     plan: Plan
     id: JobId
@@ -27,7 +24,7 @@ class Run:
 
 @dataclass(eq=False)
 class Job:
-    """A command or a group, and all that has happened to it."""
+    """A command or a group, and its history."""
 
     id: JobId
     run: Run
@@ -55,7 +52,7 @@ class Job:
         return self.state in {State.SUCCEEDED, State.FAILED, State.CANCELLED, State.SKIPPED}
 
     def verdict(self) -> tuple[State, Reason | None]:
-        """Say how it ends, now that all its upstreams have; a command goes on SUCCEEDED."""
+        """Return its end, now that all upstreams have ended; SUCCEEDED: a command may start."""
         if self.run.is_cancelled:
             return State.CANCELLED, None
         bad = [(up.state, when) for up, when in self.upstreams if up.state is not State.SKIPPED]
@@ -63,8 +60,8 @@ class Job:
             return State.FAILED, Reason.MEMBER_FAILED
         if self.node.kind is not Kind.JOB and any(state is State.CANCELLED for state, _ in bad):
             return State.CANCELLED, None
-        gravest = max((_skip(up, when) for up, when in self.upstreams), default=0)
-        return (State.SKIPPED, GRAVITY[gravest]) if gravest else (State.SUCCEEDED, None)
+        strongest = max((_skip(up, when) for up, when in self.upstreams), default=0)
+        return (State.SKIPPED, SKIP_REASONS[strongest]) if strongest else (State.SUCCEEDED, None)
 
     def end(self, state: State, reason: Reason | None = None) -> None:
         self.state, self.reason, self.due = state, reason, None
@@ -82,11 +79,11 @@ class OracleWorker:
 
 
 def _skip(up: Job, when: Condition) -> int:
-    """Say how gravely one end speaks against going, by the table of `when`."""
+    """Return how strongly one end prevents a start, by the table of `when`."""
     if when in {Condition.FINISHED, Condition.TASK, Condition.HANDLED_TASK}:
         return 0
     if up.state is State.SKIPPED:
-        return GRAVITY.index(up.reason)
+        return SKIP_REASONS.index(up.reason)
     if when is Condition.FAILED:
         return 0 if up.state is State.FAILED else 1
     return {State.SUCCEEDED: 0, State.CANCELLED: 2, State.FAILED: 3}[up.state]

@@ -1,8 +1,8 @@
-"""The state machine: a random walk over the verbs of a store, each step held against the oracle.
+"""The state machine: a random walk over the methods of a store, compared with the oracle.
 
-Each step draws one seed, and all else from that: left to itself, Hypothesis likes the first and
-the last of everything and leaves whole rules out, and most walks then lead nowhere. What it is
-here for is to find the shortest walk that fails. Run by test_store_agrees_with_the_oracle.py.
+Each step draws one seed and all its choices from that. Hypothesis prefers the first and the last
+of several choices and omits whole rules, so most of its walks would do little. Its task here is to
+shorten a walk that fails.
 """
 
 from collections.abc import Callable
@@ -19,10 +19,10 @@ SEEDS = st.integers(0, 2**64 - 1)
 
 
 def interfere(walk: Walk) -> None:
-    """Have a run that runs pulled about, and its claims end or fall."""
+    """Change a running run in several ways, and end or lose its claims."""
     workers.claim(walk)
     for take in (
-        *walk.chance.choices([users.hold, users.resume, maintainer.expire, users.cancel], k=2),
+        *walk.chance.choices([users.suspend, users.resume, maintainer.expire, users.cancel], k=2),
         walk.chance.choice([workers.complete, workers.release, maintainer.reap]),
     ):
         take(walk)
@@ -31,7 +31,7 @@ def interfere(walk: Walk) -> None:
 STEPS: dict[Callable[[Walk], None], int] = {
     users.submit: 12,
     users.submit_again: 2,
-    users.hold: 5,
+    users.suspend: 5,
     users.resume: 5,
     users.cancel: 3,
     workers.work: 14,
@@ -44,8 +44,8 @@ STEPS: dict[Callable[[Walk], None], int] = {
     workers.heartbeat: 4,
     workers.register: 6,
     workers.register_again: 1,
-    workers.leave: 1,
-    workers.act_when_gone: 1,
+    workers.deregister: 1,
+    workers.act_when_reaped: 1,
     interfere: 10,
     maintainer.reap: 9,
     maintainer.prove: 2,
@@ -54,7 +54,7 @@ STEPS: dict[Callable[[Walk], None], int] = {
     maintainer.expire: 4,
     maintainer.propagate_some: 6,
 }
-"""How often each is taken."""
+"""The weight of each step."""
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -71,7 +71,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @initialize(seed=SEEDS)
     def begin(self, seed: int) -> None:
-        """Start with something to do and somebody to do it."""
+        """Start with two runs and two workers."""
         self.salt = seed
         self.walk.chance = Random(seed)
         for name in ("anna", "ben"):
@@ -81,7 +81,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(seed=SEEDS)
     def step(self, seed: int) -> None:
-        # Hypothesis likes some seeds, too: let them mean something else in each walk.
+        # Hypothesis prefers some seeds too, so they have another meaning in each walk.
         self.walk.chance = Random(f"{self.salt} {seed}")
         (take,) = self.walk.chance.choices(list(STEPS), list(STEPS.values()))
         take(self.walk)

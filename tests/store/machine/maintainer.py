@@ -9,14 +9,14 @@ SECONDS = (1, 7, 41, 3600)
 
 
 def reap(walk: Walk) -> None:
-    """Take a worker's claims back: unless it has beaten since, or however that is."""
+    """Reap a worker: after an observation, with proof, or with an outdated observation."""
     if not walk.workers:
         return
     worker = walk.pick(walk.busy())
     guard = walk.chance.choices(["seen", "proven", "late"], [3, 2, 1])[0]
-    signs = {one.worker: one.version for one in walk.run(walk.store.list_heartbeats())}
-    assert set(signs) == {one.session.worker for one in walk.workers}
-    seen = signs[worker.session.worker]
+    versions = {one.worker: one.version for one in walk.run(walk.store.list_heartbeats())}
+    assert set(versions) == {one.session.worker for one in walk.workers}
+    seen = versions[worker.session.worker]
     given = {"seen": seen, "proven": None, "late": seen._replace(heartbeats=seen.heartbeats - 1)}[
         guard
     ]
@@ -30,15 +30,15 @@ def reap(walk: Walk) -> None:
 
 
 def prove(walk: Walk) -> None:
-    """Bring proof for a worker that was reaped without."""
-    if walk.gone:
-        worker = walk.pick(walk.gone[::-1])
+    """Prove the death of a worker that was reaped without proof."""
+    if walk.former:
+        worker = walk.pick(walk.former[::-1])
         walk.run(walk.store.reap(worker.session.worker, version=None))
         walk.oracle.prove([worker])
 
 
 def drain(walk: Walk) -> None:
-    """Let a worker claim no more."""
+    """Drain a worker."""
     if walk.workers:
         worker = walk.pick(walk.workers)
         assert walk.run(walk.store.drain(worker.session.worker))
@@ -46,7 +46,7 @@ def drain(walk: Walk) -> None:
 
 
 def pass_time(walk: Walk) -> None:
-    """Turn the clock, and promote what is due by then."""
+    """Advance the clock, and promote the jobs that are due."""
     walk.propagate_all()
     walk.advance(timedelta(seconds=walk.chance.choice(SECONDS)))
     if random_plans.is_chosen(walk.chance, 0.7):
@@ -55,7 +55,7 @@ def pass_time(walk: Walk) -> None:
 
 
 def expire(walk: Walk) -> None:
-    """End what is past its deadline, perhaps after time has passed."""
+    """Advance the clock, and end jobs past their deadline."""
     walk.propagate_all()
     walk.advance(timedelta(seconds=walk.chance.choice(SECONDS)))
     walk.run(walk.harness.expire())
@@ -64,6 +64,6 @@ def expire(walk: Walk) -> None:
 
 
 def propagate_some(walk: Walk) -> None:
-    """Pass on a few ends."""
+    """Propagate a few ends."""
     limit = walk.chance.randint(1, 3)
     walk.is_propagated = walk.run(walk.store.propagate(limit)) == 0

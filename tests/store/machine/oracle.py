@@ -1,7 +1,7 @@
-"""What a store must do, in plain Python: no tables, no steps, every end passed on at once.
+"""A model of a store in plain Python: no tables, no steps, every end propagated at once.
 
-Written from the words of the protocol and the design, not from the SQL, so that the two cannot
-share a mistake. Called by `machine`, which compares.
+It is written from the protocol and the design, not from the SQL, so that the two cannot share a
+mistake.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,20 +15,20 @@ from workron.store.types import AttemptReport, ClaimedJob, LossKind, Outcome, Re
 
 
 class Oracle:
-    """All jobs, and what each verb does to them."""
+    """All jobs, and the effect of each method on them."""
 
     def __init__(self, workers: Sequence[OracleWorker]) -> None:
         self.workers = workers
-        """Those that are there, in the order in which they came."""
+        """The registered ones, in order of registration."""
         self.now = datetime.min.replace(tzinfo=UTC)
         self.jobs: dict[JobId, Job] = {}
         self.runs: list[Run] = []
         self.names: dict[tuple[Kind, str], Run] = {}
         self.outcomes: dict[ClaimId, ReportResult] = {}
-        """Of claims that are over: what a report on them is answered."""
+        """The answers to reports on claims that are over."""
 
-    def standing(self, plan: Plan) -> Run | None:
-        """Find the run that a submission of this plan is acknowledged with."""
+    def existing(self, plan: Plan) -> Run | None:
+        """Find the run that this plan repeats."""
         for run in self.runs:
             if run.plan.identity.uid == plan.identity.uid:
                 return run
@@ -40,7 +40,7 @@ class Oracle:
         return newest if newest and not self.jobs[newest.id].is_over else None
 
     def closes_a_cycle(self, plan: Plan) -> bool:
-        """Follow what this plan waits for, and what that waits for, back to its name."""
+        """Return whether the upstreams of this plan wait for its name, directly or not."""
         me = plan.identity.kind, plan.identity.name
         names = [(other.kind, other.name) for other in plan.external]
         todo = [self.names[name] for name in names if name in self.names and name != me]
@@ -66,7 +66,7 @@ class Oracle:
             self.jobs[job.id] = job
         self._link(run)
         for job in self._of(run):
-            self.decide(job)
+            self.resolve(job)
         return run
 
     def _link(self, run: Run) -> None:
@@ -90,8 +90,8 @@ class Oracle:
     def _of(self, run: Run) -> Iterable[Job]:
         return (self.jobs[JobId(run.id + i)] for i in range(len(run.plan.nodes)))
 
-    def decide(self, job: Job) -> None:
-        """Let a waiting job go on, if nothing is left to wait for; and then what waits for it."""
+    def resolve(self, job: Job) -> None:
+        """Resolve a job that waits for nothing more, and then its downstreams."""
         if (
             job.state is not State.WAITING
             or job.due
@@ -114,10 +114,10 @@ class Oracle:
         job.end(state, reason)
         for other in self.jobs.values():
             if any(up is job for up, _ in other.upstreams):
-                self.decide(other)
+                self.resolve(other)
 
     def claimable(self, worker: OracleWorker, count: int) -> list[Job]:
-        """List what a claim takes, in order."""
+        """List the jobs that a claim gets, in order."""
         ready = [
             job
             for job in self.jobs.values()
@@ -130,12 +130,12 @@ class Oracle:
             return []
         if alone and not held:
             return alone[: min(count, 1)]
-        if alone and self._makes_room(worker, len(alone)):
+        if alone and self._is_reserved(worker, len(alone)):
             return []
         return [job for job in ready if not job.is_alone][:count]
 
-    def _makes_room(self, worker: OracleWorker, wanted: int) -> bool:
-        """Whether it is among those that hold least, as many as wait to be tried alone."""
+    def _is_reserved(self, worker: OracleWorker, wanted: int) -> bool:
+        """Return whether it is among the workers with the fewest claims, one per waiting job."""
         able = [
             one
             for one in self.workers
@@ -145,7 +145,7 @@ class Oracle:
         able.sort(key=lambda one: len(self.held(one)))
         return worker in able[:wanted]
 
-    def take(self, worker: OracleWorker, claimed: ClaimedJob) -> None:
+    def claim(self, worker: OracleWorker, claimed: ClaimedJob) -> None:
         job = self.jobs[claimed.job]
         assert job.state is State.QUEUED
         assert claimed.fence > job.fence
@@ -157,7 +157,7 @@ class Oracle:
         return [job for job in self.jobs.values() if job.worker is worker]
 
     def answer(self, worker: OracleWorker, claim: ClaimId) -> ReportResult:
-        """Say what a report on a claim is answered."""
+        """Return the answer to a report on a claim."""
         if any(job.claim == claim for job in self.held(worker)):
             return ReportResult.ACCEPTED
         return self.outcomes.get(claim, ReportResult.STALE)
@@ -194,15 +194,15 @@ class Oracle:
     def reap(
         self, worker: OracleWorker, *, is_proven: bool, charge_losses: bool = True
     ) -> list[Job]:
-        """Take all back; list what has failed by that."""
-        fallen = self.held(worker)
-        for job in fallen:
+        """Requeue all claims; return the jobs that failed by it."""
+        lost = self.held(worker)
+        for job in lost:
             assert job.claim is not None
             self._drop(job.claim, ReportResult.STALE)
-        for job in fallen:
+        for job in lost:
             signal, job.signal = job.signal, None
-            job.losses += charge_losses and len(fallen) == 1
-            job.is_alone |= charge_losses and len(fallen) > 1
+            job.losses += charge_losses and len(lost) == 1
+            job.is_alone |= charge_losses and len(lost) > 1
             if self._apply_signal(job, signal):
                 continue
             if job.losses > job.terms.max_losses:
@@ -210,16 +210,16 @@ class Oracle:
                 continue
             job.lost_by = worker if job.terms.needs_proof and not is_proven else None
             self._wait(job, is_suspended=signal is Signal.SUSPEND)
-        return [job for job in fallen if job.state is State.FAILED]
+        return [job for job in lost if job.state is State.FAILED]
 
     def prove(self, workers: Sequence[OracleWorker]) -> None:
-        """Let go what waits for proof that these are dead."""
+        """Unblock jobs that wait for proof that these workers are dead."""
         for job in [job for job in self.jobs.values() if job.lost_by in workers]:
             job.lost_by = None
-            self.decide(job)
+            self.resolve(job)
 
-    def _drop(self, claim: ClaimId, fate: ReportResult) -> Job:
-        self.outcomes[claim] = fate
+    def _drop(self, claim: ClaimId, answer: ReportResult) -> Job:
+        self.outcomes[claim] = answer
         (job,) = (job for job in self.jobs.values() if job.claim == claim)
         job.claim = job.worker = None
         return job
@@ -234,7 +234,7 @@ class Oracle:
     def _wait(self, job: Job, *, is_suspended: bool) -> None:
         job.state, job.reason, job.due = State.WAITING, Reason.UPSTREAM, None
         job.is_suspended = is_suspended
-        self.decide(job)
+        self.resolve(job)
 
     def cancel(self, run: Run) -> None:
         run.is_cancelled |= not self.jobs[run.id].is_over
@@ -244,7 +244,7 @@ class Oracle:
             elif not job.is_over:
                 job.end(State.CANCELLED)
         for job in list(self.jobs.values()):
-            self.decide(job)
+            self.resolve(job)
 
     def suspend(self, run: Run) -> None:
         for job in self._commands(run):

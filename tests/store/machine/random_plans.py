@@ -1,4 +1,4 @@
-"""Small plans drawn at random: a few tasks, arrays, edges of every kind, names that meet."""
+"""Small random plans: a few tasks, arrays, edges of every kind, and shared names."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -9,18 +9,18 @@ from tests.store.behaviour import plans
 from workron.core.plan import ExternalDependency, Kind, Plan
 from workron.core.verdict import Condition
 
-ROOT_NAMES = ("one", "two", "three", "four", "five", "six")
+RUN_NAMES = ("one", "two", "three", "four", "five", "six")
 WHENS = (Condition.SUCCEEDED, Condition.FAILED, Condition.FINISHED)
 
 
 def is_chosen(chance: Random, share: float) -> bool:
-    """Throw a coin that falls on yes so often."""
+    """Return True with this probability."""
     return chance.random() < share
 
 
 def any_plan(chance: Random, now: datetime) -> Plan:
     """Draw a job or a workflow of up to four tasks."""
-    name = chance.choice(ROOT_NAMES)
+    name = chance.choice(RUN_NAMES)
     about = {
         "priority": chance.randrange(3),
         "digest": chance.choice(["first", "other"]),
@@ -40,7 +40,7 @@ def _task(chance: Random, earlier: Mapping[str, plans.Task], now: datetime) -> p
     outside = _outside(chance)
     if is_chosen(chance, 0.5):
         return plans.task(when=needs, outside=outside, **terms)
-    # What the deadline of an array means for its elements is the business of `core.expand`.
+    # `core.expand` decides what the deadline of an array means for its elements.
     terms["deadline_seconds"] = None
     counts = {earlier[name].count for name in needs}
     count = counts.pop() if len(counts) == 1 else None
@@ -65,7 +65,7 @@ def _outside(chance: Random) -> list[ExternalDependency]:
     if not is_chosen(chance, 0.15):
         return []
     kinds = (Kind.JOB, Kind.WORKFLOW)
-    wanted = {(chance.choice(kinds), chance.choice(ROOT_NAMES)) for _ in range(2)}
+    wanted = {(chance.choice(kinds), chance.choice(RUN_NAMES)) for _ in range(2)}
     return [
         ExternalDependency(0, kind, name, chance.choice(WHENS)) for kind, name in sorted(wanted)
     ]

@@ -1,4 +1,4 @@
-"""The same random walk over every store; WORKRON_EXAMPLES makes it longer, and another one."""
+"""A random walk on every store; WORKRON_EXAMPLES sets its length, and draws another walk."""
 
 import os
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def _settings(dialect: str) -> hypothesis.settings:
 
 
 @pytest.mark.slow
-# A walk that fails is made shorter for up to five minutes.
+# Hypothesis shortens a failing walk for up to five minutes.
 @pytest.mark.timeout(0 if _ASKED else 900)
 def test_store_agrees_with_the_oracle(
     dialect: str, make_database: Callable[[], DatabaseUnderTest]

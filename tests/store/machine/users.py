@@ -1,4 +1,4 @@
-"""The steps of those who submit, cancel, hold and resume."""
+"""The steps of users: submit, cancel, suspend, resume."""
 
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ from workron.core.plan import Plan
 
 
 def submit(walk: Walk) -> None:
-    """Submit something new."""
+    """Submit a new plan."""
     walk.propagate_all()
     walk.advance(timedelta(milliseconds=1))
     plan = random_plans.any_plan(walk.chance, walk.oracle.now)
@@ -21,7 +21,7 @@ def submit(walk: Walk) -> None:
 
 
 def submit_again(walk: Walk) -> None:
-    """Submit something known, under its own uid or a new one."""
+    """Submit a known plan, under its own uid or a new one."""
     if walk.plans:
         walk.propagate_all()
         walk.advance(timedelta(milliseconds=1))
@@ -31,50 +31,50 @@ def submit_again(walk: Walk) -> None:
 
 
 def _submit(walk: Walk, plan: Plan, *, supersedes: bool) -> None:
-    standing = walk.oracle.standing(plan)
+    existing = walk.oracle.existing(plan)
     call = walk.store.submit([plan], supersedes=supersedes)
-    if standing is None and walk.oracle.unfinished(plan) and not supersedes:
+    if existing is None and walk.oracle.unfinished(plan) and not supersedes:
         with pytest.raises(errors.NameTakenError):
             walk.run(call)
-    elif standing is None and walk.oracle.closes_a_cycle(plan):
+    elif existing is None and walk.oracle.closes_a_cycle(plan):
         with pytest.raises(errors.GraphError):
             walk.run(call)
     else:
         (submitted,) = walk.run(call)
-        assert submitted.is_new == (standing is None)
-        assert standing is None or submitted.run == standing.id
-        if standing is None:
+        assert submitted.is_new == (existing is None)
+        assert existing is None or submitted.run == existing.id
+        if existing is None:
             walk.unfinished.append(walk.oracle.submit(plan, submitted.run))
-            # It may be decided already, by upstreams that have ended.
+            # Upstreams that have ended may have resolved it already.
             walk.is_propagated = False
 
 
-def hold(walk: Walk) -> None:
+def suspend(walk: Walk) -> None:
     """Suspend a whole run."""
-    _sweep(walk, "suspend")
+    _update_run(walk, "suspend")
 
 
 def resume(walk: Walk) -> None:
-    """Let it go on."""
-    _sweep(walk, "resume")
+    """Resume a whole run."""
+    _update_run(walk, "resume")
 
 
 def cancel(walk: Walk) -> None:
-    """End it."""
-    _sweep(walk, "cancel")
+    """Cancel a whole run."""
+    _update_run(walk, "cancel")
 
 
-def _sweep(walk: Walk, verb: str) -> None:
-    """Ask it of any run, for choice of one that runs."""
+def _update_run(walk: Walk, operation: str) -> None:
+    """Apply an operation to a run, preferably a running one."""
     walk.propagate_all()
     if not walk.oracle.runs:
         return
     running = {job.run for worker in walk.workers for job in walk.oracle.held(worker)}
     run = walk.pick(sorted(walk.oracle.runs, key=lambda run: run not in running))
     was_over = walk.oracle.jobs[run.id].is_over
-    answer = walk.run(getattr(walk.store, verb)(run.id))
-    # A cancel may be asked for again; what holding means after one is left open.
-    is_open = run.is_cancelled and verb != "cancel"
-    assert is_open or answer == (run.is_cancelled or not was_over), f"{verb}: {answer}"
-    getattr(walk.oracle, verb)(run)
+    answer = walk.run(getattr(walk.store, operation)(run.id))
+    # A cancel may be repeated; what a suspend returns after it is not specified.
+    is_open = run.is_cancelled and operation != "cancel"
+    assert is_open or answer == (run.is_cancelled or not was_over), f"{operation}: {answer}"
+    getattr(walk.oracle, operation)(run)
     walk.is_propagated = False

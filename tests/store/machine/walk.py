@@ -1,8 +1,7 @@
-"""What all steps of the random walk share: the store, the oracle beside it, and who is there.
+"""The state that all steps of the random walk share: store, oracle and workers.
 
-Ends are passed on by the maintainer in steps of its own. Until it has, the store may lag behind
-the oracle, but only in what follows from other ends; the steps whose effect depends on how far it
-has come settle first.
+The maintainer propagates ends in steps of its own. Until then the store may be behind the oracle,
+but only in what follows from other ends; steps whose effect depends on that propagate first.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class WalkWorker(OracleWorker):
-    """A worker's process: its session, what it claimed, and its latest calls, to be repeated."""
+    """A worker's process: its session, its claims, and its latest calls, to be repeated."""
 
     registration: Registration = field(kw_only=True)
     session: Session = field(kw_only=True)
@@ -40,14 +39,14 @@ class WalkWorker(OracleWorker):
 
 
 class Walk:
-    """One walk, from an empty store on."""
+    """One walk, which begins with an empty store."""
 
     def __init__(self, make_database: Callable[[], DatabaseUnderTest]) -> None:
         self._loop = asyncio.new_event_loop()
         self.chance = Random(0)
         self.workers: list[WalkWorker] = []
         self.oracle = Oracle(self.workers)
-        self.gone: list[WalkWorker] = []
+        self.former: list[WalkWorker] = []
         self.plans: list[Plan] = []
         self.unfinished: list[Run] = []
         self.is_propagated = True
@@ -73,7 +72,7 @@ class Walk:
             await self.harness.database.close()
 
     def pick(self, things: Sequence[T]) -> T:
-        """Take the first or any, equally often."""
+        """Return the first or a random one, equally often."""
         return things[0] if self.chance.random() < 0.5 else self.chance.choice(things)
 
     def advance(self, by: timedelta) -> None:
@@ -85,7 +84,7 @@ class Walk:
         self.is_propagated = True
 
     def busy(self) -> list[WalkWorker]:
-        """List all workers, those first who hold most, above all what is marked."""
+        """List all workers, those with signals and many claims first."""
 
         def weight(worker: WalkWorker) -> tuple[int, int, int]:
             held = self.oracle.held(worker)
@@ -94,23 +93,23 @@ class Walk:
         return sorted(self.workers, key=weight, reverse=True)
 
     def reap(self, worker: WalkWorker, *, is_proven: bool, charge_losses: bool = True) -> set[int]:
-        """Give the jobs that failed with it."""
+        """Reap a worker in the oracle; return the jobs that failed by it."""
         failed = self.oracle.reap(worker, is_proven=is_proven, charge_losses=charge_losses)
         self.remove(worker)
         if is_proven:
-            self.oracle.prove(self.namesakes(self.gone, worker.pool, worker.name))
+            self.oracle.prove(self.namesakes(self.former, worker.pool, worker.name))
         return {job.id for job in failed}
 
     def remove(self, worker: WalkWorker) -> None:
         self.workers.remove(worker)
-        self.gone.append(worker)
+        self.former.append(worker)
         self.is_propagated = False
 
     def namesakes(self, workers: Sequence[WalkWorker], pool: str, name: str) -> list[WalkWorker]:
         return [one for one in workers if (one.pool, one.name) == (pool, name)]
 
     async def compare(self) -> None:
-        """Hold all against the oracle that may have changed."""
+        """Compare all runs that may have changed with the oracle."""
         for run in list(self.unfinished):
             rows = list((await self.harness.rows(run.id)).values())
             await self.harness.check_lookups(rows)
@@ -129,7 +128,7 @@ async def _open(database: DatabaseUnderTest) -> Harness:
 
 
 class _LoggingStore:
-    """A store that tells every call and answer, so that a failure shows what led to it."""
+    """A store that notes every call and answer, so that a failure shows what led to it."""
 
     def __init__(self, store: api.Store) -> None:
         self._store = store
@@ -153,7 +152,7 @@ class _LoggingStore:
 
 @dataclass
 class _Call:
-    """Worded only where the walk failed, and is told."""
+    """A call; it is formatted only when a walk has failed."""
 
     verb: str
     given: Sequence[Any]
@@ -169,7 +168,6 @@ _READERS = {
         "get_jobs",
         "filter_ended",
         "audit",
-        "queue",
         "count_states",
         "list_heartbeats",
     ),

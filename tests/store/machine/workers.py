@@ -1,4 +1,4 @@
-"""The steps of workers: come, claim, end, worker back, go; and each call once more."""
+"""The steps of workers: register, claim, complete, release, deregister, and repetitions."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ DELAYS = (0.0, 5.5)
 
 
 def register(walk: Walk) -> None:
-    """Enter a worker; an older boot of its name is dead."""
+    """Register a worker; an older boot of its name is dead."""
     pool = "large" if random_plans.is_chosen(walk.chance, 0.2) else "default"
     enter(walk, walk.chance.choice(NAMES), pool)
 
@@ -35,7 +35,7 @@ def enter(walk: Walk, name: str, pool: str) -> None:
     walk.run(walk.store.heartbeat(session.key))
     for older in walk.namesakes(walk.workers, pool, name):
         walk.reap(older, is_proven=True)
-    walk.oracle.prove(walk.namesakes(walk.gone, pool, name))
+    walk.oracle.prove(walk.namesakes(walk.former, pool, name))
     walk.workers.append(WalkWorker(pool, name, registration=asked, session=session))
 
 
@@ -49,14 +49,14 @@ def register_again(walk: Walk) -> None:
 
 
 def claim(walk: Walk) -> None:
-    """Claim a few."""
+    """Claim a few jobs."""
     if walk.workers:
         worker = walk.pick(walk.workers)
         _claim(walk, worker, mint(walk.chance.randint(1, 3)))
 
 
 def claim_again(walk: Walk) -> None:
-    """Repeat a claim, unless some of it is over: no worker would."""
+    """Repeat a claim call, unless one of its claims is over: a worker would not."""
     workers = [worker for worker in walk.workers if worker.last_claim]
     if workers:
         worker = walk.pick(workers)
@@ -66,11 +66,11 @@ def claim_again(walk: Walk) -> None:
 
 def _claim(walk: Walk, worker: WalkWorker, wanted: Sequence[ClaimId]) -> Sequence[ClaimedJob]:
     rows = walk.run(walk.store.claim(worker.session.key, wanted))
-    _take(walk, worker, wanted, rows)
+    _check_claimed(walk, worker, wanted, rows)
     return rows
 
 
-def _take(
+def _check_claimed(
     walk: Walk, worker: WalkWorker, wanted: Sequence[ClaimId], rows: Sequence[ClaimedJob]
 ) -> None:
     held = {job.claim: job.id for job in walk.oracle.held(worker)}
@@ -84,13 +84,13 @@ def _take(
     assert len(rows) == len(taken) <= len(wanted)
     assert taken == expected or (not walk.is_propagated and taken <= possible)
     for row in rows:
-        walk.oracle.take(worker, row)
+        walk.oracle.claim(worker, row)
     worker.claimed += rows
     worker.last_claim = wanted
 
 
 def work(walk: Walk) -> None:
-    """Let all claim, and end what is not to be kept."""
+    """All workers claim, and complete half of their claims."""
     for worker in walk.workers:
         walk.propagate_all()
         rows = _claim(walk, worker, mint(2))
@@ -101,7 +101,7 @@ def work(walk: Walk) -> None:
 
 
 def work_long(walk: Walk) -> None:
-    """Let new workers of both pools run what there is, some levels deep."""
+    """New workers of both pools run all jobs, some levels deep."""
     for pool in ("default", "large"):
         enter(walk, "emil", pool)
         worker = walk.workers[-1]
@@ -112,7 +112,7 @@ def work_long(walk: Walk) -> None:
 
 
 def complete(walk: Walk) -> None:
-    """Report on a few claims, old ones too, and claim anew."""
+    """Report on a few claims, also ended ones, and claim again."""
     workers = [worker for worker in walk.busy() if worker.claimed]
     if workers:
         worker = walk.pick(workers)
@@ -133,7 +133,7 @@ def _end(walk: Walk, row: ClaimedJob) -> AttemptReport:
 
 
 def _some(walk: Walk, worker: WalkWorker) -> list[ClaimedJob]:
-    """Pick up to three of the newest claims of a worker, what is over too."""
+    """Pick up to three of the newest claims of a worker, also ended ones."""
     newest = worker.claimed[-5:]
     return walk.chance.sample(newest, min(len(newest), walk.chance.randint(1, 3)))
 
@@ -148,11 +148,11 @@ def _complete(walk: Walk, worker: WalkWorker, count: int) -> None:
             walk.oracle.complete(end)
             walk.is_propagated = False
     if wanted:
-        _take(walk, worker, wanted, completed.claimed)
+        _check_claimed(walk, worker, wanted, completed.claimed)
 
 
 def release(walk: Walk) -> None:
-    """WalkWorker a few claims back, or try to."""
+    """Release a few claims, also ended ones."""
     workers = [worker for worker in walk.busy() if worker.claimed]
     if not workers:
         return
@@ -160,8 +160,8 @@ def release(walk: Walk) -> None:
     chosen = _some(walk, worker)
     expected = [walk.oracle.answer(worker, row.claim) for row in chosen]
     lost = walk.chance.choices([None, *LossKind], [4, 1, 1])[0]
-    rights = [row.ref for row in chosen]
-    answers = walk.run(walk.store.release(worker.session.key, rights, lost))
+    refs = [row.ref for row in chosen]
+    answers = walk.run(walk.store.release(worker.session.key, refs, lost))
     for row, answer, right in zip(chosen, answers, expected, strict=True):
         _check_answer(answer, right)
         if answer is ReportResult.ACCEPTED:
@@ -170,7 +170,7 @@ def release(walk: Walk) -> None:
 
 
 def _check_answer(answer: ReportResult, right: ReportResult) -> None:
-    """A claim that was handed back and one that was ended may be told apart, or not."""
+    """Compare answers; the store may answer ALREADY for a released claim, or STALE."""
     if right is ReportResult.ALREADY:
         assert answer is not ReportResult.ACCEPTED
     else:
@@ -178,7 +178,7 @@ def _check_answer(answer: ReportResult, right: ReportResult) -> None:
 
 
 def heartbeat(walk: Walk) -> None:
-    """Learn what is held, and how it is marked."""
+    """Send a heartbeat, and compare claims and signals."""
     if walk.workers:
         worker = walk.pick(walk.busy())
         answer = walk.run(walk.store.heartbeat(worker.session.key))
@@ -188,8 +188,8 @@ def heartbeat(walk: Walk) -> None:
         assert answer.is_draining == worker.is_draining
 
 
-def leave(walk: Walk) -> None:
-    """Go; what is still held is released."""
+def deregister(walk: Walk) -> None:
+    """Deregister; the claims are released."""
     if walk.workers:
         worker = walk.pick(walk.workers)
         walk.run(walk.store.deregister(worker.session.key))
@@ -199,10 +199,10 @@ def leave(walk: Walk) -> None:
         walk.remove(worker)
 
 
-def act_when_gone(walk: Walk) -> None:
-    """Try to go on after having been forgotten."""
-    if walk.gone:
-        worker = walk.pick(walk.gone)
+def act_when_reaped(walk: Walk) -> None:
+    """Call as a worker that was reaped."""
+    if walk.former:
+        worker = walk.pick(walk.former)
         key, ends = worker.session.key, [report_on(row) for row in worker.claimed]
         for call in (
             walk.store.heartbeat(key),
