@@ -1,14 +1,16 @@
-"""Finds child processes, open sockets and threads that a test leaves behind.
+"""Finds child processes, open sockets, threads and asyncio tasks that a test leaves behind.
 
 Otherwise a leak makes another test fail later, when garbage is collected. `checked()` compares the
 state before and after a test; a fixture with `autouse` in the conftest of a folder calls it.
+`checked_tasks()` belongs in an async fixture, because the end of an event loop cancels its tasks.
 """
 
+import asyncio
 import contextlib
 import os
 import pathlib
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import NamedTuple
 
 _SELF = pathlib.Path("/proc/self")
@@ -30,10 +32,15 @@ def resources() -> Resources:
 
 
 @contextlib.contextmanager
-def checked() -> Iterator[None]:
-    """Raise AssertionError if the block leaves new resources behind."""
+def checked(end_seconds: float = 10.0) -> Iterator[None]:
+    """Raise AssertionError if the block leaves new resources behind.
+
+    A thread whose work is done may need a moment to end; it has `end_seconds` for it.
+    """
     before = resources()
     yield
+    for thread in resources().threads - before.threads:
+        thread.join(end_seconds)
     after = resources()
     left = [
         *(f"socket {one}" for one in after.sockets - before.sockets),
@@ -41,6 +48,19 @@ def checked() -> Iterator[None]:
         *(f"thread {one.name}" for one in after.threads - before.threads),
     ]
     assert not left, f"the test leaves {', '.join(sorted(left))}"
+
+
+@contextlib.asynccontextmanager
+async def checked_tasks() -> AsyncIterator[None]:
+    """Raise AssertionError if a task of the running event loop is pending at the end.
+
+    The threads of `asyncio.to_thread` belong to the loop, and end here.
+    """
+    before = asyncio.all_tasks()
+    yield
+    left = asyncio.all_tasks() - before - {asyncio.current_task()}
+    await asyncio.get_running_loop().shutdown_default_executor()
+    assert not left, f"the test leaves {', '.join(sorted(map(repr, left)))}"
 
 
 def _sockets() -> Iterator[str]:

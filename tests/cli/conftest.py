@@ -1,4 +1,4 @@
-"""The program as a user calls it: in this process for speed, or as one of its own."""
+"""The program as a user calls it: in this process for speed, or as a process of its own."""
 
 import contextlib
 import ctypes
@@ -8,11 +8,12 @@ import pathlib
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
 
+from tests import leaks
 from workron.cli import main
 
 _PR_GET_DUMPABLE = 3
@@ -20,17 +21,46 @@ _PR_SET_DUMPABLE = 4
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a call ended with."""
+class CallResult:
+    """The exit code and the output of a call."""
 
     code: int
     out: str
     err: str
     is_hidden: bool = False
-    """Whether others could not look into its process when it ended."""
+    """Whether other processes could not read the memory of the process when it ended."""
 
 
-Call = Callable[..., Said]
+Call = Callable[..., CallResult]
+Start = Callable[..., subprocess.Popen[str]]
+Write = Callable[..., pathlib.Path]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _default_signals() -> Iterator[None]:
+    """Handle signals as in an interactive shell, also where the caller ignores them."""
+    numbers = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM)
+    ignored = [number for number in numbers if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        is_interrupt = number is signal.SIGINT
+        signal.signal(number, signal.default_int_handler if is_interrupt else signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@pytest.fixture(autouse=True)
+def _leaves_nothing() -> Iterator[None]:
+    with leaks.checked():
+        yield
+        # A command in this process leaves its objects frozen, because it is about to end.
+        gc.unfreeze()
+
+
+@pytest.fixture(autouse=True)
+async def _leaves_no_task(_leaves_nothing: None) -> AsyncIterator[None]:
+    async with leaks.checked_tasks():
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -40,16 +70,9 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.fixture(autouse=True)
-def _nothing_stays_frozen() -> Iterator[None]:
-    """Undo what a command in this process leaves to its end, or other tests' cycles never go."""
-    yield
-    gc.unfreeze()
-
-
 @contextlib.contextmanager
 def _own_process() -> Iterator[None]:
-    """Undo what a command does to its process: to its signals, and to who may look into it."""
+    """Restore what a command changes in its process: signal handlers, and the dumpable flag."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
     handlers = {number: signal.getsignal(number) for number in numbers}
     try:
@@ -64,7 +87,7 @@ def _own_process() -> Iterator[None]:
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     """Call the program in this process."""
 
-    def call(*arguments: object, stdin: str = "") -> Said:
+    def call(*arguments: object, stdin: str = "") -> CallResult:
         monkeypatch.setattr("sys.argv", ["workron", *map(str, arguments)])
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
         with _own_process():
@@ -73,14 +96,14 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
             is_hidden = ctypes.CDLL(None).prctl(_PR_GET_DUMPABLE) == 0
         out, err = capsys.readouterr()
         code = ended.value.code
-        return Said(code if isinstance(code, int) else 0, out, err, is_hidden=is_hidden)
+        return CallResult(code if isinstance(code, int) else 0, out, err, is_hidden=is_hidden)
 
     return call
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start the program as a process; what a test that failed leaves of it is ended."""
+def start() -> Iterator[Start]:
+    """Start the program as a process, which is killed at the end of the test if it still runs."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*arguments: object) -> subprocess.Popen[str]:
@@ -107,7 +130,7 @@ def url(tmp_path: pathlib.Path) -> str:
 
 
 @pytest.fixture
-def write(tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
+def write(tmp_path: pathlib.Path) -> Write:
     """Write a manifest: of a Job, or of a Workflow when there are tasks."""
 
     def write(name: str, *tasks: str, command: str = "true", more: str = "") -> pathlib.Path:
@@ -143,7 +166,7 @@ spec:
 
 
 @pytest.fixture
-def done(call: Call, write: Callable[..., pathlib.Path], url: str) -> str:
+def done(call: Call, write: Write, url: str) -> str:
     """The URL of a store in which a workflow has run."""
     result = "env: [{name: R, value: '{\"a\": [true, null]}'}]"
     tasks = (

@@ -1,5 +1,6 @@
 """The check of leaks finds each kind of thing that a test may leave behind."""
 
+import asyncio
 import contextlib
 import socket
 import subprocess
@@ -12,7 +13,7 @@ from tests import leaks
 
 
 def _message_of(leak: Callable[[], object]) -> str:
-    with pytest.raises(AssertionError) as failed, leaks.checked():
+    with pytest.raises(AssertionError) as failed, leaks.checked(end_seconds=0):
         leak()
     return str(failed.value)
 
@@ -39,6 +40,17 @@ def test_thread_is_reported_when_a_test_leaves_it() -> None:
     may_end.set()
     thread.join()
     assert message == "the test leaves thread left"
+
+
+async def test_task_is_reported_when_a_test_leaves_it() -> None:
+    async def wait() -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(AssertionError) as failed:
+        async with leaks.checked_tasks():
+            task = asyncio.create_task(wait())
+    task.cancel()
+    assert str(failed.value).startswith("the test leaves <Task pending")
 
 
 def test_nothing_is_reported_when_all_is_closed() -> None:

@@ -2,12 +2,13 @@
 
 import random
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from tests import leaks
 from workron.core import planner
 from workron.core.ids import JobId
 from workron.core.model.job import Job
@@ -32,6 +33,18 @@ class HandClock:
 
     def turn(self, seconds: float) -> None:
         self.turned += timedelta(seconds=seconds)
+
+
+@pytest.fixture(autouse=True)
+def _leaves_nothing() -> Iterator[None]:
+    with leaks.checked():
+        yield
+
+
+@pytest.fixture(autouse=True)
+async def _leaves_no_task(_leaves_nothing: None) -> AsyncIterator[None]:
+    async with leaks.checked_tasks():
+        yield
 
 
 @pytest.fixture
