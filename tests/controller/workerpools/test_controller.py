@@ -128,7 +128,8 @@ async def test_new_leader_reports_the_outage_when_the_database_is_unavailable(
 ) -> None:
     pool = cluster.apply_pool("lab", "gpu", minReplicas=2)
     unavailable = mock.AsyncMock(side_effect=errors.StoreUnreachableError("no answer"))
-    monkeypatch.setattr(store, "list_workers", unavailable)
+    for method in ("granted_pools", "list_workers", "pool_demand"):
+        monkeypatch.setattr(store, method, unavailable)
     await harness.round(harness.new_controller())
     assert "DatabaseUnavailable" in conditions(pool).values()
 
