@@ -79,14 +79,10 @@ def test_claim_is_released_when_it_has_no_report(claims: Claims, disposition: Di
 
 def test_releases_are_grouped_by_how_the_claims_were_lost(claims: Claims) -> None:
     refs = []
-    for disposition in (
-        Disposition.LOST_TOGETHER,
-        Disposition.RELEASE,
-        Disposition.LOST_ALONE,
-        Disposition.LOST_TOGETHER,
-    ):
+    for loss in (LossKind.TOGETHER, None, LossKind.ALONE, LossKind.TOGETHER):
         running, _ = _start(claims)
-        running.disposition = disposition
+        running.disposition = Disposition.RELEASE
+        running.loss = loss
         claims.end(running, None)
         refs.append(running.job.ref)
     assert claims.take_releases() == {

@@ -17,7 +17,7 @@ from workron import retry
 from workron.core import trace_context
 from workron.core.ids import SessionKey
 from workron.core.states import Reason
-from workron.store.types import AttemptReport, ClaimedJob
+from workron.store.types import AttemptReport, ClaimedJob, LossKind
 from workron_worker import outcome
 from workron_worker.claims import Disposition, RunningClaim
 from workron_worker.config import AgentDependencies
@@ -32,13 +32,6 @@ _log = structlog.get_logger(__name__)
 _START_BACKOFF: Final = retry.RetryBackoff(first=0.2, longest=2.0)
 _MAX_START_FAILURES: Final = 5
 """After this many failures in a row the agent fails."""
-_OUTCOMES: Final = {
-    Disposition.REPORT: "Released",
-    Disposition.RELEASE: "Released",
-    Disposition.DROP: "TakenBack",
-    Disposition.LOST_ALONE: "Lost",
-    Disposition.LOST_TOGETHER: "Lost",
-}
 
 
 class AttemptRunner:
@@ -126,9 +119,8 @@ class AttemptRunner:
         elif isinstance(end, RunnerLostError):
             self._log.warning("command lost", **log_fields(running.job), error=str(end))
             if running.disposition is Disposition.REPORT:
-                running.disposition = (
-                    Disposition.LOST_ALONE if end.is_alone else Disposition.LOST_TOGETHER
-                )
+                running.disposition = Disposition.RELEASE
+                running.loss = LossKind.ALONE if end.is_alone else LossKind.TOGETHER
             self._end(running, None)
         elif isinstance(end, StartError):
             self._create_task(running, self._start_failed(running, end))
@@ -167,8 +159,10 @@ class AttemptRunner:
     def _end(self, running: RunningClaim, report: AttemptReport | None) -> None:
         self._finish(running, report)
         fields = log_fields(running.job)
-        if report is None or running.disposition is not Disposition.REPORT:
-            fields["outcome"] = _OUTCOMES[running.disposition]
+        if running.disposition is Disposition.DROP:
+            fields["outcome"] = "TakenBack"
+        elif report is None or running.disposition is Disposition.RELEASE:
+            fields["outcome"] = "Lost" if running.loss else "Released"
         else:
             fields["outcome"] = report.outcome.value
             fields["reason"] = report.reason and report.reason.value

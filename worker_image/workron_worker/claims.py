@@ -11,12 +11,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
-from types import MappingProxyType
 from typing import Final
 
 from workron.core import errors, ids
@@ -79,15 +78,8 @@ class Disposition(Enum):
     """It was ended for a reason that is not the job's; another worker may have it."""
     DROP = auto()
     """The store has reaped the claim already."""
-    LOST_ALONE = auto()
-    """Its runner was lost, and it ran nothing else."""
-    LOST_TOGETHER = auto()
-    """Its runner was lost together with others."""
 
 
-_LOSSES: Final[Mapping[Disposition, LossKind]] = MappingProxyType(
-    {Disposition.LOST_ALONE: LossKind.ALONE, Disposition.LOST_TOGETHER: LossKind.TOGETHER}
-)
 _HEARTBEATS_BEFORE_LOG: Final = 2
 """At its first heartbeat a claim may just have begun; short attempts get no line of their own."""
 
@@ -101,6 +93,8 @@ class RunningClaim:
     """On the agent's clock."""
     has_ended: bool = False
     disposition: Disposition = Disposition.REPORT
+    loss: LossKind | None = None
+    """How it was lost, if its runner was."""
     heartbeats: int = 0
     """How many heartbeats were answered since it began."""
 
@@ -169,7 +163,7 @@ class Claims:
         elif running.disposition is Disposition.REPORT and report is not None:
             self._reports.append(report)
         else:
-            self._add_releases(_LOSSES.get(running.disposition), [running.job.ref])
+            self._add_releases(running.loss, [running.job.ref])
 
     def release_unknown(self, refs: Iterable[ClaimRef]) -> None:
         """Add claims that the store counts as this agent's and that nothing here runs."""

@@ -84,7 +84,7 @@ def judge_end(
     if ended.cause == "exit":
         end = _judge_exit(task, ended, output, result)
     elif ended.cause == "deadline":
-        end = past_deadline(output)
+        end = CommandEnd(output=output, is_killed=True, is_past_deadline=True)
     elif ended.cause == "timeout" and task.timeout is not None and not is_killed:
         message = f"the command ran longer than {task.timeout.total_seconds():g} s"
         end = CommandEnd(Reason.TIMEOUT, message, output=output)
@@ -96,7 +96,7 @@ def judge_end(
         code = _SIGNAL_BASE + signal.SIGKILL
         end = CommandEnd(Reason.OUT_OF_MEMORY, message, code, output)
     else:
-        end = was_killed(output)
+        end = CommandEnd(output=output, is_killed=True)
     return msgspec.structs.replace(end, start_seconds=ended.start_seconds)
 
 
@@ -131,20 +131,10 @@ def _mib(count: int) -> str:
     return f"{count / 2**20:.0f} MiB"
 
 
-def was_killed(output: bytes) -> CommandEnd:
-    """Judge a command that the agent has killed."""
-    return CommandEnd(output=output, is_killed=True)
-
-
-def past_deadline(output: bytes) -> CommandEnd:
-    """Judge a command that the executor killed at its deadline."""
-    return CommandEnd(output=output, is_killed=True, is_past_deadline=True)
-
-
 def judge_refusal(task: CommandTask, refused: Refused) -> CommandEnd | StartError:
     """Judge a start that failed; StartError if the job is not at fault."""
     if refused.fault == "late":
-        return past_deadline(b"")
+        return CommandEnd(is_killed=True, is_past_deadline=True)
     if refused.fault != "job":
         return StartError(f"this machine cannot start commands: {refused.message}")
     first_word = "sh" if isinstance(task.command, str) else task.command[0]

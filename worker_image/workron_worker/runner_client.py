@@ -196,7 +196,7 @@ class RunnerExecutor:
         if self._runner is not None:
             self._runner.close()
         self._runners.clean_up(self.boot)
-        self._ended += [(one.on_end, outcome.was_killed(b"")) for one in self._commands.values()]
+        self._ended += [(one.on_end, CommandEnd(is_killed=True)) for one in self._commands.values()]
         self._commands.clear()
         self._notify_ended()
 
@@ -249,7 +249,7 @@ class RunnerExecutor:
         try:
             runner = await self._connect()
             if command.is_killed:
-                self._end(command, outcome.was_killed(b""))
+                self._end(command, CommandEnd(is_killed=True))
             else:
                 self._send_start(command, runner)
         except Exception as error:  # noqa: BLE001 - whatever it is, the attempt must end
