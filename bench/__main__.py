@@ -20,19 +20,19 @@ from bench.turns import Row
 
 def main() -> None:
     """Measure, print each row at once, and write all measurements."""
-    asked = _asked()
-    settings = config.read("smoke" if asked.smoke else "try" if asked.brief else None)
+    options = _parse()
+    settings = config.read("smoke" if options.smoke else "try" if options.brief else None)
     with server.running(settings.server) as dsn:
-        run = _measured(settings, dsn, _chosen(settings, dsn, asked))
+        run = _measured(settings, dsn, _chosen(settings, dsn, options))
     report.write(run, HOME / "results")
     (HOME / "results" / "ratios.svg").write_text(plot.svg(run.rows), "utf-8")
     print(f"\n{report.limits(run.limits)}")
-    if asked.publish:
+    if options.publish:
         page.publish(run, " ".join(["python -m bench", *sys.argv[1:]]))
     print(f"written to {HOME / 'results'}: table.md, results.json, ratios.svg")
 
 
-def _asked() -> argparse.Namespace:
+def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
         "--parts",
@@ -53,49 +53,49 @@ def _asked() -> argparse.Namespace:
     parser.add_argument(
         "--only", nargs="+", default=[], metavar="NAME", help="measure only these figures"
     )
-    asked = parser.parse_args()
-    if asked.publish and asked.only:
-        parser.error("--publish needs all figures of a part: leave --only out")
-    return asked
+    options = parser.parse_args()
+    if options.publish and options.only:
+        parser.error("--publish needs all figures of a part: omit --only")
+    return options
 
 
-def _chosen(settings: Config, dsn: str, asked: argparse.Namespace) -> Sequence[Figure]:
+def _chosen(settings: Config, dsn: str, options: argparse.Namespace) -> Sequence[Figure]:
     every = list(figures.every(settings, dsn))
     names = [one.name for one in every]
-    if unknown := [name for name in asked.only if name not in names]:
+    if unknown := [name for name in options.only if name not in names]:
         sys.exit(f"{', '.join(unknown)}: no such figure; the figures are {', '.join(names)}")
-    if asked.only:
-        return [one for one in every if one.name in asked.only]
-    wanted = part.PARTS if part.EVERY in asked.parts else asked.parts
+    if options.only:
+        return [one for one in every if one.name in options.only]
+    wanted = part.PARTS if part.EVERY in options.parts else options.parts
     return [one for one in every if one.part in wanted]
 
 
 def _measured(settings: Config, dsn: str, chosen: Sequence[Figure]) -> Run:
     if missing := registry.missing(settings):
-        print(f"not installed, so not compared: {', '.join(missing)}", file=sys.stderr)
-    taken = list(limits.every(settings, dsn))
-    first = [_limit(one) for one in taken]
+        print(f"not installed and not compared: {', '.join(missing)}", file=sys.stderr)
+    every = list(limits.every(settings, dsn))
+    first = [_limit(one) for one in every]
     rows: list[Row] = []
     print(report.HEADING, flush=True)
     for figure in chosen:
-        rows += (measured := turns.measured(figure, settings.rounds[figure.part], _show_progress))
+        rows += (new := turns.measured(figure, settings.rounds[figure.part], _show_progress))
         _show_progress("")
-        print("\n".join(map(report.row, measured)), flush=True)
-    last = [_limit(one) for one in taken]
-    seen = [
+        print("\n".join(map(report.row, new)), flush=True)
+    last = [_limit(one) for one in every]
+    measured = [
         Limit(one.side.title, one.unit, before, after)
-        for one, before, after in zip(taken, first, last, strict=True)
+        for one, before, after in zip(every, first, last, strict=True)
     ]
-    return Run(settings, seen, rows)
+    return Run(settings, measured, rows)
 
 
-def _limit(one: limits.Taken) -> float:
+def _limit(one: limits.MachineLimit) -> float:
     _show_progress(f"the machine: {one.side.title}")
     return one.side.measure()
 
 
 def _show_progress(what: str) -> None:
-    """Show what is being measured, on a line that the next call replaces; only on a terminal."""
+    """Show the current measurement on a line that the next call replaces; only on a terminal."""
     if sys.stderr.isatty():
         print(f"\r\033[K{what:.100}", end="", file=sys.stderr, flush=True)
 

@@ -25,9 +25,9 @@ from bench.figure import Side
 
 _TIMEOUT_SECONDS: Final = 120
 _SHORTEST_PAUSE_SECONDS: Final = 0.02
-_PAUSES_PER_LOOK: Final = 20
+_PAUSE_FACTOR: Final = 20
 """Pause between two counts, as a multiple of the time of a count, to keep their load low."""
-_LEAVING_SECONDS: Final = 10
+_DISCONNECT_TIMEOUT_SECONDS: Final = 10
 _OTHERS: Final = """
     SELECT count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -63,7 +63,7 @@ def side(queue: Queue, dsn: str, jobs: int) -> Side:
 
 
 def cost(title: str, queue: Queue, dsn: str, jobs: int, meter: str) -> Side:
-    """Measure by how much a count of the server goes up for each job: a statement of SQL."""
+    """Measure how much a counter of the server, read by an SQL statement, rises per job."""
     return Side(title, lambda: asyncio.run(_spend(queue, dsn, jobs, meter)))
 
 
@@ -75,13 +75,13 @@ async def _drain(queue: Queue, dsn: str, jobs: int) -> float:
 
 async def _spend(queue: Queue, dsn: str, jobs: int, meter: str) -> float:
     async with _loaded(queue, dsn, jobs) as (url, connection):
-        await _left_alone(connection)
+        await _wait_for_other_sessions(connection)
         before = await connection.fetchval(meter)
         with started(queue.programs(url)) as log:
             # One transaction for all counts, so that they do not count as commits.
             async with connection.transaction():
                 await _seconds(connection, queue, jobs, log)
-        await _left_alone(connection)
+        await _wait_for_other_sessions(connection)
         return float(await connection.fetchval(meter) - before) / jobs
 
 
@@ -100,9 +100,9 @@ async def _loaded(
             await connection.close()
 
 
-async def _left_alone(connection: asyncpg.Connection) -> None:
+async def _wait_for_other_sessions(connection: asyncpg.Connection) -> None:
     """Wait until all other sessions have ended, and flush the statistics."""
-    async with asyncio.timeout(_LEAVING_SECONDS):
+    async with asyncio.timeout(_DISCONNECT_TIMEOUT_SECONDS):
         while await connection.fetchval(_OTHERS):  # noqa: ASYNC110 - a database sets no event
             await asyncio.sleep(_SHORTEST_PAUSE_SECONDS)
     # Other sessions flush when they end; this one would flush within a second.
@@ -114,20 +114,20 @@ async def _seconds(
 ) -> float:
     began = last_none = time.perf_counter()
     while True:
-        asked = time.perf_counter()
+        queried = time.perf_counter()
         ended = await connection.fetchval(queue.ended)
         answered = time.perf_counter()
         if ended >= jobs:
             return answered - last_none
         if not ended:
-            last_none = asked
+            last_none = queried
         if answered - began > _TIMEOUT_SECONDS:
-            raise RuntimeError(f"{queue.title}: {ended} of {jobs} jobs have ended; {_said(log)}")
-        pause = max(_SHORTEST_PAUSE_SECONDS, _PAUSES_PER_LOOK * (answered - asked))
+            raise RuntimeError(f"{queue.title}: {ended} of {jobs} jobs have ended; {_log_end(log)}")
+        pause = max(_SHORTEST_PAUSE_SECONDS, _PAUSE_FACTOR * (answered - queried))
         await asyncio.sleep(pause)
 
 
-def _said(log: pathlib.Path) -> str:
+def _log_end(log: pathlib.Path) -> str:
     return f"its log ends with: {log.read_text('utf-8', 'replace')[-2000:]}"
 
 
@@ -136,7 +136,7 @@ def started(programs: Sequence[Program]) -> Iterator[pathlib.Path]:
     """Run processes during the context, and yield the path of their log."""
     with tempfile.TemporaryDirectory(prefix="workron-bench-") as folder:
         log = pathlib.Path(folder) / "log"
-        with log.open("wb") as said:
+        with log.open("wb") as output:
             running = [
                 subprocess.Popen(
                     one.command,
@@ -144,8 +144,8 @@ def started(programs: Sequence[Program]) -> Iterator[pathlib.Path]:
                     env={**os.environ, "TMPDIR": folder, **one.environment},
                     cwd=one.folder,
                     stdin=subprocess.DEVNULL,
-                    stdout=said,
-                    stderr=said,
+                    stdout=output,
+                    stderr=output,
                 )
                 for one in programs
             ]

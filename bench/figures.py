@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bench.config import Config
 from bench.figure import Against, Figure, Goal, Side
-from bench.limit import pgbench, rounds, tools
+from bench.limit import command_tools, pgbench, rounds
 from bench.ours import (
     dags,
     dead,
@@ -54,7 +54,7 @@ def _noop(config: Config, dsn: str) -> tuple[Sequence[Against], Sequence[Against
 
 def _tools(config: Config) -> Sequence[Against]:
     """Return tools that start commands and store nothing; Workron should be faster than one."""
-    flat = tools.flat(config.jobs["tools"], at_once=2)
+    flat = command_tools.flat(config.jobs["tools"], at_once=2)
     return [Against(one, Goal(1) if "parallel" in one.title else None) for one in flat]
 
 

@@ -20,28 +20,28 @@ from bench.limit import (
 )
 
 
-class Taken(NamedTuple):
-    """A limit, and the unit that it is told in."""
+class MachineLimit(NamedTuple):
+    """A limit and its unit."""
 
     side: Side
     unit: str
 
 
-def every(config: Config, dsn: str) -> Iterator[Taken]:
-    """Name all."""
+def every(config: Config, dsn: str) -> Iterator[MachineLimit]:
+    """Yield all limits."""
     jobs = config.jobs
     for at_once in (1, 2):
         side = processes.spawning(jobs["shell"], at_once=at_once, argv=processes.SHELL)
-        yield Taken(side, "processes/s")
-    yield Taken(disk.syncing(server.data(dsn), jobs["commits"]), "writes/s")
-    yield Taken(pgbench.draining(dsn, jobs["commits"], batch=1), "jobs/s")
-    yield Taken(pgbench.draining(dsn, jobs["noop"], batch=100), "jobs/s")
-    yield Taken(rounds.hopping(dsn, jobs["commits"]), "hops/s")
-    yield Taken(sqlite_rows.committing(jobs["noop"], batch=100), "rows/s")
-    yield Taken(sqlite_jobs.draining(jobs["noop"], batch=100), "jobs/s")
+        yield MachineLimit(side, "processes/s")
+    yield MachineLimit(disk.syncing(server.data(dsn), jobs["commits"]), "writes/s")
+    yield MachineLimit(pgbench.draining(dsn, jobs["commits"], batch=1), "jobs/s")
+    yield MachineLimit(pgbench.draining(dsn, jobs["noop"], batch=100), "jobs/s")
+    yield MachineLimit(rounds.hopping(dsn, jobs["commits"]), "hops/s")
+    yield MachineLimit(sqlite_rows.committing(jobs["noop"], batch=100), "rows/s")
+    yield MachineLimit(sqlite_jobs.draining(jobs["noop"], batch=100), "jobs/s")
     if api_server.is_named():
-        yield Taken(api_server.writing(jobs["objects"]), "objects/s")
+        yield MachineLimit(api_server.writing(jobs["objects"]), "objects/s")
     copied = jobs["copied"]
-    yield Taken(copying.flat(dsn, copied), "jobs/s")
-    yield Taken(copying.with_edges(dsn, copied, 1), "jobs/s")
-    yield Taken(copying.with_edges(dsn, copied, 2), "jobs/s")
+    yield MachineLimit(copying.flat(dsn, copied), "jobs/s")
+    yield MachineLimit(copying.with_edges(dsn, copied, 1), "jobs/s")
+    yield MachineLimit(copying.with_edges(dsn, copied, 2), "jobs/s")

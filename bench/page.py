@@ -50,14 +50,14 @@ Written by `{command}` on {date}, on {machine}; PostgreSQL set up with {settings
 </details>
 <!-- /{name} -->
 """
-_NOTHING: Final = "<!-- {name} -->\n## {title}\n\nNot published yet.\n<!-- /{name} -->\n"
+_NOT_PUBLISHED: Final = "<!-- {name} -->\n## {title}\n\nNot published yet.\n<!-- /{name} -->\n"
 
 
 def publish(run: Run, command: str) -> None:
     """Write the parts that this run has measured."""
     page = _FOLDER / "performance.md"
     before = page.read_text("utf-8")
-    parts = [_part(name, run, command) or _kept(name, before) for name in PARTS]
+    parts = [_part(name, run, command) or _published(name, before) for name in PARTS]
     page.write_text(_PAGE + "\n".join(parts), "utf-8")
 
 
@@ -81,6 +81,6 @@ def _part(name: str, run: Run, command: str) -> str | None:
     )
 
 
-def _kept(name: str, page: str) -> str:
+def _published(name: str, page: str) -> str:
     found = re.search(rf"<!-- {name} -->\n.*<!-- /{name} -->\n", page, re.DOTALL)
-    return found[0] if found else _NOTHING.format(name=name, title=PARTS[name])
+    return found[0] if found else _NOT_PUBLISHED.format(name=name, title=PARTS[name])

@@ -12,14 +12,14 @@ _T = TypeVar("_T")
 
 
 class Series(Generic[_T]):
-    """The runs of one thing: whichever side comes to a round first runs it, the others read it."""
+    """The runs of a measurement: the first side of a round runs it, the others read the result."""
 
     def __init__(self, measure: Callable[[], _T]) -> None:
         self._measure = measure
         self._runs: list[_T] = []
 
     def side(self, title: str, read: Callable[[_T], float]) -> Side:
-        """Give what reads one number of each run, round after round."""
+        """Return a side that reads one number of each run, round after round."""
         rounds = itertools.count()
         return Side(title, lambda: read(self._run(next(rounds))))
 

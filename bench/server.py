@@ -18,34 +18,34 @@ _NUMBERS = itertools.count()
 
 @contextlib.contextmanager
 def running(settings: Mapping[str, str]) -> Iterator[str]:
-    """Start the server that the tests use, but with its disk taken seriously."""
+    """Start the server of the tests, with durable commits."""
     with postgres_server.running(is_durable=True, settings=settings) as dsn:
         yield dsn
 
 
 def program(dsn: str, name: str) -> str:
-    """Find a program that came with the server, and so is of its version."""
+    """Return the path of a program that has the version of the server."""
     return str(next(_home(dsn).glob(f"*/*/bin/{name}")))
 
 
 def data(dsn: str) -> pathlib.Path:
-    """Find the folder in which the server keeps what it is given."""
+    """Return the data folder of the server."""
     return _home(dsn) / "data"
 
 
 def _home(dsn: str) -> pathlib.Path:
-    """Find what the server was made in: its socket is there too."""
+    """Return the folder that contains the server, also its socket."""
     return pathlib.Path(parse.parse_qs(parse.urlsplit(dsn).query)["host"][0])
 
 
 @contextlib.asynccontextmanager
 async def empty(dsn: str) -> AsyncIterator[str]:
-    """Give a database of its own, and remove it."""
+    """Yield an empty database, and drop it afterwards."""
     name = f"bench_{next(_NUMBERS)}"
     administrator = await asyncpg.connect(dsn)
     try:
         await administrator.execute(f"CREATE DATABASE {name}")
-        # What the one before has left to be written is not this one's.
+        # Writes that the previous database left over must not count here.
         await administrator.execute("CHECKPOINT")
         yield dsn.replace("/postgres?", f"/{name}?")
     finally:
@@ -54,7 +54,7 @@ async def empty(dsn: str) -> AsyncIterator[str]:
 
 
 async def settle(url: str) -> None:
-    """Have nobody's plans, or pauses, depend on what was put in before he came."""
+    """Analyze and write out what was inserted, so that it affects neither plans nor pauses."""
     connection = await asyncpg.connect(url)
     await connection.execute("VACUUM ANALYZE")
     await connection.execute("CHECKPOINT")
@@ -63,7 +63,7 @@ async def settle(url: str) -> None:
 
 @contextlib.asynccontextmanager
 async def database(dsn: str) -> AsyncIterator[str]:
-    """Give one that is ready for our jobs."""
+    """Yield a database with the schema of Workron."""
     async with empty(dsn) as url:
         await schema.migrate(url)
         yield url

@@ -17,17 +17,17 @@ class Row:
     figure: Figure
     theirs: Side
     goal: Goal | None
-    ours_seen: Sequence[float]
-    theirs_seen: Sequence[float]
+    our_values: Sequence[float]
+    their_values: Sequence[float]
 
     @property
     def ratio(self) -> Ratio:
         """Ours divided by theirs."""
-        return ratio.of(self.ours_seen, self.theirs_seen)
+        return ratio.of(self.our_values, self.their_values)
 
     @property
     def verdict(self) -> str:
-        """Say whether the goal is reached: by the whole interval, or by the median alone."""
+        """Whether the whole interval (`yes`) or only the median (`just`) reaches the goal."""
         if self.goal is None:
             return ""
         if not self.goal.holds(self.ratio.middle):
@@ -36,15 +36,15 @@ class Row:
         return "yes" if self.goal.holds(worst) else "just"
 
 
-def measured(figure: Figure, rounds: int, tell: Callable[[str], None]) -> list[Row]:
+def measured(figure: Figure, rounds: int, show: Callable[[str], None]) -> list[Row]:
     """Measure every side once a round, ours first."""
     sides = [figure.ours, *(one.side for one in figure.against)]
-    seen: list[list[float]] = [[] for _ in sides]
+    values_of_sides: list[list[float]] = [[] for _ in sides]
     for number in range(rounds):
-        for side, values in zip(sides, seen, strict=True):
-            tell(f"{figure.name}: round {number + 1} of {rounds}: {side.title}")
+        for side, values in zip(sides, values_of_sides, strict=True):
+            show(f"{figure.name}: round {number + 1} of {rounds}: {side.title}")
             values.append(side.measure())
-    ours, *theirs = seen
+    ours, *theirs = values_of_sides
     return [
         Row(figure, one.side, one.goal, ours, values)
         for one, values in zip(figure.against, theirs, strict=True)

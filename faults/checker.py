@@ -1,12 +1,12 @@
-"""Compares the execution log with the store: what was lost, run twice, or overlapped.
+"""Compares the execution log with the store: lost, doubled and overlapping executions.
 
-- lost: a job that was acknowledged and has no accepted end;
+- lost: an acknowledged job without an accepted end;
 - doubled: a job with two accepted ends, an accepted end whose execution is not in the log, or a
   claim that was executed twice;
-- overlapping: two executions of one job alive at once, which is excused only while the worker of
-  the older one is frozen, and for a second after it goes on (design: the promise of a lease);
+- overlapping: two executions of one job alive at once, which is allowed only while the worker of
+  the older one is frozen, and for a second after it continues;
 - early: an execution that began before the end of one that it depends on;
-- backward: a later attempt with a fence that is no higher.
+- backward: a later attempt whose fence is not higher.
 """
 
 import itertools
@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 from faults.execution_log import Execution
 
 RETURN_SECONDS = 1.0
-"""No command outlives its worker's return from a freeze by more."""
+"""The maximum time that a command outlives the end of its worker's freeze."""
 _FINAL = frozenset({"Succeeded", "Failed", "Cancelled"})
-_TOLD = _FINAL | {"Retried"}
+_REPORTED = _FINAL | {"Retried"}
 
 
 @dataclass(frozen=True)
 class Freeze:
-    """A worker, or its runner, that was stopped for a while."""
+    """A period in which a worker or its runner was stopped."""
 
     worker: str
     since: float
@@ -39,16 +39,16 @@ class Overlap:
 
     @property
     def seconds(self) -> float:
-        """How long."""
+        """The duration of the overlap."""
         return self.older.last - self.newer.began
 
 
 @dataclass
-class Books:
-    """What the store says."""
+class StoreState:
+    """The jobs, attempts and edges that the store contains."""
 
     jobs: dict[int, tuple[str, str, int | None]] = field(default_factory=dict)
-    """Root, name and index of each job."""
+    """Run, name and index of each job."""
     done: dict[int, tuple[str, int]] = field(default_factory=dict)
     """State and number of attempts of each job that has ended."""
     attempts: Sequence[tuple[int, int, str]] = ()
@@ -59,7 +59,7 @@ class Books:
 
 @dataclass
 class Findings:
-    """What is wrong, and what is to be told all the same."""
+    """Everything that the check found."""
 
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
@@ -69,10 +69,12 @@ class Findings:
     backward: list[str] = field(default_factory=list)
 
     @property
-    def wrongs(self) -> list[str]:
-        """All that must not be."""
-        beside = [f"job {one.older.job} ran beside itself: {one}" for one in self.unexcused]
-        return [*self.lost, *self.doubled, *beside, *self.early, *self.backward]
+    def errors(self) -> list[str]:
+        """The findings that are errors; allowed overlaps are not."""
+        overlapping = [
+            f"job {one.older.job} has overlapping executions: {one}" for one in self.unexcused
+        ]
+        return [*self.lost, *self.doubled, *overlapping, *self.early, *self.backward]
 
     def __str__(self) -> str:
         longest = max((one.seconds for one in self.overlaps), default=0.0)
@@ -86,58 +88,60 @@ class Findings:
 def check(
     acknowledged: Iterable[tuple[str, str, int | None]],
     executions: Sequence[Execution],
-    books: Books,
+    state: StoreState,
     freezes: Sequence[Freeze] = (),
 ) -> Findings:
-    """Judge a store that has come to rest."""
+    """Check a store in which all jobs have ended."""
     by_job: dict[int, list[Execution]] = {}
     for one in sorted(executions, key=lambda one: (one.job, one.fence)):
         by_job.setdefault(one.job, []).append(one)
     overlaps = [pair for mine in by_job.values() for pair in _overlaps(mine)]
     return Findings(
-        lost=_lost(acknowledged, books),
-        doubled=_doubled(executions, books),
+        lost=_lost(acknowledged, state),
+        doubled=_doubled(executions, state),
         overlaps=overlaps,
         unexcused=[one for one in overlaps if not any(_excuses(f, one) for f in freezes)],
-        early=_early(by_job, books),
+        early=_early(by_job, state),
         backward=_backward(by_job),
     )
 
 
-def _lost(acknowledged: Iterable[tuple[str, str, int | None]], books: Books) -> list[str]:
-    ended = {name for job, name in books.jobs.items() if job in books.done}
+def _lost(acknowledged: Iterable[tuple[str, str, int | None]], state: StoreState) -> list[str]:
+    ended = {name for job, name in state.jobs.items() if job in state.done}
     return [f"{name} was acknowledged and has no end" for name in acknowledged if name not in ended]
 
 
-def _doubled(executions: Sequence[Execution], books: Books) -> list[str]:
+def _doubled(executions: Sequence[Execution], state: StoreState) -> list[str]:
     twice = [
         f"attempt {one.attempt} of job {one.job} was executed {one.begins} times"
         for one in executions
         if one.begins > 1
     ]
-    return [*twice, *_accepted_twice(books), *_accepted_of_nothing(executions, books)]
+    return [*twice, *_accepted_twice(state), *_accepted_without_execution(executions, state)]
 
 
-def _accepted_twice(books: Books) -> Iterator[str]:
+def _accepted_twice(state: StoreState) -> Iterator[str]:
     finals: dict[int, list[int]] = {}
-    for job, attempt, outcome in books.attempts:
+    for job, attempt, outcome in state.attempts:
         if outcome in _FINAL:
             finals.setdefault(job, []).append(attempt)
     for job, accepted in finals.items():
         if len(accepted) > 1:
             yield f"job {job} has ended in attempts {accepted}"
-        elif job in books.done and books.done[job][1] != accepted[0]:
-            yield f"job {job} is done by attempt {books.done[job][1]}, and ended in {accepted[0]}"
+        elif job in state.done and state.done[job][1] != accepted[0]:
+            yield f"job {job} is done by attempt {state.done[job][1]}, and ended in {accepted[0]}"
 
 
-def _accepted_of_nothing(executions: Sequence[Execution], books: Books) -> Iterator[str]:
+def _accepted_without_execution(
+    executions: Sequence[Execution], state: StoreState
+) -> Iterator[str]:
     found = {(one.job, one.attempt): one for one in executions}
-    for job, attempt, outcome in books.attempts:
+    for job, attempt, outcome in state.attempts:
         seen = found.get((job, attempt))
-        if outcome in _TOLD and seen is None:
-            yield f"attempt {attempt} of job {job} is {outcome}, and was never executed"
+        if outcome in _REPORTED and seen is None:
+            yield f"attempt {attempt} of job {job} is {outcome} but was never executed"
         elif outcome == "Succeeded" and seen and not seen.has_ended:
-            yield f"attempt {attempt} of job {job} has succeeded, and did not come to that"
+            yield f"attempt {attempt} of job {job} has succeeded but its command did not end"
 
 
 def _overlaps(mine: Sequence[Execution]) -> list[Overlap]:
@@ -155,15 +159,15 @@ def _excuses(freeze: Freeze, overlap: Overlap) -> bool:
     return older.worker == freeze.worker and is_frozen and in_time
 
 
-def _early(by_job: dict[int, list[Execution]], books: Books) -> list[str]:
+def _early(by_job: dict[int, list[Execution]], state: StoreState) -> list[str]:
     ends = {(one.job, one.attempt): one.last for mine in by_job.values() for one in mine}
-    wrongs = []
-    for upstream, downstream in books.edges:
-        _, attempt = books.done.get(upstream, ("", 0))
+    errors = []
+    for upstream, downstream in state.edges:
+        _, attempt = state.done.get(upstream, ("", 0))
         end = ends.get((upstream, attempt))
         if end is not None and any(one.began < end for one in by_job.get(downstream, [])):
-            wrongs.append(f"job {downstream} began before job {upstream} ended")
-    return wrongs
+            errors.append(f"job {downstream} began before job {upstream} ended")
+    return errors
 
 
 def _backward(by_job: dict[int, list[Execution]]) -> list[str]:

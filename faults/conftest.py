@@ -1,4 +1,4 @@
-"""What a test of faults may ask for: a harness of its own on a real PostgreSQL, and time."""
+"""Fixtures of the fault tests: a harness with a real PostgreSQL, and long timeouts."""
 
 import asyncio
 import pathlib
@@ -18,51 +18,51 @@ from tests import postgres_server
 from tests.postgres_server import Server
 from workron.store.postgres import schema
 
-_TOLD = pytest.StashKey[list[str]]()
-_ROOM_SECONDS = 300
+_SUMMARY = pytest.StashKey[list[str]]()
+_TIMEOUT_SECONDS = 300
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Say how long the storm is."""
+    """Add the option for the duration of the storm."""
     parser.addoption("--minutes", type=float, default=1, help="how long the storm of faults lasts")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Take in what loses its parent, and keep what tests have to tell."""
-    processes.take_in_orphans()
-    config.stash[_TOLD] = []
+    """Adopt orphaned processes, and prepare the summary lines."""
+    processes.become_subreaper()
+    config.stash[_SUMMARY] = []
     config.addinivalue_line("markers", "storm: lasts as long as --minutes says")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give every test time for real processes, and the storm as much as it was given."""
+    """Allow every test time for real processes, and the storm its duration in addition."""
     for item in items:
-        room = config.getoption("minutes") * 60 if item.get_closest_marker("storm") else 0
-        item.add_marker(pytest.mark.timeout(room + _ROOM_SECONDS))
+        extra = config.getoption("minutes") * 60 if item.get_closest_marker("storm") else 0
+        item.add_marker(pytest.mark.timeout(extra + _TIMEOUT_SECONDS))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what tests have to tell, whether they passed or not."""
-    for line in terminalreporter.config.stash[_TOLD]:
+    """Print the summary lines of the tests, whether they passed or not."""
+    for line in terminalreporter.config.stash[_SUMMARY]:
         terminalreporter.write_line(line)
 
 
 @pytest.fixture
-def told(request: pytest.FixtureRequest) -> list[str]:
-    """Lines that are printed when all tests are over."""
-    return request.config.stash[_TOLD]
+def summary(request: pytest.FixtureRequest) -> list[str]:
+    """Lines that are printed after all tests."""
+    return request.config.stash[_SUMMARY]
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    """A PostgreSQL that a test may have crash, if it has it begin again."""
+    """A PostgreSQL that a test may crash if it starts it again."""
     with postgres_server.serving() as one:
         yield one
 
 
 @pytest.fixture(scope="session")
 def template(server: Server) -> str:
-    """The name of a database that was migrated once, to copy others from."""
+    """The name of a migrated database that others are copied from."""
     _run(server.dsn, "CREATE DATABASE template TEMPLATE template0")
     with asyncio.Runner() as runner:
         runner.run(schema.migrate(_dsn(server, "template")))
@@ -71,7 +71,7 @@ def template(server: Server) -> str:
 
 @pytest.fixture
 def database(server: Server, template: str) -> Iterator[str]:
-    """The DSN of a migrated database that no other test has seen."""
+    """The DSN of a migrated database for this test only."""
     name = f"faults_{secrets.token_hex(6)}"
     _run(server.dsn, f"CREATE DATABASE {name} TEMPLATE {template}")
     yield _dsn(server, name)
@@ -80,14 +80,14 @@ def database(server: Server, template: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def loop() -> Iterator[LoopThread]:
-    """An event loop beside the tests."""
+    """An event loop on a thread of its own."""
     with running() as one:
         yield one
 
 
 @pytest.fixture
 def folder() -> Iterator[pathlib.Path]:
-    """A folder that a command may enter whoever it runs as."""
+    """A folder that commands of any user may enter."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="faults-"))
     path.chmod(0o755)
     yield path
@@ -98,7 +98,7 @@ def folder() -> Iterator[pathlib.Path]:
 def harness(
     folder: pathlib.Path, server: Server, database: str, loop: LoopThread
 ) -> Iterator[FaultHarness]:
-    """A world of this test's own, in which nothing may be left."""
+    """The harness of this test, which must leave nothing behind."""
     one = FaultHarness(folder, server, database, loop)
     yield one
     one.close()

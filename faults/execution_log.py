@@ -1,15 +1,15 @@
 """The execution log outside the store: every command logs that it began, runs and ended.
 
 A line is one write at the end of the file, so lines of many processes never mix. The time is that
-of /proc/uptime, CLOCK_BOOTTIME to a hundredth of a second; who wrote it is told by the folder of
-its worker.
+of /proc/uptime, CLOCK_BOOTTIME to a hundredth of a second; the folder of
+the command shows its worker.
 """
 
 import pathlib
 import re
 from dataclasses import dataclass
 
-# In a shell without a process more: commands come by the thousand.
+# Only shell builtins, without further processes: a storm runs thousands of commands.
 _NOTE = """\
 note() {{
   read -r up _ </proc/uptime
@@ -25,7 +25,7 @@ _WORKER = re.compile(r"/([^/]+)/workron-[0-9a-f]{32}/")
 
 @dataclass(slots=True)
 class Execution:
-    """One run of one command, as it told of itself."""
+    """One execution of a command, as it logged itself."""
 
     job: int
     attempt: int
@@ -34,22 +34,22 @@ class Execution:
     pid: int
     began: float
     last: float
-    """When it was last heard of."""
+    """The time of its last line."""
     has_ended: bool = False
     begins: int = 1
-    """How often something began as this attempt: once, or the same claim was run twice."""
+    """How often this attempt began; more than once means that a claim was executed twice."""
 
 
 def command(path: pathlib.Path, body: str) -> str:
     """Wrap a shell command so that it writes the execution log at `path`.
 
-    It may call `live FILE`, which goes on, and tells so, until that file is there.
+    It may call `live FILE`, which logs `alive` repeatedly until that file exists.
     """
     return _NOTE.format(path=path, body=body)
 
 
 def read(path: pathlib.Path) -> list[Execution]:
-    """Give what was written down so far."""
+    """Return the executions that are logged so far."""
     found: dict[tuple[int, int, int], Execution] = {}
     for line in path.read_text().splitlines():
         job, attempt, fence, word, up, pid, home = line.split(" ", 6)

@@ -12,18 +12,18 @@ import signal
 import sys
 import time
 
-_MOST = 200
+_MAX_PROCESSES = 200
 
 
 def main(path: pathlib.Path) -> None:
     """Fork until the numbers are used up."""
     if _fork(path):
-        while path.stat().st_size < _MOST / 2:
+        while path.stat().st_size < _MAX_PROCESSES / 2:
             time.sleep(0.01)
         return
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     while True:
-        # Each generation leaves the session of the one before, so that no group holds them all.
+        # Each generation has a session of its own, so that no process group contains all.
         if not _fork(path):
             os.setsid()
 
@@ -32,7 +32,7 @@ def _fork(path: pathlib.Path) -> int:
     """Fork, if a number is left; the number of the child, 0 in the child itself."""
     with path.open("ab") as counter:
         fcntl.flock(counter, fcntl.LOCK_EX)
-        is_allowed = os.fstat(counter.fileno()).st_size < _MOST
+        is_allowed = os.fstat(counter.fileno()).st_size < _MAX_PROCESSES
         if is_allowed:
             os.write(counter.fileno(), b".")
     if not is_allowed:

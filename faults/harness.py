@@ -1,4 +1,4 @@
-"""What one test has to itself: a database, an execution log, workers and maintainers.
+"""The harness of one test: a database, an execution log, workers and maintainers.
 
 The fixture `harness` ends them after every test, and checks that no process or folder is left.
 """
@@ -15,7 +15,7 @@ import asyncpg
 import yaml
 
 from faults import checker, execution_log, processes, programs
-from faults.checker import Books, Findings, Freeze
+from faults.checker import Findings, Freeze, StoreState
 from faults.loop_thread import LoopThread
 from faults.polling import until
 from faults.programs import Program, Runner, Worker
@@ -23,7 +23,7 @@ from faults.proxy import Proxy
 from tests.postgres_server import Server
 
 LEASE_SECONDS = 2.0
-"""Of the pool of a test: the shortest in which a worker of a busy machine still beats in time."""
+"""The shortest lease in which a worker sends heartbeats in time on a busy machine."""
 _T = TypeVar("_T")
 _NAMESPACE = "default"
 _POOL = "default"
@@ -44,7 +44,7 @@ def now() -> float:
 
 
 class Submission(NamedTuple):
-    """A workflow on its way to the store, and the jobs that it stands for."""
+    """A workflow that is being submitted, and its jobs."""
 
     program: Program
     jobs: list[tuple[str, str, int | None]]
@@ -55,7 +55,7 @@ def _indexes(task: dict[str, Any]) -> Iterable[int | None]:
 
 
 class FaultHarness:
-    """What one test has to itself."""
+    """The programs, database and execution log of one test."""
 
     def __init__(self, folder: pathlib.Path, server: Server, dsn: str, loop: LoopThread) -> None:
         self.folder = folder
@@ -83,22 +83,22 @@ class FaultHarness:
         after: Worker | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> Worker:
-        """Start a worker with a proxy of its own, as on another machine, or where one was before.
+        """Start a worker with its own proxy, on a new machine or on that of an earlier worker.
 
-        To a worker, a machine is where its temporary folder is.
+        A temporary folder stands for a machine.
         """
         folder = after.folder if after else self.folder / f"w{len(self.workers):03}"
-        usual = ("--log", "json", "--grace", "5s")
+        defaults = ("--log", "json", "--grace", "5s")
         settings = {"WORKRON_TOKEN": self.token(lease_seconds), **(environment or {})}
-        one = Worker(folder, proxy or self.proxy(), [*usual, *options], settings)
+        one = Worker(folder, proxy or self.proxy(), [*defaults, *options], settings)
         self.workers.append(one)
         self._programs.append(one)
         return one
 
     def runner(self, after: Runner | None = None) -> Runner:
-        """Start a runner by itself, or another one where one was before, as a kubelet would."""
+        """Start a standalone runner, or restart one in its place, as a kubelet would."""
         folder = after.folder if after else self.folder / f"r{len(self._programs):03}"
-        one = Runner(folder, after.path if after else folder.with_suffix(".door"))
+        one = Runner(folder, after.path if after else folder.with_suffix(".socket"))
         self._programs.append(one)
         return one
 
@@ -110,26 +110,26 @@ class FaultHarness:
         return self._programs[-1]
 
     def proxy(self) -> Proxy:
-        """Make a way to the database at which things can be done."""
+        """Create a proxy to the database."""
         self._proxies.append(Proxy(self._loop, self.dsn))
         return self._proxies[-1]
 
     def token(self, lease_seconds: float) -> str:
-        """Give what admits a worker to a pool with such leases."""
+        """Return the token of a pool with this lease."""
         if lease_seconds not in self._tokens:
             token = self._tokens[lease_seconds] = f"token-{len(self._tokens)}"
             call = "SELECT workron.ensure_pool($1, $2, $3, $4)"
-            self.ask(call, _NAMESPACE, _POOL, token, lease_seconds)
+            self.query(call, _NAMESPACE, _POOL, token, lease_seconds)
         return self._tokens[lease_seconds]
 
     def submit(self, name: str, **tasks: Any) -> None:
-        """Submit a workflow of these tasks; a text is a command that writes the execution log."""
+        """Submit a workflow; a task given as text is its command, which logs its execution."""
         submission = self.begin_submission(name, **tasks)
         submission.program.wait()
         self.acknowledge(submission)
 
     def begin_submission(self, name: str, **tasks: Any) -> Submission:
-        """Begin to submit a workflow; it counts when it is acknowledged."""
+        """Begin to submit a workflow; its jobs count once it is acknowledged."""
         written = [{"name": task, **self._spec(spec)} for task, spec in tasks.items()]
         flow = {
             "apiVersion": "workron.dev/v1alpha1",
@@ -146,7 +146,7 @@ class FaultHarness:
 
     def acknowledge(self, submission: Submission) -> None:
         """Count the jobs of a submission that the command has acknowledged."""
-        assert submission.program.wait() == 0, submission.program.said()
+        assert submission.program.wait() == 0, submission.program.log_tail()
         self._acknowledged += submission.jobs
 
     def _spec(self, spec: str | dict[str, Any]) -> dict[str, Any]:
@@ -157,23 +157,23 @@ class FaultHarness:
         return given
 
     def until(self, condition: Callable[[], _T], what: str, seconds: float = 30) -> _T:
-        """Wait, and if it is in vain give what all programs wrote last."""
-        return until(condition, what, seconds, self.told)
+        """Wait; on a timeout, report the last lines of all logs."""
+        return until(condition, what, seconds, self.logs)
 
-    def ask(self, statement: str, *values: Any) -> list[asyncpg.Record]:
-        """Ask the database, as its owner."""
-        return self._loop.call(_ask(self.dsn, statement, values))
+    def query(self, statement: str, *values: Any) -> list[asyncpg.Record]:
+        """Query the database as its owner."""
+        return self._loop.call(_query(self.dsn, statement, values))
 
     def value(self, statement: str, *values: Any) -> Any:
-        """Ask for one value."""
-        return self.ask(statement, *values)[0][0]
+        """Query one value."""
+        return self.query(statement, *values)[0][0]
 
     def executions(self) -> list[execution_log.Execution]:
         """Read the execution log."""
         return execution_log.read(self.execution_log)
 
     def await_execution(self, attempt: int = 1) -> execution_log.Execution:
-        """Give the first execution with such a number, as soon as it is there."""
+        """Wait for the first execution with this attempt number."""
 
         def found() -> list[execution_log.Execution]:
             return [one for one in self.executions() if one.attempt == attempt]
@@ -193,25 +193,27 @@ class FaultHarness:
         return count
 
     def await_death(self, execution: execution_log.Execution, seconds: float = 1) -> None:
-        """Wait until a command is dead; it has no more time than that."""
+        """Wait until a command is dead; fail after `seconds`."""
         self.until(lambda: not processes.is_alive(execution.pid), "the command is dead", seconds)
 
     def await_heartbeats(self, worker: Worker, count: int) -> None:
-        """Wait until so many more beats of a worker are answered."""
+        """Wait until this many more heartbeats of a worker are answered."""
         enough = worker.proxy.answered["heartbeat"] + count
-        self.until(lambda: worker.proxy.answered["heartbeat"] >= enough, f"{worker.name} beats")
+        self.until(
+            lambda: worker.proxy.answered["heartbeat"] >= enough, f"{worker.name} sends heartbeats"
+        )
 
     def await_reap(self, worker: Worker) -> None:
-        """Wait until the store has taken back what the worker of that process held."""
+        """Wait until the store has reaped the worker of that process."""
         self.until(lambda: not self.knows(worker), f"{worker.name} is reaped")
 
     def knows(self, worker: Worker) -> bool:
         """Whether that process is registered."""
-        names = [row["name"] for row in self.ask("SELECT name FROM workron.worker")]
+        names = [row["name"] for row in self.query("SELECT name FROM workron.worker")]
         return any(f":{worker.pid}:" in name for name in names)
 
     def states(self) -> dict[str, tuple[str, str | None, int, int, int]]:
-        """Give state, reason, attempts, failures and losses of each task that has ended."""
+        """Return state, reason, attempts, failures and losses of each ended task."""
         return {
             row["name"]: (
                 row["state"], row["reason"], row["attempts"], row["failures"], row["losses"],
@@ -220,37 +222,39 @@ class FaultHarness:
         }  # fmt: skip
 
     def rows(self, *columns: str) -> list[tuple[object, ...]]:
-        """Give these columns of every job that has ended."""
+        """Return these columns of every ended job."""
         return [tuple(row[one] for one in columns) for row in self._ended()]
 
     def _ended(self) -> list[asyncpg.Record]:
-        return self.ask(
+        return self.query(
             "SELECT j.name, d.* FROM workron.done d JOIN workron.job j ON j.id = d.job"
             " WHERE j.kind = 'Job'"
         )
 
-    def books(self) -> Books:
-        """Read what the store says."""
-        rows = self.ask(_JOBS)
-        attempts = self.ask("SELECT job, attempt, outcome FROM workron.attempt")
-        return Books(
+    def store_state(self) -> StoreState:
+        """Read jobs, attempts and edges from the store."""
+        rows = self.query(_JOBS)
+        attempts = self.query("SELECT job, attempt, outcome FROM workron.attempt")
+        return StoreState(
             jobs={row["id"]: (row["root"], row["name"], row["index"]) for row in rows},
             done={row["id"]: (row["state"], row["attempts"]) for row in rows if row["state"]},
             attempts=[(row["job"], row["attempt"], row["outcome"]) for row in attempts],
-            edges=[(row["upstream"], row["downstream"]) for row in self.ask(_EDGES)],
+            edges=[(row["upstream"], row["downstream"]) for row in self.query(_EDGES)],
         )
 
     def check(self) -> Findings:
-        """Compare execution log and store."""
-        return checker.check(self._acknowledged, self.executions(), self.books(), self.freezes)
+        """Compare the execution log with the store."""
+        return checker.check(
+            self._acknowledged, self.executions(), self.store_state(), self.freezes
+        )
 
-    def told(self) -> str:
-        """Give what all programs wrote last, for whoever has to find out."""
-        return "\n".join(f"--- {one.folder.name}\n{one.said()}" for one in self._programs)
+    def logs(self) -> str:
+        """Return the last lines of all logs."""
+        return "\n".join(f"--- {one.folder.name}\n{one.log_tail()}" for one in self._programs)
 
     @contextlib.contextmanager
     def frozen(self, worker: Worker, *pids: int) -> Iterator[None]:
-        """Freeze processes of a worker, and have them go on afterwards."""
+        """Freeze processes of a worker during the context."""
         self.freeze(worker, *pids)
         try:
             yield
@@ -258,41 +262,41 @@ class FaultHarness:
             self.thaw(worker, *pids)
 
     def freeze(self, worker: Worker, *pids: int) -> float:
-        """Freeze processes of a worker, and tell when that was."""
+        """Freeze processes of a worker; return the time."""
         since = self._frozen[worker.name] = now()
         worker.stop(*pids)
         return since
 
     def thaw(self, worker: Worker, *pids: int) -> None:
-        """Have them go on."""
+        """Continue the processes."""
         worker.wake(*pids)
         self.freezes.append(Freeze(worker.name, self._frozen.pop(worker.name), now()))
 
     def close(self) -> None:
-        """End what the test has left, and look that nothing is left of it all."""
+        """Stop all programs, and check that no process, file or session is left."""
         try:
             alive = [one for one in self._programs if one.is_alive]
             for one in alive:
-                one.tell_to_end()
+                one.terminate()
             codes = {one.folder.name: one.wait() for one in alive}
-            assert not any(codes.values()), f"{codes}\n{self.told()}"
-            self._succeed_the_killed()
-            self._await(self._processes, "processes are left")
-            self._await(self._files, "files are left")
+            assert not any(codes.values()), f"{codes}\n{self.logs()}"
+            self._clean_up_killed()
+            self._check_empty(self._processes, "processes are left")
+            self._check_empty(self._files, "files are left")
         finally:
             self._end_all()
             for proxy in self._proxies:
                 proxy.close()
-        self._await(self._sessions, "sessions of the database are left")
+        self._check_empty(self._sessions, "sessions of the database are left")
 
-    def _succeed_the_killed(self) -> None:
-        """Where a worker was killed the next one clears up, however short it is there."""
+    def _clean_up_killed(self) -> None:
+        """Start a worker in the place of each killed one, which cleans up."""
         killed = {one.folder: one for one in self.workers if any(one.folder.iterdir())}
-        heirs = [self.worker("--idle-exit", "1ms", after=one) for one in killed.values()]
-        assert not any(heir.wait() for heir in heirs), self.told()
+        successors = [self.worker("--idle-exit", "1ms", after=one) for one in killed.values()]
+        assert not any(successor.wait() for successor in successors), self.logs()
 
-    def _await(self, left: Callable[[], Sequence[object]], what: str) -> None:
-        until(lambda: not left(), what, 10, lambda: f"{left()}\n{self.told()}")
+    def _check_empty(self, left: Callable[[], Sequence[object]], what: str) -> None:
+        until(lambda: not left(), what, 10, lambda: f"{left()}\n{self.logs()}")
 
     def _processes(self) -> Sequence[object]:
         return programs.leftovers(self._known, self.server.home)
@@ -302,7 +306,7 @@ class FaultHarness:
         return [*left, *programs.sockets(self.folder)]
 
     def _sessions(self) -> Sequence[object]:
-        return self.ask(
+        return self.query(
             "SELECT pid, state, query FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             " AND backend_type = 'client backend'"
@@ -317,7 +321,7 @@ class FaultHarness:
             os.kill(process.pid, 9)
 
 
-async def _ask(dsn: str, statement: str, values: tuple[Any, ...]) -> list[asyncpg.Record]:
+async def _query(dsn: str, statement: str, values: tuple[Any, ...]) -> list[asyncpg.Record]:
     connection = await asyncpg.connect(dsn)
     try:
         return list(await connection.fetch(statement, *values))

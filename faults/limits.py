@@ -1,6 +1,6 @@
-"""Hard limits around what a test lets loose: of processes, and of a disk.
+"""Hard limits on the processes and the disk of a test.
 
-Where this machine sets neither, the test is skipped, and says so.
+A test is skipped with a reason if this machine does not support the limit.
 """
 
 import contextlib
@@ -13,26 +13,26 @@ from collections.abc import Iterator
 
 import pytest
 
-MOST_PROCESSES = 300
+MAX_PROCESSES = 300
 _CGROUPS = pathlib.Path("/sys/fs/cgroup")
 _VERSION_1 = "pids"
 
 
 @contextlib.contextmanager
-def processes(*pids: int, most: int) -> Iterator[None]:
-    """Let these processes have no more than so many threads and descendants together."""
+def processes(*pids: int, limit: int) -> Iterator[None]:
+    """Limit the number of threads and descendants of these processes together."""
     folder = _group()
     if folder is None:
-        _limit_user(pids, most)
+        _limit_user(pids, limit)
         yield
         return
     try:
-        (folder / "pids.max").write_text(str(most))
+        (folder / "pids.max").write_text(str(limit))
         for pid in pids:
             _move(str(pid), folder)
         yield
     finally:
-        # A group can be removed when it is empty: its own go back to where they came from.
+        # A group can be removed only when it is empty: its members move to the parent.
         for member in (folder / "cgroup.procs").read_text().split():
             with contextlib.suppress(OSError):
                 _move(member, folder.parent)
@@ -44,17 +44,17 @@ def _move(pid: str, folder: pathlib.Path) -> None:
 
 
 def _group() -> pathlib.Path | None:
-    """Make a control group that bounds processes, if one can be made."""
+    """Create a cgroup that limits processes, if that is possible."""
     for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         root = _CGROUPS / _VERSION_1 if controllers == _VERSION_1 else _CGROUPS
         folder = root / path.lstrip("/") / f"faults-{secrets.token_hex(4)}"
-        if controllers in {_VERSION_1, ""} and _is_made(folder):
+        if controllers in {_VERSION_1, ""} and _is_created(folder):
             return folder
     return None
 
 
-def _is_made(folder: pathlib.Path) -> bool:
+def _is_created(folder: pathlib.Path) -> bool:
     try:
         folder.mkdir()
     except OSError:
@@ -65,13 +65,13 @@ def _is_made(folder: pathlib.Path) -> bool:
     return False
 
 
-def _limit_user(pids: tuple[int, ...], most: int) -> None:
-    """Bound the processes of this user instead; root is bound by no such limit."""
+def _limit_user(pids: tuple[int, ...], limit: int) -> None:
+    """Limit the processes of this user instead; that limit does not apply to root."""
     if os.geteuid() == 0:
-        pytest.skip("no control group for processes can be made, and nothing else bounds root")
+        pytest.skip("cannot create a cgroup for processes, and no other limit applies to root")
     own = sum(1 for one in pathlib.Path("/proc").glob("[0-9]*") if _is_own(one))
     for pid in pids:
-        resource.prlimit(pid, resource.RLIMIT_NPROC, (own + most, own + most))
+        resource.prlimit(pid, resource.RLIMIT_NPROC, (own + limit, own + limit))
 
 
 def _is_own(path: pathlib.Path) -> bool:
@@ -82,14 +82,14 @@ def _is_own(path: pathlib.Path) -> bool:
 
 @contextlib.contextmanager
 def small_disk(folder: pathlib.Path, size: int) -> Iterator[None]:
-    """Put a small file system in memory there."""
+    """Mount a small file system in memory."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a small disk")
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         folder.rmdir()
-        pytest.skip("this machine does not let root mount a file system")
+        pytest.skip("root cannot mount a file system on this machine")
     try:
         yield
     finally:
@@ -98,6 +98,6 @@ def small_disk(folder: pathlib.Path, size: int) -> Iterator[None]:
 
 
 def free_bytes(folder: pathlib.Path) -> int:
-    """Tell how much still fits on the disk of a folder."""
+    """Return the free bytes on the disk of a folder."""
     state = os.statvfs(folder)
     return state.f_bavail * state.f_frsize

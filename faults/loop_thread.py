@@ -1,6 +1,6 @@
-"""An event loop on a thread of its own, for what goes on beside a test: proxies and questions.
+"""An event loop on a thread of its own, for the proxies and queries of a test.
 
-Tests themselves are plain functions: they wait for processes, which set no event here.
+Tests are plain functions, because they wait for processes, which set no event here.
 """
 
 import asyncio
@@ -20,15 +20,15 @@ class LoopThread:
         self.loop = asyncio.new_event_loop()
 
     def call(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Have it run, and give what it returns."""
+        """Run a coroutine and return its result."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(_TIMEOUT_SECONDS)
 
 
 @contextlib.contextmanager
 def running() -> Iterator[LoopThread]:
-    """A loop, until all that it runs is cancelled and over."""
+    """Yield a running loop; its tasks are cancelled at the end."""
     one = LoopThread()
-    thread = threading.Thread(target=one.loop.run_forever, name="beside", daemon=True)
+    thread = threading.Thread(target=one.loop.run_forever, name="event-loop", daemon=True)
     thread.start()
     try:
         yield one

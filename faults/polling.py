@@ -1,6 +1,6 @@
-"""Waits for what other processes do: until it is so, or with an error that says what was awaited.
+"""Waits for a condition that other processes change; a timeout names the condition.
 
-Nothing here tells a test when a process of its own has changed something, so it looks again.
+No event reports such a change, so the condition is polled.
 """
 
 import time
@@ -15,11 +15,11 @@ def until(
     condition: Callable[[], _T],
     what: str,
     seconds: float = 30,
-    told: Callable[[], str] = str,
+    details: Callable[[], str] = str,
 ) -> _T:
-    """Give the condition's first answer that is true; `told` says more when there is none."""
+    """Return the condition's first true value; `details` is added to the error after a timeout."""
     limit = time.monotonic() + seconds
-    while not (answer := condition()):
-        assert time.monotonic() < limit, f"not within {seconds:g} s: {what}\n{told()}"
+    while not (value := condition()):
+        assert time.monotonic() < limit, f"not within {seconds:g} s: {what}\n{details()}"
         time.sleep(_PAUSE_SECONDS)
-    return answer
+    return value

@@ -1,7 +1,7 @@
-"""What runs on this machine below one process, read from /proc.
+"""The descendants of a process, read from /proc.
 
-A session of tests takes in what loses its parent, as an init process would. So whatever a worker
-starts is found among its descendants, whichever session, environment or parent it has left.
+The test session adopts orphans, as an init process does. So every process of a worker is found
+among its descendants, even if it left its session, environment or parent.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 class Process(NamedTuple):
-    """One that runs, or is stopped; not one of which only the remains are left."""
+    """A process that was found in /proc."""
 
     pid: int
     parent: int
@@ -25,42 +25,42 @@ class Process(NamedTuple):
 
     @property
     def directory(self) -> pathlib.Path | None:
-        """Where it is; None if that cannot be read."""
+        """Its working directory; None if that cannot be read."""
         with contextlib.suppress(OSError):
             return (_PROC / str(self.pid) / "cwd").readlink()
         return None
 
 
-def take_in_orphans() -> None:
+def become_subreaper() -> None:
     """Become the parent of every descendant that loses its own."""
     assert ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 
 
 def descendants(root: int) -> list[Process]:
-    """List what runs below a process, parents before children."""
+    """List the running descendants of a process, parents before children."""
     below: dict[int, list[Process]] = {}
     for one in _all():
         below.setdefault(one.parent, []).append(one)
-    found, front = [], [root]
-    while front:
-        children = [child for parent in front for child in below.get(parent, [])]
+    found, level = [], [root]
+    while level:
+        children = [child for parent in level for child in below.get(parent, [])]
         found += children
-        front = [child.pid for child in children]
+        level = [child.pid for child in children]
     return [one for one in found if one.state not in "ZX"]
 
 
 def is_alive(pid: int) -> bool:
-    """Whether it runs or is stopped."""
-    one = _look(pid)
+    """Whether a process runs or is stopped, and is not a zombie."""
+    one = _read(pid)
     return one is not None and one.state not in "ZX"
 
 
 def peak_bytes(pid: int) -> int:
-    """Tell how much memory a process has had at most."""
+    """Return the peak memory of a process."""
     for line in (_PROC / str(pid) / "status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
-    raise AssertionError(f"{pid} has no memory: it is gone")
+    raise AssertionError(f"{pid} has no memory: it has exited")
 
 
 def open_sockets(pid: int) -> int:
@@ -72,8 +72,8 @@ def open_sockets(pid: int) -> int:
     return count
 
 
-def bury() -> None:
-    """Take away the remains of what was taken in; nobody waits for children of our own by now."""
+def reap() -> None:
+    """Reap adopted zombies; no other code waits for children of this process any more."""
     for one in _all():
         if one.parent == os.getpid() and one.state == "Z":
             with contextlib.suppress(ChildProcessError):
@@ -83,11 +83,11 @@ def bury() -> None:
 def _all() -> Iterator[Process]:
     with os.scandir(_PROC) as entries:
         for entry in entries:
-            if entry.name.isdecimal() and (one := _look(int(entry.name))):
+            if entry.name.isdecimal() and (one := _read(int(entry.name))):
                 yield one
 
 
-def _look(pid: int) -> Process | None:
+def _read(pid: int) -> Process | None:
     with contextlib.suppress(OSError):
         stat = (_PROC / str(pid) / "stat").read_text(errors="replace")
         words = (_PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ")

@@ -1,4 +1,4 @@
-"""Workers and maintainers as processes of their own, and the hands that end, stop and wake them."""
+"""Workers, runners and maintainers as processes that a test stops, continues and kills."""
 
 import contextlib
 import os
@@ -16,13 +16,13 @@ from faults.proxy import Proxy
 
 _COMMAND = [sys.executable, "-P", "-m", "workron"]
 _RUNNER = "workron_runner"
-_OPEN_DOOR = [sys.executable, "-P", "-m", _RUNNER, "--socket"]
-_FAREWELL_SECONDS = 20
+_RUNNER_COMMAND = [sys.executable, "-P", "-m", _RUNNER, "--socket"]
+_EXIT_TIMEOUT_SECONDS = 20
 _ROUTINE = re.compile(r'"event":"(attempt running|attempt ended|worker registered)"')
 
 
 class Program:
-    """A command of Workron that goes on until it is told to end."""
+    """A command of Workron that runs until it is terminated."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Program:
             self._process = subprocess.Popen(
                 [*command, *map(str, arguments)],
                 cwd=folder.parent,
-                env=_surroundings(folder) | environment,
+                env=_environment(folder) | environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -52,38 +52,38 @@ class Program:
         return self._process.poll() is None
 
     def signal(self, number: signal.Signals) -> None:
-        """Send it a signal, if it is there."""
+        """Send a signal, if it is running."""
         self._process.send_signal(number)
 
     def kill(self) -> None:
-        """End it as no program can prevent."""
+        """Send SIGKILL."""
         self.signal(signal.SIGKILL)
 
-    def tell_to_end(self) -> None:
-        """Ask it to end."""
+    def terminate(self) -> None:
+        """Continue it if it is stopped, and send SIGTERM."""
         self.signal(signal.SIGCONT)
         self.signal(signal.SIGTERM)
 
     def end(self) -> int:
-        """Ask it to end, and give its exit code."""
-        self.tell_to_end()
+        """Terminate it, and return its exit code."""
+        self.terminate()
         return self.wait()
 
     def wait(self) -> int:
-        """Give its exit code when it has ended."""
+        """Wait for its exit code."""
         try:
-            return self._process.wait(_FAREWELL_SECONDS)
+            return self._process.wait(_EXIT_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"{self.folder.name} does not end:\n{self.said()}") from None
+            raise AssertionError(f"{self.folder.name} does not exit:\n{self.log_tail()}") from None
 
-    def said(self) -> str:
-        """Give the end of what it wrote, but for the attempts of which nothing is to be told."""
+    def log_tail(self) -> str:
+        """Return the end of its log, without routine events."""
         lines = self.log.read_text(errors="replace").splitlines(keepends=True)
         return "".join(one for one in lines if not _ROUTINE.search(one))[-2000:]
 
 
 class Worker(Program):
-    """An agent, its runner and its commands, with a PostgreSQL that it reaches through a proxy."""
+    """An agent, its runner and its commands, connected to PostgreSQL through a proxy."""
 
     def __init__(
         self,
@@ -98,20 +98,20 @@ class Worker(Program):
         super().__init__(folder, arguments, environment)
 
     def runner(self) -> Process | None:
-        """Give its runner, if there is one now."""
+        """Return its runner, if it has one."""
         for one in processes.descendants(self.pid):
             if one.parent == self.pid and _RUNNER in one.command:
                 return one
         return None
 
     def commands(self) -> list[Process]:
-        """List what its runner has started, and what that has."""
+        """List the descendants of its runner."""
         runner = self.runner()
         return processes.descendants(runner.pid) if runner else []
 
     def await_runner(self) -> int:
-        """Give the pid of its runner, as soon as there is one."""
-        runner = until(self.runner, f"{self.name} has a runner", told=self.said)
+        """Wait for its runner, and return the pid."""
+        runner = until(self.runner, f"{self.name} has a runner", details=self.log_tail)
         assert runner is not None
         return runner.pid
 
@@ -122,33 +122,33 @@ class Worker(Program):
                 os.kill(pid, signal.SIGSTOP)
 
     def wake(self, *pids: int) -> None:
-        """Have frozen ones go on, those that were killed meanwhile aside."""
+        """Continue frozen processes that are still alive."""
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
 
 
 class Runner(Program):
-    """A runner that no agent has started, at the path where one may find it."""
+    """A standalone runner that listens at a path."""
 
     def __init__(self, folder: pathlib.Path, path: pathlib.Path) -> None:
-        super().__init__(folder, [path], {}, _OPEN_DOOR)
+        super().__init__(folder, [path], {}, _RUNNER_COMMAND)
         self.path = path
 
 
-def leftovers(known: frozenset[int], place_of_server: pathlib.Path) -> list[Process]:
-    """List what still runs that did not before, but for the server's own processes."""
-    processes.bury()
+def leftovers(known: frozenset[int], server_folder: pathlib.Path) -> list[Process]:
+    """List new processes that still run, except those of the server."""
+    processes.reap()
     return [
         one
         for one in processes.descendants(os.getpid())
-        if one.pid not in known and not _is_in(one, place_of_server)
+        if one.pid not in known and not _is_in(one, server_folder)
     ]
 
 
-def _is_in(one: Process, place: pathlib.Path) -> bool:
-    where = one.directory
-    return where is not None and place in (where, *where.parents)
+def _is_in(one: Process, folder: pathlib.Path) -> bool:
+    directory = one.directory
+    return directory is not None and folder in (directory, *directory.parents)
 
 
 def sockets(folder: pathlib.Path) -> Iterator[pathlib.Path]:
@@ -156,6 +156,6 @@ def sockets(folder: pathlib.Path) -> Iterator[pathlib.Path]:
     return (path for path in folder.rglob("*") if path.is_socket())
 
 
-def _surroundings(folder: pathlib.Path) -> dict[str, str]:
+def _environment(folder: pathlib.Path) -> dict[str, str]:
     path = os.environ["PATH"]
     return {"PATH": path, "HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8"}

@@ -1,7 +1,7 @@
-"""Many workers, a flow of short jobs, and one fault after another at random until time is up.
+"""Many workers, a stream of short jobs, and random faults for some minutes.
 
-What is done is drawn from a seed, so that a storm can be had again; what it meets is not quite the
-same, as the machine is not. A worker that was hit is left alone until it has come round.
+The faults are drawn from a seed, so that a storm can be repeated; their timing differs with the
+load of the machine. A worker gets its next fault only after it has recovered.
 """
 
 import os
@@ -22,10 +22,10 @@ WORKERS = 20
 KILLS_A_MINUTE = 30
 _SLOTS = 2
 _LEASE_SECONDS = 4.0
-_LONGEST_FREEZE_SECONDS = 2 * _LEASE_SECONDS
+_MAX_FREEZE_SECONDS = 2 * _LEASE_SECONDS
 _BACKLOG = 300
-"""With fewer jobs that have not ended, more are submitted."""
-_END_SECONDS = 180.0
+"""With fewer unfinished jobs, more are submitted."""
+_END_TIMEOUT_SECONDS = 180.0
 _STEP_SECONDS = 0.1
 
 
@@ -34,61 +34,61 @@ def _yes() -> bool:
 
 
 @dataclass
-class _Seat:
-    """A worker, and what it still suffers from."""
+class _Target:
+    """A worker, and the fault that it is recovering from."""
 
     worker: Worker
-    is_round: Callable[[], bool] = _yes
-    """Whether it has come round from what hit it last."""
-    wakes_at: float = 0.0
+    has_recovered: Callable[[], bool] = _yes
+    """Whether it has recovered from its last fault."""
+    resumes_at: float = 0.0
     frozen: tuple[int, ...] = ()
 
 
-_Fault = Callable[[_Seat], bool]
+_Fault = Callable[[_Target], bool]
 
 
 class Storm:
     """One storm in one harness."""
 
     def __init__(self, harness: FaultHarness, seed: int) -> None:
-        self._house = harness
+        self._harness = harness
         self._rng = random.Random(seed)
-        self._seats: list[_Seat] = []
+        self._targets: list[_Target] = []
         self._submission: Submission | None = None
         self._waves = 0
-        self.hits: Counter[str] = Counter()
-        """How often each fault was inflicted."""
-        self.deserters: list[str] = []
-        """Workers that ended though nobody killed them."""
+        self.injected: Counter[str] = Counter()
+        """How often each fault was injected."""
+        self.unexpected_exits: list[str] = []
+        """Workers that exited although no fault killed them."""
 
     def run(self, minutes: float) -> None:
-        """Let it rage, and then let everything come to its end."""
+        """Inject faults for some minutes, and wait until all jobs have ended."""
         for _ in range(2):
-            self._house.maintainer()
-        self._seats = [_Seat(self._hire()) for _ in range(WORKERS)]
-        for seat in self._seats:
-            seat.worker.await_runner()
+            self._harness.maintainer()
+        self._targets = [_Target(self._start_worker()) for _ in range(WORKERS)]
+        for target in self._targets:
+            target.worker.await_runner()
         ends = now() + 60 * minutes
         plan = self._plan()
         at, fault = next(plan)
         while now() < ends:
-            self._look_after()
+            self._check_workers()
             self._feed()
             while at <= now():
-                self._strike(fault)
+                self._inject(fault)
                 at, fault = next(plan)
             _await(now() + _STEP_SECONDS)
-        self._calm()
+        self._finish()
 
     def _plan(self) -> Iterator[tuple[float, _Fault]]:
-        """Draw what is done, and when: so many kills a minute, and a milder fault after each."""
+        """Draw faults and their times: kills at a fixed rate, and a milder fault after each."""
         kills = [self._kill_agent, self._kill_runner, self._kill_job]
         milder = [
             self._freeze_agent,
             self._freeze_runner,
             self._freeze_both,
             self._freeze_job,
-            self._cut,
+            self._reset,
             self._silence,
         ]
         at = now()
@@ -97,112 +97,117 @@ class Storm:
                 at += 60 / KILLS_A_MINUTE / 2
                 yield at, self._rng.choice(kinds)
 
-    def _strike(self, fault: _Fault) -> None:
-        """Inflict a fault on the first worker, from one drawn, that it can be inflicted on."""
+    def _inject(self, fault: _Fault) -> None:
+        """Inject a fault into the first suitable worker, beginning with a random one."""
         first = self._rng.randrange(WORKERS)
-        for seat in [*self._seats[first:], *self._seats[:first]]:
-            if self._is_well(seat) and fault(seat):
-                self.hits[fault.__name__.strip("_").replace("_", " ")] += 1
+        for target in [*self._targets[first:], *self._targets[:first]]:
+            if self._is_ready(target) and fault(target):
+                self.injected[fault.__name__.strip("_").replace("_", " ")] += 1
                 return
 
-    def _is_well(self, seat: _Seat) -> bool:
-        return not seat.frozen and not seat.wakes_at and seat.worker.is_alive and seat.is_round()
+    def _is_ready(self, target: _Target) -> bool:
+        return (
+            not target.frozen
+            and not target.resumes_at
+            and target.worker.is_alive
+            and target.has_recovered()
+        )
 
-    def _kill_agent(self, seat: _Seat) -> bool:
-        seat.worker.kill()
-        seat.worker.wait()
-        self._replace(seat)
+    def _kill_agent(self, target: _Target) -> bool:
+        target.worker.kill()
+        target.worker.wait()
+        self._replace(target)
         return True
 
-    def _kill_runner(self, seat: _Seat) -> bool:
-        runner = seat.worker.runner()
+    def _kill_runner(self, target: _Target) -> bool:
+        runner = target.worker.runner()
         if runner is None:
             return False
-        # It starts another one for the next command, when nothing of the old one's is left.
-        seat.is_round = lambda: bool(
-            (new := seat.worker.runner()) and new.pid != runner.pid and seat.worker.commands()
+        # It starts another runner for the next command, after the cleanup of the old one.
+        target.has_recovered = lambda: bool(
+            (new := target.worker.runner()) and new.pid != runner.pid and target.worker.commands()
         )
         return _signal(runner.pid, signal.SIGKILL)
 
-    def _kill_job(self, seat: _Seat) -> bool:
-        commands = seat.worker.commands()
+    def _kill_job(self, target: _Target) -> bool:
+        commands = target.worker.commands()
         return bool(commands) and _signal(self._rng.choice(commands).pid, signal.SIGKILL)
 
-    def _freeze_agent(self, seat: _Seat) -> bool:
-        return self._freeze(seat, seat.worker.pid)
+    def _freeze_agent(self, target: _Target) -> bool:
+        return self._freeze(target, target.worker.pid)
 
-    def _freeze_runner(self, seat: _Seat) -> bool:
-        runner = seat.worker.runner()
-        return runner is not None and self._freeze(seat, runner.pid)
+    def _freeze_runner(self, target: _Target) -> bool:
+        runner = target.worker.runner()
+        return runner is not None and self._freeze(target, runner.pid)
 
-    def _freeze_both(self, seat: _Seat) -> bool:
-        runner = seat.worker.runner()
-        return runner is not None and self._freeze(seat, seat.worker.pid, runner.pid)
+    def _freeze_both(self, target: _Target) -> bool:
+        runner = target.worker.runner()
+        return runner is not None and self._freeze(target, target.worker.pid, runner.pid)
 
-    def _freeze_job(self, seat: _Seat) -> bool:
-        commands = seat.worker.commands()
-        return bool(commands) and self._freeze(seat, *(one.pid for one in commands))
+    def _freeze_job(self, target: _Target) -> bool:
+        commands = target.worker.commands()
+        return bool(commands) and self._freeze(target, *(one.pid for one in commands))
 
-    def _freeze(self, seat: _Seat, *pids: int) -> bool:
-        seat.frozen = pids
-        seat.wakes_at = self._house.freeze(seat.worker, *pids) + self._draw_seconds()
+    def _freeze(self, target: _Target, *pids: int) -> bool:
+        target.frozen = pids
+        target.resumes_at = self._harness.freeze(target.worker, *pids) + self._draw_seconds()
         return True
 
-    def _cut(self, seat: _Seat) -> bool:
-        seat.worker.proxy.cut()
+    def _reset(self, target: _Target) -> bool:
+        target.worker.proxy.reset()
         return True
 
-    def _silence(self, seat: _Seat) -> bool:
-        seat.worker.proxy.silence()
-        seat.wakes_at = now() + self._draw_seconds()
+    def _silence(self, target: _Target) -> bool:
+        target.worker.proxy.silence()
+        target.resumes_at = now() + self._draw_seconds()
         return True
 
     def _draw_seconds(self) -> float:
-        return self._rng.uniform(0.1, _LONGEST_FREEZE_SECONDS)
+        return self._rng.uniform(0.1, _MAX_FREEZE_SECONDS)
 
-    def _look_after(self) -> None:
-        """Wake who has slept enough, and take note of who has left."""
-        for seat in self._seats:
-            if seat.wakes_at and now() >= seat.wakes_at:
-                self._wake(seat)
-            if not seat.worker.is_alive:
-                self.deserters.append(f"{seat.worker.name}:\n{seat.worker.said()}")
-                self._replace(seat)
+    def _check_workers(self) -> None:
+        """Resume frozen workers that are due, and replace workers that have exited."""
+        for target in self._targets:
+            if target.resumes_at and now() >= target.resumes_at:
+                self._resume(target)
+            if not target.worker.is_alive:
+                self.unexpected_exits.append(f"{target.worker.name}:\n{target.worker.log_tail()}")
+                self._replace(target)
 
-    def _wake(self, seat: _Seat) -> None:
-        if seat.frozen:
-            self._house.thaw(seat.worker, *seat.frozen)
+    def _resume(self, target: _Target) -> None:
+        if target.frozen:
+            self._harness.thaw(target.worker, *target.frozen)
         else:
-            seat.worker.proxy.restore()
-        seat.frozen, seat.wakes_at = (), 0.0
+            target.worker.proxy.restore()
+        target.frozen, target.resumes_at = (), 0.0
 
-    def _hire(self, after: Worker | None = None) -> Worker:
-        return self._house.worker("--slots", _SLOTS, lease_seconds=_LEASE_SECONDS, after=after)
+    def _start_worker(self, after: Worker | None = None) -> Worker:
+        return self._harness.worker("--slots", _SLOTS, lease_seconds=_LEASE_SECONDS, after=after)
 
-    def _replace(self, seat: _Seat) -> None:
-        seat.worker = self._hire(after=seat.worker)
-        # An agent that has no runner yet has nothing that could be hit.
-        seat.is_round = lambda: seat.worker.runner() is not None
+    def _replace(self, target: _Target) -> None:
+        target.worker = self._start_worker(after=target.worker)
+        # Without a runner an agent has no process for a fault.
+        target.has_recovered = lambda: target.worker.runner() is not None
 
     def _feed(self) -> None:
-        """See to it that there are always jobs to be run."""
-        given = self._submission
-        if given is not None and not given.program.is_alive:
-            self._house.acknowledge(given)
+        """Submit jobs while few are unfinished."""
+        submission = self._submission
+        if submission is not None and not submission.program.is_alive:
+            self._harness.acknowledge(submission)
             self._submission = None
-        if self._submission is None and self._house.unfinished() < _BACKLOG:
+        if self._submission is None and self._harness.unfinished() < _BACKLOG:
             self._waves += 1
-            self._submission = self._house.begin_submission(f"wave-{self._waves}", **wave())
+            self._submission = self._harness.begin_submission(f"wave-{self._waves}", **wave())
 
-    def _calm(self) -> None:
-        """Wake everybody, and wait until all that was acknowledged has ended."""
-        for seat in self._seats:
-            if seat.wakes_at:
-                self._wake(seat)
+    def _finish(self) -> None:
+        """Resume all workers, and wait until all acknowledged jobs have ended."""
+        for target in self._targets:
+            if target.resumes_at:
+                self._resume(target)
         if self._submission is not None:
-            self._house.acknowledge(self._submission)
-        self._house.await_end(_END_SECONDS)
-        self._look_after()
+            self._harness.acknowledge(self._submission)
+        self._harness.await_end(_END_TIMEOUT_SECONDS)
+        self._check_workers()
 
 
 def _await(moment: float) -> None:
@@ -210,7 +215,7 @@ def _await(moment: float) -> None:
 
 
 def _signal(pid: int, number: signal.Signals) -> bool:
-    """Send a signal; False if there is nobody any more."""
+    """Send a signal; False if the process is dead."""
     if not processes.is_alive(pid):
         return False
     os.kill(pid, number)
@@ -218,13 +223,13 @@ def _signal(pid: int, number: signal.Signals) -> bool:
 
 
 def report(storm: Storm, harness: FaultHarness, **facts: Any) -> list[str]:
-    """Say what was inflicted, and what the checker found."""
+    """Return lines about the injected faults and the findings of the checker."""
     executions = harness.executions()
     jobs = {one.job for one in executions}
-    hits = ", ".join(f"{name} {count}" for name, count in sorted(storm.hits.items()))
-    told = ", ".join(f"{name} {value}" for name, value in facts.items())
+    injected = ", ".join(f"{name} {count}" for name, count in sorted(storm.injected.items()))
+    parameters = ", ".join(f"{name} {value}" for name, value in facts.items())
     return [
-        f"storm: {told}, jobs {len(jobs)}, executions {len(executions)}",
-        f"storm: {hits}",
+        f"storm: {parameters}, jobs {len(jobs)}, executions {len(executions)}",
+        f"storm: {injected}",
         f"storm: {harness.check()}",
     ]

@@ -1,4 +1,4 @@
-"""What the storm has run: workflows of arrays, edges of every kind, retries, and some long jobs."""
+"""The workflows of the storm: arrays, edges of every kind, retries, and some long jobs."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ _TERMS = {
     "maxWorkerLosses": 100,
     "backoff": {"initial": "50ms", "max": "500ms"},
 }
-# From half a second to longer than a lease, so that a frozen one may be run beside itself.
+# From half a second to longer than a lease, so that executions of a frozen job may overlap.
 _LONG = """
     left=$((5 << WORKRON_INDEX))
     while test $left -gt 0; do sleep 0.1; note alive; left=$((left - 1)); done
@@ -15,7 +15,7 @@ _LONG = """
 
 
 def wave() -> dict[str, Any]:
-    """Give the tasks of one workflow; whatever hits their workers, they succeed in the end."""
+    """Return the tasks of one workflow, which all succeed in the end despite faults."""
     tasks: dict[str, dict[str, Any]] = {
         "first": {"command": ":", "count": 100},
         "second": {
@@ -23,12 +23,12 @@ def wave() -> dict[str, Any]:
             "count": 100,
             "dependsOn": [{"name": "first", "each": True}],
         },
-        "moody": {"command": "test $WORKRON_ATTEMPT -gt 1 || exit 3", "count": 20},
+        "retried": {"command": "test $WORKRON_ATTEMPT -gt 1 || exit 3", "count": 20},
         "long": {"command": _LONG, "count": 5},
         "after": {
             "command": ":",
             "count": 10,
-            "dependsOn": [{"name": "second"}, {"name": "moody"}, {"name": "long"}],
+            "dependsOn": [{"name": "second"}, {"name": "retried"}, {"name": "long"}],
         },
         "once": {"command": ":", "dependsOn": [{"name": "after", "when": "Finished"}]},
     }

@@ -1,4 +1,4 @@
-"""A worker is told to end while its store is away: it ends in time, and says what is left open."""
+"""A worker is terminated while its store is unavailable: it exits in time and logs what is left."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _GRACE_SECONDS = 2
 _LEASE_SECONDS = 60.0
 _PROMISE_SECONDS = 3
 _SPARE_SECONDS = 1.0
-"""For the beginning and the end of a process on a busy machine."""
+"""For the start and the exit of a process on a busy machine."""
 
 
 def _refuse(proxy: Proxy) -> None:
@@ -24,7 +24,7 @@ def _silence(proxy: Proxy) -> None:
     proxy.silence()
 
 
-_away = pytest.mark.parametrize("away", [_refuse, _silence])
+_outage = pytest.mark.parametrize("outage", [_refuse, _silence])
 
 
 def _lines(worker_log: str) -> list[str]:
@@ -34,15 +34,15 @@ def _lines(worker_log: str) -> list[str]:
     ]
 
 
-@_away
-def test_worker_that_holds_nothing_leaves_at_once(
-    harness: FaultHarness, away: Callable[[Proxy], None]
+@_outage
+def test_worker_exits_at_once_when_it_holds_no_claim(
+    harness: FaultHarness, outage: Callable[[Proxy], None]
 ) -> None:
     worker = harness.worker("--grace", "1h", lease_seconds=_LEASE_SECONDS)
     harness.await_heartbeats(worker, 1)
-    away(worker.proxy)
+    outage(worker.proxy)
     harness.until(
-        lambda: "heartbeat not answered" in worker.log.read_text(), "a beat is missed", 60
+        lambda: "heartbeat not answered" in worker.log.read_text(), "a heartbeat is missed", 60
     )
     since = now()
     assert worker.end() == 0
@@ -55,15 +55,15 @@ def test_worker_that_holds_nothing_leaves_at_once(
     }
 
 
-@_away
+@_outage
 @pytest.mark.parametrize("has_ended", [False, True])
-def test_worker_that_holds_something_ends_in_time_and_says_what_becomes_of_it(
-    harness: FaultHarness, away: Callable[[Proxy], None], *, has_ended: bool
+def test_worker_exits_in_time_and_logs_its_claims_when_it_holds_some(
+    harness: FaultHarness, outage: Callable[[Proxy], None], *, has_ended: bool
 ) -> None:
     harness.submit("flow", work=f"live {harness.folder}/go")
     worker = harness.worker("--grace", f"{_GRACE_SECONDS}s", lease_seconds=_LEASE_SECONDS)
     command = harness.await_execution()
-    away(worker.proxy)
+    outage(worker.proxy)
     if has_ended:
         (harness.folder / "go").touch()
         harness.await_death(command, 10)

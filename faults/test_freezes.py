@@ -1,15 +1,15 @@
-"""SIGSTOP past the lease, then SIGCONT: what comes back late is refused, and ends at once."""
+"""SIGSTOP past the lease, then SIGCONT: late reports are refused, and commands end at once."""
 
 from faults import processes
 from faults.execution_log import Execution
 from faults.harness import LEASE_SECONDS, FaultHarness
 from faults.programs import Worker
 
-_BEATS_PER_LEASE = 4
+_HEARTBEATS_PER_LEASE = 4
 
 
 def _begin(harness: FaultHarness) -> tuple[Worker, Execution]:
-    """Have a worker run a job that goes on until it may end, a word of its own for each attempt."""
+    """Have a worker run a job whose attempts end when their own files exist."""
     harness.maintainer()
     harness.submit("flow", work=f"live {harness.folder}/go-$WORKRON_ATTEMPT")
     worker = harness.worker()
@@ -23,9 +23,9 @@ def _await_second(harness: FaultHarness) -> None:
 
 
 def _await_overlap(harness: FaultHarness) -> None:
-    """Have both attempts be seen alive: the frozen runner cannot end the first."""
+    """Wait until both attempts are alive: the frozen runner cannot kill the first."""
     _await_second(harness)
-    harness.until(lambda: harness.check().overlaps, "both attempts tell that they live")
+    harness.until(lambda: harness.check().overlaps, "both attempts log that they are alive")
 
 
 def _let_end(harness: FaultHarness, attempt: int) -> None:
@@ -40,8 +40,8 @@ def _await_ended(harness: FaultHarness, attempt: int) -> None:
 
 
 def _await_return(harness: FaultHarness, worker: Worker) -> None:
-    """Wait until a worker that has gone on has said what it had to, and beats as usual."""
-    harness.await_heartbeats(worker, _BEATS_PER_LEASE)
+    """Wait until a continued worker has reported, and sends heartbeats as usual."""
+    harness.await_heartbeats(worker, _HEARTBEATS_PER_LEASE)
 
 
 def _assert_second_is_accepted(harness: FaultHarness, overlaps: int) -> None:
@@ -50,11 +50,11 @@ def _assert_second_is_accepted(harness: FaultHarness, overlaps: int) -> None:
     harness.await_end()
     assert harness.states()["work"][:4] == ("Succeeded", None, 2, 0)
     findings = harness.check()
-    assert findings.wrongs == []
+    assert findings.errors == []
     assert len(findings.overlaps) == overlaps
 
 
-def test_frozen_agent_has_its_command_ended_by_the_runner_before_another_begins(
+def test_runner_kills_the_command_before_another_begins_when_the_agent_is_frozen(
     harness: FaultHarness,
 ) -> None:
     worker, first = _begin(harness)
@@ -66,7 +66,7 @@ def test_frozen_agent_has_its_command_ended_by_the_runner_before_another_begins(
     _assert_second_is_accepted(harness, overlaps=0)
 
 
-def test_frozen_agent_reports_an_end_too_late_and_is_refused(harness: FaultHarness) -> None:
+def test_late_end_is_refused_when_the_agent_was_frozen(harness: FaultHarness) -> None:
     worker, _ = _begin(harness)
     with harness.frozen(worker, worker.pid):
         _let_end(harness, 1)
@@ -77,37 +77,37 @@ def test_frozen_agent_reports_an_end_too_late_and_is_refused(harness: FaultHarne
     _assert_second_is_accepted(harness, overlaps=0)
 
 
-def test_frozen_runner_ends_its_command_on_return_and_its_agent_hands_it_back(
+def test_runner_kills_its_command_and_the_claim_is_released_when_it_was_frozen(
     harness: FaultHarness,
 ) -> None:
     worker, first = _begin(harness)
     with harness.frozen(worker, worker.await_runner()):
-        harness.await_heartbeats(worker, 2 * _BEATS_PER_LEASE)
+        harness.await_heartbeats(worker, 2 * _HEARTBEATS_PER_LEASE)
         assert processes.is_alive(first.pid)
     harness.await_death(first)
     _let_end(harness, 2)
     harness.await_end()
     assert harness.states() == {"work": ("Succeeded", None, 2, 0, 0)}
     findings = harness.check()
-    assert (findings.wrongs, findings.overlaps) == ([], [])
+    assert (findings.errors, findings.overlaps) == ([], [])
 
 
-def test_end_that_a_frozen_runner_has_missed_is_accepted_once(harness: FaultHarness) -> None:
+def test_end_is_accepted_once_when_the_runner_was_frozen(harness: FaultHarness) -> None:
     worker, _ = _begin(harness)
     with harness.frozen(worker, worker.await_runner()):
         _let_end(harness, 1)
         _await_ended(harness, 1)
-        harness.await_heartbeats(worker, 2 * _BEATS_PER_LEASE)
+        harness.await_heartbeats(worker, 2 * _HEARTBEATS_PER_LEASE)
         assert harness.unfinished() == 1
-    # It may take the end for one that came too late; then the command is run again.
+    # The runner may treat the end as too late; then the command is run again.
     _let_end(harness, 2)
     harness.await_end()
     assert set(harness.rows("state", "failures", "losses")) == {("Succeeded", 0, 0)}
     findings = harness.check()
-    assert (findings.wrongs, findings.overlaps) == ([], [])
+    assert (findings.errors, findings.overlaps) == ([], [])
 
 
-def test_frozen_runner_whose_agent_was_killed_ends_its_command_on_return(
+def test_runner_kills_its_command_when_it_was_frozen_and_its_agent_killed(
     harness: FaultHarness,
 ) -> None:
     worker, first = _begin(harness)
@@ -117,11 +117,11 @@ def test_frozen_runner_whose_agent_was_killed_ends_its_command_on_return(
         harness.await_reap(worker)
         _await_overlap(harness)
     harness.await_death(first)
-    harness.until(lambda: not processes.is_alive(runner), "the runner has gone, too", seconds=5)
+    harness.until(lambda: not processes.is_alive(runner), "the runner has exited, too", seconds=5)
     _assert_second_is_accepted(harness, overlaps=1)
 
 
-def test_frozen_agent_and_runner_end_their_command_on_return(harness: FaultHarness) -> None:
+def test_command_is_killed_when_agent_and_runner_were_frozen(harness: FaultHarness) -> None:
     worker, first = _begin(harness)
     with harness.frozen(worker, worker.pid, worker.await_runner()):
         harness.await_reap(worker)
@@ -131,7 +131,7 @@ def test_frozen_agent_and_runner_end_their_command_on_return(harness: FaultHarne
     _assert_second_is_accepted(harness, overlaps=1)
 
 
-def test_frozen_agent_and_runner_report_an_end_too_late_and_are_refused(
+def test_late_end_is_refused_when_agent_and_runner_were_frozen(
     harness: FaultHarness,
 ) -> None:
     worker, _ = _begin(harness)
@@ -144,7 +144,7 @@ def test_frozen_agent_and_runner_report_an_end_too_late_and_are_refused(
     _assert_second_is_accepted(harness, overlaps=1)
 
 
-def test_frozen_worker_with_its_command_ends_it_on_return(harness: FaultHarness) -> None:
+def test_command_is_killed_when_it_was_frozen_with_its_worker(harness: FaultHarness) -> None:
     worker, first = _begin(harness)
     with harness.frozen(worker, worker.pid, worker.await_runner(), first.pid):
         harness.await_reap(worker)
@@ -155,5 +155,5 @@ def test_frozen_worker_with_its_command_ends_it_on_return(harness: FaultHarness)
 
 
 def _none_or_one(harness: FaultHarness) -> int:
-    """A command that was frozen, too, overlaps if it says a word more before it is ended."""
+    """A frozen command overlaps if it logs once more before it is killed."""
     return len(harness.check().overlaps)

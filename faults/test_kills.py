@@ -1,6 +1,6 @@
 """`kill -9` of an agent, a runner and a job, at every named point of a claim and of a completion.
 
-Two jobs, one after the other, on a worker that is hit; another worker is there for what is left.
+Two jobs, one after the other, on a worker with a killed process; another worker runs the rest.
 """
 
 import os
@@ -12,7 +12,7 @@ import pytest
 from faults import processes
 from faults.harness import FaultHarness
 from faults.programs import Worker
-from faults.proxy import Line, Moment, Proxy
+from faults.proxy import Moment, Proxy, ProxyConnection
 
 _POINTS = [
     pytest.param(moment, verb, id=f"{moment.name.lower()} the {verb}'s commit")
@@ -25,29 +25,32 @@ _ATTEMPTS_OF_A_KILLED_AGENT = {
     (Moment.BEFORE, "claim"): {"work": 1, "after": 1},
     (Moment.AFTER, "claim"): {"work": 2, "after": 1},
     (Moment.BEFORE, "complete"): {"work": 2, "after": 1},
-    # The same call that completes the one has claimed the other.
+    # The call that completes the first job has claimed the second.
     (Moment.AFTER, "complete"): {"work": 1, "after": 2},
 }
 
 
-def _hit(
-    harness: FaultHarness, moment: Moment, verb: str, blow: Callable[[Worker, Line], None]
+def _inject(
+    harness: FaultHarness,
+    moment: Moment,
+    verb: str,
+    kill: Callable[[Worker, ProxyConnection], None],
 ) -> tuple[Worker, Proxy]:
-    """Start a worker that is hit at that point, and wait until it is."""
-    hurt: list[Worker] = []
+    """Start a worker, inject a kill at that point, and wait for it."""
+    killed: list[Worker] = []
     proxy = harness.proxy()
-    reached = proxy.at(moment, verb, lambda line: blow(hurt[0], line))
-    hurt.append(harness.worker(proxy=proxy))
-    assert reached.wait(30), harness.told()
-    return hurt[0], proxy
+    reached = proxy.at(moment, verb, lambda connection: kill(killed[0], connection))
+    killed.append(harness.worker(proxy=proxy))
+    assert reached.wait(30), harness.logs()
+    return killed[0], proxy
 
 
-def _kill_agent(worker: Worker, line: Line) -> None:
+def _kill_agent(worker: Worker, connection: ProxyConnection) -> None:
     worker.kill()
-    line.cut()
+    connection.reset()
 
 
-def _kill_runner(worker: Worker, _: Line) -> None:
+def _kill_runner(worker: Worker, _: ProxyConnection) -> None:
     os.kill(worker.await_runner(), signal.SIGKILL)
 
 
@@ -56,98 +59,98 @@ def _attempts(harness: FaultHarness) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(("moment", "verb"), _POINTS)
-def test_agent_is_killed_and_every_job_ends_once(
+def test_every_job_ends_once_when_an_agent_is_killed(
     harness: FaultHarness, moment: Moment, verb: str
 ) -> None:
     harness.maintainer()
     harness.submit("flow", **_FLOW)
-    hurt, _ = _hit(harness, moment, verb, _kill_agent)
-    hurt.wait()
+    killed, _ = _inject(harness, moment, verb, _kill_agent)
+    killed.wait()
     harness.worker()
     harness.await_end()
     assert _attempts(harness) == _ATTEMPTS_OF_A_KILLED_AGENT[moment, verb]
     findings = harness.check()
-    assert (findings.wrongs, findings.overlaps) == ([], [])
+    assert (findings.errors, findings.overlaps) == ([], [])
 
 
 @pytest.mark.parametrize(("moment", "verb"), _POINTS)
-def test_runner_is_killed_and_its_agent_has_every_job_end_once(
+def test_every_job_ends_once_when_a_runner_is_killed(
     harness: FaultHarness, moment: Moment, verb: str
 ) -> None:
     harness.maintainer()
     harness.submit("flow", **_FLOW)
-    hurt, _ = _hit(harness, moment, verb, _kill_runner)
+    killed, _ = _inject(harness, moment, verb, _kill_runner)
     harness.await_end()
     assert {state for state, *_ in harness.states().values()} == {"Succeeded"}
-    assert hurt.is_alive
+    assert killed.is_alive
     findings = harness.check()
-    assert (findings.wrongs, findings.overlaps) == ([], [])
+    assert (findings.errors, findings.overlaps) == ([], [])
 
 
-def test_agent_is_killed_in_the_middle_of_a_run_and_takes_its_command_with_it(
+def test_command_is_killed_when_its_agent_is_killed(
     harness: FaultHarness,
 ) -> None:
     harness.maintainer()
     harness.submit("flow", work=f"live {harness.folder}/go")
-    hurt = harness.worker()
+    killed = harness.worker()
     first = harness.await_execution()
-    runner = hurt.await_runner()
-    hurt.kill()
+    runner = killed.await_runner()
+    killed.kill()
     harness.await_death(first)
-    harness.until(lambda: not processes.is_alive(runner), "its runner has gone, too", seconds=5)
+    harness.until(lambda: not processes.is_alive(runner), "its runner has exited, too", seconds=5)
     (harness.folder / "go").touch()
     harness.worker()
     harness.await_end()
-    # A single job on a lost worker is charged with the loss.
+    # The loss counts for a job that was the only one of its worker.
     assert harness.states() == {"work": ("Succeeded", None, 2, 0, 1)}
     findings = harness.check()
-    assert (findings.wrongs, findings.overlaps) == ([], [])
+    assert (findings.errors, findings.overlaps) == ([], [])
 
 
-def test_runner_is_killed_in_the_middle_of_a_run_and_takes_its_command_with_it(
+def test_command_is_killed_when_its_runner_is_killed(
     harness: FaultHarness,
 ) -> None:
     harness.maintainer()
     harness.submit("flow", work=f"test $WORKRON_ATTEMPT -gt {_ROUNDS} || live {harness.folder}/go")
-    hurt = harness.worker()
+    killed = harness.worker()
     sockets = set()
     for attempt in range(1, _ROUNDS + 1):
         running = harness.await_execution(attempt)
-        sockets.add(processes.open_sockets(hurt.pid))
-        os.kill(hurt.await_runner(), signal.SIGKILL)
+        sockets.add(processes.open_sockets(killed.pid))
+        os.kill(killed.await_runner(), signal.SIGKILL)
         harness.await_death(running)
     harness.await_end()
-    # It fell alone each time, and so is charged with it.
+    # It was the only job each time, so the losses count.
     assert harness.states()["work"] == ("Succeeded", None, _ROUNDS + 1, 0, _ROUNDS)
-    assert hurt.is_alive
-    assert len(sockets) == 1, "sockets to runners that are gone are kept open"
+    assert killed.is_alive
+    assert len(sockets) == 1, "sockets to dead runners are kept open"
     findings = harness.check()
-    assert (findings.wrongs, findings.overlaps) == ([], [])
+    assert (findings.errors, findings.overlaps) == ([], [])
 
 
-def test_agent_and_runner_are_killed_at_once_and_the_next_worker_ends_what_they_left(
+def test_next_worker_cleans_up_when_agent_and_runner_are_killed_at_once(
     harness: FaultHarness,
 ) -> None:
     harness.maintainer()
     harness.submit("flow", work=f"test $WORKRON_ATTEMPT -gt 1 || live {harness.folder}/go")
-    hurt = harness.worker()
+    killed = harness.worker()
     first = harness.await_execution()
-    runner = hurt.await_runner()
-    # Stopped first, so that neither sees the other go.
-    hurt.stop(hurt.pid, runner)
+    runner = killed.await_runner()
+    # Stopped first, so that neither notices the other's end.
+    killed.stop(killed.pid, runner)
     os.kill(runner, signal.SIGKILL)
-    hurt.kill()
-    hurt.wait()
+    killed.kill()
+    killed.wait()
     assert processes.is_alive(first.pid)
-    harness.worker(after=hurt)
+    harness.worker(after=killed)
     harness.await_end()
     assert not processes.is_alive(first.pid)
     assert harness.states()["work"][:4] == ("Succeeded", None, 2, 0)
     findings = harness.check()
-    assert (findings.wrongs, findings.overlaps) == ([], [])
+    assert (findings.errors, findings.overlaps) == ([], [])
 
 
-def test_job_is_killed_in_the_middle_of_its_run_and_is_tried_again(harness: FaultHarness) -> None:
+def test_job_is_retried_when_its_command_is_killed(harness: FaultHarness) -> None:
     harness.maintainer()
     harness.submit(
         "flow",
@@ -161,4 +164,4 @@ def test_job_is_killed_in_the_middle_of_its_run_and_is_tried_again(harness: Faul
     harness.await_end()
     assert harness.states() == {"work": ("Succeeded", None, 2, 1, 0)}
     findings = harness.check()
-    assert (findings.wrongs, findings.overlaps) == ([], [])
+    assert (findings.errors, findings.overlaps) == ([], [])

@@ -1,4 +1,4 @@
-"""PostgreSQL dies where it stands, and is away for less than a lease, or for more."""
+"""PostgreSQL crashes and is unavailable for less or more than a lease."""
 
 import pathlib
 from collections.abc import Iterator
@@ -14,15 +14,15 @@ _JOBS = 4
 
 @pytest.fixture
 def crashed(harness: FaultHarness) -> Iterator[list[bool]]:
-    """Whether the server is away; it is there again after the test, whatever became of that."""
-    is_away: list[bool] = []
-    yield is_away
-    if is_away:
+    """Whether the server is down; it is started again after the test in any case."""
+    is_down: list[bool] = []
+    yield is_down
+    if is_down:
         harness.server.start()
 
 
 def _begin(harness: FaultHarness, lease_seconds: float) -> None:
-    """Have two workers run jobs that go on until they may end."""
+    """Have two workers run jobs that end when a file exists."""
     harness.maintainer()
     harness.submit("flow", work={"command": f"live {_gate(harness)}", "count": _JOBS})
     for _ in range(2):
@@ -39,7 +39,7 @@ def _begin_again(harness: FaultHarness, crashed: list[bool]) -> None:
     harness.server.start()
 
 
-def test_outage_shorter_than_a_lease_costs_no_attempt(
+def test_no_attempt_is_lost_when_an_outage_is_shorter_than_a_lease(
     harness: FaultHarness, crashed: list[bool]
 ) -> None:
     _begin(harness, _LONG_LEASE_SECONDS)
@@ -49,10 +49,10 @@ def test_outage_shorter_than_a_lease_costs_no_attempt(
     _gate(harness).touch()
     harness.await_end()
     assert set(harness.rows("attempts", "failures", "losses")) == {(1, 0, 0)}
-    assert harness.check().wrongs == []
+    assert harness.check().errors == []
 
 
-def test_outage_longer_than_a_lease_ends_what_runs_in_time_and_reaps_nobody(
+def test_commands_are_killed_and_no_worker_is_reaped_when_an_outage_is_longer_than_a_lease(
     harness: FaultHarness, crashed: list[bool]
 ) -> None:
     _begin(harness, LEASE_SECONDS)
@@ -65,17 +65,17 @@ def test_outage_longer_than_a_lease_ends_what_runs_in_time_and_reaps_nobody(
         "no command outlives its lease",
         seconds=LEASE_SECONDS,
     )
-    harness.until(lambda: now() > since + 2 * LEASE_SECONDS, "two leases go by")
+    harness.until(lambda: now() > since + 2 * LEASE_SECONDS, "two leases have passed")
     _begin_again(harness, crashed)
     _gate(harness).touch()
     harness.await_end()
     assert all(worker.is_alive for worker in harness.workers)
     assert set(harness.rows("failures", "losses")) == {(0, 0)}
     findings = harness.check()
-    assert (findings.wrongs, findings.overlaps) == ([], [])
+    assert (findings.errors, findings.overlaps) == ([], [])
 
 
-def test_end_that_comes_during_an_outage_is_reported_after_it(
+def test_end_is_reported_after_the_outage_when_a_command_ends_during_it(
     harness: FaultHarness, crashed: list[bool]
 ) -> None:
     _begin(harness, _LONG_LEASE_SECONDS)
@@ -86,4 +86,4 @@ def test_end_that_comes_during_an_outage_is_reported_after_it(
     _begin_again(harness, crashed)
     harness.await_end()
     assert set(harness.rows("attempts", "failures", "losses")) == {(1, 0, 0)}
-    assert harness.check().wrongs == []
+    assert harness.check().errors == []

@@ -1,4 +1,4 @@
-"""The proxy does what it is for: it knows a verb's call, and the moment before and after it."""
+"""The proxy recognizes the call of a verb, and acts before and after it."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,13 +7,13 @@ import asyncpg
 import pytest
 
 from faults.harness import FaultHarness
-from faults.proxy import Line, Moment
+from faults.proxy import Moment, ProxyConnection
 
 _CALL = "SELECT workron.ensure_pool('default', $1, 'some token', 2)"
 
 
 async def _call_twice(dsn: str) -> None:
-    """Call as clients do: a statement is parsed once, and bound under its name afterwards."""
+    """Call as clients do: a statement is parsed once and then bound by its name."""
     connection = await asyncpg.connect(dsn)
     try:
         await connection.execute("SELECT 1")
@@ -28,42 +28,44 @@ def _count(harness: FaultHarness) -> int:
 
 
 @pytest.mark.parametrize(("moment", "committed"), [(Moment.BEFORE, 0), (Moment.AFTER, 1)])
-def test_deed_is_done_before_or_after_the_commit(
+def test_action_precedes_or_follows_the_commit(
     harness: FaultHarness, moment: Moment, committed: int
 ) -> None:
     proxy = harness.proxy()
-    reached = proxy.at(moment, "ensure_pool", Line.cut)
+    reached = proxy.at(moment, "ensure_pool", ProxyConnection.reset)
     with pytest.raises((asyncpg.PostgresConnectionError, ConnectionError)):
         asyncio.run(_call_twice(proxy.dsn))
     assert reached.is_set()
     assert _count(harness) == committed
 
 
-def test_deed_waits_for_the_second_call_when_the_first_was_another_verb(
+def test_action_is_not_performed_when_another_verb_is_called(
     harness: FaultHarness,
 ) -> None:
     proxy = harness.proxy()
-    reached = proxy.at(Moment.AFTER, "claim", Line.cut)
+    reached = proxy.at(Moment.AFTER, "claim", ProxyConnection.reset)
     asyncio.run(_call_twice(proxy.dsn))
     assert not reached.is_set()
     assert (_count(harness), proxy.answered["ensure_pool"]) == (2, 2)
 
 
-@pytest.mark.parametrize("deed", [Line.hush, Line.cut])
-def test_line_is_left_open_without_a_word_or_reset(
-    harness: FaultHarness, deed: Callable[[Line], None]
+@pytest.mark.parametrize("action", [ProxyConnection.drop, ProxyConnection.reset])
+def test_connection_is_half_open_or_reset_when_the_action_is_performed(
+    harness: FaultHarness, action: Callable[[ProxyConnection], None]
 ) -> None:
     proxy = harness.proxy()
-    reached = proxy.at(Moment.AMID, "ensure_pool", deed)
+    reached = proxy.at(Moment.AMID, "ensure_pool", action)
     error = (
-        TimeoutError if deed is Line.hush else (asyncpg.PostgresConnectionError, ConnectionError)
+        TimeoutError
+        if action is ProxyConnection.drop
+        else (asyncpg.PostgresConnectionError, ConnectionError)
     )
     with pytest.raises(error):
         asyncio.run(asyncio.wait_for(_call_twice(proxy.dsn), 1))
     assert reached.is_set()
 
 
-def test_silent_proxy_answers_nobody_until_it_is_restored(harness: FaultHarness) -> None:
+def test_calls_time_out_when_the_proxy_is_silenced(harness: FaultHarness) -> None:
     proxy = harness.proxy()
     proxy.silence()
     with pytest.raises(TimeoutError):

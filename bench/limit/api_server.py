@@ -1,6 +1,6 @@
 """Measures how fast an API server creates an object and patches it, one after the other.
 
-It runs where KUBECONFIG names a cluster: a controller cannot write faster than this.
+A controller cannot write faster than this. It is measured only if KUBECONFIG names a cluster.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ _CHANGED: Final = "application/merge-patch+json"
 
 
 def is_named() -> bool:
-    """Tell whether there is a cluster to measure."""
+    """Whether there is a cluster to measure."""
     return bool(os.environ.get("KUBECONFIG"))
 
 
 def writing(objects: int) -> Side:
-    """Create ConfigMaps and change each once, in objects a second."""
+    """Measure creating ConfigMaps and changing each once, in objects a second."""
     title = "an API server, an object created and then changed, one after the other"
     return Side(title, lambda: objects / _seconds(objects))
 
 
 class _Server:
-    """One connection that is kept, with the credentials that the file has."""
+    """A connection that is kept open, with the credentials of the kubeconfig."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         context = _named(config, "context", config["current-context"])
         cluster = _named(config, "cluster", context["cluster"])
         user = _named(config, "user", context["user"])
-        place = urllib.parse.urlsplit(cluster["server"])
+        address = urllib.parse.urlsplit(cluster["server"])
         self._headers = {"Authorization": f"Bearer {user['token']}"} if "token" in user else {}
         self._connection = (
-            http.client.HTTPSConnection(place.netloc, context=_trust(cluster, user))
-            if place.scheme == "https"
-            else http.client.HTTPConnection(place.netloc)
+            http.client.HTTPSConnection(address.netloc, context=_trust(cluster, user))
+            if address.scheme == "https"
+            else http.client.HTTPConnection(address.netloc)
         )
         self._connection.timeout = _TIMEOUT_SECONDS
 
-    def ask(self, verb: str, path: str, body: Mapping[str, Any]) -> None:
-        """Ask for a change; RuntimeError if it is refused."""
+    def send(self, verb: str, path: str, body: Mapping[str, Any]) -> None:
+        """Send a change; RuntimeError if it is refused."""
         kind = _CHANGED if verb == "PATCH" else _CREATED
         headers = {"Content-Type": kind, **self._headers}
         self._connection.request(verb, path, json.dumps(body), headers)
@@ -67,7 +67,7 @@ class _Server:
             raise RuntimeError(f"{verb} {path}: {answer.status}: {said.decode()}")
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         self._connection.close()
 
 
@@ -79,7 +79,7 @@ def _named(config: Mapping[str, Any], kind: str, name: str) -> Mapping[str, Any]
 def _trust(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> ssl.SSLContext:
     trust = ssl.create_default_context(cadata=_text(cluster, "certificate-authority"))
     if certificate := _text(user, "client-certificate"):
-        # The library reads these from files alone.
+        # The library reads these only from files.
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
             file.write(f"{certificate}\n{_text(user, 'client-key')}")
             file.flush()
@@ -88,7 +88,7 @@ def _trust(cluster: Mapping[str, Any], user: Mapping[str, Any]) -> ssl.SSLContex
 
 
 def _text(of: Mapping[str, Any], name: str) -> str | None:
-    """Give what the file has, or names a file for."""
+    """Return a value of the kubeconfig, or the content of the file that it names."""
     if f"{name}-data" in of:
         return base64.b64decode(of[f"{name}-data"]).decode()
     return pathlib.Path(of[name]).read_text("utf-8") if name in of else None
@@ -96,12 +96,12 @@ def _text(of: Mapping[str, Any], name: str) -> str | None:
 
 def _seconds(objects: int) -> float:
     config = yaml.safe_load(pathlib.Path(os.environ["KUBECONFIG"]).read_text("utf-8"))
-    with contextlib.closing(_Server(config)) as server, _namespace(server) as place:
+    with contextlib.closing(_Server(config)) as server, _namespace(server) as path:
         began = time.perf_counter()
         for number in range(objects):
             created = {"metadata": {"name": f"bench-{number}"}, "data": {"state": "created"}}
-            server.ask("POST", place, created)
-            server.ask("PATCH", f"{place}/bench-{number}", {"data": {"state": "changed"}})
+            server.send("POST", path, created)
+            server.send("PATCH", f"{path}/bench-{number}", {"data": {"state": "changed"}})
         return time.perf_counter() - began
 
 
@@ -109,8 +109,8 @@ def _seconds(objects: int) -> float:
 def _namespace(server: _Server) -> Iterator[str]:
     """Have one of its own, and give the path of its ConfigMaps."""
     name = f"workron-bench-{uuid.uuid4().hex[:8]}"
-    server.ask("POST", _NAMESPACES, {"metadata": {"name": name}})
+    server.send("POST", _NAMESPACES, {"metadata": {"name": name}})
     try:
         yield f"{_NAMESPACES}/{name}/configmaps"
     finally:
-        server.ask("DELETE", f"{_NAMESPACES}/{name}", {})
+        server.send("DELETE", f"{_NAMESPACES}/{name}", {})

@@ -24,23 +24,23 @@ from bench.ours import workflows
 from bench.ours.workflows import Shape
 
 _TABLES: Final = ("pool", "run", "name", "spec", "job", "edge", "waiting", "ready")
-"""What a submission writes."""
+"""The tables that a submission writes."""
 
 _LIMIT: Final = "SET statement_timeout = '2min';\n\\echo begun\n"
 
 
 def array(dsn: str, jobs: int) -> Side:
-    """Copy the elements of one array, in jobs a second."""
+    """Measure copying the elements of one array, in jobs a second."""
     return _copying(dsn, jobs, workflows.ARRAY)
 
 
 def flat(dsn: str, jobs: int) -> Side:
-    """Copy tasks that wait for nothing, in jobs a second."""
+    """Measure copying tasks without dependencies, in jobs a second."""
     return _copying(dsn, jobs, workflows.FLAT)
 
 
 def with_edges(dsn: str, jobs: int, edges: int) -> Side:
-    """Copy tasks of which each waits for so many others, in jobs a second."""
+    """Measure copying tasks with this many upstreams each, in jobs a second."""
     return _copying(dsn, jobs, workflows.EDGES[edges])
 
 
@@ -51,7 +51,7 @@ def _copying(dsn: str, jobs: int, shape: Shape) -> Side:
 
 @functools.cache
 def _written(dsn: str, jobs: int, shape: Shape) -> Mapping[str, bytes]:
-    """Submit, once for all rounds, and give the rows of each table as text that COPY reads."""
+    """Submit once for all rounds, and return the rows of each table as text for COPY."""
     return asyncio.run(_write(dsn, jobs, shape))
 
 
@@ -73,7 +73,7 @@ async def _copy(dsn: str, rows: Mapping[str, bytes]) -> float:
 
 
 def seconds(url: str, rows: Mapping[str, bytes]) -> float:
-    """Copy all tables in one transaction; without the time that `psql` took to start."""
+    """Copy all tables in one transaction; the seconds exclude the start of `psql`."""
     with tempfile.TemporaryDirectory(prefix="workron-bench-") as name:
         files = {table: pathlib.Path(name) / table for table in rows}
         for table, file in files.items():

@@ -12,11 +12,11 @@ from bench.figure import Side
 
 _PAGE: Final = bytes(8192)
 _PAGES: Final = 2048
-"""16 MiB in all: as the server's log, written over and over in files that have their size."""
+"""16 MiB in all, overwritten in place, as the server overwrites its log files."""
 
 
 def syncing(folder: pathlib.Path, writes: int) -> Side:
-    """Write a page of 8 KiB and have it reach the disk, in writes a second."""
+    """Measure durable writes of an 8 KiB page, in writes a second."""
 
     def measure() -> float:
         with tempfile.NamedTemporaryFile(dir=folder, prefix="bench-", buffering=0) as file:

@@ -17,7 +17,7 @@ _RATE: Final = re.compile(r"^tps = ([\d.]+) ", re.MULTILINE)
 
 
 def draining(dsn: str, jobs: int, *, batch: int) -> Side:
-    """Take jobs and end them, so many a transaction, in jobs a second."""
+    """Measure claiming and completing a batch of jobs per transaction, in jobs a second."""
     title = f"pgbench, {_CLIENTS} clients, claim to done, {batch} a transaction"
     return Side(title, lambda: asyncio.run(_drain(dsn, jobs, batch)))
 
@@ -30,16 +30,16 @@ async def _drain(dsn: str, jobs: int, batch: int) -> float:
 
 
 def _rate(url: str, transactions: int, batch: int) -> float:
-    """Count transactions a second, without the time that it took to connect."""
+    """Return transactions a second, excluding the time to connect."""
     script = tables.SQL / "take_then_end.sql"
     command = [
         *(server.program(url, "pgbench"), "--no-vacuum", "--protocol=prepared"),
         *(f"--client={_CLIENTS}", f"--jobs={_CLIENTS}", f"--transactions={transactions}"),
         *(f"--file={script}", f"--define=batch={batch}", url),
     ]
-    said = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_SECONDS
     )
-    if (found := _RATE.search(said.stdout)) is None or said.returncode:
-        raise RuntimeError(f"pgbench failed: {said.stderr[-2000:]}")
+    if (found := _RATE.search(result.stdout)) is None or result.returncode:
+        raise RuntimeError(f"pgbench failed: {result.stderr[-2000:]}")
     return float(found[1])

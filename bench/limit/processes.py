@@ -14,7 +14,7 @@ SHELL: Final = [shutil.which("sh") or "/bin/sh", "-c", "true"]
 
 
 def spawning(count: int, *, at_once: int, argv: list[str]) -> Side:
-    """Start processes that do nothing, so many at once, and wait for each."""
+    """Measure starting no-op processes, several at once, and waiting for each."""
 
     def measure() -> float:
         began = time.perf_counter()

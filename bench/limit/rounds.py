@@ -16,8 +16,8 @@ _TIMEOUT_SECONDS: Final = 30
 
 
 def hopping(dsn: str, jobs: int) -> Side:
-    """End a job and take the next one, statement after statement, in hops a second."""
-    title = "one connection, end one and take the next, a statement each"
+    """Measure completing a job and claiming the next in one statement, in hops a second."""
+    title = "one connection, complete one and claim the next in one statement"
     return Side(title, lambda: asyncio.run(_hop(dsn, jobs)))
 
 
@@ -31,7 +31,7 @@ async def _hop(dsn: str, jobs: int) -> float:
 
 
 async def _seconds(connection: asyncpg.Connection) -> float:
-    """Hop from the first job, which is taken before the clock starts, to the end of the last."""
+    """Hop from the first job, claimed before the clock starts, to the end of the last."""
     statement = await connection.prepare((tables.SQL / "end_and_take.sql").read_text("utf-8"))
     job = await statement.fetchrow(0, uuid.uuid4())
     began = time.perf_counter()

@@ -2,7 +2,7 @@
 
 It is to SQLite what `pgbench` is to PostgreSQL: it moves the rows of a job, in tables with the
 columns and indexes of Workron. One writer moves a batch with each statement, in one durable
-transaction for each batch. There is no event loop, no JSON, and no row comes into Python.
+transaction for each batch. It uses neither an event loop nor JSON, and no row reaches Python.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ENDED: Final = "SELECT count(*) FROM done JOIN attempt USING (job)"
 
 
 def draining(jobs: int, *, batch: int) -> Side:
-    """Take jobs and end them, so many a transaction, in jobs a second."""
+    """Measure claiming and completing a batch of jobs per transaction, in jobs a second."""
 
     def measure() -> float:
         with tempfile.TemporaryDirectory(prefix="workron-bench-") as folder:
@@ -33,12 +33,12 @@ def draining(jobs: int, *, batch: int) -> Side:
 
 
 def tables() -> str:
-    """Give the tables that they are moved over, and their indexes."""
+    """Return the statements that create the tables and their indexes."""
     return _read("sqlite_tables.sql")
 
 
 def statements() -> list[str]:
-    """Give what is run for each batch."""
+    """Return the statements of each batch."""
     return _read("sqlite_take_then_end.sql").split(";")[:-1]
 
 
@@ -54,7 +54,7 @@ def _seconds(path: pathlib.Path, jobs: int, batch: int) -> float:
     ((ended,), (left,)) = connection.execute(f"{_ENDED} UNION ALL {_LEFT}")
     connection.close()
     if (ended, left) != (jobs, 0):
-        raise RuntimeError(f"of {jobs} jobs {ended} have ended, and {left} are left")
+        raise RuntimeError(f"{ended} of {jobs} jobs have ended, {left} are left")
     return seconds
 
 

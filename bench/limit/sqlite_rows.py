@@ -1,4 +1,4 @@
-"""Measures how fast this machine stores rows in a SQLite file: the least that any writer does.
+"""Measures how fast this machine stores rows in a SQLite file, the minimum of any writer.
 
 These rows are simpler than jobs: two columns, no index, and one write where a job has three.
 `sqlite_jobs` moves what a job moves.
@@ -15,7 +15,7 @@ from bench.figure import Side
 
 
 def committing(rows: int, *, batch: int) -> Side:
-    """Store rows, so many a transaction, each safe on the disk when it is over."""
+    """Measure storing a batch of rows per durable transaction, in rows a second."""
 
     def measure() -> float:
         with tempfile.TemporaryDirectory(prefix="workron-bench-") as folder:
@@ -25,7 +25,7 @@ def committing(rows: int, *, batch: int) -> Side:
 
 
 def opened(path: pathlib.Path) -> sqlite3.Connection:
-    """Open a file so that a commit is on the disk when it answers."""
+    """Open a file with durable commits."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = wal")
     connection.execute("PRAGMA synchronous = full")

@@ -24,7 +24,7 @@ _ENDED: Final = "SELECT count(*) FROM done JOIN attempt USING (job)"
 
 @contextlib.asynccontextmanager
 async def drained(dsn: str, jobs: int) -> AsyncIterator[str]:
-    """Give a database with so many ready jobs; all of them have to have ended at the end."""
+    """Yield a database with ready jobs, and check afterwards that all have ended."""
     async with server.empty(dsn) as url:
         connection = await asyncpg.connect(url)
         try:
@@ -36,4 +36,4 @@ async def drained(dsn: str, jobs: int) -> AsyncIterator[str]:
         finally:
             await connection.close()
     if (ended, left) != (jobs, 0):
-        raise RuntimeError(f"of {jobs} jobs {ended} have ended, and {left} are left")
+        raise RuntimeError(f"{ended} of {jobs} jobs have ended, {left} are left")

@@ -13,24 +13,24 @@ from bench.ours import noop, plans
 from workron.core.plan import Plan
 
 Shape = Callable[[int], Sequence[Sequence[int]]]
-"""Gives the upstreams of each of so many jobs."""
+"""Returns the upstreams of each of a number of jobs."""
 
 _LAYERS: Final = 5
 _NOOP: Final = {"command": "true"}
 
 
 def figures(config: Config, dsn: str, hop: Sequence[Against]) -> Iterator[Figure]:
-    """Drain DAGs; `hop` is what a chain is held against, in hops a second."""
+    """Drain DAGs; a chain is compared with `hop`, in hops a second."""
     jobs = config.jobs["dag"]
     yield Figure("chain", "jobs/s", _side("a chain", _chain, dsn, config.jobs["chain"]), hop)
     flat = [Against(_side("no edges", _flat, dsn, jobs), Goal(0.7))]
     for name, title, shape in (
-        ("fan-out", f"one job before {jobs - 1:,}", _fan_out),
-        ("fan-in", f"one job behind {jobs - 1:,}", _fan_in),
-        ("layered", "random layers, one edge a job", partial(_layered, 1)),
+        ("fan-out", f"one upstream of {jobs - 1:,}", _fan_out),
+        ("fan-in", f"one downstream of {jobs - 1:,}", _fan_in),
+        ("layered", "random layers, one edge per job", partial(_layered, 1)),
     ):
         yield Figure(name, "jobs/s", _side(title, shape, dsn, jobs), flat)
-    dense = _side("random layers, two edges a job", partial(_layered, 2), dsn, jobs)
+    dense = _side("random layers, two edges per job", partial(_layered, 2), dsn, jobs)
     flat = [Against(one.side, Goal(0.4)) for one in flat]
     yield Figure("layered-2", "jobs/s", dense, flat)
 
@@ -59,9 +59,9 @@ def _fan_in(jobs: int) -> Sequence[Sequence[int]]:
 
 
 def _layered(edges: int, jobs: int) -> Sequence[Sequence[int]]:
-    """Give each job, but those of the first layer, so many upstreams in the layer before its own.
+    """Give each job upstreams in the previous layer; the first layer has none.
 
-    Layers are twice as wide as a worker has slots, or the DAG itself would be what keeps it idle.
+    Layers are twice as wide as a worker has slots, so that the DAG does not keep it idle.
     """
     width = max(edges, jobs // _LAYERS)
     return [_above(job, width, edges) for job in range(jobs)]

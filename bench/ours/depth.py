@@ -8,29 +8,29 @@ from collections.abc import Iterator, Mapping
 from bench import server
 from bench.figure import Against, Figure, Goal
 from bench.ours import load, stock
-from bench.ours.load import Seen
+from bench.ours.load import LoadResult
 from bench.series import Series
 
 _SHALLOW = 20_000
-"""So many are ready in a database that is else empty."""
+"""The number of ready jobs in a database that is otherwise empty."""
 
 
 def figures(dsn: str, long: Mapping[str, int]) -> Iterator[Figure]:
-    """Work over a full database and over an empty one."""
+    """Measure a load on a full database and on an empty one."""
     ended, ready, seconds = long["history"], long["ready"], long["depth_seconds"]
     deep = Series(lambda: asyncio.run(_measured(dsn, ended, ready, seconds)))
     flat = Series(lambda: asyncio.run(_measured(dsn, 0, min(ready, _SHALLOW), seconds)))
-    title = f"claim and complete, 2 workers, 100 a call, {ended:,} ended and {ready:,} ready"
-    rate = deep.side(title, lambda seen: seen.rate)
-    empty = flat.side("over an empty database", lambda seen: seen.rate)
+    title = f"claim and complete, 2 workers, 100 a call, {ended:,} ended and {ready:,} ready jobs"
+    rate = deep.side(title, lambda result: result.rate)
+    empty = flat.side("on an empty database", lambda result: result.rate)
     yield Figure("depth", "jobs/s", rate, [Against(empty, Goal(0.9))], part="depth")
-    late = deep.side(f"{title}: a claim, p99", lambda seen: seen.claim)
-    empty = flat.side("over an empty database: a claim, p99", lambda seen: seen.claim)
+    late = deep.side(f"{title}: claim latency, p99", lambda result: result.claim)
+    empty = flat.side("on an empty database: claim latency, p99", lambda result: result.claim)
     against = [Against(empty, Goal(1.3, is_most=True))]
     yield Figure("depth-claim", "ms", late, against, part="depth")
 
 
-async def _measured(dsn: str, ended: int, ready: int, seconds: int) -> Seen:
+async def _measured(dsn: str, ended: int, ready: int, seconds: int) -> LoadResult:
     async with server.database(dsn) as url:
         jobs = await stock.opened(url)
         await jobs.finish(ended)
@@ -38,6 +38,6 @@ async def _measured(dsn: str, ended: int, ready: int, seconds: int) -> Seen:
         await server.settle(url)
         async with load.running(url, jobs, ready) as work:
             await work.warm()
-            seen = await work.during(seconds)
+            result = await work.during(seconds)
         await jobs.close()
-        return seen
+        return result

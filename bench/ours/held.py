@@ -1,4 +1,4 @@
-"""Measures the cost of a transaction that stays open: PostgreSQL cannot vacuum what ends meanwhile.
+"""Measures the cost of a transaction that stays open: PostgreSQL cannot vacuum rows meanwhile.
 
 One transaction has written and idles, like a forgotten session. Another holds a snapshot in which
 it has read the tables of Workron, like a backup or a long report. After it ends, the remaining jobs
@@ -17,51 +17,54 @@ import asyncpg
 from bench import server
 from bench.figure import Against, Figure, Goal, Side
 from bench.ours import load, stock
-from bench.ours.load import Seen
+from bench.ours.load import LoadResult
 from bench.series import Series
 
 _DRAIN_SECONDS: Final = 60
-_PATIENCE: Final = 3
-"""So many times as long is waited for it."""
-_BEAT_MILLISECONDS: Final = 2_500
-"""A quarter of the usual lease: so long a worker waits for the answer to one beat."""
+_DRAIN_TIMEOUT_FACTOR: Final = 3
+_HEARTBEAT_MILLISECONDS: Final = 2_500
+"""A quarter of the lease of 10 s: the timeout of a heartbeat."""
 _WRITES: Final = "BEGIN; CREATE TABLE held (); SELECT pg_current_xact_id()"
-_NOTHING: Final = "SELECT 1"
+_NONE: Final = "SELECT 1"
 _READS: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM workron.ready"
 
 
 class _Run(NamedTuple):
-    seen: Seen
+    result: LoadResult
     drained: float
-    """In how many seconds what was ready has ended, after the release."""
+    """Seconds until the ready jobs have ended after the transaction."""
 
 
 def figures(dsn: str, long: Mapping[str, int]) -> Iterator[Figure]:
-    """Work beside each kind of transaction, and beside none."""
-    alone = _series(dsn, long, _NOTHING)
+    """Measure a load during each kind of transaction, and without one."""
+    without = _series(dsn, long, _NONE)
     for name, what, statement in (
         ("writer", "that has written", _WRITES),
         ("snapshot", "with a snapshot", _READS),
     ):
-        beside = _series(dsn, long, statement)
-        title = f"beside a transaction {what}, {long['held_seconds']:,} s"
-        yield from _figures(f"held-{name}", title, beside, alone)
+        during = _series(dsn, long, statement)
+        transaction = f"a transaction {what}, {long['held_seconds']:,} s"
+        yield from _figures(f"held-{name}", transaction, during, without)
 
 
-def _figures(name: str, title: str, beside: Series[_Run], alone: Series[_Run]) -> Iterator[Figure]:
-    ours = beside.side(f"claim and complete {title}", lambda run: run.seen.rate)
-    usual = alone.side("beside none", lambda run: run.seen.rate)
+def _figures(
+    name: str, transaction: str, during: Series[_Run], without: Series[_Run]
+) -> Iterator[Figure]:
+    ours = during.side(f"claim and complete during {transaction}", lambda run: run.result.rate)
+    usual = without.side("without the transaction", lambda run: run.result.rate)
     yield Figure(name, "jobs/s", ours, [Against(usual, Goal(0.9))], part="held")
-    ours = beside.side(f"a claim {title}, p99", lambda run: run.seen.claim)
-    usual = alone.side("a claim beside none, p99", lambda run: run.seen.claim)
+    ours = during.side(f"claim latency during {transaction}, p99", lambda run: run.result.claim)
+    usual = without.side("claim latency without the transaction, p99", lambda run: run.result.claim)
     slower = [Against(usual, Goal(1.5, is_most=True))]
     yield Figure(f"{name}-claim", "ms", ours, slower, part="held")
-    most = Side(f"{_BEAT_MILLISECONDS:,} ms", lambda: float(_BEAT_MILLISECONDS))
-    ours = beside.side(f"the longest beat {title}", lambda run: run.seen.heartbeat)
+    most = Side(f"{_HEARTBEAT_MILLISECONDS:,} ms", lambda: float(_HEARTBEAT_MILLISECONDS))
+    ours = during.side(
+        f"the longest heartbeat during {transaction}", lambda run: run.result.heartbeat
+    )
     against = [Against(most, Goal(1, is_most=True))]
-    yield Figure(f"{name}-beat", "ms", ours, against, part="held")
+    yield Figure(f"{name}-heartbeat", "ms", ours, against, part="held")
     most = Side(f"{_DRAIN_SECONDS} s", lambda: float(_DRAIN_SECONDS))
-    ours = beside.side(f"what is ready has ended {title}, and its end", lambda run: run.drained)
+    ours = during.side(f"drain of the ready jobs after {transaction}", lambda run: run.drained)
     against = [Against(most, Goal(1, is_most=True))]
     yield Figure(f"{name}-drain", "s", ours, against, part="held")
 
@@ -76,15 +79,15 @@ async def _run(dsn: str, long: Mapping[str, int], statement: str) -> _Run:
         async with load.running(url, jobs, long["held_ready"]) as work:
             await work.warm()
             async with _held(url, statement):
-                seen = await work.during(long["held_seconds"])
-            drained = await work.drained(_PATIENCE * _DRAIN_SECONDS)
+                result = await work.during(long["held_seconds"])
+            drained = await work.drained(_DRAIN_TIMEOUT_FACTOR * _DRAIN_SECONDS)
         await jobs.close()
-        return _Run(seen, drained)
+        return _Run(result, drained)
 
 
 @contextlib.asynccontextmanager
 async def _held(url: str, statement: str) -> AsyncIterator[None]:
-    """Have a session meanwhile that has said this, and idles."""
+    """Keep a session open that has executed the statement and idles."""
     connection = await asyncpg.connect(url)
     await connection.execute(statement)
     yield

@@ -32,11 +32,11 @@ _LOOP: Final = textwrap.dedent("""
         for _ in range(1_000_000):
             pass
 """)
-"""It ends with who has started it, however that went."""
+"""It ends with the process that started it."""
 
 
 def figures(dsn: str, long: Mapping[str, int]) -> Iterator[Figure]:
-    """Let workers be, on an idle machine and on one that is busy with something else."""
+    """Leave workers idle, on an idle machine and on a busy one."""
     for name, title, has_jobs in (
         ("idle", "an idle worker", False), ("silent", "a worker with a silent job", True),
     ):  # fmt: skip
@@ -46,12 +46,12 @@ def figures(dsn: str, long: Mapping[str, int]) -> Iterator[Figure]:
         yield Figure(f"writes-{name}", "writes/s", side, against, part="writes")
     workers, seconds = long["idle_workers"], long["starved_seconds"]
     title = (
-        f"{seconds:,} s with {_LOOPS_PER_CORE} busy loops on each core: claims that neither were"
-        " taken back nor given up"
+        f"{seconds:,} s with {_LOOPS_PER_CORE} busy loops on each core: claims that were neither"
+        " reaped nor released"
     )
     kept = Side(title, lambda: asyncio.run(_starved(dsn, long)))
-    all_of_them = Side("all", lambda: float(workers))
-    yield Figure("starved", "claims", kept, [Against(all_of_them, Goal(1))], part="starved")
+    all_claims = Side("all claims", lambda: float(workers))
+    yield Figure("starved", "claims", kept, [Against(all_claims, Goal(1))], part="starved")
 
 
 def _writing(dsn: str, title: str, long: Mapping[str, int], *, has_jobs: bool) -> Side:
@@ -59,7 +59,7 @@ def _writing(dsn: str, title: str, long: Mapping[str, int], *, has_jobs: bool) -
 
 
 async def _writes(dsn: str, long: Mapping[str, int], *, has_jobs: bool) -> float:
-    """Count without a maintainer, whose writes are its own."""
+    """Count without a maintainer, which writes itself."""
     workers, seconds = long["idle_workers"], long["idle_seconds"]
     async with worker_processes.running(dsn, workers * has_jobs, long["lease_seconds"]) as one:
         for _ in range(workers):
@@ -72,7 +72,7 @@ async def _writes(dsn: str, long: Mapping[str, int], *, has_jobs: bool) -> float
 
 
 async def _starved(dsn: str, long: Mapping[str, int]) -> float:
-    """Count the claims that still are as they were made."""
+    """Count the claims that are unchanged."""
     workers = long["idle_workers"]
     async with worker_processes.running(dsn, workers, long["lease_seconds"]) as one:
         one.maintain()
@@ -84,7 +84,7 @@ async def _starved(dsn: str, long: Mapping[str, int]) -> float:
 
 @contextlib.contextmanager
 def _busy() -> Iterator[None]:
-    """Keep every core busy meanwhile, with several processes each."""
+    """Keep every core busy with several processes."""
     loops = [_loop(core) for core in os.sched_getaffinity(0) for _ in range(_LOOPS_PER_CORE)]
     try:
         yield

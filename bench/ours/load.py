@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LoadResult:
     """Measurements of a load over some seconds."""
 
     rate: float
@@ -64,21 +64,23 @@ class Load:
         while len(self.claims) <= 2 * _WORKERS:  # noqa: ASYNC110 - it is a count
             await asyncio.sleep(_IDLE_SECONDS)
 
-    async def during(self, seconds: float) -> Seen:
+    async def during(self, seconds: float) -> LoadResult:
         """Measure for some seconds."""
         self.claims.clear()
         self.heartbeats.clear()
         before, began = self.ended, time.perf_counter()
         await asyncio.sleep(seconds)
         rate = (self.ended - before) / (time.perf_counter() - began)
-        return Seen(rate, _late(self.claims or [seconds * 1e3]), max(self.heartbeats, default=0.0))
+        return LoadResult(
+            rate, _percentile_99(self.claims or [seconds * 1e3]), max(self.heartbeats, default=0.0)
+        )
 
-    async def drained(self, at_most: float) -> float:
+    async def drained(self, timeout_seconds: float) -> float:
         """Stop the feeder, and return the seconds until all remaining jobs have ended."""
         self.is_fed = False
         began = time.perf_counter()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(at_most):
+            async with asyncio.timeout(timeout_seconds):
                 while self.ended < self.stock.queued:  # noqa: ASYNC110 - (the same)
                     await asyncio.sleep(_IDLE_SECONDS)
         return time.perf_counter() - began
@@ -174,12 +176,12 @@ async def _retry(call: Callable[[], Awaitable[_T]]) -> _T:
 
 
 @contextlib.contextmanager
-def _timed(seen: list[float]) -> Iterator[None]:
+def _timed(latencies: list[float]) -> Iterator[None]:
     began = time.perf_counter()
     yield
-    seen.append((time.perf_counter() - began) * 1e3)
+    latencies.append((time.perf_counter() - began) * 1e3)
 
 
-def _late(seen: Sequence[float]) -> float:
+def _percentile_99(values: Sequence[float]) -> float:
     """Return the 99th percentile, or the maximum of fewer than a hundred values."""
-    return sorted(seen)[-1 - len(seen) // 100]
+    return sorted(values)[-1 - len(values) // 100]

@@ -23,9 +23,8 @@ from workron.store import connect
 
 _ROOT: Final = pathlib.Path(__file__).parents[2]
 _SLOTS: Final = 1000
-"""As many as the command takes. A job costs the agent and the server the same from 400 on, but the
-more of them an exchange carries, the less the agent waits for answers of the server with none left
-to start."""
+"""The maximum of the command. From 400 on a job costs agent and server the same, but with larger
+exchanges the agent waits less often without a job to start."""
 _ENDED: Final = "SELECT count(*) FROM workron.attempt"
 _WAL: Final = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 / 1024"
 _COMMITS: Final = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
@@ -35,7 +34,7 @@ _MOST_COMMITS: Final = 0.05
 def figures(
     config: Config, dsn: str, one: Sequence[Against], two: Sequence[Against]
 ) -> Iterator[Figure]:
-    """Drain jobs that wait for nothing; `one` is what one process is held against, `two` two."""
+    """Drain jobs without dependencies; `one` and `two` are compared with one and two processes."""
     single, double = (drained(config, dsn, workers=count) for count in (1, 2))
     yield Figure("noop", "jobs/s", single, one)
     yield Figure("noop-2", "jobs/s", double, [*two, Against(single)])
@@ -43,18 +42,18 @@ def figures(
 
 
 def drained(config: Config, dsn: str, *, workers: int) -> Side:
-    """Drain jobs that wait for nothing with so many processes."""
+    """Drain jobs without dependencies with this many processes."""
     return draining.side(_flat(workers), dsn, config.jobs["noop"])
 
 
 def queue(title: str, plan: Callable[[int], Plan], workers: int = 1) -> Queue:
-    """Drain a plan of so many jobs with so many workers."""
+    """Drain a plan of jobs with this many workers."""
     return Queue(title, partial(_load, plan), partial(programs, workers), _ENDED)
 
 
 def _flat(workers: int) -> Queue:
-    who = "`workron worker`" if workers == 1 else f"{workers} of `workron worker`"
-    return queue(f"{who}, PostgreSQL, {_SLOTS} slots, no-op", _plan, workers)
+    program = "`workron worker`" if workers == 1 else f"{workers} `workron worker` processes"
+    return queue(f"{program}, PostgreSQL, {_SLOTS} slots, no-op", _plan, workers)
 
 
 def _plan(jobs: int) -> Plan:
@@ -62,7 +61,7 @@ def _plan(jobs: int) -> Plan:
 
 
 def _costs(dsn: str, jobs: int) -> Iterator[Figure]:
-    """What the server writes and commits from the last submission to the last end."""
+    """Measure what the server writes and commits from the last submission to the last end."""
     at_most = Goal(1, is_most=True)
     wal = draining.cost("a no-op job: WAL", _flat(1), dsn, jobs, _WAL)
     yield Figure("wal", "KiB", wal, [Against(Side("1 KiB", lambda: 1.0), at_most)])
@@ -83,7 +82,7 @@ async def _submit(plan: Plan, url: str) -> None:
 
 
 def programs(count: int, url: str) -> Sequence[Program]:
-    """Give so many workers that run nothing."""
+    """Return this many workers that run no commands."""
     options = ["--store", url, "--slots", str(_SLOTS)]
     command = [sys.executable, "-m", "bench.ours.null_worker", "worker", *options]
     return [Program(command, folder=_ROOT)] * count

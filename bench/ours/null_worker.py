@@ -1,4 +1,4 @@
-"""`python -m bench.ours.null_worker worker ...`: `workron` with workers that run nothing.
+"""`python -m bench.ours.null_worker worker ...`: `workron` with workers that run no commands.
 
 It differs from the program only in its runner, `bench/null_runner.py`. It imports nothing else of
 the bench, so that the measurement contains nothing else.

@@ -29,8 +29,8 @@ _PAGE_KIB: Final = 4.0
 _TICK_SECONDS: Final = 0.01
 
 
-class _Taken(NamedTuple):
-    """What one process took, or each object in it: CPU in seconds, memory in KiB."""
+class _Usage(NamedTuple):
+    """The usage of one process or of each object: CPU in seconds, memory in KiB."""
 
     cpu: float
     peak: float
@@ -38,44 +38,42 @@ class _Taken(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """All ways, measured in turns."""
+    """All variants, measured in turns."""
 
-    bare: _Taken
-    intake: _Taken
-    leading: _Taken
+    bare: _Usage
+    intake: _Usage
+    leading: _Usage
 
 
 def figures(dsn: str, long: Mapping[str, int]) -> Iterator[Figure]:
-    """Have many objects be there, and know them all."""
+    """Measure a controller that knows many objects."""
     series = Series(lambda: _round(dsn, long))
-    title = f"an operator that has {long['operator_objects']:,} objects in its store"
-    bare = "a bare Kopf, whose handlers do nothing"
+    title = f"a controller with {long['operator_objects']:,} objects in its store"
+    bare = "bare Kopf with empty handlers"
 
     ours = series.side(f"{title}: memory, settled", lambda one: one.intake.held)
-    bound = series.side(f"{bare}, and 5 KiB more", lambda one: one.bare.held + _MORE_KIB)
-    beside = series.side(bare, lambda one: one.bare.held)
-    yield _figure("memory", "KiB/object", ours, bound, beside)
+    bound = series.side(f"{bare}, plus 5 KiB", lambda one: one.bare.held + _MORE_KIB)
+    other = series.side(bare, lambda one: one.bare.held)
+    yield _figure("memory", "KiB/object", ours, bound, other)
     ours = series.side(f"{title}: memory at its peak", lambda one: one.intake.peak)
-    bound = series.side(f"{bare}, and 5 KiB more", lambda one: one.bare.peak + _MORE_KIB)
-    beside = series.side(bare, lambda one: one.bare.peak)
-    yield _figure("peak", "KiB/object", ours, bound, beside)
+    bound = series.side(f"{bare}, plus 5 KiB", lambda one: one.bare.peak + _MORE_KIB)
+    other = series.side(bare, lambda one: one.bare.peak)
+    yield _figure("peak", "KiB/object", ours, bound, other)
     ours = series.side(f"{title}: CPU", lambda one: _ms(one.intake))
-    bound = series.side(f"{bare}, and 0.5 ms more", lambda one: _ms(one.bare) + _MORE_MS)
-    beside = series.side(bare, lambda one: _ms(one.bare))
-    yield _figure("cpu", "ms/object", ours, bound, beside)
-    ours = series.side(
-        "the same, and each is told in its status: CPU", lambda one: _ms(one.leading)
-    )
-    beside = series.side("without that", lambda one: _ms(one.intake))
-    yield Figure("objects-told", "ms/object", ours, [Against(beside)], part=_PART)
+    bound = series.side(f"{bare}, plus 0.5 ms", lambda one: _ms(one.bare) + _MORE_MS)
+    other = series.side(bare, lambda one: _ms(one.bare))
+    yield _figure("cpu", "ms/object", ours, bound, other)
+    ours = series.side("the same, with status writes: CPU", lambda one: _ms(one.leading))
+    other = series.side("without status writes", lambda one: _ms(one.intake))
+    yield Figure("objects-status", "ms/object", ours, [Against(other)], part=_PART)
 
 
-def _figure(name: str, unit: str, ours: Side, bound: Side, beside: Side) -> Figure:
-    against = [Against(bound, Goal(1, is_most=True)), Against(beside)]
+def _figure(name: str, unit: str, ours: Side, bound: Side, other: Side) -> Figure:
+    against = [Against(bound, Goal(1, is_most=True)), Against(other)]
     return Figure(f"objects-{name}", unit, ours, against, part=_PART)
 
 
-def _ms(each: _Taken) -> float:
+def _ms(each: _Usage) -> float:
     return 1_000 * each.cpu
 
 
@@ -83,40 +81,40 @@ def _round(dsn: str, long: Mapping[str, int]) -> _Round:
     many, settling = long["operator_objects"], long["operator_settling"]
     few = max(1, many // _FEWER)
     pairs = [
-        [asyncio.run(_taken(dsn, way, count, settling)) for count in (few, many)]
+        [asyncio.run(_usage(dsn, way, count, settling)) for count in (few, many)]
         for way in _Round._fields
     ]
-    return _Round(*(_each(little, much, many - few) for little, much in pairs))
+    return _Round(*(_each(few_usage, many_usage, many - few) for few_usage, many_usage in pairs))
 
 
-def _each(little: _Taken, much: _Taken, objects: int) -> _Taken:
-    # No less than what can be told from nothing.
+def _each(few_usage: _Usage, many_usage: _Usage, objects: int) -> _Usage:
+    # At least the smallest difference that can be measured.
     least = (_TICK_SECONDS, _PAGE_KIB, _PAGE_KIB)
-    differences = (much[at] - little[at] for at in range(len(least)))
-    return _Taken(*(max(one) / objects for one in zip(differences, least, strict=True)))
+    differences = (many_usage[at] - few_usage[at] for at in range(len(least)))
+    return _Usage(*(max(one) / objects for one in zip(differences, least, strict=True)))
 
 
-async def _taken(dsn: str, way: str, count: int, settling: int) -> _Taken:
+async def _usage(dsn: str, way: str, count: int, settling: int) -> _Usage:
     async with server.database(dsn) as url:
         return await asyncio.to_thread(_run, way, count, settling, url)
 
 
-def _run(way: str, count: int, settling: int, url: str) -> _Taken:
-    with _api(count) as way_in:
+def _run(way: str, count: int, settling: int, url: str) -> _Usage:
+    with _api(count) as kubeconfig:
         done = subprocess.run(
             [sys.executable, "-m", "bench.ours.objects_held", way, str(count), str(settling), url],
-            env={**os.environ, "KUBECONFIG": way_in},
+            env={**os.environ, "KUBECONFIG": kubeconfig},
             capture_output=True,
             check=False,
         )
     if done.returncode:
         raise RuntimeError(f"{way}: {done.stderr.decode(errors='replace')[-2000:]}")
-    return _Taken(**json.loads(done.stdout))
+    return _Usage(**json.loads(done.stdout))
 
 
 @contextlib.contextmanager
 def _api(count: int) -> Iterator[str]:
-    """Start the cluster, and give the way in."""
+    """Start the cluster, and yield the path of its kubeconfig."""
     with tempfile.TemporaryDirectory(prefix="workron-bench-") as folder:
         api = subprocess.Popen(
             [sys.executable, "-m", "bench.ours.objects_api", folder, str(count)],

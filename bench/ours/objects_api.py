@@ -25,7 +25,7 @@ async def _main(folder: str, count: str) -> None:
 
 
 def _content(number: int) -> dict[str, Any]:
-    """Give a Job as `kubectl apply` leaves it."""
+    """Return a Job as `kubectl apply` leaves it."""
     spec = {
         "command": f"python -m reports.monthly --month {number % 12 + 1} --shard {number}",
         "env": [{"name": name, "value": f"value of {name}"} for name in ("REGION", "MODE", "OUT")],
@@ -41,12 +41,12 @@ def _content(number: int) -> dict[str, Any]:
         "fieldsType": "FieldsV1",
         "fieldsV1": {"f:metadata": {"f:annotations": {}, "f:labels": {}}, "f:spec": fields},
     }
-    about = {
+    metadata = {
         "labels": {"app": "reports", "team": "numbers", "shard": str(number)},
         "annotations": {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(applied)},
         "managedFields": [manager],
     }
-    return {"metadata": about, "spec": spec}
+    return {"metadata": metadata, "spec": spec}
 
 
 if __name__ == "__main__":

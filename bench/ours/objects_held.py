@@ -36,11 +36,11 @@ from workron_controller.workerpools.config import PoolConfig
 _POLL_SECONDS: Final = 0.05
 _QUICK: Final = 100_000.0
 _CLOCK: Final = system_clock.CLOCK
-_RNG: Final = random.Random(1)  # noqa: S311 - chance, no secret
+_RNG: Final = random.Random(1)  # noqa: S311 - not a secret
 
 
-class _Nobody(LeaderElection):
-    """One who is never elected."""
+class _NeverElected(LeaderElection):
+    """An election that this process never wins."""
 
     async def hold(self) -> None:
         await asyncio.Event().wait()
@@ -48,26 +48,26 @@ class _Nobody(LeaderElection):
 
 @asynccontextmanager
 async def _bare() -> AsyncIterator[Callable[[], int]]:
-    heard: set[str] = set()
+    received: set[str] = set()
     registry = kopf.OperatorRegistry()
-    way_in = auth.find_api_server(_CLOCK)
+    api_server = auth.find_api_server(_CLOCK)
 
     @kopf.on.login(registry=registry)
     async def _log_in(**_: Any) -> kopf.ConnectionInfo:
-        return (await way_in.endpoint()).kopf_connection
+        return (await api_server.endpoint()).kopf_connection
 
     for kind in resources.BY_KIND.values():
 
         @kopf.on.event(kind.group, kind.version, kind.plural, registry=registry)
-        async def _hear(uid: str, **_: Any) -> None:
-            heard.add(uid)
+        async def _receive(uid: str, **_: Any) -> None:
+            received.add(uid)
 
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.scanning.disabled = True
     work = kopf.operator(registry=registry, settings=settings, standalone=True, clusterwide=True)
     task = asyncio.create_task(work)
-    yield lambda: len(heard)
+    yield lambda: len(received)
     task.cancel()
 
 
@@ -75,16 +75,16 @@ async def _bare() -> AsyncIterator[Callable[[], int]]:
 async def _operator(url: str, *, is_leading: bool) -> AsyncIterator[Callable[[], int]]:
     store = await connect.connect(url, clock=_CLOCK, rng=_RNG)
     await store.ensure_pool("default", "default")
-    way_in = auth.find_api_server(_CLOCK)
-    async with ApiClient(way_in) as server:
-        seat = LeaseLock(server, "default", "workron", "bench")
-        election = (LeaderElection if is_leading else _Nobody)(seat, _CLOCK, _RNG)
+    api_server = auth.find_api_server(_CLOCK)
+    async with ApiClient(api_server) as server:
+        lock = LeaseLock(server, "default", "workron", "bench")
+        election = (LeaderElection if is_leading else _NeverElected)(lock, _CLOCK, _RNG)
         maintainer = Maintainer(store, _CLOCK, ids.mint_uuid(_RNG))
         pools = PoolConfig("workron:bench")
-        around = ControllerDependencies(
-            pools, store, server, way_in, election, maintainer, _CLOCK, _RNG
+        dependencies = ControllerDependencies(
+            pools, store, server, api_server, election, maintainer, _CLOCK, _RNG
         )
-        operator = Manager(around, ControllerConfig(status_writes_per_second=_QUICK))
+        operator = Manager(dependencies, ControllerConfig(status_writes_per_second=_QUICK))
 
         def known() -> int:
             if operator.resync.completed_at is None:
@@ -108,9 +108,9 @@ async def _main(way: str, count: str, settling: str, url: str) -> None:
             await asyncio.sleep(_POLL_SECONDS)
         await asyncio.sleep(float(settling))
         used = resource.getrusage(resource.RUSAGE_SELF)
-        told = {"cpu": used.ru_utime + used.ru_stime, "peak": _kib("VmHWM"), "held": _kib("VmRSS")}
-        print(json.dumps(told), flush=True)
-        # Kopf waits for each of its tasks, for long or for ever where one is idle, and all is said.
+        usage = {"cpu": used.ru_utime + used.ru_stime, "peak": _kib("VmHWM"), "held": _kib("VmRSS")}
+        print(json.dumps(usage), flush=True)
+        # Kopf waits for each of its tasks, also for idle ones, and the measurement is complete.
         os._exit(0)
 
 
@@ -122,6 +122,6 @@ def _kib(name: str) -> int:
 
 
 if __name__ == "__main__":
-    # What it has to say goes where nobody reads it, and the figures alone to who asked.
+    # Log to standard error: the caller reads only the figures from standard output.
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     asyncio.run(_main(*sys.argv[1:]))

@@ -36,33 +36,33 @@ from workron_worker.runner_client import RunnerExecutor
 Sample = Callable[[], Awaitable[float]]
 
 _WARM_UP = 5
-"""What has never run in a session takes longer: a system is idle here, and not new."""
+"""The first statements of a session take longer; the system is idle here, not new."""
 _CLAIM = (
     "WITH one AS (SELECT id FROM waiting ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)"
     " DELETE FROM waiting USING one WHERE waiting.id = one.id RETURNING waiting.id"
 )
 
 
-def _say_nothing(*_: object) -> Never:
+def _drop_event(*_: object) -> Never:
     raise structlog.DropEvent
 
 
 @contextlib.contextmanager
-def _noted_commits() -> Iterator[list[float]]:
-    """Note when a transaction of this process is about to be committed: a submission is one."""
+def _recorded_commits() -> Iterator[list[float]]:
+    """Record when a transaction of this process, such as a submission, is about to be committed."""
     commits: list[float] = []
     usual = Transaction.__aexit__
 
-    async def noted(transaction: Transaction, *failed: Any) -> None:
+    async def recorded(transaction: Transaction, *failed: Any) -> None:
         commits.append(time.perf_counter())
         await usual(transaction, *failed)
 
-    with mock.patch.object(Transaction, "__aexit__", noted):
+    with mock.patch.object(Transaction, "__aexit__", recorded):
         yield commits
 
 
 class _Null:
-    """An executor that runs nothing, and notes when it was asked to."""
+    """An executor that runs nothing and records when a job is started."""
 
     is_ready = True
 
@@ -71,7 +71,7 @@ class _Null:
         self.at = 0.0
 
     async def keep_ready(self, on_ready: object) -> None:
-        """It is ready whatever happens."""
+        """It is always ready."""
 
     def start(self, task: CommandTask, on_end: OnEnd, on_output: OnOutput | None = None) -> None:
         del task, on_output
@@ -90,19 +90,19 @@ class _Null:
 
 
 def figures(dsn: str, samples: int, others: Sequence[Against]) -> Iterator[Figure]:
-    """Pick up one job after the other; a round takes samples of ours and of the limit in turns."""
+    """Measure the pickup of single jobs; a round samples Workron and the limit in turns."""
     rounds = _Rounds(dsn, samples)
-    ours = Side("a job is picked up, p50", rounds.middle)
+    ours = Side("pickup of a job, p50", rounds.middle)
     bare = Side("commit, notify and claim, p50", rounds.bare)
     yield Figure("pickup-p50", "ms", ours, [Against(bare, Goal(2, is_most=True))])
-    worst = Side("a job is picked up, p99", rounds.worst)
+    worst = Side("pickup of a job, p99", rounds.worst)
     own = Side("its own p50", rounds.last_middle)
     against = [Against(own, Goal(5, is_most=True)), *others]
     yield Figure("pickup-p99", "ms", worst, against)
 
 
 class _Rounds:
-    """What was seen in the last round that was begun."""
+    """The samples of the last round."""
 
     def __init__(self, dsn: str, samples: int) -> None:
         self._dsn = dsn
@@ -126,7 +126,7 @@ class _Rounds:
 
 
 async def _measured(dsn: str, samples: int) -> tuple[list[float], list[float]]:
-    structlog.configure(processors=[_say_nothing])
+    structlog.configure(processors=[_drop_event])
     async with (
         server.database(dsn) as url,
         server.database(dsn) as other,
@@ -136,8 +136,8 @@ async def _measured(dsn: str, samples: int) -> tuple[list[float], list[float]]:
         both: tuple[list[float], list[float]] = [], []
         for number in range(-_WARM_UP, samples):
             for taken, sample in zip(both, (ours, limit), strict=True):
-                # So that nothing is still on its way, and no poll falls on the same beat each time.
-                await asyncio.sleep(0.05 + random.random() / 20)  # noqa: S311 - no secret
+                # A random pause, so that no poll always falls on the same moment of a sample.
+                await asyncio.sleep(0.05 + random.random() / 20)  # noqa: S311 - not a secret
                 seen = await sample()
                 if number >= 0:
                     taken.append(seen)
@@ -146,51 +146,51 @@ async def _measured(dsn: str, samples: int) -> tuple[list[float], list[float]]:
 
 @contextlib.asynccontextmanager
 async def _ours(url: str) -> AsyncIterator[Sample]:
-    # Whoever submits is elsewhere, and what he hears costs the agent nothing.
+    # The submitter has a connection of its own, whose notifications cost the agent nothing.
     database = await open_pool(url, rng=plans.RNG, connections=1)
-    person = PostgresStore(database, database, plans.RNG)
+    submitter = PostgresStore(database, database, plans.RNG)
     store = await connect.connect_worker(url, clock=plans.Clock(), rng=plans.RNG)
     executor = _Null()
     dependencies = AgentDependencies(
         store, cast("RunnerExecutor", executor), Slots(2), plans.Clock(), plans.RNG
     )
-    token = await person.ensure_pool("default", "default")
+    token = await submitter.ensure_pool("default", "default")
     agent = Agent(dependencies, Registration(token, "bench", uuid.uuid4(), 2))
     work = asyncio.create_task(agent.run())
 
     async def sample() -> float:
         executor.begun.clear()
-        await person.submit([plans.many(1, {"command": "true"})], supersedes=True)
+        await submitter.submit([plans.many(1, {"command": "true"})], supersedes=True)
         await executor.begun.wait()
         return (executor.at - commits[-1]) * 1e3
 
-    with _noted_commits() as commits:
+    with _recorded_commits() as commits:
         yield sample
     agent.drain()
     await work
     await store.close()
-    await person.close()
+    await submitter.close()
 
 
 @contextlib.asynccontextmanager
 async def _limit(url: str) -> AsyncIterator[Sample]:
-    person, worker, ear = [await asyncpg.connect(url) for _ in range(3)]
-    await person.execute("CREATE TABLE waiting (id bigserial PRIMARY KEY, spec text)")
-    rung = asyncio.Event()
-    await ear.add_listener("bare", lambda *_: rung.set())
-    insert = await person.prepare("INSERT INTO waiting (spec) VALUES ('true')")
+    submitter, worker, listener = [await asyncpg.connect(url) for _ in range(3)]
+    await submitter.execute("CREATE TABLE waiting (id bigserial PRIMARY KEY, spec text)")
+    notified = asyncio.Event()
+    await listener.add_listener("bare", lambda *_: notified.set())
+    insert = await submitter.prepare("INSERT INTO waiting (spec) VALUES ('true')")
     claim = await worker.prepare(_CLAIM)
 
     async def sample() -> float:
-        rung.clear()
-        async with person.transaction():
+        notified.clear()
+        async with submitter.transaction():
             await insert.fetch()
-            await person.execute("NOTIFY bare")
+            await submitter.execute("NOTIFY bare")
             began = time.perf_counter()
-        await rung.wait()
+        await notified.wait()
         await claim.fetch()
         return (time.perf_counter() - began) * 1e3
 
     yield sample
-    for one in (person, worker, ear):
+    for one in (submitter, worker, listener):
         await one.close()

@@ -17,37 +17,37 @@ class Clock:
     """The clocks of this machine."""
 
     def now(self) -> datetime:
-        """Tell the time of day."""
+        """Return the time of day."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Tell the time since some moment."""
+        """Return the seconds since an arbitrary moment."""
         return time.monotonic()
 
 
 def many(jobs: int, spec: Mapping[str, Any]) -> Plan:
-    """Plan so many jobs of one spec that wait for nothing."""
+    """Plan jobs of one spec without dependencies."""
     return shaped([()] * jobs, spec)
 
 
 def shaped(upstreams: Sequence[Sequence[int]], spec: Mapping[str, Any]) -> Plan:
-    """Plan a job for each of these, which waits for the jobs of these numbers."""
+    """Plan a job for each entry, which waits for the jobs with those numbers."""
     whole = PlannedJob(Kind.WORKFLOW, "bench", 0, upstreams=len(upstreams))
-    members = [_member(job, len(ups)) for job, ups in enumerate(upstreams)]
+    elements = [_element(job, len(ups)) for job, ups in enumerate(upstreams)]
     edges = [Edge(up + 1, job) for job, ups in enumerate(upstreams, 1) for up in ups]
     identity = Identity("default", Kind.WORKFLOW, "bench", uuid.uuid4())
     specs = plain_specs([{}, spec])
     return Plan(
         identity,
         "digest",
-        [whole, *members],
+        [whole, *elements],
         [SchedulingTerms(), SchedulingTerms()],
         specs,
         edges,
     )
 
 
-def _member(job: int, upstreams: int) -> PlannedJob:
+def _element(job: int, upstreams: int) -> PlannedJob:
     return PlannedJob(
         Kind.JOB, f"t{job}", 1, group_id=0, group_condition=Condition.TASK, upstreams=upstreams,
         feeds_inputs=upstreams > 0,

@@ -24,7 +24,7 @@ spec:
 
 
 def figures(jobs: int) -> Iterator[Figure]:
-    """Run commands that do nothing, in memory and over a file."""
+    """Run no-op commands, in memory and with a SQLite file."""
     for slots in (2, 8):
         limit = processes.spawning(jobs, at_once=slots, argv=processes.TRUE)
         for store in ("memory", "sqlite"):

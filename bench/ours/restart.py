@@ -38,15 +38,15 @@ class _Rates(NamedTuple):
 
 
 def figures(config: Config) -> Iterator[Figure]:
-    """Restart it under work."""
+    """Restart the server under load."""
     within = config.long["restart_within"]
     series = Series(lambda: asyncio.run(_measured(config)))
     title = (
-        f"{_WORKERS} of `workron worker`, no-op, from {within} s after a restart of PostgreSQL,"
-        f" `max_wal_size` {_NO_CHECKPOINT['max_wal_size']}"
+        f"{_WORKERS} `workron worker` processes, no-op, from {within} s after a restart of"
+        f" PostgreSQL, `max_wal_size` {_NO_CHECKPOINT['max_wal_size']}"
     )
     after = series.side(title, lambda rates: rates.after)
-    before = series.side("before it", lambda rates: rates.before)
+    before = series.side("before the restart", lambda rates: rates.before)
     yield Figure("restart", "jobs/s", after, [Against(before, Goal(0.95))], part="restart")
 
 
@@ -78,19 +78,19 @@ async def _rate(url: str, seconds: int) -> float:
     first, began = await _ended(url)
     await asyncio.sleep(seconds)
     last, over = await _ended(url)
-    if not await _asked(url, _IS_LEFT):
+    if not await _query(url, _IS_LEFT):
         raise RuntimeError("all jobs have ended: `restart_ready` is too small for this machine")
     return (last - first) / (over - began)
 
 
 async def _ended(url: str) -> tuple[int, float]:
-    """Count the jobs that have ended, and tell when it was asked."""
-    asked = time.perf_counter()
-    return await _asked(url, _ENDED), asked
+    """Return the number of ended jobs and the time of the query."""
+    queried = time.perf_counter()
+    return await _query(url, _ENDED), queried
 
 
-async def _asked(url: str, question: str) -> Any:
+async def _query(url: str, statement: str) -> Any:
     connection = await asyncpg.connect(url)
-    answer = await connection.fetchval(question)
+    answer = await connection.fetchval(statement)
     await connection.close()
     return answer

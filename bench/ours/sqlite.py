@@ -20,7 +20,7 @@ _BATCH: Final = 100
 
 
 def figures(jobs: int, others: Sequence[Against]) -> Iterator[Figure]:
-    """Claim and complete, so many a call."""
+    """Claim and complete jobs in batches."""
     ours = Side(
         f"SQLite file, claim and complete, {_BATCH} a call",
         lambda: asyncio.run(_drain(jobs)),

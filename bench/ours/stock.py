@@ -13,37 +13,37 @@ import asyncpg
 
 _SQL: Final = pathlib.Path(__file__).parent / "sql" / "rows.sql"
 _JOBS: Final = 1_000
-"""Of a workflow."""
+"""The number of jobs of a workflow."""
 _STEP: Final = 100
-"""So many workflows are put in by one transaction."""
+"""The number of workflows that one transaction inserts."""
 
 
 class Stock:
-    """One connection that puts jobs into a database, each behind all that it has put there."""
+    """A connection that inserts jobs into a database, each with a higher id."""
 
     def __init__(self, connection: asyncpg.Connection) -> None:
         self._connection = connection
         self._next = 1
         self.queued = 0
-        """How many jobs it has made ready."""
+        """The number of jobs that it has made ready."""
 
     async def open(self) -> None:
-        """Bring the functions in; the pool `default` has to be there."""
+        """Create the functions; the pool `default` must exist."""
         await self._connection.execute(_SQL.read_text("utf-8"))
 
     async def queue(self, jobs: int) -> None:
-        """Make so many jobs ready, or a few more: workflows are put in whole."""
-        self.queued += await self._put("queue", jobs)
+        """Make at least this many jobs ready: workflows are inserted whole."""
+        self.queued += await self._insert("queue", jobs)
 
     async def finish(self, jobs: int) -> None:
-        """Put in so many that have ended."""
-        await self._put("finish", jobs)
+        """Insert this many ended jobs."""
+        await self._insert("finish", jobs)
 
     async def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         await self._connection.close()
 
-    async def _put(self, what: str, jobs: int) -> int:
+    async def _insert(self, what: str, jobs: int) -> int:
         workflows = -(-jobs // _JOBS)
         for first in range(0, workflows, _STEP):
             step = min(_STEP, workflows - first)
@@ -54,7 +54,7 @@ class Stock:
 
 
 async def opened(url: str) -> Stock:
-    """Open one on a database that has our schema."""
+    """Open a stock on a database with the schema of Workron."""
     connection = await asyncpg.connect(url)
     await connection.fetch("SELECT * FROM workron.ensure_pools(ARRAY['default'], ARRAY['default'])")
     stock = Stock(connection)

@@ -14,7 +14,7 @@ from bench.ours.workflows import Shape
 
 
 def figures(dsn: str, jobs: int) -> Iterator[Figure]:
-    """Submit jobs that wait for nothing, and jobs that each wait for one other or for two."""
+    """Submit jobs without dependencies, and jobs with one or two upstreams each."""
     array, flat = copying.array(dsn, jobs), copying.flat(dsn, jobs)
     ours = _submitting(dsn, jobs, workflows.ARRAY)
     yield Figure("submit-array", "jobs/s", ours, [Against(array, Goal(0.5))])
@@ -27,7 +27,7 @@ def figures(dsn: str, jobs: int) -> Iterator[Figure]:
 
 
 def _submitting(dsn: str, jobs: int, shape: Shape) -> Side:
-    title = f"models are submitted, {shape.title}"
+    title = f"submission of models, {shape.title}"
     return Side(title, lambda: asyncio.run(_submit(dsn, jobs, shape)))
 
 

@@ -22,7 +22,7 @@ from workron.store import connect
 
 _SECONDS = "SELECT extract(epoch FROM max(finished_at) - min(started_at)) FROM workron.attempt"
 _REGISTERED = "SELECT count(*) FROM workron.worker"
-_STANDING = "SELECT count(*) FROM workron.running"
+_RUNNING = "SELECT count(*) FROM workron.running"
 _BARE = textwrap.dedent("""
     import asyncio, sys, asyncpg
     async def main():
@@ -33,16 +33,16 @@ _BARE = textwrap.dedent("""
 """)
 
 _COMPARED_SLOTS = 16
-"""With so many it is held against tools as well; once is enough."""
+"""With this many slots it is also compared with tools."""
 
 
-def figures(dsn: str, jobs: Mapping[str, int], others: Sequence[Against]) -> Iterator[Figure]:
-    """Run commands of a shell, and do nothing, and hold commands that are silent."""
+def figures(dsn: str, jobs: Mapping[str, int], tools: Sequence[Against]) -> Iterator[Figure]:
+    """Run shell commands, idle, and run silent commands."""
     shell = jobs["shell"]
     limit = processes.spawning(shell, at_once=1, argv=processes.SHELL)
     for slots in (8, 16, 32):
         ours = _running(dsn, shell, slots)
-        against = [Against(limit, Goal(0.7)), *(others if slots == _COMPARED_SLOTS else ())]
+        against = [Against(limit, Goal(0.7)), *(tools if slots == _COMPARED_SLOTS else ())]
         yield Figure(f"shell-{slots}", "jobs/s", ours, against)
     idle = Side("an idle agent", lambda: asyncio.run(_idle(dsn)))
     bare = Side("Python with one connection", lambda: _bare(dsn))
@@ -53,7 +53,7 @@ def figures(dsn: str, jobs: Mapping[str, int], others: Sequence[Against]) -> Ite
 
 
 def _running(dsn: str, jobs: int, slots: int) -> Side:
-    """From the first claim to the last end, as the database has them."""
+    """Measure from the first claim to the last end, as recorded in the database."""
     title = f"`workron worker`, PostgreSQL, {slots} slots, `sh -c true`"
     return Side(title, lambda: asyncio.run(_run(dsn, jobs, slots)))
 
@@ -89,15 +89,15 @@ def _bare(dsn: str) -> float:
 async def _job(dsn: str, jobs: int) -> float:
     async with server.database(dsn) as url:
         with _worker(url, "--slots", str(jobs)) as worker:
-            # The first one brings in what every later one uses as well.
+            # The first job imports what every later one uses as well.
             await _submit(url, 1, "true")
             await _until(url, "SELECT count(*) FROM workron.attempt", 1)
             before = _memory(worker.pid) + _memory(_runner(worker.pid))
             await _submit(url, jobs, "exec sleep 600")
-            await _until(url, _STANDING, jobs)
-            time.sleep(1)  # noqa: ASYNC251 - until the last of them is started
+            await _until(url, _RUNNING, jobs)
+            time.sleep(1)  # noqa: ASYNC251 - until the last command has started
             after = _memory(worker.pid) + _memory(_runner(worker.pid))
-            # Of a few jobs it may be less than what Python happened to give back meanwhile.
+            # With few jobs Python may have freed more memory meanwhile than they need.
             return max(after - before, 1) / jobs / 1e3
 
 
@@ -107,9 +107,9 @@ async def _submit(url: str, jobs: int, command: str) -> None:
     await store.close()
 
 
-async def _until(url: str, question: str, count: int) -> None:
+async def _until(url: str, query: str, count: int) -> None:
     connection = await asyncpg.connect(url)
-    while await connection.fetchval(question) < count:  # noqa: ASYNC110 - a database sets no event
+    while await connection.fetchval(query) < count:  # noqa: ASYNC110 - a database sets no event
         await asyncio.sleep(0.1)
     await connection.close()
 
@@ -126,7 +126,7 @@ def _worker(url: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _memory(pid: int) -> int:
-    """Read what a process has for itself, and its share of what it has with others."""
+    """Return the proportional set size of a process."""
     rollup = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
     return int(rollup.partition("Pss:")[2].split()[0]) * 1024
 

@@ -1,4 +1,4 @@
-"""Workflows as people write them, read and validated, and submitted as the program does it."""
+"""Workflows as users write them, loaded, validated and submitted as the program does."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _LAYERS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What the jobs are written as: elements of an array, or tasks that wait for others."""
+    """How the jobs are written: as elements of an array, or as tasks that wait for others."""
 
     title: str
     is_array: bool = False
     edges: int = 0
-    """How many of the layer before each task waits for; the first layer for none."""
+    """The number of upstreams of each task in the previous layer; the first layer has none."""
 
     def read_in(self, jobs: int) -> list[Manifest]:
-        """Have so many jobs, in as few workflows as may hold them."""
+        """Load this many jobs, in as few workflows as possible."""
         written = [self._workflow(f"bench-{at}", tasks) for at, tasks in enumerate(self._all(jobs))]
         sources = [load.ManifestSource("bench", json.dumps(one).encode()) for one in written]
         with gc_tuning.paused_collection():
@@ -64,7 +64,7 @@ EDGES: Final = {
 
 @contextlib.asynccontextmanager
 async def opened(url: str) -> AsyncIterator[api.Store]:
-    """Open the store, and have it ready for the first submission."""
+    """Open the store and prepare it for the first submission."""
     store = await connect.connect(url, clock=plans.Clock(), rng=plans.RNG)
     try:
         await store.ensure_pool("default", "default")
@@ -74,11 +74,11 @@ async def opened(url: str) -> AsyncIterator[api.Store]:
 
 
 async def submitted(store: api.Store, manifests: Sequence[Manifest]) -> None:
-    """Do all that stands between validated models and the commit, as a command does it."""
+    """Do all steps from validated models to the commit, as a command does."""
     try:
         with gc_tuning.paused_collection():
             request = submit.plan(manifests, plans.RNG)
         await submit.submit(store, request)
     finally:
-        # A command would end here.
+        # A command would exit here.
         gc.unfreeze()

@@ -9,7 +9,7 @@ from bench.peers import registry
 
 
 def main() -> None:
-    """Install all, or those that are named."""
+    """Install all systems, or the named ones."""
     kits = [*registry.EVERY, *registry.OTHERS]
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*(one.name for one in kits), []])

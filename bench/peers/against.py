@@ -18,11 +18,11 @@ GOALS: Final[Mapping[str, Goal]] = {
     # It keeps no history of jobs that have ended.
     "graphile-worker": Goal(0.4),
 }
-"""Of jobs that do nothing: what our rate is to be, divided by theirs. Others are only told."""
+"""The required ratio of our rate of no-op jobs to theirs. Others are only reported."""
 
 
 def noop(config: Config, dsn: str) -> list[Against]:
-    """Have each drain jobs that do nothing, from the server of this URL."""
+    """Measure how each installed peer drains no-op jobs on this server."""
     jobs = config.jobs["noop"]
     return [
         Against(

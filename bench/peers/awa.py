@@ -20,6 +20,6 @@ PEER: Final = Peer(
     "awa-pg",
     environment.put("awa-pg"),
     environment.queue("awa, Python handlers", "on_awa.py", _ENDED),
-    # A round of a few seconds tells its rate as well as a longer one.
+    # A round of a few seconds shows its rate as well as a longer one.
     divisor=3,
 )

@@ -15,6 +15,6 @@ PEER: Final = Peer(
         "on_dbos.py",
         "SELECT count(*) FROM dbos.workflow_status WHERE status = 'SUCCESS'",
     ),
-    # It drains about a thousand a second, and takes as long to be given them, one by one.
+    # It drains about a thousand a second, and inserts them one by one as slowly.
     divisor=15,
 )

@@ -13,18 +13,18 @@ _TIMEOUT_SECONDS: Final = 300
 
 
 def program(kit: Kit, name: str) -> pathlib.Path | None:
-    """Find a program of a tool, if that is installed."""
+    """Return the path of a program of a tool, if that is installed."""
     path = kit.folder / "usr" / "bin" / name
     return path if path.is_file() else None
 
 
 def _kit(package: str) -> Kit:
-    """Fetch it from the mirror that this machine installs from."""
+    """Download it from the mirror of this machine."""
 
     def put(folder: pathlib.Path, _: str) -> None:
-        # As root it would rather be somebody else, who may not write here.
-        oneself = f"APT::Sandbox::User={getpass.getuser()}"
-        _run(folder, "apt-get", "--quiet", "--option", oneself, "download", package)
+        # As root, apt would download as another user, who may not write here.
+        user_option = f"APT::Sandbox::User={getpass.getuser()}"
+        _run(folder, "apt-get", "--quiet", "--option", user_option, "download", package)
         (archive,) = folder.glob("*.deb")
         _run(folder, "dpkg-deb", "--extract", archive.name, ".")
         archive.unlink()

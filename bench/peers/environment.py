@@ -1,6 +1,6 @@
 """Peers in Python: each has its own virtual environment and a script that drives it.
 
-The arguments of a script are what to do (`load`, `work`), the URL of a database, and the number of
+The arguments of a script are an action (`load`, `work`), the URL of a database, and the number of
 jobs.
 """
 
@@ -21,7 +21,7 @@ _LOADING_SECONDS: Final = 120
 
 
 def put(*requirements: str) -> Callable[[pathlib.Path, str], None]:
-    """Install these; the first of them is the peer, in the version that is asked for."""
+    """Install packages; the first is the peer, in the given version."""
 
     def install(folder: pathlib.Path, version: str) -> None:
         peer, *others = requirements
@@ -36,7 +36,7 @@ def put(*requirements: str) -> Callable[[pathlib.Path, str], None]:
 
 
 def queue(title: str, script: str, ended: str) -> Callable[[pathlib.Path], Queue]:
-    """Have one process drain the jobs, as a service in Python would run it."""
+    """Drain the jobs with one process, as a Python service would."""
 
     def of(folder: pathlib.Path) -> Queue:
         command = [_python(folder), str(_SCRIPTS / script)]
@@ -54,7 +54,7 @@ def _python(folder: pathlib.Path) -> str:
 
 
 def _run(command: list[str]) -> None:
-    """Run a script to its end; what it says is of interest only when it fails."""
+    """Run a script to its end, and report its output if it fails."""
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=_LOADING_SECONDS
     )

@@ -19,14 +19,14 @@ from bench.peers.peer import Peer
 _SCRIPT: Final = pathlib.Path(__file__).parent / "scripts" / "graphile.cjs"
 _TIMEOUT_SECONDS: Final = 300
 _PROCESSES: Final = 2
-"""One uses one core; for more, its documentation has more of them."""
+"""One process uses one core; its documentation starts several for more."""
 _ENDED: Final = (
     "SELECT (SELECT jobs FROM bench.loaded) - (SELECT count(*) FROM graphile_worker._private_jobs)"
 )
 
 
 def pickup(dsn: str, samples: int) -> Side:
-    """Measure how soon it begins a job, on average: in milliseconds, from before it is added."""
+    """Measure the mean time from before a job is added to its start, in milliseconds."""
 
     async def measure() -> float:
         async with server.empty(dsn) as url:
@@ -36,7 +36,7 @@ def pickup(dsn: str, samples: int) -> Side:
 
 
 def latency(folder: pathlib.Path, url: str, samples: int) -> list[float]:
-    """Add one job after the other to an idle system, and tell when each began, in milliseconds."""
+    """Add one job after the other to an idle system, and return the latencies in ms."""
     seen: list[float] = json.loads(_run(folder, "latency", url, samples))
     return seen
 
@@ -73,7 +73,7 @@ def _command(what: str, url: str) -> list[str]:
 
 
 def _environment(folder: pathlib.Path) -> Mapping[str, str]:
-    # As in its own tests of performance, it writes no line for each job.
+    # It logs no line per job, as in its own performance tests.
     return {**os.environ, "NODE_PATH": str(folder / "node_modules"), "NO_LOG_SUCCESS": "1"}
 
 

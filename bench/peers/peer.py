@@ -17,25 +17,25 @@ _MARK: Final = ".installed"
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """Something of others that installs itself."""
+    """A third-party system that can be installed."""
 
     name: str
-    """Under which `config.toml` has its version."""
+    """The key of its version in `config.toml`."""
     put: Callable[[pathlib.Path, str], None]
-    """Puts this version of it into an empty folder."""
+    """Installs a version into an empty folder."""
 
     @property
     def folder(self) -> pathlib.Path:
-        """Where it is, if it is installed."""
+        """Where it is installed."""
         return _FOLDER / self.name
 
     def is_installed(self, version: str) -> bool:
-        """Tell whether it is here, whole, and in this version."""
+        """Whether it is completely installed in this version."""
         mark = self.folder / _MARK
         return mark.is_file() and mark.read_text("utf-8") == version
 
     def install(self, version: str) -> None:
-        """Put it here, unless it is; what was begun and not finished is begun anew."""
+        """Install it unless it is installed; an incomplete installation is repeated."""
         if self.is_installed(version):
             return
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -46,14 +46,14 @@ class Kit:
 
 @dataclass(frozen=True, slots=True)
 class Peer(Kit):
-    """One that drains jobs of a PostgreSQL."""
+    """A peer that drains jobs on PostgreSQL."""
 
     queue: Callable[[pathlib.Path], Queue]
-    """Gives the system that was put into a folder."""
+    """Returns the system that is installed in a folder."""
     divisor: int = 1
     """How many times fewer jobs than ours it gets in a round, where as many would take it minutes;
     what is compared are rates."""
 
     def share(self, jobs: int) -> int:
-        """Say how many it gets of the jobs of a round."""
+        """Return its number of jobs in a round."""
         return max(1, jobs // self.divisor)

@@ -18,6 +18,6 @@ PEER: Final = Peer(
         "on_procrastinate.py",
         "SELECT count(*) FROM procrastinate_jobs WHERE status = 'succeeded'",
     ),
-    # It drains some hundreds a second: all the jobs of a round would take it minutes.
+    # It drains hundreds a second: all jobs of a round would take minutes.
     divisor=30,
 )

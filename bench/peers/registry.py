@@ -22,15 +22,15 @@ OTHERS: Final[Sequence[Kit]] = (
     debian.NINJA,
     debian.PARALLEL,
 )
-"""What ours is held against elsewhere than in a queue over PostgreSQL."""
+"""Systems for comparisons other than a queue on PostgreSQL."""
 
 
 def installed(config: Config) -> list[Peer]:
-    """Give those that are here."""
+    """Return the installed peers."""
     return [one for one in EVERY if one.is_installed(config.peers[one.name])]
 
 
 def missing(config: Config) -> list[str]:
-    """Name what is not here, and is left out of every figure."""
+    """Return the names of systems that are not installed and so not compared."""
     kits = [*EVERY, *OTHERS]
     return [one.name for one in kits if not one.is_installed(config.peers[one.name])]

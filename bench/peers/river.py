@@ -22,18 +22,18 @@ _ENDED: Final = "SELECT count(*) FROM river_job WHERE state = 'completed'"
 
 
 def sqlite(jobs: int) -> Side:
-    """Drain a SQLite file, loaded beforehand: in jobs a second, as the program itself counts."""
+    """Measure draining a loaded SQLite file, in jobs a second as the program counts."""
 
     def measure() -> float:
         with tempfile.TemporaryDirectory(prefix="workron-bench-") as folder:
-            said = _run(SQLITE.folder, f"{folder}/river.db", str(jobs))
-        return float(json.loads(said)["jobs_per_second"])
+            output = _run(SQLITE.folder, f"{folder}/river.db", str(jobs))
+        return float(json.loads(output)["jobs_per_second"])
 
     return Side("River, SQLite file", measure)
 
 
 def _built(module: str) -> Callable[[pathlib.Path, str], None]:
-    """Build our program over it; go.mod there has the version, and go.sum what that has to be."""
+    """Build our program with it; go.mod has the version, and go.sum its hashes."""
 
     def put(folder: pathlib.Path, _: str) -> None:
         command = [

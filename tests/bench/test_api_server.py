@@ -1,4 +1,4 @@
-"""What a cluster takes is measured where one is named, and nothing is left behind."""
+"""The rate of an API server is measured if KUBECONFIG names one, and the namespace is deleted."""
 
 import http.server
 import json
@@ -13,7 +13,7 @@ from bench.limit import api_server
 
 
 class _Api(http.server.BaseHTTPRequestHandler):
-    """What a real one cannot be asked for: which requests came, in which order."""
+    """A fake API server that records the requests in their order."""
 
     protocol_version = "HTTP/1.1"
     asked: list[str]
@@ -32,7 +32,7 @@ class _Api(http.server.BaseHTTPRequestHandler):
     do_POST = do_PATCH = do_DELETE = _answer  # noqa: N815 - the names that the library calls
 
     def log_message(self, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def api(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[typ
         server.shutdown()
 
 
-def test_each_object_is_created_and_changed_in_a_namespace_that_is_deleted(
+def test_each_object_is_created_and_changed_in_a_temporary_namespace(
     api: type[_Api],
 ) -> None:
     assert api_server.writing(2).measure() > 0
@@ -72,7 +72,9 @@ def test_namespace_is_deleted_when_the_server_refuses(api: type[_Api]) -> None:
     assert api.asked[-1].startswith("DELETE ")
 
 
-def test_cluster_is_measured_only_where_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_is_measured_only_when_kubeconfig_names_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     settings = config.read("smoke")
     monkeypatch.setenv("KUBECONFIG", "/there")
     with_one = [one.side.title for one in limits.every(settings, "postgres:///d?host=/tmp")]

@@ -1,4 +1,4 @@
-"""Each limit does what it says, and all of it."""
+"""Each limit of the machine performs all operations that its title names."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ _ENDED = """
 """
 _TABLES = """
     SELECT relname FROM pg_class WHERE relnamespace = 'workron'::regnamespace AND relkind = 'r'
-    -- What a migration writes, and what admits workers.
+    -- Not the tables that migrations and tokens use.
     AND relname NOT IN ('meta', 'migration', 'token')
 """
 _ENDED_IN_SQLITE = """
@@ -57,7 +57,7 @@ def dsn() -> Iterator[str]:
 
 @contextlib.contextmanager
 def _seen_at_last(look: Callable[[asyncpg.Connection], Awaitable[_T]]) -> Iterator[list[_T]]:
-    """Look into each database of a limit before it is removed."""
+    """Inspect each database of a limit before it is dropped."""
     seen: list[_T] = []
     usual = server.empty
 
@@ -94,28 +94,28 @@ async def _connected(url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 @pytest.mark.parametrize(("jobs", "batch", "ended"), [(20, 1, 20), (400, 100, 400), (50, 100, 200)])
-def test_pgbench_takes_every_job_to_its_end(dsn: str, jobs: int, batch: int, ended: int) -> None:
+def test_pgbench_completes_every_job(dsn: str, jobs: int, batch: int, ended: int) -> None:
     with _seen_at_last(_ended) as seen:
         assert pgbench.draining(dsn, jobs, batch=batch).measure() > 0
     assert seen == [(ended, ended, True, 0)]
 
 
-def test_hops_take_every_job_to_its_end(dsn: str) -> None:
+def test_hops_complete_every_job(dsn: str) -> None:
     with _seen_at_last(_ended) as seen:
         assert rounds.hopping(dsn, 20).measure() > 0
     assert seen == [(20, 20, True, 0)]
 
 
-def test_drain_that_leaves_jobs_is_no_measurement(dsn: str) -> None:
+def test_measurement_fails_when_jobs_are_left(dsn: str) -> None:
     with (
         mock.patch.object(pgbench, "_rate", return_value=1.0),
-        pytest.raises(RuntimeError, match="of 20 jobs 0 have ended, and 20 are left"),
+        pytest.raises(RuntimeError, match="0 of 20 jobs have ended, 20 are left"),
     ):
         pgbench.draining(dsn, 20, batch=10).measure()
 
 
 @pytest.mark.parametrize("file", ["end_and_take.sql", "take_then_end.sql"])
-def test_claim_walks_an_index_whatever_the_statistics_are(dsn: str, file: str) -> None:
+def test_claim_scans_an_index_when_statistics_are_misleading(dsn: str, file: str) -> None:
     statements = (tables.SQL / file).read_text()
     for name, value in _GIVEN.items():
         statements = statements.replace(name, value)
@@ -125,7 +125,7 @@ def test_claim_walks_an_index_whatever_the_statistics_are(dsn: str, file: str) -
 
 
 @pytest.mark.parametrize(("jobs", "batch"), [(20, 1), (400, 100), (50, 100), (150, 100)])
-def test_sqlite_loop_takes_every_job_to_its_end(jobs: int, batch: int) -> None:
+def test_sqlite_loop_completes_every_job(jobs: int, batch: int) -> None:
     seen: list[tuple[object, ...]] = []
     usual = sqlite_jobs._drain
 
@@ -138,15 +138,15 @@ def test_sqlite_loop_takes_every_job_to_its_end(jobs: int, batch: int) -> None:
     assert seen == [(jobs, jobs, 1, 0)]
 
 
-def test_sqlite_loop_that_leaves_jobs_is_no_measurement() -> None:
+def test_sqlite_measurement_fails_when_jobs_are_left() -> None:
     with (
         mock.patch.object(sqlite_jobs, "_drain"),
-        pytest.raises(RuntimeError, match="of 20 jobs 0 have ended, and 20 are left"),
+        pytest.raises(RuntimeError, match="0 of 20 jobs have ended, 20 are left"),
     ):
         sqlite_jobs.draining(20, batch=10).measure()
 
 
-def test_sqlite_loop_walks_indexes() -> None:
+def test_sqlite_loop_scans_indexes() -> None:
     connection = sqlite3.connect(":memory:")
     connection.executescript(sqlite_jobs.tables())
     moves = [one for one in sqlite_jobs.statements() if "FROM" in one]
@@ -160,10 +160,10 @@ def test_sqlite_loop_walks_indexes() -> None:
     assert not [step for step in steps if "SCAN" in step or "TEMP B-TREE" in step]
 
 
-def test_sqlite_limits_have_every_commit_on_the_disk(tmp_path: pathlib.Path) -> None:
+def test_sqlite_limits_commit_durably(tmp_path: pathlib.Path) -> None:
     connection = sqlite_rows.opened(tmp_path / "limit.db")
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    # FULL, in SQLite's own numbers.
+    # SQLite's number for FULL.
     assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
     assert sqlite_rows.committing(20, batch=10).measure() > 0
 
@@ -175,7 +175,7 @@ async def _explained(dsn: str, statements: list[str]) -> str:
 
 
 @pytest.mark.parametrize(("copy", "groups", "edges"), _COPIES)
-def test_copy_has_the_rows_of_a_submission(
+def test_copy_writes_the_rows_of_a_submission(
     dsn: str, copy: Callable[[str, int], Side], groups: int, edges: int
 ) -> None:
     with _seen_at_last(_rows) as seen:
@@ -183,12 +183,12 @@ def test_copy_has_the_rows_of_a_submission(
     submitted, copied = seen
     assert copied == submitted
     assert len(copied["job"]) == groups + 250
-    # The first layer waits for nothing.
+    # The first layer has no upstreams.
     assert len(copied["edge"]) == edges * (250 - 2)
     assert len(copied["ready"]) == (2 if edges else 250)
 
 
-def test_copy_that_fails_says_why(dsn: str) -> None:
+def test_error_has_the_output_of_psql_when_a_copy_fails(dsn: str) -> None:
     async def copy() -> float:
         async with server.empty(dsn) as url:
             return await asyncio.to_thread(copying.seconds, url, {"job": b"1\n"})
@@ -197,14 +197,14 @@ def test_copy_that_fails_says_why(dsn: str) -> None:
         asyncio.run(copy())
 
 
-def test_disk_is_asked_where_the_data_lies(dsn: str) -> None:
+def test_disk_is_measured_in_the_data_folder(dsn: str) -> None:
     assert (server.data(dsn) / "PG_VERSION").is_file()
     before = set(server.data(dsn).iterdir())
     assert disk.syncing(server.data(dsn), 5).measure() > 0
     assert set(server.data(dsn).iterdir()) == before
 
 
-def test_many_jobs_are_several_workflows() -> None:
+def test_jobs_are_split_into_several_workflows_when_they_are_many() -> None:
     plans = submit.plan(workflows.FLAT.read_in(10_001), random.Random(1)).plans
-    # Each with a row for itself.
+    # Each workflow has a row of its own.
     assert [len(one.nodes) for one in plans] == [10_001, 2]

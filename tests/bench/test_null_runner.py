@@ -1,4 +1,4 @@
-"""The null runner is a peer of the protocol, though it starts nothing."""
+"""The null runner speaks the runner's protocol, although it starts no command."""
 
 import json
 import pathlib
@@ -16,50 +16,50 @@ from workron_runner.protocol import FrameKind
 
 
 @pytest.fixture
-def stranger(tmp_path: pathlib.Path) -> Iterator[FakeAgent]:
-    one = FakeAgent(tmp_path, command=RUNNER)
-    yield one
-    one.close()
-    assert not one.folder.exists()
+def new_agent(tmp_path: pathlib.Path) -> Iterator[FakeAgent]:
+    agent = FakeAgent(tmp_path, command=RUNNER)
+    yield agent
+    agent.close()
+    assert not agent.folder.exists()
 
 
 @pytest.fixture
-def agent(stranger: FakeAgent) -> FakeAgent:
-    stranger.say_hello()
-    assert stranger.folder.is_dir()
-    return stranger
+def agent(new_agent: FakeAgent) -> FakeAgent:
+    new_agent.say_hello()
+    assert new_agent.folder.is_dir()
+    return new_agent
 
 
-def _order() -> protocol.Start:
+def _start() -> protocol.Start:
     claim = uuid.uuid4().hex
     return protocol.Start(claim, ["true"], {}, "{}", 1, 0, None, None, 0, outlives_deadline=False)
 
 
-def test_every_order_has_ended_as_soon_as_it_is_given(agent: FakeAgent) -> None:
+def test_every_start_is_answered_with_a_successful_end(agent: FakeAgent) -> None:
     claims = [agent.run("exit 3") for _ in range(300)]
     ends = [agent.ended(claim) for claim in claims]
     assert {(one.cause, one.exit_code, one.signal) for one in ends} == {("exit", 0, None)}
     assert [getattr(one, "claim", "") for one in agent.messages[1:]] == claims
 
 
-def test_order_is_the_same_however_it_is_written(agent: FakeAgent) -> None:
-    order = _order()
-    fields = {one: getattr(order, one) for one in reversed(order.__slots__)}
+def test_start_is_accepted_when_its_fields_are_in_another_order(agent: FakeAgent) -> None:
+    start = _start()
+    fields = {one: getattr(start, one) for one in reversed(start.__slots__)}
     agent.connection.send(
         protocol.encode_frame(FrameKind.START, json.dumps(fields, indent=1).encode())
     )
-    assert agent.ended(order.claim).exit_code == 0
+    assert agent.ended(start.claim).exit_code == 0
 
 
-def test_order_that_comes_in_pieces_is_answered_when_it_is_whole(agent: FakeAgent) -> None:
-    orders = [_order(), _order()]
-    frames = b"".join(map(protocol.encode, orders))
-    for start in range(0, len(frames), 100):
-        agent.connection.send(frames[start : start + 100])
-    assert [agent.ended(one.claim).exit_code for one in orders] == [0, 0]
+def test_start_is_answered_when_it_arrives_in_pieces(agent: FakeAgent) -> None:
+    starts = [_start(), _start()]
+    frames = b"".join(map(protocol.encode, starts))
+    for at in range(0, len(frames), 100):
+        agent.connection.send(frames[at : at + 100])
+    assert [agent.ended(one.claim).exit_code for one in starts] == [0, 0]
 
 
-def test_what_concerns_an_ended_command_is_let_be(agent: FakeAgent) -> None:
+def test_kill_and_credit_are_ignored_when_the_command_has_ended(agent: FakeAgent) -> None:
     claim = agent.run("true")
     agent.send(protocol.Kill(claim, 0))
     agent.send(protocol.Credit(claim, 10))
@@ -68,7 +68,7 @@ def test_what_concerns_an_ended_command_is_let_be(agent: FakeAgent) -> None:
     assert len(agent.messages) == 3
 
 
-def test_order_after_the_deadline_is_refused_until_there_is_a_later_one(agent: FakeAgent) -> None:
+def test_start_is_refused_as_late_when_the_deadline_has_passed(agent: FakeAgent) -> None:
     agent.send(protocol.Deadline(event_loop.boottime() - 1))
     assert agent.refused(agent.run("true")).fault == "late"
     assert agent.ended(agent.run("true", outlives_deadline=True)).exit_code == 0
@@ -76,7 +76,7 @@ def test_order_after_the_deadline_is_refused_until_there_is_a_later_one(agent: F
     assert agent.ended(agent.run("true")).exit_code == 0
 
 
-def test_goodbye_is_answered_when_the_folder_is_gone(agent: FakeAgent) -> None:
+def test_shutdown_is_answered_when_the_folder_is_removed(agent: FakeAgent) -> None:
     claim = agent.run("true")
     agent.send(protocol.Shutdown())
     assert agent.wait_for_shutdown().reason is None
@@ -84,27 +84,27 @@ def test_goodbye_is_answered_when_the_folder_is_gone(agent: FakeAgent) -> None:
     assert not agent.folder.exists()
 
 
-def test_end_of_the_connection_is_its_end(agent: FakeAgent) -> None:
+def test_null_runner_exits_when_the_agent_disconnects(agent: FakeAgent) -> None:
     agent.connection.close()
     assert agent.child.wait() == 0
 
 
-def test_it_says_what_it_does_not_understand(agent: FakeAgent) -> None:
+def test_shutdown_names_the_reason_when_a_message_is_unknown(agent: FakeAgent) -> None:
     agent.connection.send(struct.pack(">IB", 2, 99) + b"{}")
     assert "kind 99" in str(agent.wait_for_shutdown().reason)
 
 
-def test_agent_has_to_greet_it_first(stranger: FakeAgent) -> None:
-    stranger.run("true")
-    assert stranger.wait_for_shutdown().reason == "Start came before Hello"
+def test_shutdown_names_the_reason_when_hello_is_missing(new_agent: FakeAgent) -> None:
+    new_agent.run("true")
+    assert new_agent.wait_for_shutdown().reason == "Start came before Hello"
 
 
-def test_agent_of_another_version_is_refused(stranger: FakeAgent) -> None:
-    stranger.send(protocol.Hello(2, stranger.boot.hex, event_loop.boottime()))
-    assert "version 2, not 1" in str(stranger.wait_for_shutdown().reason)
+def test_shutdown_names_the_reason_when_the_version_differs(new_agent: FakeAgent) -> None:
+    new_agent.send(protocol.Hello(2, new_agent.boot.hex, event_loop.boottime()))
+    assert "version 2, not 1" in str(new_agent.wait_for_shutdown().reason)
 
 
-def test_option_that_it_cannot_keep_is_refused(tmp_path: pathlib.Path) -> None:
+def test_isolate_is_rejected_because_no_command_runs(tmp_path: pathlib.Path) -> None:
     command = [*RUNNER, "--descriptor", "0", "--isolate"]
-    told = subprocess.run(command, env=environment(tmp_path), capture_output=True, check=False)
-    assert (told.returncode, b"--isolate" in told.stderr) == (2, True)
+    result = subprocess.run(command, env=environment(tmp_path), capture_output=True, check=False)
+    assert (result.returncode, b"--isolate" in result.stderr) == (2, True)

@@ -1,4 +1,4 @@
-"""The page keeps what a run has not measured anew."""
+"""The page keeps the parts that a run has not measured."""
 
 import dataclasses
 import pathlib
@@ -26,7 +26,7 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
     return tmp_path
 
 
-def test_each_run_writes_its_own_part_and_leaves_the_others(folder: pathlib.Path) -> None:
+def test_only_the_measured_part_is_replaced(folder: pathlib.Path) -> None:
     page.publish(_run("an hour of work", "starved"), "the long command")
     first = (folder / "performance.md").read_text()
     assert "## Throughput and latency\n\nNot published yet." in first
@@ -41,7 +41,7 @@ def test_each_run_writes_its_own_part_and_leaves_the_others(folder: pathlib.Path
     }  # fmt: skip
 
 
-def test_one_run_of_two_parts_writes_both(folder: pathlib.Path) -> None:
+def test_both_parts_are_written_when_a_run_measures_two(folder: pathlib.Path) -> None:
     page.publish(_run("old", "starved"), "the old command")
     run = _run("an hour of work", "starved")
     rows = [*_run("a quick one", "minutes").rows, *run.rows]

@@ -1,4 +1,4 @@
-"""Peers are installed once and whole, and those that are not here are left out."""
+"""Peers are installed once and completely, and only installed ones are compared."""
 
 import pathlib
 import sys
@@ -27,7 +27,7 @@ def _write(at: pathlib.Path, version: str) -> None:
 
 def _fail(at: pathlib.Path, version: str) -> None:
     _write(at, version)
-    raise OSError("the network is gone")
+    raise OSError("the network is down")
 
 
 def _queue(at: pathlib.Path) -> draining.Queue:
@@ -38,12 +38,12 @@ def _peer(name: str, divisor: int = 1) -> Peer:
     return Peer(name, _write, _queue, divisor)
 
 
-def _roster(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+def _set_peers(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     monkeypatch.setattr(registry, "EVERY", [_peer(name) for name in names])
     monkeypatch.setattr(registry, "OTHERS", ())
 
 
-def test_what_was_begun_and_not_finished_is_begun_anew(folder: pathlib.Path) -> None:
+def test_installation_is_repeated_when_it_was_incomplete(folder: pathlib.Path) -> None:
     with pytest.raises(OSError, match="network"):
         Peer("some", _fail, _queue).install("1")
     assert (folder / "some" / "put").exists()
@@ -52,13 +52,13 @@ def test_what_was_begun_and_not_finished_is_begun_anew(folder: pathlib.Path) -> 
     assert _peer("some").is_installed("1")
 
 
-def test_what_is_installed_is_left_alone() -> None:
+def test_installation_is_skipped_when_the_version_is_installed() -> None:
     _peer("some").install("1")
     Peer("some", _fail, _queue).install("1")
     assert _peer("some").is_installed("1")
 
 
-def test_another_version_takes_the_place_of_the_one_before(folder: pathlib.Path) -> None:
+def test_installation_replaces_another_version(folder: pathlib.Path) -> None:
     _peer("some").install("1")
     assert not _peer("some").is_installed("2")
     _peer("some").install("2")
@@ -66,37 +66,37 @@ def test_another_version_takes_the_place_of_the_one_before(folder: pathlib.Path)
     assert not _peer("some").is_installed("1")
 
 
-def test_peers_that_are_missing_are_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    _roster(monkeypatch, "some", "other", "river")
+def test_peers_are_omitted_and_named_when_they_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    _set_peers(monkeypatch, "some", "other", "river")
     _peer("some").install("1")
     assert [one.name for one in registry.installed(_SETTINGS)] == ["some"]
     assert registry.missing(_SETTINGS) == ["other", "river"]
 
 
-def test_ours_is_held_against_those_that_are_here_with_the_goal_of_each(
+def test_installed_peers_are_compared_with_their_goals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    _roster(monkeypatch, "some", "other", "river")
+    _set_peers(monkeypatch, "some", "other", "river")
     for name in ("some", "river"):
         _peer(name).install("1")
-    held = [(one.side.title, one.goal) for one in against.noop(_SETTINGS, "postgresql:///")]
-    assert held == [("some", None), ("river", Goal(1))]
+    compared = [(one.side.title, one.goal) for one in against.noop(_SETTINGS, "postgresql:///")]
+    assert compared == [("some", None), ("river", Goal(1))]
 
 
-def test_slow_peer_gets_fewer_jobs_but_never_none() -> None:
+def test_slow_peer_gets_fewer_jobs_but_at_least_one() -> None:
     assert _peer("some").share(30_000) == 30_000
     assert _peer("some", divisor=30).share(30_000) == 1_000
     assert _peer("some", divisor=30).share(20) == 1
 
 
-def test_every_peer_and_every_goal_is_of_a_version() -> None:
+def test_every_peer_and_every_goal_has_a_version() -> None:
     versions = config.read("smoke").peers
     names = [one.name for one in registry.EVERY]
     assert len(names) == len(set(names))
     assert {*names, *against.GOALS} <= set(versions)
 
 
-def test_script_that_fails_is_told_of_with_what_it_said(
+def test_error_has_the_output_when_a_script_fails(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "venv" / "bin").mkdir(parents=True)

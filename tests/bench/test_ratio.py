@@ -1,4 +1,4 @@
-"""Ratios are of pairs, and their interval is as wide as few pairs make it."""
+"""Ratios are computed per pair, and their interval widens with fewer pairs."""
 
 import math
 
@@ -9,13 +9,13 @@ from bench.figure import Against, Figure, Goal, Side
 from bench.turns import Row, measured
 
 
-def test_pairs_are_divided_before_the_middle_is_taken() -> None:
-    # The machine was twice as fast in the second round: no pair knows of that.
+def test_median_is_that_of_the_ratios_of_pairs() -> None:
+    # The machine was twice as fast in the second round, which affects no pair.
     assert ratio.of([10, 20, 10], [5, 10, 5]) == (2, 2, 2)
 
 
 @pytest.mark.parametrize(("count", "left_out"), [(1, 0), (5, 0), (7, 0), (8, 1), (11, 2)])
-def test_as_few_are_left_out_as_the_interval_can_spare(count: int, left_out: int) -> None:
+def test_interval_omits_as_many_ratios_as_its_confidence_allows(count: int, left_out: int) -> None:
     seen = [float(one) for one in range(1, count + 1)]
     assert ratio.of(seen, [1.0] * count)[1:] == (1 + left_out, count - left_out)
     below = sum(math.comb(count, one) for one in range(left_out + 1))
@@ -35,7 +35,7 @@ def test_as_few_are_left_out_as_the_interval_can_spare(count: int, left_out: int
         (None, ""),
     ],
 )
-def test_goal_is_reached_by_the_whole_interval_or_just_by_its_middle(
+def test_verdict_shows_whether_the_interval_or_only_the_median_reaches_the_goal(
     goal: Goal | None, verdict: str
 ) -> None:
     side = Side("one", lambda: 1.0)
@@ -56,5 +56,5 @@ def test_sides_are_measured_in_turns() -> None:
     figure = Figure("name", "s", side("a"), [Against(side("b")), Against(side("c"))])
     rows = measured(figure, 2, lambda _: None)
     assert "".join(seen) == "abcabc"
-    assert [row.theirs_seen for row in rows] == [[2, 5], [3, 6]]
-    assert rows[0].ours_seen == [1, 4]
+    assert [row.their_values for row in rows] == [[2, 5], [3, 6]]
+    assert rows[0].our_values == [1, 4]

@@ -1,4 +1,4 @@
-"""What ours is held against is installed whole, once, and in the version that the config has."""
+"""Systems for comparison are installed completely, once, and in the configured version."""
 
 import pathlib
 import re
@@ -17,13 +17,13 @@ def _nothing_is_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Pat
     monkeypatch.setattr(peer, "_FOLDER", tmp_path)
 
 
-def test_those_that_are_not_here_are_left_out_and_named() -> None:
+def test_systems_are_omitted_and_named_when_none_is_installed() -> None:
     settings = config.read("smoke")
     assert registry.installed(settings) == []
     assert registry.missing(settings) == [one.name for one in (*registry.EVERY, *registry.OTHERS)]
 
 
-def test_kit_is_put_once_for_each_version() -> None:
+def test_system_is_installed_once_for_each_version() -> None:
     put: list[str] = []
     kit = Kit("one", lambda folder, version: put.append(f"{version} {len(list(folder.iterdir()))}"))
     for version in ("1", "1", "2"):
@@ -33,7 +33,7 @@ def test_kit_is_put_once_for_each_version() -> None:
     assert not kit.is_installed("1")
 
 
-def test_what_was_begun_and_not_finished_is_not_installed() -> None:
+def test_system_is_not_installed_when_its_installation_failed() -> None:
     def put(folder: pathlib.Path, version: str) -> None:
         (folder / version).touch()
         raise OSError("no network")
@@ -54,9 +54,7 @@ def test_what_was_begun_and_not_finished_is_not_installed() -> None:
         ("river-sqlite", "river_sqlite", "river"),
     ],
 )
-def test_module_of_go_asks_for_the_version_of_the_config(
-    name: str, module: str, package: str
-) -> None:
-    asked = (_SCRIPTS / module / "go.mod").read_text()
-    (version,) = re.findall(rf"riverqueue/{package} (\S+)", asked)
+def test_go_module_requires_the_configured_version(name: str, module: str, package: str) -> None:
+    text = (_SCRIPTS / module / "go.mod").read_text()
+    (version,) = re.findall(rf"riverqueue/{package} (\S+)", text)
     assert version == config.read().peers[name]

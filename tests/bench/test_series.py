@@ -1,11 +1,11 @@
-"""What is measured once is read by several, each round by each of them."""
+"""Several sides read the result of one measurement per round."""
 
 import itertools
 
 from bench.series import Series
 
 
-def test_whoever_comes_first_to_a_round_measures_it_for_all() -> None:
+def test_first_side_of_a_round_measures_for_all() -> None:
     numbers = itertools.count(1)
     series = Series(lambda: next(numbers))
     one = series.side("one", float)

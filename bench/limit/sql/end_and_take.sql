@@ -1,4 +1,4 @@
--- One round trip: the job of this claim is ended, and the next one is taken.
+-- One round trip: completes the job of this claim and claims the next one.
 WITH standing AS (
     DELETE FROM running WHERE job = $1 AND claim = $2 RETURNING *
 ), ended AS (

@@ -1,5 +1,5 @@
 -- The bench's own tables: the columns and indexes over which jobs go from ready to done in SQLite, as
--- they were when this was written. What the product changes later does not move the limit.
+-- they were when this was written. A later change of the product does not change the limit.
 
 CREATE TABLE ready (
     job      INTEGER PRIMARY KEY,

@@ -1,7 +1,7 @@
--- Statement after statement, as often as there are batches: one writer takes so many jobs and ends
--- them, in one transaction. Each moves all of a batch at once, and none hands a row to its caller.
+-- Repeated for each batch: one writer claims a batch of jobs and completes it, in one transaction.
+-- Each statement moves the whole batch, and none returns a row to its caller.
 BEGIN IMMEDIATE;
--- A claim id is as long as a UUID in words.
+-- A claim id has the length of a UUID as text.
 INSERT INTO running (job, worker, claim, pool, priority, attempt, failures, losses, fence, alone, claimed_at)
 SELECT job, 1, lower(hex(randomblob(18))), pool, priority, attempts + 1, failures, losses, fence + 1, alone, :now
 FROM ready WHERE pool = 1 AND alone = 0 ORDER BY priority DESC, job LIMIT :batch;

@@ -1,5 +1,5 @@
 -- The bench's own tables: the columns and indexes over which jobs go from ready to done, as they were
--- when this was written. What the product changes later does not move the limit.
+-- when this was written. A later change of the product does not change the limit.
 
 CREATE TABLE ready (
     job      bigint PRIMARY KEY,
@@ -59,7 +59,7 @@ CREATE TABLE attempt (
 );
 CREATE INDEX attempt_released ON attempt (claim) WHERE outcome = 'Released';
 
--- The claim's walk over `ready_walk` stays a walk, whatever the statistics of an empty table said.
+-- A claim scans the index `ready_walk`, even if the table was empty when it was analyzed.
 DO $$
 DECLARE
     _setting text;

@@ -1,4 +1,4 @@
--- For pgbench, prepared: a client takes so many jobs and ends them, in one transaction.
+-- For pgbench, prepared: a client claims a batch of jobs and completes it, in one transaction.
 BEGIN;
 WITH picked AS (
     SELECT job FROM ready WHERE pool = 1 AND NOT alone

@@ -1,5 +1,5 @@
--- What the bench puts into our tables by itself: what a submission writes, and what is there when all
--- of it has ended. Workflows of so many no-op jobs each, from an id on that is free.
+-- Functions that insert rows directly: those of a submission, and those of a run that has ended. A run
+-- is a workflow of no-op jobs; the ids begin at the given one.
 
 CREATE SCHEMA bench;
 

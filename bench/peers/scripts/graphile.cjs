@@ -1,10 +1,10 @@
-// What graphile-worker does in the bench: `load URL JOBS`, `work URL`, or `latency URL SAMPLES`.
+// graphile-worker in the bench: `load URL JOBS`, `work URL`, or `latency URL SAMPLES`.
 "use strict";
 
 const { setTimeout: pause } = require("node:timers/promises");
 const { Logger, makeWorkerUtils, run } = require("graphile-worker");
 
-// As its page on performance has them, with batches both when jobs are taken and when they end.
+// As on its performance page: jobs are claimed and completed in batches.
 const worker = {
   concurrentJobs: 24,
   maxPoolSize: 25,
@@ -31,7 +31,7 @@ async function load(connectionString, jobs) {
     const some = { length: Math.min(left, BATCH) };
     await utils.addJobs(Array.from(some, () => ({ identifier: "noop" })));
   }
-  // It keeps no job that has ended, so what there was has to be remembered.
+  // It keeps no ended job, so the number at the start is remembered.
   await utils.withPgClient(async (client) => {
     await client.query("CREATE SCHEMA bench");
     await client.query(`CREATE TABLE bench.loaded AS SELECT ${jobs} AS jobs`);
@@ -49,7 +49,7 @@ async function latency(connectionString, samples) {
   const utils = await makeWorkerUtils({ connectionString, logger });
   const seen = [];
   for (let sample = -WARM_UP; sample < samples; sample++) {
-    // As long as ours is left alone between its samples; the first ones are not counted.
+    // The pause between the samples of Workron; the first samples are not counted.
     await pause(sample < 0 ? 0 : 50 + Math.random() * 50);
     const begunAt = new Promise((resolve) => (begun = resolve));
     const added = performance.now();

@@ -14,25 +14,25 @@ from awa import AsyncClient  # type: ignore[import-not-found]
 
 _QUEUE: Final = "bench"
 _AT_ONCE: Final = 256
-"""As the comparisons of its authors have it: about twice as fast as its usual 50."""
+"""As in its authors' comparisons: about twice as fast as with the default of 50."""
 _HOUR: Final = 3_600_000
 _SECOND: Final = 1_000
 
 
 @dataclass
 class Nothing:
-    """What a job is to do."""
+    """The arguments of a job."""
 
 
 def _client(url: str) -> AsyncClient:
-    # Its parser of URLs wants a host, also where the socket's folder follows.
+    # Its URL parser requires a host, even before the folder of the socket.
     return AsyncClient(url.replace("@/", "@localhost/"))
 
 
 async def _load(url: str, jobs: int) -> None:
     client = _client(url)
     await client.migrate()
-    # The storage that a first worker would switch to, and that takes jobs by COPY.
+    # The storage that a first worker would switch to; it inserts jobs by COPY.
     await client.install_queue_storage()
     await client.enqueue_many_copy([Nothing()] * jobs, queue=_QUEUE)
     await client.close()
@@ -43,8 +43,8 @@ async def _work(url: str) -> None:
     client.task(Nothing, queue=_QUEUE)(_nothing)
     await client.start(
         [{"name": _QUEUE, "max_workers": _AT_ONCE}],
-        # What has ended goes with the part of the queue that it was in; by default that is cleared
-        # within seconds, and there would be neither history nor anything to count.
+        # By default it deletes ended jobs with their part of the queue within seconds, which would
+        # leave neither history nor anything to count.
         queue_storage_queue_rotate_interval_ms=_HOUR,
         queue_storage_claim_rotate_interval_ms=_SECOND,
     )

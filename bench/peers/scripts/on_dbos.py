@@ -15,9 +15,9 @@ from dbos import DBOS, DBOSClient  # type: ignore[import-not-found]
 _NAME: Final = "bench"
 _AT_ONCE: Final = 1_000
 _POLL_SECONDS: Final = 0.01
-"""Its own benchmark takes so many at once; the usual poll each second would be the limit then."""
+"""As in its own benchmark; otherwise the default poll each second would be the limit."""
 _THREADS: Final = 64
-"""Without a limit there is a thread for each workflow that was taken."""
+"""Without a limit it starts a thread for each claimed workflow."""
 
 
 def _launch(url: str) -> None:
@@ -39,7 +39,7 @@ def _load(url: str, jobs: int) -> None:
     DBOS.destroy()
     client = DBOSClient(system_database_url=url, application_name=_NAME)
     engine = sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
-    # It has no other way for many: one by one, in one transaction.
+    # It has no bulk insert: one by one, in one transaction.
     with engine.begin() as connection:
         for _ in range(jobs):
             client.enqueue_in_transaction(
@@ -54,7 +54,7 @@ def _work(url: str) -> None:
 
 
 def _nothing() -> None:
-    """Be a job."""
+    """Do nothing, as a job."""
 
 
 if __name__ == "__main__":

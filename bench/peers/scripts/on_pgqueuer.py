@@ -15,11 +15,11 @@ from pgqueuer.db import AsyncpgPoolDriver  # type: ignore[import-not-found]
 from pgqueuer.queries import Queries  # type: ignore[import-not-found]
 
 _BATCH: Final = 500
-"""Its guide on performance: more than the usual 10 where jobs are short."""
+"""As in its performance guide for short jobs; the default is 10."""
 
 
 def _pool(url: str) -> asyncpg.Pool:
-    """Open as many connections as the guide does; with one, fetching and ending take turns."""
+    """Open as many connections as the guide; with one, fetching and completing would alternate."""
     return asyncpg.create_pool(url, min_size=5, max_size=20)
 
 
@@ -27,7 +27,7 @@ async def _load(url: str, jobs: int) -> None:
     async with _pool(url) as pool:
         queries = Queries(AsyncpgPoolDriver(pool))
         await queries.install()
-        # The guide's checklist begins with it.
+        # The first item of the guide's checklist.
         await queries.optimize_autovacuum()
         await queries.enqueue(["nothing"] * jobs, [None] * jobs, [0] * jobs)
 

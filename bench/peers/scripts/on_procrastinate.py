@@ -12,8 +12,8 @@ from typing import Final
 from procrastinate import App, PsycopgConnector  # type: ignore[import-not-found]
 
 _AT_ONCE: Final = 10
-"""Its worker fetches a job a call; with some at once the next fetch need not wait for an end. They
-share the few connections that it has by default: with one for each it is slower."""
+"""Its worker fetches one job per call; with several at once a fetch need not wait for an end. They
+share its few default connections; with one for each it is slower."""
 
 
 def _app(url: str) -> App:
@@ -34,7 +34,7 @@ async def _work(url: str) -> None:
 
 
 async def _nothing() -> None:
-    """Be a job."""
+    """Do nothing, as a job."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// What River does in the bench: `river load URL JOBS`, or `river work URL`.
+// River in the bench: `river load URL JOBS`, or `river work URL`.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// So many a statement, as its own bench inserts them.
+// Jobs per statement, as in its own bench.
 const batch = 5_000
 
 type nothing struct{}
@@ -82,7 +82,7 @@ func insert(ctx context.Context, client *river.Client[pgx.Tx], jobs int) error {
 	return nil
 }
 
-// The settings of its own bench; jobs that have ended stay for a day, as they do by default.
+// The settings of its own bench; ended jobs are kept for a day, the default.
 func work(ctx context.Context, pool *pgxpool.Pool) error {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &worker{})

@@ -1,5 +1,5 @@
-// What River does with a SQLite file in the bench: `river_sqlite FILE JOBS` drains so many jobs and
-// prints how many that were a second.
+// River with a SQLite file in the bench: `river_sqlite FILE JOBS` drains this many jobs and prints
+// the jobs per second.
 package main
 
 import (
@@ -21,8 +21,8 @@ import (
 const (
 	batch    = 5_000
 	patience = 2 * time.Minute
-	// One connection and a write-ahead log are what its driver asks for; as with ours, a commit is
-	// on the disk when it is over.
+	// Its driver requires one connection and a write-ahead log; as with ours, commits are
+	// durable.
 	options = "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
 	ended   = "SELECT count(*) FROM river_job WHERE state = 'completed'"
 )
@@ -113,7 +113,7 @@ func insert(ctx context.Context, client *river.Client[*sql.Tx], jobs int) error 
 	return nil
 }
 
-// Events tell of completed jobs once they are stored; asking the file would take its one connection.
+// Events report completed jobs once they are stored; a query would use the only connection.
 func drained(ctx context.Context, client *river.Client[*sql.Tx], jobs int) (time.Duration, error) {
 	events, cancel := client.SubscribeConfig(&river.SubscribeConfig{
 		ChanSize: jobs + 1,

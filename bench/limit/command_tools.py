@@ -32,17 +32,17 @@ class _Tool:
     title: str
     command: Sequence[str]
     file: str
-    """What the command reads, in the folder that it starts in."""
+    """Name of the file that the command reads, in its working directory."""
     text: str
 
 
 def flat(jobs: int, at_once: int) -> list[Side]:
-    """Run commands that do not wait for each other: in jobs a second, by those that are here."""
+    """Measure commands without dependencies with each installed tool, in jobs a second."""
     return [_side(one, jobs) for one in _flat(jobs, at_once)]
 
 
 def chain(jobs: int) -> list[Side]:
-    """Run commands each of which waits for the one before it."""
+    """Measure commands of which each waits for the previous one."""
     return [_side(one, jobs) for one in _graphs(jobs, 1, is_chain=True)]
 
 
@@ -50,11 +50,11 @@ def _flat(jobs: int, at_once: int) -> Iterator[_Tool]:
     numbers = "".join(f"{number}\n" for number in range(jobs))
     slots = str(at_once)
     if xargs := shutil.which("xargs"):
-        # A shell that is given a number takes it for its own name.
+        # `sh -c` takes the appended number as its own name.
         command = [xargs, "-a", _NUMBERS, "-P", slots, "-n", "1", *processes.SHELL]
         yield _Tool(f"`xargs`, {slots} at once", command, _NUMBERS, numbers)
     if parallel := debian.program(debian.PARALLEL, "parallel"):
-        # As the others do, it lets a command write where it likes, for which it keeps no files.
+        # Like the other tools, it does not buffer output in files.
         quick = [str(parallel), "--will-cite", "--ungroup"]
         command = [*quick, "-j", slots, "-n", "0", "-a", _NUMBERS, "true"]
         yield _Tool(f"GNU `parallel`, {slots} at once", command, _NUMBERS, numbers)
@@ -62,17 +62,17 @@ def _flat(jobs: int, at_once: int) -> Iterator[_Tool]:
 
 
 def _graphs(jobs: int, at_once: int, *, is_chain: bool) -> Iterator[_Tool]:
-    """Those that know what waits for what. Nothing is made, so nothing is ever there already."""
-    told = "a chain" if is_chain else f"{at_once} at once"
+    """Yield the tools with dependencies. No command creates a file, so none is up to date."""
+    mode = "a chain" if is_chain else f"{at_once} at once"
     names = [f"job{number}" for number in range(jobs)]
     waits = [(one, before) for one, before in zip(names[1:], names, strict=False) if is_chain]
     if make := shutil.which("make"):
-        # Without the rules that it is born with, none of which is wanted.
+        # The built-in rules are not needed.
         command = [make, "--silent", "--no-builtin-rules", "-j", str(at_once)]
-        yield _Tool(f"`make`, {told}", command, "Makefile", _makefile(names, waits))
+        yield _Tool(f"`make`, {mode}", command, "Makefile", _makefile(names, waits))
     if ninja := debian.program(debian.NINJA, "ninja"):
         command = [str(ninja), "-j", str(at_once)]
-        yield _Tool(f"`ninja`, {told}", command, "build.ninja", _ninja(names, waits))
+        yield _Tool(f"`ninja`, {mode}", command, "build.ninja", _ninja(names, waits))
 
 
 def _makefile(names: Sequence[str], waits: Sequence[tuple[str, str]]) -> str:
@@ -97,7 +97,7 @@ def _side(tool: _Tool, jobs: int) -> Side:
 
 
 def _seconds(command: Sequence[str], folder: str) -> float:
-    # Nothing of a `make` that the bench itself was started by, nor of anyone's own settings.
+    # Without the variables of a `make` that started the bench, and without user settings.
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": folder,
