@@ -1,7 +1,6 @@
 """Render the page about manifests: every field of the models, with its type, default and meaning.
 
-The tables come from the JSON schemas of the models. The examples below are validated by
-`tests/docs/test_manifest_examples.py`.
+The tables come from the JSON schemas of the models, the examples from `docs.manifest_examples`.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from docs.manifest_examples import EXAMPLES, FIELD_EXAMPLES
 from workron.core.model import meta
 from workron.core.model.job import Job
 from workron.core.model.meta import Resource
@@ -22,72 +22,6 @@ _TYPES: Final[Mapping[Any, str]] = {
     "integer": "integer",
     "number": "number",
     "boolean": "`true` or `false`",
-}
-# One manifest for each kind, and for each record whose use its description does not show.
-EXAMPLES: Final[Mapping[str, str]] = {
-    "Job": """\
-apiVersion: workron.dev/v1alpha1
-kind: Job
-metadata: {name: report}
-spec:
-  command: python3 /app/report.py
-  env: [{name: FORMAT, value: pdf}]
-  maxAttempts: 5
-  timeout: 10m
-""",
-    "Workflow": """\
-apiVersion: workron.dev/v1alpha1
-kind: Workflow
-metadata: {name: etl}
-spec:
-  tasks:
-    - name: extract
-      items: [north, south]
-      command: /app/extract "$WORKRON_ITEM"
-    - name: load
-      dependsOn: [{name: extract}]
-      command: /app/load
-""",
-    "WorkerPool": """\
-apiVersion: workron.dev/v1alpha1
-kind: WorkerPool
-metadata: {name: default}
-spec:
-  image: registry.example.com/reports:1.4
-  slots: 2
-  maxReplicas: 20
-  resources: {requests: {cpu: "1", memory: 1Gi}}
-  env:
-    - name: API_KEY
-      valueFrom: {secretKeyRef: {name: reports, key: api-key}}
-""",
-    "Backoff": """\
-apiVersion: workron.dev/v1alpha1
-kind: Job
-metadata: {name: upload}
-spec:
-  argv: [/app/upload, --all]
-  retryOn: [75]
-  backoff: {initial: 5s, max: 10m, factor: 3}
-""",
-    "Dependency": """\
-apiVersion: workron.dev/v1alpha1
-kind: Job
-metadata: {name: alarm}
-spec:
-  dependsOn: [{kind: Workflow, name: etl, when: Failed}]
-  command: /app/alarm
-""",
-    "TaskDependency": """\
-apiVersion: workron.dev/v1alpha1
-kind: Workflow
-metadata: {name: thumbnails}
-spec:
-  tasks:
-    - {name: fetch, count: 3, command: /app/fetch}
-    - {name: resize, count: 3, dependsOn: [{name: fetch, each: true}], command: /app/resize}
-    - {name: cleanup, dependsOn: [{name: resize, when: Finished}], command: /app/cleanup}
-""",
 }
 _PAGE: Final = """\
 # Manifests
@@ -141,9 +75,15 @@ def _section(name: str, schemas: Mapping[str, Any]) -> str:
     ]
     about = schema.get("description", "").partition("\n")[0]
     table = ["| field | type | default | meaning |", "|---|---|---|---|", *rows]
-    example = EXAMPLES.get(name)
-    shown = ["```yaml", example.rstrip(), "```", ""] if example else []
-    return "\n".join([f"## {name}", "", about, "", *shown, *table])
+    example = [*_yaml(EXAMPLES[name]), ""] if name in EXAMPLES else []
+    examples = []
+    for text, _, spec in (one.partition("\n\n") for one in FIELD_EXAMPLES.get(name, ())):
+        examples += ["", text, "", *_yaml(spec)]
+    return "\n".join([f"## {name}", "", about, "", *example, *table, *examples])
+
+
+def _yaml(text: str) -> list[str]:
+    return ["```yaml", text.rstrip(), "```"]
 
 
 def _type(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
