@@ -217,3 +217,15 @@ async def test_replica_set_is_restored_when_another_client_changes_it(
     assert cluster.pods() == []
     await harness.start_workers(controller)
     assert len(cluster.pods()) == 2
+
+
+async def test_replica_set_is_scaled_down_when_the_pod_to_mark_has_ended(
+    harness: PoolHarness, cluster: FakeCluster
+) -> None:
+    cluster.apply_pool("lab", "gpu", replicas=2)
+    controller = harness.new_controller()
+    await harness.start_workers(controller)
+    cluster.apply_pool("lab", "gpu", replicas=1)
+    cluster.fail("patch", resources.PODS, errors.ObjectNotFoundError("404"))
+    await harness.round(controller)
+    assert cluster.replica_counts() == [1]

@@ -179,3 +179,14 @@ async def test_finished_pod_is_deleted_when_it_has_no_worker(
     await store.deregister(harness.sessions[pod["metadata"]["uid"]].key)
     await harness.round(controller)
     assert pod not in cluster.pods()
+
+
+async def test_pool_is_scaled_when_a_dead_pod_was_deleted_by_another_client(
+    busy_worker: BusyWorker, cluster: FakeCluster, harness: PoolHarness
+) -> None:
+    controller, pod, _ = busy_worker
+    fake_cluster.set_ended(pod)
+    cluster.fail("delete", resources.PODS, errors.ObjectNotFoundError("404"))
+    await harness.submit(8)
+    await harness.round(controller)
+    assert cluster.replica_counts() == [3]
