@@ -27,8 +27,8 @@ _PARTS = {
         *("has_worker_rights", "list_excess_rights", "revoke_excess_rights"),
         *("bulk_update_step", "bulk_cancel", "bulk_suspend", "bulk_resume", "bulk_prioritize"),
         "list_bulk_updates",
-        *("scan_ready", "scan_ready_from_start", "scan_ready_after_cursor", "scan_earlier_rows"),
-        *("scan_cursor", "set_scan_cursor", "rewind_scan_cursor", "count_rows_read"),
+        *("lock_ready_jobs", "ready_before_start", "read_scan_start", "refresh_scan_starts"),
+        "count_rows_read",
         *("first_unread_page", "remember_read_pages", "page_count"),
     },
     "sqlite": {

@@ -98,7 +98,7 @@ class ConnectionPool:
         """Keep the connection for the next call, unless one is kept or a call waits for one.
 
         Taking it from the pool costs a tenth of a small call. Calls in sequence also use the same
-        server session, with its prepared statements and its scan cursor.
+        server session, which has planned them.
         """
         if self._kept is None and not self._waiting:
             self._kept = connection
@@ -157,7 +157,7 @@ async def open_pool(
             # Calls connect; a background connect of the pool would occupy a slot while it tries.
             min_size=0,
             max_size=connections,
-            # A session keeps its scan cursor; a new one scans from the start.
+            # A new session plans every function that it calls.
             max_queries=_QUERIES,
             timeout=_CONNECT_SECONDS,
             command_timeout=statement_seconds or _STATEMENT_SECONDS,
@@ -169,4 +169,4 @@ async def open_pool(
 
 
 async def _leave_as_it_is(_: Connection) -> None:
-    """Save a round trip per call, and keep the scan cursor of the session."""
+    """Save a round trip per call."""

@@ -151,11 +151,27 @@ CREATE TABLE ready (
     failures integer NOT NULL DEFAULT 0,
     losses   integer NOT NULL DEFAULT 0,
     fence    bigint NOT NULL DEFAULT 0,
-    alone    boolean NOT NULL DEFAULT false
+    alone    boolean NOT NULL DEFAULT false,
+    -- The transaction that put it at its position, to find those that a scan start does not cover.
+    inserted_by xid8 NOT NULL DEFAULT pg_current_xact_id()
 );
 -- The order of claims. Jobs that must run alone have an index of their own and do not slow it down.
-CREATE INDEX ready_claim_order ON ready (pool, priority DESC, job) WHERE NOT alone;
+CREATE INDEX ready_claim_order ON ready (pool, (-priority), job) WHERE NOT alone;
 CREATE INDEX ready_alone ON ready (pool, priority DESC, job) WHERE alone;
+CREATE INDEX ready_inserted_by ON ready (inserted_by);
+
+-- Where claims begin to read `ready_claim_order`; the newest row of a pool counts, so that older row
+-- versions are not read. Unlogged: after a crash claims read from the beginning.
+CREATE UNLOGGED TABLE scan_start (
+    id           bigint GENERATED ALWAYS AS IDENTITY,
+    pool         integer NOT NULL,
+    -- The negated priority.
+    rank         integer NOT NULL,
+    job          bigint NOT NULL,
+    snapshot     pg_snapshot NOT NULL,
+    refreshed_at timestamptz NOT NULL,
+    PRIMARY KEY (pool, id)
+);
 
 CREATE TABLE deferred (
     job      bigint PRIMARY KEY,

@@ -18,10 +18,8 @@ BEGIN
         WHERE job BETWEEN _run AND _last AND priority <> _priority
         ORDER BY job LIMIT _limit FOR UPDATE
     ) queued;
-    UPDATE workron.ready SET priority = _priority WHERE job = ANY (_jobs);
-    -- They may now be before this session's scan cursor.
-    PERFORM workron.rewind_scan_cursor(pool, _priority, min(job))
-    FROM workron.ready WHERE job = ANY (_jobs) GROUP BY pool;
+    -- They may now be before the scan start.
+    UPDATE workron.ready SET priority = _priority, inserted_by = DEFAULT WHERE job = ANY (_jobs);
 
     SELECT array_agg(job) INTO _jobs FROM (
         SELECT job FROM workron.deferred

@@ -12,20 +12,19 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _worker workron.worker;
-    _rows_read bigint := workron.count_rows_read();
+    _start workron.scan_start;
 BEGIN
     SELECT * INTO _worker FROM workron.worker WHERE session = _key;
-    -- With a scan cursor, scans are long, and this check would be one more.
-    IF FOUND AND (workron.scan_cursor(_worker.pool)).job IS NULL AND NOT EXISTS (
-        SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND NOT r.alone
+    _start := workron.read_scan_start(_worker.pool);
+    IF FOUND AND NOT EXISTS (
+        SELECT 1 FROM workron.ready r
+        WHERE r.pool = _worker.pool AND NOT r.alone AND (-r.priority, r.job) >= (_start.rank, _start.job)
+        UNION ALL SELECT 1 FROM workron.ready_before_start(_start, 1)
         UNION ALL SELECT 1 FROM workron.ready r WHERE r.pool = _worker.pool AND r.alone
         UNION ALL SELECT 1 FROM workron.running r WHERE r.claim = ANY (_claims)
         UNION ALL SELECT 1 FROM workron.pending_end
     ) THEN
-        -- After a long scan, go on to set a scan cursor.
-        IF workron.count_rows_read() - _rows_read < 1000 THEN
-            RETURN;
-        END IF;
+        RETURN;
     END IF;
     _worker := workron.lock_session(_key);
     IF workron.claim_ready(_worker, _claims) THEN

@@ -35,10 +35,10 @@ BEGIN
             ORDER BY priority DESC, job LIMIT 1 FOR UPDATE SKIP LOCKED
         ) p;
     ELSE
-        _picked := workron.scan_ready(_worker.pool, cardinality(_claims));
+        _picked := workron.lock_ready_jobs(_worker.pool, cardinality(_claims));
         -- An idle worker applies ends that others left pending; that may make jobs ready.
         IF _picked IS NULL AND workron.process_pending_ends(1000) > 0 THEN
-            _picked := workron.scan_ready(_worker.pool, cardinality(_claims));
+            _picked := workron.lock_ready_jobs(_worker.pool, cardinality(_claims));
         END IF;
     END IF;
     IF _picked IS NULL THEN

@@ -15,9 +15,6 @@ DECLARE
     _wide bigint[];
     _locked bigint[];
     _queued integer;
-    _first bigint;
-    _priority integer;
-    _pools integer[];
     _zero bigint[];
 BEGIN
     -- An ended job needs no deadline. If `expire` has locked it, `expire` deletes it.
@@ -60,14 +57,9 @@ BEGIN
         ), queued AS (
             INSERT INTO workron.ready (job, pool, priority, attempts, failures, losses, fence, alone)
             SELECT job, pool, priority, attempts, failures, losses, fence, alone FROM unblocked
-            RETURNING job, pool, priority
+            RETURNING job
         )
-        SELECT count(*), min(job), max(priority), array_agg(DISTINCT pool)
-        INTO _queued, _first, _priority, _pools FROM queued;
-        IF _queued > 0 THEN
-            -- This session may claim at once what it has made ready.
-            PERFORM workron.rewind_scan_cursor(pool, _priority, _first) FROM unnest(_pools) AS queued_pool(pool);
-        END IF;
+        SELECT count(*) INTO _queued FROM queued;
         IF _queued < cardinality(_narrow) THEN
             WITH counted AS (
                 UPDATE workron.waiting w

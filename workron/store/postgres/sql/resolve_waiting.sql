@@ -11,9 +11,6 @@ LANGUAGE plpgsql
 AS $$
 DECLARE
     _now timestamptz := workron.now();
-    _pools integer[];
-    _priorities integer[];
-    _firsts bigint[];
 BEGIN
     -- `= ANY (ARRAY[...])` allows only lookups by key for each row, whatever the statistics.
     WITH resolved AS (
@@ -30,7 +27,6 @@ BEGIN
         INSERT INTO workron.ready (job, pool, priority, attempts, failures, losses, fence, alone)
         SELECT job, pool, priority, attempts, failures, losses, fence, alone
         FROM unblocked WHERE NOT starts_later
-        RETURNING job, pool, priority
     ), scheduled AS (
         INSERT INTO workron.deferred
             (job, due, reason, pool, priority, attempts, failures, losses, fence, alone)
@@ -46,13 +42,7 @@ BEGIN
                _now, attempts, failures, losses
         FROM resolved WHERE kind <> 'Job' OR verdict > 0
         RETURNING job
-    ), unpropagated AS (
-        INSERT INTO workron.unpropagated (job) SELECT job FROM ended
     )
-    SELECT array_agg(pool), array_agg(priority), array_agg(first) INTO _pools, _priorities, _firsts
-    FROM (SELECT pool, max(priority) AS priority, min(job) AS first FROM queued GROUP BY pool) queued_pools;
-    -- This session may claim at once what it has made ready.
-    PERFORM workron.rewind_scan_cursor(pool, priority, first)
-    FROM unnest(_pools, _priorities, _firsts) AS queued_pools(pool, priority, first);
+    INSERT INTO workron.unpropagated (job) SELECT job FROM ended;
 END
 $$;

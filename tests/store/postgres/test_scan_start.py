@@ -1,0 +1,193 @@
+"""Claims do not read the index entries of jobs that were claimed before, and find every ready job.
+
+A transaction that stays open keeps those entries in the index.
+"""
+
+import pytest
+
+from tests.store.behaviour import plans
+from tests.store.behaviour.worker import MANY
+from tests.store.postgres.stage import Hand, Stage
+from tests.store.postgres.standstill import BATCHES, StillClock, entries_read, work
+from workron.core.plan import Plan
+
+_FEW = 100
+_STARTS = "SELECT count(*) FROM workron.scan_start"
+_NEXT_TRANSACTION = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
+
+
+def _urgent() -> Plan:
+    return plans.job("urgent", priority=5)
+
+
+async def _refresh(stage: Stage, worker: Hand) -> None:
+    """Refresh the scan starts, once the server has counted the rows that a worker deleted."""
+    await worker.store.connection.execute("SELECT pg_stat_force_next_flush()")
+    await stage.sql.execute("SELECT workron.refresh_scan_starts()")
+
+
+async def _after_work(stage: Stage, ready: int = 0) -> Hand:
+    """Return a worker that has claimed thousands of jobs of its pool, which has this many more."""
+    # Autovacuum replaces the count of dead rows by an estimate.
+    await stage.sql.execute("ALTER TABLE workron.ready SET (autovacuum_enabled = off)")
+    await stage.submit(plans.array(BATCHES * MANY + ready))
+    worker = await stage.worker("busy")
+    await work(worker)
+    await _refresh(stage, worker)
+    return worker
+
+
+@pytest.mark.usefixtures("held")
+async def test_claim_does_not_read_claimed_jobs_when_the_start_was_refreshed(stage: Stage) -> None:
+    worker = await _after_work(stage, ready=MANY)
+    before = await entries_read(worker.store, "ready_claim_order")
+    await work(worker, batches=5, batch=1)
+    assert await entries_read(worker.store, "ready_claim_order") - before < _FEW
+
+
+@pytest.mark.usefixtures("held")
+async def test_claim_reads_few_entries_when_the_start_is_at_a_lower_priority(stage: Stage) -> None:
+    await stage.submit(plans.dag("high", {"priority": 1}, work=plans.task(count=4 * MANY)))
+    worker = await _after_work(stage, ready=MANY)
+    before = await entries_read(worker.store, "ready_claim_order")
+    await stage.submit(plans.job("low", priority=-1))
+    await _refresh(stage, worker)
+    await work(worker, batches=1, batch=10)
+    assert await entries_read(worker.store, "ready_claim_order") - before < 5 * MANY
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_claim_reads_no_claimed_jobs_when_no_job_is_ready(
+    stage: Stage, *, is_new: bool
+) -> None:
+    worker = await _after_work(stage)
+    if is_new:
+        worker = await stage.worker("new")
+    before = await entries_read(worker.store, "ready_claim_order")
+    number = await stage.sql.fetchval(_NEXT_TRANSACTION)
+    for _ in range(10):
+        assert not await worker.claim()
+    assert await stage.sql.fetchval(_NEXT_TRANSACTION) == number
+    assert await entries_read(worker.store, "ready_claim_order") - before < _FEW
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize("priority", [5, 0, -5])
+async def test_job_is_claimed_at_once_when_no_other_is_ready(stage: Stage, priority: int) -> None:
+    worker = await _after_work(stage)
+    for name in ("one", "two"):
+        await stage.submit(plans.job(name, priority=priority))
+        assert [job.name for job in await worker.claim(2)] == [name]
+
+
+@pytest.mark.usefixtures("held")
+async def test_jobs_before_the_start_are_claimed_by_priority_when_none_follows_it(
+    stage: Stage,
+) -> None:
+    worker = await _after_work(stage)
+    await stage.submit(plans.job("later"))
+    await stage.submit(_urgent())
+    assert [(await worker.claim_one()).name for _ in range(2)] == ["urgent", "later"]
+
+
+@pytest.mark.usefixtures("held")
+async def test_urgent_job_is_claimed_first_when_the_start_was_refreshed(stage: Stage) -> None:
+    worker = await _after_work(stage, ready=MANY)
+    await stage.submit(plans.dag("high", {"priority": 5}, urgent=plans.task(count=30)))
+    assert (await worker.claim_one()).run != "high"
+    await _refresh(stage, worker)
+    for _ in range(3):
+        assert {job.run for job in await worker.claim(10)} == {"high"}
+    assert (await worker.claim_one()).run != "high"
+
+
+@pytest.mark.usefixtures("held")
+async def test_urgent_job_is_claimed_first_when_its_transaction_was_open_during_refreshes(
+    stage: Stage,
+) -> None:
+    worker = await _after_work(stage, ready=MANY)
+    user = await stage.actor()
+    await user.begin()
+    await user.submit([_urgent()])
+    for _ in range(2):
+        # Later transactions end in between.
+        await stage.submit(plans.job("other", priority=-5))
+        await worker.claim_one()
+        await _refresh(stage, worker)
+    await user.commit()
+    await _refresh(stage, worker)
+    assert (await worker.claim_one()).name == "urgent"
+
+
+@pytest.mark.usefixtures("held")
+async def test_first_job_is_claimed_when_a_claim_is_rolled_back_after_a_refresh(
+    stage: Stage,
+) -> None:
+    worker = await _after_work(stage, ready=MANY)
+    other = await stage.twin(worker)
+    await other.begin()
+    first = await other.claim_one()
+    await _refresh(stage, worker)
+    await other.store.rollback()
+    assert (await worker.claim_one()).job == first.job
+
+
+@pytest.mark.usefixtures("held")
+async def test_job_is_claimed_first_when_its_priority_was_raised(stage: Stage) -> None:
+    worker = await _after_work(stage, ready=MANY)
+    run = await stage.submit(plans.job("late"))
+    await _refresh(stage, worker)
+    await stage.sql.execute("INSERT INTO workron.bulk_update (run, priority) VALUES ($1, 5)", run)
+    await stage.sql.execute("SELECT workron.bulk_update_step($1, 10)", run)
+    await _refresh(stage, worker)
+    assert (await worker.claim_one()).name == "late"
+
+
+async def test_unblocked_job_is_claimed_in_order_when_the_start_was_refreshed(
+    stage: Stage, held: StillClock
+) -> None:
+    await stage.submit(plans.dag("first", one=plans.task(), two=plans.task("one")))
+    worker = await stage.worker()
+    first = await worker.claim_one()
+    await held.go_on(1)
+    await _after_work(stage, ready=MANY)
+    await worker.end(first)
+    await _refresh(stage, worker)
+    assert (await worker.claim_one()).name == "two"
+
+
+@pytest.mark.parametrize("seconds", [6, -3600])
+async def test_claim_reads_from_the_beginning_when_the_start_is_not_refreshed(
+    stage: Stage, held: StillClock, seconds: float
+) -> None:
+    worker = await _after_work(stage, ready=MANY)
+    await stage.submit(_urgent())
+    await held.go_on(seconds)
+    assert (await worker.claim_one()).name == "urgent"
+
+
+@pytest.mark.usefixtures("still")
+async def test_start_is_removed_when_vacuum_has_removed_the_dead_rows(stage: Stage) -> None:
+    worker = await _after_work(stage, ready=MANY)
+    await stage.sql.execute("VACUUM workron.ready")
+    await _refresh(stage, worker)
+    assert await stage.sql.fetchval(_STARTS) == 0
+    await stage.submit(_urgent())
+    assert (await worker.claim_one()).name == "urgent"
+
+
+@pytest.mark.usefixtures("held")
+async def test_promotion_refreshes_the_start_when_it_is_due(stage: Stage) -> None:
+    await _after_work(stage)
+    await stage.sql.execute("DELETE FROM workron.scan_start")
+    await (await stage.actor()).promote(MANY)
+    assert await stage.sql.fetchval(_STARTS) == 1
+
+
+async def test_pool_has_no_start_when_few_jobs_were_claimed(stage: Stage) -> None:
+    await stage.submit(plans.array(MANY))
+    worker = await stage.worker()
+    await work(worker, batches=1)
+    await _refresh(stage, worker)
+    assert await stage.sql.fetchval(_STARTS) == 0
