@@ -17,19 +17,19 @@ _DIALECTS = {
 # Files that are not a method of a store: shared by methods, or needed by one dialect.
 _PARTS = {
     "postgres": {
-        *("now", "server_start", "evaluate", "job_state", "last_member", "claimed_jobs"),
-        *("claim_ready", "is_reserved_for_alone", "lock_session", "advance_claims_since"),
+        *("now", "server_start", "evaluate", "claimed_jobs"),
+        *("claim_ready", "lock_session"),
         *("job_inputs", "result_size", "result_text", "reject_report"),
         *("propagate_ends", "resolve_waiting", "apply_pending_ends", "process_pending_ends"),
-        *("requeue", "reap_older_sessions", "mark_worker_dead", "remove_from_queues"),
+        *("requeue", "mark_worker_dead", "remove_from_queues"),
         *("submit_lock_names", "submit_link_runs", "lock_upstream", "reject_cycle"),
-        *("ensure_pools", "ensure_pool_role", "pool_role_name", "drop_pool_role", "grant_worker"),
+        *("ensure_pools", "ensure_pool_role", "pool_role_name", "grant_worker"),
         *("has_worker_rights", "list_excess_rights", "revoke_excess_rights"),
         *("bulk_update_step", "bulk_cancel", "bulk_suspend", "bulk_resume", "bulk_prioritize"),
         "list_bulk_updates",
         *("lock_ready_jobs", "ready_before_start", "read_scan_start", "refresh_scan_starts"),
         "count_rows_read",
-        *("first_unread_page", "remember_read_pages", "page_count"),
+        *("first_unread_page", "remember_read_pages"),
     },
     "sqlite": {
         *("migrate", "scratch", "clear_scratch", "enqueue", "end_claims", "leave_queues"),

@@ -11,8 +11,10 @@ from tests.store.postgres.stage import Actor, Hand, Stage
 BATCHES: Final = 8
 _TRUST: Final = """
     SELECT set_config(
-        'workron.unread_' || $1, concat_ws(' ', 0, pages, now, now + 60, pages), false)
-    FROM extract(epoch FROM workron.now()) AS now, workron.page_count($2::text::regclass) AS pages
+        'workron.unread_' || $1::text,
+        concat_ws(' ', 0, pg_relation_size(('workron.' || $1)::regclass) / 8192, now, now + 60),
+        false)
+    FROM extract(epoch FROM workron.now()) AS now
 """
 _CLOCK: Final = r"clock_timestamp\(\)"
 
@@ -64,10 +66,10 @@ async def pages(actor: Actor, relation: str) -> AsyncIterator[Callable[[], Await
     await actor.commit()
 
 
-async def trust(actor: Actor, reading: str, table: str, clock: StillClock) -> None:
+async def trust(actor: Actor, table: str, clock: StillClock) -> None:
     """Have an actor read only new pages of a table for a minute, as after it has read very many.
 
     It has still to read all of them once more.
     """
-    await actor.connection.execute(_TRUST, reading, f"workron.{table}")
+    await actor.connection.execute(_TRUST, table)
     await clock.go_on(6)

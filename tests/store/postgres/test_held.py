@@ -77,7 +77,7 @@ async def test_what_one_step_of_settling_leaves_is_passed_on_by_the_next_ones(
     await worker.fail(await worker.claim_one())
     await stage.watcher.propagate(1)
     await _pass_by(stage, "unpropagated")
-    await trust(stage.watcher, "unpropagated", "unpropagated", held)
+    await trust(stage.watcher, "unpropagated", held)
     for _ in range(8):
         await stage.watcher.propagate(1)
         await held.go_on(6)
@@ -101,7 +101,7 @@ async def test_what_arrives_at_a_locked_array_is_summed_when_the_lock_is_gone(
     stage: Stage, held: StillClock
 ) -> None:
     holder, [run] = await _arrived(stage, "one")
-    await trust(stage.watcher, "pending_end", "pending_end", held)
+    await trust(stage.watcher, "pending_end", held)
     for _ in range(3):
         await stage.watcher.propagate(MANY)
         await held.go_on(6)
@@ -116,7 +116,7 @@ async def test_arrivals_that_one_step_leaves_are_summed_by_the_next_ones(
 ) -> None:
     holder, runs = await _arrived(stage, "one", "two", "three")
     await holder.rollback()
-    await trust(stage.watcher, "pending_end", "pending_end", held)
+    await trust(stage.watcher, "pending_end", held)
     for _ in range(10):
         await stage.watcher.propagate(1)
         await held.go_on(6)

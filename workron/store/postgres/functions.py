@@ -9,8 +9,7 @@ Planner settings are applied here, not in each file. A plan must not depend on t
 tables that are empty at one moment and large at the next, so every function that the program calls
 has a generic plan without sequential scans, hash joins and merge joins; a worker's function
 (SECURITY DEFINER) also has no bitmap scans, and a fixed search path. Functions that only other
-functions call have none: they run under the settings of their caller. A file with settings of its
-own keeps them.
+functions call have none: they run under the settings of their caller.
 """
 
 from __future__ import annotations
@@ -37,10 +36,14 @@ if TYPE_CHECKING:
 
 _FOLDER: Final = resources.files(__package__) / "sql"
 _DEFINITION: Final = "CREATE OR REPLACE FUNCTION"
-_SETTINGS: Final = (
-    "SET plan_cache_mode = force_generic_plan"
-    " SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off"
-)
+_PLANS: Final = "SET plan_cache_mode = force_generic_plan SET enable_seqscan = off"
+_SETTINGS: Final = f"{_PLANS} SET enable_hashjoin = off SET enable_mergejoin = off"
+_OWN_SETTINGS: Final = {
+    # It joins sets that it has read and materialized before.
+    "list_jobs": f"{_PLANS} SET enable_nestloop = off",
+    # It reads the claims of a worker, like the functions of workers.
+    "reap": f"{_SETTINGS} SET enable_bitmapscan = off",
+}
 _SEARCH_PATH: Final = "SET search_path = workron, pg_catalog, pg_temp"
 _UNCONFIGURED: Final = frozenset({"now", "server_start"})
 """They read no table; with settings they could not be inlined."""
@@ -83,9 +86,9 @@ def function_sources() -> dict[str, str]:
 
 
 def _configured(name: str, text: str, called: AbstractSet[str]) -> str:
-    if name not in called or name in _UNCONFIGURED or "\nSET " in text:
+    if name not in called or name in _UNCONFIGURED:
         return text
-    settings = _SETTINGS
+    settings = _OWN_SETTINGS.get(name, _SETTINGS)
     if "SECURITY DEFINER" in text:
         settings = f"{_SEARCH_PATH}\n{settings} SET enable_bitmapscan = off"
     return text.replace("\nAS $$", f"\n{settings}\nAS $$", 1)

@@ -21,11 +21,22 @@ BEGIN
     IF _is_repeated OR _runs_alone OR _worker.draining THEN
         RETURN _is_repeated;
     END IF;
-    -- A job that must run alone needs a worker without claims. The least loaded workers claim nothing
-    -- while such a job is ready; all others go on.
+    -- A job that must run alone needs a worker without claims. The least loaded workers, one for each
+    -- such job, claim nothing while it is ready; all others go on.
     IF _takes_alone THEN
         _takes_alone := NOT EXISTS (SELECT 1 FROM workron.running r WHERE r.worker = _worker.id);
-        IF NOT _takes_alone AND workron.is_reserved_for_alone(_worker) THEN
+        IF NOT _takes_alone AND (
+            WITH load AS (
+                SELECT w.id, count(r.job) AS claims
+                FROM workron.worker w LEFT JOIN workron.running r ON r.worker = w.id
+                WHERE w.pool = _worker.pool AND NOT w.draining
+                GROUP BY w.id
+                HAVING NOT coalesce(bool_or(r.alone), false)
+            )
+            SELECT (SELECT count(*) FROM load, load AS mine
+                    WHERE mine.id = _worker.id AND (load.claims, load.id) < (mine.claims, mine.id))
+                 < (SELECT count(*) FROM workron.ready WHERE pool = _worker.pool AND alone)
+        ) THEN
             RETURN false;
         END IF;
     END IF;

@@ -32,7 +32,10 @@ AS $$
                     WHERE r.job BETWEEN j.id + 1 AND m.last),
                    (SELECT min(a.started_at) FROM workron.attempt a
                     WHERE a.job BETWEEN j.id + 1 AND m.last)) AS started_at
-        FROM (SELECT workron.last_member(j.id, j.kind) AS last) m
+        FROM (SELECT CASE j.kind
+            WHEN 'Workflow' THEN (SELECT r.last FROM workron.run r WHERE r.id = j.id)
+            ELSE (SELECT e.id FROM workron.job e WHERE e.group_id = j.id AND e.group_condition = 'Member'
+                  ORDER BY e.index DESC LIMIT 1) END AS last) m
     ) g ON j.kind <> 'Job'
     ORDER BY wanted.number
 $$;

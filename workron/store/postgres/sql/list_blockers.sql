@@ -9,17 +9,16 @@ AS $$
     WITH this_group AS MATERIALIZED (
         SELECT g.id, r.last FROM workron.job g JOIN workron.run r ON r.id = g.run WHERE g.id = _job
     )
-    SELECT up.job, up.kind, up.name, up.index, up.condition, up.state
+    SELECT up.job, coalesce(up.kind, j.kind), coalesce(up.name, j.name), j.index, up.condition, j.state
     FROM (
-        SELECT p.id AS job, p.kind, p.name, p.index, e.condition, workron.job_state(p.id) AS state
-        FROM workron.edge e JOIN workron.job p ON p.id = e.upstream
-        WHERE e.downstream = _job
+        SELECT upstream AS job, NULL::text AS kind, NULL::text AS name, condition
+        FROM workron.edge WHERE downstream = _job
         UNION ALL
-        SELECT NULL, u.kind, u.name, NULL, u.condition, NULL
+        SELECT NULL, u.kind, u.name, u.condition
         FROM workron.external_dependency u WHERE u.downstream = _job
         UNION ALL
-        SELECT m.id, m.kind, m.name, m.index, m.group_condition, workron.job_state(m.id)
+        SELECT m.id, NULL, NULL, m.group_condition
         FROM this_group g JOIN workron.job m ON m.id BETWEEN g.id + 1 AND g.last AND m.group_id = g.id
-    ) up
-    ORDER BY up.state IN ('Succeeded', 'Failed', 'Cancelled', 'Skipped') NULLS FIRST, up.job
+    ) up LEFT JOIN LATERAL (SELECT * FROM workron.get_jobs(ARRAY[up.job])) j ON up.job IS NOT NULL
+    ORDER BY j.state IN ('Succeeded', 'Failed', 'Cancelled', 'Skipped') NULLS FIRST, up.job
 $$;

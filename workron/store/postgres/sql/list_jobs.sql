@@ -9,8 +9,6 @@ RETURNS TABLE (
     finished_at timestamptz
 )
 LANGUAGE sql STABLE
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_nestloop = off
 AS $$
     WITH job AS MATERIALIZED (
         SELECT j.* FROM workron.job j

@@ -8,7 +8,7 @@ DECLARE
     _wide bigint[];
     _locked bigint[];
     _count integer;
-    _page bigint := workron.first_unread_page('pending_end', false);
+    _page bigint := workron.first_unread_page('pending_end');
     _from tid := format('(%s,0)', coalesce(_page, 0));
 BEGIN
     SELECT array_agg(DISTINCT job), count(*) INTO _wide, _count
@@ -16,7 +16,7 @@ BEGIN
     IF _wide IS NOT NULL THEN
         _locked := workron.apply_pending_ends(_wide);
     END IF;
-    PERFORM workron.remember_read_pages('pending_end', 'workron.pending_end', _page)
+    PERFORM workron.remember_read_pages('pending_end', _page)
     WHERE _count < _limit AND cardinality(_locked) IS NOT DISTINCT FROM cardinality(_wide);
     IF _wide IS NULL THEN
         RETURN 0;

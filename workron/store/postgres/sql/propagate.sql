@@ -7,7 +7,7 @@ AS $$
 DECLARE
     _ended bigint[];
     _moved integer := 0;
-    _page bigint := workron.first_unread_page('unpropagated', false);
+    _page bigint := workron.first_unread_page('unpropagated');
     _from tid := format('(%s,0)', coalesce(_page, 0));
 BEGIN
     WITH taken AS (
@@ -16,7 +16,7 @@ BEGIN
         )) RETURNING job
     )
     SELECT array_agg(job) INTO _ended FROM taken;
-    PERFORM workron.remember_read_pages('unpropagated', 'workron.unpropagated', _page)
+    PERFORM workron.remember_read_pages('unpropagated', _page)
     WHERE cardinality(_ended) IS DISTINCT FROM _limit;
     IF _ended IS NOT NULL THEN
         _moved := cardinality(_ended);

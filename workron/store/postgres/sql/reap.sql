@@ -9,8 +9,6 @@ CREATE OR REPLACE FUNCTION workron.reap(
     _worker bigint, _server text, _heartbeats bigint, _charge_losses boolean
 ) RETURNS TABLE (was_reaped boolean, job bigint, destination text)
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
