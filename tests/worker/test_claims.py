@@ -90,25 +90,31 @@ def test_releases_are_grouped_by_how_the_claims_were_lost(claims: Claims) -> Non
         None: [refs[1]],
         LossKind.ALONE: [refs[2]],
     }
-    assert claims.count == 0
 
 
-def test_sent_reports_count_until_the_store_has_answered(claims: Claims) -> None:
-    with claims.in_flight(2), claims.in_flight(3):
-        assert claims.count == 5
-    assert claims.count == 0
-
-
-@pytest.mark.parametrize(
-    ("error", "count"),
-    [(errors.SessionError("reaped"), 0), (errors.StoreUnreachableError("unavailable"), 2)],
-)
-def test_sent_reports_count_after_an_error_when_it_is_not_an_answer(
-    claims: Claims, error: errors.StoreError, count: int
+@pytest.mark.parametrize("disposition", [Disposition.REPORT, Disposition.RELEASE])
+def test_sent_claims_count_until_they_are_forgotten(
+    claims: Claims, disposition: Disposition
 ) -> None:
-    with pytest.raises(type(error)), claims.in_flight(2):
-        raise error
-    assert claims.count == count
+    running, report = _start(claims)
+    running.disposition = disposition
+    claims.end(running, report)
+    claims.take_reports()
+    claims.take_releases()
+    assert claims.count == 1
+    claims.forget([report.claim])
+    assert claims.count == 0
+
+
+def test_sent_claims_do_not_count_when_the_session_is_lost(claims: Claims) -> None:
+    running, report = _start(claims)
+    claims.end(running, report)
+    claims.take_reports()
+    claims.forget_all()
+    assert claims.count == 0
+    # The late answer to a call of the lost session.
+    claims.forget([report.claim])
+    assert claims.count == 0
 
 
 def test_claim_is_not_reported_when_it_was_reaped(claims: Claims) -> None:

@@ -7,7 +7,7 @@ These tasks run at the same time; what they share is changed between awaits only
     _listen          wakes `_work` when jobs become ready, or at the poll interval
     _report_many     reports many ends beside an exchange that is under way
     attempts.watch   raises errors of attempts that are the agent's own (`attempt`)
-    keep_ready       waits for an external runner (`executor`)
+    keep_ready       waits for an external runner (`runner_client`)
 
 `drain` ends it when what runs has ended; `kill` ends what runs and releases it.
 """

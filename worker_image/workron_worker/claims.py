@@ -9,16 +9,15 @@ the ends that have gathered and claims as many jobs as there are free slots.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 from typing import Final
 
-from workron.core import errors, ids
+from workron.core import ids
 from workron.core.clock import Rng
 from workron.core.ids import ClaimId, SessionKey
 from workron.store.types import (
@@ -107,15 +106,14 @@ class Claims:
         self._known: set[ClaimId] = set()
         self._reports: list[AttemptReport] = []
         self._releases: dict[LossKind | None, list[ClaimRef]] = {}
-        self._in_flight = 0
-        self._session = object()
-        """Replaced when all is forgotten: later answers to earlier calls do not count."""
+        self._sent: set[ClaimId] = set()
+        """Those whose report or release was sent and not answered."""
         self.running: dict[ClaimId, RunningClaim] = {}
 
     @property
     def count(self) -> int:
         """How many claims run, or have ended and the store has not answered their report."""
-        return len(self.running) + self._unsent + self._in_flight
+        return len(self.running) + self._unsent + len(self._sent)
 
     @property
     def report_count(self) -> int:
@@ -172,37 +170,22 @@ class Claims:
         self._known.update(ref.claim for ref in refs)
 
     def take_reports(self) -> list[AttemptReport]:
-        """Return the ends to report, each once."""
+        """Return the ends to report, each once; they count until they are forgotten."""
         reports, self._reports = self._reports, []
+        self._sent.update(report.claim for report in reports)
         return reports
 
     def take_releases(self) -> dict[LossKind | None, list[ClaimRef]]:
-        """Return the claims to release, each once, by how they were lost."""
+        """Return the claims to release, each once, by how they were lost; they count, too."""
         releases, self._releases = self._releases, {}
+        self._sent.update(ref.claim for refs in releases.values() for ref in refs)
         return releases
-
-    @contextlib.contextmanager
-    def in_flight(self, count: int) -> Iterator[None]:
-        """Count this many taken reports as the agent's own until the store has answered.
-
-        A SessionError is an answer, too; any other error is not.
-        """
-        session = self._session
-        self._in_flight += count
-        try:
-            yield
-        except errors.SessionError:
-            self._answered(session, count)
-            raise
-        self._answered(session, count)
-
-    def _answered(self, session: object, count: int) -> None:
-        if session is self._session:
-            self._in_flight -= count
 
     def forget(self, claims: Iterable[ClaimId]) -> None:
         """Forget claims that the store has answered for, or never granted."""
+        claims = list(claims)
         self._known.difference_update(claims)
+        self._sent.difference_update(claims)
 
     def _add_releases(self, loss: LossKind | None, refs: Iterable[ClaimRef]) -> None:
         self._releases.setdefault(loss, []).extend(refs)
@@ -213,7 +196,7 @@ class Claims:
             running.disposition = Disposition.DROP
         self._reports.clear()
         self._releases.clear()
-        self._session, self._in_flight = object(), 0
+        self._sent.clear()
         self._known = set(self.running)
 
 
@@ -236,11 +219,10 @@ class ClaimExchange:
     async def release(self, key: SessionKey) -> None:
         """Release the claims that other workers are to run."""
         releases, store = self._claims.take_releases(), self._dependencies.store
-        with self._claims.in_flight(sum(map(len, releases.values()))):
-            for loss, refs in releases.items():
-                await self._retry.call(functools.partial(store.release, key, refs, loss))
-                self._dependencies.metrics.released_claims += len(refs)
-                self._claims.forget(ref.claim for ref in refs)
+        for loss, refs in releases.items():
+            await self._retry.call(functools.partial(store.release, key, refs, loss))
+            self._dependencies.metrics.released_claims += len(refs)
+            self._claims.forget(ref.claim for ref in refs)
 
     async def exchange(self, key: SessionKey, claims: Sequence[ClaimId]) -> Sequence[ClaimedJob]:
         """Report all ends and request these claims, a slot each; return the granted ones."""
@@ -288,11 +270,9 @@ class ClaimExchange:
                 return reply.claimed
             return await store.claim(key, claims) if claims else ()
 
-        try:
-            with self._claims.in_flight(len(reports)):
-                return await self._retry.call(call)
-        finally:
-            self._claims.forget(report.claim for report in reports)
+        claimed = await self._retry.call(call)
+        self._claims.forget(report.claim for report in reports)
+        return claimed
 
 
 _INITIAL_BATCH: Final = 32

@@ -1,4 +1,4 @@
-"""What the agent hands to its executor, `runner_client.RunnerExecutor`, and what it gets back."""
+"""The tasks of the executor (`runner_client.RunnerExecutor`), how they end, and its errors."""
 
 from __future__ import annotations
 
