@@ -22,7 +22,7 @@ from workron_controller.workerpools import manifests, status
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from workron_controller.kube.conditions import StatusReason
@@ -136,12 +136,12 @@ class PoolCreator:
                     _log.warning("configured pool ignored: its namespace is not watched", pool=name)
                 self._applied[name] = pool, 0.0
             elif not self._is_applied(pool, existing):
-                await self._write(pool, self._apply)
+                await self._write(pool, may_exist=True)
         for namespace, pool_name in sorted(needed - existing):
             if pool_name == DEFAULT_POOL and self._deps.covers(namespace):
                 default = default_pool(config.default_pool_file, namespace)
                 if default is not None:
-                    await self._write(default, self._create)
+                    await self._write(default, may_exist=False)
 
     def missing_reason(self, namespace: str, name: str) -> StatusReason | None:
         """Return why a pool does not exist; None if it is about to be created."""
@@ -158,13 +158,17 @@ class PoolCreator:
         period = _REAPPLY_SECONDS if name in existing else _REAPPLY_MISSING_SECONDS
         return applied == pool and self._deps.clock.monotonic() < at + period
 
-    async def _write(self, pool: Manifest, write: Callable[[Manifest], Awaitable[None]]) -> None:
+    async def _write(self, pool: Manifest, *, may_exist: bool) -> None:
         name, now = manifests.name_of(pool), self._deps.clock.monotonic()
         before, retry_at = self._problems.get(name, (None, 0.0))
         if now < retry_at:
             return
         try:
-            await write(pool)
+            if may_exist:
+                await self._deps.api.apply(resources.WORKERPOOLS.at(*name), pool)
+                self._applied[name] = pool, now
+            else:
+                await self._deps.api.create(resources.WORKERPOOLS.at(name[0]), pool)
         except api_errors.ConflictError:
             # It exists by now.
             return
@@ -178,11 +182,3 @@ class PoolCreator:
         else:
             _log.info("pool created", pool=name)
             self._problems.pop(name, None)
-
-    async def _apply(self, pool: Manifest) -> None:
-        name = manifests.name_of(pool)
-        await self._deps.api.apply(resources.WORKERPOOLS.at(*name), pool)
-        self._applied[name] = pool, self._deps.clock.monotonic()
-
-    async def _create(self, pool: Manifest) -> None:
-        await self._deps.api.create(resources.WORKERPOOLS.at(pool["metadata"]["namespace"]), pool)

@@ -49,9 +49,6 @@ DATABASE_PERMISSION_DENIED: Final = "DatabasePermissionDenied"
 NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 API_UNAVAILABLE: Final = "ApiUnavailable"
 UNSCHEDULABLE: Final = "Unschedulable"
-_READY: Final = "Ready"
-_SCALED_TO_ZERO: Final = "ScaledToZero"
-_STARTING: Final = "Starting"
 
 _TRANSIENT: Final = frozenset({DATABASE_UNAVAILABLE, API_UNAVAILABLE, UNSCHEDULABLE})
 _SYSTEM_WIDE: Final = frozenset({DATABASE_UNAVAILABLE, API_UNAVAILABLE})
@@ -75,10 +72,8 @@ _START_ERRORS: Final = frozenset(
     {"CrashLoopBackOff", _MISSING_CONFIG, "CreateContainerError", "RunContainerError"}
 )
 _OVER_QUOTA: Final = "exceeded quota"
-_BEING_TERMINATED: Final = "being terminated"
 _MAX_MESSAGE: Final = 1000
 _REASON_BY_ERROR: Final[tuple[tuple[type[errors.WorkronError], str], ...]] = (
-    (api_errors.TransientApiError, API_UNAVAILABLE),
     (api_errors.ForeignObjectError, NAME_TAKEN),
     (api_errors.InvalidError, INVALID_SPEC),
     (api_errors.ApiError, API_UNAVAILABLE),
@@ -114,7 +109,7 @@ def reason_for_error(
 def _reason_for_denial(message: str, namespace: str, controller_namespace: str) -> StatusReason:
     if _OVER_QUOTA in message:
         return StatusReason(QUOTA_EXCEEDED, message)
-    if _BEING_TERMINATED in message:
+    if "being terminated" in message:
         return StatusReason(
             NAMESPACE_TERMINATING, f"namespace {namespace} is being deleted and gets no workers"
         )
@@ -210,9 +205,9 @@ def pool_conditions(problem: StatusReason | None, ready: int, wanted: int) -> li
     is_ready = ready >= wanted and (problem is None or problem.reason in _PARTIAL)
     message = f"{ready} of {wanted} workers are ready"
     if is_ready:
-        why = StatusReason(_READY if wanted else _SCALED_TO_ZERO, message)
+        why = StatusReason("Ready" if wanted else "ScaledToZero", message)
     else:
-        why = problem or StatusReason(_STARTING, message)
+        why = problem or StatusReason("Starting", message)
     found = [ConditionValue("Ready", is_ready, why.reason, why.message)]
     if problem is not None and not is_transient(problem):
         found.append(ConditionValue("Stalled", True, problem.reason, problem.message))  # noqa: FBT003
