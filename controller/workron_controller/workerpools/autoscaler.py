@@ -1,4 +1,4 @@
-"""How many workers a pool should have. Pure.
+"""The number of workers that each pool should have. Pure.
 
 A pool needs as many workers as have slots for all its queued and running jobs. It grows at once,
 and shrinks when fewer workers were needed for five minutes. `ConnectionBudget` bounds the workers
@@ -30,10 +30,10 @@ def desired_replicas(spec: WorkerPoolSpec, queued: int, running: int) -> int:
 
 
 class ScaleDownDelay:
-    """The maximum of what was needed within the last `SCALE_DOWN_SECONDS`."""
+    """The largest number of workers that was needed within the last `SCALE_DOWN_SECONDS`."""
 
     def __init__(self, present: int, now: float) -> None:
-        # A new leader does not know what was needed before, so it keeps what is there.
+        # A new leader does not know the earlier needs, so it keeps the present workers.
         self._needed = [(now, present)]
 
     def desired(self, spec: WorkerPoolSpec, needed: int, now: float) -> int:
