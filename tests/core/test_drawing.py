@@ -33,7 +33,7 @@ def dags(draw: st.DrawFn) -> list[TaskBox]:
     return boxes
 
 
-def test_tree_draws_downstreams_under_upstreams_and_marks_what_was_shown() -> None:
+def test_tree_draws_downstreams_below_upstreams_and_marks_repeated_tasks() -> None:
     assert drawing.tree(DIAMOND).splitlines() == [
         "extract",
         "├── clean[0..9]",
@@ -44,7 +44,7 @@ def test_tree_draws_downstreams_under_upstreams_and_marks_what_was_shown() -> No
     ]
 
 
-def test_tree_draws_an_upstream_that_is_elsewhere_as_outside() -> None:
+def test_tree_marks_an_upstream_as_external_when_it_is_not_a_task() -> None:
     boxes = [TaskBox("report", [("nightly", Condition.FINISHED), ("load", NEEDS)]), TaskBox("load")]
 
     assert drawing.tree(boxes).splitlines() == [
@@ -55,7 +55,7 @@ def test_tree_draws_an_upstream_that_is_elsewhere_as_outside() -> None:
     ]
 
 
-def test_tree_numbers_an_array_of_one() -> None:
+def test_tree_shows_the_range_when_an_array_has_one_element() -> None:
     assert drawing.tree([TaskBox("only", (), 1)]) == "only[0]"
 
 
@@ -63,7 +63,7 @@ def test_tree_is_empty_when_there_is_no_task() -> None:
     assert drawing.tree([]) == ""
 
 
-def test_tree_says_how_much_it_left_out_when_it_is_long() -> None:
+def test_tree_counts_hidden_tasks_when_it_is_cut_off() -> None:
     lines = drawing.tree(chain(100_000), lines=3).splitlines()
 
     assert lines == [
@@ -75,7 +75,7 @@ def test_tree_says_how_much_it_left_out_when_it_is_long() -> None:
 
 
 @given(dags())
-def test_tree_has_a_line_for_every_edge_and_every_top(boxes: list[TaskBox]) -> None:
+def test_tree_has_a_line_for_every_edge_and_every_root(boxes: list[TaskBox]) -> None:
     lines = drawing.tree(boxes).splitlines()
 
     assert len(lines) == sum(max(len(box.upstreams), 1) for box in boxes)
@@ -83,7 +83,7 @@ def test_tree_has_a_line_for_every_edge_and_every_top(boxes: list[TaskBox]) -> N
 
 
 @given(dags(), st.integers(1, 20))
-def test_tree_keeps_to_its_bound(boxes: list[TaskBox], bound: int) -> None:
+def test_tree_has_at_most_the_given_lines(boxes: list[TaskBox], bound: int) -> None:
     assert len(drawing.tree(boxes, lines=bound).splitlines()) <= bound + 1
 
 
@@ -103,7 +103,7 @@ def test_mermaid_draws_every_task_and_every_edge_with_its_condition() -> None:
     ]
 
 
-def test_mermaid_never_uses_a_name_as_an_id() -> None:
+def test_mermaid_uses_generated_ids_when_a_task_is_named_like_a_keyword() -> None:
     drawn = drawing.mermaid([TaskBox("end"), TaskBox("graph", [("end", NEEDS), ("class", NEEDS)])])
 
     assert re.sub(r'"[^"]*"', "", drawn).split() == [

@@ -44,11 +44,11 @@ def test_check_orders_every_task_after_its_upstreams(tasks: Tasks) -> None:
 
 
 @given(dags().filter(lambda tasks: any(tasks.values())), st.data())
-def test_check_prints_a_cycle_that_is_there_when_an_edge_leads_back(
+def test_check_prints_an_existing_cycle_when_an_edge_leads_back(
     tasks: Tasks, data: st.DataObject
 ) -> None:
     last = data.draw(st.sampled_from([name for name in tasks if tasks[name]]))
-    first = an_ancestor(tasks, last, data)
+    first = ancestor_of(tasks, last, data)
     tasks[first] = [*tasks[first], last]
 
     with pytest.raises(errors.GraphError) as caught:
@@ -60,18 +60,18 @@ def test_check_prints_a_cycle_that_is_there_when_an_edge_leads_back(
     assert all(one in tasks[two] for one, two in itertools.pairwise(cycle))
 
 
-def an_ancestor(tasks: Tasks, name: str, data: st.DataObject) -> str:
+def ancestor_of(tasks: Tasks, name: str, data: st.DataObject) -> str:
     for _ in range(data.draw(st.integers(1, 8))):
         if tasks[name]:
             name = data.draw(st.sampled_from(tasks[name]))
     return name
 
 
-def test_check_answers_nothing_when_there_is_no_task() -> None:
+def test_check_returns_nothing_when_there_is_no_task() -> None:
     assert check({}) == []
 
 
-def test_check_keeps_the_written_order_when_nothing_depends() -> None:
+def test_check_keeps_the_written_order_when_no_task_depends_on_another() -> None:
     assert check({"c": [], "a": [], "b": []}) == ["c", "a", "b"]
 
 
@@ -117,7 +117,7 @@ def test_check_keeps_the_written_order_when_nothing_depends() -> None:
     ],
     ids=["duplicate name", "itself", "misspelt", "unknown", "named twice", "cycle"],
 )
-def test_check_says_what_is_wrong_and_where(
+def test_check_names_the_mistake_and_its_place(
     names: list[str], upstreams: list[list[str]], message: str
 ) -> None:
     with pytest.raises(errors.GraphError) as caught:
@@ -126,7 +126,7 @@ def test_check_says_what_is_wrong_and_where(
     assert str(caught.value) == message
 
 
-def test_check_prints_only_the_cycle_when_tasks_hang_behind_it() -> None:
+def test_check_prints_only_the_cycle_when_other_tasks_depend_on_it() -> None:
     tasks = {"before": [], "a": ["before", "b"], "b": ["a"], "behind": ["b"], "last": ["behind"]}
 
     with pytest.raises(errors.GraphError) as caught:
@@ -135,7 +135,7 @@ def test_check_prints_only_the_cycle_when_tasks_hang_behind_it() -> None:
     assert sorted(set(printed_cycle(caught.value))) == ["a", "b"]
 
 
-def test_check_prints_the_short_way_round_when_there_is_a_longer_one() -> None:
+def test_check_prints_the_shortest_cycle_when_two_share_a_task() -> None:
     tasks = {"a": ["d"], "b": ["a"], "c": ["b", "a"], "d": ["c"]}
 
     with pytest.raises(errors.GraphError) as caught:
@@ -144,7 +144,7 @@ def test_check_prints_the_short_way_round_when_there_is_a_longer_one() -> None:
     assert printed_cycle(caught.value) == ["a", "c", "d", "a"]
 
 
-def test_check_leaves_the_middle_out_when_a_cycle_is_long() -> None:
+def test_check_omits_the_middle_when_a_cycle_is_long() -> None:
     ring = [f"t{at}" for at in range(100_000)]
 
     with pytest.raises(errors.GraphError) as caught:
@@ -155,7 +155,7 @@ def test_check_leaves_the_middle_out_when_a_cycle_is_long() -> None:
     assert "(99989 more)" in cycle
 
 
-def test_check_takes_a_chain_of_a_hundred_thousand() -> None:
+def test_check_accepts_a_chain_of_100000_tasks() -> None:
     chain = [f"t{at}" for at in range(100_000)]
 
     ordered = graph.check(chain, [chain[max(at - 1, 0) : at] for at in range(len(chain))])

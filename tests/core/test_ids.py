@@ -12,9 +12,7 @@ MOMENTS = st.datetimes(datetime(2025, 1, 1), datetime(2090, 1, 1), timezones=st.
 
 
 @given(MOMENTS, st.timedeltas(timedelta(milliseconds=1), timedelta(days=1)), st.integers())
-def test_mint_base_rises_with_time_whatever_chance_says(
-    moment: datetime, later: timedelta, seed: int
-) -> None:
+def test_mint_base_rises_with_time(moment: datetime, later: timedelta, seed: int) -> None:
     rng = random.Random(seed)
     first = ids.mint_base(moment, rng)
     second = ids.mint_base(moment + later, rng)
@@ -23,7 +21,7 @@ def test_mint_base_rises_with_time_whatever_chance_says(
 
 
 @given(st.integers())
-def test_mint_uuid_draws_random_uuids_that_differ(seed: int) -> None:
+def test_mint_uuid_returns_different_random_uuids(seed: int) -> None:
     rng = random.Random(seed)
     one, two = ids.mint_uuid(rng), ids.mint_uuid(rng)
 
@@ -32,9 +30,7 @@ def test_mint_uuid_draws_random_uuids_that_differ(seed: int) -> None:
 
 
 @given(MOMENTS, st.timedeltas(timedelta(milliseconds=1), timedelta(days=1)), st.integers())
-def test_mint_claims_rise_with_time_whatever_chance_says(
-    moment: datetime, later: timedelta, seed: int
-) -> None:
+def test_mint_claims_rise_with_time(moment: datetime, later: timedelta, seed: int) -> None:
     rng = random.Random(seed)
     first, second = (ids.mint_claims(now, rng, 3) for now in (moment, moment + later))
 

@@ -34,7 +34,7 @@ def test_every_event_has_a_transition() -> None:
     assert {event for _, event in states.TRANSITIONS} == set(Event)
 
 
-def test_only_a_claim_starts_a_job() -> None:
+def test_claim_is_the_only_event_that_starts_a_job() -> None:
     assert [way for way, after in states.TRANSITIONS.items() if after is State.RUNNING] == [
         (State.QUEUED, Event.CLAIM)
     ]

@@ -18,7 +18,7 @@ SKIPPED = State.SKIPPED
 
 
 @pytest.mark.parametrize(("condition", "end"), [*itertools.product(Condition, ENDS)])
-def test_weigh_judges_every_end_under_every_condition(
+def test_every_end_has_a_verdict_under_every_condition(
     condition: Condition, end: tuple[State, Reason | None]
 ) -> None:
     assert verdict.evaluate(condition, *end) in Verdict
@@ -35,7 +35,7 @@ def test_weigh_judges_every_end_under_every_condition(
         (SKIPPED, Reason.NOT_NEEDED, Verdict.NOT_NEEDED, Verdict.NOT_NEEDED),
     ],
 )
-def test_weigh_follows_the_table_of_the_design(
+def test_verdict_on_an_upstream_depends_on_its_end(
     state: State, reason: Reason | None, when_succeeded: Verdict, when_failed: Verdict
 ) -> None:
     assert verdict.evaluate(Condition.SUCCEEDED, state, reason) is when_succeeded
@@ -56,21 +56,21 @@ def test_weigh_follows_the_table_of_the_design(
         (Condition.HANDLED_TASK, State.CANCELLED, None, Verdict.CANCELLED),
     ],
 )
-def test_weigh_lets_members_bear_on_their_whole(
+def test_verdict_on_a_job_of_a_group_depends_on_its_end(
     condition: Condition, state: State, reason: Reason | None, expected: Verdict
 ) -> None:
     assert verdict.evaluate(condition, state, reason) is expected
 
 
 @pytest.mark.parametrize("condition", Condition)
-def test_weigh_lets_a_success_pass_unless_a_failure_is_asked_for(condition: Condition) -> None:
+def test_success_passes_unless_the_condition_is_a_failure(condition: Condition) -> None:
     expected = Verdict.NOT_NEEDED if condition is Condition.FAILED else Verdict.GO
 
     assert verdict.evaluate(condition, State.SUCCEEDED, None) is expected
 
 
 @pytest.mark.parametrize("gravest", Verdict)
-def test_every_verdict_has_an_outcome_that_the_table_of_states_knows(gravest: Verdict) -> None:
+def test_end_of_every_verdict_is_in_the_table_of_states(gravest: Verdict) -> None:
     state, reason = verdict.END_STATES[gravest]
 
     assert state in states.TERMINAL_STATES

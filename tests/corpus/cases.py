@@ -1,9 +1,9 @@
-"""The corpus: manifests, each with the verdict that definitions and models must agree on.
+"""The corpus: manifests, each with the verdict on which CRDs and models must agree.
 
-`good` is taken by both. `refused` is refused by both; its first line says whether by the schema, at
-which place, by a rule, in which words, or by what the server checks of every object. `unaccepted`
-is taken by the cluster and refused by the models, in the words of its first line: the controller
-then says `Accepted=False`.
+Both accept the manifests in `good` and reject those in `refused`. The first line of a refused one
+names what rejects it: the schema and the place, a rule and its message, or a check that the API
+server makes for every object. The cluster accepts the manifests in `unaccepted` and the models
+reject them with the message in the first line; the controller then reports `Accepted=False`.
 """
 
 import pathlib
@@ -18,15 +18,15 @@ from workron.core.model.workerpool import WorkerPool
 from workron.core.model.workflow import Workflow
 
 FOLDER: Final = pathlib.Path(__file__).parent
-_NOBODY: Final = uuid.UUID(int=0)
+_UID: Final = uuid.UUID(int=0)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One manifest; `means` is what must refuse it, `place` where, and `words` why.
+    """One manifest; `means` is what must reject it, `place` where, and `words` why.
 
-    Means are the schema, which says where; a rule of it, which says where and why; the server's own
-    care of every object; or the models.
+    Means are `schema`, with a place; `rule`, with a place and words; `server`, for a check of every
+    object; or `models`.
     """
 
     verdict: str
@@ -38,27 +38,27 @@ class Case:
 
 
 def of(verdict: str) -> list[Case]:
-    """Read the manifests of one verdict."""
+    """Return the manifests of one verdict."""
     return [_case(file) for file in sorted((FOLDER / verdict).glob("*.yaml"))]
 
 
 def _case(file: pathlib.Path) -> Case:
     text = file.read_text(encoding="utf-8")
     head = text.partition("\n")[0]
-    means, _, said = head.removeprefix("# ").partition(": ") if head[0] == "#" else ("", "", "")
-    place, _, words = said.partition(": ") if means in {"schema", "rule"} else ("", "", said)
+    means, _, rest = head.removeprefix("# ").partition(": ") if head[0] == "#" else ("", "", "")
+    place, _, words = rest.partition(": ") if means in {"schema", "rule"} else ("", "", rest)
     return Case(file.parent.name, file.stem, text, means, place, words)
 
 
 def refusal(text: str) -> str | None:
-    """Say why what is submitted with this manifest is refused; None if it is not."""
+    """Return why this manifest is rejected on submission; None if it is accepted."""
     try:
         for manifest in load.load([load.ManifestSource("f", text.encode())]):
             match manifest.resource:
                 case Job() as job:
-                    planner.plan_job(job, _NOBODY)
+                    planner.plan_job(job, _UID)
                 case Workflow() as workflow:
-                    planner.plan_workflow(workflow, _NOBODY)
+                    planner.plan_workflow(workflow, _UID)
                 case WorkerPool():
                     pass
     except errors.WorkronError as error:

@@ -1,4 +1,4 @@
-"""Checks an object as the API server does, by the schema of its definition; it knows no rules."""
+"""Checks an object against the schema of its CRD as the API server does, without its rules."""
 
 import datetime as dt
 import re
@@ -21,7 +21,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
 
 
 def problems(value: dict[str, Any]) -> list[str]:
-    """Give the place of each problem, written as the API server does."""
+    """Return the place of each problem, in the form of the API server."""
     schema = SCHEMAS[value["kind"]]
     checked = defaulted(_without_nulls(value, schema), schema)
     found = _Validator(_strict(schema), format_checker=_FORMATS).iter_errors(checked)
@@ -29,7 +29,7 @@ def problems(value: dict[str, Any]) -> list[str]:
 
 
 def defaulted(value: Any, schema: Schema) -> Any:
-    """Give a value with the defaults that the API server writes into it."""
+    """Return a value with the defaults that the API server adds."""
     if isinstance(value, dict):
         fields = schema.get("properties", {})
         absent = {name: one["default"] for name, one in fields.items() if "default" in one}
@@ -51,7 +51,7 @@ def _without_nulls(value: Any, schema: Schema) -> Any:
 
 
 def _strict(schema: Any, *, is_top: bool = True) -> Any:
-    """Have fields that are not there refused, as kubectl asks of the server."""
+    """Reject unknown fields, as kubectl requests."""
     if isinstance(schema, list):
         return [_strict(one, is_top=False) for one in schema]
     if not isinstance(schema, dict):
@@ -76,7 +76,7 @@ def _places(error: ValidationError) -> Iterator[str]:
 
 
 def _fields(error: Any) -> list[str]:
-    """Name the fields that are missing, or that there are none of."""
+    """Return the missing or unknown fields."""
     if error.validator == "required":
         return [name for name in error.validator_value if name not in error.instance]
     if error.validator == "additionalProperties":
@@ -85,7 +85,7 @@ def _fields(error: Any) -> list[str]:
 
 
 def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationError]:
-    # Where Go sees the end of a text, Python would also take a line feed before it.
+    # In Go, `$` matches only at the end; in Python also before a final line feed.
     if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), value, re.ASCII):
         yield ValidationError(f"{value!r} does not match {pattern}")
 
@@ -115,7 +115,7 @@ _Validator: Final[Any] = validators.extend(  # type: ignore[no-untyped-call]
 
 
 def nodes(schema: Schema, place: str = "") -> Iterator[tuple[str, Schema]]:
-    """Give each schema in a schema, with the place that it is about."""
+    """Yield each schema in a schema, with its place."""
     yield place, schema
     for name, one in schema.get("properties", {}).items():
         yield from nodes(one, f"{place}.{name}")

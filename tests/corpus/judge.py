@@ -19,7 +19,7 @@ _SECONDS: Final = 120
 
 
 class Cluster:
-    """What kubectl says in one namespace of a cluster."""
+    """Runs kubectl in one namespace of a cluster."""
 
     def __init__(self, kubeconfig: str, name: str) -> None:
         self.name = name
@@ -36,13 +36,13 @@ class Cluster:
             check=False,
         )
 
-    def try_(self, manifest: str, *options: str) -> subprocess.CompletedProcess[str]:
-        """Create an object without storing it; `apply` would take the nulls out beforehand."""
+    def try_create(self, manifest: str, *options: str) -> subprocess.CompletedProcess[str]:
+        """Create an object without storing it; `apply` would remove nulls first."""
         return self.ask("create", "--dry-run=server", "-f", "-", *options, given=manifest)
 
 
 def disagreements(cluster: Cluster) -> Iterator[str]:
-    """Give each thing in which the cluster is of another mind."""
+    """Yield each difference between the cluster and this program."""
     yield from surface.disagreements(cluster.ask)
     yield from about_corpus(cluster)
     yield from about_values(cluster)
@@ -51,26 +51,27 @@ def disagreements(cluster: Cluster) -> Iterator[str]:
 
 
 def about_corpus(cluster: Cluster) -> Iterator[str]:
-    """Compare verdicts, and where or why."""
+    """Compare verdicts, with places and messages."""
     for verdict in ("good", "refused", "unaccepted"):
         for case in cases.of(verdict):
-            answer = cluster.try_(case.text)
+            answer = cluster.try_create(case.text)
             is_refused = answer.returncode != 0
             if is_refused != (verdict == "refused"):
-                yield f"{verdict}/{case.name}: {_said(answer)}"
+                yield f"{verdict}/{case.name}: {_message(answer)}"
             elif is_refused and not (case.place in answer.stderr and case.words in answer.stderr):
-                yield f"{verdict}/{case.name}: {case.place} {case.words} is not in: {_said(answer)}"
+                expected = f"{case.place} {case.words}"
+                yield f"{verdict}/{case.name}: {expected} is not in: {_message(answer)}"
 
 
 def about_values(cluster: Cluster) -> Iterator[str]:
-    """Compare what a scalar is, once it is stored."""
+    """Compare the values of scalars after they are stored."""
     read = {
         text: yaml_scalars.as_json(yaml_scalars.resolve_scalar(text)) for text in scalars.SCALARS
     }
     ours = {text: value for text, value in read.items() if value is not None}
-    answer = cluster.try_(scalars.workflow(list(ours)), "-o", "json")
+    answer = cluster.try_create(scalars.workflow(list(ours)), "-o", "json")
     if answer.returncode:
-        yield f"scalars: {_said(answer)}"
+        yield f"scalars: {_message(answer)}"
         return
     theirs = json.loads(answer.stdout)["spec"]["tasks"][0]["items"]
     for (text, value), other in zip(ours.items(), theirs, strict=True):
@@ -79,55 +80,55 @@ def about_values(cluster: Cluster) -> Iterator[str]:
 
 
 def about_scalars(cluster: Cluster) -> Iterator[str]:
-    """Compare which scalars are taken in a field of each type."""
+    """Compare which scalars are accepted in a field of each type."""
     texts = {
         f"{field}-{number}": scalars.job(field, scalar, f"{field}-{number}")
         for field in scalars.FIELDS
         for number, scalar in enumerate(scalars.SCALARS)
     }
-    taken = _taken(cluster.try_("---\n".join(texts.values())))
+    accepted = _written(cluster.try_create("---\n".join(texts.values())))
     for name, text in texts.items():
-        if (refusal := cases.refusal(text)) and name in taken:
-            yield f"the cluster takes what we refuse, {refusal}: {text}"
-        elif not refusal and name not in taken:
-            yield f"the cluster refuses what we take: {text}"
-    for scalar in scalars.UNSAYABLE:
-        if not cluster.try_(scalars.job("integer", scalar)).returncode:
-            yield f"the cluster takes {scalar}"
+        if (refusal := cases.refusal(text)) and name in accepted:
+            yield f"the cluster accepts what we reject, {refusal}: {text}"
+        elif not refusal and name not in accepted:
+            yield f"the cluster rejects what we accept: {text}"
+    for scalar in scalars.OUT_OF_RANGE:
+        if not cluster.try_create(scalars.job("integer", scalar)).returncode:
+            yield f"the cluster accepts {scalar}"
 
 
 def about_updates(cluster: Cluster) -> Iterator[str]:
-    """Compare which edits are taken, of objects that are really made."""
+    """Compare which edits of created objects are accepted."""
     edits = list(updates.updates())
     made = cluster.ask("create", "-f", "-", given=_list(edit.before for edit in edits))
     if made.returncode:
-        yield f"updates: {_said(made)}"
+        yield f"updates: {_message(made)}"
     answer = cluster.ask("replace", "-f", "-", given=_list(edit.after for edit in edits))
-    taken, refusals = _taken(answer), answer.stderr.split("Error from server")
+    accepted, refusals = _written(answer), answer.stderr.split("Error from server")
     for edit in edits:
-        said = next((one for one in refusals if f'"{edit.name}"' in one), "")
-        if (edit.name in taken) != (edit.refused is None):
-            yield f"update {edit.name}: {said or 'is taken'}"
-        elif edit.refused and f"{edit.refused} cannot be" not in said:
-            yield f"update {edit.name} is refused in other words: {said}"
+        message = next((one for one in refusals if f'"{edit.name}"' in one), "")
+        if (edit.name in accepted) != (edit.refused is None):
+            yield f"update {edit.name}: {message or 'is accepted'}"
+        elif edit.refused and f"{edit.refused} cannot be" not in message:
+            yield f"update {edit.name} is rejected with another message: {message}"
 
 
 def _list(objects: Iterable[Any]) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
 
 
-def _taken(answer: subprocess.CompletedProcess[str]) -> set[str]:
-    """Name the objects that kubectl says it has written."""
+def _written(answer: subprocess.CompletedProcess[str]) -> set[str]:
+    """Return the names of the objects that kubectl has written."""
     return {line.split()[0].partition("/")[2] for line in answer.stdout.splitlines()}
 
 
-def _said(answer: subprocess.CompletedProcess[str]) -> str:
+def _message(answer: subprocess.CompletedProcess[str]) -> str:
     return (answer.stderr or answer.stdout).strip()
 
 
 @contextlib.contextmanager
 def namespace(kubeconfig: str) -> Iterator[Cluster]:
-    """Make a namespace for the while."""
+    """Create a namespace, and delete it at the end."""
     cluster = Cluster(kubeconfig, f"corpus-{uuid.uuid4().hex[:8]}")
     cluster.ask("create", "namespace", cluster.name)
     try:
@@ -137,7 +138,7 @@ def namespace(kubeconfig: str) -> Iterator[Cluster]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the disagreements; 1 if there are any."""
+    """Print the disagreements; return 1 if there are any."""
     (kubeconfig,) = arguments
     with namespace(kubeconfig) as cluster:
         found = list(disagreements(cluster))

@@ -1,4 +1,4 @@
-"""Plain scalars that readers of YAML disagree about, and fields to write them into."""
+"""Plain scalars on which YAML readers disagree, and fields to write them into."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,10 +11,10 @@ y Y n N yes Yes YES yEs no No NO on On ON off Off OFF true True TRUE tRue false 
 .5 -.5 +.5 5. .5_0 .5_ 1.0 1.5 1.10 1_0.5_0 1e3 1E3 1e+3 1e-3 .1e3 1.e3 1e21 1e400 .e1 1e 1e3.5
 12:30:00 1:1 190:20:30.15 2001-12-14 2015-1-1 2001-12-14T21:59:43Z 2001-12-14T21:59:43.10-05:00
 . + .. = << 1,000 1-1 --1 1.2.3 v1 3s 1h30m 10Gi 100m Infinity inf NaN nan .iNf
-""".split()  # noqa: SIM905 - a table is read at a glance
+""".split()  # noqa: SIM905 - a table is easier to read
 
-UNSAYABLE: Final = (".inf", "-.Inf", ".nan", "9223372036854775808", "0xFFFFFFFFFFFFFFFF")
-"""Read as a number by all, and then there is no such number in JSON, or not of 64 bits."""
+OUT_OF_RANGE: Final = (".inf", "-.Inf", ".nan", "9223372036854775808", "0xFFFFFFFFFFFFFFFF")
+"""Numbers that JSON does not have, or that exceed 64 bits."""
 
 FIELDS: Final[Mapping[str, str]] = {
     "text": "argv:\n  - x\n  - {}",

@@ -1,6 +1,6 @@
-"""What a person meets of the definitions in a cluster beyond verdicts: names, columns, selectors.
+"""Checks CRDs in a cluster as a user sees them: names, columns, selectors, scale and status.
 
-Called by `judge`, with what asks kubectl in a namespace of its own.
+`judge` passes a function that runs kubectl in a namespace of its own.
 """
 
 import json
@@ -37,7 +37,7 @@ metadata: {name: seen}
 
 
 def disagreements(ask: Ask) -> Iterator[str]:
-    """Give each thing that is not as the definitions say."""
+    """Yield each difference from the definitions."""
     made = ask("create", "-f", "-", given=_OBJECTS)
     if made.returncode:
         yield made.stderr
@@ -51,7 +51,7 @@ def _of_names(ask: Ask) -> Iterator[str]:
     for kind in KINDS:
         head, *rows = ask("get", kind.short, "--output=wide").stdout.splitlines()
         columns = ["NAME", *(column.name.upper() for column in kind.columns)]
-        # With -o wide they are in order, and two spaces or more apart.
+        # With -o wide, columns are in order and separated by two spaces or more.
         if [one.strip() for one in head.split("  ") if one.strip()] != columns:
             yield f"the columns of {kind.name} are {head}"
         if not any(row.startswith("seen ") for row in rows):
@@ -85,9 +85,9 @@ def _of_status(ask: Ask) -> Iterator[str]:
     for kind in KINDS:
         status = ask("get", f"{kind.short}/seen", "--output=jsonpath={.status}").stdout
         if json.loads(status or "null") != kind.status:
-            yield f"the status of a {kind.name} that nobody has seen is {status}"
-    said = '{"status": {"phase": "Running", "reason": "Tried"}}'
-    ask("patch", "wj/seen", "--subresource=status", "--type=merge", f"--patch={said}")
+            yield f"the initial status of a {kind.name} is {status}"
+    patch = '{"status": {"phase": "Running", "reason": "Tried"}}'
+    ask("patch", "wj/seen", "--subresource=status", "--type=merge", f"--patch={patch}")
     shown = ask("get", "wj/seen", "--no-headers").stdout
     if "Running" not in shown or "Tried" not in shown:
-        yield f"a status that is told is shown as {shown}"
+        yield f"a written status is shown as {shown}"

@@ -1,4 +1,4 @@
-"""Edits: each field of a Job and of a Workflow added, taken away and swapped.
+"""Edits: each field of a Job and of a Workflow added, removed and changed.
 
 All but a few are refused. Generated, since hundreds of pairs of files would say the same.
 """
@@ -52,7 +52,7 @@ _TASKS: Final[Mapping[str, tuple[dict[str, Any], dict[str, Any]]]] = {
 
 @dataclass(frozen=True)
 class Update:
-    """An object before and after; `refused` names the field that cannot be changed so."""
+    """An object before and after; `refused` names the field that rejects the change."""
 
     name: str
     before: dict[str, Any]
@@ -61,12 +61,12 @@ class Update:
 
 
 def fields(kind: str) -> set[str]:
-    """Name the fields that are edited."""
+    """Return the fields that are edited."""
     return {*_TWO_VALUES[kind], *({"tasks"} if kind == "Workflow" else ())}
 
 
 def updates() -> Iterator[Update]:
-    """Give each edit, under a name that can be an object's."""
+    """Yield each edit, with a name that is valid for an object."""
     for kind in _TWO_VALUES:
         yield from _of_fields(kind)
         yield from _of_cancel(kind)
@@ -108,7 +108,7 @@ def _of_tasks() -> Iterator[Update]:
 
 
 def _spec(kind: str, field: str, value: Any) -> dict[str, Any]:
-    """Give a spec with the field, or without it where there is no value."""
+    """Return a spec with the field, or without it if the value is None."""
     if kind == "Workflow":
         least = _task({})
     elif field == "argv" and value is not None:

@@ -1,4 +1,4 @@
-"""Whole files: what is good is read, what is refused is refused in exactly these words.
+"""Whole files: good ones are read, and refused ones have exactly the expected problems.
 
 A refused file begins with a comment for each problem: `# expect: LINE: PATH: MESSAGE`.
 """
@@ -28,14 +28,14 @@ def test_good_file_is_read(file: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("file", _files("good"), ids=lambda file: file.name)
-def test_good_file_is_given_back_so_that_it_is_read_as_the_same(file: pathlib.Path) -> None:
+def test_good_file_is_read_as_the_same_when_it_was_written_back(file: pathlib.Path) -> None:
     for manifest in _read(file):
         again = type(manifest.resource).parse(manifest.resource.as_manifest())
         assert again == manifest.resource
 
 
 @pytest.mark.parametrize("file", _files("refused"), ids=lambda file: file.name)
-def test_refused_file_is_refused_in_the_expected_words(file: pathlib.Path) -> None:
+def test_refused_file_has_the_expected_problems(file: pathlib.Path) -> None:
     lines = file.read_text(encoding="utf-8").splitlines()
     expected = [f"f:{line.removeprefix(_MARK)}" for line in lines if line.startswith(_MARK)]
     with pytest.raises(errors.ManifestError) as refused:

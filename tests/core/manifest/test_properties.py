@@ -1,4 +1,4 @@
-"""Whatever the bytes, the reader answers; whatever the job, it is read as it was written."""
+"""Any bytes give a manifest or an error, and any job is read as it was written."""
 
 import json
 from typing import Any
@@ -66,7 +66,7 @@ _TREES: strategies.SearchStrategy[Any] = strategies.recursive(
 
 
 class _Quoting(yaml.SafeDumper):
-    """Writes every text in quotes: PyYAML alone would leave bare what is no text elsewhere."""
+    """Writes every text in quotes; PyYAML omits them for words that other readers convert."""
 
 
 _Quoting.add_representer(
@@ -85,19 +85,19 @@ def _answers(data: bytes) -> None:
 
 
 @hypothesis.given(strategies.binary(max_size=100))
-def test_reader_answers_whatever_the_bytes_are(data: bytes) -> None:
+def test_any_bytes_give_a_manifest_or_an_error(data: bytes) -> None:
     _answers(data)
 
 
 @hypothesis.given(_HEADS, _SOUP)
-def test_reader_answers_whatever_the_text_is(head: str, soup: str) -> None:
+def test_any_text_gives_a_manifest_or_an_error(head: str, soup: str) -> None:
     _answers((head + soup).encode())
 
 
 @hypothesis.given(
     strategies.sampled_from(["Job", "Workflow", "WorkerPool"]), _TREES, _TREES, _TREES
 )
-def test_reader_answers_whatever_the_values_are(
+def test_any_values_give_a_manifest_or_an_error(
     kind: str, metadata: object, spec: object, task: object
 ) -> None:
     head = {"apiVersion": "workron.dev/v1alpha1", "kind": kind}
@@ -106,14 +106,14 @@ def test_reader_answers_whatever_the_values_are(
 
 
 @hypothesis.given(_JOBS)
-def test_job_that_is_written_as_yaml_is_read_as_the_same(job: Job) -> None:
+def test_job_is_read_as_the_same_when_it_was_written_as_yaml(job: Job) -> None:
     written = yaml.dump(job.as_manifest(), Dumper=_Quoting, allow_unicode=True)
     [manifest] = load.load([load.ManifestSource("f", written.encode())])
     assert manifest.resource == job
 
 
 @hypothesis.given(_JOBS, strategies.booleans())
-def test_job_that_is_written_as_json_is_read_as_the_same(
+def test_job_is_read_as_the_same_when_it_was_written_as_json(
     job: Job,
     is_ascii: bool,
 ) -> None:

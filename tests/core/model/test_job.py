@@ -55,7 +55,7 @@ def test_job_has_the_documented_defaults() -> None:
         ({"argv": "true"}, "tuple_type"),
     ],
 )
-def test_job_is_refused_when_it_has_not_one_command(
+def test_job_is_rejected_when_it_does_not_have_one_command(
     fields: dict[str, object], message: str
 ) -> None:
     with pytest.raises(pydantic.ValidationError, match=message):
@@ -63,7 +63,7 @@ def test_job_is_refused_when_it_has_not_one_command(
 
 
 @pytest.mark.parametrize("field", _BOUNDS)
-def test_number_is_taken_up_to_its_bounds_and_no_further(field: str) -> None:
+def test_number_is_accepted_up_to_its_bounds(field: str) -> None:
     low, high = _BOUNDS[field]
     assert _spec(**{field: low}) != _spec(**{field: high})
     for beyond in (low - 1, high + 1):
@@ -71,45 +71,45 @@ def test_number_is_taken_up_to_its_bounds_and_no_further(field: str) -> None:
             _spec(**{field: beyond})
 
 
-def test_exit_code_is_refused_when_it_is_to_be_retried_and_not() -> None:
+def test_exit_code_is_rejected_when_it_is_in_both_lists() -> None:
     assert _spec(retryOn=[75, 76], failOn=[2]).retry_on == (75, 76)
     with pytest.raises(pydantic.ValidationError, match="exit code 75 is in retryOn and in failOn"):
         _spec(retryOn=[1, 75], failOn=[75])
 
 
 @pytest.mark.parametrize("code", [0, 256, -1, "1", True])
-def test_exit_code_is_refused_when_no_failing_command_has_it(code: object) -> None:
+def test_exit_code_is_rejected_when_it_is_out_of_range(code: object) -> None:
     with pytest.raises(pydantic.ValidationError, match=r"failOn\.0"):
         _spec(failOn=[code])
 
 
-def test_variable_is_refused_when_it_is_given_twice() -> None:
+def test_variable_is_rejected_when_it_is_given_twice() -> None:
     env = [{"name": "A", "value": "1"}, {"name": "B"}, {"name": "A"}]
     with pytest.raises(pydantic.ValidationError, match="'A' is given 2 times"):
         _spec(env=env)
 
 
-def test_dependency_is_on_the_success_of_a_job_when_no_more_is_said() -> None:
+def test_dependency_is_on_the_success_of_a_job_by_default() -> None:
     assert _spec(dependsOn=[{"name": "a"}]).depends_on == (
         Dependency(name="a", kind=Kind.JOB, when=Condition.SUCCEEDED),
     )
 
 
 @pytest.mark.parametrize("wrong", [{"kind": "Array"}, {"when": "Member"}, {"when": "succeeded"}])
-def test_dependency_is_refused_when_its_words_are_others(wrong: dict[str, str]) -> None:
+def test_dependency_is_rejected_when_kind_or_condition_is_unknown(wrong: dict[str, str]) -> None:
     with pytest.raises(pydantic.ValidationError, match=next(iter(wrong))):
         _spec(dependsOn=[{"name": "a"} | wrong])
 
 
-def test_dependency_is_refused_when_it_is_given_twice() -> None:
+def test_dependency_is_rejected_when_it_is_given_twice() -> None:
     twice = [{"name": "a"}, {"name": "a", "kind": "Workflow"}, {"name": "a", "when": "Failed"}]
     with pytest.raises(pydantic.ValidationError, match="Job 'a' is given 2 times"):
         _spec(dependsOn=twice)
 
 
-def test_status_is_ignored_when_a_manifest_has_one_but_shown_when_the_system_tells_it() -> None:
+def test_status_is_ignored_when_it_comes_from_a_manifest() -> None:
     written = {"metadata": {"name": "a"}, "spec": {"command": "true"}, "status": {"any": "thing"}}
     job = Job.parse(written)
     assert job.status is None
-    told = job.model_copy(update={"status": JobStatus(phase=State.FAILED, exit_code=2)})
-    assert told.as_manifest()["status"] == {"phase": "Failed", "exitCode": 2}
+    reported = job.model_copy(update={"status": JobStatus(phase=State.FAILED, exit_code=2)})
+    assert reported.as_manifest()["status"] == {"phase": "Failed", "exitCode": 2}

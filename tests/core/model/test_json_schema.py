@@ -1,4 +1,4 @@
-"""The JSON schema of a kind, as definitions and pages take it."""
+"""The JSON schema of a kind, for custom resource definitions and pages."""
 
 import pytest
 
@@ -10,14 +10,14 @@ from workron.core.model.workerpool import WorkerPool
 from workron.core.model.workflow import Workflow
 
 
-def test_schema_comes_with_the_records_that_it_refers_to() -> None:
+def test_schema_is_returned_with_the_records_that_it_refers_to() -> None:
     schema, records = meta.json_schema(Job)
     assert schema["properties"]["spec"]["$ref"] == "#/$defs/JobSpec"
     assert {"JobSpec", "EnvVar", "JobStatus"} <= set(records)
 
 
 @pytest.mark.parametrize("kind", [Job, Workflow, WorkerPool])
-def test_default_that_is_a_duration_is_written_as_a_person_would(kind: type[Resource]) -> None:
+def test_default_is_written_as_in_a_manifest_when_it_is_a_duration(kind: type[Resource]) -> None:
     _, records = meta.json_schema(kind)
     written = {
         f"{name}.{field}": what["default"]

@@ -1,4 +1,4 @@
-"""Status: what the system tells, in the shape that it is shown."""
+"""Status: its fields and their form in a custom resource."""
 
 from datetime import UTC, datetime
 
@@ -15,7 +15,7 @@ from workron.core.states import State
 _NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
-def test_job_status_is_shown_in_the_words_of_the_custom_resource() -> None:
+def test_job_status_has_the_fields_of_the_custom_resource() -> None:
     complete = StatusCondition(
         type="Complete", status="True", reason="Succeeded", last_transition_time=_NOON
     )
@@ -50,20 +50,20 @@ def test_workflow_status_counts_jobs_and_names_the_first_failures() -> None:
     ]
 
 
-def test_condition_of_an_object_that_nobody_has_looked_at_has_no_time() -> None:
+def test_condition_has_no_time_when_the_controller_has_not_seen_the_object() -> None:
     unseen = StatusCondition(type="Reconciling", status="True", reason="NotObservedYet")
     assert JobStatus(conditions=(unseen,)).as_manifest()["conditions"] == [
         {"type": "Reconciling", "status": "True", "reason": "NotObservedYet"}
     ]
 
 
-def test_status_cuts_a_text_that_a_cluster_would_not_store() -> None:
+def test_status_cuts_a_text_that_is_too_long_for_a_cluster() -> None:
     status = JobStatus(message="x" * 1025, output_tail="y" * 1024)
     assert status.message == "x" * 1023 + "…"
     assert status.output_tail == "y" * 1024
 
 
-def test_pool_status_is_shown_with_what_a_scaler_reads() -> None:
+def test_pool_status_has_the_fields_of_the_scale_subresource() -> None:
     status = WorkerPoolStatus(
         desired_replicas=3, replicas=2, ready_replicas=1, selector="workron.dev/pool=gpu"
     )

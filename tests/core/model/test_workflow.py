@@ -1,4 +1,4 @@
-"""Workflow: tasks, arrays, and how large all of it may be."""
+"""Workflow: tasks, arrays, and limits of size."""
 
 import pydantic
 import pytest
@@ -15,7 +15,7 @@ def _spec(*tasks: dict[str, object]) -> WorkflowSpec:
     return WorkflowSpec.parse({"tasks": written})
 
 
-def test_task_stands_for_one_job_when_it_is_no_array() -> None:
+def test_task_is_one_job_when_it_is_not_an_array() -> None:
     assert not _task().is_array
     assert _task().size == 1
 
@@ -38,7 +38,7 @@ def test_items_keep_their_types() -> None:
 
 
 @pytest.mark.parametrize("item", [None, [], {}, float("nan"), "a\0", "é" * 64_001])
-def test_item_is_refused_when_no_variable_can_hold_it(item: object) -> None:
+def test_item_is_rejected_when_it_does_not_fit_a_variable(item: object) -> None:
     with pytest.raises(pydantic.ValidationError, match=r"items\.1"):
         _task(items=["x", item])
 
@@ -47,35 +47,35 @@ def test_item_is_refused_when_no_variable_can_hold_it(item: object) -> None:
     "fields",
     [{"count": 0}, {"count": 100_001}, {"count": True}, {"items": []}, {"items": [1] * 100_001}],
 )
-def test_array_is_refused_when_it_is_empty_or_too_long(fields: dict[str, object]) -> None:
+def test_array_is_rejected_when_it_is_empty_or_too_long(fields: dict[str, object]) -> None:
     with pytest.raises(pydantic.ValidationError, match=next(iter(fields))):
         _task(**fields)
 
 
-def test_array_is_refused_when_it_has_both_count_and_items() -> None:
+def test_array_is_rejected_when_it_has_both_count_and_items() -> None:
     with pytest.raises(pydantic.ValidationError, match="both count and items"):
         _task(count=2, items=["x", "y"])
 
 
 @pytest.mark.parametrize("field", ["priority", "suspend", "cancel", "startAfter", "dependson"])
-def test_task_is_refused_when_it_has_a_field_of_the_whole(field: str) -> None:
+def test_task_is_rejected_when_it_has_a_field_of_the_workflow(field: str) -> None:
     with pytest.raises(pydantic.ValidationError, match="extra_forbidden"):
         _task(**{field: None})
 
 
-def test_dependency_pairs_no_elements_when_it_does_not_say_so() -> None:
+def test_dependency_does_not_pair_elements_by_default() -> None:
     assert _task(dependsOn=[{"name": "b"}]).depends_on == (TaskDependency(name="b", each=False),)
     assert _task(dependsOn=[{"name": "b", "each": True}]).depends_on[0].each
 
 
-def test_workflow_is_refused_when_it_has_no_tasks_or_too_many() -> None:
+def test_workflow_is_rejected_when_it_has_no_tasks_or_too_many() -> None:
     assert len(_spec(*[{}] * 10_000).tasks) == 10_000
     for count in (0, 10_001):
         with pytest.raises(pydantic.ValidationError, match="tasks"):
             _spec(*[{}] * count)
 
 
-def test_workflow_is_refused_when_its_arrays_are_too_many_jobs_together() -> None:
+def test_workflow_is_rejected_when_its_arrays_have_too_many_jobs() -> None:
     assert len(_spec({"count": 100_000}, {"count": 100_000}).tasks) == 2
     with pytest.raises(pydantic.ValidationError, match=r"have 200,001 jobs.*at most 200,000"):
         _spec({"count": 100_000}, {"count": 100_000}, {})

@@ -1,4 +1,4 @@
-"""The words for what the models refuse, one for each kind of refusal."""
+"""The messages on invalid manifests, one for each kind of problem."""
 
 import pydantic
 import pytest
@@ -8,14 +8,14 @@ from workron.core.model.job import Job
 from workron.core.model.workflow import Workflow
 
 
-def _told(field: str, value: object) -> dict[str, str]:
+def _explained(field: str, value: object) -> dict[str, str]:
     task: dict[str, object] = {"name": "a", "command": "true"}
     spec = {"tasks": [task | {field: value}]}
     with pytest.raises(pydantic.ValidationError) as refused:
         Workflow.parse({"metadata": {"name": "w"}, "spec": spec})
     where = ("spec", "tasks", 0, field)
-    told, _ = problems.explain(refused.value, Workflow)
-    return {".".join(map(str, path[len(where) :])): message for path, message in told}
+    explained, _ = problems.explain(refused.value, Workflow)
+    return {".".join(map(str, path[len(where) :])): message for path, message in explained}
 
 
 @pytest.mark.parametrize(
@@ -39,14 +39,14 @@ def _told(field: str, value: object) -> dict[str, str]:
         ("depends-on", 5, "there is no such field here; did you mean dependsOn?"),
     ],
 )
-def test_refusal_says_what_was_found_and_what_would_be_right(
+def test_problem_names_the_found_and_the_allowed_value(
     field: str, value: object, message: str
 ) -> None:
-    assert _told(field, value) == {"": message}
+    assert _explained(field, value) == {"": message}
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "told"),
+    ("field", "value", "explained"),
     [
         ("backoff", {"factor": True}, {"factor": "must be a number, found true"}),
         ("dependsOn", [{}], {"0.name": "is required"}),
@@ -56,24 +56,26 @@ def test_refusal_says_what_was_found_and_what_would_be_right(
         ("env", [{"name": "A", "valuex": ""}], {"0.valuex": "did you mean value?"}),
     ],
 )
-def test_refusal_within_a_field_names_the_path(
-    field: str, value: object, told: dict[str, str]
+def test_problem_names_the_path_when_it_is_within_a_field(
+    field: str, value: object, explained: dict[str, str]
 ) -> None:
-    found = _told(field, value)
-    assert found.keys() == told.keys()
-    assert all(told[path] in message for path, message in found.items())
+    found = _explained(field, value)
+    assert found.keys() == explained.keys()
+    assert all(explained[path] in message for path, message in found.items())
 
 
-def test_boolean_is_explained_when_a_word_became_one() -> None:
-    assert "plain y, yes and on" in _told("workdir", value=True)[""]
+def test_boolean_is_explained_when_a_word_was_read_as_one() -> None:
+    assert "plain y, yes and on" in _explained("workdir", value=True)[""]
 
 
-def test_list_is_not_called_empty_when_its_entries_were_refused() -> None:
-    assert _told("argv", [5]) == {"0": "must be a text, found the number 5; write it in quotes"}
+def test_list_is_not_called_empty_when_its_entries_are_invalid() -> None:
+    assert _explained("argv", [5]) == {
+        "0": "must be a text, found the number 5; write it in quotes"
+    }
 
 
-def test_refusals_are_explained_up_to_a_number_and_the_rest_counted() -> None:
+def test_rest_of_the_problems_is_counted_when_there_are_too_many() -> None:
     with pytest.raises(pydantic.ValidationError) as refused:
         Job.parse({"metadata": {"name": "a"}, "spec": {"argv": [5] * 1000}})
-    told, more = problems.explain(refused.value, Job)
-    assert (len(told), more) == (problems.MAX_EXPLAINED, 1000 - problems.MAX_EXPLAINED)
+    explained, more = problems.explain(refused.value, Job)
+    assert (len(explained), more) == (problems.MAX_EXPLAINED, 1000 - problems.MAX_EXPLAINED)

@@ -1,4 +1,4 @@
-"""Names and texts: what each form takes, and that JSON schema is told the same bounds."""
+"""Names and texts: the values that each format accepts, and the same bounds in JSON schema."""
 
 import re
 from typing import Any
@@ -48,19 +48,19 @@ def _adapter(name: str) -> pydantic.TypeAdapter[str]:
 
 
 @pytest.mark.parametrize(("name", "text"), _cases(1))
-def test_form_takes_a_text_that_fits(name: str, text: str) -> None:
+def test_text_is_accepted_when_it_fits_the_format(name: str, text: str) -> None:
     assert _adapter(name).validate_python(text) == text
 
 
 @pytest.mark.parametrize(("name", "text"), _cases(2))
-def test_form_refuses_a_text_that_does_not_fit(name: str, text: str) -> None:
+def test_text_is_rejected_when_it_does_not_fit_the_format(name: str, text: str) -> None:
     with pytest.raises(pydantic.ValidationError) as refused:
         _adapter(name).validate_python(text)
     assert refused.value.errors()[0]["type"] == "value_error"
 
 
 @pytest.mark.parametrize("name", _FORMS)
-def test_form_tells_json_schema_what_it_takes(name: str) -> None:
+def test_json_schema_has_the_bounds_of_the_format(name: str) -> None:
     schema = _adapter(name).json_schema()
     for text in _FORMS[name][1]:
         assert len(text) <= schema["maxLength"]
@@ -68,12 +68,12 @@ def test_form_tells_json_schema_what_it_takes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", _FORMS)
-def test_form_takes_no_number(name: str) -> None:
+def test_text_is_rejected_when_it_is_a_number(name: str) -> None:
     with pytest.raises(pydantic.ValidationError, match="string_type"):
         _adapter(name).validate_python(5)
 
 
-def test_refusal_is_short_when_the_text_is_long() -> None:
+def test_message_is_short_when_the_text_is_long() -> None:
     with pytest.raises(pydantic.ValidationError) as refused:
         _adapter("object name").validate_python("A" * 250)
     assert len(refused.value.errors()[0]["msg"]) < 200

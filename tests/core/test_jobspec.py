@@ -1,4 +1,4 @@
-"""What a worker reads of a stored spec is what the models read, of whatever they let in."""
+"""The worker reads the same values from a stored spec as the models, and rejects the same specs."""
 
 import json
 import pathlib
@@ -73,7 +73,7 @@ _WILD = {
 
 @st.composite
 def _bodies(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw a spec of which at most two fields are out of the ordinary."""
+    """Draw a spec of which at most two fields are unusual."""
     body: dict[str, Any] = draw(st.fixed_dictionaries({}, optional=_FINE))
     body |= draw(st.sampled_from([{"command": "x"}, {"argv": ["x", ""]}]))
     for field in draw(st.lists(st.sampled_from(sorted(_WILD)), max_size=2)):
@@ -105,16 +105,16 @@ def _stored() -> Iterator[Any]:
                 yield from (one for one in bodies if "command" in one or "argv" in one)
 
 
-def test_reader_gives_the_defaults_of_the_model() -> None:
+def test_reader_has_the_defaults_of_the_model() -> None:
     assert jobspec.read({"command": "x"}) == _of_model(CommandSpec.parse({"command": "x"}))
     assert jobspec.read({"command": "x"}) == Command("x")
 
 
 @hypothesis.given(_bodies())
-def test_reader_takes_what_the_model_takes_and_refuses_what_it_refuses(
+def test_reader_accepts_and_rejects_the_same_specs_as_the_model(
     body: dict[str, Any],
 ) -> None:
-    # Of more than it knows the reader takes what it can.
+    # The reader lowers limits that are higher than its own.
     for field, bounds in (
         ("outputLimitBytes", jobspec.OUTPUT_LIMIT),
         ("outputStreamBytes", jobspec.OUTPUT_STREAM),
@@ -130,7 +130,7 @@ def test_reader_takes_what_the_model_takes_and_refuses_what_it_refuses(
         assert jobspec.read(body) == expected
 
 
-def test_reader_reads_every_spec_that_good_manifests_come_to() -> None:
+def test_reader_returns_the_values_of_the_model_for_the_spec_of_every_good_manifest() -> None:
     fields = {field.alias for field in CommandSpec.__pydantic_fields__.values()}
     bodies = list(_stored())
     assert len(bodies) > 5
@@ -152,17 +152,17 @@ def test_reader_reads_every_spec_that_good_manifests_come_to() -> None:
         ({"retryOn": [7], "failOn": [7]}, "exit code 7 is in retryOn and in failOn"),
     ],
 )
-def test_refusal_names_what_cannot_be_read(wrong: dict[str, Any], message: str) -> None:
+def test_error_names_the_field_when_a_spec_is_invalid(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match="^" + re.escape(message)):
         jobspec.read({"command": "x"} | wrong)
 
 
-def test_reader_leaves_alone_what_it_does_not_know() -> None:
+def test_reader_ignores_fields_that_it_does_not_know() -> None:
     newer = {"command": "x", "pool": 7, "overlap": "Perhaps", "colour": {"of": "output"}}
     assert jobspec.read(newer) == Command("x")
 
 
-def test_spec_of_the_same_text_is_read_once() -> None:
+def test_spec_is_read_once_when_texts_are_equal() -> None:
     one, other = jobspec.of_text('{"command": "once"}'), jobspec.of_text('{"command": "once"}')
     assert one is other
     assert one.command is other.command

@@ -1,4 +1,4 @@
-"""Files to manifests: kinds, lists, places, and how problems are told together."""
+"""Files to manifests: kinds, lists, places, and the list of problems."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_objects_of_all_kinds_and_files_are_read_in_order() -> None:
     assert [m.source for m in found] == ["1.yaml", "1.yaml", "2.yaml"]
 
 
-def test_place_is_the_line_of_a_part_of_the_object() -> None:
+def test_place_is_the_line_of_a_field() -> None:
     second = _read(_JOB % "a" + "---\n" + _JOB % "b")[1]
     assert second.place() == "1.yaml:6"
     assert second.place("spec", "command") == "1.yaml:9"
@@ -43,8 +43,10 @@ def test_list_is_read_as_its_items_which_keep_their_lines() -> None:
     text = f"apiVersion: v1\nkind: List\nmetadata: {{resourceVersion: ''}}\nitems:\n-{item[1:]}\n"
     [manifest] = _read(text)
     assert manifest.place("spec", "command") == "1.yaml:8"
-    [told] = _problems(text.replace("command", "commandx"))
-    assert told.startswith("1.yaml:8: items[0].spec.commandx: there is no such field here; did you")
+    [problem] = _problems(text.replace("command", "commandx"))
+    assert problem.startswith(
+        "1.yaml:8: items[0].spec.commandx: there is no such field here; did you"
+    )
 
 
 def test_list_of_one_kind_is_read_too() -> None:
@@ -52,9 +54,9 @@ def test_list_of_one_kind_is_read_too() -> None:
     assert len(_read(_HEAD + "kind: WorkerPoolList\n" + items)) == 1
 
 
-def test_list_is_refused_when_it_has_no_items() -> None:
-    [told] = _problems("apiVersion: v1\nkind: List\nitems: {}\n")
-    assert told == "1.yaml:3: items: must be a list, found a mapping"
+def test_list_is_rejected_when_it_has_no_items() -> None:
+    [problem] = _problems("apiVersion: v1\nkind: List\nitems: {}\n")
+    assert problem == "1.yaml:3: items: must be a list, found a mapping"
 
 
 def test_generated_name_is_left_to_the_caller() -> None:
@@ -64,36 +66,36 @@ def test_generated_name_is_left_to_the_caller() -> None:
     assert second.resource.metadata.generate_name == "x"
 
 
-def test_name_is_refused_when_two_objects_of_a_kind_have_it() -> None:
-    [told] = _problems(_JOB % "a" + "---\n" + _JOB % "b", _JOB % "a")
-    assert told == (
+def test_name_is_rejected_when_two_objects_of_a_kind_have_it() -> None:
+    [problem] = _problems(_JOB % "a" + "---\n" + _JOB % "b", _JOB % "a")
+    assert problem == (
         "2.yaml:3: metadata.name: Job 'a' of namespace 'default' is already in 1.yaml:3; "
         "give each its own name"
     )
 
 
-def test_name_is_taken_when_kind_or_namespace_differ() -> None:
+def test_name_is_accepted_twice_when_kind_or_namespace_differ() -> None:
     pool = _HEAD + "kind: WorkerPool\nmetadata: {name: a}\n"
     assert len(_read(_JOB % "a", _JOB % "a, namespace: b", pool)) == 3
 
 
-def test_problems_of_all_files_are_told_together() -> None:
-    told = _problems(_JOB % "A", _JOB % "a", "x: }\n", _JOB % "B")
-    assert [line[:9] for line in told] == ["1.yaml:3:", "3.yaml:1:", "4.yaml:3:"]
+def test_problems_of_all_files_are_reported_together() -> None:
+    problem = _problems(_JOB % "A", _JOB % "a", "x: }\n", _JOB % "B")
+    assert [line[:9] for line in problem] == ["1.yaml:3:", "3.yaml:1:", "4.yaml:3:"]
 
 
-def test_problems_of_a_file_are_told_from_top_to_bottom_and_the_first_twenty() -> None:
+def test_first_twenty_problems_of_a_file_are_reported_by_line() -> None:
     tasks = "".join(f"  - {{name: T{n}, command: x}}\n" for n in range(500))
-    told = _problems(_HEAD + f"kind: Workflow\nmetadata: {{name: A}}\nspec:\n  tasks:\n{tasks}")
-    assert len(told) == 21
-    assert told[0].startswith("1.yaml:3: metadata.name: 'A' is not a name")
-    assert told[19].startswith("1.yaml:24: spec.tasks[18].name: 'T18' is not a name")
-    assert told[20] == "1.yaml: and 481 more problems like these"
+    problem = _problems(_HEAD + f"kind: Workflow\nmetadata: {{name: A}}\nspec:\n  tasks:\n{tasks}")
+    assert len(problem) == 21
+    assert problem[0].startswith("1.yaml:3: metadata.name: 'A' is not a name")
+    assert problem[19].startswith("1.yaml:24: spec.tasks[18].name: 'T18' is not a name")
+    assert problem[20] == "1.yaml: and 481 more problems like these"
 
 
-def test_place_is_told_once_when_reading_and_model_both_refuse_it() -> None:
-    [told] = _problems((_JOB % "a").replace("}\n", ", timeout: .inf}\n").replace("a, t", "a}#"))
-    assert "infinite or not a number" in told
+def test_place_is_reported_once_when_reader_and_model_reject_it() -> None:
+    [problem] = _problems((_JOB % "a").replace("}\n", ", timeout: .inf}\n").replace("a, t", "a}#"))
+    assert "infinite or not a number" in problem
 
 
 def test_manifest_of_1_4_megabytes_is_read() -> None:
@@ -104,5 +106,5 @@ def test_manifest_of_1_4_megabytes_is_read() -> None:
     assert manifest.place("spec", "tasks", 99) == "1.yaml:105"
 
 
-def test_nothing_is_read_when_there_are_no_files() -> None:
+def test_no_manifest_is_returned_when_there_are_no_files() -> None:
     assert _read() == []

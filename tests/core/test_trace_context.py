@@ -1,4 +1,4 @@
-"""The form in which a trace is handed on."""
+"""The TRACEPARENT of a job."""
 
 import pytest
 
@@ -8,7 +8,7 @@ _ID = "4bf92f3577b34da6a3ce929d0e0e4736"
 _PARENT = f"00-{_ID}-00f067aa0ba902b7-01"
 
 
-def test_id_is_read_from_a_parent() -> None:
+def test_trace_id_is_read_from_a_traceparent() -> None:
     assert trace_context.trace_id(_PARENT) == _ID
 
 
@@ -25,7 +25,7 @@ def test_id_is_read_from_a_parent() -> None:
         f"00-{'0' * 32}-00f067aa0ba902b7-01",
     ],
 )
-def test_what_is_no_parent_has_no_id(text: str | None) -> None:
+def test_trace_id_is_none_when_the_traceparent_is_invalid(text: str | None) -> None:
     assert trace_context.trace_id(text) is None
 
 
@@ -33,11 +33,11 @@ def test_what_is_no_parent_has_no_id(text: str | None) -> None:
     "spec",
     [{}, {"env": None}, {"env": "TRACEPARENT"}, {"env": [1, {"value": 2}]}, {"env": {"a": 1}}],
 )
-def test_spec_of_any_form_may_name_no_parent(spec: dict[str, object]) -> None:
+def test_traceparent_is_none_when_a_spec_does_not_set_one(spec: dict[str, object]) -> None:
     assert trace_context.traceparent_of(spec) is None
 
 
-def test_parent_is_carried_beside_what_the_environment_has() -> None:
+def test_traceparent_is_added_to_the_environment() -> None:
     carried = trace_context.with_traceparent(
         {"command": "c", "env": [{"name": "A", "value": "1"}]}, _PARENT
     )
@@ -48,6 +48,6 @@ def test_parent_is_carried_beside_what_the_environment_has() -> None:
     assert trace_context.traceparent_of(carried) == _PARENT
 
 
-def test_parent_that_a_job_names_itself_stays() -> None:
+def test_traceparent_is_kept_when_a_spec_sets_it() -> None:
     own = {"env": [{"name": "TRACEPARENT", "value": "own"}]}
     assert trace_context.with_traceparent(own, _PARENT) == own

@@ -39,17 +39,17 @@ def test_time_is_read_into_utc(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", _REFUSED)
-def test_time_is_refused_in_words(text: str) -> None:
+def test_time_is_rejected_with_a_message(text: str) -> None:
     with pytest.raises(ValueError, match=_REFUSED[text]):
         base.parse_timestamp(text)
 
 
 @hypothesis.given(strategies.datetimes(timezones=strategies.just(UTC)))
-def test_time_that_is_written_is_read_as_the_same(value: datetime) -> None:
+def test_time_is_read_as_the_same_when_it_was_written(value: datetime) -> None:
     assert base.parse_timestamp(base.format_timestamp(value)) == value
 
 
-def test_time_is_refused_when_it_has_no_zone_or_is_no_text() -> None:
+def test_time_is_rejected_when_it_has_no_zone_or_is_not_a_text() -> None:
     naive = datetime(2026, 1, 31, tzinfo=UTC).replace(tzinfo=None)
     for value in (naive, 5, None):
         with pytest.raises(pydantic.ValidationError, match="date and zone"):

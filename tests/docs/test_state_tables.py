@@ -34,13 +34,13 @@ def arrows(drawn: str) -> Iterator[tuple[State, Event, State]]:
             yield State(one), Event(event), State(two)
 
 
-def test_mermaid_draws_every_transition_once_and_no_other() -> None:
+def test_diagram_has_every_transition_once() -> None:
     drawn = list(arrows(state_tables.mermaid().replace("[*] --> Waiting: submit", "")))
 
     assert sorted(drawn) == sorted((*way, after) for way, after in states.TRANSITIONS.items())
 
 
-def test_mermaid_draws_every_end_as_an_end() -> None:
+def test_diagram_ends_at_every_terminal_state() -> None:
     ends = re.findall(r"(\w+) --> \[\*\]", state_tables.mermaid())
 
     assert sorted(ends) == sorted(states.TERMINAL_STATES)
@@ -53,7 +53,7 @@ def test_transitions_have_a_row_for_every_event() -> None:
     assert rows[1] == "| `suspend` | text | - | Waiting | Waiting |"
 
 
-def test_conditions_are_the_table_of_the_design() -> None:
+def test_conditions_have_a_row_for_every_end() -> None:
     assert state_tables.conditions().splitlines()[2:] == [
         "| Succeeded | go | Skipped, NotNeeded | go |",
         "| Failed | Skipped, UpstreamFailed | go | go |",
@@ -62,7 +62,7 @@ def test_conditions_are_the_table_of_the_design() -> None:
     ]
 
 
-def test_every_state_and_event_says_what_it_is(docs: Path) -> None:
+def test_every_state_and_event_has_a_description(docs: Path) -> None:
     generate(docs)
 
     page = (docs / "reference" / "states.md").read_text()
@@ -71,13 +71,13 @@ def test_every_state_and_event_says_what_it_is(docs: Path) -> None:
     assert "|  |" not in page
 
 
-def test_the_pages_of_the_reference_are_what_the_code_says() -> None:
+def test_generated_pages_are_up_to_date() -> None:
     checked = generate(DOCS, "--check")
 
     assert checked.returncode == 0, checked.stderr
 
 
-def test_check_names_the_page_when_it_is_not_what_the_code_says(docs: Path) -> None:
+def test_check_names_the_page_when_it_is_out_of_date(docs: Path) -> None:
     generate(docs)
     page = docs / "reference" / "states.md"
     page.write_text(page.read_text().replace("Running", "Walking"))
@@ -89,7 +89,7 @@ def test_check_names_the_page_when_it_is_not_what_the_code_says(docs: Path) -> N
     assert "Walking" in page.read_text()
 
 
-def test_generate_is_quiet_when_nothing_changed(docs: Path) -> None:
+def test_generate_prints_nothing_when_nothing_changed(docs: Path) -> None:
     wrote = generate(docs).stdout.splitlines()
     assert wrote == [f"wrote {docs / 'reference' / name}" for name in _PAGES]
     assert generate(docs).stdout == ""

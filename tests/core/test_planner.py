@@ -93,12 +93,12 @@ def links(draw: st.DrawFn, upstream: Json, task: Json) -> Json:
 
 
 def size(task: Json) -> int:
-    """Number of its elements; 0: it is no array."""
+    """Return the number of elements; 0 if it is not an array."""
     return int(task.get("count", len(task.get("items", []))))
 
 
 @given(tasks())
-def test_every_node_waits_for_its_edges_and_its_members_and_nothing_else(made: list[Json]) -> None:
+def test_node_waits_for_its_edges_and_its_elements(made: list[Json]) -> None:
     plan = workflow(*made)
 
     ends = Counter(edge.downstream for edge in plan.edges)
@@ -117,7 +117,7 @@ def test_edges_lead_from_lower_to_higher_offsets_and_never_into_groups(made: lis
 
 
 @given(tasks())
-def test_every_task_becomes_one_job_or_a_group_with_its_elements(made: list[Json]) -> None:
+def test_task_becomes_one_job_or_a_group_with_its_elements(made: list[Json]) -> None:
     plan = workflow(*made)
 
     tops = {node.name: at for at, node in enumerate(plan.nodes) if node.group_id == 0}
@@ -131,7 +131,7 @@ def test_every_task_becomes_one_job_or_a_group_with_its_elements(made: list[Json
 
 
 @given(tasks())
-def test_every_node_has_the_spec_of_its_task(made: list[Json]) -> None:
+def test_node_has_the_spec_of_its_task(made: list[Json]) -> None:
     plan = workflow(*made)
 
     specs = bodies(plan)
@@ -140,7 +140,7 @@ def test_every_node_has_the_spec_of_its_task(made: list[Json]) -> None:
         assert specs[node.spec]["command"] == f"run {node.name}"
 
 
-def test_a_workflow_is_laid_out_root_first_and_arrays_with_their_elements_behind() -> None:
+def test_run_comes_first_and_an_array_before_its_elements() -> None:
     plan = workflow(
         {"name": "load", "dependsOn": after("clean")},
         {"name": "extract"},
@@ -162,7 +162,7 @@ def test_a_workflow_is_laid_out_root_first_and_arrays_with_their_elements_behind
     assert plan.identity == Identity("default", Kind.WORKFLOW, "etl", UID)
 
 
-def test_each_pairs_two_arrays_element_by_element() -> None:
+def test_elements_are_paired_when_the_dependency_says_each() -> None:
     plan = workflow(
         {"name": "a", "count": 3},
         {"name": "b", "items": ["x", "y", "z"], "dependsOn": after("a", each=True, when="Failed")},
@@ -173,7 +173,7 @@ def test_each_pairs_two_arrays_element_by_element() -> None:
 
 
 @pytest.mark.parametrize("size", [100, 10_000])
-def test_an_array_after_an_array_has_an_edge_an_element(size: int) -> None:
+def test_each_element_waits_for_the_whole_array_when_arrays_depend_on_arrays(size: int) -> None:
     plan = workflow(
         {"name": "a", "count": size}, {"name": "b", "count": size, "dependsOn": after("a")}
     )
@@ -191,7 +191,7 @@ def test_an_array_after_an_array_has_an_edge_an_element(size: int) -> None:
     ],
 )
 @pytest.mark.parametrize("array", [{}, {"count": 2}])
-def test_a_task_is_handled_when_another_takes_care_of_its_failure(
+def test_task_is_handled_when_another_task_handles_its_failure(
     when: str, group_condition: Condition, array: Json
 ) -> None:
     plan = workflow(
@@ -245,14 +245,16 @@ def test_a_task_is_handled_when_another_takes_care_of_its_failure(
     ],
     ids=["lengths differ", "no array", "cycle", "named twice", "one name"],
 )
-def test_a_workflow_that_is_no_dag_is_refused_in_words(made: list[Json], message: str) -> None:
+def test_workflow_is_rejected_with_a_message_when_it_is_not_a_dag(
+    made: list[Json], message: str
+) -> None:
     with pytest.raises(errors.GraphError) as caught:
         workflow(*made)
 
     assert str(caught.value) == f"Workflow 'etl': {message}"
 
 
-def test_a_workflow_whose_edges_would_multiply_without_end_is_refused() -> None:
+def test_workflow_is_rejected_when_it_has_too_many_edges() -> None:
     singles = [{"name": f"s{at}"} for at in range(300)]
     wide = {"name": "wide", "count": 10_000, "dependsOn": after(*(s["name"] for s in singles))}
 
@@ -265,7 +267,7 @@ def test_a_workflow_whose_edges_would_multiply_without_end_is_refused() -> None:
     )
 
 
-def test_a_job_is_one_node_that_waits_for_other_objects() -> None:
+def test_job_is_one_node_with_external_dependencies() -> None:
     plan = job(
         {
             "dependsOn": [
@@ -287,24 +289,24 @@ def test_a_job_is_one_node_that_waits_for_other_objects() -> None:
     assert (plan.priority, plan.is_suspended, plan.edges) == (7, True, ())
 
 
-def test_a_job_that_waits_for_itself_is_refused() -> None:
+def test_job_is_rejected_when_it_depends_on_itself() -> None:
     with pytest.raises(errors.GraphError, match="Job 'greet' depends on itself"):
         job({"dependsOn": after("greet")})
 
 
-def test_a_job_may_wait_for_a_workflow_of_its_own_name() -> None:
+def test_job_may_depend_on_a_workflow_with_the_same_name() -> None:
     plan = job({"dependsOn": after("greet", kind="Workflow")})
 
     assert plan.external == [ExternalDependency(0, Kind.WORKFLOW, "greet")]
 
 
-def test_a_job_without_a_name_is_named_by_its_prefix_and_uid() -> None:
+def test_name_is_generated_from_prefix_and_uid_when_a_job_has_none() -> None:
     plan = job({}, name=None, generateName="greet-")
 
     assert plan.nodes[0].name == plan.identity.name == "greet-5abcd"
 
 
-def test_terms_are_what_the_store_acts_on() -> None:
+def test_terms_have_the_fields_that_the_store_acts_on() -> None:
     plan = job(
         {
             "pool": "gpu",
@@ -324,17 +326,17 @@ def test_terms_are_what_the_store_acts_on() -> None:
     )
 
 
-def test_terms_of_a_plain_job_are_the_defaults() -> None:
+def test_terms_are_the_defaults_when_the_spec_sets_none() -> None:
     assert job({}).terms[0] == SchedulingTerms()
 
 
-def test_the_body_is_the_spec_as_it_was_written() -> None:
+def test_stored_spec_of_a_job_is_the_spec_as_written() -> None:
     spec = {"env": [{"name": "A", "value": "1"}], "timeout": "1m30s", "retryOn": [75]}
 
     assert bodies(job(spec)) == {0: {"command": "echo", **spec}}
 
 
-def test_the_body_of_a_task_leaves_out_what_is_kept_as_rows() -> None:
+def test_stored_spec_of_a_task_omits_the_fields_stored_as_rows() -> None:
     plan = workflow(
         {"name": "a"}, {"name": "b", "items": ["x", 2], "timeout": "5m", "dependsOn": after("a")}
     )
@@ -345,7 +347,7 @@ def test_the_body_of_a_task_leaves_out_what_is_kept_as_rows() -> None:
 
 
 @pytest.mark.parametrize("about", [{}, {"priority": 3, "suspend": False}], ids=str)
-def test_the_spec_of_a_workflow_is_worded_whole_however_many_tasks_it_has(about: Json) -> None:
+def test_stored_spec_of_a_workflow_has_all_tasks(about: Json) -> None:
     items = [1e22, 1e-7, -0.0, 2**62, True, '"tasks":[]', "\\u0000 \u2028 é"]
     made: list[Json] = [{"name": f"t{at}", "command": f"run {at}"} for at in range(450)]
     made[7] |= {"items": items, "dependsOn": after("t0", when="Failed"), "maxWorkerLosses": 5}
@@ -359,7 +361,7 @@ def test_the_spec_of_a_workflow_is_worded_whole_however_many_tasks_it_has(about:
     assert all(texts[at + 1] == f'{{"command":"run {at}"}}' for at in range(450) if at != 7)
 
 
-def test_tasks_carry_the_trace_of_who_submits_and_the_workflow_does_not() -> None:
+def test_tasks_get_the_traceparent_of_the_submission() -> None:
     own = {"name": "b", "env": [{"name": trace_context.TRACEPARENT, "value": "mine"}]}
     plan = workflow({"name": "a"}, own)
 
@@ -369,13 +371,13 @@ def test_tasks_carry_the_trace_of_who_submits_and_the_workflow_does_not() -> Non
     assert specs[0] == bodies(plan)[0]
 
 
-def test_a_job_carries_the_trace_of_who_submits() -> None:
+def test_job_gets_the_traceparent_of_the_submission() -> None:
     [(_, text)] = job({}).specs("theirs")
 
     assert trace_context.traceparent_of(json.loads(text)) == "theirs"
 
 
-def test_the_elements_of_an_array_have_one_spec_and_each_its_own_item() -> None:
+def test_elements_of_an_array_share_a_spec_and_have_their_own_items() -> None:
     plan = workflow({"name": "a", "items": ["x", 2, False]}, {"name": "b", "count": 2})
 
     elements = [
@@ -384,7 +386,7 @@ def test_the_elements_of_an_array_have_one_spec_and_each_its_own_item() -> None:
     assert elements == [(1, 0, "x"), (1, 1, 2), (1, 2, False), (2, 0, None), (2, 1, None)]
 
 
-def test_metadata_is_given_back_as_it_came() -> None:
+def test_metadata_is_kept_as_written() -> None:
     plan = job({}, labels={"team": "data"}, annotations={"note": "why"})
 
     assert plan.metadata == {"labels": {"team": "data"}, "annotations": {"note": "why"}}
@@ -401,18 +403,18 @@ def test_metadata_is_given_back_as_it_came() -> None:
     ],
     ids=["suspend", "cancel", "priority", "ttl", "defaults"],
 )
-def test_the_digest_stays_when_what_may_be_edited_is(edited: Json) -> None:
+def test_digest_is_the_same_when_only_editable_fields_or_defaults_differ(edited: Json) -> None:
     assert job(edited).digest == job({}).digest
 
 
 @pytest.mark.parametrize(
     "changed", [{"command": "other"}, {"pool": "gpu"}, {"dependsOn": after("other")}]
 )
-def test_the_digest_differs_when_the_content_does(changed: Json) -> None:
+def test_digest_differs_when_the_content_differs(changed: Json) -> None:
     assert job(changed).digest != job({}).digest
 
 
-def test_the_digest_of_a_workflow_follows_its_tasks_alone() -> None:
+def test_digest_of_a_workflow_depends_on_its_tasks() -> None:
     plain = workflow({"name": "a"})
 
     assert plain.digest == workflow({"name": "a"}, suspend=True, priority=3).digest

@@ -51,28 +51,28 @@ def _pairs(table: dict[Any, str]) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize(("text", "value"), _pairs(_BOOLEANS))
-def test_word_is_a_boolean(text: str, value: object) -> None:
+def test_word_is_read_as_a_boolean(text: str, value: object) -> None:
     assert yaml_scalars.resolve_scalar(text) is value
 
 
 @pytest.mark.parametrize("text", _NULLS)
-def test_word_is_null(text: str) -> None:
+def test_word_is_read_as_null(text: str) -> None:
     assert yaml_scalars.resolve_scalar(text) is None
 
 
 @pytest.mark.parametrize(("text", "value"), _pairs(_NUMBERS))
-def test_scalar_is_a_number_as_it_leaves_json(text: str, value: float) -> None:
+def test_scalar_is_read_as_the_number_that_json_has(text: str, value: float) -> None:
     number = yaml_scalars.as_json(yaml_scalars.resolve_scalar(text))
     assert (type(number), number) == (type(value), value)
 
 
 @pytest.mark.parametrize("text", _TEXTS.split())
-def test_scalar_is_a_text(text: str) -> None:
+def test_scalar_is_read_as_a_text(text: str) -> None:
     assert yaml_scalars.resolve_scalar(text) == text
 
 
 @pytest.mark.parametrize("text", [".inf", "-.Inf", "+.INF", ".nan", ".NaN"])
-def test_scalar_is_objected_to_when_json_has_no_such_number(text: str) -> None:
+def test_scalar_is_rejected_when_json_has_no_such_number(text: str) -> None:
     value = yaml_scalars.resolve_scalar(text)
     assert isinstance(value, float)
     assert not math.isfinite(value)
@@ -82,11 +82,11 @@ def test_scalar_is_objected_to_when_json_has_no_such_number(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["9223372036854775808", "-9223372036854775809", "0xFFFFFFFFFFFFFFFF", "9" * 5000]
 )
-def test_scalar_is_objected_to_when_it_is_beyond_64_bits(text: str) -> None:
+def test_scalar_is_rejected_when_it_exceeds_64_bits(text: str) -> None:
     assert "beyond 64 bits" in str(yaml_scalars.scalar_problem(yaml_scalars.resolve_scalar(text)))
 
 
-def test_whole_float_is_objected_to_when_it_is_beyond_64_bits() -> None:
+def test_whole_float_is_rejected_when_it_exceeds_64_bits() -> None:
     assert yaml_scalars.as_json(yaml_scalars.resolve_scalar("1e20")) == 10**20
     assert "beyond 64 bits" in str(yaml_scalars.read_scalar("1e20", None, is_plain=True)[1])
 
@@ -101,17 +101,17 @@ def test_whole_float_is_objected_to_when_it_is_beyond_64_bits() -> None:
         ("", "null", None),
     ],
 )
-def test_tag_says_what_a_scalar_is_even_in_quotes(text: str, tag: str, value: object) -> None:
+def test_tag_decides_the_type_of_a_scalar_in_quotes(text: str, tag: str, value: object) -> None:
     read = yaml_scalars.read_scalar(text, f"tag:yaml.org,2002:{tag}", is_plain=False)
     assert read == (value, None)
 
 
 @pytest.mark.parametrize(("text", "tag"), [("5.5", "int"), ("x", "bool"), ("true", "int")])
-def test_tag_is_refused_when_the_scalar_is_something_else(text: str, tag: str) -> None:
+def test_tag_is_rejected_when_the_scalar_has_another_type(text: str, tag: str) -> None:
     problem = yaml_scalars.read_scalar(text, f"tag:yaml.org,2002:{tag}", is_plain=True)[1]
     assert "not of the type that its tag says" in str(problem)
 
 
 @pytest.mark.parametrize("tag", ["!foo", "tag:yaml.org,2002:python/name:os.system", "!!binary"])
-def test_tag_is_refused_when_it_is_none_of_yaml_s_own(tag: str) -> None:
+def test_tag_is_rejected_when_it_is_not_a_tag_of_yaml(tag: str) -> None:
     assert "is not supported" in str(yaml_scalars.read_scalar("x", tag, is_plain=True)[1])

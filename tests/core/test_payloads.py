@@ -1,4 +1,4 @@
-"""worded: the JSON that is kept of a value, or why there is none."""
+"""The JSON text that the stores keep of a value, or why a value has none."""
 
 import json
 from typing import Any
@@ -36,7 +36,7 @@ _JSON = st.recursive(
         ("\\u0000", '"\\\\u0000"'),
     ],
 )
-def test_value_is_worded_shortly_and_in_its_own_digits(value: Any, text: str) -> None:
+def test_value_is_encoded_compactly_with_its_own_digits(value: Any, text: str) -> None:
     assert payloads.to_json(value) == text
 
 
@@ -55,12 +55,12 @@ def test_value_is_worded_shortly_and_in_its_own_digits(value: Any, text: str) ->
     ],
     ids=["text", "key", "backslash", "surrogate", "nan", "inf", "set", "digits", "deep"],
 )
-def test_value_without_a_text_that_every_store_keeps_is_refused(value: Any, why: str) -> None:
+def test_value_is_rejected_when_a_store_cannot_keep_it(value: Any, why: str) -> None:
     with pytest.raises(errors.StoreDataError, match=why):
         payloads.to_json(value)
 
 
-def test_inputs_that_are_too_deep_to_be_read_are_too_large() -> None:
+def test_inputs_are_too_large_when_they_are_nested_too_deeply() -> None:
     deep = '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}"
     assert payloads.inputs_fit(deep) == (None, True)
 
@@ -69,10 +69,10 @@ _SPECS = st.lists(st.dictionaries(_TEXTS, _JSON))
 
 
 @given(_SPECS)
-def test_models_are_worded_each_by_itself_and_say_the_same(specs: list[dict[str, Any]]) -> None:
+def test_values_of_models_are_encoded_to_one_text_each(specs: list[dict[str, Any]]) -> None:
     assert [json.loads(text) for text in payloads.models_to_json(specs)] == specs
 
 
-def test_integers_of_any_length_are_worded_whole() -> None:
+def test_integers_are_encoded_in_full_when_they_exceed_64_bits() -> None:
     spec, text = {"items": [10**20, -(10**20)]}, f'{{"items":[1{"0" * 20},-1{"0" * 20}]}}'
     assert payloads.models_to_json([spec]) == [text]

@@ -14,8 +14,8 @@ SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
-class Chance:
-    """Chance that always answers the same."""
+class FixedRng:
+    """A random generator that always returns the same number."""
 
     value: float
 
@@ -34,24 +34,27 @@ def is_retry(
     reason: Reason | None = Reason.EXIT_CODE,
 ) -> bool:
     command = jobspec.read({"command": "x", **body})
-    chance = Chance(0.5)
     delay = retry_policy.decide(
-        command, failures=failures, exit_code=exit_code, reason=reason, rng=chance
+        command, failures=failures, exit_code=exit_code, reason=reason, rng=FixedRng(0.5)
     )
     return delay is not None
 
 
-def wait(body: dict[str, object], failures: int, chance: float) -> timedelta:
+def delay_of(body: dict[str, object], failures: int, random_number: float) -> timedelta:
     command = jobspec.read({"command": "x", "maxAttempts": failures + 2, **body})
     delay = retry_policy.decide(
-        command, failures=failures, exit_code=1, reason=Reason.EXIT_CODE, rng=Chance(chance)
+        command,
+        failures=failures,
+        exit_code=1,
+        reason=Reason.EXIT_CODE,
+        rng=FixedRng(random_number),
     )
     assert delay is not None
     return delay
 
 
 @given(st.integers(1, 100))
-def test_decide_grants_as_many_tries_as_max_attempts_says(limit: int) -> None:
+def test_failure_is_retried_until_max_attempts_have_failed(limit: int) -> None:
     granted = [
         failures for failures in range(102) if is_retry({"maxAttempts": limit}, failures=failures)
     ]
@@ -71,7 +74,7 @@ def test_decide_grants_as_many_tries_as_max_attempts_says(limit: int) -> None:
         ({"retryOn": [75], "failOn": [64]}, 1, False),
     ],
 )
-def test_decide_obeys_the_lists_of_exit_codes(
+def test_failure_is_retried_according_to_its_exit_code(
     body: dict[str, object], exit_code: int, *, expected: bool
 ) -> None:
     assert is_retry(body, exit_code=exit_code) is expected
@@ -81,7 +84,7 @@ def test_decide_obeys_the_lists_of_exit_codes(
 @pytest.mark.parametrize(
     ("body", "expected"), [({}, True), ({"failOn": [64]}, True), ({"retryOn": [75]}, False)]
 )
-def test_decide_takes_a_timeout_as_an_exit_code_that_is_in_no_list(
+def test_exit_code_is_ignored_when_the_attempt_timed_out(
     body: dict[str, object], exit_code: int | None, *, expected: bool
 ) -> None:
     assert is_retry(body, exit_code=exit_code, reason=Reason.TIMEOUT) is expected
@@ -100,16 +103,16 @@ def test_decide_takes_a_timeout_as_an_exit_code_that_is_in_no_list(
         (Reason.DEADLINE_EXCEEDED, False),
     ],
 )
-def test_decide_tries_again_only_what_may_end_otherwise(reason: Reason, *, expected: bool) -> None:
+def test_failure_is_retried_when_its_reason_may_pass(reason: Reason, *, expected: bool) -> None:
     assert is_retry({}, exit_code=None, reason=reason) is expected
 
 
 @pytest.mark.parametrize(
     ("failures", "seconds"), [(0, 1), (1, 2), (2, 4), (8, 256), (9, 300), (98, 300)]
 )
-def test_the_wait_doubles_up_to_the_longest(failures: int, seconds: int) -> None:
-    assert wait({}, failures, 0.0) == timedelta(seconds=seconds / 2)
-    assert wait({}, failures, 0.5) == timedelta(seconds=seconds * 0.75)
+def test_delay_doubles_up_to_the_maximum(failures: int, seconds: int) -> None:
+    assert delay_of({}, failures, 0.0) == timedelta(seconds=seconds / 2)
+    assert delay_of({}, failures, 0.5) == timedelta(seconds=seconds * 0.75)
 
 
 @given(
@@ -118,18 +121,22 @@ def test_the_wait_doubles_up_to_the_longest(failures: int, seconds: int) -> None
     st.floats(1, 100),
     st.floats(0, 1, exclude_max=True),
 )
-def test_the_wait_is_between_half_and_whole_whatever_is_asked(
-    failures: int, initial: str, factor: float, chance: float
+def test_delay_is_between_half_and_all_of_the_backoff(
+    failures: int, initial: str, factor: float, random_number: float
 ) -> None:
     backoff = {"initial": initial, "factor": factor, "max": "10m"}
-    whole = wait({"backoff": backoff}, failures, 0.0) * 2
+    whole = delay_of({"backoff": backoff}, failures, 0.0) * 2
 
     assert whole <= timedelta(minutes=10)
-    # Twice what was rounded to a microsecond may be one too little.
-    assert whole / 2 <= wait({"backoff": backoff}, failures, chance) <= whole + timedelta.resolution
+    # Doubling a delay that was rounded to a microsecond may lose one.
+    assert (
+        whole / 2
+        <= delay_of({"backoff": backoff}, failures, random_number)
+        <= whole + timedelta.resolution
+    )
 
 
-def test_the_wait_is_the_longest_when_the_sum_is_beyond_all_clocks() -> None:
+def test_delay_is_the_maximum_when_the_backoff_overflows() -> None:
     backoff = {"initial": "87600h", "factor": 100.0, "max": "10m"}
 
-    assert wait({"backoff": backoff}, 98, 0.0) == timedelta(minutes=5)
+    assert delay_of({"backoff": backoff}, 98, 0.0) == timedelta(minutes=5)

@@ -17,7 +17,7 @@ _VALUES = strategies.recursive(
 )
 
 
-def test_documents_are_split_when_nothing_is_between_them() -> None:
+def test_documents_are_split_when_they_are_adjacent() -> None:
     assert yaml_reader.split_json('\n {"a": 1}{"b":\n 2}\n\n{}') == [
         (2, '{"a": 1}'),
         (2, '{"b":\n 2}'),

@@ -1,4 +1,4 @@
-"""WorkerPool: defaults, and what is refused of a pod's parts."""
+"""WorkerPool: defaults, and invalid fields of pods."""
 
 from datetime import timedelta
 
@@ -28,7 +28,7 @@ def test_pool_may_have_a_name_of_52_characters() -> None:
 
 
 @pytest.mark.parametrize("name", ["a" * 53, "a.b"])
-def test_pool_is_refused_when_its_name_does_not_fit_a_label(name: str) -> None:
+def test_pool_is_rejected_when_its_name_does_not_fit_a_label(name: str) -> None:
     with pytest.raises(pydantic.ValidationError, match="at most 52 characters"):
         _pool(name)
 
@@ -57,12 +57,14 @@ def test_pool_is_refused_when_its_name_does_not_fit_a_label(name: str) -> None:
         ({"replicas": -1}, "replicas"),
     ],
 )
-def test_pool_is_refused_when_its_parts_do_not_fit(fields: dict[str, object], message: str) -> None:
+def test_pool_is_rejected_when_its_fields_contradict_each_other(
+    fields: dict[str, object], message: str
+) -> None:
     with pytest.raises(pydantic.ValidationError, match=message):
         WorkerPoolSpec.parse(fields)
 
 
 @pytest.mark.parametrize("quantity", ["500m", "2", 2, "1Gi", "1.5", "1e3", ".5"])
-def test_quantity_is_taken_as_kubernetes_writes_it(quantity: object) -> None:
+def test_quantity_is_accepted_in_the_forms_of_kubernetes(quantity: object) -> None:
     spec = WorkerPoolSpec.parse({"resources": {"requests": {"cpu": quantity}}})
     assert spec.resources.requests == {"cpu": str(quantity)}

@@ -1,4 +1,4 @@
-"""Durations: which are read, which refused, and that what is written is read again."""
+"""Durations: valid and invalid ones, and reading of written ones."""
 
 from datetime import timedelta
 
@@ -49,19 +49,19 @@ def test_duration_is_read(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", _REFUSED)
-def test_duration_is_refused_in_words(text: str) -> None:
+def test_duration_is_rejected_with_a_message(text: str) -> None:
     with pytest.raises(ValueError, match=_REFUSED[text]):
         formats.parse_duration(text)
 
 
 @hypothesis.given(strategies.timedeltas(timedelta(0), formats.MAX_DURATION))
-def test_duration_that_is_written_is_read_as_the_same(value: timedelta) -> None:
+def test_duration_is_read_as_the_same_when_it_was_written(value: timedelta) -> None:
     whole = value - value % timedelta(milliseconds=1)
     assert formats.parse_duration(formats.format_duration(whole)) == whole
 
 
 @pytest.mark.parametrize("value", [5, 1.5, True, None, [], {}])
-def test_duration_is_refused_when_it_is_no_text(value: object) -> None:
+def test_duration_is_rejected_when_it_is_not_a_text(value: object) -> None:
     with pytest.raises(pydantic.ValidationError, match="write it as 90s"):
         _ANY.validate_python(value)
 
@@ -69,17 +69,17 @@ def test_duration_is_refused_when_it_is_no_text(value: object) -> None:
 @pytest.mark.parametrize(
     "value", [timedelta(seconds=-1), timedelta(days=9999), timedelta(microseconds=1)]
 )
-def test_timedelta_is_refused_when_it_could_not_be_written(value: timedelta) -> None:
+def test_timedelta_is_rejected_when_it_cannot_be_written(value: timedelta) -> None:
     with pytest.raises(pydantic.ValidationError, match="milliseconds"):
         _ANY.validate_python(value)
 
 
 @pytest.mark.parametrize("value", [timedelta(0), formats.MAX_DURATION])
-def test_timedelta_is_taken_as_it_is_when_it_can_be_written(value: timedelta) -> None:
+def test_timedelta_is_accepted_when_it_can_be_written(value: timedelta) -> None:
     assert _ANY.validate_python(value) is value
 
 
-def test_limit_is_refused_when_it_is_zero() -> None:
+def test_limit_is_rejected_when_it_is_zero() -> None:
     assert _ANY.validate_python("0s") == timedelta(0)
     with pytest.raises(pydantic.ValidationError, match="greater than zero"):
         _POSITIVE.validate_python("0s")
