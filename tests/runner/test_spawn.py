@@ -21,7 +21,7 @@ def test_refusal_names_the_fault_when_a_start_fails(agent: FakeAgent) -> None:
 
 
 def test_start_error_is_not_a_job_fault_when_it_is_unexpected() -> None:
-    assert spawn.classify_start_error(MemoryError("no")) == (False, "MemoryError: no", None)
+    assert spawn.classify_start_error(MemoryError("no")) == ("machine", "MemoryError: no", None)
 
 
 @pytest.mark.parametrize(

@@ -164,8 +164,7 @@ class Runner:
 
     def _start_failed(self, request: Start, workspace: Workspace, error: Exception) -> None:
         if workspace.directory.is_dir():
-            is_job_fault, message, path = spawn.classify_start_error(error)
-            self._refuse(request, "job" if is_job_fault else "machine", message, path)
+            self._refuse(request, *spawn.classify_start_error(error))
         else:
             self._refuse(request, "machine", f"{workspace.directory} was removed")
         self._release_workspace(workspace)

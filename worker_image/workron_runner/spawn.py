@@ -18,7 +18,7 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 _LIBRARY: Final = ctypes.CDLL(None)
 _STRUCT_BYTES: Final = 1024
@@ -170,19 +170,12 @@ _JOB_FAULTS: Final = {
 """Errors that lie in the command or its folder; all others lie in this machine."""
 
 
-class StartRefusal(NamedTuple):
-    """Why a command was not started."""
-
-    is_job_fault: bool
-    message: str
-    path: str | None
-
-
-def classify_start_error(error: Exception) -> StartRefusal:
-    """Classify an error of `spawn` or `fork`; a ValueError is about the words of the command."""
+def classify_start_error(error: Exception) -> tuple[str, str, str | None]:
+    """Return fault, message and path of a refused start; a ValueError is about the words of it."""
     if isinstance(error, OSError):
+        fault = "job" if error.errno in _JOB_FAULTS else "machine"
         path = error.filename if isinstance(error.filename, str) else None
-        return StartRefusal(error.errno in _JOB_FAULTS, error.strerror or str(error), path)
-    is_job_fault = isinstance(error, ValueError)
-    message = str(error) if is_job_fault else f"{type(error).__name__}: {error}"
-    return StartRefusal(is_job_fault, message, None)
+        return fault, error.strerror or str(error), path
+    if isinstance(error, ValueError):
+        return "job", str(error), None
+    return "machine", f"{type(error).__name__}: {error}", None
