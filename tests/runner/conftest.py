@@ -18,10 +18,8 @@ def _leaves_nothing() -> Iterator[None]:
 
 @pytest.fixture
 def agent(tmp_path: pathlib.Path) -> Iterator[FakeAgent]:
-    agent = FakeAgent(tmp_path)
-    agent.say_hello()
-    yield agent
-    agent.close()
+    with FakeAgent(tmp_path) as agent:
+        yield agent
     assert not agent.folder.exists()
 
 

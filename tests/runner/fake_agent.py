@@ -8,7 +8,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import workron_runner
 from workron_runner import event_loop, protocol
@@ -56,6 +56,13 @@ class FakeAgent:
         self.output: dict[str, bytearray] = {}
         self.captured: dict[str, bytes] = {}
         self.results: dict[str, bytes] = {}
+
+    def __enter__(self) -> Self:
+        self.say_hello()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def say_hello(self) -> None:
         self.send(protocol.Hello(protocol.VERSION, self.boot.hex, event_loop.boottime()))

@@ -108,10 +108,8 @@ def group() -> Iterator[pathlib.Path]:
 
 @pytest.fixture
 def limited(group: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[FakeAgent]:
-    one = FakeAgent(tmp_path, cgroup=group)
-    one.say_hello()
-    yield one
-    one.close()
+    with FakeAgent(tmp_path, cgroup=group) as agent:
+        yield agent
 
 
 def _kills(group: pathlib.Path) -> int:

@@ -24,12 +24,10 @@ def test_packed_file_runs_commands_when_no_package_is_installed(tmp_path: pathli
     written = _run("-m", "workron_runner.pack", path, PYTHONPATH=str(_HOME.parent))
     assert (written.returncode, written.stderr) == (0, "")
     assert path.stat().st_mode & 0o777 == 0o644
-    agent = FakeAgent(tmp_path, command=[sys.executable, "-IS", str(path)])
-    agent.say_hello()
-    claim = agent.run("echo on")
-    assert agent.ended(claim).exit_code == 0
-    assert agent.captured[claim] == b"on\n"
-    agent.close()
+    with FakeAgent(tmp_path, command=[sys.executable, "-IS", str(path)]) as agent:
+        claim = agent.run("echo on")
+        assert agent.ended(claim).exit_code == 0
+        assert agent.captured[claim] == b"on\n"
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -138,10 +138,8 @@ def test_options_are_rejected_with_a_reason_when_they_are_invalid(
 
 @pytest.fixture
 def agent_with(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[FakeAgent]:
-    one = FakeAgent(tmp_path, *request.param)
-    one.say_hello()
-    yield one
-    one.close()
+    with FakeAgent(tmp_path, *request.param) as agent:
+        yield agent
 
 
 @_NEEDS_LANDLOCK
@@ -249,9 +247,8 @@ def test_descriptor_limit_is_raised_when_the_inherited_one_is_low(tmp_path: path
         agent = FakeAgent(tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, usual)
-    agent.say_hello()
-    soft, hard = resource.prlimit(agent.child.pid, resource.RLIMIT_NOFILE)
-    agent.close()
+    with agent:
+        soft, hard = resource.prlimit(agent.child.pid, resource.RLIMIT_NOFILE)
     assert soft == min(4096, hard)
 
 
@@ -263,6 +260,5 @@ def test_exit_code_is_reported_when_the_runner_inherited_an_ignored_sigchld(
         agent = FakeAgent(tmp_path)
     finally:
         signal.signal(signal.SIGCHLD, before)
-    agent.say_hello()
-    assert agent.ended(agent.run("exit 3")).exit_code == 3
-    agent.close()
+    with agent:
+        assert agent.ended(agent.run("exit 3")).exit_code == 3

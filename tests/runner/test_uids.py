@@ -36,35 +36,20 @@ def traversable() -> Iterator[pathlib.Path]:
 
 
 @pytest.fixture
-def agent_with(request: pytest.FixtureRequest, traversable: pathlib.Path) -> Iterator[FakeAgent]:
-    one = FakeAgent(traversable, *request.param)
-    one.say_hello()
-    yield one
-    one.close()
-    assert not one.folder.exists()
-    assert not any(
-        uids.is_used(uid) for uid in range(spare_uids.UIDS.first, spare_uids.UIDS.last + 1)
-    )
-
-
-@pytest.fixture
-def uid_agent(traversable: pathlib.Path) -> Iterator[FakeAgent]:
-    one = FakeAgent(traversable, *_OPTIONS)
-    one.say_hello()
-    yield one
-    one.close()
-    assert not one.folder.exists()
-    assert not any(
-        uids.is_used(uid) for uid in range(spare_uids.UIDS.first, spare_uids.UIDS.last + 1)
-    )
+def uid_agent(request: pytest.FixtureRequest, traversable: pathlib.Path) -> Iterator[FakeAgent]:
+    with FakeAgent(traversable, *getattr(request, "param", _OPTIONS)) as agent:
+        yield agent
+    assert not agent.folder.exists()
+    first, last = spare_uids.UIDS
+    assert not any(uids.is_used(uid) for uid in range(first, last + 1))
 
 
 def _uid_of(agent: FakeAgent, claim: str) -> int:
     return int(agent.read_line(claim))
 
 
-@pytest.mark.parametrize(("agent_with", "is_reached"), [(_OPTIONS, False), ([], True)],
-                         indirect=["agent_with"])  # fmt: skip
+@pytest.mark.parametrize(("uid_agent", "is_reached"), [(_OPTIONS, False), ([], True)],
+                         indirect=["uid_agent"])  # fmt: skip
 @pytest.mark.parametrize(
     "action",
     [
@@ -80,11 +65,11 @@ def _uid_of(agent: FakeAgent, claim: str) -> int:
     ],
 )
 def test_command_reaches_another_only_when_they_share_a_uid(
-    agent_with: FakeAgent, action: str, *, is_reached: bool
+    uid_agent: FakeAgent, action: str, *, is_reached: bool
 ) -> None:
-    line = agent_with.read_line(agent_with.run(_VICTIM, environment={"TOKEN": "x"}))
+    line = uid_agent.read_line(uid_agent.run(_VICTIM, environment={"TOKEN": "x"}))
     pid, home, inputs = line.decode().split()
-    ended = agent_with.ended(agent_with.run(action.format(pid=pid, home=home, inputs=inputs)))
+    ended = uid_agent.ended(uid_agent.run(action.format(pid=pid, home=home, inputs=inputs)))
     assert (ended.exit_code == 0) is is_reached
 
 
@@ -98,11 +83,9 @@ def test_folder_of_the_runner_is_traversable_but_not_listable(uid_agent: FakeAge
 def test_command_reaches_no_thread_of_the_runner(
     traversable: pathlib.Path, options: list[str]
 ) -> None:
-    agent = FakeAgent(traversable, *_OPTIONS, *options)
-    agent.say_hello()
-    action = _REACHES_RUNNER.format(pid=agent.child.pid)
-    assert agent.ended(agent.run(action)).exit_code == 1
-    agent.close()
+    with FakeAgent(traversable, *_OPTIONS, *options) as agent:
+        action = _REACHES_RUNNER.format(pid=agent.child.pid)
+        assert agent.ended(agent.run(action)).exit_code == 1
 
 
 def test_command_has_one_uid_and_no_privileges(uid_agent: FakeAgent) -> None:
@@ -143,13 +126,12 @@ def test_command_starts_with_no_blocked_signals_when_the_runner_inherited_some(
         agent = FakeAgent(traversable, *_OPTIONS)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    agent.say_hello()
-    claim = agent.run(["grep", "-E", "SigBlk|SigIgn", "/proc/self/status"])
-    assert agent.ended(claim).exit_code == 0
-    masks = [int(line.split()[1], 16) for line in agent.captured[claim].splitlines()]
-    # The C library keeps two signals for itself, and may have set them before this test began.
-    assert [mask & ~_OF_THE_LIBRARY for mask in masks] == [0, 0]
-    agent.close()
+    with agent:
+        claim = agent.run(["grep", "-E", "SigBlk|SigIgn", "/proc/self/status"])
+        assert agent.ended(claim).exit_code == 0
+        masks = [int(line.split()[1], 16) for line in agent.captured[claim].splitlines()]
+        # The C library keeps two signals for itself, and may have set them before this test began.
+        assert [mask & ~_OF_THE_LIBRARY for mask in masks] == [0, 0]
 
 
 def test_command_may_write_inputs_and_result_when_it_has_its_own_uid(uid_agent: FakeAgent) -> None:
@@ -230,34 +212,28 @@ def test_fork_bomb_is_bounded_and_killed_when_processes_are_limited(uid_agent: F
 
 
 def test_uids_are_used_in_turn_and_exclusively(traversable: pathlib.Path) -> None:
-    agent = FakeAgent(traversable, "--uids", f"{_FIRST}-{_FIRST + 2}")
-    agent.say_hello()
-    one, other = agent.run("id -u; exec sleep 1000"), agent.run("id -u; exec sleep 1000")
-    assert [_uid_of(agent, claim) for claim in (one, other)] == [_FIRST + 1, _FIRST + 2]
-    refused = agent.refused(agent.run("true"))
-    assert refused.fault == "machine"
-    assert refused.message == f"no uid of {_FIRST}-{_FIRST + 2} is free for another command"
-    agent.send(protocol.Kill(one, 0))
-    agent.ended(one)
-    assert agent.ended(agent.run("true")).exit_code == 0
-    agent.close()
+    with FakeAgent(traversable, "--uids", f"{_FIRST}-{_FIRST + 2}") as agent:
+        one, other = agent.run("id -u; exec sleep 1000"), agent.run("id -u; exec sleep 1000")
+        assert [_uid_of(agent, claim) for claim in (one, other)] == [_FIRST + 1, _FIRST + 2]
+        refused = agent.refused(agent.run("true"))
+        assert refused.fault == "machine"
+        assert refused.message == f"no uid of {_FIRST}-{_FIRST + 2} is free for another command"
+        agent.send(protocol.Kill(one, 0))
+        agent.ended(one)
+        assert agent.ended(agent.run("true")).exit_code == 0
 
 
 def test_uid_is_released_when_a_start_is_refused(traversable: pathlib.Path) -> None:
-    agent = FakeAgent(traversable, "--uids", f"{_FIRST}-{_FIRST + 1}")
-    agent.say_hello()
-    assert agent.refused(agent.run(["there-is-no-such-program"])).fault == "job"
-    assert agent.ended(agent.run("true")).exit_code == 0
-    agent.close()
+    with FakeAgent(traversable, "--uids", f"{_FIRST}-{_FIRST + 1}") as agent:
+        assert agent.refused(agent.run(["there-is-no-such-program"])).fault == "job"
+        assert agent.ended(agent.run("true")).exit_code == 0
 
 
 def test_uid_is_released_when_no_workspace_can_be_created(traversable: pathlib.Path) -> None:
-    agent = FakeAgent(traversable, "--uids", f"{_FIRST}-{_FIRST + 1}")
-    agent.say_hello()
-    agent.folder.rename(agent.folder.with_name("elsewhere"))
-    for _ in range(2):
-        assert "cannot create a folder" in agent.refused(agent.run("true")).message
-    agent.close()
+    with FakeAgent(traversable, "--uids", f"{_FIRST}-{_FIRST + 1}") as agent:
+        agent.folder.rename(agent.folder.with_name("elsewhere"))
+        for _ in range(2):
+            assert "cannot create a folder" in agent.refused(agent.run("true")).message
 
 
 def test_uid_is_skipped_when_a_process_runs_as_it() -> None:

@@ -250,18 +250,14 @@ def test_result_is_refused_with_a_reason_when_it_is_not_a_small_file(
 def test_environment_of_the_runner_is_inherited_only_when_hand_down_is_set(
     tmp_path: pathlib.Path, options: list[str], seen: bytes
 ) -> None:
-    one = FakeAgent(tmp_path, *options, command=_WITH_POOL_VARIABLE)
-    one.say_hello()
-    claim = one.run("echo $POOL")
-    assert one.ended(claim).exit_code == 0
-    assert one.captured[claim] == seen
-    one.close()
+    with FakeAgent(tmp_path, *options, command=_WITH_POOL_VARIABLE) as one:
+        claim = one.run("echo $POOL")
+        assert one.ended(claim).exit_code == 0
+        assert one.captured[claim] == seen
 
 
 def test_variables_of_the_job_win_when_the_environment_is_inherited(tmp_path: pathlib.Path) -> None:
-    one = FakeAgent(tmp_path, "--hand-down", command=_WITH_POOL_VARIABLE)
-    one.say_hello()
-    claim = one.run('echo $POOL; test "$HOME" = "$PWD"', environment={"POOL": "red"})
-    assert one.ended(claim).exit_code == 0
-    assert one.captured[claim] == b"red\n"
-    one.close()
+    with FakeAgent(tmp_path, "--hand-down", command=_WITH_POOL_VARIABLE) as one:
+        claim = one.run('echo $POOL; test "$HOME" = "$PWD"', environment={"POOL": "red"})
+        assert one.ended(claim).exit_code == 0
+        assert one.captured[claim] == b"red\n"
