@@ -1,8 +1,8 @@
-"""Explore everything and print what was found: `python -m tests.protocol`.
+"""Explore all configurations and print the results: `python -m tests.protocol`.
 
-With `--small` only the configurations that every test run explores, with `--traces` also the
-shortest counterexample of each mutant, with `--write` the figures go into the documentation too.
-Exit code 1 says that something is not as it should be.
+`--small` explores only the configurations of every test run, `--traces` also prints the shortest
+counterexample of each mutant, and `--write` writes the figures into the documentation. Exit code 1
+means that a result is not the expected one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Pairs = list[tuple[Mutant, Report]]
 
 
 class Run:
-    """One run of the command, and what it has printed."""
+    """One run of the command, and the lines that it has printed."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -30,16 +30,16 @@ class Run:
         show(*lines)
 
     def configurations(self, chosen: Sequence[Rules]) -> bool:
-        """Explore each to its end; answer whether all is sound and nothing was missed."""
+        """Explore each completely; return whether all is sound and nothing is missing."""
         self.say(report.HEADING)
         found = []
         for rules in chosen:
             found.append(explorer.explore(rules))
             self.say(report.configuration_line(found[-1]))
             if found[-1].broken is not None:
-                show(*report.story(rules.name, found[-1]))
-        self.say(*report.meetings(found))
-        return not report.missed(found) and all(one.broken is None for one in found)
+                show(*report.counterexample(rules.name, found[-1]))
+        self.say(*report.coverage(found))
+        return not report.missing(found) and all(one.broken is None for one in found)
 
     def mutants(self, title: str, chosen: Sequence[Mutant]) -> Pairs:
         self.say("", report.mutants_heading(title))
@@ -56,18 +56,18 @@ def show(*lines: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Explore, print, and answer the exit code."""
+    """Explore, print, and return the exit code."""
     chosen = _parser().parse_args(arguments)
     run = Run()
     large = () if chosen.small else configurations.LARGE
     is_sound = run.configurations((*configurations.SMALL, *large))
     seen = run.mutants("without the guard", mutants.MUTANTS)
-    harmless = run.mutants("without a guard that another stands behind", mutants.SECOND_LINES)
+    harmless = run.mutants("without a guard that another one backs", mutants.BACKED_GUARDS)
     limits = run.mutants("beyond the limits of the promise", mutants.LIMITS)
-    run.say("", report.score(seen))
+    run.say("", report.mutant_score(seen))
     if chosen.traces:
         for mutant, found in (*seen, *limits):
-            show("", *report.story(mutant.name, found))
+            show("", *report.counterexample(mutant.name, found))
     if chosen.write:
         page.write(run.lines)
     is_seen = all(found.broken is mutant.breaks for mutant, found in (*seen, *limits))
@@ -77,9 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.protocol")
-    parser.add_argument("--small", action="store_true", help="leave the large ones out")
-    parser.add_argument("--traces", action="store_true", help="tell each counterexample")
-    parser.add_argument("--write", action="store_true", help="put the figures into docs/")
+    parser.add_argument("--small", action="store_true", help="without the large configurations")
+    parser.add_argument("--traces", action="store_true", help="print each counterexample")
+    parser.add_argument("--write", action="store_true", help="write the figures into docs/")
     return parser
 
 

@@ -1,11 +1,11 @@
-"""Every step that one worker can take, or that befalls it; the other steps are in `wide`."""
+"""Every step of one worker, and its faults; the other steps are in `wide`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from tests.protocol import agent, beats, calls, maintainer, mishaps, sessions
+from tests.protocol import agent, calls, heartbeats, maintainer, sessions, worker_faults
 from tests.protocol.rules import Rules
 from tests.protocol.state import Shared, Worker
 from tests.protocol.step import Step
@@ -15,10 +15,10 @@ Action = Callable[[Shared, Worker, Rules], Iterator[Step]]
 ACTIONS: Final[tuple[Action, ...]] = (
     agent.ask,
     calls.call,
-    calls.hear_grant,
+    calls.receive_grant,
     agent.command_ends,
-    beats.beat,
-    beats.hear,
+    heartbeats.heartbeat,
+    heartbeats.receive,
     agent.kill,
     agent.wake,
     agent.drain,
@@ -29,13 +29,13 @@ ACTIONS: Final[tuple[Action, ...]] = (
     calls.copy_arrives,
     maintainer.reap,
     maintainer.reap_proven,
-    mishaps.cut,
-    mishaps.freeze,
-    mishaps.die,
+    worker_faults.cut,
+    worker_faults.freeze,
+    worker_faults.die,
 )
 
 
 def steps(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
-    """All that can happen to this worker now."""
+    """All steps that are possible for this worker now."""
     for action in ACTIONS:
         yield from action(shared, worker, rules)

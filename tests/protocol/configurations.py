@@ -1,4 +1,4 @@
-"""Which explorations are run: small ones with every test run, large ones by the command."""
+"""The configurations to explore: small ones in every test run, large ones by the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explorations that several tests ask about, each made once."""
+"""Explorations that several tests use, each done once."""
 
 from __future__ import annotations
 

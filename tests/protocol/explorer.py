@@ -1,7 +1,6 @@
-"""Breadth-first search over all that the rules allow, and the question whether jobs can still end.
+"""Breadth-first search of all that the rules allow, and whether all jobs can still end.
 
-Called by the command and by the tests. The first broken invariant ends the search, so its path is
-a shortest one.
+The first broken invariant ends the search, so its path is a shortest one.
 """
 
 from __future__ import annotations
@@ -13,49 +12,49 @@ from dataclasses import dataclass, field
 
 from tests.protocol import space
 from tests.protocol.invariants import Invariant
+from tests.protocol.rare_branches import RareBranch
 from tests.protocol.rules import Fault, Rules
-from tests.protocol.sometimes import Sometimes
 from tests.protocol.state import State, initial
 
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """What a search found; with `broken`, `path` leads from the beginning to where it broke."""
+    """The result of a search; `path` leads from the beginning to the broken invariant, if any."""
 
     rules: Rules
     states: int
     transitions: int
     depth: int
     seconds: float
-    """Of one processor, so that what else the machine does counts little."""
+    """CPU time, so that other processes of the machine have little effect."""
     broken: Invariant | None
     path: list[State]
-    marks: set[Sometimes]
+    marks: set[RareBranch]
     faults: set[Fault]
 
 
 @dataclass(slots=True)
 class _Search:
-    """The snapshots in the order in which they were found, and how."""
+    """The snapshots in the order of discovery, and their successors."""
 
     keys: list[int] = field(default_factory=list)
     indexes: dict[int, int] = field(default_factory=dict)
     parents: array[int] = field(default_factory=lambda: array("q"))
     healing: array[int] = field(default_factory=lambda: array("I"))
-    """Indexes of the successors by steps that are no faults, one snapshot after the other."""
+    """Indexes of the successors by steps without faults, one snapshot after the other."""
     bounds: array[int] = field(default_factory=lambda: array("Q", [0]))
     """Where in `healing` the successors of each snapshot end."""
     transitions: int = 0
     levels: int = 0
     broken: Invariant | None = None
     last: int = 0
-    """The index where it broke."""
+    """The index at which an invariant broke."""
     beyond: int | None = None
-    """The snapshot after a step that broke something."""
+    """The snapshot after a step that broke an invariant."""
 
 
 def explore(rules: Rules) -> Report:
-    """Search everything, or until something breaks."""
+    """Search everything, or until an invariant breaks."""
     started = time.process_time()
     graph, search = space.Space(rules), _Search()
     _search(graph, search)
@@ -87,7 +86,7 @@ def _search(graph: space.Space, search: _Search) -> None:
 
 
 def _expand(graph: space.Space, search: _Search, index: int) -> bool:
-    """Follow every move out of one snapshot; False: something broke."""
+    """Follow every move out of one snapshot; False: an invariant broke."""
     indexes, healing = search.indexes, search.healing
     for key, move in graph.edges(search.keys[index]):
         search.transitions += 1
@@ -114,13 +113,13 @@ def _found(graph: space.Space, search: _Search, key: int, parent: int) -> int:
 
 
 def _check_progress(graph: space.Space, search: _Search) -> None:
-    """Mark every snapshot from which all jobs can end by steps that are no faults."""
+    """Find a snapshot from which not all jobs can end by steps without faults."""
     can_end = bytearray(graph.is_done(key) for key in search.keys)
     healing, bounds = search.healing, search.bounds
     is_growing = True
     while is_growing:
         is_growing = False
-        # Backwards, because what comes next was mostly found later.
+        # Backwards, because successors were usually found later.
         for index in range(len(can_end) - 1, -1, -1):
             if can_end[index]:
                 continue

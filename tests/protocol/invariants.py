@@ -1,7 +1,7 @@
-"""What must hold in every snapshot and of every step; the numbers up to I11 are the project's own.
+"""The invariants of every snapshot and every step.
 
-`of_step` sees one worker before and after, `of_state` a whole snapshot. Progress (I11) is not
-here: whether a job can still end is a question about the graph, which the explorer answers.
+`of_step` checks one worker before and after a step, `of_state` a whole snapshot. The explorer
+checks progress (I11), which is a property of the graph.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ class Invariant(StrEnum):
     RISING = "I5: the fence rises with every claim of a job, also across lost commits"
     BOUNDED = "I6: failures and losses are bounded"
     CANCELLED = "I7: after a cancel nothing is claimed, and the job ends Cancelled"
-    OBEDIENT = "I7: a command stops when its agent hears of the cancel"
-    APART = "I8: executions overlap only if one is frozen past its deadline, or just back"
+    CANCEL_STOPS = "I7: a command stops when its agent learns of the cancel"
+    APART = "I8: executions overlap only if one is frozen past its deadline, or just resumed"
     PROGRESS = "I11: with every fault healed, each job can still end"
-    SPARED = "I14: a worker that lives and beats is never reaped"
-    HONEST = "I15: nobody whose report was accepted is told that it was stale"
+    LIVE_WORKER_KEPT = "I14: a worker that runs and sends heartbeats is never reaped"
+    ANSWER_KEPT = "I15: an accepted report is never answered as stale"
     SINGLE = "I16: a job has one claim at most, and a claim has one job and a live worker"
 
 
 class Profile(NamedTuple):
-    """What the invariants of a whole snapshot need to know of one worker."""
+    """The properties of one worker that the invariants of a whole snapshot use."""
 
     claimed: tuple[int, ...]
     """The jobs of its claims."""
     executes: int | None
     is_excused: bool
-    """What it executes may overlap with another execution of the job."""
+    """Its execution may overlap with another execution of the job."""
     is_orphaned: bool
     is_sound: bool
     """Its claims have different ids, and a live row."""
@@ -47,13 +47,13 @@ def profile(worker: Worker, rules: Rules) -> Profile:
     claims = worker.row.claims
     executes = None
     if agent.is_executing(worker):
-        assert worker.hand.claim is not None, "what runs has a claim"
-        executes = worker.hand.claim.job
+        assert worker.slot.claim is not None, "a running command has a claim"
+        executes = worker.slot.claim.job
     return Profile(
         claimed=tuple(claim.job for claim in claims),
         executes=executes,
-        is_excused=worker.hand.claim in claims or _is_excused(worker, rules),
-        is_orphaned=worker.hand.is_orphaned,
+        is_excused=worker.slot.claim in claims or _is_excused(worker, rules),
+        is_orphaned=worker.slot.is_orphaned,
         is_sound=len({claim.id for claim in claims}) == len(claims)
         and (worker.row.is_live or not claims),
     )
@@ -77,20 +77,20 @@ def of_state(
 
 
 def of_step(shared: Shared, worker: Worker, step: Step) -> Invariant | None:
-    """Judge one step of one worker; `shared` and `worker` are as they were before it."""
+    """Check one step of one worker; `shared` and `worker` are those before it."""
     if step.wrote is not None and step.wrote not in worker.row.claims:
         return Invariant.CURRENT
     if step.is_reap and _is_alive(worker):
-        return Invariant.SPARED
-    if step.was_told_stale and worker.hand.is_reported:
-        return Invariant.HONEST
-    if _is_disobedient(step):
-        return Invariant.OBEDIENT
+        return Invariant.LIVE_WORKER_KEPT
+    if step.was_answered_stale and worker.slot.is_reported:
+        return Invariant.ANSWER_KEPT
+    if _ignores_cancel(step):
+        return Invariant.CANCEL_STOPS
     return _of_grant(shared, step.granted) or _of_ends(shared, step.shared)
 
 
 def of_wide_step(shared: Shared, step: WideStep) -> Invariant | None:
-    """A failover is exempt: it takes the store back to what it was."""
+    """A failover is exempt: it returns the store to an earlier state."""
     return None if step.change == "fail over" else _of_ends(shared, step.shared)
 
 
@@ -100,11 +100,11 @@ def overlaps(profiles: tuple[Profile, ...]) -> bool:
 
 
 def _is_excused(worker: Worker, rules: Rules) -> bool:
-    if worker.hand.is_orphaned:
+    if worker.slot.is_orphaned:
         return True
     if rules.forbids_overlap or not agent.is_past_deadline(worker, rules):
         return False
-    return rules.outlives_lease or worker.agent in {Agent.FROZEN, Agent.THAWED}
+    return rules.outlives_lease or worker.agent in {Agent.FROZEN, Agent.RESUMED}
 
 
 def _is_apart(job: int, profiles: tuple[Profile, ...]) -> bool:
@@ -140,12 +140,12 @@ def _of_ends(before: Shared, after: Shared) -> Invariant | None:
 
 
 def _is_alive(worker: Worker) -> bool:
-    """Nothing but the database kept it from beating since its last acknowledged beat."""
+    """Only the database can have kept it from sending heartbeats lately."""
     is_same = worker.session == worker.row.session
-    return is_same and worker.is_blameless and worker.agent is not Agent.DEAD
+    return is_same and worker.is_reachable and worker.agent is not Agent.DEAD
 
 
-def _is_disobedient(step: Step) -> bool:
-    if step.heard is None or step.worker.hand.stage is not Stage.RUNNING:
+def _ignores_cancel(step: Step) -> bool:
+    if step.received is None or step.worker.slot.stage is not Stage.RUNNING:
         return False
-    return (step.worker.hand.claim, True) in step.heard.held
+    return (step.worker.slot.claim, True) in step.received.held

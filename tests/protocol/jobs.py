@@ -1,12 +1,12 @@
-"""What becomes of a job's row when its claim is granted, ends or is taken back."""
+"""The changes of a job's row when its claim is granted, completed, released or reaped."""
 
 from __future__ import annotations
 
+from tests.protocol.rare_branches import RareBranch
 from tests.protocol.rules import Guard, Rules
-from tests.protocol.sometimes import Sometimes
 from tests.protocol.state import End, Job, Place, Shared
 
-Moved = tuple[Job, tuple[Sometimes, ...]]
+Moved = tuple[Job, tuple[RareBranch, ...]]
 
 
 def granted(job: Job, fence: int) -> Job:
@@ -14,9 +14,9 @@ def granted(job: Job, fence: int) -> Job:
 
 
 def next_fence(shared: Shared, index: int, rules: Rules) -> int:
-    """The greater of the last + 1 and the database's clock, which is past every fence issued.
+    """The greater of the last fence + 1 and the database's clock, which is past every issued fence.
 
-    A clock that went back is the exception: then only the last one counts.
+    If the clock went back, only the last fence counts.
     """
     last = shared.jobs[index].fence
     if shared.is_clock_behind or not rules.keeps(Guard.FENCE_BY_CLOCK):
@@ -26,42 +26,42 @@ def next_fence(shared: Shared, index: int, rules: Rules) -> int:
 
 def completed(job: Job, *, is_success: bool, rules: Rules) -> Moved:
     if job.is_cancelled and rules.keeps(Guard.CANCEL_AT_COMPLETE):
-        return _ended(job, End.CANCELLED), (Sometimes.CANCEL_AT_COMPLETE,)
+        return _ended(job, End.CANCELLED), (RareBranch.CANCEL_AT_COMPLETE,)
     if is_success:
         return _ended(job, End.SUCCEEDED), ()
     job = job._replace(failures=job.failures + 1)
     if job.failures >= rules.max_failures and rules.keeps(Guard.BOUNDED_FAILURES):
-        return _ended(job, End.FAILED), (Sometimes.FAILED_OUT,)
+        return _ended(job, End.FAILED), (RareBranch.FAILED_OUT,)
     return job._replace(place=Place.READY), ()
 
 
 def released(job: Job, rules: Rules) -> Moved:
     if job.is_cancelled and rules.keeps(Guard.CANCEL_AT_RELEASE):
-        return _ended(job, End.CANCELLED), (Sometimes.CANCEL_AT_RELEASE,)
+        return _ended(job, End.CANCELLED), (RareBranch.CANCEL_AT_RELEASE,)
     return job._replace(place=Place.READY), ()
 
 
 def lost(job: Job, *, is_proven: bool, rules: Rules) -> Moved:
-    """Its worker vanished."""
+    """Its worker was lost."""
     if job.is_cancelled and rules.keeps(Guard.CANCEL_AT_REAP):
-        return _ended(job, End.CANCELLED), (Sometimes.CANCEL_AT_REAP,)
+        return _ended(job, End.CANCELLED), (RareBranch.CANCEL_AT_REAP,)
     job = job._replace(losses=job.losses + 1)
     if job.losses > rules.max_losses and rules.keeps(Guard.BOUNDED_LOSSES):
-        return _ended(job, End.FAILED), (Sometimes.LOST_OUT,)
+        return _ended(job, End.FAILED), (RareBranch.LOST_OUT,)
     if rules.forbids_overlap and not is_proven and rules.keeps(Guard.AWAIT_PROOF):
         return job._replace(place=Place.AWAITING), ()
     return job._replace(place=Place.READY), ()
 
 
 def proven(job: Job) -> Job:
-    """Its worker is dead for certain; somebody may have cancelled it meanwhile."""
+    """Its worker is certainly dead; a user may have cancelled the job meanwhile."""
     return job._replace(place=Place.READY) if job.place is Place.AWAITING else job
 
 
 def cancelled(job: Job, rules: Rules) -> Moved:
     """The answer to this acknowledges the cancel."""
     if job.place is Place.DONE and rules.keeps(Guard.END_IS_FINAL):
-        return job, (Sometimes.CANCEL_TOO_LATE,)
+        return job, (RareBranch.CANCEL_TOO_LATE,)
     job = job._replace(is_cancelled=True)
     return (job if job.place is Place.RUNNING else _ended(job, End.CANCELLED)), ()
 

@@ -1,7 +1,7 @@
-"""The protocol without one of its guards: the model is worth something because it sees each one.
+"""The protocol without one of its guards: the model has to find what breaks.
 
-A mutant runs within a configuration that is sound with all guards in place, with fewer of its
-faults, so that what it breaks is the missing guard's fault and no other's.
+A mutant runs in a configuration that is sound with all guards, with fewer of its faults. So only
+the missing guard can be the cause of a broken invariant.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ MUTANTS: Final = (
         Fault.LOST_ANSWER,
         configuration=configurations.TWO_JOBS,
     ),
-    _one(Guard.ALREADY, Invariant.HONEST, Fault.LOST_ANSWER),
+    _one(Guard.ALREADY, Invariant.ANSWER_KEPT, Fault.LOST_ANSWER),
     _one(Guard.END_IS_FINAL, Invariant.FINAL, Fault.CANCEL),
     _one(Guard.CANCEL_AT_COMPLETE, Invariant.CANCELLED, Fault.CANCEL),
     _one(
@@ -89,20 +89,29 @@ MUTANTS: Final = (
     ),
     _one(Guard.BOUNDED_FAILURES, Invariant.BOUNDED),
     _one(Guard.BOUNDED_LOSSES, Invariant.BOUNDED, Fault.DEATH, configuration=configurations.CALLS),
-    _one(Guard.COUNTER_IN_REAP, Invariant.SPARED, Fault.CUT),
+    _one(Guard.COUNTER_IN_REAP, Invariant.LIVE_WORKER_KEPT, Fault.CUT),
     _one(Guard.WHOLE_REAP, Invariant.LOST, Fault.DEATH),
-    _one(Guard.WHOLE_LEASE, Invariant.SPARED),
-    _one(Guard.LOOK_GAP, Invariant.SPARED, Fault.OUTAGE),
-    _one(Guard.QUARTER, Invariant.SPARED, Fault.OUTAGE, configuration=configurations.OUTAGES),
-    _one(Guard.FAILED_LOOK, Invariant.SPARED, Fault.OUTAGE),
+    _one(Guard.WHOLE_LEASE, Invariant.LIVE_WORKER_KEPT),
+    _one(Guard.OBSERVATION_GAP, Invariant.LIVE_WORKER_KEPT, Fault.OUTAGE),
     _one(
-        Guard.NEW_RUN, Invariant.SPARED, Fault.LAG, Fault.CUT, configuration=configurations.FAILOVER
+        Guard.QUARTER,
+        Invariant.LIVE_WORKER_KEPT,
+        Fault.OUTAGE,
+        configuration=configurations.OUTAGES,
     ),
-    _one(Guard.OWN_CLOCK, Invariant.SPARED, Fault.CLOCK_FORWARD),
+    _one(Guard.FAILED_OBSERVATION, Invariant.LIVE_WORKER_KEPT, Fault.OUTAGE),
+    _one(
+        Guard.SERVER_START,
+        Invariant.LIVE_WORKER_KEPT,
+        Fault.LAG,
+        Fault.CUT,
+        configuration=configurations.FAILOVER,
+    ),
+    _one(Guard.OWN_CLOCK, Invariant.LIVE_WORKER_KEPT, Fault.CLOCK_FORWARD),
     _one(Guard.PROOF, Invariant.APART, Fault.CUT),
     _one(
-        Guard.FIRST_BEAT,
-        Invariant.SPARED,
+        Guard.FIRST_HEARTBEAT,
+        Invariant.LIVE_WORKER_KEPT,
         Fault.LATE_COPY,
         Fault.DEATH,
         configuration=configurations.BOOTS,
@@ -123,7 +132,7 @@ MUTANTS: Final = (
         configuration=configurations.RETRIES,
     ),
     _one(Guard.OPEN_CALL, Invariant.APART),
-    _one(Guard.CANCEL_BY_BEAT, Invariant.OBEDIENT, Fault.CANCEL),
+    _one(Guard.CANCEL_BY_HEARTBEAT, Invariant.CANCEL_STOPS, Fault.CANCEL),
     Mutant(
         (Guard.AGENT_DEADLINE, Guard.RUNNER_DEADLINE),
         Invariant.APART,
@@ -138,13 +147,13 @@ MUTANTS: Final = (
     ),
 )
 
-SECOND_LINES: Final = (
+BACKED_GUARDS: Final = (
     Mutant((Guard.AGENT_DEADLINE,), Invariant.APART, configurations.ANY_FAULT, (Fault.CUT,)),
     Mutant(
         (Guard.RUNNER_FOLLOWS,), Invariant.APART, configurations.ANY_FAULT, (Fault.AGENT_DEATH,)
     ),
 )
-"""Guards that another one stands behind: without one of these alone nothing breaks."""
+"""Guards that another one backs: without one of these alone nothing breaks."""
 
 LIMITS: Final = (
     Mutant(
@@ -161,9 +170,9 @@ LIMITS: Final = (
     ),
     Mutant(
         (),
-        Invariant.SPARED,
+        Invariant.LIVE_WORKER_KEPT,
         Rules(
-            name="the database is there only when the maintainer looks",
+            name="the database is up only while the maintainer observes",
             faults={Fault.OUTAGE: 4},
             at_most=4,
             workers=1,
@@ -171,4 +180,4 @@ LIMITS: Final = (
         (Fault.OUTAGE,),
     ),
 )
-"""Where the promise ends: no guard is missing, and yet an invariant breaks."""
+"""The limits of the promise: all guards are present, and an invariant breaks."""

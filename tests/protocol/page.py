@@ -1,4 +1,4 @@
-"""The figures in the documentation: read from the page, or written into it."""
+"""Reading and writing the figures in the documentation."""
 
 from __future__ import annotations
 

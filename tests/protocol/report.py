@@ -1,4 +1,4 @@
-"""What was found, as lines for a person: the command prints them, the documentation holds them."""
+"""Results as lines, for the command and for the documentation."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from tests.protocol import trace
 from tests.protocol.explorer import Report
 from tests.protocol.mutants import Mutant
+from tests.protocol.rare_branches import RareBranch
 from tests.protocol.rules import Fault
-from tests.protocol.sometimes import Sometimes
 
 HEADING = (
     f"{'configuration':40}{'states':>11}{'transitions':>13}{'depth':>7}{'violations':>12}"
@@ -17,7 +17,7 @@ HEADING = (
 
 
 def configuration_line(found: Report) -> str:
-    """One configuration; all but the seconds is the same on every machine."""
+    """One configuration; only the seconds differ between machines."""
     return (
         f"{found.rules.name:40}{found.states:>11,}{found.transitions:>13,}{found.depth:>7}"
         f"{0 if found.broken is None else 1:>12}{found.seconds:>9.1f}"
@@ -29,36 +29,36 @@ def mutants_heading(title: str) -> str:
 
 
 def mutant_line(mutant: Mutant, found: Report) -> str:
-    """What broke first without these guards, and in how many steps."""
+    """The invariant that broke first without these guards, and the number of steps."""
     if found.broken is None:
         return f"{mutant.name:75}{'nothing':>8}{'-':>9}"
     return f"{mutant.name:75}{found.broken.partition(':')[0]:>8}{len(found.path) - 1:>9}"
 
 
-def score(pairs: Sequence[tuple[Mutant, Report]]) -> str:
-    """How many mutants broke what they should."""
+def mutant_score(pairs: Sequence[tuple[Mutant, Report]]) -> str:
+    """How many mutants broke the expected invariant."""
     killed = sum(found.broken is mutant.breaks for mutant, found in pairs)
     return f"mutants killed: {killed}/{len(pairs)}"
 
 
-def missed(reports: Sequence[Report]) -> list[str]:
-    """Faults and rare branches that none of these explorations met."""
-    met: set[Fault | Sometimes] = set()
+def missing(reports: Sequence[Report]) -> list[str]:
+    """Faults and rare branches that none of these explorations reached."""
+    met: set[Fault | RareBranch] = set()
     for found in reports:
         met |= found.marks | found.faults
-    return [one for kind in (Fault, Sometimes) for one in kind if one not in met]
+    return [one for kind in (Fault, RareBranch) for one in kind if one not in met]
 
 
-def meetings(reports: Sequence[Report]) -> Iterator[str]:
-    """Whether everything that may happen did."""
-    lacking = missed(reports)
-    every = f"{len(Fault)} kinds of fault and {len(Sometimes)} rare branches"
-    yield f"met: all of {every}" if not lacking else f"of {every} missed:"
-    yield from (f"    {one}" for one in lacking)
+def coverage(reports: Sequence[Report]) -> Iterator[str]:
+    """Whether every fault and every rare branch occurred."""
+    absent = missing(reports)
+    every = f"{len(Fault)} kinds of fault and {len(RareBranch)} rare branches"
+    yield f"reached: all of {every}" if not absent else f"of {every}, not reached:"
+    yield from (f"    {one}" for one in absent)
 
 
-def story(title: str, found: Report) -> Iterator[str]:
-    """The shortest way to what broke."""
+def counterexample(title: str, found: Report) -> Iterator[str]:
+    """The shortest path to the broken invariant."""
     yield f"without: {title}"
     yield f"breaks {found.broken}"
     yield from trace.lines(found.path, found.rules)

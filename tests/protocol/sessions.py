@@ -1,8 +1,8 @@
-"""A worker's sessions: it registers, and after its death a new boot registers anew.
+"""A worker's sessions: it registers, and after its death a new boot registers again.
 
-Registering proves that every earlier boot of this worker is dead, for a new one begins when the
-commands of the old one are. But a request may be held up, so not its arrival counts: the model
-takes a registration and the first beat under it as one step, and the proof comes with the beat.
+A registration proves that every earlier boot of this worker is dead, because a new one begins
+when the commands of the old one have ended. But a request may be delayed, so its arrival proves
+nothing: registration and first heartbeat are one step here, and the heartbeat is the proof.
 """
 
 from __future__ import annotations
@@ -11,34 +11,34 @@ from collections.abc import Iterator
 
 from tests.protocol import agent, store
 from tests.protocol.rules import Fault, Rules
-from tests.protocol.state import Agent, Call, Pulse, Row, Shared, Verb, Worker, with_late
+from tests.protocol.state import Agent, Call, HeartbeatStatus, Row, Shared, Verb, Worker, with_late
 from tests.protocol.step import Step, spent
 
 
 def register(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
-    """Enter anew; whatever an earlier session of this worker held is taken back."""
+    """Register again; the claims of earlier sessions of this worker are requeued."""
     if worker.session > 0 or not agent.can_call(shared, worker):
         return
-    after, gone, marks = store.take_back(shared, worker, is_proven=True, rules=rules)
+    after, removed, marks = store.reap_worker(shared, worker, is_proven=True, rules=rules)
     session = _new_session(worker)
-    entered = gone._replace(
+    entered = removed._replace(
         session=session,
         row=Row(session, is_live=True),
         age=0,
-        beat=Pulse.DONE,
-        is_blameless=True,
+        heartbeat=HeartbeatStatus.DONE,
+        is_reachable=True,
     )
-    yield Step("registers and beats", after, entered, marks=marks)
+    yield Step("registers and sends a heartbeat", after, entered, marks=marks)
 
 
 def copy(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
-    """A request to register is given up, and stays in the network."""
+    """A delayed registration stays in the network."""
     if worker.session > 0 or worker.agent is not Agent.UP:
         return
     after = spent(shared, Fault.LATE_COPY, rules)
     if after is not None:
         late = with_late(worker, Call(Verb.REGISTER, session=0))
-        yield Step("leaves a copy of its register in the network", after, late, is_fault=True)
+        yield Step("leaves a copy of its registration in the network", after, late, is_fault=True)
 
 
 def boot(shared: Shared, worker: Worker, _rules: Rules) -> Iterator[Step]:
@@ -49,7 +49,7 @@ def boot(shared: Shared, worker: Worker, _rules: Rules) -> Iterator[Step]:
             for call in worker.late
         )
         fresh = worker._replace(agent=Agent.UP, session=0, late=late)
-        yield Step("boots anew", shared, fresh)
+        yield Step("boots again", shared, fresh)
 
 
 def _new_session(worker: Worker) -> int:

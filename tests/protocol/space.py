@@ -1,9 +1,9 @@
-"""The graph of snapshots, in numbers: which snapshots follow one, and is it sound.
+"""The graph of snapshots, in numbers: successors and verdicts.
 
 A snapshot is one integer: its head, which is the number of its shared part and the maintainer's
 gap, and the sorted numbers of its workers, so that snapshots that differ only in the workers' names
-are the same. What one worker can do depends on itself and the shared part only, so it is worked
-out once for each such pair; most of a search is then looking up numbers.
+are the same. The steps of one worker depend on itself and the shared part only, so they are
+computed once for each such pair; most of a search is then looking up numbers.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from tests.protocol import actions, invariants, wide
 from tests.protocol.invariants import Invariant, Profile
+from tests.protocol.rare_branches import RareBranch
 from tests.protocol.rules import Rules
-from tests.protocol.sometimes import Sometimes
 from tests.protocol.state import Job, Place, Shared, Stage, State, Worker
 from tests.protocol.table import Memo, Table
 
@@ -29,7 +29,7 @@ class Move(NamedTuple):
 
     head: int
     worker: int
-    """The number of that worker after it; of no meaning in a wide step."""
+    """The number of that worker after it; not used by a wide step."""
     change: str | None
     is_fault: bool
     takes_time: bool
@@ -37,11 +37,11 @@ class Move(NamedTuple):
 
 
 class Space:
-    """The graph under one set of rules; it grows as it is walked."""
+    """The graph under one set of rules; it grows during the search."""
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
-        self.marks: set[Sometimes] = set()
+        self.marks: set[RareBranch] = set()
         self.shared: Table[Shared] = Table()
         self._workers: Table[Worker] = Table()
         self._jobs: Table[tuple[Job, ...]] = Table()
@@ -67,13 +67,13 @@ class Space:
         return State(self.shared.values[head >> _GAP_BITS], head & _GAP_MASK, workers)
 
     def edges(self, key: int) -> Iterator[tuple[int, Move]]:
-        """All snapshots that may come next, each with the move that leads there."""
+        """All successors of a snapshot, each with the move that leads there."""
         head, numbers = key >> self._head_at, self._numbers(key)
         shared, gap = head >> _GAP_BITS, head & _GAP_MASK
         if not self._is_settled(shared, numbers):
             previous = -1
             for position, number in enumerate(numbers):
-                # Workers that are alike do alike; one of them speaks for all.
+                # Equal workers have equal steps; one of them is enough.
                 if number != previous:
                     rest = numbers[:position] + numbers[position + 1 :]
                     for move in self._moves[shared, number]:
@@ -82,7 +82,7 @@ class Space:
         yield from self._wide_edges(head, numbers)
 
     def verdict(self, key: int) -> Invariant | None:
-        """Which invariant this snapshot breaks, if any."""
+        """The invariant that this snapshot breaks, if any."""
         profiles = [self._profile_of[number] for number in self._numbers(key)]
         return self._judged[self._jobs_of[key >> self._head_at >> _GAP_BITS], *profiles]
 
@@ -93,11 +93,11 @@ class Space:
         return [key >> at & _MASK for at in self._workers_at]
 
     def _is_settled(self, shared: int, numbers: Sequence[int]) -> bool:
-        """Whether all has ended and nothing is left that could touch it, except a late cancel."""
+        """Whether all jobs have ended and only a late cancel could change anything."""
         if not self._has_ended[shared] or self.shared.values[shared].standby is not None:
             return False
         workers = (self._workers.values[number] for number in numbers)
-        return all(w.hand.stage is Stage.IDLE and not w.late for w in workers)
+        return all(w.slot.stage is Stage.IDLE and not w.late for w in workers)
 
     def _wide_edges(self, head: int, numbers: Sequence[int]) -> Iterator[tuple[int, Move]]:
         is_up = self.shared.values[head >> _GAP_BITS].is_up
@@ -155,7 +155,7 @@ class Space:
         profiles = tuple(self._profiles.values[number] for number in case[1:])
         if invariants.overlaps(profiles):
             is_lost = any(one.is_orphaned for one in profiles)
-            self.marks.add(Sometimes.OVERLAP_AFTER_LOSS if is_lost else Sometimes.OVERLAP)
+            self.marks.add(RareBranch.OVERLAP_AFTER_LOSS if is_lost else RareBranch.OVERLAP)
         return invariants.of_state(jobs, profiles, self.rules)
 
 

@@ -1,9 +1,8 @@
-"""What the model remembers: one snapshot of the store, the workers, the network and the maintainer.
+"""The state of the model: a snapshot of store, workers, network and maintainer.
 
-Everything is an immutable tuple, so that two snapshots that mean the same are equal. All that
-belongs to one worker stands together in `Worker`: its process, its row in the store, and what the
-maintainer saw of it. So two workers are swapped by swapping two tuples, and the explorer can
-treat snapshots that differ only in the workers' names as one. The rest is `Shared`.
+All values are immutable tuples, so that equivalent snapshots are equal. `Worker` has all that
+belongs to one worker: its process, its row in the store, and what the maintainer observed. So the
+explorer can treat snapshots that differ only in the workers' names as one. The rest is `Shared`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from tests.protocol.rules import Fault
 
 
 class Place(StrEnum):
-    """Which table of the store a job is in."""
+    """The table of the store that a job is in."""
 
     READY = "ready"
     RUNNING = "running"
@@ -30,7 +29,7 @@ class End(StrEnum):
 
 
 class Claim(NamedTuple):
-    """The right to run one attempt: `id` says *this one*, `fence` says *newer*."""
+    """The right to run one attempt: `id` identifies it, `fence` orders it."""
 
     job: int
     id: int
@@ -38,7 +37,7 @@ class Claim(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A job as the store has it. `is_cancelled` is the mark that somebody asked for its end."""
+    """A job in the store. `is_cancelled` is the cancel signal."""
 
     place: Place = Place.READY
     attempts: int = 0
@@ -50,10 +49,10 @@ class Job(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A worker as the store has it, with its claims.
+    """A worker's row in the store, with its claims.
 
-    `has_risen` says that its counter is not the one that the maintainer saw last. `awaiting` are
-    jobs that wait for proof that this worker died.
+    `has_risen`: its counter is not the one that the maintainer observed last. `awaiting`: jobs that
+    wait for proof of this worker's death.
     """
 
     session: int
@@ -64,7 +63,7 @@ class Row(NamedTuple):
 
 
 class Verb(StrEnum):
-    BEAT = "beat"
+    HEARTBEAT = "heartbeat"
     CLAIM = "claim"
     COMPLETE = "complete"
     RELEASE = "release"
@@ -72,7 +71,7 @@ class Verb(StrEnum):
 
 
 class Call(NamedTuple):
-    """A request to the store, as it travels; `id` is the agent's own name for a claim."""
+    """A request to the store, in transit; the agent makes the `id` of a claim."""
 
     verb: Verb
     session: int
@@ -83,9 +82,9 @@ class Call(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The answer to a beat, on its way: the worker's claims, each with its cancel mark.
+    """The answer to a heartbeat, in transit: the worker's claims, each with its cancel signal.
 
-    `age` is how long ago the beat was sent.
+    `age` is the time since the heartbeat was sent.
     """
 
     age: int
@@ -93,8 +92,8 @@ class Answer(NamedTuple):
     held: tuple[tuple[Claim, bool], ...]
 
 
-class Pulse(StrEnum):
-    """Where the beat of this tick stands, when no answer is on its way."""
+class HeartbeatStatus(StrEnum):
+    """Whether the heartbeat of this tick was sent, if no answer is in transit."""
 
     DUE = "due"
     DONE = "done"
@@ -103,11 +102,11 @@ class Pulse(StrEnum):
 class Agent(StrEnum):
     UP = "up"
     FROZEN = "frozen"
-    """The whole worker stands still, its command too; its clocks go on."""
+    """The whole worker is frozen, with its command; its clocks continue."""
     STUCK = "stuck"
-    """The agent alone stands still; runner and command go on."""
-    THAWED = "thawed"
-    """Awake again, and has not looked at its deadline yet."""
+    """Only the agent is frozen; runner and command continue."""
+    RESUMED = "resumed"
+    """Running again, before the check of its deadline."""
     DEAD = "dead"
 
 
@@ -116,98 +115,98 @@ class Stage(StrEnum):
     ASKING = "asking for a claim"
     RUNNING = "running"
     STOPPING = "stopping"
-    """The command got its TERM and is not dead yet."""
+    """The command got a SIGTERM and is not dead yet."""
     SUCCEEDED = "reporting success"
     FAILED = "reporting failure"
     RELEASING = "releasing"
 
 
-class Hand(NamedTuple):
-    """What a worker's one slot holds.
+class Slot(NamedTuple):
+    """The one slot of a worker.
 
-    `id` names the claim it asks for; `claim` is what it was granted, and while it is still asking,
-    the grant is an answer on its way. The last three are no knowledge of the agent: `is_read`
-    exists only where a claim is torn in two by a missing lock, `is_reported` is the store's
-    attempt row that says an end was accepted, `is_orphaned` that a failover lost this claim.
+    `id` is that of the claim call; `claim` is what was granted, in transit while the agent is still
+    asking. The agent does not know the last three: `is_read` exists only if a missing lock divides
+    a claim in two steps, `is_reported` says that the store accepted an end, `is_orphaned` that a
+    failover lost this claim.
     """
 
     stage: Stage = Stage.IDLE
     id: int = 0
     claim: Claim | None = None
     is_fresh: bool = False
-    """Started after the beat was sent whose answer is awaited."""
+    """Started after the heartbeat was sent whose answer is in transit."""
     is_read: bool = False
     is_reported: bool = False
     is_orphaned: bool = False
 
 
 class Worker(NamedTuple):
-    """One worker, from all sides.
+    """One worker: process, row and observation.
 
-    `session` 0 means that it has to register. `age` counts ticks since its last acknowledged beat
-    was sent, `still` how long the maintainer has seen its counter stand still. `is_blameless`
-    while nothing but the database kept it from beating since its last acknowledged beat.
+    `session` 0: it has to register. `age`: ticks since its last acknowledged heartbeat was sent.
+    `unchanged`: ticks for which the maintainer saw its counter unchanged. `is_reachable`: since its
+    last acknowledged heartbeat, only the database can have kept it from sending another.
     """
 
     agent: Agent
     is_cut: bool
     session: int
     age: int
-    beat: Pulse | Answer
-    hand: Hand
+    heartbeat: HeartbeatStatus | Answer
+    slot: Slot
     row: Row
     standby: Row | None
     late: tuple[Call, ...]
     """Copies of its requests that are still in the network."""
-    still: int
-    is_ripe: bool
-    """A look has shown its counter to stand still for a whole lease."""
-    is_blameless: bool
+    unchanged: int
+    is_expired: bool
+    """Its counter was observed unchanged for a whole lease."""
+    is_reachable: bool
 
 
 class Shared(NamedTuple):
-    """All that belongs to no worker.
+    """All that does not belong to a worker.
 
-    `highest` is the highest fence ever issued for each job, which no failover makes forget. `used`
-    are the faults so far.
+    `highest`: the highest fence issued for each job, unaffected by failovers. `used`: the faults
+    so far.
     """
 
     is_up: bool
     jobs: tuple[Job, ...]
     standby: tuple[Job, ...] | None
-    """The jobs as a standby has them that fell behind; None: it keeps up."""
+    """The jobs of a lagging standby; None: it is up to date."""
     is_clock_behind: bool
-    """The database's clock went back, before every fence it has issued."""
+    """The database's clock is before every fence that it has issued."""
     highest: tuple[int, ...]
     used: tuple[Fault, ...] = ()
 
 
 class State(NamedTuple):
-    """A snapshot. `gap` counts ticks since the maintainer's last successful look."""
+    """A snapshot. `gap`: ticks since the maintainer's last successful observation."""
 
     shared: Shared
     gap: int
     workers: tuple[Worker, ...]
 
 
-GONE = Row(session=0, is_live=False)
+NO_ROW = Row(session=0, is_live=False)
 
 
 def initial(workers: int, jobs: int) -> State:
-    """Every worker has registered and beaten; every job is ready; the maintainer saw nothing."""
+    """Every worker has sent its first heartbeat, every job is ready, nothing was observed."""
     worker = Worker(
         agent=Agent.UP,
         is_cut=False,
         session=1,
         age=0,
-        beat=Pulse.DONE,
-        hand=Hand(),
+        heartbeat=HeartbeatStatus.DONE,
+        slot=Slot(),
         row=Row(session=1, is_live=True),
         standby=None,
         late=(),
-        still=0,
-        is_ripe=False,
-        is_blameless=True,
+        unchanged=0,
+        is_expired=False,
+        is_reachable=True,
     )
     shared = Shared(
         is_up=True,
@@ -220,7 +219,7 @@ def initial(workers: int, jobs: int) -> State:
 
 
 def with_late(worker: Worker, call: Call) -> Worker:
-    """The worker with one more copy of a request of its in the network."""
+    """The worker with one more copy of its request in the network."""
     return worker._replace(late=tuple(sorted((*worker.late, call), key=repr)))
 
 

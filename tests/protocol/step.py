@@ -1,34 +1,34 @@
-"""What an action yields: the snapshot after it, and what the invariants and the reader need."""
+"""The result of an action: the snapshot after it, with details for invariants and traces."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from tests.protocol.rare_branches import RareBranch
 from tests.protocol.rules import Fault, Rules
-from tests.protocol.sometimes import Sometimes
 from tests.protocol.state import Answer, Claim, Shared, Worker
 
 
 class Step(NamedTuple):
-    """A step of one worker, or of somebody else with one worker.
+    """A step of one worker, or of the store or maintainer with one worker.
 
-    It sees and changes that worker and the shared part only, so that the explorer works it out
-    once for all snapshots that have these two in common.
+    It reads and changes that worker and the shared part only, so that the explorer computes it once
+    for all snapshots with these two.
     """
 
     action: str
     shared: Shared
     worker: Worker
     is_fault: bool = False
-    marks: tuple[Sometimes, ...] = ()
+    marks: tuple[RareBranch, ...] = ()
     granted: Claim | None = None
     """A claim that the store made."""
     wrote: Claim | None = None
-    """A claim in whose name the store accepted a write."""
+    """The claim of an accepted write."""
     is_reap: bool = False
-    was_told_stale: bool = False
-    heard: Answer | None = None
-    """The answer to a beat that its agent took in."""
+    was_answered_stale: bool = False
+    received: Answer | None = None
+    """The answer to a heartbeat that its agent received."""
 
 
 class WideStep(NamedTuple):
@@ -41,14 +41,14 @@ class WideStep(NamedTuple):
     shared: Shared
     change: str | None = None
     is_fault: bool = False
-    marks: tuple[Sometimes, ...] = ()
+    marks: tuple[RareBranch, ...] = ()
     gap: int | None = None
-    """Ticks since the last look, where this changes them."""
+    """Ticks since the last observation, if this changes them."""
     takes_time: bool = False
-    """Possible only when nobody has something to do that is faster than a tick."""
+    """Possible only if no action is pending that takes less than a tick."""
 
 
 def spent(shared: Shared, fault: Fault, rules: Rules) -> Shared | None:
-    """The shared part with one more fault used up, or None if none is left."""
+    """The shared part with one more fault used, or None if none is left."""
     used = rules.spend(shared.used, fault)
     return None if used is None else shared._replace(used=used)

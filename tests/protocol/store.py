@@ -1,15 +1,15 @@
-"""The store's side of a worker's verbs: each is one transaction, and refuses what came too late."""
+"""The store's methods for workers: each is one transaction, and rejects late calls."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import NamedTuple
 
-from tests.protocol import jobs, watch
+from tests.protocol import jobs, observation
+from tests.protocol.rare_branches import RareBranch
 from tests.protocol.rules import Guard, Rules
-from tests.protocol.sometimes import Sometimes
 from tests.protocol.state import (
-    GONE,
+    NO_ROW,
     Call,
     Claim,
     Place,
@@ -23,7 +23,7 @@ from tests.protocol.state import (
 
 
 class Reply(StrEnum):
-    BEATEN = "beaten"
+    COUNTED = "counted"
     GRANTED = "granted"
     NOTHING = "nothing ready"
     ACCEPTED = "accepted"
@@ -34,24 +34,24 @@ class Reply(StrEnum):
 
 
 class Effect(NamedTuple):
-    """What a verb did, and what it answers."""
+    """The effect and the answer of a call."""
 
     shared: Shared
     worker: Worker
     reply: Reply
-    marks: tuple[Sometimes, ...] = ()
+    marks: tuple[RareBranch, ...] = ()
     claim: Claim | None = None
-    """The claim that was granted, now or when the call came first."""
+    """The claim that was granted, now or by the first call."""
     is_new: bool = False
     wrote: Claim | None = None
     is_reap: bool = False
 
 
 def answer(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
-    """Carry one request out."""
+    """Execute one request."""
     match call.verb:
-        case Verb.BEAT:
-            return _beat(shared, worker, call, rules)
+        case Verb.HEARTBEAT:
+            return _heartbeat(shared, worker, call, rules)
         case Verb.CLAIM:
             return _claim(shared, worker, call, rules)
         case Verb.COMPLETE:
@@ -75,7 +75,7 @@ def grant(shared: Shared, worker: Worker, index: int, claim_id: int, rules: Rule
     """Move a job to this worker under a new fence."""
     fence = jobs.next_fence(shared, index, rules)
     claim = Claim(index, claim_id, fence)
-    marks = (Sometimes.FENCE_LEAPT,) if fence > shared.jobs[index].fence + 1 else ()
+    marks = (RareBranch.FENCE_LEAPT,) if fence > shared.jobs[index].fence + 1 else ()
     highest = list(shared.highest)
     highest[index] = max(highest[index], fence)
     shared = with_job(shared, index, jobs.granted(shared.jobs[index], fence))
@@ -90,55 +90,55 @@ def grant(shared: Shared, worker: Worker, index: int, claim_id: int, rules: Rule
     )
 
 
-class Taken(NamedTuple):
-    """What is left when a worker was taken back: its jobs have moved, its row has gone."""
+class Reaped(NamedTuple):
+    """The state after a reap: the jobs have moved, the row is deleted."""
 
     shared: Shared
     worker: Worker
-    marks: tuple[Sometimes, ...] = ()
+    marks: tuple[RareBranch, ...] = ()
 
 
-def take_back(shared: Shared, worker: Worker, *, is_proven: bool, rules: Rules) -> Taken:
-    """Forget a worker and move what it held; `is_proven`: nothing of it can be running."""
-    row, marks = worker.row, tuple[Sometimes, ...]()
-    gone = watch.forgotten(worker)._replace(row=GONE)
+def reap_worker(shared: Shared, worker: Worker, *, is_proven: bool, rules: Rules) -> Reaped:
+    """Delete a worker and requeue its claims; `is_proven`: none of its commands can be running."""
+    row, marks = worker.row, tuple[RareBranch, ...]()
+    removed = observation.not_observed(worker)._replace(row=NO_ROW)
     if not rules.keeps(Guard.WHOLE_REAP):
-        return Taken(shared, gone)
+        return Reaped(shared, removed)
     waiting = () if is_proven else row.awaiting
     for claim in row.claims:
         job, more = jobs.lost(shared.jobs[claim.job], is_proven=is_proven, rules=rules)
         shared, marks = with_job(shared, claim.job, job), (*marks, *more)
         waiting += (claim.job,) if job.place is Place.AWAITING else ()
     if is_proven:
-        return _let_go(shared, gone, row.awaiting, marks)
-    return Taken(shared, gone._replace(row=GONE._replace(awaiting=waiting)), marks)
+        return _unblock(shared, removed, row.awaiting, marks)
+    return Reaped(shared, removed._replace(row=NO_ROW._replace(awaiting=waiting)), marks)
 
 
-def _let_go(
-    shared: Shared, gone: Worker, awaiting: tuple[int, ...], marks: tuple[Sometimes, ...]
-) -> Taken:
-    """The jobs that waited for proof that this worker is dead have it."""
+def _unblock(
+    shared: Shared, removed: Worker, awaiting: tuple[int, ...], marks: tuple[RareBranch, ...]
+) -> Reaped:
+    """Unblock the jobs that waited for proof that this worker is dead."""
     for index in awaiting:
         shared = with_job(shared, index, jobs.proven(shared.jobs[index]))
-        marks = (*marks, Sometimes.AWAITED_PROOF)
-    return Taken(shared, gone, marks)
+        marks = (*marks, RareBranch.AWAITED_PROOF)
+    return Reaped(shared, removed, marks)
 
 
-def _beat(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
+def _heartbeat(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
     if not is_known(worker, call.session):
-        return Effect(shared, worker, Reply.UNKNOWN, (Sometimes.LATE_BEAT_REFUSED,))
-    is_revived = worker.is_ripe and not worker.row.has_risen
-    marks = (Sometimes.LATE_BEAT_REVIVED,) if is_revived else ()
-    risen = watch.moved(worker._replace(row=worker.row._replace(has_risen=True)), rules)
-    return Effect(shared, risen, Reply.BEATEN, marks)
+        return Effect(shared, worker, Reply.UNKNOWN, (RareBranch.LATE_HEARTBEAT_REJECTED,))
+    is_revived = worker.is_expired and not worker.row.has_risen
+    marks = (RareBranch.LATE_HEARTBEAT_REVIVED,) if is_revived else ()
+    risen = observation.moved(worker._replace(row=worker.row._replace(has_risen=True)), rules)
+    return Effect(shared, risen, Reply.COUNTED, marks)
 
 
 def _claim(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
     if not is_known(worker, call.session) and rules.keeps(Guard.LIVE_ROW):
-        return Effect(shared, worker, Reply.UNKNOWN, (Sometimes.LATE_CLAIM_REFUSED,))
+        return Effect(shared, worker, Reply.UNKNOWN, (RareBranch.LATE_CLAIM_REJECTED,))
     same = next((claim for claim in worker.row.claims if claim.id == call.id), None)
     if same is not None and rules.keeps(Guard.SAME_ANSWER):
-        return Effect(shared, worker, Reply.GRANTED, (Sometimes.REPEATED_CLAIM,), same)
+        return Effect(shared, worker, Reply.GRANTED, (RareBranch.REPEATED_CLAIM,), same)
     index = first_ready(shared)
     if index is None:
         return Effect(shared, worker, Reply.NOTHING)
@@ -146,42 +146,42 @@ def _claim(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
 
 
 def _complete(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
-    claim = _named(call)
+    claim = _claim_of(call)
     if not is_known(worker, call.session):
-        return Effect(shared, worker, Reply.UNKNOWN, (Sometimes.STALE_COMPLETE,))
-    if _stands(shared, worker.row, claim, Guard.CLAIM_ID, rules):
+        return Effect(shared, worker, Reply.UNKNOWN, (RareBranch.STALE_COMPLETE,))
+    if _is_current(shared, worker.row, claim, Guard.CLAIM_ID, rules):
         job, marks = jobs.completed(shared.jobs[claim.job], is_success=call.is_success, rules=rules)
         worker = _reported(_without(worker, claim), claim)
         shared = with_job(shared, claim.job, job)
         return Effect(shared, worker, Reply.ACCEPTED, marks, wrote=claim)
-    was_accepted = worker.hand.is_reported and worker.hand.claim == claim
+    was_accepted = worker.slot.is_reported and worker.slot.claim == claim
     if was_accepted and rules.keeps(Guard.ALREADY):
-        return Effect(shared, worker, Reply.ALREADY, (Sometimes.REPEATED_COMPLETE,))
-    return Effect(shared, worker, Reply.STALE, (Sometimes.STALE_COMPLETE,))
+        return Effect(shared, worker, Reply.ALREADY, (RareBranch.REPEATED_COMPLETE,))
+    return Effect(shared, worker, Reply.STALE, (RareBranch.STALE_COMPLETE,))
 
 
 def _release(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
-    claim = _named(call)
+    claim = _claim_of(call)
     if not is_known(worker, call.session):
-        return Effect(shared, worker, Reply.UNKNOWN, (Sometimes.STALE_RELEASE,))
-    if not _stands(shared, worker.row, claim, Guard.CLAIM_ID_AT_RELEASE, rules):
-        return Effect(shared, worker, Reply.STALE, (Sometimes.STALE_RELEASE,))
+        return Effect(shared, worker, Reply.UNKNOWN, (RareBranch.STALE_RELEASE,))
+    if not _is_current(shared, worker.row, claim, Guard.CLAIM_ID_AT_RELEASE, rules):
+        return Effect(shared, worker, Reply.STALE, (RareBranch.STALE_RELEASE,))
     job, marks = jobs.released(shared.jobs[claim.job], rules)
     shared = with_job(shared, claim.job, job)
     return Effect(shared, _without(worker, claim), Reply.ACCEPTED, marks, wrote=claim)
 
 
 def _register(shared: Shared, worker: Worker, call: Call, rules: Rules) -> Effect:
-    """A copy that came late: nobody hears the answer, so nobody will beat under it."""
+    """A late copy: no agent receives the answer, so no heartbeat follows."""
     if not call.is_of_older_boot or not worker.row.is_live:
         return Effect(shared, worker, Reply.REGISTERED)
-    if rules.keeps(Guard.FIRST_BEAT):
-        return Effect(shared, worker, Reply.REGISTERED, (Sometimes.LATE_REGISTER,))
-    after, gone, marks = take_back(shared, worker, is_proven=True, rules=rules)
-    return Effect(after, gone, Reply.REGISTERED, marks, is_reap=True)
+    if rules.keeps(Guard.FIRST_HEARTBEAT):
+        return Effect(shared, worker, Reply.REGISTERED, (RareBranch.LATE_REGISTER,))
+    after, removed, marks = reap_worker(shared, worker, is_proven=True, rules=rules)
+    return Effect(after, removed, Reply.REGISTERED, marks, is_reap=True)
 
 
-def _stands(shared: Shared, row: Row, claim: Claim, guard: Guard, rules: Rules) -> bool:
+def _is_current(shared: Shared, row: Row, claim: Claim, guard: Guard, rules: Rules) -> bool:
     if not rules.keeps(guard):
         return shared.jobs[claim.job].place is Place.RUNNING
     if not rules.keeps(Guard.FENCE_WITH_ID):
@@ -195,12 +195,12 @@ def _without(worker: Worker, claim: Claim) -> Worker:
 
 
 def _reported(worker: Worker, claim: Claim) -> Worker:
-    hand = worker.hand
-    if hand.claim != claim or hand.stage not in {Stage.SUCCEEDED, Stage.FAILED}:
+    slot = worker.slot
+    if slot.claim != claim or slot.stage not in {Stage.SUCCEEDED, Stage.FAILED}:
         return worker
-    return worker._replace(hand=hand._replace(is_reported=True))
+    return worker._replace(slot=slot._replace(is_reported=True))
 
 
-def _named(call: Call) -> Claim:
-    assert call.claim is not None, f"{call.verb} names the claim that it is about"
+def _claim_of(call: Call) -> Claim:
+    assert call.claim is not None, f"{call.verb} has a claim"
     return call.claim

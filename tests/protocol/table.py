@@ -1,4 +1,4 @@
-"""Numbers for values, and answers that are worked out once: what makes the search fast."""
+"""Numbers for values, and memoized results, which make the search fast."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Table(Generic[V]):
 
 
 class Memo(dict[K, V]):
-    """A dict that works out what it lacks."""
+    """A dict that computes missing values."""
 
     def __init__(self, work_out: Callable[[K], V]) -> None:
         super().__init__()

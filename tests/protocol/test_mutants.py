@@ -1,4 +1,4 @@
-"""The protocol without one of its guards: the search has to find what that breaks."""
+"""The protocol without one of its guards: the search has to find the broken invariant."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ def _name(mutant: Mutant) -> str:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=_name)
-def test_mutant_breaks_an_invariant_that_its_guards_hold(mutant: Mutant) -> None:
+def test_mutant_breaks_its_invariant(mutant: Mutant) -> None:
     assert explored.mutant(mutant.name).broken is mutant.breaks
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=_name)
-def test_page_holds_the_length_of_a_counterexample(mutant: Mutant) -> None:
+def test_page_has_the_length_of_a_counterexample(mutant: Mutant) -> None:
     line = report.mutant_line(mutant, explored.mutant(mutant.name))
-    assert line in page.figures(), "make them anew: python -m tests.protocol --write"
+    assert line in page.figures(), "write them again: python -m tests.protocol --write"
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("mutant", mutants.SECOND_LINES, ids=_name)
-def test_guard_is_not_missed_when_another_stands_behind_it(mutant: Mutant) -> None:
+@pytest.mark.parametrize("mutant", mutants.BACKED_GUARDS, ids=_name)
+def test_nothing_breaks_when_another_guard_backs_the_missing_one(mutant: Mutant) -> None:
     assert explorer.explore(mutant.rules).broken is None
 
 
-@pytest.mark.parametrize("mutant", mutants.SECOND_LINES, ids=_name)
-def test_guard_with_another_behind_it_has_a_mutant_without_both(mutant: Mutant) -> None:
+@pytest.mark.parametrize("mutant", mutants.BACKED_GUARDS, ids=_name)
+def test_backed_guard_has_a_mutant_without_both(mutant: Mutant) -> None:
     assert any(set(mutant.guards) < set(other.guards) for other in mutants.MUTANTS)
 
 
 @pytest.mark.parametrize("limit", mutants.LIMITS, ids=_name)
-def test_promise_ends_where_its_limits_say(limit: Mutant) -> None:
+def test_invariant_breaks_beyond_a_limit_of_the_promise(limit: Mutant) -> None:
     assert explorer.explore(limit.rules).broken is limit.breaks
 
 
@@ -64,23 +64,23 @@ def test_mutant_allows_no_fault_that_its_sound_configuration_does_not() -> None:
         assert mutant.rules.at_most == mutant.configuration.at_most
 
 
-def _told(*guards: Guard) -> list[str]:
+def _trace(*guards: Guard) -> list[str]:
     (mutant,) = (one for one in mutants.MUTANTS if one.guards == guards)
     found = explored.mutant(mutant.name)
     return list(trace.lines(found.path, found.rules))
 
 
-def test_trace_tells_the_shortest_way_when_two_workers_claim_one_job() -> None:
-    assert _told(Guard.JOB_LOCK) == [
+def test_trace_is_shortest_when_two_workers_claim_one_job() -> None:
+    assert _trace(Guard.JOB_LOCK) == [
         "  1. W1: asks for a claim",
         "  2. W2: asks for a claim",
-        "  3. W1: claims: the store looks for a job",
-        "  4. W2: claims: the store looks for a job",
+        "  3. W1: claims: the store selects a job",
+        "  4. W2: claims: the store selects a job",
         "  5. W1: claims (job 1, id 1, fence 1): granted",
         "  6. W2: claims (job 1, id 1, fence 2): granted",
     ]
 
 
-@pytest.mark.parametrize("guard", [Guard.FENCE_WITH_ID, Guard.FIRST_BEAT])
-def test_page_tells_a_counterexample_as_the_search_does(guard: Guard) -> None:
-    assert "\n".join(_told(guard)) in page.PAGE.read_text()
+@pytest.mark.parametrize("guard", [Guard.FENCE_WITH_ID, Guard.FIRST_HEARTBEAT])
+def test_page_has_the_counterexample_of_the_search(guard: Guard) -> None:
+    assert "\n".join(_trace(guard)) in page.PAGE.read_text()

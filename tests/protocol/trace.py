@@ -1,6 +1,6 @@
-"""A path through the graph as a person reads it: who did what, step by step.
+"""A path through the graph as readable steps.
 
-Snapshots are stored without the workers' names, so the path is walked once more with real ones.
+Snapshots are stored without the workers' names, so the path is searched again with names.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from tests.protocol.state import Shared, State, Worker
 
 
 def lines(path: Sequence[State], rules: Rules) -> Iterator[str]:
-    """Tell the path, one line a step."""
+    """Return the path, one line per step."""
     now = path[0]
     for number, following in enumerate(path[1:], start=1):
-        wanted = _nameless(following)
-        words, now = next(
-            (words, after) for words, after in _steps(now, rules) if _nameless(after) == wanted
+        wanted = _anonymous(following)
+        action, now = next(
+            (action, after) for action, after in _steps(now, rules) if _anonymous(after) == wanted
         )
-        yield f"{number:>3}. {words}"
+        yield f"{number:>3}. {action}"
 
 
 def _steps(state: State, rules: Rules) -> Iterator[tuple[str, State]]:
@@ -40,5 +40,5 @@ def _with(state: State, index: int, worker: Worker) -> tuple[Worker, ...]:
     return (*state.workers[:index], worker, *state.workers[index + 1 :])
 
 
-def _nameless(state: State) -> tuple[Shared, int, list[str]]:
+def _anonymous(state: State) -> tuple[Shared, int, list[str]]:
     return state.shared, state.gap, sorted(repr(worker) for worker in state.workers)

@@ -7,8 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from tests import leaks
 from tests.store.sqlite import opening
 from workron.store.sqlite.store import SqliteStore
+
+
+@pytest.fixture(autouse=True)
+def _leaves_nothing() -> Iterator[None]:
+    with leaks.checked():
+        yield
+
+
+@pytest.fixture(autouse=True)
+async def _leaves_no_task(_leaves_nothing: None) -> AsyncIterator[None]:
+    async with leaks.checked_tasks():
+        yield
 
 
 @pytest.fixture

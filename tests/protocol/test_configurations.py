@@ -1,4 +1,4 @@
-"""The protocol with all its guards: everything that the rules allow is explored, nothing breaks."""
+"""The protocol with all its guards: no invariant breaks in any reachable state."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from tests.protocol.state import Agent, initial
 @pytest.mark.parametrize("name", explored.CONFIGURATIONS)
 def test_configuration_breaks_nothing(name: str) -> None:
     found = explored.configuration(name)
-    assert found.broken is None, "\n".join(report.story(name, found))
+    assert found.broken is None, "\n".join(report.counterexample(name, found))
 
 
 @pytest.mark.timeout(300)
 def test_faults_and_rare_branches_all_occur() -> None:
-    assert report.missed([explored.configuration(name) for name in explored.CONFIGURATIONS]) == []
+    assert report.missing([explored.configuration(name) for name in explored.CONFIGURATIONS]) == []
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", explored.CONFIGURATIONS)
-def test_page_holds_the_figures_of_a_configuration(name: str) -> None:
+def test_page_has_the_figures_of_a_configuration(name: str) -> None:
     line = report.configuration_line(explored.configuration(name))
-    # The seconds are the machine's, the rest is the model's.
+    # The seconds depend on the machine.
     assert line.rsplit(maxsplit=1)[0] in [
         shown.rsplit(maxsplit=1)[0] for shown in page.figures() if shown
-    ], "make them anew: python -m tests.protocol --write"
+    ], "write them again: python -m tests.protocol --write"
 
 
 def test_names_of_configurations_differ() -> None:
@@ -47,13 +47,13 @@ def test_snapshot_is_the_same_when_workers_are_swapped() -> None:
     assert len(keys) == 1
 
 
-def test_snapshot_comes_back_from_its_number() -> None:
+def test_snapshot_is_restored_from_its_number() -> None:
     start = initial(workers=2, jobs=2)
     graph = space.Space(Rules(name="two jobs", faults={}, at_most=0, jobs=2))
     assert graph.state(graph.key(start)) == start
 
 
-def test_search_finds_the_same_when_it_is_repeated() -> None:
+def test_search_has_the_same_result_when_it_is_repeated() -> None:
     first, second = (explorer.explore(configurations.TWO_JOBS) for _ in range(2))
     assert (first.states, first.transitions, first.depth, first.marks) == (
         second.states,
@@ -63,6 +63,8 @@ def test_search_finds_the_same_when_it_is_repeated() -> None:
     )
 
 
-def test_command_is_red_when_a_rare_branch_is_missed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_fails_when_a_rare_branch_is_not_reached(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert not __main__.Run().configurations([configurations.OUTAGES])
-    assert "missed:\n    a standby falls behind\n" in capsys.readouterr().out
+    assert "not reached:\n    a standby falls behind\n" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""What befalls one worker: cut off, frozen, dead; and how it ends. Healing costs nothing."""
+"""Faults of one worker: disconnected, frozen, dead. Healing is not counted as a fault."""
 
 from __future__ import annotations
 
@@ -6,47 +6,51 @@ from collections.abc import Iterator
 
 from tests.protocol import agent
 from tests.protocol.rules import Fault, Guard, Rules
-from tests.protocol.state import Agent, Hand, Pulse, Shared, Worker
+from tests.protocol.state import Agent, HeartbeatStatus, Shared, Slot, Worker
 from tests.protocol.step import Step, spent
 
 
 def cut(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
-    """It reaches the store no more, and hears nothing."""
+    """It is disconnected from the store."""
     if worker.is_cut:
         yield Step("is connected again", shared, worker._replace(is_cut=False))
         return
     after = spent(shared, Fault.CUT, rules)
     if after is not None and worker.agent is not Agent.DEAD:
-        severed = worker._replace(is_cut=True, is_blameless=False)
-        yield Step("is cut off", after, severed, is_fault=True)
+        cut_off = worker._replace(is_cut=True, is_reachable=False)
+        yield Step("is cut off", after, cut_off, is_fault=True)
 
 
 def freeze(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
     if worker.agent in {Agent.FROZEN, Agent.STUCK}:
-        back = Agent.THAWED if rules.keeps(Guard.CHECK_ON_RETURN) else Agent.UP
-        yield Step("thaws", shared, worker._replace(agent=back))
+        back = Agent.RESUMED if rules.keeps(Guard.CHECK_ON_RETURN) else Agent.UP
+        yield Step("resumes", shared, worker._replace(agent=back))
         return
     if worker.agent is not Agent.UP:
         return
     kinds = ((Fault.FREEZE, Agent.FROZEN, "freezes"), (Fault.STUCK, Agent.STUCK, "agent freezes"))
-    for fault, kind, words in kinds:
+    for fault, kind, action in kinds:
         after = spent(shared, fault, rules)
         if after is not None:
-            still = worker._replace(agent=kind, is_blameless=False)
-            yield Step(words, after, still, is_fault=True)
+            unchanged = worker._replace(agent=kind, is_reachable=False)
+            yield Step(action, after, unchanged, is_fault=True)
 
 
 def die(shared: Shared, worker: Worker, rules: Rules) -> Iterator[Step]:
-    """What was on its way to it is lost; what it sent arrives late, or not at all."""
+    """Answers to it are lost; its own requests arrive late, or not at all."""
     if worker.agent is not Agent.UP:
         return
     dead = worker._replace(
-        agent=Agent.DEAD, is_cut=False, beat=Pulse.DONE, hand=Hand(), is_blameless=False
+        agent=Agent.DEAD,
+        is_cut=False,
+        heartbeat=HeartbeatStatus.DONE,
+        slot=Slot(),
+        is_reachable=False,
     )
     after = spent(shared, Fault.DEATH, rules)
     if after is not None:
         yield Step("dies", after, dead, is_fault=True)
     after = spent(shared, Fault.AGENT_DEATH, rules)
     if after is not None and agent.is_executing(worker):
-        headless = dead._replace(hand=worker.hand)
-        yield Step("its agent dies, its runner lives", after, headless, is_fault=True)
+        without_agent = dead._replace(slot=worker.slot)
+        yield Step("its agent dies, its runner does not", after, without_agent, is_fault=True)
