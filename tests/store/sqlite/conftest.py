@@ -18,12 +18,6 @@ def _leaves_nothing() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-async def _leaves_no_task(_leaves_nothing: None) -> AsyncIterator[None]:
-    async with leaks.checked_tasks():
-        yield
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "store.db"
@@ -31,9 +25,10 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def store(path: Path) -> AsyncIterator[SqliteStore]:
-    opened = await opening.open_store(path)
-    yield opened
-    await opened.close()
+    async with leaks.checked_tasks():
+        opened = await opening.open_store(path)
+        yield opened
+        await opened.close()
 
 
 @pytest.fixture
