@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.asking import ask, samples
+from tests.cli.http_client import ask, samples
 from tests.scheduling.conftest import HandClock
 from workron.cli import health, options
 from workron.cli.maintainer_exporter import MaintainerExporter
@@ -59,7 +59,7 @@ async def _asked(subject: Any, clock: HandClock) -> Any:
         ("[::1]:65535", Address("::1", 65535)),
     ],
 )
-def test_address_is_a_host_and_a_port(text: str, meant: Address) -> None:
+def test_address_is_parsed_into_host_and_port(text: str, meant: Address) -> None:
     assert options.address(text) == meant
     assert str(meant) == text
 
@@ -79,7 +79,7 @@ def test_address_is_a_host_and_a_port(text: str, meant: Address) -> None:
         ("::1:80", r"'::1:80': write \[::1\]:80 for an IPv6 address"),
     ],
 )
-def test_what_is_no_address_is_refused_with_what_would_be_one(text: str, words: str) -> None:
+def test_address_is_refused_with_an_example_when_it_is_invalid(text: str, words: str) -> None:
     with pytest.raises(errors.InputError, match=f"^--health: .*{words}"):
         options.address(text)
 
@@ -90,7 +90,7 @@ def taken() -> Iterator[int]:
         yield other.getsockname()[1]
 
 
-async def test_port_in_use_is_named(taken: int, clock: HandClock) -> None:
+async def test_error_names_the_port_when_it_is_in_use(taken: int, clock: HandClock) -> None:
     words = f"--health: 127.0.0.1:{taken}: the port is in use"
     exporter = WorkerExporter(WorkerMetrics(), 1, clock)
     serving = health.served(Address("127.0.0.1", taken), lambda: exporter, clock)
@@ -102,21 +102,23 @@ async def test_port_in_use_is_named(taken: int, clock: HandClock) -> None:
     ("host", "words"),
     [("192.0.2.1", "not an address of this machine"), ("a..b", "unknown host")],
 )
-async def test_host_that_is_not_here_is_named(host: str, words: str, clock: HandClock) -> None:
+async def test_error_names_the_host_when_it_is_not_of_this_machine(
+    host: str, words: str, clock: HandClock
+) -> None:
     exporter = MaintainerExporter(MaintainerMetrics(clock))
     serving = health.served(Address(host, 0), lambda: exporter, clock)
     with pytest.raises(errors.InputError, match=words), serving:
         pass
 
 
-async def test_nobody_listens_when_nobody_asked_for_it(clock: HandClock) -> None:
+async def test_nothing_is_served_when_no_address_is_given(clock: HandClock) -> None:
     threads = threading.active_count()
     with health.served(None, lambda: pytest.fail("made"), clock) as port:
         assert port is None
         assert threading.active_count() == threads
 
 
-def test_worker_is_ready_from_its_registration_until_its_lease_is_over(clock: HandClock) -> None:
+def test_worker_is_ready_from_its_registration_until_its_lease_expires(clock: HandClock) -> None:
     metrics = WorkerMetrics()
     get = _told(WorkerExporter(metrics, 4, clock))
     assert "is not registered yet" in get("/readyz")[1]
@@ -131,7 +133,7 @@ def test_worker_is_ready_from_its_registration_until_its_lease_is_over(clock: Ha
     assert get("/readyz") == (503, words)
 
 
-def test_answer_to_an_older_beat_makes_nobody_less_ready(clock: HandClock) -> None:
+def test_worker_stays_ready_when_an_older_heartbeat_is_answered_late(clock: HandClock) -> None:
     metrics = WorkerMetrics()
     metrics.session_began(10, 0)
     clock.turn(9)
@@ -141,7 +143,7 @@ def test_answer_to_an_older_beat_makes_nobody_less_ready(clock: HandClock) -> No
     assert _told(WorkerExporter(metrics, 4, clock))("/readyz")[0] == 200
 
 
-def test_worker_that_lost_its_session_is_ready_with_the_next_one(clock: HandClock) -> None:
+def test_worker_is_ready_again_when_it_has_a_new_session(clock: HandClock) -> None:
     metrics = WorkerMetrics()
     get = _told(WorkerExporter(metrics, 4, clock))
     metrics.session_began(10, clock.monotonic())
@@ -154,7 +156,7 @@ def test_worker_that_lost_its_session_is_ready_with_the_next_one(clock: HandCloc
     assert get("/readyz")[0] == 200
 
 
-def test_draining_worker_lives_and_is_not_ready(clock: HandClock) -> None:
+def test_worker_is_alive_and_not_ready_when_it_drains(clock: HandClock) -> None:
     metrics = WorkerMetrics()
     metrics.session_began(10, clock.monotonic())
     metrics.is_draining = True
@@ -163,7 +165,7 @@ def test_draining_worker_lives_and_is_not_ready(clock: HandClock) -> None:
     assert get("/healthz") == (200, "ok\n")
 
 
-def test_outage_of_the_store_does_not_end_the_life_of_a_worker(clock: HandClock) -> None:
+def test_worker_is_alive_and_not_ready_when_the_store_is_unavailable(clock: HandClock) -> None:
     metrics = WorkerMetrics()
     metrics.session_began(10, clock.monotonic())
     clock.turn(3600)
@@ -175,7 +177,7 @@ def test_outage_of_the_store_does_not_end_the_life_of_a_worker(clock: HandClock)
     ("error", "words"),
     [(errors.SchemaError("too new"), "too new"), (TimeoutError(), "TimeoutError")],
 )
-def test_worker_that_has_failed_and_is_still_there_is_dead(
+def test_worker_is_not_alive_when_it_has_failed(
     clock: HandClock, error: Exception, words: str
 ) -> None:
     metrics = WorkerMetrics()
@@ -188,7 +190,7 @@ def test_worker_that_has_failed_and_is_still_there_is_dead(
         )
 
 
-def test_stuck_event_loop_is_told_of_while_it_is_stuck(clock: HandClock) -> None:
+def test_health_check_fails_when_the_event_loop_is_blocked(clock: HandClock) -> None:
     metrics = WorkerMetrics()
     metrics.session_began(1e6, clock.monotonic())
     at: list[int] = []
@@ -218,7 +220,7 @@ def test_stuck_event_loop_is_told_of_while_it_is_stuck(clock: HandClock) -> None
         stuck.join()
 
 
-async def test_loop_is_not_blocked_when_it_turns_however_long_it_has_run(clock: HandClock) -> None:
+async def test_loop_is_not_blocked_when_it_turns(clock: HandClock) -> None:
     with EventLoopWatchdog(clock, check_seconds=0.0) as watchdog:
         clock.turn(3600)
         assert watchdog.why_blocked()
@@ -226,7 +228,7 @@ async def test_loop_is_not_blocked_when_it_turns_however_long_it_has_run(clock: 
             await asyncio.sleep(0)
 
 
-async def test_metrics_are_what_prometheus_reads(clock: HandClock) -> None:
+async def test_metrics_are_in_the_format_of_prometheus(clock: HandClock) -> None:
     async with _asked(WorkerExporter(WorkerMetrics(), 4, clock), clock) as get:
         answer = await get("/metrics")
     assert answer.headers["Content-Type"].startswith("text/plain; version=")
@@ -235,7 +237,7 @@ async def test_metrics_are_what_prometheus_reads(clock: HandClock) -> None:
     assert {name for name in seen if not name.startswith("workron_worker_")} == set()
 
 
-def test_maintainer_is_ready_while_its_rounds_are_completed(clock: HandClock) -> None:
+def test_maintainer_is_ready_while_it_completes_rounds(clock: HandClock) -> None:
     metrics = MaintainerMetrics(clock)
     get = _told(MaintainerExporter(metrics))
     assert "no round is completed yet" in get("/readyz")[1]
@@ -249,7 +251,7 @@ def test_maintainer_is_ready_while_its_rounds_are_completed(clock: HandClock) ->
     assert get("/healthz") == (503, "this maintainer has failed: too new\n")
 
 
-def test_maintainer_tells_of_its_office_and_its_work(clock: HandClock) -> None:
+def test_maintainer_exports_its_election_and_its_counts(clock: HandClock) -> None:
     metrics = MaintainerMetrics(clock)
     metrics.round_completed(is_elected=True)
     metrics.count(Duty.PROPAGATE, 3)
@@ -265,7 +267,7 @@ def test_maintainer_tells_of_its_office_and_its_work(clock: HandClock) -> None:
     assert seen["workron_maintainer_missed_edges_total"] == 2
 
 
-def test_office_counts_as_given_up_when_its_lease_is_over(clock: HandClock) -> None:
+def test_maintainer_is_not_elected_when_its_lease_has_expired(clock: HandClock) -> None:
     metrics = MaintainerMetrics(clock)
     metrics.round_completed(is_elected=True)
     clock.turn(10)
@@ -273,7 +275,7 @@ def test_office_counts_as_given_up_when_its_lease_is_over(clock: HandClock) -> N
     assert seen["workron_maintainer_elected"] == 0
 
 
-async def test_maintainer_at_work_is_seen_over_http(clock: HandClock) -> None:
+async def test_running_maintainer_is_visible_over_http(clock: HandClock) -> None:
     store = await connect.connect("memory:", clock=clock, rng=random.Random())
     metrics = MaintainerMetrics(clock)
     try:

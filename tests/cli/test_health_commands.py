@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.cli.asking import ask, samples
 from tests.cli.conftest import Call
+from tests.cli.http_client import ask, samples
 
 Write = Callable[..., pathlib.Path]
 Start = Callable[..., subprocess.Popen[str]]
@@ -39,9 +39,7 @@ def _end(process: subprocess.Popen[str]) -> None:
     assert process.returncode == 0
 
 
-def test_worker_tells_of_its_life_and_its_work(
-    call: Call, start: Start, write: Write, url: str
-) -> None:
+def test_worker_serves_health_and_metrics(call: Call, start: Start, write: Write, url: str) -> None:
     call("submit", write("hello", command="exit 3", more="maxAttempts: 1"), "--store", url)
     worker = start("worker", "--store", url, "--slots", 3, *_ANYWHERE)
     port = _port(worker)
@@ -62,7 +60,7 @@ def test_worker_tells_of_its_life_and_its_work(
         ask(port, "/healthz")
 
 
-def test_draining_worker_is_not_ready_and_lives(
+def test_draining_worker_is_alive_and_not_ready(
     call: Call, start: Start, write: Write, url: str
 ) -> None:
     call("submit", write("hello", command="exec sleep 1000"), "--store", url)
@@ -78,7 +76,9 @@ def test_draining_worker_is_not_ready_and_lives(
     _end(worker)
 
 
-def test_maintainer_tells_of_its_office(call: Call, start: Start, write: Write, url: str) -> None:
+def test_maintainer_serves_health_and_metrics(
+    call: Call, start: Start, write: Write, url: str
+) -> None:
     call("submit", write("hello"), "--store", url)
     maintainer = start("maintain", "--store", url, *_ANYWHERE)
     port = _port(maintainer)
@@ -88,7 +88,7 @@ def test_maintainer_tells_of_its_office(call: Call, start: Start, write: Write, 
     _end(maintainer)
 
 
-def test_worker_loads_nothing_for_health_that_nobody_asks_for_nor_for_what_others_do(
+def test_worker_does_not_load_unneeded_libraries_when_health_is_off(
     call: Call, write: Write, url: str
 ) -> None:
     call("submit", write("hello"), "--store", url)
@@ -115,14 +115,16 @@ finally:
 
 
 @pytest.mark.parametrize("command", ["worker", "maintain"])
-def test_address_that_is_none_is_bad_input(call: Call, url: str, command: str) -> None:
+def test_health_address_is_refused_when_it_is_invalid(call: Call, url: str, command: str) -> None:
     said = call(command, "--store", url, "--health", "9464")
     assert (said.code, said.out) == (2, "")
     assert "--health: '9464' is not a host and port; use HOST:PORT" in said.err
 
 
 @pytest.mark.parametrize("command", ["worker", "maintain"])
-def test_port_in_use_is_bad_input(call: Call, url: str, command: str) -> None:
+def test_health_address_is_refused_when_its_port_is_in_use(
+    call: Call, url: str, command: str
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         said = call(command, "--store", url, "--health", f"127.0.0.1:{port}")

@@ -28,7 +28,7 @@ def _block(language: str, page: str = _PAGE) -> str:
     return found[1]
 
 
-def test_commands_over_a_file_run_a_workflow_to_its_end(tmp_path: pathlib.Path) -> None:
+def test_workflow_ends_when_the_commands_of_the_guide_are_run(tmp_path: pathlib.Path) -> None:
     (tmp_path / "examples").symlink_to(_ROOT / "examples")
     # Job control, which a person's shell has, gives `kill %1` its meaning.
     program = f'set -em; workron() {{ "{sys.executable}" -m workron "$@"; }}\n{_block("sh")}'
@@ -40,7 +40,7 @@ def test_commands_over_a_file_run_a_workflow_to_its_end(tmp_path: pathlib.Path) 
     assert '"event":"attempt ended"' in said.stderr
 
 
-async def test_statements_make_a_role_with_which_a_worker_works(
+async def test_worker_runs_when_its_role_was_created_as_in_the_guide(
     start: Callable[..., subprocess.Popen[str]],
     write: Write,
     fresh_database: str,
@@ -67,7 +67,7 @@ async def test_statements_make_a_role_with_which_a_worker_works(
         await admin.close()
 
 
-def test_containers_of_the_pod_run_a_job_together(
+def test_job_is_run_when_the_containers_of_the_pod_start(
     call: Call, write: Write, url: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = re.sub(r"/workron/(code|socket)\b", str(tmp_path), _block("yaml", _POD))
@@ -86,7 +86,7 @@ def test_containers_of_the_pod_run_a_job_together(
     assert call("output", "hello", "--store", url).out == "on\n"
 
 
-def test_containers_of_the_pod_have_no_right_that_the_restricted_standard_forbids() -> None:
+def test_containers_of_the_pod_meet_the_restricted_standard() -> None:
     spec = yaml.safe_load(_block("yaml", _POD))["spec"]
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}

@@ -35,7 +35,7 @@ def _files(folder: pathlib.Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-async def test_jobs_that_would_share_a_file_have_one_each(tmp_path: pathlib.Path) -> None:
+async def test_each_job_has_its_own_file_when_names_are_equal(tmp_path: pathlib.Path) -> None:
     folder = OutputDir(tmp_path)
     alone = rows.root("flow.a", Kind.JOB, job=7)
     folder.expect(alone, [rows.row("flow.a", State.QUEUED, job=7)])
@@ -45,7 +45,7 @@ async def test_jobs_that_would_share_a_file_have_one_each(tmp_path: pathlib.Path
     assert _files(tmp_path) == {"flow.a.log": b"seven", "flow.a-8.log": b"eight"}
 
 
-async def test_name_that_is_too_long_for_a_file_is_cut(tmp_path: pathlib.Path) -> None:
+async def test_file_name_is_cut_when_it_is_too_long(tmp_path: pathlib.Path) -> None:
     folder = OutputDir(tmp_path)
     root = rows.root("x" * 253)
     folder.expect(root, [rows.row("task", State.QUEUED, job=8)])
@@ -54,12 +54,14 @@ async def test_name_that_is_too_long_for_a_file_is_cut(tmp_path: pathlib.Path) -
     assert folder.error is None
 
 
-async def test_job_of_another_run_is_not_written(tmp_path: pathlib.Path) -> None:
+async def test_no_file_is_written_when_the_job_belongs_to_another_run(
+    tmp_path: pathlib.Path,
+) -> None:
     assert OutputDir(tmp_path).listener(_claimed(99)) is None
     assert _files(tmp_path) == {}
 
 
-async def test_trouble_is_remembered_and_harms_nobody(tmp_path: pathlib.Path) -> None:
+async def test_first_error_is_kept_when_files_cannot_be_written(tmp_path: pathlib.Path) -> None:
     folder = OutputDir(tmp_path / "gone")
     folder.expect(rows.root("flow"), [rows.row("a", State.QUEUED, job=8)])
     (tmp_path / "gone").rmdir()
@@ -80,7 +82,7 @@ class Reader:
         ({"state": State.RUNNING, "attempts": 1}, {}),
     ],
 )
-async def test_what_an_earlier_run_wrote_is_filled_in(
+async def test_output_is_filled_in_when_an_earlier_process_ran_the_job(
     tmp_path: pathlib.Path, fields: dict[str, Any], content: dict[str, bytes]
 ) -> None:
     folder, root = OutputDir(tmp_path), rows.root("flow")
@@ -109,7 +111,7 @@ class Hanging(OutputDir):
         os.close(descriptor)
 
 
-async def test_folder_that_hangs_holds_up_the_command_that_writes_and_not_the_loop(
+async def test_event_loop_is_not_blocked_when_the_folder_hangs(
     tmp_path: pathlib.Path,
 ) -> None:
     hanging = Hanging(tmp_path)
@@ -121,7 +123,7 @@ async def test_folder_that_hangs_holds_up_the_command_that_writes_and_not_the_lo
         assert os.read(descriptor, 10) == b"eight"
 
 
-async def test_all_is_written_when_it_is_complete(tmp_path: pathlib.Path) -> None:
+async def test_all_output_is_written_when_the_run_is_complete(tmp_path: pathlib.Path) -> None:
     hanging = Hanging(tmp_path)
     hearing = [asyncio.create_task(_hear(hanging, job, b"%d" % job)) for job in (8, 9)]
     await asyncio.sleep(0)
@@ -134,7 +136,7 @@ async def test_all_is_written_when_it_is_complete(tmp_path: pathlib.Path) -> Non
     await asyncio.gather(*hearing)
 
 
-async def test_all_is_written_when_it_is_left(tmp_path: pathlib.Path) -> None:
+async def test_all_output_is_written_when_the_block_is_left(tmp_path: pathlib.Path) -> None:
     hanging = Hanging(tmp_path)
     with contextlib.ExitStack() as reading:
         with hanging:
@@ -147,7 +149,7 @@ async def test_all_is_written_when_it_is_left(tmp_path: pathlib.Path) -> None:
         assert (tmp_path / "flow.b.log").read_bytes() == b"9"
 
 
-async def test_job_that_began_when_the_folder_was_far_behind_is_filled_in(
+async def test_output_is_filled_in_when_the_folder_was_too_slow_at_the_start(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(output, "_MAX_PENDING_BYTES", 4)

@@ -11,21 +11,21 @@ from tests.cli.conftest import Call
 Write = Callable[..., pathlib.Path]
 
 
-def test_run_ends_with_0_when_all_succeeded(call: Call, write: Write) -> None:
+def test_run_exits_with_0_when_all_succeeded(call: Call, write: Write) -> None:
     said = call("run", write("hello", command="echo hi"))
     assert said.code == 0
     assert "Succeeded  hello" in said.out
     assert "1 job in" in said.out
 
 
-def test_run_ends_with_1_when_a_job_failed(call: Call, write: Write) -> None:
+def test_run_exits_with_1_when_a_job_failed(call: Call, write: Write) -> None:
     said = call("run", write("bad", command="echo the reason; exit 3", more="maxAttempts: 1"))
     assert said.code == 1
     assert "bad  the command ended with exit code 3 (ExitCode)" in said.out
     assert "  | the reason" in said.out
 
 
-def test_run_ends_with_0_when_a_failure_is_taken_care_of(call: Call, write: Write) -> None:
+def test_run_exits_with_0_when_another_task_handles_the_failure(call: Call, write: Write) -> None:
     tasks = (
         'name: bad, command: "exit 1", maxAttempts: 1',
         "name: undo, command: echo, dependsOn: [{name: bad, when: Failed}]",
@@ -35,7 +35,7 @@ def test_run_ends_with_0_when_a_failure_is_taken_care_of(call: Call, write: Writ
     assert "1 succeeded, 1 failed" in said.out
 
 
-def test_run_ends_with_1_when_a_job_is_skipped_because_of_a_failure(
+def test_run_exits_with_1_when_a_job_is_skipped_because_of_a_failure(
     call: Call, write: Write
 ) -> None:
     bad = write("bad", command="exit 1", more="maxAttempts: 1")
@@ -44,7 +44,7 @@ def test_run_ends_with_1_when_a_job_is_skipped_because_of_a_failure(
     assert "Skipped    next  an upstream job failed" in said.out
 
 
-def test_run_says_that_it_makes_nothing_of_a_pool(
+def test_note_is_printed_when_a_file_has_a_pool(
     call: Call, write: Write, tmp_path: pathlib.Path
 ) -> None:
     pool = tmp_path / "pool.yaml"
@@ -56,21 +56,21 @@ def test_run_says_that_it_makes_nothing_of_a_pool(
     )
 
 
-def test_run_ends_with_0_when_a_job_was_not_needed(call: Call, write: Write) -> None:
+def test_run_exits_with_0_when_a_job_was_not_needed(call: Call, write: Write) -> None:
     undo = write("undo", command="exit 1", more="dependsOn: [{name: good, when: Failed}]")
     said = call("run", undo, write("good"))
     assert said.code == 0
     assert "Skipped    undo  not needed" in said.out
 
 
-def test_run_says_when_a_job_is_tried_again(call: Call, write: Write) -> None:
+def test_line_is_printed_when_a_job_is_retried(call: Call, write: Write) -> None:
     command = 'test "$WORKRON_ATTEMPT" = 2'
     said = call("run", write("moody", command=command, more="backoff: {initial: 300ms}"))
     assert said.code == 0
     assert "Retrying   moody  failed once" in said.out
 
 
-def test_run_takes_files_in_any_order_and_standard_input(call: Call, write: Write) -> None:
+def test_run_reads_files_in_any_order_and_standard_input(call: Call, write: Write) -> None:
     late = write("late", more="dependsOn: [{name: early}]")
     early = write("early").read_text()
     said = call("run", late, "-", stdin=early)
@@ -78,7 +78,7 @@ def test_run_takes_files_in_any_order_and_standard_input(call: Call, write: Writ
     assert said.out.index("early") < said.out.index("late")
 
 
-def test_run_prints_objects_as_json_and_progress_beside_it(call: Call, write: Write) -> None:
+def test_progress_is_on_standard_error_when_json_is_requested(call: Call, write: Write) -> None:
     tasks = ("name: one, command: echo out", "name: many, count: 2, command: echo out")
     said = call("run", write("flow", *tasks), "-o", "json")
     items = json.loads(said.out)["items"]
@@ -92,7 +92,7 @@ def test_run_prints_objects_as_json_and_progress_beside_it(call: Call, write: Wr
     assert "Succeeded  flow/one" in said.err
 
 
-def test_run_writes_the_whole_output_of_each_job_to_a_folder(
+def test_output_of_each_job_is_written_when_a_folder_is_given(
     call: Call, write: Write, tmp_path: pathlib.Path
 ) -> None:
     command = "head -c 300000 /dev/zero | tr '\\\\0' x"
@@ -103,7 +103,7 @@ def test_run_writes_the_whole_output_of_each_job_to_a_folder(
     assert (logs / "flow.long.log").stat().st_size == 300_000
 
 
-def test_output_of_a_new_attempt_takes_the_place_of_the_one_before(
+def test_output_file_has_only_the_last_attempt_when_a_job_is_retried(
     call: Call, write: Write, tmp_path: pathlib.Path
 ) -> None:
     command = 'echo "$WORKRON_ATTEMPT"; test "$WORKRON_ATTEMPT" = 2'
@@ -112,13 +112,15 @@ def test_output_of_a_new_attempt_takes_the_place_of_the_one_before(
     assert (tmp_path / "moody.log").read_text() == "2\n"
 
 
-def test_folder_for_output_that_cannot_be_made_is_bad_input(call: Call, write: Write) -> None:
+def test_output_folder_is_refused_when_it_cannot_be_created(call: Call, write: Write) -> None:
     said = call("run", write("hello"), "--output-dir", "/dev/null/x")
     assert said.code == 2
     assert "--output-dir /dev/null/x: Not a directory; give a writable folder" in said.err
 
 
-def test_job_sees_the_namespace_that_the_option_names(call: Call, write: Write, url: str) -> None:
+def test_namespace_of_the_option_is_in_the_environment_of_the_job(
+    call: Call, write: Write, url: str
+) -> None:
     assert call("run", write("hello"), "-n", "team", "--store", url).code == 0
     assert "hello" in call("get", "-n", "team", "--store", url).out
     assert call("get", "hello", "--store", url).code == 4
@@ -133,9 +135,7 @@ def test_job_sees_the_namespace_that_the_option_names(call: Call, write: Write, 
         ("\x00", "standard input:1"),
     ],
 )
-def test_bad_manifest_is_told_in_words_and_nothing_runs(
-    call: Call, manifest: str, complaint: str
-) -> None:
+def test_nothing_runs_when_a_manifest_is_invalid(call: Call, manifest: str, complaint: str) -> None:
     said = call("run", "-", stdin=manifest)
     assert said.code == 2
     assert complaint in said.err
@@ -143,7 +143,7 @@ def test_bad_manifest_is_told_in_words_and_nothing_runs(
     assert said.out == ""
 
 
-def test_cycle_over_jobs_is_printed(call: Call, write: Write) -> None:
+def test_error_shows_the_cycle_when_jobs_depend_on_each_other(call: Call, write: Write) -> None:
     one = write("one", more="dependsOn: [{name: two}]")
     said = call("run", one, write("two", more="dependsOn: [{name: one}]"), write("three"))
     assert said.code == 2
@@ -159,7 +159,7 @@ def test_cycle_over_jobs_is_printed(call: Call, write: Write) -> None:
         ("suspend: true", "is suspended, and no other process can resume it"),
     ],
 )
-def test_what_could_never_end_in_memory_is_refused(
+def test_run_in_memory_is_refused_when_it_could_never_end(
     call: Call, write: Write, more: str, complaint: str
 ) -> None:
     said = call("run", write("hello", more=more))
@@ -178,7 +178,9 @@ def test_what_could_never_end_in_memory_is_refused(
         ([], "Missing argument"),
     ],
 )
-def test_wrong_usage_is_told_in_words(call: Call, arguments: list[str], complaint: str) -> None:
+def test_message_explains_the_usage_when_it_is_wrong(
+    call: Call, arguments: list[str], complaint: str
+) -> None:
     hello = "{apiVersion: workron.dev/v1alpha1, kind: Job, metadata: {name: a}, spec: {command: a}}"
     said = call("run", *arguments, stdin=hello)
     assert said.code == 2
@@ -186,17 +188,17 @@ def test_wrong_usage_is_told_in_words(call: Call, arguments: list[str], complain
     assert "Traceback" not in said.err
 
 
-def test_memory_is_memory_in_whatever_letters(call: Call, write: Write) -> None:
+def test_scheme_of_the_store_is_case_insensitive(call: Call, write: Write) -> None:
     said = call("run", write("hello", more="suspend: true"), "--store", "MEMORY:")
     assert (said.code, "no other process can resume it" in said.err) == (2, True)
 
 
-def test_file_of_nothing_but_pools_is_nothing_to_run(call: Call) -> None:
+def test_run_is_refused_when_the_files_have_only_pools(call: Call) -> None:
     pool = "{apiVersion: workron.dev/v1alpha1, kind: WorkerPool, metadata: {name: big}}"
     said = call("run", "-", stdin=pool)
     assert said.code == 2
     assert "nothing to run" in said.err
 
 
-def test_job_of_any_pool_runs_here(call: Call, write: Write) -> None:
+def test_job_of_any_pool_is_run(call: Call, write: Write) -> None:
     assert call("run", write("hello", more="pool: gpu"), write("other")).code == 0

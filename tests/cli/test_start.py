@@ -27,7 +27,7 @@ def _python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("module", ["typer", "structlog", "rich.console", "sqlite3"])
-def test_interrupt_while_the_program_is_loaded_ends_it_quietly(module: str) -> None:
+def test_program_exits_quietly_when_an_interrupt_arrives_during_its_imports(module: str) -> None:
     interrupt = f"""
 import os, signal, sys
 
@@ -43,7 +43,7 @@ sys.meta_path.insert(0, Finder())
 
 
 @pytest.mark.parametrize("command", ["version", "get"])
-def test_command_loads_nothing_that_it_does_not_use(command: str) -> None:
+def test_command_imports_only_what_it_uses(command: str) -> None:
     said = _python(
         f"import sys\ntry:\n    {_MAIN}\nfinally:\n    print(*sys.modules)", command, "--help"
     )
@@ -51,7 +51,7 @@ def test_command_loads_nothing_that_it_does_not_use(command: str) -> None:
     assert heavy & set(said.stdout.split()) == set()
 
 
-def test_run_in_memory_loads_nothing_of_postgresql() -> None:
+def test_run_does_not_import_postgresql_when_the_store_is_in_memory() -> None:
     said = _python(
         f"import sys\ntry:\n    {_MAIN}\nfinally:\n    print(*sys.modules)",
         "run",
@@ -71,12 +71,12 @@ init_process.handle_signals()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_first_process_ends_on_a_signal_that_nobody_handles_yet(number: signal.Signals) -> None:
+def test_init_process_exits_when_a_signal_has_no_handler(number: signal.Signals) -> None:
     said = _python(f"{_AS_THE_FIRST}os.kill(own, {number:d})\nprint('still here')")
     assert (said.returncode, said.stdout) == (128 + number, "")
 
 
-def test_first_process_keeps_no_child_that_has_ended() -> None:
+def test_init_process_keeps_no_zombies() -> None:
     said = _python(
         f"{_AS_THE_FIRST}if not (child := os.fork()):\n    os._exit(3)\n"
         "try:\n    os.waitpid(child, 0)\nexcept ChildProcessError:\n    print('reaped')"
@@ -84,7 +84,7 @@ def test_first_process_keeps_no_child_that_has_ended() -> None:
     assert (said.returncode, said.stdout) == (0, "reaped\n")
 
 
-def test_process_that_is_not_the_first_leaves_signals_as_they_are() -> None:
+def test_signals_are_unchanged_when_the_process_is_not_init() -> None:
     said = _python(
         "import signal as s\nfrom workron.cli import init_process\ninit_process.handle_signals()\n"
         "print({s.getsignal(one) for one in (s.SIGTERM, s.SIGHUP, s.SIGCHLD)} == {s.SIG_DFL})"

@@ -14,7 +14,7 @@ from workron.core import errors
 Write = Callable[..., pathlib.Path]
 
 
-def test_run_makes_an_empty_database_ready_by_itself(
+def test_run_creates_the_schema_when_the_database_is_empty(
     call: Call, write: Write, empty_database: str
 ) -> None:
     flow = write("flow", "name: a, count: 3, command: echo", "name: b, command: exit 1")
@@ -24,7 +24,7 @@ def test_run_makes_an_empty_database_ready_by_itself(
     assert call("output", "flow/a/2", "--store", empty_database).out == "\n"
 
 
-def test_streamed_output_comes_back_from_postgresql(
+def test_streamed_output_is_stored_in_postgresql(
     call: Call, write: Write, empty_database: str
 ) -> None:
     streams = write(
@@ -35,7 +35,7 @@ def test_streamed_output_comes_back_from_postgresql(
     assert call("output", "many", "--store", empty_database).out == wanted
 
 
-def test_other_commands_say_how_to_make_an_empty_database_ready(
+def test_hint_names_migrate_when_the_database_is_empty(
     call: Call, write: Write, empty_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = call("submit", write("hello"), "--store", empty_database)
@@ -47,7 +47,7 @@ def test_other_commands_say_how_to_make_an_empty_database_ready(
     assert call("submit", write("hello"), "--store", empty_database).code == 0
 
 
-def test_killed_run_goes_on_in_postgresql(
+def test_run_resumes_in_postgresql_when_its_process_was_killed(
     call: Call,
     start: Callable[..., subprocess.Popen[str]],
     write: Write,
@@ -68,14 +68,14 @@ def test_killed_run_goes_on_in_postgresql(
 @pytest.mark.parametrize(
     "url", ["postgresql://nobody@127.0.0.1:1/none", "sqlite:////proc/none/jobs.db"]
 )
-def test_store_that_cannot_be_opened_is_named(call: Call, write: Write, url: str) -> None:
+def test_error_names_the_store_when_it_cannot_be_opened(call: Call, write: Write, url: str) -> None:
     said = call("run", write("hello"), "--store", url)
     assert said.code == 1
     assert "Traceback" not in said.err
     assert url.partition("/" * 3)[2] in said.err or "127.0.0.1" in said.err
 
 
-def test_file_of_another_program_is_refused(
+def test_file_is_refused_when_it_belongs_to_another_program(
     call: Call, write: Write, tmp_path: pathlib.Path, url: str
 ) -> None:
     connection = sqlite3.connect(tmp_path / "jobs.db")
@@ -87,14 +87,14 @@ def test_file_of_another_program_is_refused(
     assert "another application" in said.err
 
 
-def test_password_of_a_store_is_never_shown(call: Call, write: Write) -> None:
+def test_password_is_not_printed_when_the_store_cannot_be_opened(call: Call, write: Write) -> None:
     url = "postgresql://nobody:s3cret@127.0.0.1:1/none"
     said = call("run", write("hello"), "--store", url)
     assert said.code == 1
     assert "s3cret" not in said.out + said.err
 
 
-def test_run_that_fails_for_its_store_leaves_nothing_behind(
+def test_run_removes_its_folders_when_its_store_fails(
     call: Call,
     write: Write,
     url: str,

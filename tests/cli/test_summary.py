@@ -39,7 +39,7 @@ def _row(name: str, job: int, seconds: float, attempts: int) -> JobRow:
     )
 
 
-async def test_slowest_are_those_whose_last_attempt_was_and_no_others_are_asked_for() -> None:
+async def test_slowest_jobs_are_those_with_the_slowest_last_attempts() -> None:
     jobs = [_row("lay-for-an-hour", 2, 3600.0, attempts=2)]
     jobs += [_row(f"n{seconds}", 10 + seconds, seconds, attempts=1) for seconds in range(2, 6)]
     jobs += [_row(f"quick{at}", 100 + at, 0.5, attempts=2) for at in range(50)]

@@ -47,9 +47,7 @@ class Terminal:
         return bool(piece)
 
 
-def test_run_shows_a_live_table_and_leaves_the_summary(
-    write: Write, tmp_path: pathlib.Path
-) -> None:
+def test_run_shows_a_live_table_and_then_the_summary(write: Write, tmp_path: pathlib.Path) -> None:
     os.mkfifo(tmp_path / "go")
     flow = write("flow", f"name: one, command: cat {tmp_path}/go", "name: two, command: echo")
     terminal = Terminal("run", flow, "--slots", "1")
@@ -60,7 +58,7 @@ def test_run_shows_a_live_table_and_leaves_the_summary(
     assert "slowest: flow/one" in terminal.written.splitlines()[-1]
 
 
-def test_output_on_a_terminal_has_nothing_that_the_terminal_would_obey(
+def test_summary_has_no_control_sequences_when_printed_on_a_terminal(
     write: Write, url: str
 ) -> None:
     job = write("loud", command="printf '\\033[2J\\033]0;title\\007shown'")

@@ -58,7 +58,7 @@ def _token(url: str, lease_seconds: float | None = None, pool: str = "default") 
     return asyncio.run(take())
 
 
-def test_worker_runs_what_is_there_and_ends_after_so_many_jobs(
+def test_worker_exits_when_it_has_run_the_maximum_of_jobs(
     call: Call, write: Write, url: str
 ) -> None:
     call("submit", write("one"), write("two"), "--store", url)
@@ -68,7 +68,7 @@ def test_worker_runs_what_is_there_and_ends_after_so_many_jobs(
     assert sorted(states) == ["Queued", "Succeeded"]
 
 
-def test_worker_ends_when_there_was_nothing_to_run_for_long_enough(
+def test_worker_exits_when_it_was_idle_for_the_given_time(
     call: Call, write: Write, url: str
 ) -> None:
     call("submit", write("hello", command="exit 3", more="maxAttempts: 1"), "--store", url)
@@ -78,7 +78,7 @@ def test_worker_ends_when_there_was_nothing_to_run_for_long_enough(
 
 
 @pytest.mark.parametrize(("given", "seconds"), [([], 2), (["--heartbeat", "300ms"], 0.3)])
-def test_worker_beats_as_often_as_it_was_told(
+def test_heartbeat_interval_is_that_of_the_option(
     call: Call,
     write: Write,
     url: str,
@@ -93,7 +93,7 @@ def test_worker_beats_as_often_as_it_was_told(
     assert made.call_args.kwargs["config"].heartbeat.total_seconds() == seconds
 
 
-def test_worker_works_for_no_other_pool_than_its_own(call: Call, write: Write, url: str) -> None:
+def test_worker_runs_no_jobs_of_other_pools(call: Call, write: Write, url: str) -> None:
     call("submit", write("hello", more="pool: large"), "--store", url)
     call("worker", "--store", url, "--idle-exit", "1ms")
     assert _row(call, url)["phase"] == "Queued"
@@ -102,7 +102,7 @@ def test_worker_works_for_no_other_pool_than_its_own(call: Call, write: Write, u
 
 
 @pytest.mark.parametrize("given", [[], ["--pool", "large"], ["-n", "default"]])
-def test_token_decides_which_pool_a_worker_works_for_and_its_log_says_so(
+def test_token_decides_the_pool_of_a_worker(
     call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch, given: list[str]
 ) -> None:
     call("submit", write("hello", more="pool: large"), "--store", url)
@@ -122,7 +122,7 @@ def test_token_decides_which_pool_a_worker_works_for_and_its_log_says_so(
         (["--pool", "other", "-n", "elsewhere"], "elsewhere/other"),
     ],
 )
-def test_token_of_another_pool_than_the_one_that_was_named_is_refused(
+def test_token_is_refused_when_it_belongs_to_another_pool_than_the_option(
     call: Call,
     write: Write,
     url: str,
@@ -147,7 +147,7 @@ async def _count_workers(url: str) -> int:
     return len(workers)
 
 
-async def test_role_of_a_worker_without_a_token_is_told_first_that_there_is_none(
+async def test_error_names_the_missing_token_when_the_role_cannot_create_pools(
     start: Start, fresh_database: str
 ) -> None:
     await asyncio.to_thread(start("migrate", "--store", fresh_database).communicate)
@@ -162,7 +162,7 @@ async def test_role_of_a_worker_without_a_token_is_told_first_that_there_is_none
     assert "permission denied" in third
 
 
-def test_drained_worker_lets_run_what_runs(
+def test_running_job_finishes_when_the_worker_drains(
     call: Call, start: Start, write: Write, url: str, fifos: pathlib.Path
 ) -> None:
     call("submit", write("hello", command=_STAY.format(fifos)), "--store", url)
@@ -177,7 +177,7 @@ def test_drained_worker_lets_run_what_runs(
     assert (_row(call, url)["phase"], _row(call, url)["attempts"]) == ("Succeeded", 1)
 
 
-def test_signal_that_comes_when_all_is_over_changes_nothing(start: Start, url: str) -> None:
+def test_signal_changes_nothing_when_the_worker_is_exiting(start: Start, url: str) -> None:
     _token(url)
     worker = start("worker", "--store", url)
     _hear(worker, "worker registered")
@@ -191,7 +191,7 @@ def test_signal_that_comes_when_all_is_over_changes_nothing(start: Start, url: s
 
 
 @pytest.mark.parametrize(("grace", "signals"), [("10ms", 1), ("1h", 2)])
-def test_command_that_outlasts_the_drain_is_ended_and_handed_back_uncharged(  # noqa: PLR0913
+def test_job_is_stopped_and_requeued_without_a_failure_when_it_outlasts_the_grace_period(  # noqa: PLR0913
     *,
     call: Call,
     start: Start,
@@ -217,7 +217,7 @@ def test_command_that_outlasts_the_drain_is_ended_and_handed_back_uncharged(  # 
     assert (row["phase"], row["failures"], row["losses"]) == ("Queued", 0, 0)
 
 
-def test_runner_alone_ends_a_command_when_its_agent_stands_still_past_the_lease(
+def test_runner_kills_the_command_when_its_agent_is_frozen_past_the_lease(
     *,
     call: Call,
     start: Start,
@@ -245,7 +245,7 @@ def test_runner_alone_ends_a_command_when_its_agent_stands_still_past_the_lease(
     assert (row["phase"], row["attempts"], row["failures"]) == ("Succeeded", 2, 0)
 
 
-def test_next_worker_ends_what_ran_when_worker_and_runner_were_killed_at_once(
+def test_next_worker_kills_leftover_processes_when_worker_and_runner_were_killed(
     *,
     call: Call,
     start: Start,
@@ -305,7 +305,7 @@ def _state(pid: int) -> str:
         ([], "no store given"),
     ],
 )
-def test_what_cannot_be_done_is_refused_in_words(
+def test_option_is_refused_when_its_value_is_invalid(
     call: Call, tmp_path: pathlib.Path, given: list[str], words: str
 ) -> None:
     said = call("worker", *(one.format(tmp_path) for one in given))
@@ -313,7 +313,7 @@ def test_what_cannot_be_done_is_refused_in_words(
     assert words in said.err
 
 
-def test_token_of_no_pool_is_refused_once_and_the_worker_ends(
+def test_worker_exits_when_its_token_is_unknown(
     call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call("submit", write("hello"), "--store", url)

@@ -44,9 +44,7 @@ def _assert_it_names_an_attempt(line: dict[str, Any]) -> None:
     assert "trace_id" not in line
 
 
-def test_short_attempt_has_one_line_that_names_it_and_its_end(
-    call: Call, write: Write, url: str
-) -> None:
+def test_short_attempt_has_one_log_line(call: Call, write: Write, url: str) -> None:
     job = write("hello", command="exit 3", more="maxAttempts: 1")
     call("submit", job, "--store", url)
     [ended] = [
@@ -59,7 +57,7 @@ def test_short_attempt_has_one_line_that_names_it_and_its_end(
     assert ended["seconds"] >= 0
 
 
-def test_attempt_that_runs_for_more_than_a_beat_has_a_line_before_its_end(
+def test_long_attempt_is_logged_before_its_end(
     call: Call, start: Start, write: Write, url: str, tmp_path: pathlib.Path
 ) -> None:
     os.mkfifo(tmp_path / "go")
@@ -74,7 +72,7 @@ def test_attempt_that_runs_for_more_than_a_beat_has_a_line_before_its_end(
     assert [json.loads(line)["event"] for line in rest] == ["attempt ended"]
 
 
-def test_trace_of_a_job_is_given_to_it_as_it_is_and_its_id_is_in_its_lines(
+def test_trace_of_a_job_is_in_its_environment_and_its_log_lines(
     call: Call, write: Write, url: str
 ) -> None:
     job = write("hello", command='echo "$TRACEPARENT"', more=_ENV.format(_PARENT))
@@ -86,14 +84,16 @@ def test_trace_of_a_job_is_given_to_it_as_it_is_and_its_id_is_in_its_lines(
 
 
 @pytest.mark.parametrize("value", ["00-planted-01-01", f"00-{'0' * 32}-00f067aa0ba902b7-01"])
-def test_what_is_no_trace_is_not_logged(call: Call, write: Write, url: str, value: str) -> None:
+def test_trace_is_not_logged_when_it_is_invalid(
+    call: Call, write: Write, url: str, value: str
+) -> None:
     call("submit", write("hello", more=_ENV.format(value)), "--store", url)
     said = call("worker", "--store", url, "--max-jobs", "1")
     assert "attempt ended" in said.err
     assert "trace_id" not in said.err
 
 
-def test_text_is_for_people(call: Call, write: Write, url: str) -> None:
+def test_log_is_text_when_the_option_says_so(call: Call, write: Write, url: str) -> None:
     call("submit", write("hello"), "--store", url)
     said = call("worker", "--store", url, "--max-jobs", "1", "--log", "text")
     assert "attempt ended" in said.err
@@ -112,7 +112,7 @@ _TASKS = (
 _TERMINATE = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = $1"
 
 
-async def test_no_line_has_a_value_of_an_environment_or_a_credential(
+async def test_log_has_no_value_of_an_environment_and_no_credential(
     start: Start,
     write: Write,
     tmp_path: pathlib.Path,
@@ -159,7 +159,7 @@ def _read_on(worker: subprocess.Popen[str], event: str) -> str:
 
 
 @pytest.mark.parametrize("kind", ["job", "workflow"])
-def test_trace_of_who_submits_is_that_of_the_jobs_and_no_content_of_theirs(
+def test_trace_of_the_submitter_is_given_to_the_jobs_without_changing_their_content(
     call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     tasks = ["name: hello, command: 'echo $TRACEPARENT'"] * (kind == "workflow")
@@ -175,7 +175,7 @@ def test_trace_of_who_submits_is_that_of_the_jobs_and_no_content_of_theirs(
 
 
 @pytest.mark.parametrize("command", ["worker", "run"])
-def test_commands_cannot_look_into_the_process_that_has_the_credentials(
+def test_commands_cannot_read_the_memory_of_the_process_with_the_credentials(
     call: Call, write: Write, url: str, command: str
 ) -> None:
     manifest = write("hello")
@@ -186,7 +186,7 @@ def test_commands_cannot_look_into_the_process_that_has_the_credentials(
     assert not call("get", "--store", url).is_hidden
 
 
-def test_line_is_json_whatever_it_says(capfd: pytest.CaptureFixture[str]) -> None:
+def test_log_line_is_json_when_its_fields_are_unusual(capfd: pytest.CaptureFixture[str]) -> None:
     told = {"odd": "ü \udcff", "large": 2**70, "path": pathlib.Path("x"), "flag": None}
     try:
         logging.serve("json")

@@ -31,7 +31,7 @@ def _plan(*texts: str) -> submit.Request:
     return submit.plan(_manifests(*texts), random.Random())
 
 
-async def test_roots_are_acknowledged_in_the_order_of_the_files(store: Store) -> None:
+async def test_runs_are_acknowledged_in_the_order_of_the_files(store: Store) -> None:
     request = _plan(_JOB.format("b", "{command: x}"), _POOL, _JOB.format("a", "{command: x}"))
     answers = await submit.submit(store, request)
     assert [(one.identity.name, one.effect) for one in answers] == [
@@ -40,14 +40,14 @@ async def test_roots_are_acknowledged_in_the_order_of_the_files(store: Store) ->
     ]
 
 
-async def test_same_content_again_is_acknowledged_as_the_run_that_is_there(store: Store) -> None:
+async def test_existing_run_is_acknowledged_when_the_content_is_the_same(store: Store) -> None:
     text = _JOB.format("a", "{command: x}")
     [first] = await submit.submit(store, _plan(text))
     [second] = await submit.submit(store, _plan(text))
     assert (second.run, second.effect) == (first.run, SubmitEffect.NONE)
 
 
-async def test_run_that_is_there_is_suspended_and_resumed_as_its_manifest_says(
+async def test_existing_run_is_suspended_and_resumed_as_its_manifest_says(
     store: Store,
 ) -> None:
     going, resting = (_JOB.format("a", f"{{command: x, suspend: {word}}}") for word in _WORDS)
@@ -66,13 +66,13 @@ async def test_run_that_is_there_is_suspended_and_resumed_as_its_manifest_says(
     ]
 
 
-async def test_every_submission_of_a_generated_name_is_a_run_of_its_own(store: Store) -> None:
+async def test_each_submission_is_a_new_run_when_the_name_is_generated(store: Store) -> None:
     text = _JOB.format("a", "{command: x}").replace("name:", "generateName:")
     names = {(await submit.submit(store, _plan(text)))[0].identity.name for _ in range(3)}
     assert len(names) == 3
 
 
-async def test_manifest_that_says_cancel_is_cancelled(store: Store) -> None:
+async def test_run_is_cancelled_when_its_manifest_says_so(store: Store) -> None:
     request = _plan(_JOB.format("a", "{command: x, cancel: true}"))
     [one] = await submit.submit(store, request)
     assert (await store.list_jobs(one.run))[0].state is State.CANCELLED
@@ -94,7 +94,7 @@ class Door:
         return await self._store.cancel(run)
 
 
-async def test_manifest_that_says_cancel_never_lets_its_command_start(store: Store) -> None:
+async def test_cancelled_run_is_stored_suspended_so_that_no_command_starts(store: Store) -> None:
     door = Door(store)
     request = _plan(
         _JOB.format("a", "{command: x, cancel: true}"), _JOB.format("b", "{command: x}")
@@ -104,14 +104,14 @@ async def test_manifest_that_says_cancel_never_lets_its_command_start(store: Sto
     assert [one.effect for one in answers] == [SubmitEffect.CANCELLED, SubmitEffect.CREATED]
 
 
-async def test_manifest_that_says_cancel_cancels_the_run_that_is_there(store: Store) -> None:
+async def test_existing_run_is_cancelled_when_its_manifest_says_so(store: Store) -> None:
     [first] = await submit.submit(store, _plan(_JOB.format("a", "{command: x}")))
     [again] = await submit.submit(store, _plan(_JOB.format("a", "{command: x, cancel: true}")))
     assert (again.run, again.effect) == (first.run, SubmitEffect.CANCELLED)
     assert (await store.list_jobs(first.run))[0].state is State.CANCELLED
 
 
-async def test_pool_of_the_files_has_no_token_minted_that_nobody_is_given(
+async def test_no_token_is_created_when_the_files_have_a_pool(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -131,7 +131,7 @@ async def test_pools_of_the_files_and_of_the_commands_are_known() -> None:
     assert request.wanted_pools == {("default", name) for name in ("gpu", "default", "io")}
 
 
-def test_every_workflow_that_is_no_dag_is_named_with_its_place() -> None:
+def test_every_workflow_is_named_with_its_place_when_it_is_not_a_dag() -> None:
     cycle = "{tasks: [{name: a, command: x, dependsOn: [{name: a}]}]}"
     with pytest.raises(errors.ManifestError) as refused:
         _plan(_FLOW.format("f", cycle), _JOB.format("ok", "{command: x}"), _FLOW.format("g", cycle))
@@ -140,7 +140,7 @@ def test_every_workflow_that_is_no_dag_is_named_with_its_place() -> None:
     ]  # fmt: skip
 
 
-async def test_nothing_is_stored_when_one_of_all_is_refused(store: Store) -> None:
+async def test_nothing_is_stored_when_one_plan_is_refused(store: Store) -> None:
     await submit.submit(store, _plan(_JOB.format("taken", "{command: x}")))
     both = _plan(_JOB.format("new", "{command: x}"), _JOB.format("taken", "{command: other}"))
     with pytest.raises(errors.NameTakenError):

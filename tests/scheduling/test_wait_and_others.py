@@ -21,7 +21,7 @@ from workron.store.api import Store
 from workron.store.types import AttemptReport, Outcome
 
 
-async def test_wait_answers_when_the_last_of_all_has_ended(store: Store) -> None:
+async def test_wait_returns_when_the_last_run_has_ended(store: Store) -> None:
     runs = [await submit(store, job(name)) for name in ("a", "b")]
     waiting = asyncio.create_task(wait.wait(store, runs))
     await store.cancel(runs[0])
@@ -30,14 +30,14 @@ async def test_wait_answers_when_the_last_of_all_has_ended(store: Store) -> None
     assert [row.state for row in await waiting] == [State.CANCELLED, State.CANCELLED]
 
 
-async def test_wait_for_what_has_ended_answers_at_once(store: Store) -> None:
+async def test_wait_returns_at_once_when_the_run_has_ended(store: Store) -> None:
     run = await submit(store, job("a"))
     await store.cancel(run)
     [row] = await wait.wait(store, [run])
     assert row.state is State.CANCELLED
 
 
-async def test_wait_answers_once_for_each_time_that_a_root_is_named(store: Store) -> None:
+async def test_wait_returns_a_row_for_each_name_when_a_run_is_named_twice(store: Store) -> None:
     first, second = [await submit(store, job(name)) for name in ("a", "b")]
     for run in (first, second):
         await store.cancel(run)
@@ -45,7 +45,7 @@ async def test_wait_answers_once_for_each_time_that_a_root_is_named(store: Store
     assert [row.job for row in rows] == [second, first, second]
 
 
-async def test_wait_for_a_workflow_waits_for_its_own_end_not_only_for_its_jobs(
+async def test_wait_continues_when_all_jobs_have_ended_and_the_workflow_has_not(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = await submit(store, workflow("w", {"name": "many", "count": 1}))
@@ -70,14 +70,14 @@ async def test_wait_for_a_workflow_waits_for_its_own_end_not_only_for_its_jobs(
     assert (row.kind, row.state) == (Kind.WORKFLOW, State.SUCCEEDED)
 
 
-async def test_cancelled_workflow_ends_where_nobody_maintains(store: Store) -> None:
+async def test_cancelled_workflow_ends_when_no_maintainer_runs(store: Store) -> None:
     run = await submit(store, workflow("w", {"name": "many", "count": 3}))
     [row] = await store.list_runs()
     await submitting.cancel(store, row)
     assert (await store.list_jobs(run))[0].state is State.CANCELLED
 
 
-async def test_cancel_of_what_has_ended_is_refused_in_words(store: Store) -> None:
+async def test_cancel_is_refused_when_the_run_has_ended(store: Store) -> None:
     await submit(store, job("a"))
     [run] = await store.list_runs()
     session = await hire(store)
@@ -87,7 +87,7 @@ async def test_cancel_of_what_has_ended_is_refused_in_words(store: Store) -> Non
         await submitting.cancel(store, run)
 
 
-async def test_claims_of_a_worker_that_is_proven_dead_are_taken_back_at_once(
+async def test_claims_are_requeued_when_a_worker_is_proven_dead(
     store: Store,
 ) -> None:
     run = await submit(store, job("a"))
@@ -102,25 +102,25 @@ async def test_claims_of_a_worker_that_is_proven_dead_are_taken_back_at_once(
     assert [one.name for one in await store.list_heartbeats()] == ["alive"]
 
 
-def test_upstream_in_another_file_of_the_same_request_is_no_loose_end() -> None:
+def test_upstream_is_not_missing_when_it_is_in_another_file() -> None:
     plans = [job("a", dependsOn=[{"name": "b"}]), job("b")]
     refuse_missing_upstreams(plans)
 
 
-def test_upstream_of_another_kind_is_a_loose_end() -> None:
+def test_upstream_is_missing_when_only_the_other_kind_has_its_name() -> None:
     plans = [job("a", dependsOn=[{"name": "b", "kind": "Workflow"}]), job("b")]
     with pytest.raises(errors.InputError, match=r"^Job 'a' depends on Workflow 'b', which is in"):
         refuse_missing_upstreams(plans)
 
 
-def test_every_loose_end_is_named_in_one_error() -> None:
+def test_all_missing_upstreams_are_named_in_one_error() -> None:
     plans = [job("a", dependsOn=[{"name": "x"}]), job("s", suspend=True)]
     with pytest.raises(errors.InputError) as refused:
         refuse_missing_upstreams(plans)
     assert str(refused.value).count("\n") == 1
 
 
-async def test_upstream_that_is_in_the_store_is_not_told(store: Store) -> None:
+async def test_upstream_is_not_noted_when_the_store_has_it(store: Store) -> None:
     await submit(store, job("there"))
     plans = [job("a", dependsOn=[{"name": "there"}, {"name": "absent"}]), job("s", suspend=True)]
     assert await missing_upstream_notes(store, plans) == [

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.asking import ask, heard, rest, said
+from tests.cli.http_client import ask, heard, rest, said
 from tests.scheduling.conftest import HandClock
 from workron.cli import system_clock
 from workron.telemetry.health import HealthServer, HttpPage, Pages
@@ -71,64 +71,64 @@ def _connect(port: int) -> socket.socket:
 
 
 @pytest.mark.parametrize("path", ["/page", "/page?x=1"])
-def test_page_is_found_at_its_path(port: int, path: str) -> None:
+def test_page_is_served_at_its_path(port: int, path: str) -> None:
     answer = ask(port, path)
     assert (answer.status, answer.body) == (200, "words\n")
     assert answer.headers["Content-Length"] == "6"
     assert answer.headers["Connection"] == "close"
 
 
-def test_head_is_answered_as_get_without_the_body(port: int) -> None:
+def test_body_is_left_out_when_the_method_is_head(port: int) -> None:
     answer = ask(port, "/page", "HEAD")
     assert (answer.status, answer.body, answer.headers["Content-Length"]) == (200, "", "6")
 
 
 @pytest.mark.parametrize("path", ["/", "/page/", "/../page", "*", "/%70age"])
-def test_other_path_is_not_found(port: int, path: str) -> None:
+def test_status_is_404_when_the_path_is_unknown(port: int, path: str) -> None:
     assert ask(port, path).status == 404
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE"])
-def test_other_method_is_not_allowed(port: int, method: str) -> None:
+def test_status_is_405_when_the_method_is_not_allowed(port: int, method: str) -> None:
     answer = ask(port, "/page", method)
     assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
 
 
-def test_answer_is_not_lost_to_a_body_that_nobody_reads(port: int) -> None:
+def test_answer_arrives_when_the_client_sends_a_body(port: int) -> None:
     head = b"POST /page HTTP/1.1\r\nContent-Length: 20000\r\n\r\n"
     assert said(port, head + b"x" * 20000).status == 405
 
 
 @pytest.mark.parametrize("request_", [b"\0\xff\r\n\r\n", b"GET\r\n\r\n", b"GET /page HTTP\r\n\r\n"])
-def test_what_is_no_request_is_told_so(port: int, request_: bytes) -> None:
+def test_status_is_400_when_the_request_is_invalid(port: int, request_: bytes) -> None:
     assert said(port, request_).status == 400
 
 
-def test_head_that_is_too_long_is_refused_before_its_end(port: int) -> None:
+def test_status_is_431_when_the_header_is_too_long(port: int) -> None:
     assert said(port, b"GET /page HTTP/1.1\r\nX: " + b"x" * 66000).status == 431
 
 
-def test_head_may_come_byte_by_byte(port: int) -> None:
+def test_request_is_answered_when_it_arrives_byte_by_byte(port: int) -> None:
     with _connect(port) as stream:
         for byte in b"GET /page HTTP/1.0\r\n\r\n":
             stream.sendall(bytes([byte]))
         assert heard(stream).status == 200
 
 
-def test_client_may_close_its_half_before_the_answer(port: int) -> None:
+def test_request_is_answered_when_the_client_has_closed_its_side(port: int) -> None:
     with _connect(port) as stream:
         stream.sendall(b"GET /page HTTP/1.1\r\n\r\n")
         stream.shutdown(socket.SHUT_WR)
         assert heard(stream).status == 200
 
 
-def test_page_that_fails_is_an_error_and_the_next_one_is_answered(port: int) -> None:
+def test_status_is_500_when_a_page_fails(port: int) -> None:
     assert ask(port, "/broken").status == 500
     assert ask(port, "/page").status == 200
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /pa"])
-def test_client_that_sends_no_whole_head_is_left_when_its_time_is_over(
+def test_client_is_disconnected_when_its_request_is_incomplete_for_too_long(
     serve: Callable[..., HealthServer], sent: bytes
 ) -> None:
     with _connect(serve(client_seconds=0.05).port) as stream:
@@ -136,13 +136,15 @@ def test_client_that_sends_no_whole_head_is_left_when_its_time_is_over(
         assert rest(stream) == b""
 
 
-def test_client_that_trickles_gets_no_more_time_for_it(serve: Callable[..., HealthServer]) -> None:
+def test_client_is_disconnected_when_it_sends_too_slowly(
+    serve: Callable[..., HealthServer],
+) -> None:
     with _connect(serve(client_seconds=0.05).port) as stream:
         stream.settimeout(0.01)
         assert _trickle(stream) == b""
 
 
-def test_client_that_does_not_read_is_left_when_its_time_is_over(
+def test_client_is_disconnected_when_it_does_not_read(
     serve: Callable[..., HealthServer],
 ) -> None:
     much = b"x" * 50_000_000
@@ -157,12 +159,12 @@ def test_client_that_does_not_read_is_left_when_its_time_is_over(
         assert 0 < len(rest(stream)) < len(much)
 
 
-def test_client_that_goes_on_after_the_answer_is_left(port: int) -> None:
+def test_client_is_disconnected_when_it_keeps_sending(port: int) -> None:
     with _connect(port) as stream, pytest.raises(ConnectionError):
         _flood(stream, b"GET /page HTTP/1.1\r\n\r\n")
 
 
-def test_probe_is_answered_with_bounded_threads_when_idle_clients_pile_up(port: int) -> None:
+def test_probe_is_answered_and_threads_are_bounded_when_many_clients_are_idle(port: int) -> None:
     threads = threading.active_count()
     idle = [_connect(port) for _ in range(_LIMIT + 8)]
     try:
@@ -177,7 +179,7 @@ def test_probe_is_answered_with_bounded_threads_when_idle_clients_pile_up(port: 
             one.close()
 
 
-def test_connection_waits_when_there_is_no_descriptor_for_it(
+def test_connection_is_accepted_later_when_no_descriptor_is_free(
     serve: Callable[..., HealthServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accept = socketserver.TCPServer.get_request
@@ -204,7 +206,7 @@ def test_stop_closes_every_connection_and_frees_the_port() -> None:
     HealthServer(("127.0.0.1", port), PAGES, system_clock.CLOCK).stop()
 
 
-def test_socket_is_not_inherited_when_a_command_starts(
+def test_listening_socket_is_not_inheritable(
     serve: Callable[..., HealthServer],
 ) -> None:
     assert not serve().socket.get_inheritable()

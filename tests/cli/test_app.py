@@ -20,7 +20,7 @@ from workron.core import errors
         (errors.StateError("it has ended"), 1),
     ],
 )
-def test_error_is_told_in_its_own_words_with_its_exit_code(
+def test_error_is_printed_with_its_exit_code(
     call: Call, monkeypatch: pytest.MonkeyPatch, error: errors.WorkronError, code: int
 ) -> None:
     _raise(monkeypatch, error)
@@ -28,7 +28,7 @@ def test_error_is_told_in_its_own_words_with_its_exit_code(
     assert (said.code, said.err) == (code, f"workron: {error}\n")
 
 
-def test_every_problem_has_a_line_of_its_own_up_to_a_bound(
+def test_lines_are_cut_off_when_there_are_too_many_problems(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _raise(monkeypatch, errors.ManifestError([f"line {number}" for number in range(1000)]))
@@ -36,14 +36,14 @@ def test_every_problem_has_a_line_of_its_own_up_to_a_bound(
     assert (lines[0], lines[-1]) == ("workron: line 0", "workron: and 950 more")
 
 
-def test_message_cannot_move_the_cursor(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_sequences_are_removed_when_an_error_is_printed(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _raise(monkeypatch, errors.InputError("a\x1b[2Jb\rc\x07"))
     assert call("validate", "x").err == "workron: abc\n"
 
 
-def test_fault_of_the_program_is_one_line_that_says_how_to_see_more(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unexpected_error_is_one_line(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     _raise(monkeypatch, ZeroDivisionError("division by zero"))
     said = call("validate", "x")
     assert said.code == 1
@@ -51,16 +51,14 @@ def test_fault_of_the_program_is_one_line_that_says_how_to_see_more(
     assert "ZeroDivisionError: division by zero; set WORKRON_DEBUG=1" in said.err
 
 
-def test_traceback_is_shown_when_it_is_asked_for(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_traceback_is_printed_when_debugging(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKRON_DEBUG", "1")
     _raise(monkeypatch, errors.InputError("wrong"))
     with pytest.raises(errors.InputError):
         call("validate", "x")
 
 
-def test_full_disk_behind_standard_output_is_told_once() -> None:
+def test_full_disk_is_reported_once_when_standard_output_is_a_file() -> None:
     with pathlib.Path("/dev/full").open("w") as full:
         said = subprocess.run(
             [sys.executable, "-m", "workron", "version"],
@@ -74,7 +72,7 @@ def test_full_disk_behind_standard_output_is_told_once() -> None:
     )  # fmt: skip
 
 
-def test_libraries_print_nothing_by_themselves() -> None:
+def test_libraries_print_no_traceback() -> None:
     program = (
         "import logging; from workron.telemetry import logging as log; log.silence_libraries();"
         "logging.getLogger('asyncpg').error('lost', exc_info=ValueError('why'))"

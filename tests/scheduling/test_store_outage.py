@@ -26,7 +26,7 @@ class Door:
         return "answer"
 
 
-async def test_outage_is_borne_and_its_begin_and_end_are_told_once(clock: HandClock) -> None:
+async def test_start_and_end_of_an_outage_are_reported_once(clock: HandClock) -> None:
     told: list[str] = []
     assert (
         await StoreOutage(clock, told.append, pause_seconds=0).retry(Door(clock, 20).ask)
@@ -38,14 +38,14 @@ async def test_outage_is_borne_and_its_begin_and_end_are_told_once(clock: HandCl
     ]
 
 
-async def test_outage_of_more_than_a_minute_is_raised(clock: HandClock) -> None:
+async def test_outage_is_an_error_when_it_exceeds_its_limit(clock: HandClock) -> None:
     door = Door(clock, 100)
     with pytest.raises(errors.StoreTimeoutError, match="db does not answer"):
         await StoreOutage(clock, lambda _: None, pause_seconds=0).retry(door.ask)
     assert door.times == 100 - 62
 
 
-async def test_who_has_more_patience_asks_longer(clock: HandClock) -> None:
+async def test_outage_may_be_longer_when_the_limit_is_higher(clock: HandClock) -> None:
     door = Door(clock, 200)
     patient = StoreOutage(clock, lambda _: None, timedelta(minutes=2), pause_seconds=0)
     with pytest.raises(errors.StoreTimeoutError):
@@ -53,7 +53,9 @@ async def test_who_has_more_patience_asks_longer(clock: HandClock) -> None:
     assert (door.times, patient.is_on) == (200 - 122, True)
 
 
-async def test_login_that_is_refused_from_the_first_is_no_outage(clock: HandClock) -> None:
+async def test_refused_login_is_raised_when_the_store_has_not_answered_before(
+    clock: HandClock,
+) -> None:
     door, patient = Door(clock, 100), StoreOutage(clock, lambda _: None, pause_seconds=0)
     door.error = errors.StoreLoginError("no such database")
     with pytest.raises(errors.StoreLoginError):
@@ -65,13 +67,13 @@ async def test_login_that_is_refused_from_the_first_is_no_outage(clock: HandCloc
     assert await patient.retry(door.ask) == "answer"
 
 
-async def test_every_outage_has_a_minute_of_its_own(clock: HandClock) -> None:
+async def test_limit_counts_again_when_the_store_has_answered(clock: HandClock) -> None:
     both = StoreOutage(clock, lambda _: None, pause_seconds=0)
     for _ in range(3):
         assert await both.retry(Door(clock, 50).ask) == "answer"
 
 
-async def test_what_will_not_pass_is_raised_at_once(clock: HandClock) -> None:
+async def test_error_is_raised_at_once_when_it_is_permanent(clock: HandClock) -> None:
     door = Door(clock, 100)
     door.error = errors.StoreFullError("no space left")
     with pytest.raises(errors.StoreFullError):

@@ -34,7 +34,7 @@ def silent() -> Iterator[socket.socket]:
         ("maintain", "", "maintainer stopping"),
     ],
 )
-def test_signal_that_comes_while_the_store_is_opened_ends_it_in_order(  # noqa: PLR0913, PLR0917
+def test_command_stops_in_order_when_a_signal_arrives_while_the_store_is_opened(  # noqa: PLR0913, PLR0917
     start: Start,
     silent: socket.socket,
     monkeypatch: pytest.MonkeyPatch,
@@ -69,7 +69,7 @@ main()
 
 
 @pytest.mark.parametrize("command", ["worker", "maintain"])
-def test_name_server_that_does_not_answer_holds_up_no_end(command: str) -> None:
+def test_command_stops_when_the_name_server_does_not_answer(command: str) -> None:
     words = [sys.executable, "-c", _NO_NAMES, command, "--store", "postgresql://me@nowhere.test/db"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -91,7 +91,7 @@ def _handlers() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_handlers")
 @pytest.mark.parametrize("number", _SIGNALS)
-def test_signal_that_comes_before_there_is_anything_to_end_ends_the_process_with_zero(
+def test_process_exits_with_0_when_a_signal_arrives_before_the_event_loop_runs(
     number: signal.Signals,
 ) -> None:
     SignalledService("it ends")

@@ -22,7 +22,7 @@ from workron.core.plan import Kind
         ("job", None, [("here", "job", None, None)]),
     ],
 )
-def test_reference_is_read(
+def test_reference_is_parsed(
     text: str, kind: Kind | None, readings: list[tuple[str, str, str | None, int | None]]
 ) -> None:
     wanted = object_ref.parse(text)
@@ -33,6 +33,6 @@ def test_reference_is_read(
 @pytest.mark.parametrize(
     "text", ["", "/", "etl/", "/load", "n/a/b/c", "n/a/b/-1", "n/a/b/1/2", "n/a/b/²"]
 )
-def test_what_is_no_reference_is_refused_with_an_example(text: str) -> None:
+def test_reference_is_refused_with_an_example_when_it_is_invalid(text: str) -> None:
     with pytest.raises(errors.InputError, match="like etl, job/hello, etl/transform/3 or team/etl"):
         object_ref.parse(text)

@@ -12,14 +12,14 @@ from tests.cli.conftest import Call
 Write = Callable[..., pathlib.Path]
 
 
-def test_describe_says_why_a_job_waits(call: Call, write: Write, url: str) -> None:
+def test_describe_explains_why_a_job_waits(call: Call, write: Write, url: str) -> None:
     call("submit", write("late", more="dependsOn: [{name: absent}]"), "--store", url)
     said = call("describe", "late", "--store", url)
     assert "waits for 1 of 1 upstreams:" in said.out
     assert "Job 'absent' is not in the store yet; required: Succeeded" in said.out
 
 
-def test_describe_tells_all_about_a_job(call: Call, done: str) -> None:
+def test_describe_shows_all_fields_of_a_job(call: Call, done: str) -> None:
     out = call("describe", "flow/bad", "--store", done).out
     assert "Command    echo why; exit 9" in out
     assert "Why        the command ended with exit code 9 (ExitCode)" in out
@@ -27,7 +27,7 @@ def test_describe_tells_all_about_a_job(call: Call, done: str) -> None:
     assert "  | why" in out
 
 
-def test_describe_shows_the_notes_that_people_wrote(call: Call, write: Write, url: str) -> None:
+def test_describe_shows_labels_and_annotations(call: Call, write: Write, url: str) -> None:
     manifest = write("noted")
     notes = "{mine: a note, kubectl.kubernetes.io/last-applied-configuration: the whole of it}"
     manifest.write_text(manifest.read_text().replace("noted}", f"noted, annotations: {notes}}}"))
@@ -35,9 +35,7 @@ def test_describe_shows_the_notes_that_people_wrote(call: Call, write: Write, ur
     assert "\nAnnotations mine=a note\n" in call("describe", "noted", "--store", url).out
 
 
-def test_describe_says_that_it_shows_but_the_end_of_an_output(
-    call: Call, write: Write, url: str
-) -> None:
+def test_describe_marks_the_output_when_it_is_cut(call: Call, write: Write, url: str) -> None:
     for name, command in (
         ("few", "seq 20"),
         ("many", "seq 21"),
@@ -50,7 +48,7 @@ def test_describe_says_that_it_shows_but_the_end_of_an_output(
     assert "Output  last lines" in wide
 
 
-def test_describe_and_get_tell_that_nobody_serves_a_pool(
+def test_describe_and_get_report_when_a_pool_has_no_worker(
     call: Call, write: Write, url: str
 ) -> None:
     call("submit", write("lonely", more="pool: bigg"), "--store", url)
@@ -60,7 +58,7 @@ def test_describe_and_get_tell_that_nobody_serves_a_pool(
         assert told in call(*asked, "--store", url).out
 
 
-def test_describe_and_get_tell_a_cancel_that_is_not_in_effect_yet(
+def test_describe_and_get_report_a_cancellation_before_it_takes_effect(
     call: Call, start: Callable[..., subprocess.Popen[str]], write: Write, fresh_database: str,
     tmp_path: pathlib.Path,
 ) -> None:  # fmt: skip
@@ -77,20 +75,20 @@ def test_describe_and_get_tell_a_cancel_that_is_not_in_effect_yet(
     run.communicate()
 
 
-def test_describe_says_in_words_why_a_workflow_failed(call: Call, done: str) -> None:
+def test_describe_explains_why_a_workflow_failed(call: Call, done: str) -> None:
     assert "Why        one of its jobs failed" in call("describe", "flow", "--store", done).out
 
 
-def test_describe_tells_a_result(call: Call, done: str) -> None:
+def test_describe_shows_the_result(call: Call, done: str) -> None:
     assert 'Result     {"a": [true, null]}' in call("describe", "flow/one", "--store", done).out
 
 
-def test_describe_counts_in_words_that_fit(call: Call, done: str) -> None:
+def test_describe_uses_singular_and_plural(call: Call, done: str) -> None:
     out = call("describe", "flow/bad", "--store", done).out
     assert "Counted    1 attempt, 1 failure, 0 losses" in out
 
 
-def test_describe_of_what_waits_for_another_try_does_not_say_that_it_started(
+def test_describe_shows_the_first_run_when_a_job_waits_for_a_retry(
     call: Call, start: Callable[..., subprocess.Popen[str]], write: Write, url: str
 ) -> None:
     run = start("run", write("moody", command="exit 1", more="backoff: {initial: 1h}"),

@@ -30,7 +30,7 @@ _USUAL: dict[str, Any] = {"is_isolating": False, "uids": None, "processes": None
         ({"processes": 5}, "--processes"),
     ],
 )
-def test_what_a_runner_is_told_where_it_is_started_is_refused(
+def test_isolation_options_are_refused_when_the_runner_is_external(
     asked: dict[str, Any], option: str
 ) -> None:
     with pytest.raises(errors.InputError) as refused:
@@ -42,17 +42,17 @@ def test_what_a_runner_is_told_where_it_is_started_is_refused(
 
 
 @pytest.mark.parametrize("path", ["", "/", "/run/" + "d" * 103])
-def test_path_that_no_socket_can_have_is_refused(path: str) -> None:
+def test_runner_path_is_refused_when_no_socket_can_have_it(path: str) -> None:
     with pytest.raises(errors.InputError, match="is not a socket path of at most 107 bytes"):
         worker.runners_from_options(pathlib.Path(path), **_USUAL)
 
 
-def test_runner_is_waited_for_where_a_path_is_given_and_else_started() -> None:
+def test_runner_is_a_child_when_no_path_is_given() -> None:
     assert isinstance(worker.runners_from_options(_DOOR, **_USUAL), SocketRunners)
     assert isinstance(worker.runners_from_options(None, **_USUAL), ChildRunners)
 
 
-def test_worker_has_its_commands_run_by_the_runner_that_waits(
+def test_commands_run_in_the_external_runner_when_a_path_is_given(
     call: Call, write: Write, url: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "door"
@@ -67,7 +67,7 @@ def test_worker_has_its_commands_run_by_the_runner_that_waits(
     assert call("output", "hello", "--store", url).out.startswith(f"{tmp_path}/room/workron-")
 
 
-def test_worker_that_waits_for_its_runner_ends_on_the_first_signal(
+def test_worker_exits_on_the_first_signal_when_it_waits_for_its_runner(
     call: Call, start: Start, url: str, tmp_path: pathlib.Path
 ) -> None:
     call("migrate", "--store", url)
@@ -79,7 +79,7 @@ def test_worker_that_waits_for_its_runner_ends_on_the_first_signal(
     assert worker.wait() == 0
 
 
-def test_worker_registers_under_the_uid_of_its_pod(
+def test_worker_has_the_uid_of_its_pod_in_its_name(
     call: Call, start: Start, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call("migrate", "--store", url)
@@ -91,7 +91,7 @@ def test_worker_registers_under_the_uid_of_its_pod(
     assert name == "0b5fbd2e-0f39-4b8c-8bd4-0d1f6a0d2a51"
 
 
-def test_worker_whose_pod_has_no_uid_does_not_begin(
+def test_worker_is_refused_when_the_pod_uid_is_invalid(
     call: Call, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WORKRON_POD_UID", "worker-0")

@@ -76,7 +76,7 @@ def _kill_with_its_runner(run: subprocess.Popen[str]) -> None:
     run.communicate()
 
 
-def test_commands_of_a_killed_run_die_with_it(
+def test_commands_are_killed_when_the_run_is_killed(
     start: Start, flow: pathlib.Path, tmp_path: pathlib.Path, url: str
 ) -> None:
     run = start("run", flow, "--store", url)
@@ -87,7 +87,7 @@ def test_commands_of_a_killed_run_die_with_it(
     assert not pathlib.Path(f"/proc/{command}").exists()
 
 
-def test_run_killed_with_its_runner_goes_on_where_it_was_and_its_orphans_are_dead_first(
+def test_orphans_are_killed_and_the_run_resumes_when_run_and_runner_were_killed(
     call: Call, start: Start, flow: pathlib.Path, tmp_path: pathlib.Path, url: str
 ) -> None:
     run = start("run", flow, "--store", url)
@@ -101,7 +101,7 @@ def test_run_killed_with_its_runner_goes_on_where_it_was_and_its_orphans_are_dea
     assert "resuming flow: 1 of 3 jobs have ended" in said.out
 
 
-def test_resumed_run_tells_of_nothing_that_had_happened_before(
+def test_resumed_run_reports_only_new_ends(
     call: Call, start: Start, flow: pathlib.Path, tmp_path: pathlib.Path, url: str
 ) -> None:
     run = start("run", flow, "--store", url)
@@ -115,7 +115,7 @@ def test_resumed_run_tells_of_nothing_that_had_happened_before(
     assert "3 succeeded; 1 of them ended before this start" in out
 
 
-def test_output_that_an_earlier_process_wrote_in_full_is_kept(
+def test_output_file_is_kept_when_an_earlier_process_completed_it(
     call: Call, start: Start, tmp_path: pathlib.Path, url: str
 ) -> None:
     flow = tmp_path / "long.yaml"
@@ -131,7 +131,7 @@ def test_output_that_an_earlier_process_wrote_in_full_is_kept(
     assert len(call("output", "flow/first", "--store", url).out) < 100_000
 
 
-def test_what_was_ended_of_a_killed_run_is_told_also_when_the_file_is_refused(
+def test_killed_processes_are_reported_when_the_file_is_refused(
     call: Call, start: Start, flow: pathlib.Path, tmp_path: pathlib.Path, url: str
 ) -> None:
     run = start("run", flow, "--store", url)
@@ -144,7 +144,7 @@ def test_what_was_ended_of_a_killed_run_is_told_also_when_the_file_is_refused(
     assert "has other content" in said.err
 
 
-def test_work_of_others_is_named_before_it_is_waited_for_and_one_interrupt_hands_it_back(
+def test_jobs_of_other_runs_are_requeued_when_an_interrupt_arrives_at_the_end(
     call: Call, start: Start, write: Write, tmp_path: pathlib.Path, url: str
 ) -> None:
     os.mkfifo(tmp_path / "on")
@@ -159,7 +159,7 @@ def test_work_of_others_is_named_before_it_is_waited_for_and_one_interrupt_hands
     assert "Queued" in call("describe", "other/a", "--store", url).out
 
 
-async def test_run_that_is_drained_by_its_store_says_so(
+async def test_message_is_printed_when_another_process_drained_the_worker(
     start: Start, write: Write, tmp_path: pathlib.Path, url: str
 ) -> None:
     for name in ("on", "go"):
@@ -182,7 +182,7 @@ async def test_run_that_is_drained_by_its_store_says_so(
     assert "repeat the same command to resume" in out
 
 
-def test_killed_run_costs_its_jobs_nothing(
+def test_no_loss_is_counted_when_a_run_is_killed(
     call: Call, start: Start, flow: pathlib.Path, tmp_path: pathlib.Path, url: str
 ) -> None:
     run = start("run", flow, "--store", url)
@@ -194,7 +194,7 @@ def test_killed_run_costs_its_jobs_nothing(
     assert "2 attempts, 0 failures, 0 losses" in said.out
 
 
-def test_second_interrupt_ends_what_runs_and_the_next_run_goes_on(
+def test_second_interrupt_stops_running_jobs_and_the_next_run_resumes(
     call: Call, start: Start, flow: pathlib.Path, tmp_path: pathlib.Path, url: str
 ) -> None:
     run = start("run", flow, "--store", url)
@@ -210,7 +210,7 @@ def test_second_interrupt_ends_what_runs_and_the_next_run_goes_on(
     assert _ledger(tmp_path) == ["first", "second 1", "second 2", "third"]
 
 
-def test_first_interrupt_lets_running_commands_finish(
+def test_running_commands_finish_when_the_first_interrupt_arrives(
     start: Start, write: Write, tmp_path: pathlib.Path
 ) -> None:
     for name in ("on", "go"):
@@ -228,7 +228,7 @@ def test_first_interrupt_lets_running_commands_finish(
     assert (tmp_path / "done").exists()
 
 
-def test_terminated_run_ends_what_runs_at_once(
+def test_running_jobs_are_stopped_when_the_run_is_terminated(
     start: Start, flow: pathlib.Path, tmp_path: pathlib.Path, url: str
 ) -> None:
     run = start("run", flow, "--store", url)
@@ -246,20 +246,24 @@ def _read_until(run: subprocess.Popen[str], words: str) -> None:
     pytest.fail(f"the run ended and did not say {words!r}")
 
 
-def test_ended_run_is_run_anew(call: Call, write: Write, tmp_path: pathlib.Path, url: str) -> None:
+def test_succeeded_run_is_executed_again(
+    call: Call, write: Write, tmp_path: pathlib.Path, url: str
+) -> None:
     job = write("hello", command=f"echo ran >> {tmp_path}/ledger")
     assert [call("run", job, "--store", url).code for _ in range(2)] == [0, 0]
     assert _ledger(tmp_path) == ["ran", "ran"]
 
 
-def test_failed_run_is_run_anew(call: Call, write: Write, tmp_path: pathlib.Path, url: str) -> None:
+def test_failed_run_is_executed_again(
+    call: Call, write: Write, tmp_path: pathlib.Path, url: str
+) -> None:
     job = write("hello", command=f"mkdir {tmp_path}/once && exit 1", more="maxAttempts: 1")
     assert call("run", job, "--store", url).code == 1
     (tmp_path / "once").rmdir()
     assert call("run", job, "--store", url).code == 1
 
 
-def test_other_content_under_the_name_of_an_unfinished_run_is_refused(
+def test_file_is_refused_when_an_unfinished_run_of_its_name_has_other_content(
     call: Call, write: Write, url: str
 ) -> None:
     assert call("submit", write("hello", command="true"), "--store", url).code == 0
@@ -269,7 +273,7 @@ def test_other_content_under_the_name_of_an_unfinished_run_is_refused(
     assert "to stop it, use `workron cancel`" in said.err
 
 
-def test_submitted_job_is_run_by_a_run_of_the_same_content(
+def test_submitted_job_is_executed_when_the_same_file_is_run(
     call: Call, write: Write, url: str
 ) -> None:
     job = write("hello")
@@ -278,7 +282,7 @@ def test_submitted_job_is_run_by_a_run_of_the_same_content(
     assert (said.code, said.out.count("Succeeded  hello")) == (0, 1)
 
 
-def test_no_more_is_claimed_than_there_are_slots(
+def test_claims_do_not_exceed_the_slots(
     call: Call, start: Start, write: Write, tmp_path: pathlib.Path, url: str
 ) -> None:
     os.mkfifo(tmp_path / "on")

@@ -26,7 +26,7 @@ def _hear(process: subprocess.Popen[str], event: str) -> None:
     raise AssertionError(f"the process ended without saying: {event}")
 
 
-def test_jobs_go_on_to_their_end_with_a_worker_and_a_maintainer(
+def test_workflow_ends_when_a_worker_and_a_maintainer_run(
     call: Call, start: Start, write: Write, url: str
 ) -> None:
     flow = write(
@@ -42,7 +42,7 @@ def test_jobs_go_on_to_their_end_with_a_worker_and_a_maintainer(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_maintainer_that_is_ended_gives_the_office_up_at_once(
+async def test_maintainer_resigns_when_a_signal_arrives(
     start: Start, url: str, number: signal.Signals
 ) -> None:
     store = await connect.connect(url, clock=system_clock.CLOCK, rng=random.Random())
@@ -56,6 +56,8 @@ async def test_maintainer_that_is_ended_gives_the_office_up_at_once(
     await store.close()
 
 
-def test_maintainer_of_no_store_is_refused_in_words(call: Call, tmp_path: pathlib.Path) -> None:
+def test_maintain_is_refused_when_the_store_does_not_exist(
+    call: Call, tmp_path: pathlib.Path
+) -> None:
     assert "is not there" in call("maintain", "--store", f"sqlite:///{tmp_path}/none.db").err
     assert "no store given" in call("maintain").err

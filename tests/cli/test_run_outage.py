@@ -54,7 +54,7 @@ _AWAY = errors.StoreUnreachableError("db does not answer")
 _FULL = errors.StoreFullError("jobs.db: there is no space left")
 
 
-def test_run_goes_on_after_an_outage_and_speaks_of_it_calmly(
+def test_run_continues_after_an_outage_and_reports_it_once(
     call: Call, write: Write, url: str, tmp_path: pathlib.Path, shut: Shut
 ) -> None:
     flow = write(
@@ -74,7 +74,7 @@ def test_run_goes_on_after_an_outage_and_speaks_of_it_calmly(
     assert said.out.count("Succeeded  flow/") == 2
 
 
-def test_wait_goes_on_after_an_outage(
+def test_wait_continues_after_an_outage(
     call: Call, write: Write, url: str, tmp_path: pathlib.Path, shut: Shut
 ) -> None:
     call("run", write("hello"), "--store", url)
@@ -88,7 +88,7 @@ def test_wait_goes_on_after_an_outage(
 
 
 @pytest.mark.parametrize("asked", [("wait", "hello"), ("output", "hello", "-f")])
-def test_who_waits_bears_an_outage_from_the_opening_on(
+def test_waiting_command_retries_when_the_store_is_unavailable_from_the_start(
     call: Call, write: Write, fresh_database: str, monkeypatch: pytest.MonkeyPatch,
     asked: tuple[str, ...],
 ) -> None:  # fmt: skip
@@ -112,7 +112,7 @@ def _failing_once(real: Any) -> Any:
     return call
 
 
-def test_wait_that_outlasts_its_patience_has_an_exit_code_of_its_own(
+def test_wait_exits_with_5_when_the_outage_exceeds_its_limit(
     call: Call, write: Write, url: str, tmp_path: pathlib.Path, shut: Shut,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -124,7 +124,7 @@ def test_wait_that_outlasts_its_patience_has_an_exit_code_of_its_own(
     assert said.err.splitlines()[1:] == ["workron: db does not answer"]
 
 
-def test_wait_whose_time_is_over_while_the_store_is_away_has_the_same_exit_code(
+def test_wait_exits_with_5_when_its_timeout_expires_during_an_outage(
     call: Call, write: Write, url: str, tmp_path: pathlib.Path, shut: Shut
 ) -> None:
     call("submit", write("hello"), "--store", url)
@@ -135,7 +135,7 @@ def test_wait_whose_time_is_over_while_the_store_is_away_has_the_same_exit_code(
 
 
 @pytest.mark.parametrize("verb", ["list_jobs", "promote", "claim"])
-def test_run_that_is_ended_by_its_store_ends_its_commands_softly_and_says_how_to_go_on(
+def test_run_terminates_its_commands_when_the_store_fails(
     call: Call, write: Write, url: str, tmp_path: pathlib.Path, shut: Shut, verb: str
 ) -> None:
     command = (
@@ -152,7 +152,7 @@ def test_run_that_is_ended_by_its_store_ends_its_commands_softly_and_says_how_to
     assert call("run", job, "--store", url).code == 0
 
 
-def test_what_is_left_out_during_an_outage_is_what_the_parts_below_log() -> None:
+def test_dropped_log_events_exist() -> None:
     package = pathlib.Path(workron.__file__).parent
     worker = package.parent / "worker_image" / "workron_worker"
     texts = [path.read_text() for path in [*worker.glob("*.py"), *package.rglob("maintainer.py")]]

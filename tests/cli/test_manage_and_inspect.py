@@ -14,53 +14,59 @@ from workron.store.sqlite.store import SqliteStore
 Write = Callable[..., pathlib.Path]
 
 
-def test_submit_acknowledges_and_leaves(call: Call, write: Write, url: str) -> None:
+def test_submit_acknowledges_and_exits(call: Call, write: Write, url: str) -> None:
     said = call("submit", write("hello"), write("flow", "name: a, command: b"), "--store", url)
     assert (said.code, said.out) == (0, "job/hello submitted\nworkflow/flow submitted\n")
     assert re.search(r"job/hello +Queued", call("get", "--store", url).out)
 
 
-def test_submit_of_the_same_again_changes_nothing(call: Call, write: Write, url: str) -> None:
+def test_submit_changes_nothing_when_the_same_file_is_submitted_again(
+    call: Call, write: Write, url: str
+) -> None:
     call("submit", write("hello"), "--store", url)
     said = call("submit", write("hello"), "--store", url)
     assert said.out == "job/hello unchanged: already submitted\n"
 
 
-def test_submit_takes_all_files_or_none(call: Call, write: Write, url: str) -> None:
+def test_submit_stores_nothing_when_one_file_is_invalid(call: Call, write: Write, url: str) -> None:
     good, bad = write("good"), write("bad", more="dependsOn: [{name: bad}]")
     assert call("migrate", "--store", url).code == 0
     assert call("submit", good, bad, "--store", url).code == 2
     assert call("get", "good", "--store", url).code == 4
 
 
-def test_submit_of_a_cancelled_manifest_ends_it(call: Call, write: Write, url: str) -> None:
+def test_submit_cancels_the_run_when_its_manifest_says_so(
+    call: Call, write: Write, url: str
+) -> None:
     call("submit", write("hello", more="cancel: true"), "--store", url)
     assert re.search(r"job/hello +Cancelled", call("get", "--store", url).out)
 
 
 @pytest.mark.parametrize("command", ["submit", "get", "cancel", "wait", "output", "migrate"])
-def test_store_has_to_be_named(call: Call, command: str) -> None:
+def test_command_is_refused_when_no_store_is_given(call: Call, command: str) -> None:
     said = call(command, *([] if command in {"get", "migrate"} else ["name"]))
     assert said.code == 2
     assert "--store URL" in said.err
 
 
 @pytest.mark.parametrize("url", ["memory:", "MEMORY:"])
-def test_store_in_memory_is_refused_where_nothing_can_be_in_it(call: Call, url: str) -> None:
+def test_memory_store_is_refused_when_the_command_needs_a_persistent_one(
+    call: Call, url: str
+) -> None:
     said = call("get", "--store", url)
     assert said.code == 2
     assert "a memory: store is empty, because it ends with the command" in said.err
 
 
 @pytest.mark.parametrize("command", ["run", "submit", "get", "migrate"])
-def test_empty_name_of_a_store_is_refused(call: Call, write: Write, command: str) -> None:
+def test_store_url_is_refused_when_it_is_empty(call: Call, write: Write, command: str) -> None:
     said = call(command, *([write("hello")] if command in {"run", "submit"} else []), "--store", "")
     assert said.code == 2
     assert "--store is empty" in said.err
 
 
 @pytest.mark.parametrize("command", ["get", "wait", "cancel", "describe", "output", "graph"])
-def test_command_that_only_reads_makes_no_file(
+def test_no_file_is_created_when_a_command_only_reads(
     call: Call, command: str, tmp_path: pathlib.Path
 ) -> None:
     said = call(command, "hello", "--store", f"sqlite:///{tmp_path}/typo.db")
@@ -69,7 +75,7 @@ def test_command_that_only_reads_makes_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_store_is_taken_from_the_environment(
+def test_store_is_that_of_the_environment_when_no_option_is_given(
     call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WORKRON_STORE", url)
@@ -77,39 +83,37 @@ def test_store_is_taken_from_the_environment(
     assert "job/hello" in call("get").out
 
 
-def test_wait_answers_when_all_have_ended(call: Call, done: str) -> None:
+def test_wait_exits_when_all_have_ended(call: Call, done: str) -> None:
     said = call("wait", "flow", "--store", done)
     assert (said.code, said.out) == (1, "workflow/flow Failed: one of its jobs failed\n")
 
 
-def test_wait_ends_with_124_when_it_takes_too_long(call: Call, write: Write, url: str) -> None:
+def test_wait_exits_with_124_when_the_timeout_expires(call: Call, write: Write, url: str) -> None:
     call("submit", write("hello"), "--store", url)
     said = call("wait", "hello", "--timeout", "10ms", "--store", url)
     assert (said.code, said.err) == (124, "timed out: not all jobs have ended\n")
     assert said.out == "job/hello Queued\n"
 
 
-def test_wait_refuses_a_time_that_is_none(call: Call, url: str) -> None:
+def test_timeout_is_refused_when_it_is_not_a_duration(call: Call, url: str) -> None:
     said = call("wait", "hello", "--timeout", "soon", "--store", url)
     assert said.code == 2
     assert "--timeout: 'soon' is not a duration; write it as 90s" in said.err
 
 
-def test_cancel_ends_what_waits(call: Call, write: Write, url: str) -> None:
+def test_waiting_job_is_cancelled(call: Call, write: Write, url: str) -> None:
     call("submit", write("hello"), "--store", url)
     assert call("cancel", "hello", "--store", url).out == "job/hello cancelled\n"
     assert call("wait", "hello", "--store", url).out == "job/hello Cancelled\n"
 
 
-def test_cancel_of_what_has_ended_is_refused(call: Call, done: str) -> None:
+def test_cancel_is_refused_when_the_job_has_ended(call: Call, done: str) -> None:
     said = call("cancel", "flow", "--store", done)
     assert said.code == 1
     assert said.err == "workron: Workflow 'flow' has ended; it cannot be cancelled\n"
 
 
-def test_cancel_ends_all_that_it_can_and_complains_of_each_that_it_cannot(
-    call: Call, write: Write, done: str
-) -> None:
+def test_other_jobs_are_cancelled_when_one_cannot_be(call: Call, write: Write, done: str) -> None:
     call("submit", write("one"), write("two"), "--store", done)
     said = call("cancel", "one", "flow", "two", "flow", "--store", done)
     assert (said.code, said.out) == (1, "job/one cancelled\njob/two cancelled\n")
@@ -117,20 +121,20 @@ def test_cancel_ends_all_that_it_can_and_complains_of_each_that_it_cannot(
 
 
 @pytest.mark.parametrize("command", ["get", "wait", "cancel", "describe", "output", "graph"])
-def test_unknown_name_ends_with_4(call: Call, done: str, command: str) -> None:
+def test_exit_code_is_4_when_the_name_is_unknown(call: Call, done: str, command: str) -> None:
     said = call(command, "nobody", "--store", done)
     assert said.code == 4
     assert "no Job or Workflow 'nobody' in namespace 'default'" in said.err
 
 
-def test_word_that_is_no_kind_is_told_with_those_there_are(call: Call, url: str) -> None:
+def test_choices_are_listed_when_the_kind_is_unknown(call: Call, url: str) -> None:
     call("migrate", "--store", url)
     said = call("get", "pool/default", "--store", url)
     assert said.code == 4
     assert "where KIND is job or workflow" in said.err
 
 
-def test_get_lists_what_there_is(call: Call, done: str) -> None:
+def test_get_lists_all_runs(call: Call, done: str) -> None:
     heading, line = call("get", "--store", done).out.splitlines()
     assert heading.split() == ["NAME", "STATUS", "JOBS", "ATTEMPTS", "TOOK", "AGE", "REASON"]
     assert re.match(r"workflow/flow +Failed +4/4 .* one of its jobs failed$", line)
@@ -141,7 +145,7 @@ def test_get_lists_what_there_is(call: Call, done: str) -> None:
     [("get",), ("wait", "flow"), ("describe", "flow/many/1"), ("output", "flow/one"),
      ("output", "flow/none"), ("graph", "flow")],
 )  # fmt: skip
-def test_what_concerns_a_root_or_one_job_is_asked_without_reading_all_jobs(
+def test_other_jobs_are_not_read_when_a_command_needs_one_row(
     call: Call, done: str, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
     def refuse(*_: object) -> Never:
@@ -153,13 +157,13 @@ def test_what_concerns_a_root_or_one_job_is_asked_without_reading_all_jobs(
     assert call(*arguments, "--store", done) == said
 
 
-def test_get_counts_the_ends_of_each_group(call: Call, done: str) -> None:
+def test_get_counts_the_ended_jobs_of_each_group(call: Call, done: str) -> None:
     lines = call("get", "flow", "--store", done).out.splitlines()[1:]
     counted = {line.split()[0]: line.split()[2] for line in lines}
     assert (counted["workflow/flow"], counted["flow/many"]) == ("4/4", "2/2")
 
 
-def test_get_of_nothing_says_so(call: Call, url: str) -> None:
+def test_get_prints_a_message_when_the_namespace_is_empty(call: Call, url: str) -> None:
     call("migrate", "--store", url)
     said = call("get", "--store", url)
     assert (said.code, said.out, said.err) == (
@@ -169,14 +173,14 @@ def test_get_of_nothing_says_so(call: Call, url: str) -> None:
     )
 
 
-def test_get_of_a_workflow_lists_its_jobs(call: Call, done: str) -> None:
+def test_get_lists_the_jobs_when_a_workflow_is_named(call: Call, done: str) -> None:
     lines = call("get", "flow", "--store", done).out.splitlines()[1:]
     assert [line.split()[0] for line in lines] == [
         "workflow/flow", "flow/one", "flow/many", "flow/many/0", "flow/many/1", "flow/bad",
     ]  # fmt: skip
 
 
-def test_get_gives_objects_with_their_status(call: Call, done: str) -> None:
+def test_get_prints_objects_with_their_status_when_json_is_requested(call: Call, done: str) -> None:
     items = json.loads(call("get", "workflow/flow", "-o", "json", "--store", done).out)["items"]
     by_name = {item["metadata"]["name"]: item for item in items}
     assert by_name["flow"]["status"]["jobs"]["succeeded"] == 3
@@ -187,7 +191,9 @@ def test_get_gives_objects_with_their_status(call: Call, done: str) -> None:
     assert by_name["flow.many.1"]["metadata"]["labels"]["workron.dev/workflow"] == "flow"
 
 
-def test_get_of_nothing_as_json_is_an_empty_list(call: Call, url: str) -> None:
+def test_get_prints_an_empty_list_when_json_is_requested_and_the_namespace_is_empty(
+    call: Call, url: str
+) -> None:
     call("migrate", "--store", url)
     assert json.loads(call("get", "-o", "json", "--store", url).out) == {"items": []}
 
@@ -195,7 +201,9 @@ def test_get_of_nothing_as_json_is_an_empty_list(call: Call, url: str) -> None:
 @pytest.mark.parametrize(
     ("name", "output"), [("flow/one", "out\n"), ("flow/many/1", "1\n"), ("flow/bad", "why\n")]
 )
-def test_output_prints_what_a_job_wrote(call: Call, done: str, name: str, output: str) -> None:
+def test_output_prints_the_bytes_that_a_job_wrote(
+    call: Call, done: str, name: str, output: str
+) -> None:
     said = call("output", name, "--store", done)
     assert (said.code, said.out) == (0, output)
 
@@ -204,7 +212,7 @@ def test_output_prints_what_a_job_wrote(call: Call, done: str, name: str, output
     ("name", "complaint"),
     [("flow", "like flow/TASK"), ("flow/many", "like flow/many/0")],
 )
-def test_output_of_a_group_names_an_example(
+def test_output_names_an_example_when_the_name_is_a_group(
     call: Call, done: str, name: str, complaint: str
 ) -> None:
     said = call("output", name, "--store", done)
@@ -220,14 +228,16 @@ def test_output_of_a_group_names_an_example(
         ("flow/one/0", ": one is a single job"),
     ],
 )
-def test_unknown_task_ends_with_4_and_names_those_there_are(
+def test_tasks_are_listed_when_the_task_is_unknown(
     call: Call, done: str, name: str, told: str
 ) -> None:
     said, part = call("output", name, "--store", done), name.removeprefix("flow/")
     assert (said.code, said.err) == (4, f"workron: Workflow 'flow' has no '{part}'{told}\n")
 
 
-def test_name_of_both_kinds_has_to_be_told_apart(call: Call, write: Write, url: str) -> None:
+def test_name_is_refused_without_its_kind_when_both_kinds_have_it(
+    call: Call, write: Write, url: str
+) -> None:
     call("submit", write("x"), "--store", url)
     call("submit", write("x", "name: a, command: b"), "--store", url)
     said = call("cancel", "x", "--store", url)
@@ -237,7 +247,9 @@ def test_name_of_both_kinds_has_to_be_told_apart(call: Call, write: Write, url: 
     assert call("cancel", "workflow/x", "--store", url).out == "workflow/x cancelled\n"
 
 
-def test_job_of_another_namespace_is_named_by_it(call: Call, write: Write, url: str) -> None:
+def test_job_is_found_when_its_namespace_is_part_of_the_name(
+    call: Call, write: Write, url: str
+) -> None:
     assert call("submit", write("hello"), "-n", "team", "--store", url).code == 0
     for name in ("team/hello", "job/team/hello"):
         assert re.search(r"Namespace +team", call("describe", name, "--store", url).out)
@@ -247,7 +259,7 @@ def test_job_of_another_namespace_is_named_by_it(call: Call, write: Write, url: 
     assert "job/hello Cancelled" in call("wait", "team/hello", "--store", url).out
 
 
-def test_task_of_a_workflow_comes_before_a_namespace_of_its_name(
+def test_task_is_preferred_when_a_namespace_has_the_name_of_the_workflow(
     call: Call, write: Write, done: str
 ) -> None:
     call("submit", write("one"), "-n", "flow", "--store", done)
@@ -256,7 +268,7 @@ def test_task_of_a_workflow_comes_before_a_namespace_of_its_name(
     assert re.search(r"Namespace +flow", call("describe", "one", "-n", "flow", "--store", done).out)
 
 
-def test_name_that_is_nowhere_is_told_with_all_that_it_may_mean(call: Call, done: str) -> None:
+def test_all_meanings_are_named_when_none_exists(call: Call, done: str) -> None:
     said = call("describe", "nobody/nothing", "--store", done)
     assert said.code == 4
     for what in ("'nobody' in namespace 'default'", "'nothing' in namespace 'nobody'"):

@@ -71,7 +71,7 @@ def follower(store: Store, clock: HandClock, run: JobId) -> Follower:
     return Follower(store, clock, run)
 
 
-async def test_parts_come_as_they_are_stored(follower: Follower, hand: Hand) -> None:
+async def test_parts_arrive_as_they_are_stored(follower: Follower, hand: Hand) -> None:
     first = asyncio.create_task(follower.next())
     await asyncio.sleep(0)
     await hand.claim()
@@ -83,7 +83,7 @@ async def test_parts_come_as_they_are_stored(follower: Follower, hand: Hand) -> 
     assert await follower.rest() == [OutputPart(1, b"the end")]
 
 
-async def test_all_that_was_stored_before_comes_first(follower: Follower, hand: Hand) -> None:
+async def test_stored_output_comes_first(follower: Follower, hand: Hand) -> None:
     await hand.claim()
     pieces = [b"%d" % number for number in range(2 * payloads.CHUNKS_PER_READ + 1)]
     for piece in pieces:
@@ -92,7 +92,7 @@ async def test_all_that_was_stored_before_comes_first(follower: Follower, hand: 
     assert [part.data for part in await follower.rest()] == pieces
 
 
-async def test_next_attempt_is_told_of_and_followed(
+async def test_next_attempt_is_reported_and_followed(
     follower: Follower, hand: Hand, store: Store, clock: HandClock
 ) -> None:
     await hand.claim()
@@ -113,7 +113,7 @@ async def test_next_attempt_is_told_of_and_followed(
     ]
 
 
-async def test_attempt_that_runs_is_followed_and_none_before_it(
+async def test_only_the_current_attempt_is_followed_when_a_job_was_retried(
     follower: Follower, hand: Hand, store: Store, clock: HandClock
 ) -> None:
     await hand.claim()
@@ -125,7 +125,7 @@ async def test_attempt_that_runs_is_followed_and_none_before_it(
     assert await follower.rest() == [OutputPart(2, b"two")]
 
 
-async def test_job_that_never_runs_is_followed_to_its_end(
+async def test_follow_ends_when_the_job_never_runs(
     follower: Follower, store: Store, run: JobId
 ) -> None:
     following = asyncio.create_task(follower.rest())
@@ -134,7 +134,7 @@ async def test_job_that_never_runs_is_followed_to_its_end(
     assert await following == []
 
 
-async def test_store_that_is_away_for_a_while_is_borne(
+async def test_follow_continues_after_an_outage(
     store: Store, clock: HandClock, run: JobId, hand: Hand
 ) -> None:
     await hand.claim()

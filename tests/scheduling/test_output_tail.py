@@ -23,12 +23,12 @@ from workron.core import printable
         (b"\x1b", ""),
     ],
 )
-def test_text_has_nothing_that_a_terminal_obeys(output: bytes, text: str) -> None:
+def test_control_sequences_are_removed_from_text(output: bytes, text: str) -> None:
     assert printable.text(output) == text
 
 
 @given(st.binary(), st.integers(0, 50))
-def test_tail_is_never_longer_than_asked_for_and_always_the_end(output: bytes, limit: int) -> None:
+def test_tail_is_the_end_and_not_longer_than_requested(output: bytes, limit: int) -> None:
     shown = printable.tail(output, limit)
     assert len(shown.encode()) <= limit
     assert printable.text(output).endswith(shown)

@@ -21,7 +21,7 @@ Write = Callable[..., pathlib.Path]
 @pytest.mark.parametrize(
     ("url", "lease"), [("memory:", 365 * 24 * 3600.0), ("sqlite:///{}/store.db", 60.0)]
 )
-async def test_lease_suits_who_else_could_hold_what_is_claimed(
+async def test_lease_depends_on_the_kind_of_store(
     tmp_path: pathlib.Path, url: str, lease: float
 ) -> None:
     store = await connect.connect(
@@ -37,7 +37,7 @@ async def test_lease_suits_who_else_could_hold_what_is_claimed(
 
 
 @pytest.mark.parametrize("command", ["worker", "run"])
-def test_machine_without_a_writable_temporary_directory_is_told_what_is_needed(
+def test_error_names_the_remedy_when_no_temporary_directory_is_writable(
     call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     job = write("hello")

@@ -95,7 +95,7 @@ async def test_jobs_of_a_workflow_have_names_labels_and_lasting_uids(store: Stor
     assert len(set(uids)) == 3
 
 
-async def test_what_is_shown_can_be_submitted_again(store: Store) -> None:
+async def test_object_can_be_submitted_again(store: Store) -> None:
     await submit(store, workflow("w", {"name": "a"}, {"name": "many", "items": ["x", "y"]}))
     await submit(store, job("j", backoff={"initial": "2s"}))
     objects: list[Any] = []
@@ -108,7 +108,7 @@ async def test_what_is_shown_can_be_submitted_again(store: Store) -> None:
     ]  # fmt: skip
 
 
-async def test_every_status_is_one_that_the_models_know(store: Store) -> None:
+async def test_every_status_conforms_to_the_models(store: Store) -> None:
     await submit(store, workflow("w", {"name": "a"}))
     flow, task = await job_view.run_objects(store, await _run(store, "w"))
     assert WorkflowStatus.parse(flow["status"]).phase is State.QUEUED

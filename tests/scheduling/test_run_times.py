@@ -34,12 +34,12 @@ def _row(**fields: Any) -> JobRow:
     return rows.row("a", State.SUCCEEDED, started_at=_at(0), finished_at=_at(3603), **fields)
 
 
-async def test_time_of_a_job_that_was_tried_again_is_that_of_its_last_attempt() -> None:
+async def test_time_is_that_of_the_last_attempt_when_a_job_was_retried() -> None:
     found = await job_view.last_run_time(cast("ReadStore", Reader()), _row(attempts=2))
     assert found == (_at(3600), 3.0)
 
 
-async def test_row_of_a_single_attempt_or_of_a_group_tells_all_by_itself() -> None:
+async def test_no_attempts_are_read_when_the_row_has_the_time() -> None:
     reader = Reader()
     for fields in ({"attempts": 1}, {"attempts": 2, "kind": Kind.WORKFLOW}):
         assert await job_view.last_run_time(cast("ReadStore", reader), _row(**fields)) == (
@@ -49,7 +49,7 @@ async def test_row_of_a_single_attempt_or_of_a_group_tells_all_by_itself() -> No
     assert reader.asked == []
 
 
-async def test_times_of_many_are_given_by_job() -> None:
+async def test_times_of_many_jobs_are_returned_by_job() -> None:
     many = [_row(job=number, attempts=1 + number % 2) for number in range(250)]
     spans = await job_view.run_times(cast("ReadStore", Reader()), many)
     assert [spans[row.job].seconds for row in many] == [3603.0, 3.0] * 125

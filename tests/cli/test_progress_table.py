@@ -38,7 +38,7 @@ def _draw(look: RunSnapshot | None, *notes: str, height: int = _HEIGHT) -> list[
     return [line.rstrip() for line in drawn.get().splitlines()]
 
 
-def test_board_counts_tasks_and_lists_what_runs() -> None:
+def test_table_counts_tasks_and_lists_running_jobs() -> None:
     many = [rows.row("many", state, job=10 + at, index=at)
             for at, state in enumerate([State.SUCCEEDED, State.QUEUED, State.WAITING])]  # fmt: skip
     lines = _draw(rows.look(rows.row("one", State.RUNNING, seconds=75), *many))
@@ -49,12 +49,12 @@ def test_board_counts_tasks_and_lists_what_runs() -> None:
     assert lines[6] == "▸ flow/one  1:15 min  first line …"
 
 
-def test_board_shows_columns_for_failures_only_when_there_are_any() -> None:
+def test_columns_of_failures_are_shown_when_there_are_any() -> None:
     lines = _draw(rows.look(rows.row("a", State.FAILED), rows.row("b", State.SKIPPED, job=3)))
     assert lines[2].split() == ["succeeded", "running", "waiting", "failed", "skipped"]
 
 
-def test_heading_of_a_column_is_never_cut_for_a_long_name() -> None:
+def test_column_headings_are_not_cut_when_names_are_long() -> None:
     states = [State.SUCCEEDED, State.RUNNING, State.WAITING, State.FAILED, State.SKIPPED]
     jobs = [rows.row("x" * 60, state, job=10 + at) for at, state in enumerate(states)]
     lines = _draw(rows.look(*jobs, rows.row("y", State.CANCELLED, job=99)))
@@ -64,7 +64,7 @@ def test_heading_of_a_column_is_never_cut_for_a_long_name() -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_board_tells_how_long_the_attempt_runs_that_runs_now() -> None:
+def test_time_is_that_of_the_current_attempt_when_a_job_was_retried() -> None:
     again = rows.row("a", State.RUNNING, attempts=2, seconds=3600)
     unseen = rows.row("b", State.RUNNING, attempts=3, seconds=3600, job=3)
     begins = {(again.job, 2): rows.NOON - timedelta(seconds=5)}
@@ -72,7 +72,7 @@ def test_board_tells_how_long_the_attempt_runs_that_runs_now() -> None:
     assert [line.split("  ")[1] for line in lines if line.startswith("▸")] == ["5.0 s", "0.0 s"]
 
 
-def test_board_tells_what_has_failed_and_is_tried_again_after_what_runs() -> None:
+def test_retries_are_listed_after_running_jobs() -> None:
     due = rows.NOON + timedelta(seconds=3)
     flaky = rows.row("flaky", State.WAITING, job=3, failures=2, reason=Reason.BACKOFF, due=due)
     lines = _draw(rows.look(flaky, rows.row("one", State.RUNNING, seconds=1)))
@@ -84,14 +84,14 @@ def test_board_tells_what_has_failed_and_is_tried_again_after_what_runs() -> Non
 
 @pytest.mark.parametrize("height", [10, 24, 60])
 @pytest.mark.parametrize("running", [0, 3, 500])
-def test_board_never_outgrows_the_terminal(height: int, running: int) -> None:
+def test_table_fits_the_terminal_when_there_are_many_tasks(height: int, running: int) -> None:
     names = [f"t{number}" for number in range(1000)]
     jobs = rows.numbered(names[:running], State.RUNNING)
     jobs += rows.numbered(names[running:], State.WAITING)
     assert len(_draw(rows.look(*jobs), "one note", "two notes", "three", height=height)) <= height
 
 
-def test_board_sums_up_what_does_not_fit_and_shows_first_what_happens() -> None:
+def test_other_tasks_are_summed_up_when_not_all_fit() -> None:
     names = [f"t{number}" for number in range(100)]
     jobs = [*rows.numbered(names, State.WAITING), rows.row("late", State.RUNNING, job=500)]
     lines = _draw(rows.look(*jobs))
@@ -100,10 +100,10 @@ def test_board_sums_up_what_does_not_fit_and_shows_first_what_happens() -> None:
     assert int(rest[0]) + sum(line.startswith("t") for line in lines) == 100
 
 
-def test_board_shows_the_last_notes() -> None:
+def test_last_notes_are_shown_when_there_are_many() -> None:
     lines = _draw(rows.look(rows.row("a", State.RUNNING)), "first", "second", "third")
     assert lines[-2:] == ["second", "third"]
 
 
-def test_board_is_there_before_the_first_look() -> None:
+def test_table_shows_starting_before_the_first_snapshot() -> None:
     assert _draw(None) == ["starting"]

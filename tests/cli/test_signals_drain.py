@@ -52,12 +52,14 @@ def drain(target: Target, timers: Timers) -> DrainSignals:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_first_signal_drains(drain: DrainSignals, target: Target, number: signal.Signals) -> None:
+def test_worker_drains_when_the_first_signal_arrives(
+    drain: DrainSignals, target: Target, number: signal.Signals
+) -> None:
     drain.handle(number)
     assert target.asked == ["drain"]
 
 
-def test_what_runs_is_ended_when_the_grace_is_over(
+def test_running_jobs_are_stopped_when_the_grace_period_expires(
     drain: DrainSignals, target: Target, timers: Timers
 ) -> None:
     drain.handle(signal.SIGTERM)
@@ -66,7 +68,7 @@ def test_what_runs_is_ended_when_the_grace_is_over(
     assert (delay, target.asked) == (25.0, ["drain", "kill"])
 
 
-def test_second_signal_ends_what_runs_at_once_and_a_third_changes_nothing(
+def test_running_jobs_are_stopped_once_when_more_signals_arrive(
     drain: DrainSignals, target: Target, timers: Timers
 ) -> None:
     for _ in range(3):

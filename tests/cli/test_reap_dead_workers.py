@@ -33,7 +33,7 @@ async def _register(store: Store, name: str) -> uuid.UUID:
     return boot
 
 
-async def test_worker_of_a_dead_process_is_forgotten_and_others_are_not(store: Store) -> None:
+async def test_worker_is_reaped_when_its_process_is_dead(store: Store) -> None:
     for name in (_dead_name(), identity.process_name(), "elsewhere-12345678:1:1"):
         await _register(store, name)
     assert list(await local_workers.reap_dead_workers(store)) == []
@@ -41,14 +41,14 @@ async def test_worker_of_a_dead_process_is_forgotten_and_others_are_not(store: S
     assert names == {identity.process_name(), "elsewhere-12345678:1:1"}
 
 
-async def test_office_of_a_dead_process_is_vacated_at_once(store: Store) -> None:
+async def test_election_of_the_maintainer_ends_when_its_process_is_dead(store: Store) -> None:
     boot = await _register(store, _dead_name())
     assert await store.elect(boot, 1000.0)
     await local_workers.reap_dead_workers(store)
     assert await store.elect(uuid.uuid4(), 1000.0)
 
 
-async def test_worker_whose_processes_cannot_be_ended_is_left_to_its_lease(
+async def test_worker_is_not_reaped_when_its_processes_cannot_be_killed(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await _register(store, _dead_name())

@@ -27,7 +27,7 @@ def reads_while(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return seen
 
 
-def test_files_are_read_while_the_collector_rests(
+def test_collection_is_paused_when_files_are_read(
     tmp_path: pathlib.Path, reads_while: list[bool]
 ) -> None:
     path = tmp_path / "job.yaml"
@@ -37,7 +37,7 @@ def test_files_are_read_while_the_collector_rests(
     assert gc.isenabled()
 
 
-def test_refused_file_leaves_the_collector_at_work(
+def test_collection_is_enabled_again_when_a_file_is_refused(
     tmp_path: pathlib.Path, reads_while: list[bool]
 ) -> None:
     path = tmp_path / "job.yaml"
@@ -48,7 +48,7 @@ def test_refused_file_leaves_the_collector_at_work(
     assert gc.isenabled()
 
 
-def test_collector_that_was_off_stays_off() -> None:
+def test_collection_stays_disabled_when_it_was_disabled_before() -> None:
     gc.disable()
     try:
         with gc_tuning.paused_collection():
@@ -58,13 +58,13 @@ def test_collector_that_was_off_stays_off() -> None:
         gc.enable()
 
 
-def test_what_was_read_is_never_walked_through_again() -> None:
+def test_objects_that_were_read_are_excluded_from_later_collections() -> None:
     with gc_tuning.paused_collection():
         pass
     assert gc.get_freeze_count() > 0
 
 
-def test_collector_looks_seldom_meanwhile_and_as_usual_afterwards() -> None:
+def test_collection_is_rare_inside_the_block_only() -> None:
     usual = gc.get_threshold()
     with gc_tuning.rare_collection():
         assert gc.get_threshold()[0] > 10 * usual[0]

@@ -19,7 +19,7 @@ _UNSET: dict[str, Any] = {"is_isolating": False, "uids": None, "processes": None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give uids")
-def test_commands_of_a_worker_have_uids_of_their_own(
+def test_commands_have_their_own_uids_when_a_range_is_given(
     call: Call, write: Write, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with spare_uids.traversable_folder() as folder:
@@ -44,12 +44,14 @@ def test_commands_of_a_worker_have_uids_of_their_own(
         ({"processes": 5}, "--processes needs --uids"),
     ],
 )
-def test_what_makes_no_sense_is_refused(asked: dict[str, Any], words: str) -> None:
+def test_isolation_is_refused_when_its_options_conflict(asked: dict[str, Any], words: str) -> None:
     with pytest.raises(errors.InputError, match=words):
         worker.runners_from_options(None, **_UNSET | asked)
 
 
-def test_what_this_machine_cannot_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_isolation_is_refused_when_this_machine_does_not_support_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse(_: object) -> None:
         raise sandbox.SandboxError("needs root, and this process has the uid 5")
 

@@ -5,7 +5,7 @@ from workron.cli.progress import ProgressLines, RunSnapshot
 from workron.core.states import State
 
 
-def test_each_end_is_a_line_and_all_lines_of_a_look_are_written_at_once() -> None:
+def test_lines_of_one_snapshot_are_written_together() -> None:
     written: list[str] = []
     again = rows.row("flaky", State.WAITING, failures=2)
     ends = [rows.row("a", State.SUCCEEDED), rows.row("b", State.FAILED, exit_code=3)]
@@ -21,7 +21,7 @@ def test_each_end_is_a_line_and_all_lines_of_a_look_are_written_at_once() -> Non
     ]
 
 
-def test_look_that_brought_nothing_writes_nothing() -> None:
+def test_nothing_is_written_when_nothing_has_changed() -> None:
     written: list[str] = []
     ProgressLines(written.append).show(RunSnapshot([], [], []))
     assert written == []

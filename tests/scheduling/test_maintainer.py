@@ -38,7 +38,7 @@ async def _state(store: Store, run: JobId) -> tuple[State, Reason | None]:
     return row.state, row.reason
 
 
-async def test_deferred_job_is_queued_when_it_is_due(
+async def test_job_is_queued_when_its_start_time_has_come(
     store: Store, maintainer: Maintainer, clock: HandClock
 ) -> None:
     run = await submit(store, job("later", startAfter="2026-01-01T01:00:00Z"))
@@ -49,7 +49,7 @@ async def test_deferred_job_is_queued_when_it_is_due(
     assert await _state(store, run) == (State.QUEUED, None)
 
 
-async def test_skips_run_down_a_dag_to_its_end(store: Store, maintainer: Maintainer) -> None:
+async def test_skips_propagate_to_the_end_of_a_dag(store: Store, maintainer: Maintainer) -> None:
     tasks = [{"name": "t0", "maxAttempts": 1}]
     tasks += [{"name": f"t{n}", "dependsOn": [{"name": f"t{n - 1}"}]} for n in range(1, 30)]
     run = await submit(store, workflow("chain", *tasks))
@@ -66,7 +66,7 @@ async def test_skips_run_down_a_dag_to_its_end(store: Store, maintainer: Maintai
     assert await _state(store, run) == (State.FAILED, Reason.MEMBER_FAILED)
 
 
-async def test_silent_worker_is_reaped_when_it_was_seen_silent_for_a_lease(
+async def test_worker_is_reaped_when_no_heartbeat_arrives_for_a_lease(
     store: Store, maintainer: Maintainer, clock: HandClock
 ) -> None:
     run = await submit(store, job("held"))
@@ -79,7 +79,7 @@ async def test_silent_worker_is_reaped_when_it_was_seen_silent_for_a_lease(
     assert (await _state(store, run))[0] is State.QUEUED
 
 
-async def test_beating_worker_is_never_reaped(
+async def test_worker_is_not_reaped_when_its_heartbeats_arrive(
     store: Store, maintainer: Maintainer, clock: HandClock
 ) -> None:
     run = await submit(store, job("held"))
@@ -91,7 +91,7 @@ async def test_beating_worker_is_never_reaped(
     assert (await _state(store, run))[0] is State.RUNNING
 
 
-async def test_nobody_is_reaped_after_the_maintainer_itself_was_away(
+async def test_no_worker_is_reaped_when_the_maintainer_itself_was_suspended(
     store: Store, maintainer: Maintainer, clock: HandClock
 ) -> None:
     run = await submit(store, job("held"))
@@ -102,7 +102,7 @@ async def test_nobody_is_reaped_after_the_maintainer_itself_was_away(
     assert (await _state(store, run))[0] is State.RUNNING
 
 
-async def test_worker_of_a_short_lease_is_looked_at_more_often(
+async def test_rounds_are_shorter_when_a_worker_has_a_short_lease(
     store: Store, maintainer: Maintainer, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await hire(store)
@@ -132,7 +132,7 @@ def _answering_reap(reaped: list[Any]) -> Any:
     return call
 
 
-async def test_deadline_ends_a_job_that_waits_too_long(
+async def test_waiting_job_fails_when_its_deadline_has_passed(
     store: Store, maintainer: Maintainer, clock: HandClock
 ) -> None:
     run = await submit(store, job("late", deadline="1m"))
@@ -142,7 +142,7 @@ async def test_deadline_ends_a_job_that_waits_too_long(
     assert await _state(store, run) == (State.FAILED, Reason.DEADLINE_EXCEEDED)
 
 
-async def test_only_the_elected_one_works(
+async def test_standby_moves_no_jobs(
     store: Store, maintainer: Maintainer, clock: HandClock
 ) -> None:
     other = Maintainer(store, clock, uuid.uuid4())
@@ -153,7 +153,7 @@ async def test_only_the_elected_one_works(
     assert (await _state(store, run))[0] is State.WAITING
 
 
-async def test_office_passes_on_when_its_holder_is_gone(
+async def test_standby_is_elected_when_the_lease_of_the_maintainer_expires(
     store: Store, maintainer: Maintainer, clock: HandClock
 ) -> None:
     other = Maintainer(store, clock, uuid.uuid4())
@@ -164,7 +164,7 @@ async def test_office_passes_on_when_its_holder_is_gone(
     assert (await _state(store, run))[0] is State.QUEUED
 
 
-async def test_maintainer_outlives_a_store_that_is_away_and_resigns_at_the_end(
+async def test_maintainer_retries_when_the_store_is_unavailable_and_resigns_at_the_end(
     store: Store, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     maintainer = Maintainer(store, clock, uuid.uuid4(), round_seconds=0.0)
@@ -187,7 +187,7 @@ async def test_maintainer_outlives_a_store_that_is_away_and_resigns_at_the_end(
     assert await elect(uuid.uuid4(), 10.0)
 
 
-async def test_claims_without_a_worker_are_looked_for(
+async def test_orphaned_claims_are_reaped_in_the_first_round(
     store: Store, maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits: list[int] = []
@@ -201,7 +201,7 @@ async def test_claims_without_a_worker_are_looked_for(
     assert limits == [1000]
 
 
-async def test_audit_goes_on_where_it_was_and_what_it_finds_is_told(
+async def test_audit_continues_after_the_last_job_and_logs_what_it_finds(
     store: Store,
     maintainer: Maintainer,
     clock: HandClock,

@@ -22,7 +22,7 @@ def test_wide_characters_take_two_columns(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out.splitlines() == ["A      B", "日本   x", "abc    y"]
 
 
-def test_states_are_coloured_on_a_terminal_and_line_up(
+def test_states_have_colors_and_columns_stay_aligned_on_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")

@@ -27,39 +27,39 @@ def test_graph_draws_mermaid(call: Call, write: Write) -> None:
     assert out.count("-->") == 2
 
 
-def test_graph_of_what_is_too_long_for_a_path_is_told_in_words(call: Call) -> None:
+def test_graph_is_refused_when_the_name_is_too_long_for_a_path(call: Call) -> None:
     said = call("graph", "a" * 300)
     assert (said.code, "is not a file" in said.err) == (2, True)
 
 
-def test_word_that_is_no_choice_is_told_with_those_there_are(call: Call) -> None:
+def test_choices_are_listed_when_the_value_is_unknown(call: Call) -> None:
     assert (
         "'--format': 'svg' is not one of: tree, mermaid"
         in call("graph", "x", "--format", "svg").err
     )
 
 
-def test_graph_of_a_store_is_that_of_its_file(call: Call, write: Write, url: str) -> None:
+def test_graph_of_a_stored_run_equals_that_of_its_file(call: Call, write: Write, url: str) -> None:
     path = write("flow", *_FLOW)
     call("submit", path, "--store", url)
     assert call("graph", "flow", "--store", url).out == call("graph", path).out
 
 
-def test_graph_of_jobs_shows_who_waits_for_whom(call: Call, write: Write, url: str) -> None:
+def test_graph_shows_the_dependencies_of_jobs(call: Call, write: Write, url: str) -> None:
     path = write("late", more="dependsOn: [{name: early}]")
     call("submit", path, "--store", url)
     assert "late" in call("graph", "late", "--store", url).out
     assert "early (external)" in call("graph", path).out
 
 
-def test_graph_of_an_absent_file_asks_for_a_store(call: Call) -> None:
+def test_graph_requests_a_store_when_the_file_does_not_exist(call: Call) -> None:
     said = call("graph", "absent.yaml")
     assert said.code == 2
     assert "absent.yaml is not a file" in said.err
 
 
 @pytest.mark.parametrize("name", ["nofile.yaml", "dir/nofile.yaml", "a/b/c/d/e.yaml"])
-def test_graph_of_what_is_in_no_store_either_says_that_it_is_no_file(
+def test_graph_reports_both_when_neither_file_nor_run_exists(
     call: Call, url: str, name: str
 ) -> None:
     call("migrate", "--store", url)
@@ -68,7 +68,7 @@ def test_graph_of_what_is_in_no_store_either_says_that_it_is_no_file(
     assert said.err.startswith(f"workron: {name} is not a file; ")
 
 
-def test_validate_says_what_is_in_the_files(call: Call, write: Write) -> None:
+def test_validate_reports_what_the_files_contain(call: Call, write: Write) -> None:
     said = call("validate", write("flow", *_FLOW), write("hello"))
     assert said.code == 0
     assert said.out == "workflow/flow is valid: 5 jobs\njob/hello is valid: 1 job\n"
@@ -82,7 +82,7 @@ def test_validate_says_what_is_in_the_files(call: Call, write: Write) -> None:
         ("name: a, comand: b", "command"),
     ],
 )
-def test_validate_names_file_and_line_of_what_is_wrong(
+def test_validate_names_file_and_line_when_a_field_is_invalid(
     call: Call, write: Write, task: str, complaint: str
 ) -> None:
     path = write("flow", task)
@@ -104,7 +104,7 @@ def test_validate_names_file_and_line_of_what_is_wrong(
          "depends on each of 'a'"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_dag_is_told_with_the_line_of_the_task(
+def test_validate_names_the_line_of_the_task_when_a_dag_is_invalid(
     call: Call, write: Write, tasks: tuple[str, ...], line: int, complaint: str
 ) -> None:
     path = write("flow", *(f"{task}, command: echo" for task in tasks))
@@ -113,17 +113,17 @@ def test_what_is_wrong_with_a_dag_is_told_with_the_line_of_the_task(
     assert complaint in said.err
 
 
-def test_job_that_waits_for_itself_is_told_with_its_line(call: Call, write: Write) -> None:
+def test_validate_names_the_line_when_a_job_depends_on_itself(call: Call, write: Write) -> None:
     path = write("own", more="dependsOn: [{name: own}]")
     assert call("validate", path).err.startswith(f"workron: {path}:8: Job 'own' depends on itself")
 
 
-def test_validate_finds_a_cycle_over_jobs(call: Call, write: Write) -> None:
+def test_validate_reports_a_cycle_when_it_spans_several_jobs(call: Call, write: Write) -> None:
     one = write("one", more="dependsOn: [{name: two}]")
     assert call("validate", one, write("two", more="dependsOn: [{name: one}]")).code == 2
 
 
-def test_migrate_makes_a_file_ready_and_then_has_nothing_to_do(call: Call, url: str) -> None:
+def test_migrate_creates_the_schema_once(call: Call, url: str) -> None:
     assert call("migrate", "--store", url).code == 0
     said = call("migrate", "--store", url)
     assert (said.code, said.out) == (0, "the schema is up to date\n")
@@ -134,7 +134,7 @@ def test_version_is_printed(call: Call) -> None:
     assert (said.code, said.out.split()[0]) == (0, "workron")
 
 
-def test_help_tells_the_exit_codes(call: Call) -> None:
+def test_help_lists_the_exit_codes(call: Call) -> None:
     out = " ".join(call("--help").out.split())
     assert "4 no such job or workflow, 5 the store did not answer in time, 124 --timeout" in out
     assert "expired, 129 terminated by SIGHUP" in out

@@ -39,7 +39,7 @@ def _read(child: subprocess.Popen[bytes], size: int) -> bytes:
     return child.stdout.read(size)
 
 
-def test_follow_prints_what_comes_until_the_end(
+def test_follow_prints_new_output_until_the_job_ends(
     call: Call, start: Start, write: Write, url: str, tmp_path: pathlib.Path
 ) -> None:
     os.mkfifo(tmp_path / "go")
@@ -64,7 +64,7 @@ def test_follow_prints_what_comes_until_the_end(
     assert run.returncode == 0
 
 
-def test_follow_goes_on_with_the_next_attempt(
+def test_follow_continues_with_the_next_attempt_when_a_job_is_retried(
     call: Call, start: Start, write: Write, url: str, tmp_path: pathlib.Path
 ) -> None:
     os.mkfifo(tmp_path / "go")
@@ -80,7 +80,7 @@ def test_follow_goes_on_with_the_next_attempt(
     assert (out, err, child.returncode) == (b"this is 2\n", b"workron: attempt 2 started\n", 0)
 
 
-def test_follow_of_a_job_that_does_not_stream_says_so(
+def test_follow_prints_a_note_when_the_job_does_not_stream(
     call: Call, start: Start, write: Write, url: str
 ) -> None:
     path = write("plain", command="echo kept")
@@ -93,7 +93,7 @@ def test_follow_of_a_job_that_does_not_stream_says_so(
     assert err.startswith(b"workron: this job has no outputStreamBytes")
 
 
-def test_follow_of_a_job_that_has_ended_prints_what_there_is(
+def test_follow_prints_all_output_when_the_job_has_ended(
     call: Call, write: Write, url: str
 ) -> None:
     call("run", write("done", command="echo out"), "--store", url)
@@ -131,7 +131,7 @@ class _Screen(io.TextIOWrapper):
         ([], ""),
     ],
 )
-def test_terminal_is_shown_no_sequence_though_it_comes_in_parts(
+def test_control_sequences_are_removed_when_they_arrive_in_parts(
     parts: list[bytes], shown: str | None
 ) -> None:
     screen = _Screen()
@@ -142,14 +142,14 @@ def test_terminal_is_shown_no_sequence_though_it_comes_in_parts(
     assert shown is None or screen.shown == shown
 
 
-def test_terminal_is_shown_a_line_before_it_is_whole() -> None:
+def test_text_is_printed_when_its_line_is_not_complete() -> None:
     screen = _Screen()
     with contextlib.redirect_stdout(screen), open_sink() as write:
         write(b"50 %")
         assert screen.shown == "50 %"
 
 
-def test_output_on_a_terminal_has_nothing_that_it_would_obey(
+def test_output_has_no_control_sequences_when_printed_on_a_terminal(
     call: Call, write: Write, url: str
 ) -> None:
     call("run", write("odd", command=r"printf '\033[31mred\033[0m\007'"), "--store", url)

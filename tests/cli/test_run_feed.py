@@ -59,20 +59,20 @@ def _ended(name: str, job: int, second: int, **fields: Any) -> JobRow:
     return rows.row(name, State.SUCCEEDED, job=job, finished_at=at, **fields)
 
 
-async def test_each_end_is_told_once_and_in_the_order_of_the_ends() -> None:
+async def test_ends_are_reported_once_and_in_their_order() -> None:
     feed, reader = _feed()
     reader.rows = _whole(State.RUNNING, _ended("late", 2, 9), _ended("early", 3, 1))
     assert [row.name for _, row in (await feed.read()).ended] == ["early", "late"]
     assert list((await feed.read()).ended) == []
 
 
-async def test_ends_of_groups_are_not_told() -> None:
+async def test_end_is_not_reported_when_it_is_that_of_a_group() -> None:
     feed, reader = _feed()
     reader.rows = _whole(State.SUCCEEDED, _ended("many", 2, 1, kind=Kind.ARRAY))
     assert list((await feed.read()).ended) == []
 
 
-async def test_failure_that_is_tried_again_is_told_once() -> None:
+async def test_failure_is_reported_once_when_the_job_is_retried() -> None:
     feed, reader = _feed()
     reader.rows = _whole(State.RUNNING, rows.row("a", State.WAITING, failures=1))
     assert [row.name for _, row in (await feed.read()).failing] == ["a"]
@@ -81,14 +81,14 @@ async def test_failure_that_is_tried_again_is_told_once() -> None:
     assert len((await feed.read()).failing) == 1
 
 
-async def test_last_failure_is_an_end_and_not_told_twice() -> None:
+async def test_last_failure_is_reported_as_an_end_only() -> None:
     feed, reader = _feed()
     reader.rows = _whole(State.RUNNING, rows.row("a", State.FAILED, failures=3))
     look = await feed.read()
     assert (len(look.ended), len(look.failing)) == (1, 0)
 
 
-async def test_what_is_passed_over_is_not_told() -> None:
+async def test_earlier_ends_are_not_reported_when_a_run_is_resumed() -> None:
     feed, reader = _feed()
     reader.rows = _whole(State.RUNNING, _ended("a", 2, 1), rows.row("b", State.QUEUED, job=3))
     await feed.start_from(feed.runs[0])
@@ -97,7 +97,7 @@ async def test_what_is_passed_over_is_not_told() -> None:
     assert [row.name for _, row in (await feed.read()).ended] == ["b"]
 
 
-async def test_look_that_fails_loses_nothing() -> None:
+async def test_changes_are_reported_later_when_a_read_fails() -> None:
     feed, reader = _feed()
     feed.runs = [rows.root(), rows.root("other", job=2)]
     reader.rows = _whole(State.RUNNING, _ended("a", 2, 1))
@@ -107,7 +107,7 @@ async def test_look_that_fails_loses_nothing() -> None:
     assert len((await feed.read()).ended) == 2
 
 
-async def test_time_of_what_runs_again_counts_from_when_it_was_first_seen() -> None:
+async def test_time_counts_from_the_first_snapshot_when_a_job_is_retried() -> None:
     feed, reader = _feed()
     first = rows.row("a", State.RUNNING, attempts=1, seconds=9)
     second = rows.row("a", State.RUNNING, attempts=2, seconds=9)
@@ -117,7 +117,7 @@ async def test_time_of_what_runs_again_counts_from_when_it_was_first_seen() -> N
     assert (await feed.read()).began(second) == rows.NOON
 
 
-async def test_run_that_has_ended_is_not_looked_at_again() -> None:
+async def test_ended_run_is_not_read_again() -> None:
     feed, reader = _feed()
     reader.rows = _whole(State.SUCCEEDED)
     await feed.read()
@@ -125,7 +125,7 @@ async def test_run_that_has_ended_is_not_looked_at_again() -> None:
     assert reader.looks == 1
 
 
-async def test_looks_take_a_small_part_of_the_time_however_long_one_takes() -> None:
+async def test_pause_is_longer_when_reads_are_slow() -> None:
     feed, reader = _feed(cost=2.0)
     reader.rows = _whole(State.RUNNING)
     await feed.read()

@@ -17,7 +17,7 @@ def _by(folder: pathlib.Path, dsn: str) -> str:
     return parse.urlsplit(dsn)._replace(query=f"host={folder}").geturl()
 
 
-def test_migrate_waits_for_a_server_that_comes_later(
+def test_migrate_retries_when_the_server_starts_later(
     start: Start, empty_database: str, tmp_path: pathlib.Path
 ) -> None:
     homes = parse.parse_qs(parse.urlsplit(empty_database).query).get("host")
@@ -32,7 +32,7 @@ def test_migrate_waits_for_a_server_that_comes_later(
     assert "applied 0001_" in said
 
 
-def test_migrate_gives_up_when_the_time_is_over(
+def test_migrate_exits_with_5_when_its_timeout_expires(
     call: Call, empty_database: str, tmp_path: pathlib.Path
 ) -> None:
     said = call("migrate", "--timeout", "10ms", "--store", _by(tmp_path, empty_database))
@@ -40,7 +40,7 @@ def test_migrate_gives_up_when_the_time_is_over(
     assert str(tmp_path) in said.err
 
 
-def test_migrate_by_itself_does_not_wait(
+def test_migrate_does_not_retry_when_no_timeout_is_given(
     call: Call, empty_database: str, tmp_path: pathlib.Path
 ) -> None:
     said = call("migrate", "--store", _by(tmp_path, empty_database))
